@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "rhizome/cache/compute_threads.h"
@@ -71,9 +72,7 @@ std::vector<Block> SplitAtChunks(Row begin, Row end, std::uint64_t chunk_rows) {
 
 std::uint64_t EdgesOfRow(const BlockPlannerOptions& options, Row row) {
   if (options.draw.no_edges) return 0;
-  const std::uint64_t degree = options.degrees[static_cast<std::size_t>(row)];
-  if (options.draw.fanout == kAllNeighbors) return degree;
-  return std::min(degree, static_cast<std::uint64_t>(options.draw.fanout));
+  return MostEdgesOf(options.draw, options.degrees[static_cast<std::size_t>(row)]);
 }
 
 Result<BlockPlanner> BlockPlanner::Create(const GraphSnapshot& graph,
@@ -84,10 +83,7 @@ Result<BlockPlanner> BlockPlanner::Create(const GraphSnapshot& graph,
   BlockPlanner planner(graph, options);
   if (options.draw.no_edges) return planner;
   RHIZOME_ASSIGN_OR_RETURN(
-      planner.sampler_,
-      Sampler::Create(graph,
-                      PassSampling(options.draw.fanout, options.draw.seed, options.draw.threads),
-                      options.draw.neighbors));
+      planner.sampler_, Sampler::Create(graph, PassSampling(options.draw), options.draw.neighbors));
   return planner;
 }
 
@@ -141,6 +137,7 @@ Status BlockPlanner::Sample(const Block& block, BlockLists& lists) {
   std::uint64_t edges = 0;
   for (const Row row : lists.targets) edges += EdgesOfRow(options_, row);
   lists.neighbors.reserve(edges);
+  if (options_.draw.weights && graph_->info().weighted) lists.weights.reserve(edges);
   for (std::span<const Row> left = lists.targets; !left.empty();) {
     const std::size_t part = PartOf(left);
     RHIZOME_RETURN_IF_ERROR(SamplePart(left.first(part), lists));
@@ -179,6 +176,8 @@ Status BlockPlanner::SamplePart(std::span<const Row> targets, BlockLists& lists)
     lists.neighbors.push_back(
         static_cast<std::uint32_t>(drawn_.rows[static_cast<std::size_t>(local)]));
   }
+  if (options_.draw.weights)
+    lists.weights.insert(lists.weights.end(), drawn_.weights.begin(), drawn_.weights.end());
   for (std::size_t t = 0; t < targets.size(); ++t) {
     lists.offsets.push_back(static_cast<std::uint32_t>(before + drawn_.offsets[t + 1]));
   }
@@ -212,6 +211,7 @@ void BlockPlanner::SortLists(BlockLists& lists) const {
   const std::size_t targets = lists.targets.size();
   ComputeFor(PiecesOf(targets, kListsOfTask), [&](std::size_t task) {
     const std::size_t last = std::min(targets, (task + 1) * kListsOfTask);
+    if (!lists.weights.empty()) return SortWeighted(task * kListsOfTask, last, lists);
     for (std::size_t t = task * kListsOfTask; t < last; ++t) {
       const auto begin = lists.neighbors.begin() + lists.offsets[t];
       const auto end = lists.neighbors.begin() + lists.offsets[t + 1];
@@ -219,6 +219,27 @@ void BlockPlanner::SortLists(BlockLists& lists) const {
       for (auto e = begin; e != end; ++e) *e = static_cast<std::uint32_t>(read_.Rank(*e));
     }
   });
+}
+
+/// Does the same for the lists of targets [first, last) with their weights, which are not negative,
+/// so that their bits ascend as they do.
+void BlockPlanner::SortWeighted(std::size_t first, std::size_t last, BlockLists& lists) const {
+  constexpr std::uint32_t kWeightBits = 32;
+  std::vector<std::uint64_t> edges;
+  for (std::size_t t = first; t < last; ++t) {
+    edges.clear();
+    for (std::size_t e = lists.offsets[t]; e < lists.offsets[t + 1]; ++e) {
+      edges.push_back(std::uint64_t{lists.neighbors[e]} << kWeightBits |
+                      std::bit_cast<std::uint32_t>(lists.weights[e]));
+    }
+    std::sort(edges.begin(), edges.end());
+    std::size_t e = lists.offsets[t];
+    for (const std::uint64_t edge : edges) {
+      const auto row = static_cast<std::uint32_t>(edge >> kWeightBits);
+      lists.neighbors[e] = static_cast<std::uint32_t>(read_.Rank(row));
+      lists.weights[e++] = std::bit_cast<float>(static_cast<std::uint32_t>(edge));
+    }
+  }
 }
 
 void BlockPlanner::Stage(BlockLists& lists) {

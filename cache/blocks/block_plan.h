@@ -86,7 +86,11 @@ struct BlockLists {
   std::vector<Row> targets;              ///< in the order of computation
   std::vector<std::uint32_t> offsets;    ///< [targets + 1]
   std::vector<std::uint32_t> neighbors;  ///< row numbers, ascending for each target
-  std::vector<std::uint32_t> rows;       ///< by number, ascending
+
+  /// [edges], if asked for: of each neighbour's edge. Those of parallel edges ascend, so that the
+  /// lists are the same whatever the order in which a store has its edges.
+  std::vector<float> weights;
+  std::vector<std::uint32_t> rows;  ///< by number, ascending
   /// number n is in slot n % stage_rows of window n / stage_rows
   std::uint64_t stage_rows = 1;
   /// [targets] numbers of their own rows; empty if own rows have own windows
@@ -120,7 +124,8 @@ struct BlockPlannerOptions {
   const RowOrder* source_order = nullptr;  ///< null: as stored. Borrowed
   const RowOrder* target_order = nullptr;
   OwnWindows own = {};
-  std::span<const std::uint32_t> degrees = {};  ///< InDegrees; unused without edges. Borrowed
+  /// Degrees of the direction that is walked; unused without edges. Borrowed
+  std::span<const std::uint32_t> degrees = {};
 };
 
 /// The chunks and rows that the blocks of a layer read.
@@ -158,6 +163,7 @@ class BlockPlanner {
   std::size_t PartOf(std::span<const Row> targets) const;
   void NumberRows(BlockLists& lists);
   void SortLists(BlockLists& lists) const;
+  void SortWeighted(std::size_t first, std::size_t last, BlockLists& lists) const;
   void Stage(BlockLists& lists);
   template <typename T>
   void StageRows(std::span<const T> rows, BlockLists& lists) const;

@@ -165,13 +165,6 @@ OrderCost CostOf(RowRule rule, const OrderOptions& options, const PassReadCounts
           .least_bytes = maker.least_bytes + reader.least_bytes};
 }
 
-std::uint64_t ExpectedEdges(const GraphSnapshot& graph, const PassDrawOptions& draw) {
-  if (draw.no_edges) return 0;
-  if (draw.fanout == kAllNeighbors) return graph.generation_edge_count();
-  return std::min(graph.generation_edge_count(),
-                  graph.vertex_count() * static_cast<std::uint64_t>(draw.fanout));
-}
-
 /// The lists of both passes, which are the same where all neighbours are taken.
 class Counting {
  public:
@@ -180,14 +173,13 @@ class Counting {
   Status Draw(const GraphSnapshot& graph, const JobControl& control) {
     std::vector<Row> targets(graph.vertex_count());
     std::iota(targets.begin(), targets.end(), Row{0});
-    RHIZOME_ASSIGN_OR_RETURN(reader_,
-                             DrawPassLists(graph, targets, options_.reader.planner.draw, control));
-    same_ = options_.reader.planner.draw.no_edges ||
-            (options_.reader.planner.draw.fanout == kAllNeighbors &&
-             options_.maker.planner.draw.fanout == kAllNeighbors);
+    PassDrawOptions maker = options_.maker.planner.draw;
+    PassDrawOptions reader = options_.reader.planner.draw;
+    same_ = TakeSameLists(maker, reader);
+    maker.weights = reader.weights = false;  // they change no read
+    RHIZOME_ASSIGN_OR_RETURN(reader_, DrawPassLists(graph, targets, reader, control));
     if (same_) return Status::Ok();
-    RHIZOME_ASSIGN_OR_RETURN(maker_,
-                             DrawPassLists(graph, targets, options_.maker.planner.draw, control));
+    RHIZOME_ASSIGN_OR_RETURN(maker_, DrawPassLists(graph, targets, maker, control));
     return Status::Ok();
   }
 
@@ -262,8 +254,8 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
       std::min(options.reader.block_rows, rows) > options.reader.planner.stage_rows)
     return choice;
   RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "layout", .done = 0, .total = 1}));
-  const std::uint64_t edges = std::max(ExpectedEdges(graph, options.maker.planner.draw),
-                                       ExpectedEdges(graph, options.reader.planner.draw));
+  const std::uint64_t edges = std::max(MostEdgesOf(options.maker.planner.draw, graph),
+                                       MostEdgesOf(options.reader.planner.draw, graph));
   const auto is_enough = [&](std::uint64_t bytes) {
     return bytes < kSlack * choice.costs.front().least_bytes + edges * kCountingBytesOfEdge;
   };
@@ -277,8 +269,7 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
     choice.costs.push_back(CostOf(RowRule::kStored, options, maker, reader));
     if (is_enough(choice.costs.front().bytes)) return choice;
   }
-  const bool same = options.maker.planner.draw.fanout == options.reader.planner.draw.fanout &&
-                    options.reader.planner.draw.fanout == kAllNeighbors;
+  const bool same = TakeSameLists(options.maker.planner.draw, options.reader.planner.draw);
   const std::uint64_t needed =
       edges * (kListBytesOfEdge * (same ? 1 : 2) + kLayOutBytesOfEdge) + rows * kBytesOfRow;
   if (needed > options.memory_bytes) {

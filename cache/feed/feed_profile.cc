@@ -6,7 +6,6 @@
 
 #include "rhizome/cache/feature_decoder.h"
 #include "rhizome/cache/lists_on_disk.h"
-#include "rhizome/cache/neighbor_cache.h"
 #include "rhizome/cache/replay.h"
 #include "rhizome/storage/bytes_left.h"
 #include "rhizome/storage/stopwatch.h"
@@ -70,7 +69,7 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
   needs.cacheable_bytes = features.rows * features.row_bytes();
   if (lists_are_read) {
     const NeighborCache::Needs cache =
-        NeighborCache::NeedsOf(job.graph, feed.sampler.sampler.direction);
+        ListsOnDisk::CacheNeeds(job.graph, feed.sampler.sampler.direction);
     needs.neighbor_full_bytes = cache.full_bytes;
     needs.neighbor_table_bytes = cache.table_bytes;
     needs.neighbor_build_bytes = cache.build_bytes;

@@ -1,7 +1,12 @@
 #include "rhizome/cache/lists_on_disk.h"
 
-#include "rhizome/cache/neighbor_cache.h"
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include "rhizome/index/adjacency.h"
+#include "rhizome/index/joined_neighbors.h"
+#include "rhizome/index/walked_sides.h"
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/stopwatch.h"
 
@@ -11,6 +16,20 @@ namespace {
 /// Bytes for each entry that a hop looks up: the entry and its row, the miss and its read, and the
 /// request.
 constexpr std::uint64_t kBytesPerEntry = 160;
+
+/// Returns the part of a cache of `bytes` that the lists of a side have: as much of it as of all
+/// lists.
+std::uint64_t BytesOfSide(const GraphSnapshot& graph, const WalkedSides& sides, std::size_t side,
+                          std::uint64_t bytes) {
+  if (sides.count() == 1) return bytes;
+  const auto full = [&](std::size_t of) {
+    return static_cast<double>(NeighborCache::NeedsOf(graph, sides.direction(of)).full_bytes);
+  };
+  const double first = full(0);
+  const auto of_first = static_cast<std::uint64_t>(
+      std::round(static_cast<double>(bytes) * first / (first + full(1))));
+  return side == 0 ? of_first : bytes - of_first;
+}
 
 /// No sync: the file is worth nothing after a crash.
 struct ScratchSink final : ByteSink {
@@ -24,52 +43,99 @@ std::uint64_t ListsOnDisk::WorkingBytes(std::uint64_t edges) {
   return DirectNeighborsOptions().staging_bytes + edges * kBytesPerEntry;
 }
 
+NeighborCache::Needs ListsOnDisk::CacheNeeds(const GraphSnapshot& graph, Direction direction) {
+  const WalkedSides sides(graph, direction);
+  NeighborCache::Needs sum;
+  for (std::size_t side = 0; side < sides.count(); ++side) {
+    const NeighborCache::Needs needs = NeighborCache::NeedsOf(graph, sides.direction(side));
+    sum.table_bytes += needs.table_bytes;
+    sum.full_bytes += needs.full_bytes;
+    sum.build_bytes = std::max(sum.build_bytes, needs.build_bytes);
+  }
+  return sum;
+}
+
 Result<std::unique_ptr<ListsOnDisk>> ListsOnDisk::Open(const GraphSnapshot& graph,
                                                        Direction direction,
                                                        std::uint64_t cache_bytes, const Path& dump,
                                                        IoMaker io, const JobControl& control) {
   if (graph.partition_count() == 0 || graph.partition(0).resident())
     return std::unique_ptr<ListsOnDisk>();
-  std::unique_ptr<ListsOnDisk> made(new ListsOnDisk(graph, direction));
-  std::shared_ptr<const NeighborCache> cache;
-  if (cache_bytes > 0) {
-    const Stopwatch watch;
-    RHIZOME_ASSIGN_OR_RETURN(
-        cache, NeighborCache::Build(graph, {.direction = direction, .budget_bytes = cache_bytes},
-                                    control));
-    made->cache_bytes_ = cache->memory_bytes();
-    made->cached_lists_ = cache->list_count();
-    if (!dump.empty()) {
-      ScratchSink sink;
-      RHIZOME_ASSIGN_OR_RETURN(sink.file, graph.store().fs().CreateFile(dump));
-      RHIZOME_RETURN_IF_ERROR(cache->Dump(sink, graph));
-      RHIZOME_RETURN_IF_ERROR(sink.file->Close());
-      cache = nullptr;
-      made->dump_ = dump;
-    }
-    made->cache_seconds_ = watch.seconds();
-  }
+  std::unique_ptr<ListsOnDisk> made(new ListsOnDisk(graph));
   DirectNeighborsOptions options;
   options.io.maker = io;
-  RHIZOME_ASSIGN_OR_RETURN(made->neighbors_,
-                           DirectNeighbors::Open(graph, direction, std::move(cache), options));
+  const WalkedSides sides(graph, direction);
+  for (std::size_t i = 0; i < sides.count(); ++i) {
+    Side side{.direction = sides.direction(i)};
+    std::shared_ptr<const NeighborCache> cache;
+    if (cache_bytes > 0) {
+      if (!dump.empty()) side.dump = i == 0 ? dump : Path(dump.string() + "-in");
+      RHIZOME_ASSIGN_OR_RETURN(
+          cache, made->BuildCache(BytesOfSide(graph, sides, i, cache_bytes), side, control));
+    }
+    RHIZOME_ASSIGN_OR_RETURN(
+        side.neighbors, DirectNeighbors::Open(graph, side.direction, std::move(cache), options));
+    made->sides_.push_back(std::move(side));
+  }
+  made->source_ = made->sides_[0].neighbors;
+  if (sides.count() == 2) {
+    made->source_ = std::make_shared<JoinedNeighbors>(graph, made->sides_[0].neighbors,
+                                                      made->sides_[1].neighbors);
+  }
   return made;
 }
 
+/// Builds the cache of one side; with a dump it is written there, and nothing is returned.
+Result<std::shared_ptr<const NeighborCache>> ListsOnDisk::BuildCache(std::uint64_t bytes,
+                                                                     Side& side,
+                                                                     const JobControl& control) {
+  const Stopwatch watch;
+  RHIZOME_ASSIGN_OR_RETURN(
+      std::shared_ptr<const NeighborCache> cache,
+      NeighborCache::Build(graph_, {.direction = side.direction, .budget_bytes = bytes}, control));
+  cache_bytes_ += cache->memory_bytes();
+  cached_lists_ += cache->list_count();
+  if (!side.dump.empty()) {
+    ScratchSink sink;
+    RHIZOME_ASSIGN_OR_RETURN(sink.file, graph_.store().fs().CreateFile(side.dump));
+    RHIZOME_RETURN_IF_ERROR(cache->Dump(sink, graph_));
+    RHIZOME_RETURN_IF_ERROR(sink.file->Close());
+    cache = nullptr;
+  }
+  cache_seconds_ += watch.seconds();
+  return cache;
+}
+
 Status ListsOnDisk::Lend() {
-  if (dump_.empty()) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(auto cache,
-                           NeighborCache::Load(graph_.store().fs(), dump_, graph_, direction_));
-  ++loads_;
-  return neighbors_->SetCache(std::move(cache));
+  bool loaded = false;
+  for (const Side& side : sides_) {
+    if (side.dump.empty()) continue;
+    RHIZOME_ASSIGN_OR_RETURN(
+        auto cache, NeighborCache::Load(graph_.store().fs(), side.dump, graph_, side.direction));
+    loaded = true;
+    RHIZOME_RETURN_IF_ERROR(side.neighbors->SetCache(std::move(cache)));
+  }
+  loads_ += loaded ? 1 : 0;
+  return Status::Ok();
 }
 
 void ListsOnDisk::TakeBack() {
-  if (!dump_.empty()) static_cast<void>(neighbors_->SetCache(nullptr));
+  for (const Side& side : sides_)
+    if (!side.dump.empty()) static_cast<void>(side.neighbors->SetCache(nullptr));
 }
 
 ListReadsReport ListsOnDisk::report() const {
-  return {neighbors_->stats(), cache_bytes_, cached_lists_, cache_seconds_, loads_};
+  ListReads sum;
+  for (const Side& side : sides_) {
+    const ListReads reads = side.neighbors->stats();
+    sum.mean_depth = sum.mean_depth * static_cast<double>(sum.reads) +
+                     reads.mean_depth * static_cast<double>(reads.reads);
+    ListReads::Each([](const char*, auto& total, auto figure) { total += figure; }, sum, reads);
+    if (sum.reads > 0) sum.mean_depth /= static_cast<double>(sum.reads);
+    sum.maker = reads.maker;
+    sum.direct = reads.direct;
+  }
+  return {sum, cache_bytes_, cached_lists_, cache_seconds_, loads_};
 }
 
 }  // namespace rhizome::inline internal

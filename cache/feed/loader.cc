@@ -9,6 +9,7 @@
 #include "rhizome/cache/feed_pipeline.h"
 #include "rhizome/cache/feed_profile.h"
 #include "rhizome/cache/job_scratch.h"
+#include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/stopwatch.h"
@@ -106,7 +107,10 @@ Status CheckPlan(const EpochPlan& plan, const LoaderOptions& options) {
 
 FeedPipelineOptions PipelineOptionsOf(const LoaderOptions& options) {
   FeedPipelineOptions pipeline;
-  pipeline.sampler = {.sampler = options.sampler, .degrees = options.degrees, .edge_facts = true};
+  pipeline.sampler = {.sampler = options.sampler,
+                      .degrees = options.degrees,
+                      .edge_types = true,
+                      .edge_weights = true};
   pipeline.features = options.features;
   pipeline.normalize = options.normalize;
   pipeline.policy = options.policy;
@@ -125,8 +129,7 @@ std::uint64_t HeldBytes(const GraphSnapshot& graph, const LoaderOptions& options
   const std::uint64_t vertices = graph.vertex_count();
   std::uint64_t bytes = 3 * seeds * sizeof(VertexId) + 4 * vertices;
   if (!options.labels.empty()) bytes += vertices * sizeof(std::int32_t);
-  if (options.sampler.weighted) bytes += graph.generation_edge_count() * 9 / 2;
-  return bytes;
+  return bytes + SamplerTableBytes(graph, options.sampler);
 }
 
 /// The folder of the first name that no other loader has.

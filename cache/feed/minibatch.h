@@ -105,6 +105,8 @@ struct Minibatch {
                                              ///< [hop_lists[h], hop_lists[h + 1]); else empty
   std::vector<std::uint32_t> seed_of;        ///< [n] if disjoint: whose part a vertex is in
   std::vector<std::uint32_t> degrees;        ///< [n], in the whole graph, if asked for
+  std::vector<float> weighted_degrees;       ///< [n], sums of the weights of all edges that are
+                                             ///< walked, in the whole graph, if asked for
   std::vector<std::int32_t> labels;          ///< [seed_count], if asked for
   FeatureRows features;                      ///< [n, feature columns]
   MinibatchCosts costs;

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "rhizome/cache/compute_threads.h"
+#include "rhizome/cache/row_degrees.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
@@ -44,10 +44,8 @@ Result<Minibatch> MinibatchSampler::FromSubgraph(SampledSubgraph subgraph) const
   minibatch.seed_of = std::move(subgraph.seed_of);
   if (options_.sampler.frontier == Frontier::kAgain)
     minibatch.hop_lists = std::move(subgraph.hop_lists);
-  if (options_.edge_facts) {
-    minibatch.types = std::move(subgraph.types);
-    minibatch.weights = std::move(subgraph.weights);
-  }
+  if (options_.edge_types) minibatch.types = std::move(subgraph.types);
+  if (options_.edge_weights) minibatch.weights = std::move(subgraph.weights);
   return minibatch;
 }
 
@@ -86,30 +84,6 @@ void AddStep(const Minibatch& minibatch, Trace& trace) {
   trace.AddStep(DistinctRowsOf(minibatch).rows);
 }
 
-Result<std::uint32_t> DegreeOfRow(const GraphSnapshot& graph, Row row, Direction direction) {
-  RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, graph.VertexAt(row));
-  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree, graph.Degree(vertex, direction));
-  return static_cast<std::uint32_t>(std::min(degree, kMaxLocal));
-}
-
-Result<std::vector<std::uint32_t>> InDegrees(const GraphSnapshot& graph) {
-  constexpr std::size_t kRowsOfTask = std::size_t{1} << 14;
-  std::vector<std::uint32_t> degrees(graph.vertex_count());
-  const std::size_t tasks = (degrees.size() + kRowsOfTask - 1) / kRowsOfTask;
-  std::vector<Status> results(tasks);
-  ComputeFor(tasks, [&](std::size_t task) {
-    const std::size_t last = std::min(degrees.size(), (task + 1) * kRowsOfTask);
-    for (std::size_t row = task * kRowsOfTask; row < last && results[task].ok(); ++row) {
-      const Result<std::uint32_t> degree =
-          DegreeOfRow(graph, static_cast<Row>(row), Direction::kIn);
-      if (degree) degrees[row] = *degree;
-      if (!degree) results[task] = degree.error();
-    }
-  });
-  for (const Status& status : results) RHIZOME_RETURN_IF_ERROR(status);
-  return degrees;
-}
-
 Result<MinibatchSampler> MinibatchSampler::Create(const GraphSnapshot& graph,
                                                   const MinibatchSamplerOptions& options,
                                                   std::shared_ptr<const NeighborSource> neighbors) {
@@ -117,6 +91,10 @@ Result<MinibatchSampler> MinibatchSampler::Create(const GraphSnapshot& graph,
   if (options.no_edges) return made;
   RHIZOME_ASSIGN_OR_RETURN(made.sampler_,
                            Sampler::Create(graph, options.sampler, std::move(neighbors)));
+  if (options.weighted_degrees) {
+    RHIZOME_ASSIGN_OR_RETURN(made.weighted_degrees_,
+                             WeightedDegrees(graph, options.sampler.direction));
+  }
   return made;
 }
 
@@ -125,14 +103,35 @@ Result<Minibatch> MinibatchSampler::Sample(const SeedBatch& seeds) const {
   if (sampler_ == nullptr) {
     RHIZOME_ASSIGN_OR_RETURN(minibatch, SeedsOnly(*graph_, seeds));
   } else {
-    RHIZOME_ASSIGN_OR_RETURN(SampledSubgraph subgraph, sampler_->Sample(seeds.vertices, seeds.key));
+    RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::int64_t> times, TimesOf(seeds));
+    RHIZOME_ASSIGN_OR_RETURN(SampledSubgraph subgraph,
+                             sampler_->Sample(seeds.vertices, times, seeds.key));
     RHIZOME_ASSIGN_OR_RETURN(minibatch, FromSubgraph(std::move(subgraph)));
   }
   RHIZOME_DCHECK(IsWhole(minibatch));
   minibatch.tag = seeds.tag;
   minibatch.seed_count = minibatch.hop_offsets[1];
   if (options_.degrees) RHIZOME_RETURN_IF_ERROR(FillDegrees(minibatch));
+  if (options_.weighted_degrees) FillWeightedDegrees(minibatch);
   return minibatch;
+}
+
+/// Returns the times of the seeds; none unless the sampler is temporal.
+Result<std::vector<std::int64_t>> MinibatchSampler::TimesOf(const SeedBatch& seeds) const {
+  std::vector<std::int64_t> times;
+  if (options_.seed_times == nullptr) return times;
+  for (const VertexId vertex : seeds.vertices) {
+    RHIZOME_ASSIGN_OR_RETURN(const Row row, graph_->RowOf(vertex));
+    times.push_back((*options_.seed_times)[static_cast<std::size_t>(row)]);
+  }
+  return times;
+}
+
+void MinibatchSampler::FillWeightedDegrees(Minibatch& minibatch) const {
+  minibatch.weighted_degrees.assign(minibatch.rows.size(), 0.0F);
+  if (sampler_ == nullptr) return;  // without edges every sum is 0
+  for (std::size_t i = 0; i < minibatch.rows.size(); ++i)
+    minibatch.weighted_degrees[i] = weighted_degrees_[static_cast<std::size_t>(minibatch.rows[i])];
 }
 
 Status MinibatchSampler::FillDegrees(Minibatch& minibatch) const {

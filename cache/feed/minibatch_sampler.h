@@ -23,10 +23,15 @@ struct SeedBatch {
 };
 
 struct MinibatchSamplerOptions {
-  SamplerOptions sampler;   ///< not temporal
-  bool no_edges = false;    ///< take the seeds alone
-  bool degrees = false;     ///< fill Minibatch::degrees (GCN)
-  bool edge_facts = false;  ///< fill Minibatch::types and weights, where the graph has them
+  SamplerOptions sampler;
+  bool no_edges = false;          ///< take the seeds alone
+  bool degrees = false;           ///< fill Minibatch::degrees (GCN)
+  bool edge_types = false;        ///< fill Minibatch::types, if the graph has several
+  bool edge_weights = false;      ///< fill Minibatch::weights, if the graph has them
+  bool weighted_degrees = false;  ///< fill Minibatch::weighted_degrees (GCN with weights)
+
+  /// [rows] Times of vertices as seeds, if the sampler is temporal; else null.
+  std::shared_ptr<const std::vector<std::int64_t>> seed_times = nullptr;
 };
 
 /// Draws the subgraph of a minibatch; its features are read later.
@@ -34,8 +39,8 @@ struct MinibatchSamplerOptions {
 /// Ownership: `graph` must outlive it.
 class MinibatchSampler {
  public:
-  /// `neighbors` reads the in-lists; null means from `graph`, in memory.
-  /// Errors: those of Sampler::Create.
+  /// `neighbors` reads the lists that are walked; null means from `graph`, in memory.
+  /// Errors: those of Sampler::Create and of WeightedDegrees.
   static Result<MinibatchSampler> Create(const GraphSnapshot& graph,
                                          const MinibatchSamplerOptions& options,
                                          std::shared_ptr<const NeighborSource> neighbors);
@@ -49,10 +54,13 @@ class MinibatchSampler {
       : graph_(&graph), options_(std::move(options)) {}
   Result<Minibatch> FromSubgraph(SampledSubgraph subgraph) const;
   Status FillDegrees(Minibatch& minibatch) const;
+  void FillWeightedDegrees(Minibatch& minibatch) const;
+  Result<std::vector<std::int64_t>> TimesOf(const SeedBatch& seeds) const;
 
   const GraphSnapshot* graph_;
   MinibatchSamplerOptions options_;
-  std::unique_ptr<Sampler> sampler_;  // null without edges
+  std::unique_ptr<Sampler> sampler_;     // null without edges
+  std::vector<float> weighted_degrees_;  // [rows], if asked for
 };
 
 /// The distinct rows that a minibatch asks for, by first use, and which of them each vertex has:
@@ -65,14 +73,6 @@ DistinctRows DistinctRowsOf(const Minibatch& minibatch);
 
 /// Adds what a minibatch asks of a cache to a trace.
 void AddStep(const Minibatch& minibatch, Trace& trace);
-
-/// Edges of the vertex at `row` in the whole graph that a sampler of `direction` walks, capped at
-/// 2^32 - 1.
-Result<std::uint32_t> DegreeOfRow(const GraphSnapshot& graph, Row row, Direction direction);
-
-/// The in-degrees of all rows, for who asks often. Works on the compute threads. Memory: 4 bytes a
-/// vertex.
-Result<std::vector<std::uint32_t>> InDegrees(const GraphSnapshot& graph);
 
 }  // namespace internal
 }  // namespace rhizome

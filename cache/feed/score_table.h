@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/score_sink.h"
 #include "rhizome/cache/task_labels.h"
+#include "rhizome/cache/vertex_score_sink.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {
@@ -16,9 +16,9 @@ inline namespace RHIZOME_API internal {
 /// score (of equal ones the first), or the scores themselves. The metrics depend on the scores
 /// alone, not on the order in which they come. Memory: 4 bytes for each vertex of the sets, and 4
 /// for its class or each of its scores: 8 for classes and binary tasks.
-/// Threads: as ScoreSink; the other functions once all scores are in.
+/// Threads: as VertexScoreSink; the other functions once all scores are in.
 /// Ownership: `labels` must outlive it.
-class ScoreTable final : public ScoreSink {
+class ScoreTable final : public VertexScoreSink {
  public:
   /// `only`: the one set whose vertices are kept; nothing: those of all three.
   ScoreTable(const Labels& labels, std::optional<Split> only);

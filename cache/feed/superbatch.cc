@@ -34,6 +34,10 @@ enum Field : std::size_t {
 };
 using Header = std::array<std::uint64_t, kFields>;
 
+/// In kDegrees: weighted degrees follow all other lists, one for each row. (A number of their own
+/// would cost minibatches without them as much as a list.)
+constexpr std::uint64_t kWeightedDegreesFollow = std::uint64_t{1} << 63;
+
 /// Returns the differences of consecutive offsets, the first from 0. Any offsets can be restored,
 /// because differences wrap around.
 std::vector<std::uint64_t> Lengths(std::span<const std::uint32_t> offsets) {
@@ -130,13 +134,20 @@ bool TakeWords(std::span<const std::byte>& bytes, std::uint64_t count,
                     [](std::uint64_t number) { return static_cast<std::uint32_t>(number); });
 }
 
+std::vector<std::uint64_t> BitsOf(std::span<const float> numbers) {
+  std::vector<std::uint64_t> bits;
+  bits.reserve(numbers.size());
+  for (const float number : numbers) bits.push_back(std::bit_cast<std::uint32_t>(number));
+  return bits;
+}
+
+float FloatOf(std::uint64_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits)); }
+
 /// Types, the bits of weights, and edges as partitions, then positions.
 void AppendEdgeFacts(const Minibatch& m, std::vector<std::byte>& bytes) {
   AppendPacked(std::vector<std::uint64_t>(m.types.begin(), m.types.end()), bytes);
+  AppendPacked(BitsOf(m.weights), bytes);
   std::vector<std::uint64_t> numbers;
-  for (const float weight : m.weights) numbers.push_back(std::bit_cast<std::uint32_t>(weight));
-  AppendPacked(numbers, bytes);
-  numbers.clear();
   for (const EdgeId& edge : m.edges) numbers.push_back(edge.partition);
   AppendPacked(numbers, bytes);
   numbers.clear();
@@ -146,20 +157,23 @@ void AppendEdgeFacts(const Minibatch& m, std::vector<std::byte>& bytes) {
 
 bool TakeEdgeFacts(std::span<const std::byte>& bytes, const Header& header, Minibatch& m) {
   const auto type = [](std::uint64_t number) { return static_cast<TypeId>(number); };
-  const auto weight = [](std::uint64_t number) {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(number));
-  };
   const auto in_partition = [](std::uint64_t number) {
     return EdgeId{.partition = static_cast<PartitionId>(number), .position = 0};
   };
   std::vector<std::uint64_t> positions;
   if (!TakePacked(bytes, header[kTypes], 0, m.types, type) ||
-      !TakePacked(bytes, header[kWeights], 0, m.weights, weight) ||
+      !TakePacked(bytes, header[kWeights], 0, m.weights, FloatOf) ||
       !TakePacked(bytes, header[kEdges], 0, m.edges, in_partition) ||
       !TakePacked(bytes, header[kEdges], 0, positions, [](std::uint64_t number) { return number; }))
     return false;
   for (std::size_t i = 0; i < positions.size(); ++i) m.edges[i].position = positions[i];
   return true;
+}
+
+bool TakeWeightedDegrees(std::span<const std::byte>& bytes, const Header& header,
+                         std::vector<float>& degrees) {
+  const bool follow = (header[kDegrees] & kWeightedDegreesFollow) != 0;
+  return !follow || TakePacked(bytes, header[kRows], 0, degrees, FloatOf);
 }
 
 }  // namespace
@@ -168,10 +182,11 @@ std::vector<std::byte> EncodeMinibatch(const Minibatch& m) {
   std::vector<std::uint64_t> lengths = Lengths(m.offsets);
   const std::size_t empty_lists = ZerosAtTheEnd(lengths, m.rows.size());
   lengths.resize(lengths.size() - empty_lists);
-  const Header header = {
-      m.tag,          m.seed_count,       m.rows.size(),    m.hop_offsets.size(), lengths.size(),
-      empty_lists,    m.neighbors.size(), m.degrees.size(), m.types.size(),       m.weights.size(),
-      m.edges.size(), m.hop_lists.size(), m.seed_of.size()};
+  Header header = {m.tag,           m.seed_count,     m.rows.size(),      m.hop_offsets.size(),
+                   lengths.size(),  empty_lists,      m.neighbors.size(), m.degrees.size(),
+                   m.types.size(),  m.weights.size(), m.edges.size(),     m.hop_lists.size(),
+                   m.seed_of.size()};
+  if (!m.weighted_degrees.empty()) header[kDegrees] |= kWeightedDegreesFollow;
   std::vector<std::byte> bytes;
   AppendNumbers(header, bytes);
   AppendNumbers(m.hop_offsets, bytes);
@@ -182,6 +197,7 @@ std::vector<std::byte> EncodeMinibatch(const Minibatch& m) {
   AppendEdgeFacts(m, bytes);
   AppendNumbers(m.hop_lists, bytes);
   AppendPacked(std::vector<std::uint64_t>(m.seed_of.begin(), m.seed_of.end()), bytes);
+  if (!m.weighted_degrees.empty()) AppendPacked(BitsOf(m.weighted_degrees), bytes);
   bytes.resize(bytes.size() + kPackedSlackBytes);
   return bytes;
 }
@@ -200,9 +216,10 @@ Result<Minibatch> DecodeMinibatch(std::span<const std::byte> bytes) {
       TakeNumbers(bytes, header[kHops], m.hop_offsets) && TakeRows(bytes, header[kRows], m.rows) &&
       TakeOffsets(bytes, header[kOffsets], header[kEmptyLists], m.offsets) &&
       TakeNeighbors(bytes, header[kNeighbors], m.seed_count, m.neighbors) &&
-      TakeWords(bytes, header[kDegrees], m.degrees) && TakeEdgeFacts(bytes, header, m) &&
-      TakeNumbers(bytes, header[kHopLists], m.hop_lists) &&
-      TakeWords(bytes, header[kSeedOf], m.seed_of) && bytes.size() == kPackedSlackBytes;
+      TakeWords(bytes, header[kDegrees] & ~kWeightedDegreesFollow, m.degrees) &&
+      TakeEdgeFacts(bytes, header, m) && TakeNumbers(bytes, header[kHopLists], m.hop_lists) &&
+      TakeWords(bytes, header[kSeedOf], m.seed_of) &&
+      TakeWeightedDegrees(bytes, header, m.weighted_degrees) && bytes.size() == kPackedSlackBytes;
   if (!whole) return Fail(corrupt);
   return m;
 }

@@ -22,8 +22,9 @@ struct SuperbatchEntry {
 /// packed into few bits (packed_numbers.h), as they are most of the scratch: a row takes as many
 /// bits as its class; a neighbour that appears for the first time takes about 2 bits, as its number
 /// is the next one; lengths are written instead of offsets, and only the count of the last hop's
-/// empty lists. (Rows are in the sampler's order, which must be restored: sorted differences plus
-/// the permutation would take more bits than the rows.)
+/// empty lists; a type takes as many bits as its class, a weight 32 at most. (Rows are in the
+/// sampler's order, which must be restored: sorted differences plus the permutation would take more
+/// bits than the rows.)
 std::vector<std::byte> EncodeMinibatch(const Minibatch& minibatch);
 
 /// Decodes a minibatch. Errors: kCorruption, lengths that do not add up.

@@ -292,9 +292,11 @@ void MaxGradient(const MaxGradientArgs& args, std::size_t begin, std::size_t end
 constexpr std::size_t kParts = 16;
 
 /// Computes a dot product in sixteen partial sums, held in 16 / width registers, so that every
-/// vector width adds in the same order.
-template <typename V, typename T>
-float Dot(const float* a, const T* b, std::size_t dim) {
+/// vector width adds in the same order. Where kColumns is not zero, it is `dim`, known to the
+/// compiler.
+template <typename V, typename T, std::size_t kColumns = 0>
+[[gnu::always_inline]] inline float Dot(const float* a, const T* b, std::size_t dim) {
+  if constexpr (kColumns != 0) dim = kColumns;
   constexpr std::size_t kRegs = kParts / V::kWidth;
   typename V::Reg acc[kRegs];
   for (std::size_t i = 0; i < kRegs; ++i) acc[i] = V::Zero();

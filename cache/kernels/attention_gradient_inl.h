@@ -57,11 +57,11 @@ class SourceGradient {
         Take(args_.target[next], args_.edge[next]);
         ++next;
       }
-      Dots(j);
+      WithWidth(args_.width, [&]<std::size_t kColumns>() { Dots<kColumns>(j); });
       if (additive()) {
         Weigh<true>(j, fresh);
       } else {
-        ScoreRows(j);
+        WithWidth(args_.width, [&]<std::size_t kColumns>() { ScoreRows<kColumns>(j); });
         Weigh<false>(j, fresh);
       }
       Add(j, fresh);
@@ -91,20 +91,22 @@ class SourceGradient {
   }
 
   /// Computes the scores of additive-v2, into the weights.
-  void ScoreRows(std::size_t j) {
+  template <std::size_t kColumns>
+  [[gnu::noinline]] void ScoreRows(std::size_t j) {
     const typename V::Reg slope = V::Set(args_.slope);
     for (std::size_t i = 0; i < count_; ++i) {
       Fetch(queries_, i);
       for (std::size_t h = 0; h < args_.heads; ++h) {
         const std::size_t at = h * args_.width;
         weight_.at[i * numbers_ + h] =
-            ScoreV2<V>(args_.x + j * dim_ + at, args_.query + target_[i] * dim_ + at,
-                       args_.attention + at, args_.width, slope);
+            ScoreV2<V, kColumns>(args_.x + j * dim_ + at, args_.query + target_[i] * dim_ + at,
+                                 args_.attention + at, args_.width, slope);
       }
     }
   }
 
-  void Dots(std::size_t j) {
+  template <std::size_t kColumns>
+  [[gnu::noinline]] void Dots(std::size_t j) {
     const float* const x = args_.x + j * dim_;
     for (std::size_t i = 0; i < count_; ++i) {
       Fetch(gradients_, i);
@@ -112,14 +114,14 @@ class SourceGradient {
       const float* const gradient = args_.gradient + target_[i] * dim_;
       for (std::size_t h = 0; h < args_.heads; ++h) {
         const std::size_t at = h * args_.width;
-        dot_.at[i * numbers_ + h] = Dot<V, float>(x + at, gradient + at, args_.width);
+        dot_.at[i * numbers_ + h] = Dot<V, float, kColumns>(x + at, gradient + at, args_.width);
       }
     }
   }
 
   /// Makes the weights of gradient rows, and the gradients of scores (in dot_ too).
   template <bool kAdditive>
-  void Weigh(std::size_t j, bool fresh) {
+  [[gnu::noinline]] void Weigh(std::size_t j, bool fresh) {
     const typename V::Reg slope = V::Set(args_.slope);
     const typename V::Reg one = V::Set(1.0F);
     const std::size_t heads = args_.heads;

@@ -36,11 +36,17 @@ struct AttendDropout {
   std::uint64_t first_target = 0;
 };
 
+/// A maximum is raised to a score that is larger by more than this.
+inline constexpr float kMaximumSlack = 8;
+
 /// For each target t and head h, over the edges e in [begins[t], ends[t]) in order:
 ///
-///   new = max(maximum, score[e, h]); r = exp(maximum - new); w = exp(score[e, h] - new);
-///   denominator = denominator * r + w; out[t, h, :] = out[t, h, :] * r + w * x[index[e], h, :];
-///   maximum = new.
+///   new = score[e, h] if that is larger than maximum + kMaximumSlack, else maximum;
+///   r = exp(maximum - new); w = exp(score[e, h] - new); maximum = new;
+///   denominator = denominator * r + w; out[t, h, :] = out[t, h, :] * r + w * x[index[e], h, :].
+///
+/// The slack spares most of the factors r, which are ones, and costs no precision: weights grow to
+/// exp(kMaximumSlack) at most.
 ///
 /// They begin at -infinity, zero and zeros, or with `keep` at what the arrays hold, so that a list
 /// in pieces gives the same bits as a whole one. With `finish` out[t, h, :] is then multiplied by

@@ -52,7 +52,7 @@ class Attention {
       if (args_.score == AttendScore::kAdditive) {
         Weigh<true>(t, fresh, begin);
       } else {
-        ScoreRows(t);
+        WithWidth(args_.width, [&]<std::size_t kColumns>() { ScoreRows<kColumns>(t); });
         Weigh<false>(t, fresh, begin);
       }
       Add(t, fresh, args_.finish && next == end);
@@ -84,24 +84,26 @@ class Attention {
   static float Inverse(float denominator) { return denominator == 0 ? 0 : 1 / denominator; }
 
   /// Computes the scores of additive-v2, into the weights.
-  void ScoreRows(std::size_t t) {
+  template <std::size_t kColumns>
+  [[gnu::noinline]] void ScoreRows(std::size_t t) {
     const float* const query = args_.query + t * args_.query_stride;
     float* at = chunk_.weight.at;
     if (chunk_.own != 0) {
-      ScoreRow(args_.own + t * args_.own_stride, query, at);
+      ScoreRow<kColumns>(args_.own + t * args_.own_stride, query, at);
       at += numbers_;
     }
     for (std::size_t e = chunk_.edge; e < chunk_.edge + chunk_.count; ++e, at += numbers_) {
       rows_.Fetch(e, limit_);
-      ScoreRow(x_ + args_.index[e] * args_.x_stride, query, at);
+      ScoreRow<kColumns>(x_ + args_.index[e] * args_.x_stride, query, at);
     }
   }
 
-  template <typename Row>
+  template <std::size_t kColumns, typename Row>
   void ScoreRow(const Row* row, const float* query, float* out) const {
     for (std::size_t h = 0; h < args_.heads; ++h) {
       const std::size_t at = h * args_.width;
-      out[h] = ScoreV2<V>(row + at, query + at, args_.attention + at, args_.width, slope_);
+      out[h] =
+          ScoreV2<V, kColumns>(row + at, query + at, args_.attention + at, args_.width, slope_);
     }
   }
 
@@ -115,12 +117,21 @@ class Attention {
     return Leaky<V>(V::Add(LoadSome<V>(source + h, args_.heads - h), query), slope_);
   }
 
+  /// Begins the factors of edge i with ones.
+  void Rescale(std::size_t i) {
+    if (chunk_.rescaled[i]) return;
+    chunk_.rescaled[i] = true;
+    chunk_.any_rescaled = true;
+    for (std::size_t h = 0; h < args_.heads; ++h) chunk_.rescale.at[i * numbers_ + h] = 1;
+  }
+
   /// Makes weights of scores, and factors of the sums where a maximum grows; adds up denominators.
   template <bool kAdditive>
-  void Weigh(std::size_t t, bool fresh, std::size_t begin) {
+  [[gnu::noinline]] void Weigh(std::size_t t, bool fresh, std::size_t begin) {
     const AttendDropout& dropout = args_.dropout;
     const std::uint64_t key =
         dropout.dropped == 0 ? 0 : SplitMix64(dropout.seed, dropout.first_target + t);
+    const typename V::Reg slack = V::Set(kMaximumSlack);
     const std::size_t first_place = chunk_.edge - begin + 1 - chunk_.own;
     for (std::size_t i = 0; i < edges(); ++i) {
       chunk_.rescaled[i] = false;
@@ -149,17 +160,16 @@ class Attention {
           score = LoadSome<V>(chunk_.weight.at + i * numbers_ + h, left);
         }
         if (fresh && i == 0) largest = score;  // there is nothing to rescale yet
-        const typename V::Reg larger = V::Max(largest, score);
-        typename V::Reg rescale = V::Set(1.0F);
-        if (V::Any(V::Positive(V::Sub(larger, largest)))) {
-          rescale = Exp<V>(V::Sub(largest, larger));
+        const typename V::Mask grows = V::Positive(V::Sub(score, V::Add(largest, slack)));
+        if (V::Any(grows)) {
+          const typename V::Reg before = largest;
+          largest = V::Pick(grows, score, largest);
+          const typename V::Reg rescale = Exp<V>(V::Sub(before, largest));
           sum = V::Mul(sum, rescale);
-          chunk_.rescaled[i] = true;
-          chunk_.any_rescaled = true;
+          Rescale(i);
+          V::Store(chunk_.rescale.at + i * numbers_ + h, rescale);
         }
-        V::Store(chunk_.rescale.at + i * numbers_ + h, rescale);
-        largest = larger;
-        typename V::Reg weight = Exp<V>(V::Sub(score, larger));
+        typename V::Reg weight = Exp<V>(V::Sub(score, largest));
         sum = V::Add(sum, weight);
         if (dropout.dropped != 0) {
           weight = Dropped<V>(dropout, key, (first_place + i) * args_.heads + h, weight);

@@ -22,14 +22,14 @@ struct LeakyRows {
   const Ahead* ahead = nullptr;   // rows to prefetch; null: none
   std::size_t edge = 0;           // number of the first row in the index of `ahead`
   std::size_t limit = 0;
-  float* out = nullptr;                 // added to: weight * attention * LeakyReLU'
+  float* out = nullptr;                 // added to: attention * the sum of weight * LeakyReLU'
   float* attention_gradient = nullptr;  // added to: weight * LeakyReLU; null: not needed
 };
 
 /// Adds R registers of columns of head `head` from `column` on, or with kTail `left` columns.
 template <typename V, int R, bool kTail, bool kAttention>
-inline void AddLeakyColumns(const AttendGradientArgs& args, const LeakyRows& rows, std::size_t head,
-                            std::size_t column, std::size_t left) {
+[[gnu::noinline]] void AddLeakyColumns(const AttendGradientArgs& args, const LeakyRows& rows,
+                                       std::size_t head, std::size_t column, std::size_t left) {
   const auto load = [&](const float* p) {
     if constexpr (kTail) {
       return V::LoadTail(p, left);
@@ -39,25 +39,24 @@ inline void AddLeakyColumns(const AttendGradientArgs& args, const LeakyRows& row
   };
   const std::size_t stride = args.heads * args.width;
   const std::size_t first = head * args.width + column;
-  typename V::Reg sum[R], of_attention[R], fixed[R], attention[R];
+  typename V::Reg sum[R], of_attention[R], fixed[R];
   for (int r = 0; r < R; ++r) {
     const std::size_t at = first + r * V::kWidth;
-    sum[r] = load(rows.out + at);
+    sum[r] = V::Zero();
     fixed[r] = load(rows.fixed + at);
-    attention[r] = load(args.attention + at);
     if constexpr (kAttention) of_attention[r] = load(rows.attention_gradient + at);
   }
-  const typename V::Reg slope = V::Set(args.slope);
-  const typename V::Reg one = V::Set(1.0F);
   const bool fetches = rows.ahead != nullptr && first == 0;
   for (std::size_t e = 0; e < rows.count; ++e) {
     if (fetches) rows.ahead->Fetch(rows.edge + e, rows.limit);
     const float* const row = rows.x + rows.index[e] * stride + first;
-    const typename V::Reg weight = V::Set(rows.weight[e * rows.numbers + head]);
+    const float gradient = rows.weight[e * rows.numbers + head];
+    const typename V::Reg weight = V::Set(gradient);
+    const typename V::Reg lesser = V::Set(gradient * args.slope);
     for (int r = 0; r < R; ++r) {
       const typename V::Reg x = V::Add(load(row + r * V::kWidth), fixed[r]);
-      const typename V::Reg step = V::Mul(weight, V::Pick(V::Positive(x), one, slope));
-      sum[r] = V::Add(sum[r], V::Mul(step, attention[r]));
+      const typename V::Reg step = V::Pick(V::Positive(x), weight, lesser);
+      sum[r] = V::Add(sum[r], step);
       if constexpr (kAttention) of_attention[r] = V::Add(of_attention[r], V::Mul(step, x));
     }
   }
@@ -69,7 +68,9 @@ inline void AddLeakyColumns(const AttendGradientArgs& args, const LeakyRows& row
     }
   };
   for (int r = 0; r < R; ++r) {
-    store(rows.out + first + r * V::kWidth, sum[r]);
+    float* const out = rows.out + first + r * V::kWidth;
+    const typename V::Reg attention = load(args.attention + first + r * V::kWidth);
+    store(out, V::Add(load(out), V::Mul(attention, sum[r])));
     if constexpr (kAttention) {
       store(rows.attention_gradient + first + r * V::kWidth, of_attention[r]);
     }

@@ -85,10 +85,32 @@ inline typename V::Reg Leaky(typename V::Reg x, typename V::Reg slope) {
   return V::Max(V::Mul(x, slope), x);
 }
 
+/// Calls visit with the width of a head if it is a usual one, so that its loops are unrolled, else
+/// with zero.
+template <typename Visit>
+void WithWidth(std::size_t width, const Visit& visit) {
+  switch (width) {
+    case 8:
+      return visit.template operator()<8>();
+    case 16:
+      return visit.template operator()<16>();
+    case 32:
+      return visit.template operator()<32>();
+    case 64:
+      return visit.template operator()<64>();
+    case 128:
+      return visit.template operator()<128>();
+    default:
+      return visit.template operator()<0>();
+  }
+}
+
 /// The score of additive-v2 of one edge and head, in the partial sums of Dot.
-template <typename V, typename T>
-inline float ScoreV2(const T* row, const float* query, const float* attention, std::size_t width,
-                     typename V::Reg slope) {
+template <typename V, std::size_t kColumns, typename T>
+[[gnu::always_inline]] inline float ScoreV2(const T* row, const float* query,
+                                            const float* attention, std::size_t width,
+                                            typename V::Reg slope) {
+  if constexpr (kColumns != 0) width = kColumns;
   constexpr std::size_t kRegs = kParts / V::kWidth;
   typename V::Reg acc[kRegs];
   for (std::size_t i = 0; i < kRegs; ++i) acc[i] = V::Zero();
@@ -129,10 +151,10 @@ struct WeightedRows {
 };
 
 /// Adds columns [column, column + R * width of a register) of heads [head, head + G), or with kTail
-/// the `tail` < width first of them.
+/// the `tail` < width first of them. Not inlined, so that its loop has the registers to itself.
 template <typename V, typename T, int R, int G, bool kTail>
-inline void AddHeads(const WeightedRows<T>& rows, std::size_t head, std::size_t column,
-                     std::size_t tail) {
+[[gnu::noinline]] void AddHeads(const WeightedRows<T>& rows, std::size_t head, std::size_t column,
+                                std::size_t tail) {
   const auto load = [&](const auto* p) {
     if constexpr (kTail) {
       return V::LoadTail(p, tail);

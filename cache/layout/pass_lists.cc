@@ -26,14 +26,13 @@ PartitionId OwnerOf(const GraphSnapshot& graph, Row row) {
 struct RowLists {
   std::vector<std::uint64_t> offsets = {0};
   std::vector<LocalRow> neighbors;  // rows of the graph, which fit because vertex_count does
+  std::vector<float> weights;       // if asked for
 };
 
 Status Sample(const GraphSnapshot& graph, std::span<const Row> targets,
               const PassDrawOptions& options, const JobControl& control, RowLists& lists) {
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Sampler> sampler,
-      Sampler::Create(graph, PassSampling(options.fanout, options.seed, options.threads),
-                      options.neighbors));
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<Sampler> sampler,
+                           Sampler::Create(graph, PassSampling(options), options.neighbors));
   const auto parts = graph.parts();
   std::vector<VertexId> seeds;
   SampledSubgraph drawn;
@@ -50,6 +49,8 @@ Status Sample(const GraphSnapshot& graph, std::span<const Row> targets,
       }
       lists.offsets.push_back(lists.neighbors.size());
     }
+    if (options.weights)
+      lists.weights.insert(lists.weights.end(), drawn.weights.begin(), drawn.weights.end());
   }
   return Status::Ok();
 }
@@ -71,12 +72,48 @@ std::vector<LocalRow> NumberRows(std::span<const Row> targets, std::uint64_t row
 
 }  // namespace
 
-SamplerOptions PassSampling(std::int64_t fanout, std::uint64_t seed, std::uint32_t threads) {
-  return {.fanouts = {fanout},
-          .direction = Direction::kIn,
-          .replace = false,
-          .seed = seed,
-          .threads = threads};
+SamplerOptions PassSampling(const PassDrawOptions& draw) {
+  SamplerOptions sampler{.direction = draw.direction,
+                         .replace = false,
+                         .seed = draw.seed,
+                         .threads = draw.threads,
+                         .weighted = draw.weighted};
+  if (draw.typed_fanout.empty()) {
+    sampler.fanouts = {draw.fanout};
+  } else {
+    sampler.typed_fanouts = {draw.typed_fanout};
+  }
+  return sampler;
+}
+
+std::uint64_t MostEdgesOf(const PassDrawOptions& draw, std::uint64_t degree) {
+  if (draw.no_edges) return 0;
+  std::uint64_t most = 0;
+  const auto add = [&](std::int64_t fanout) {
+    most = fanout == kAllNeighbors ? degree
+                                   : std::min(degree, most + static_cast<std::uint64_t>(fanout));
+  };
+  if (draw.typed_fanout.empty()) add(draw.fanout);
+  for (const std::int64_t fanout : draw.typed_fanout) add(fanout);
+  return most;
+}
+
+std::uint64_t MostEdgesOf(const PassDrawOptions& draw, const GraphSnapshot& graph) {
+  const bool twice = draw.direction == Direction::kBoth && !graph.info().symmetric;
+  const std::uint64_t all = graph.generation_edge_count() * (twice ? 2 : 1);
+  const std::uint64_t of_one = MostEdgesOf(draw, all);
+  return of_one == all ? all : std::min(all, graph.vertex_count() * of_one);
+}
+
+bool TakeSameLists(const PassDrawOptions& a, const PassDrawOptions& b) {
+  if (a.no_edges || b.no_edges) return a.no_edges && b.no_edges;
+  const auto all = [](const PassDrawOptions& draw) {
+    if (draw.typed_fanout.empty()) return draw.fanout == kAllNeighbors;
+    return std::all_of(draw.typed_fanout.begin(), draw.typed_fanout.end(),
+                       [](std::int64_t fanout) { return fanout == kAllNeighbors || fanout == 0; });
+  };
+  return a.direction == b.direction && a.weighted == b.weighted &&
+         a.typed_fanout == b.typed_fanout && all(a) && all(b);
 }
 
 std::vector<Row> TargetsOf(const GraphSnapshot& graph, PartitionId partition) {
@@ -107,6 +144,7 @@ Result<PassLists> DrawPassLists(const GraphSnapshot& graph, std::span<const Row>
   PassLists lists;
   lists.offsets = std::move(drawn.offsets);
   lists.neighbors = std::move(drawn.neighbors);
+  lists.weights = std::move(drawn.weights);
   const std::vector<LocalRow> local_of = NumberRows(targets, graph.vertex_count(), lists);
   for (LocalRow& row : lists.neighbors) row = local_of[row];
   for (const Row row : targets) lists.targets.push_back(local_of[static_cast<std::size_t>(row)]);

@@ -21,7 +21,8 @@ using LocalRow = std::uint32_t;
 
 /// The reads of one worker in a pass of layerwise inference: the rows that it computes (targets,
 /// mostly those that its partition owns), each with the rows that it is computed from. Rows are
-/// numbered locally, in ascending order. Memory: 4 bytes an edge, 28 a local row, 12 a target.
+/// numbered locally, in ascending order. Memory: 4 bytes an edge (with weights 8), 28 a local row,
+/// 12 a target.
 struct PassLists {
   std::vector<Row> rows;               ///< [locals], ascending: computed or read here
   std::vector<VertexId> vertices;      ///< [locals]
@@ -30,16 +31,13 @@ struct PassLists {
   std::vector<LocalRow> targets;       ///< [targets], ascending
   std::vector<std::uint64_t> offsets;  ///< [targets + 1]
   std::vector<LocalRow> neighbors;     ///< [edges]; the rows each target reads, in any order
+  std::vector<float> weights;          ///< [edges], of each neighbour's edge, if asked for
 
   /// Returns the rows that target t reads, without its own.
   std::span<const LocalRow> ReadsOf(std::size_t t) const {
     return std::span(neighbors).subspan(offsets[t], offsets[t + 1] - offsets[t]);
   }
 };
-
-/// Returns the sampling of a pass. BlockPlanner and DrawPassLists both use it, so that what was
-/// counted beforehand is what is read. The batch passed to the sampler is the layer.
-SamplerOptions PassSampling(std::int64_t fanout, std::uint64_t seed, std::uint32_t threads);
 
 struct PassDrawOptions {
   std::int64_t fanout = kAllNeighbors;
@@ -48,7 +46,27 @@ struct PassDrawOptions {
   std::uint32_t layer = 0;
   std::uint32_t threads = 1;
   std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< null: the graph, in memory
+
+  /// The lists that are walked, and what is drawn from them, as SamplerOptions has it.
+  Direction direction = Direction::kIn;
+  std::vector<std::int64_t> typed_fanout = {};  ///< [edge types], instead of `fanout`, or empty
+  bool weighted = false;
+  bool weights = false;  ///< fill the weights of lists, if the graph has them
 };
+
+/// Returns the sampling of a pass. BlockPlanner and DrawPassLists both use it, so that what was
+/// counted beforehand is what is read. The batch passed to the sampler is the layer.
+SamplerOptions PassSampling(const PassDrawOptions& draw);
+
+/// Returns the largest number of edges that a pass takes of a vertex with `degree` edges.
+std::uint64_t MostEdgesOf(const PassDrawOptions& draw, std::uint64_t degree);
+
+/// Returns the same of all vertices, without the delta.
+std::uint64_t MostEdgesOf(const PassDrawOptions& draw, const GraphSnapshot& graph);
+
+/// Returns whether two passes, of whatever layers, take the same lists: all neighbours of the same
+/// types and directions.
+bool TakeSameLists(const PassDrawOptions& a, const PassDrawOptions& b);
 
 /// Returns the rows that a partition computes, ascending. Vertices that were added since the
 /// generation belong to the last partition.

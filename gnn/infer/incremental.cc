@@ -39,6 +39,10 @@ std::string WhyNot(const ArrayEntry& old, const ArrayEntry& made, const Manifest
     if (there.empty()) return fmt::format("{} does not say its {}", old.name, fact);
     if (there != FactOf(made, fact)) return fmt::format("{} has another {}", old.name, fact);
   }
+  for (const std::string_view fact : {kDirectionAttribute, kSamplingFact}) {
+    if (FactOf(old, fact) != FactOf(made, fact))
+      return fmt::format("{} has another {}", old.name, fact);
+  }
   const std::string generation = fmt::format("generation {} ", manifest.generation);
   if (!FactOf(old, "snapshot").starts_with(generation))
     return fmt::format("the store was compacted since {}", old.name);
@@ -67,7 +71,8 @@ Result<std::vector<std::uint32_t>> StaleRows(const GraphSnapshot& graph, const A
                                           .changes = changes.get(),
                                           .first_new = first_new,
                                           .features_id = features->array_id,
-                                          .layers = origin->layers}));
+                                          .layers = origin->layers,
+                                          .direction = origin->direction}));
   std::vector<std::uint32_t> rows;
   for (std::uint64_t row = 0; row < graph.vertex_count(); ++row) {
     const auto vertex = static_cast<std::size_t>(*graph.VertexAt(static_cast<Row>(row)));

@@ -22,6 +22,12 @@ namespace rhizome::inline internal {
 /// The facts (ArrayEntry::attributes) that an array's rows depend on, besides the graph's changes.
 inline constexpr const char* kIncrementalFacts[] = {
     "made_by", "content", "model_xxh3", "features", "features_id", "hops", "fanout", "seed"};
+
+/// The fact that says how neighbours were drawn, and whether weights of edges were used; arrays
+/// without it were made of plain draws and no weights. It counts as well, and so does
+/// kDirectionAttribute (index/delta/stale_vertices.h).
+inline constexpr std::string_view kSamplingFact = "sampling";
+
 /// number of vertices that it was computed for
 inline constexpr const char* kVerticesFact = "vertices";
 

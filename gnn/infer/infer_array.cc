@@ -94,6 +94,8 @@ InferReport MakeReport(const LayerwiseResult& result, const InferenceJob& job,
   report.test_accuracy = result.accuracy.Of(Split::kTest);
   report.resumed_chunks = result.resumed_chunks;
   report.list_reads = job.list_reads();
+  report.direction = job.options().sampling.direction;
+  report.edge_weights = job.edge_weights();
   return report;
 }
 
@@ -117,7 +119,11 @@ Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t b
     return report;
   }
   std::vector<std::string> ignored;
-  if (!job->model().shape().spec.no_edges) ignored = IgnoredFacts(job->graph());
+  if (!job->model().shape().spec.no_edges) {
+    RHIZOME_ASSIGN_OR_RETURN(
+        ignored, IgnoredFacts(job->graph(),
+                              {.sampling = options.sampling, .edge_weights = job->edge_weights()}));
+  }
   TellIgnored(ignored, options.note);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
                            JobScratch::Open(job->store(), job->ScratchName(),

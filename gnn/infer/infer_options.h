@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rhizome/cache/job_report.h"
+#include "rhizome/cache/neighbor_sampling.h"
 #include "rhizome/cache/pass_layout.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/index/graph_types.h"
@@ -55,6 +56,11 @@ struct InferOptions {
 
   /// Neighbours drawn in each layer, the seeds' own first; empty: all neighbours in every layer.
   std::vector<std::int64_t> fanouts;
+
+  /// How they are drawn; as in TrainOptions. Layerwise, hops that walk different edge types are
+  /// refused, and times.
+  NeighborSampling sampling = {};
+  std::optional<bool> edge_weights = {};  ///< as TrainOptions::edge_weights
   std::uint64_t seed = 1;
 
   /// Store class scores instead of embeddings (the last hidden layer).
@@ -168,7 +174,9 @@ struct InferReport {
   std::vector<std::uint64_t> worker_peak_memory_bytes;
 
   std::string array;
-  std::vector<std::string> ignored;  ///< parts of the graph that were ignored (IgnoredFacts)
+  std::vector<std::string> ignored;      ///< parts of the graph that were ignored (IgnoredFacts)
+  Direction direction = Direction::kIn;  ///< the lists that were walked
+  bool edge_weights = false;             ///< whether layers used them
 
   /// An earlier run had published exactly this array (InferOptions::resume), so nothing was done.
   bool published_before = false;

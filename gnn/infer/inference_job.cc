@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "rhizome/cache/job_scratch.h"
+#include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/cache/task_labels.h"
 #include "rhizome/gnn/inference_memory.h"
 #include "rhizome/gnn/layer_sizes.h"
 #include "rhizome/gnn/samplewise_run.h"
+#include "rhizome/index/stale_vertices.h"
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/hash.h"
@@ -71,6 +73,7 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
       job->graph_, Graph::Open(std::as_const(*job->store_), {.topology = options.topology}));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job->store_->OpenArray(options.features));
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), *job->model_, *job->graph_));
+  RHIZOME_RETURN_IF_ERROR(job->ResolveDraws());
   if (options.resume && makes) job->published_ = job->FindPublished();
   if (may_be_there && !job->published_) return Fail(output);
   const Manifest& manifest = job->store_->manifest();
@@ -84,6 +87,36 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
   return job;
 }
 
+/// Finds what the job draws in the graph.
+Status InferenceJob::ResolveDraws() {
+  const ModelSpec& spec = model_->shape().spec;
+  if (spec.no_edges) return Status::Ok();
+  std::vector<std::int64_t> fanouts = options_.fanouts;
+  if (!fanouts.empty() && !options_.sampling.typed_fanouts.empty()) {
+    return Status::InvalidArgument(
+        "fanouts by edge type stand for those of all types; give one of --typed-fanout and "
+        "--fanout");
+  }
+  if (fanouts.empty()) fanouts.assign(spec.layers, kAllNeighbors);
+  const std::size_t hops = HopsOf(options_.sampling);
+  if (hops != 0 && hops != spec.layers) {
+    return Status::InvalidArgument(
+        fmt::format("edge types for {} hops and a model of {} layers; give as many as layers", hops,
+                    spec.layers));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(
+      sampling_, ResolveSampling(options_.sampling, options_.edge_weights, fanouts, *graph_));
+  model_->FitSampling(sampling_);
+  return options_.mode == InferMode::kLayerwise ? CheckLayerwise(sampling_) : Status::Ok();
+}
+
+/// Describes how neighbours are drawn and whether edges have weights; empty: plainly, and not.
+std::string InferenceJob::DescribeDraws() const {
+  const std::string text = DescribeSampling(options_.sampling);
+  if (!sampling_.edge_weights) return text;
+  return text.empty() ? "edges have weights" : text + "; edges have weights";
+}
+
 /// Returns the facts about the array's origin that it carries as attributes.
 std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() const {
   std::string fanout = "all";
@@ -93,7 +126,7 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
     fanout = i == 0 ? one : fanout + "," + one;
   }
   const Manifest& manifest = store_->manifest();
-  return {
+  std::vector<std::pair<std::string, std::string>> facts = {
       {"made_by", options_.mode == InferMode::kLayerwise ? "infer layerwise" : "infer samplewise"},
       {"content", options_.scores ? "class scores" : "embeddings"},
       {"model_xxh3", ToHex(model_file_.hash)},
@@ -105,6 +138,12 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
       {"seed", fmt::format("{}", options_.seed)},
       {"snapshot", fmt::format("generation {} version {} sequence {}", manifest.generation,
                                manifest.version, graph_->sequence())}};
+  const Direction direction = options_.sampling.direction;
+  if (direction != Direction::kIn && !graph_->info().symmetric)
+    facts.emplace_back(kDirectionAttribute, direction == Direction::kOut ? "out" : "both");
+  if (std::string draws = DescribeDraws(); !draws.empty())
+    facts.emplace_back(kSamplingFact, std::move(draws));
+  return facts;
 }
 
 /// Returns the newest version of the array to be made, as users write it, if it is what this job
@@ -112,7 +151,7 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
 std::optional<std::string> InferenceJob::FindPublished() const {
   const Manifest& manifest = store_->manifest();
   const ArrayEntry* const there = NewestOf(manifest, options_.out);
-  if (there == nullptr) return std::nullopt;
+  if (there == nullptr || FactOf(*there, kSamplingFact) != DescribeDraws()) return std::nullopt;
   for (const auto& [name, value] : Attributes()) {
     const std::string_view found = FactOf(*there, name);
     if (name == "snapshot" ? WithoutVersion(found) != WithoutVersion(value) : found != value)
@@ -140,24 +179,25 @@ std::string InferenceJob::Describe(const IncrementalBase* base) const {
     if (file.path.starts_with(folder)) files.push_back(ToHex(file.xxh3));
   }
   const std::string all = files.dump();
-  const nlohmann::json description = {
-      {"job", "infer"},
-      {"format", kLogFormat},
-      {"generation", manifest.generation},
-      {"sequence", graph_->sequence()},
-      {"features", options_.features},
-      {"features_xxh3", ToHex(Xxh3(std::as_bytes(std::span(all))))},
-      {"model_xxh3", ToHex(model_file_.hash)},
-      {"fanouts", options_.fanouts},
-      {"chunk_rows", options_.chunk_rows},
-      {"inner_rows", options_.inner_rows},
-      {"seed", options_.seed},
-      {"scores", options_.scores},
-      {"base", base == nullptr ? "" : base->name},
-      {"base_id", base == nullptr ? 0 : base->array->entry().array_id},
-      {"labels", labels_ ? options_.labels + "/" + options_.split : ""},
-      {"codec", std::string(CodecName(options_.codec.kind))},
-      {"level", options_.codec.level}};
+  nlohmann::json description = {{"job", "infer"},
+                                {"format", kLogFormat},
+                                {"generation", manifest.generation},
+                                {"sequence", graph_->sequence()},
+                                {"features", options_.features},
+                                {"features_xxh3", ToHex(Xxh3(std::as_bytes(std::span(all))))},
+                                {"model_xxh3", ToHex(model_file_.hash)},
+                                {"fanouts", options_.fanouts},
+                                {"chunk_rows", options_.chunk_rows},
+                                {"inner_rows", options_.inner_rows},
+                                {"seed", options_.seed},
+                                {"scores", options_.scores},
+                                {"base", base == nullptr ? "" : base->name},
+                                {"base_id", base == nullptr ? 0 : base->array->entry().array_id},
+                                {"labels", labels_ ? options_.labels + "/" + options_.split : ""},
+                                {"codec", std::string(CodecName(options_.codec.kind))},
+                                {"level", options_.codec.level}};
+  if (std::string draws = DescribeDraws(); !draws.empty())
+    description["sampling"] = std::move(draws);
   return description.dump();
 }
 
@@ -165,6 +205,7 @@ Status InferenceJob::Prepare(std::uint64_t base_bytes, const JobControl& control
   LayerwiseOptions& made = layerwise_;
   made.features = options_.features;
   made.fanouts = options_.fanouts;
+  made.sampling = sampling_;
   made.output.name = options_.out;
   made.output.codec = options_.codec;
   made.output.inner_rows = options_.inner_rows;
@@ -192,8 +233,8 @@ Status InferenceJob::Prepare(std::uint64_t base_bytes, const JobControl& control
   made.tuning.block_rows = memory.block_rows;
   if (!lists_are_read) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(
-      lists_, ListsOnDisk::Open(*graph_, Direction::kIn, memory.neighbor_cache_bytes, {},
-                                options_.tuning.io, control));
+      lists_, ListsOnDisk::Open(*graph_, sampling_.sampler.direction, memory.neighbor_cache_bytes,
+                                {}, options_.tuning.io, control));
   made.neighbors = lists_->source();
   return Status::Ok();
 }

@@ -45,6 +45,9 @@ class InferenceJob {
 
   const LayerwiseOptions& layerwise() const { return layerwise_; }
 
+  /// Returns whether layers use the weights of edges.
+  bool edge_weights() const { return sampling_.edge_weights; }
+
   /// Returns the base of an incremental run, if it is one and has a base.
   Result<IncrementalPlan> FindBase() const;
 
@@ -64,6 +67,8 @@ class InferenceJob {
 
  private:
   InferenceJob(const InferOptions& options, InferRole role) : options_(options), role_(role) {}
+  Status ResolveDraws();
+  std::string DescribeDraws() const;
   std::vector<std::pair<std::string, std::string>> Attributes() const;
   std::optional<std::string> FindPublished() const;
   std::string Describe(const IncrementalBase* base) const;
@@ -77,6 +82,7 @@ class InferenceJob {
   std::unique_ptr<GraphSnapshot> graph_;
   LoadedTensorFile model_file_;
   std::optional<Model> model_;
+  MinibatchSamplerOptions sampling_;  // as the graph has it; with a fanout for each layer
   std::optional<ClassLabels> labels_;
   std::optional<std::string> published_;
   std::unique_ptr<ListsOnDisk> lists_;  // null: in memory

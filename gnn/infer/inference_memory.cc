@@ -8,8 +8,8 @@
 #include "rhizome/cache/layer_output.h"
 #include "rhizome/cache/lists_on_disk.h"
 #include "rhizome/cache/memory_plan.h"
-#include "rhizome/cache/neighbor_cache.h"
 #include "rhizome/cache/process_memory.h"
+#include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/gnn/layer_sizes.h"
 #include "rhizome/storage/bytes_left.h"
 
@@ -79,7 +79,8 @@ class Division {
     needs.working_bytes = WorkingBytes();
     needs.cacheable_bytes = sizes_.CacheableBytes(features_);
     if (input_.lists_are_read) {
-      const NeighborCache::Needs cache = NeighborCache::NeedsOf(input_.graph, Direction::kIn);
+      const NeighborCache::Needs cache =
+          ListsOnDisk::CacheNeeds(input_.graph, tried_.sampling.sampler.direction);
       needs.neighbor_full_bytes = cache.full_bytes;
       needs.neighbor_table_bytes = cache.table_bytes;
       needs.neighbor_build_bytes = cache.build_bytes;
@@ -136,6 +137,7 @@ class Division {
 
   std::uint64_t WorkingBytes() const {
     return kInferSlackBytes + sizes_.WorkingBytes(features_) +
+           SamplerTableBytes(input_.graph, tried_.sampling.sampler) +
            (input_.lists_are_read ? ListsOnDisk::WorkingBytes(kSampledEdges) : 0);
   }
 

@@ -56,7 +56,8 @@ Result<InferLayerReport> LayerPass::Run(const JobControl& control) {
     row_scale_.assign(input_.graph.vertex_count(), 1);
     for (std::size_t row = 0; row < row_scale_.size() && !input_.pass.planner.draw.no_edges;
          ++row) {
-      row_scale_[row] = GcnScale(input_.pass.planner.degrees[row]);
+      row_scale_[row] = GcnScale(input_.weighted_degrees.empty() ? input_.pass.planner.degrees[row]
+                                                                 : input_.weighted_degrees[row]);
     }
   }
   const std::vector<Block> blocks = BlocksOfPass(input_.pass, output_.entry().rows, output_.done());

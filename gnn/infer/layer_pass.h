@@ -12,7 +12,7 @@
 #include "rhizome/cache/labels.h"
 #include "rhizome/cache/layer_output.h"
 #include "rhizome/cache/pass_order.h"
-#include "rhizome/cache/score_sink.h"
+#include "rhizome/cache/vertex_score_sink.h"
 #include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/tile_layer.h"
@@ -25,13 +25,14 @@ struct LayerPassInput {
   const GraphSnapshot& graph;
   const Model& model;
   const ClassLabels* labels;               ///< null: no accuracy is counted
-  ScoreSink* sink;                         ///< given the scores of all rows, or null
+  VertexScoreSink* sink;                   ///< given the scores of all rows, or null
   const ChunkArray& source;                ///< the previous layer's array, or the features
   const FeatureDecoder& decoder;           ///< of `source`
   std::shared_ptr<const DeltaRows> delta;  ///< changes of `source`, or null
   std::uint32_t layer = 0;
   bool last = false;
-  bool scores = false;  ///< for the last layer: write class scores
+  bool scores = false;                           ///< for the last layer: write class scores
+  std::span<const float> weighted_degrees = {};  ///< [rows], or empty: edges count alike
   PassReads pass;
   std::optional<BlockReads> reads = {};  ///< of the whole layer, if they were planned before
 };

@@ -2,13 +2,17 @@
 
 #include <utility>
 
-#include "rhizome/cache/minibatch_sampler.h"
+#include "rhizome/cache/row_degrees.h"
 
 namespace rhizome::inline internal {
 
 Status LayerPlan::CountEdges() {
-  if (sizes_.Draw(0).no_edges) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(degrees_, InDegrees(graph_));
+  const PassDrawOptions draw = sizes_.Draw(0);
+  if (draw.no_edges) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(degrees_, Degrees(graph_, draw.direction));
+  if (options_.sampling.weighted_degrees) {
+    RHIZOME_ASSIGN_OR_RETURN(weighted_degrees_, WeightedDegrees(graph_, draw.direction));
+  }
   return Status::Ok();
 }
 
@@ -18,8 +22,9 @@ Status LayerPlan::FindTargets(const JobControl& control) {
     orders_[layer] = RowOrder(rows, graph_.vertex_count());
     if (layer == 0) break;
     const std::vector<Row> targets(rows.begin(), rows.end());
-    RHIZOME_ASSIGN_OR_RETURN(const PassLists lists,
-                             DrawPassLists(graph_, targets, sizes_.Draw(layer), control));
+    PassDrawOptions draw = sizes_.Draw(layer);
+    draw.weights = false;  // the rows alone are wanted
+    RHIZOME_ASSIGN_OR_RETURN(const PassLists lists, DrawPassLists(graph_, targets, draw, control));
     rows.assign(lists.rows.begin(), lists.rows.end());
   }
   return Status::Ok();

@@ -51,6 +51,9 @@ class LayerPlan {
   /// Borrows from this.
   PassReads Pass(std::uint32_t layer) const;
 
+  /// [rows] sums of the weights of each row's edges, or empty: edges count alike.
+  std::span<const float> weighted_degrees() const { return weighted_degrees_; }
+
  private:
   const GraphSnapshot& graph_;
   const ArrayEntry features_;
@@ -58,7 +61,8 @@ class LayerPlan {
   const LayerSizes sizes_;
   std::vector<RowOrder> orders_;
   std::vector<std::optional<BlockReads>> reads_;
-  std::vector<std::uint32_t> degrees_;  // [rows]; none without edges
+  std::vector<std::uint32_t> degrees_;   // [rows]; none without edges
+  std::vector<float> weighted_degrees_;  // [rows]; if a symmetric sum has weights
 };
 
 }  // namespace rhizome::inline internal

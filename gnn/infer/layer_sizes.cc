@@ -7,6 +7,7 @@
 
 #include "rhizome/cache/block_stager.h"
 #include "rhizome/cache/layer_output.h"
+#include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/cache/row_order.h"
 #include "rhizome/storage/chunk_array.h"
 
@@ -24,6 +25,7 @@ constexpr std::uint64_t kOutputChunkBytes = std::uint64_t{8} << 20;
 /// Memory of a block's lists, for each edge, each row that it reads and each target, and the number
 /// of blocks that have lists: one is computed, one is planned ahead.
 constexpr std::uint64_t kBytesOfListedEdge = 4;
+constexpr std::uint64_t kBytesOfEdgeWeight = 4;
 constexpr std::uint64_t kBytesOfListedRow = 12;
 constexpr std::uint64_t kBytesOfListedTarget = 32;
 constexpr std::uint64_t kPlannedBlocks = BlockStager::kBlocks;
@@ -83,20 +85,18 @@ PassDrawOptions LayerSizes::Draw(std::uint32_t layer) const {
   // Fanouts are given from the seeds outwards, as samplers take them; the first layer computed is
   // the outermost hop.
   const std::size_t hop = layers() - 1 - layer;
-  return {.fanout = options_.fanouts.empty() ? kAllNeighbors : options_.fanouts[hop],
-          .no_edges = model_.shape().spec.no_edges,
-          .seed = options_.seed,
-          .layer = layer,
-          .threads = options_.threads,
-          .neighbors = options_.neighbors};
+  PassDrawOptions draw{.fanout = options_.fanouts.empty() ? kAllNeighbors : options_.fanouts[hop],
+                       .no_edges = model_.shape().spec.no_edges,
+                       .seed = options_.seed,
+                       .layer = layer,
+                       .threads = options_.threads,
+                       .neighbors = options_.neighbors};
+  SetPassDraw(options_.sampling, hop, draw);
+  return draw;
 }
 
 std::uint64_t LayerSizes::Edges(std::uint32_t layer) const {
-  const PassDrawOptions draw = Draw(layer);
-  if (draw.no_edges) return 0;
-  if (draw.fanout == kAllNeighbors) return graph_.generation_edge_count();
-  return std::min(graph_.generation_edge_count(),
-                  graph_.vertex_count() * static_cast<std::uint64_t>(draw.fanout));
+  return MostEdgesOf(Draw(layer), graph_);
 }
 
 /// Returns the bytes that a target keeps while its block goes from window to window.
@@ -130,15 +130,19 @@ ChunkReaderOptions LayerSizes::Reader(const ArrayEntry& source) const {
           .ahead = ChunkReader::AheadFor(source, options_.threads, options_.memory.ahead_bytes)};
 }
 
+std::uint64_t LayerSizes::BytesOfEdge() const {
+  return kBytesOfListedEdge + (options_.sampling.edge_weights ? kBytesOfEdgeWeight : 0);
+}
+
 std::uint64_t LayerSizes::BlockRows(std::uint32_t layer) const {
   if (options_.tuning.block_rows != 0) return options_.tuning.block_rows;
   const std::uint64_t vertices = std::max<std::uint64_t>(graph_.vertex_count(), 1);
   const std::uint64_t each =
       StateBytes(layer) +
-      kPlannedBlocks *
-          (kBytesOfListedTarget +
-           static_cast<std::uint64_t>(kBlockEdgeRatio * static_cast<double>(Edges(layer)) /
-                                      static_cast<double>(vertices) * kBytesOfListedEdge));
+      kPlannedBlocks * (kBytesOfListedTarget +
+                        static_cast<std::uint64_t>(
+                            kBlockEdgeRatio * static_cast<double>(Edges(layer)) /
+                            static_cast<double>(vertices) * static_cast<double>(BytesOfEdge())));
   return std::clamp(options_.memory.block_bytes / each, kTileRows, RoundUpToTiles(vertices));
 }
 
@@ -162,15 +166,16 @@ std::uint64_t LayerSizes::WorkingBytes(const ArrayEntry& features) const {
     const std::uint64_t targets = RoundUpToTiles(vertices / std::max<std::uint64_t>(blocks, 1) + 1);
     // High-degree vertices may be adjacent: in PDS order they are.
     const std::uint64_t edges = std::min(BlockEdges(layer), Edges(layer));
-    const std::uint64_t lists = edges * kBytesOfListedEdge +
+    const std::uint64_t lists = edges * BytesOfEdge() +
                                 std::min(edges + targets, vertices) * kBytesOfListedRow +
                                 targets * kBytesOfListedTarget;
     const std::uint64_t stage_rows = std::min(StageRows(source, layer), vertices);
     const std::uint64_t bytes =
         stage_rows * (BlockStager::kStages * row_bytes + PreparedBytes(layer)) +
         ChunkReader::WorkingBytes(source, Reader(source)) + targets * StateBytes(layer) +
-        kPlannedBlocks * lists + vertices * kBytesOfVertex + 2 * RowOrder::Bytes(vertices) +
-        LayerOutput::Bytes(output, options_.memory.writers);
+        kPlannedBlocks * lists + vertices * kBytesOfVertex +
+        (options_.sampling.weighted_degrees ? vertices * sizeof(float) : 0) +
+        2 * RowOrder::Bytes(vertices) + LayerOutput::Bytes(output, options_.memory.writers);
     widest = std::max(widest, bytes);
     source = output;
   }

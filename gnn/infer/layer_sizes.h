@@ -50,6 +50,7 @@ class LayerSizes {
 
  private:
   ArrayEntry Intermediate(std::uint32_t layer) const;
+  std::uint64_t BytesOfEdge() const;
   std::uint64_t StateBytes(std::uint32_t layer) const;
   std::uint64_t PreparedBytes(std::uint32_t layer) const;
   std::uint64_t Edges(std::uint32_t layer) const;

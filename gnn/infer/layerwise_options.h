@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/gnn/infer_options.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/storage/manifest.h"
@@ -31,9 +32,12 @@ struct LayerMemory {
 struct LayerwiseOptions {
   std::string features;
   std::vector<std::int64_t> fanouts;  ///< one for each layer; empty: all neighbours
-  ArrayEntry output;                  ///< what the last layer writes, as MakeOutputEntry makes it
-  bool scores = false;                ///< the output holds class scores instead of embeddings
-  bool write_output = true;           ///< false: only the accuracy is computed
+
+  /// How they are drawn, as ResolveSampling makes it, with fanouts by edge type if it has any.
+  MinibatchSamplerOptions sampling = {};
+  ArrayEntry output;         ///< what the last layer writes, as MakeOutputEntry makes it
+  bool scores = false;       ///< the output holds class scores instead of embeddings
+  bool write_output = true;  ///< false: only the accuracy is computed
 
   /// The rows of the last layer that are wanted, ascending and at least one; the output has only
   /// these. Absent: all rows.

@@ -224,6 +224,7 @@ class LayerwiseRun {
                     .layer = layer,
                     .last = last,
                     .scores = options_.scores,
+                    .weighted_degrees = layers_.weighted_degrees(),
                     .pass = layers_.Pass(layer),
                     .reads = layers_.TakeReads(layer)},
                    output);

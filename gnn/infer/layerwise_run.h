@@ -7,7 +7,7 @@
 #include "rhizome/cache/labels.h"
 #include "rhizome/cache/layer_output.h"
 #include "rhizome/cache/pass_layout.h"
-#include "rhizome/cache/score_sink.h"
+#include "rhizome/cache/vertex_score_sink.h"
 #include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/layerwise_options.h"
 #include "rhizome/gnn/model.h"
@@ -23,7 +23,7 @@ struct LayerwiseInput {
   const GraphSnapshot& graph;
   const Model& model;
   const ClassLabels* labels = nullptr;  ///< null: no accuracy is counted
-  ScoreSink* sink = nullptr;            ///< given the scores of all rows, if not null
+  VertexScoreSink* sink = nullptr;      ///< given the scores of all rows, if not null
   Path scratch;                         ///< a folder for the arrays of the layers
   InferenceLog* log = nullptr;          ///< null: a killed run begins again
 

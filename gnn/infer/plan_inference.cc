@@ -19,12 +19,13 @@ Status PlanWorkers(const InferenceJob& job, std::uint32_t layer, const LayerRead
                    const JobControl& control, InferPlanLayer& planned) {
   const LayerwiseOptions& options = job.layerwise();
   const std::uint64_t block_rows = options.tuning.block_rows;
-  const WorkerPassOptions pass{
+  WorkerPassOptions pass{
       .draw = LayerSizes(job.graph(), job.model(), options).Draw(layer),
       .shape = {.block_rows = RoundUpToTiles(block_rows == 0 ? kWorkerBlockRows : block_rows),
                 .chunk_rows = reads.source.chunk_rows},
       .cache_chunks = options.memory.cache_bytes / ChunkReader::DecodedBytes(reads.source),
       .cache = options.tuning.cache};
+  pass.draw.weights = false;  // they change no read
   RHIZOME_ASSIGN_OR_RETURN(const WorkerPassPlan plan, PlanWorkerPass(job.graph(), pass, control));
   planned.worker_chunks = plan.chunks;
   planned.chosen_requests = plan.chosen_requests;

@@ -48,11 +48,8 @@ FeedPipelineOptions MakePipelineOptions(const Model& model, const Path& scratch,
                                         const LayerwiseOptions& options) {
   const ModelSpec& spec = model.shape().spec;
   FeedPipelineOptions pipeline;
-  pipeline.sampler.sampler.fanouts = options.fanouts;
-  if (pipeline.sampler.sampler.fanouts.empty())
-    pipeline.sampler.sampler.fanouts.assign(spec.layers, kAllNeighbors);
-  pipeline.sampler.no_edges = spec.no_edges;
-  pipeline.sampler.degrees = model.needs_degrees();
+  pipeline.sampler = options.sampling;
+  model.FitSampling(pipeline.sampler);
   pipeline.sampler.sampler.seed = options.seed;
   pipeline.sampler.sampler.threads = options.threads;
   pipeline.features = options.features;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace rhizome::inline internal {
 namespace {
@@ -17,18 +18,57 @@ std::string Named(std::string_view what, const std::vector<std::string>& names) 
                      names.size() > kShown ? ", ..." : "");
 }
 
+/// Returns 12345 as "12,345".
+std::string Grouped(std::uint64_t number) {
+  if (number < 1000) return fmt::format("{}", number);
+  return fmt::format("{},{:03}", Grouped(number / 1000), number % 1000);
+}
+
+/// Returns how many of `vertices` have no edge that is walked.
+Result<std::uint64_t> CountWithout(const GraphSnapshot& graph, std::span<const VertexId> vertices,
+                                   Direction direction) {
+  std::uint64_t count = 0;
+  for (const VertexId vertex : vertices) {
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree, graph.Degree(vertex, direction));
+    count += degree == 0 ? 1 : 0;
+  }
+  return count;
+}
+
+/// Describes the direction that is not walked, and what that costs.
+Result<std::string> OtherDirection(const GraphSnapshot& graph, const UsedFacts& used) {
+  const bool walks_in = used.sampling.direction == Direction::kIn;
+  std::string text = walks_in ? "out-edges" : "in-edges";
+  if (used.training.empty()) return text;
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t without,
+                           CountWithout(graph, used.training, used.sampling.direction));
+  if (without == 0) return text;
+  text += fmt::format(" ({} of {} training vertices have no {}-edge: ", Grouped(without),
+                      Grouped(used.training.size()), walks_in ? "in" : "out");
+  return text + (graph.info().directions == Direction::kBoth
+                     ? "--direction both walks both)"
+                     : "ingest with --undirected, or with --directions both for --direction both)");
+}
+
 }  // namespace
 
-std::vector<std::string> IgnoredFacts(const GraphSnapshot& graph) {
+Result<std::vector<std::string>> IgnoredFacts(const GraphSnapshot& graph, const UsedFacts& used) {
   std::vector<std::string> ignored;
   if (graph.vertex_types().size() > 1)
     ignored.push_back(Named("vertex types", graph.vertex_types()));
-  if (graph.edge_types().size() > 1) ignored.push_back(Named("edge types", graph.edge_types()));
-  if (graph.info().weighted) ignored.emplace_back("edge weights");
+  const bool by_type = !used.sampling.typed_fanouts.empty() || !used.sampling.meta_path.empty();
+  if (graph.edge_types().size() > 1 && !by_type)
+    ignored.push_back(Named("edge types", graph.edge_types()));
+  if (graph.info().weighted && !used.edge_weights && !used.sampling.weighted)
+    ignored.emplace_back("edge weights");
   std::vector<std::string> attributes;
   for (const EdgeAttributeInfo& attribute : graph.edge_attributes())
-    attributes.push_back(attribute.name);
+    if (attribute.name != used.sampling.time_attribute) attributes.push_back(attribute.name);
   if (!attributes.empty()) ignored.push_back(Named("edge attributes", attributes));
+  if (!graph.info().symmetric && used.sampling.direction != Direction::kBoth) {
+    RHIZOME_ASSIGN_OR_RETURN(std::string other, OtherDirection(graph, used));
+    ignored.push_back(std::move(other));
+  }
   return ignored;
 }
 

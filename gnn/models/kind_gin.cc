@@ -1,4 +1,4 @@
-#include "rhizome/gnn/conv.h"
+#include "rhizome/gnn/weights.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -18,27 +18,16 @@ class GinConv final : public Conv {
   }
 
   void VisitWeights(const WeightVisitor& visit) override {
-    using Fill = WeightSpec::Fill;
-    visit({.name = "eps", .shape = {1}, .fill = Fill::kZeros, .trained = learns_}, eps_);
-    visit({.name = "mlp.0.weight", .shape = {shape_.out, shape_.in}}, weight_[0]);
-    visit({.name = "mlp.0.bias", .shape = {shape_.out}, .fill = Fill::kZeros}, bias_[0]);
-    visit({.name = "mlp.norm.weight", .shape = {shape_.out}, .fill = Fill::kOnes}, scale_);
-    visit({.name = "mlp.norm.bias", .shape = {shape_.out}, .fill = Fill::kZeros}, shift_);
-    visit({.name = "mlp.norm.mean", .shape = {shape_.out}, .fill = Fill::kZeros, .trained = false},
-          mean_);
-    visit(
-        {.name = "mlp.norm.variance", .shape = {shape_.out}, .fill = Fill::kOnes, .trained = false},
-        variance_);
-    visit({.name = "mlp.1.weight", .shape = {shape_.out, shape_.out}}, weight_[1]);
-    visit({.name = "mlp.1.bias", .shape = {shape_.out}, .fill = Fill::kZeros}, bias_[1]);
+    visit({.name = "eps", .shape = {1}, .fill = WeightSpec::Fill::kZeros, .trained = learns_},
+          eps_);
+    first_.Visit("mlp.0", shape_.in, shape_.out, visit);
+    norm_.Visit(Normalization::kBatch, "mlp.norm", shape_.out, visit);
+    second_.Visit("mlp.1", shape_.out, shape_.out, visit);
   }
 
   torch::Tensor Update(const UpdateRows& rows, const RunMode& mode) const override {
     const torch::Tensor sum = rows.own.Floats() * (1 + start_ + eps_) + rows.reduced;
-    const torch::Tensor hidden = Linear({sum}, weight_[0]) + bias_[0];
-    const torch::Tensor normed =
-        at::batch_norm(hidden, scale_, shift_, mean_, variance_, mode.training(), 0.1, 1e-5, false);
-    return Linear({at::relu(normed)}, weight_[1]) + bias_[1];
+    return second_.Of({at::relu(norm_.Of(first_.Of({sum}), mode))});
   }
 
  private:
@@ -46,8 +35,8 @@ class GinConv final : public Conv {
   const bool learns_;
   const double start_;
   torch::Tensor eps_;  // [1], beside `start_`
-  torch::Tensor weight_[2], bias_[2];
-  torch::Tensor scale_, shift_, mean_, variance_;  // of the batch norm
+  DenseWeights first_, second_;
+  NormWeights norm_;
 };
 
 }  // namespace

@@ -28,17 +28,9 @@ std::vector<std::string> WordsOf(const NameTable<Kind, count>& names) {
   return words;
 }
 
-/// The values of torch.nn.LayerNorm and torch.nn.BatchNorm1d.
-constexpr double kNormEpsilon = 1e-5;
-constexpr double kBatchMomentum = 0.1;
-
 /// Draws of dropout in a block beside that of its outputs, which model.h numbers.
 constexpr std::uint64_t kDrawsBegin = std::uint64_t{1} << 16;
 constexpr std::uint64_t kDrawsOfBlock = 4;
-
-torch::Tensor Affine(const LayerRows& x, const torch::Tensor& weight, const torch::Tensor& bias) {
-  return Linear(x, weight) + bias;
-}
 
 }  // namespace
 
@@ -123,16 +115,8 @@ std::uint64_t Layer::Draw(std::uint64_t which) const {
 }
 
 void Layer::VisitWeights(const WeightVisitor& visit) const {
-  using Fill = WeightSpec::Fill;
   Weights& w = *weights_;
-  const auto add = [&](const std::string& name, std::vector<std::int64_t> shape, Fill fill,
-                       torch::Tensor& tensor, bool trained = true) {
-    visit({.name = name, .shape = std::move(shape), .fill = fill, .trained = trained}, tensor);
-  };
-  if (has_stem()) {
-    add("stem.weight", {shape_.in, shape_.raw}, Fill::kGlorot, w.stem_weight);
-    add("stem.bias", {shape_.in}, Fill::kZeros, w.stem_bias);
-  }
+  if (has_stem()) w.stem.Visit("stem", shape_.raw, shape_.in, visit);
   const std::string prefix = fmt::format("layers.{}.", shape_.number);
   conv_->VisitWeights([&](const WeightSpec& spec, torch::Tensor& tensor) {
     WeightSpec named = spec;
@@ -141,31 +125,14 @@ void Layer::VisitWeights(const WeightVisitor& visit) const {
   });
   if (normed()) {
     const std::int64_t width = style_.feed_forward ? shape_.in : shape_.out;
-    add(prefix + "norm.weight", {width}, Fill::kOnes, w.norm_weight);
-    add(prefix + "norm.bias", {width}, Fill::kZeros, w.norm_bias);
-    if (style_.norm == Normalization::kBatch) {
-      add(prefix + "norm.mean", {width}, Fill::kZeros, w.norm_mean, false);
-      add(prefix + "norm.variance", {width}, Fill::kOnes, w.norm_variance, false);
-    }
+    w.norm.Visit(style_.norm, prefix + "norm", width, visit);
   }
   if (style_.feed_forward) {
-    add(prefix + "feed.weight", {shape_.out, shape_.out}, Fill::kGlorot, w.feed_weight);
-    add(prefix + "feed.bias", {shape_.out}, Fill::kZeros, w.feed_bias);
-    if (shape_.last) {
-      add("last_norm.weight", {shape_.out}, Fill::kOnes, w.last_weight);
-      add("last_norm.bias", {shape_.out}, Fill::kZeros, w.last_bias);
-    }
+    w.feed.Visit(prefix + "feed", shape_.out, shape_.out, visit);
+    if (shape_.last) w.last_norm.Visit(Normalization::kLayer, "last_norm", shape_.out, visit);
   } else if (style_.residual && shape_.in != shape_.out && !shape_.is_output) {
-    add(prefix + "skip.weight", {shape_.out, shape_.in}, Fill::kGlorot, w.skip_weight);
+    visit({.name = prefix + "skip.weight", .shape = {shape_.out, shape_.in}}, w.skip);
   }
-}
-
-torch::Tensor Layer::Norm(const torch::Tensor& x, const RunMode& mode) const {
-  const Weights& w = *weights_;
-  if (style_.norm == Normalization::kLayer)
-    return at::layer_norm(x, {x.size(1)}, w.norm_weight, w.norm_bias, kNormEpsilon);
-  return at::batch_norm(x, w.norm_weight, w.norm_bias, w.norm_mean, w.norm_variance,
-                        mode.training(), kBatchMomentum, kNormEpsilon, /*cudnn_enabled=*/false);
 }
 
 torch::Tensor Layer::Dropped(const torch::Tensor& x, std::uint64_t draw,
@@ -178,14 +145,13 @@ Layer::Entered Layer::Enter(const LayerRows& raw, const RunMode& mode) const {
   const Weights& w = *weights_;
   Entered entered{raw, raw};
   if (has_stem()) {
-    const torch::Tensor hidden =
-        ApplyNonlinearity(style_.activation, Affine(raw, w.stem_weight, w.stem_bias));
+    const torch::Tensor hidden = ApplyNonlinearity(style_.activation, w.stem.Of(raw));
     entered = {{Dropped(hidden, Draw(0), mode)}, {}};
     entered.input = entered.stream;
   } else if (shape_.raw != shape_.in) {
     entered.stream = entered.input = {raw.table.narrow(1, 0, shape_.in), raw.place};
   }
-  if (style_.feed_forward && normed()) entered.input = {Norm(entered.stream.table, mode)};
+  if (style_.feed_forward && normed()) entered.input = {w.norm.Of(entered.stream.table, mode)};
   return entered;
 }
 
@@ -201,16 +167,14 @@ torch::Tensor Layer::Leave(torch::Tensor convolved, bool activated, const Entere
   torch::Tensor out = std::move(convolved);
   if (style_.feed_forward) {
     out = Dropped(ApplyNonlinearity(style_.activation, out), Draw(1), mode);
-    out = Dropped(Affine({out}, w.feed_weight, w.feed_bias), Draw(2), mode);
+    out = Dropped(w.feed.Of({out}), Draw(2), mode);
     out = out + own.stream.table;
-    if (shape_.last)
-      out = at::layer_norm(out, {out.size(1)}, w.last_weight, w.last_bias, kNormEpsilon);
+    if (shape_.last) out = w.last_norm.Of(out, mode);
   } else if (!activated && !shape_.is_output) {
-    if (normed()) out = Norm(out, mode);
+    if (normed()) out = w.norm.Of(out, mode);
     out = ApplyNonlinearity(style_.activation, out);
     if (style_.residual) {
-      out =
-          out + (w.skip_weight.defined() ? Linear(own.stream, w.skip_weight) : own.stream.Floats());
+      out = out + (w.skip.defined() ? Linear(own.stream, w.skip) : own.stream.Floats());
     }
     if (!shape_.last) out = Dropped(out, shape_.number + 1, mode);
   }

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/gnn/conv.h"
+#include "rhizome/gnn/weights.h"
 
 namespace rhizome::inline internal {
 
@@ -14,7 +14,6 @@ namespace rhizome::inline internal {
 std::vector<ModelOption> LayerOptions();
 
 enum class Nonlinearity : std::uint8_t { kNone, kRelu, kElu, kGelu, kTanh };
-enum class Normalization : std::uint8_t { kNone, kLayer, kBatch };
 enum class Jump : std::uint8_t { kNone, kConcat, kMax };
 
 /// The surroundings of the convolutions of a network, the same for all its blocks.
@@ -130,7 +129,6 @@ class Layer {
   torch::Tensor Leave(torch::Tensor convolved, bool activated, const Entered& own,
                       const LayerRows& raw, const RunMode& mode) const;
   torch::Tensor Carry(const torch::Tensor& out, const Entered& own, const LayerRows& raw) const;
-  torch::Tensor Norm(const torch::Tensor& x, const RunMode& mode) const;
   torch::Tensor Dropped(const torch::Tensor& x, std::uint64_t draw, const RunMode& mode) const;
   bool has_stem() const { return shape_.number == 0 && (style_.feed_forward || shape_.first > 0); }
   bool normed() const { return style_.norm != Normalization::kNone && !shape_.is_output; }
@@ -141,11 +139,11 @@ class Layer {
 
   /// The tensors beside those of the convolution are handles that Visit fills in.
   struct Weights {
-    torch::Tensor stem_weight, stem_bias;
-    torch::Tensor norm_weight, norm_bias, norm_mean, norm_variance;
-    torch::Tensor feed_weight, feed_bias;
-    torch::Tensor skip_weight;
-    torch::Tensor last_weight, last_bias;
+    DenseWeights stem;
+    NormWeights norm;
+    DenseWeights feed;
+    torch::Tensor skip;  // [out, in]
+    NormWeights last_norm;
   };
 
   const LayerShape shape_;

@@ -143,6 +143,16 @@ TensorFile Model::ToFile() const {
   return file;
 }
 
+bool Model::uses_edge_weights() const { return layers_.front().pieces().reduce.weighs(); }
+
+void Model::FitSampling(MinibatchSamplerOptions& sampling) const {
+  const ReducePiece& reduce = layers_.front().pieces().reduce;
+  sampling.no_edges = shape_.spec.no_edges;
+  sampling.degrees = reduce.needs_degrees();
+  sampling.edge_weights = sampling.edge_weights && reduce.weighs();
+  sampling.weighted_degrees = sampling.edge_weights && reduce.symmetric;
+}
+
 bool Model::needs_degrees() const { return layers_.front().pieces().reduce.needs_degrees(); }
 
 std::uint32_t Model::hops() const {
@@ -176,7 +186,14 @@ std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {
     const std::span<const std::uint32_t> offsets = std::span(minibatch.offsets);
     const CsrView csr{.offsets = offsets.subspan(0, targets + 1),
                       .neighbors = std::span(minibatch.neighbors).subspan(0, offsets[targets])};
-    graphs.push_back(MakeLayerGraph(layers_[k].pieces().reduce, csr, minibatch.degrees,
+    // A minibatch has weights only if the job uses them.
+    const auto weights = minibatch.weights.empty()
+                             ? std::span<const float>()
+                             : std::span(minibatch.weights).first(offsets[targets]);
+    graphs.push_back(MakeLayerGraph(layers_[k].pieces().reduce, csr,
+                                    {.degrees = minibatch.degrees,
+                                     .weights = weights,
+                                     .weighted_degrees = minibatch.weighted_degrees},
                                     static_cast<std::int64_t>(sources)));
   }
   return graphs;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/gnn/layer.h"
 #include "rhizome/gnn/model_shape.h"
@@ -44,6 +45,12 @@ class Model {
 
   /// Whether a layer needs the degrees of vertices in the whole graph.
   bool needs_degrees() const;
+
+  /// Whether layers count neighbours by the weights of their edges.
+  bool uses_edge_weights() const;
+
+  /// Sets what minibatches have to carry for this model, of what a job would have them carry.
+  void FitSampling(MinibatchSamplerOptions& sampling) const;
 
   /// Number of edges over which a change of the graph is felt.
   std::uint32_t hops() const;

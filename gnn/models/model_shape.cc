@@ -174,6 +174,25 @@ std::string EncodeModelShape(const ModelShape& shape) {
   return object.dump();
 }
 
+std::string DescribeModelShape(const ModelShape& shape) {
+  const ModelSpec& spec = shape.spec;
+  const Result<ModelOptions> usual =
+      CheckShape({.spec = {.kind = spec.kind}, .inputs = 1, .classes = 1});
+  const bool old = (spec.kind == "sage" || spec.kind == "gcn") && usual &&
+                   CheckShape(shape)->values() == usual->values();
+  if (!old) return EncodeModelShape(shape);
+  const nlohmann::json object = {{"format", 1},
+                                 {"kind", spec.kind},
+                                 {"layers", spec.layers},
+                                 {"inputs", shape.inputs},
+                                 {"hidden", spec.hidden},
+                                 {"classes", shape.classes},
+                                 {"dropout", spec.dropout},
+                                 {"normalize_features", spec.normalize_features},
+                                 {"no_edges", spec.no_edges}};
+  return object.dump();
+}
+
 Result<ModelShape> DecodeModelShape(std::string_view json) {
   const nlohmann::json object = ParseUntrustedJson(json);
   if (!object.is_object()) {

@@ -36,6 +36,10 @@ HeadKind HeadOf(const ModelOptions& options);
 /// decodes this and format 1, which had two kinds without options. Errors: kCorruption, naming the
 /// field; kUnsupported, a later format or another kind of network.
 std::string EncodeModelShape(const ModelShape& shape);
+
+/// Describes a shape for jobs that compare it with that of an earlier run: in format 1 if that can
+/// say it, so that runs of before format 2 are still known, else as EncodeModelShape.
+std::string DescribeModelShape(const ModelShape& shape);
 Result<ModelShape> DecodeModelShape(std::string_view json);
 
 }  // namespace rhizome::inline internal

@@ -90,14 +90,17 @@ void TileLayer::AddWindow(std::size_t window, const WindowRows& staged, const Ta
   // The parts of the lists that are in the window, as slots of the stage.
   thread_local std::vector<std::uint32_t> offsets;
   thread_local std::vector<std::uint32_t> slots;
+  thread_local std::vector<float> weights;
   const auto first = static_cast<std::uint32_t>(window * lists_.stage_rows);
   const std::uint64_t end = (window + 1) * lists_.stage_rows;
   offsets.assign(1, 0);
   slots.clear();
+  weights.clear();
   for (std::size_t t = range.first; t < range.first + range.count; ++t) {
     std::uint32_t e = added_[t];
     for (; e < lists_.offsets[t + 1] && lists_.neighbors[e] < end; ++e) {
       slots.push_back(lists_.neighbors[e] - first);
+      if (weighs()) weights.push_back(lists_.weights[e]);
     }
     added_[t] = e;
     offsets.push_back(static_cast<std::uint32_t>(slots.size()));
@@ -138,6 +141,7 @@ void TileLayer::AddWindow(std::size_t window, const WindowRows& staged, const Ta
   args.ends = offsets.data() + 1;
   args.index = slots.data();
   args.index_end = offsets.back();
+  args.edge_weight = weighs() ? weights.data() : nullptr;
   args.keep = window > 0;
   args.out = out;
   args.out_stride = width_;
@@ -266,9 +270,14 @@ void TileLayer::ReduceSums(const WindowRows& staged, const TargetRange& range,
   std::vector<float> own_scale(range.count);
   for (std::size_t i = 0; i < range.count; ++i) {
     const std::size_t t = range.first + i;
-    const TargetScales scales = ScalesOf(
-        reduce_, lists_.offsets[t + 1] - lists_.offsets[t], degrees_.empty() ? 0 : degrees_[t],
-        row_scale_.empty() ? 1 : row_scale_[static_cast<std::size_t>(lists_.targets[t])]);
+    const std::uint32_t begin = lists_.offsets[t], end = lists_.offsets[t + 1];
+    const DrawnList list{
+        .listed = end - begin,
+        .degree = degrees_.empty() ? 0 : degrees_[t],
+        .weight = WeightOf(weighs() ? lists_.weights : std::span<const float>(), begin, end)};
+    const TargetScales scales =
+        ScalesOf(reduce_, list,
+                 row_scale_.empty() ? 1 : row_scale_[static_cast<std::size_t>(lists_.targets[t])]);
     target_scale[i] = scales.target;
     own_scale[i] = scales.self;
   }
@@ -279,6 +288,7 @@ void TileLayer::ReduceSums(const WindowRows& staged, const TargetRange& range,
   args.index = lists_.neighbors.data();
   // Lists are contiguous, so rows of later targets may be prefetched.
   args.index_end = one_window() ? lists_.offsets[range.first + range.count] : 0;
+  args.edge_weight = weighs() && one_window() ? lists_.weights.data() : nullptr;
   args.target_scale = target_scale.data();
   args.keep = !one_window();
   args.out = out;

@@ -60,6 +60,7 @@ class TileLayer {
   bool one_window() const { return !lists_.numbers.empty(); }
   bool takes_max() const { return reduce_.by == Reduction::kMax; }
   std::size_t heads() const { return static_cast<std::size_t>(reduce_.attention.heads); }
+  bool weighs() const { return reduce_.weighs() && !lists_.weights.empty(); }
   bool attends() const { return reduce_.by == Reduction::kAttention; }
   SumArgs RowArgs(const WindowRows& staged) const;
   struct OwnRows;

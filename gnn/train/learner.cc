@@ -27,7 +27,7 @@ BatchOutcome Learner::Learn(const Minibatch& minibatch) {
   return OutcomeOf(minibatch, loss);
 }
 
-BatchOutcome Learner::Evaluate(const Minibatch& minibatch, ScoreSink& sink) const {
+BatchOutcome Learner::Evaluate(const Minibatch& minibatch, VertexScoreSink& sink) const {
   const torch::NoGradGuard guard;
   const std::vector<LayerGraph> graphs = model_.MakeGraphs(minibatch);
   const torch::Tensor scores = model_.Scores(minibatch, graphs, {}).contiguous();

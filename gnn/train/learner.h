@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "rhizome/cache/minibatch.h"
-#include "rhizome/cache/score_sink.h"
 #include "rhizome/cache/task_labels.h"
+#include "rhizome/cache/vertex_score_sink.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/optimizer.h"
 #include "rhizome/gnn/task_loss.h"
@@ -42,7 +42,7 @@ class Learner {
   BatchOutcome Learn(const Minibatch& minibatch);
 
   /// Computes the loss without dropout, and gives the seeds' scores to `sink`.
-  BatchOutcome Evaluate(const Minibatch& minibatch, ScoreSink& sink) const;
+  BatchOutcome Evaluate(const Minibatch& minibatch, VertexScoreSink& sink) const;
 
   /// Copies and restores the optimiser's state; together with the model's weights it is all that a
   /// later Learn depends on. Errors: kCorruption, the state is of other weights.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rhizome/cache/lists_on_disk.h"
+#include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/cache/score_table.h"
 #include "rhizome/gnn/layer_sizes.h"
 #include "rhizome/gnn/layerwise_run.h"
@@ -24,11 +25,12 @@ Result<TaskMetrics> MeasureModel(const TrainJob& job, const TrainOptions& option
   // All lists are read in order, twice a layer, so a cache of some of them would not help.
   std::unique_ptr<ListsOnDisk> lists;
   if (!options.model.no_edges) {
-    RHIZOME_ASSIGN_OR_RETURN(
-        lists, ListsOnDisk::Open(*job.graph, Direction::kIn, 0, {}, options.io, control));
+    RHIZOME_ASSIGN_OR_RETURN(lists, ListsOnDisk::Open(*job.graph, options.sampling.direction, 0, {},
+                                                      options.io, control));
   }
   LayerwiseOptions layerwise;
   layerwise.features = options.features;
+  layerwise.sampling = WithAllNeighbors(job.sampling);
   layerwise.output.name = "evaluation";
   layerwise.output.codec = {.kind = CodecKind::kBloscLz4, .level = 1};
   layerwise.write_output = false;

@@ -28,13 +28,12 @@ std::optional<bool> InTurn(const TrainOptions& options) {
   return *options.overlap == Overlap::kChangeset;
 }
 
-FeedPipelineOptions MakePipelineOptions(const TrainOptions& options, const Model& model) {
+FeedPipelineOptions MakePipelineOptions(const TrainOptions& options, const TrainJob& job) {
   FeedPipelineOptions feed;
-  feed.sampler = {.sampler = {.fanouts = options.fanouts,
-                              .seed = options.seed,
-                              .threads = std::max<std::uint32_t>(options.threads, 1)},
-                  .no_edges = options.model.no_edges,
-                  .degrees = model.needs_degrees()};
+  feed.sampler = job.sampling;
+  feed.sampler.sampler.seed = options.seed;
+  feed.sampler.sampler.threads = std::max<std::uint32_t>(options.threads, 1);
+  job.model->FitSampling(feed.sampler);
   feed.features = options.features;
   feed.normalize = options.model.normalize_features;
   feed.policy = options.cache;
@@ -164,7 +163,7 @@ Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const
     return *state.held_bytes + ScoreTable::BytesFor(job.labels, job.valid.size());
   };
   const FeedJob feed_job{.graph = *job.graph,
-                         .pipeline = MakePipelineOptions(options, *job.model),
+                         .pipeline = MakePipelineOptions(options, job),
                          .fixed = {.cache_bytes = options.cache_bytes,
                                    .superbatch = options.superbatch,
                                    .neighbor_cache_bytes = options.neighbor_cache_bytes,
@@ -267,7 +266,14 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
   report.monitor = job.monitor;
   report.valid_vertices = job.valid.size();
   report.majority_accuracy = MajorityAccuracy(job.labels);
-  if (!options.model.no_edges) report.ignored = IgnoredFacts(*job.graph);
+  if (!options.model.no_edges) {
+    RHIZOME_ASSIGN_OR_RETURN(report.ignored,
+                             IgnoredFacts(*job.graph, {.sampling = options.sampling,
+                                                       .edge_weights = job.sampling.edge_weights,
+                                                       .training = job.train}));
+  }
+  report.direction = options.sampling.direction;
+  report.edge_weights = job.sampling.edge_weights;
   TellIgnored(report.ignored, options.note);
   for (std::string& warning : WarningsOf(job, options)) Warn(std::move(warning), options, report);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,

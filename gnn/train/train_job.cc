@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rhizome/cache/epoch_plan.h"
+#include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/gnn/class_weights.h"
 #include "rhizome/gnn/layerwise_run.h"
 
@@ -40,10 +41,12 @@ Status CheckLearning(const TrainOptions& options) {
 }
 
 Status CheckTrainOptions(const TrainOptions& options) {
-  if (!options.model.no_edges && options.fanouts.size() != options.model.layers) {
+  const std::size_t hops =
+      options.sampling.typed_fanouts.empty() ? options.fanouts.size() : HopsOf(options.sampling);
+  if (!options.model.no_edges && hops != options.model.layers) {
     return Status::InvalidArgument(
         fmt::format("{} fanouts for {} layers; give one for each layer, such as --fanout 10,10",
-                    options.fanouts.size(), options.model.layers));
+                    hops, options.model.layers));
   }
   if (options.batch_size == 0 || options.epochs == 0) {
     return Status::InvalidArgument("batch size and epochs must be at least 1");
@@ -95,6 +98,24 @@ Status CheckTask(const TrainOptions& options, const TrainJob& job) {
                   options.split));
 }
 
+/// Finds what the job draws in its graph.
+Status ResolveDraws(const TrainOptions& options, TrainJob& job) {
+  if (options.model.no_edges) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(job.sampling, ResolveSampling(options.sampling, options.edge_weights,
+                                                         options.fanouts, *job.graph));
+  if (!options.test || CheckLayerwise(job.sampling).ok()) return Status::Ok();
+  return Status::InvalidArgument(
+      "the metrics at the end are computed layer by layer, and that is not how these neighbours "
+      "are drawn; train with --no-test, and measure with rhizome infer --mode samplewise");
+}
+
+/// Describes how neighbours are drawn and whether edges have weights; empty: plainly, and not.
+std::string DescribeDraws(const TrainOptions& options, bool edge_weights) {
+  const std::string text = DescribeSampling(options.sampling);
+  if (!edge_weights) return text;
+  return text.empty() ? "edges have weights" : text + "; edges have weights";
+}
+
 }  // namespace
 
 Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
@@ -109,6 +130,7 @@ Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
   job.features = features->entry();
   RHIZOME_ASSIGN_OR_RETURN(job.labels,
                            ReadTaskLabels(*job.graph, options.labels, options.split, options.task));
+  RHIZOME_RETURN_IF_ERROR(ResolveDraws(options, job));
   job.train = job.labels.Members(*job.graph, Split::kTrain);
   job.valid = job.labels.Members(*job.graph, Split::kValid);
   if (job.train.empty()) {
@@ -124,6 +146,7 @@ Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
     job.init = *std::move(loaded);
   }
   RHIZOME_RETURN_IF_ERROR(MakeModel(options, job));
+  job.model->FitSampling(job.sampling);
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(job.features, *job.model, *job.graph));
   return job;
 }
@@ -187,7 +210,7 @@ std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
                                 {"features", job.features.array_id},
                                 {"labels", manifest.FindArray(options.labels)->array_id},
                                 {"split", manifest.FindArray(options.split)->array_id},
-                                {"model", EncodeModelShape(job.model->shape())},
+                                {"model", DescribeModelShape(job.model->shape())},
                                 {"fanouts", options.fanouts},
                                 {"batch_size", options.batch_size},
                                 {"steps", options.steps},
@@ -199,6 +222,7 @@ std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
     if (value != usual) description[name] = value;
   };
   const TrainOptions usual;
+  add("sampling", DescribeDraws(options, job.sampling.edge_weights), std::string());
   add("task", TaskName(job.labels.task), TaskName(Task::kMulticlass));
   add("monitor", MetricName(job.monitor), MetricName(Metric::kAccuracy));
   add("class_weights", job.class_weights, std::vector<float>());

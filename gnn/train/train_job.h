@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/cache/task_labels.h"
 #include "rhizome/gnn/model.h"
@@ -25,7 +26,8 @@ struct TrainJob {
   ArrayEntry features;
   Metric monitor = Metric::kAccuracy;
   std::optional<LoadedTensorFile> init;
-  std::optional<Model> model;  ///< of the training that runs
+  std::optional<Model> model;        ///< of the training that runs
+  MinibatchSamplerOptions sampling;  ///< as the graph has it
 };
 
 /// Checks the options, and opens store, graph, labels and features, and the model file of `init`.

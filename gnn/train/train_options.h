@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rhizome/cache/job_report.h"
+#include "rhizome/cache/neighbor_sampling.h"
 #include "rhizome/cache/overlap.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/task_metrics.h"
@@ -30,6 +31,13 @@ struct TrainOptions {
   std::optional<Task> task = {};
   LossOptions loss = {};
   std::vector<std::int64_t> fanouts = {10, 10};  ///< kAllNeighbors: the whole neighbourhood
+
+  /// How they are drawn. Fanouts by edge type (NeighborSampling::typed_fanouts) stand for
+  /// `fanouts`.
+  NeighborSampling sampling = {};
+
+  /// Use the weights of edges in layers that sum or average; absent: where the store has them.
+  std::optional<bool> edge_weights = {};
   std::uint64_t batch_size = 1000;
   std::uint32_t epochs = 10;
   double learning_rate = 0.01;
@@ -163,6 +171,8 @@ struct TrainReport {
   std::uint64_t valid_vertices = 0;
   std::vector<std::string> ignored;       ///< parts of the graph that were ignored (IgnoredFacts)
   std::vector<std::string> warnings;      ///< what is likely a mistake, in words
+  Direction direction = Direction::kIn;   ///< the lists that were walked
+  bool edge_weights = false;              ///< whether layers used them
   std::uint64_t minibatches = 0;          ///< minibatches of an epoch, validation included
   std::uint64_t resumed_minibatches = 0;  ///< minibatches done before this run
   std::uint64_t base_memory_bytes = 0;

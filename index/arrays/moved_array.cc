@@ -221,7 +221,8 @@ Status MovedArray::MarkStale(ArrayEntry& entry) {
                              .changes = changes.get(),
                              .first_new = old_->entry().rows,
                              .features_id = features == nullptr ? 0 : features->array_id,
-                             .layers = origin->layers}));
+                             .layers = origin->layers,
+                             .direction = origin->direction}));
   const auto count = std::count(stale_.begin(), stale_.end(), 1);
   if (count == 0)
     stale_.clear();

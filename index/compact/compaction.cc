@@ -146,7 +146,8 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
                                  .changes = changes.get(),
                                  .first_new = first_new,
                                  .features_id = features != nullptr ? features->array_id : 0,
-                                 .layers = origin->layers}));
+                                 .layers = origin->layers,
+                                 .direction = origin->direction}));
   if (const ArrayEntry* before = manifest.FindArray(StaleName(entry.name))) {
     RHIZOME_ASSIGN_OR_RETURN(const auto array, input.store->OpenArray(before->name));
     if (before->rows != input.parts->order.size() || before->row_bytes() != 1)

@@ -133,9 +133,10 @@ Status BatchResolver::PutEdge(const Operation& operation) {
 Result<std::vector<std::int64_t>> BatchResolver::AttributeBits(
     std::span<const EdgeValue> values) const {
   std::vector<std::int64_t> bits;
+  if (values.empty()) return bits;
   bits.reserve(values.size());
   for (const EdgeAttributeInfo& attribute : parts_.edge_attributes) {
-    for (std::uint64_t i = 0; i < attribute.dim && !values.empty(); ++i) {
+    for (std::uint64_t i = 0; i < attribute.dim; ++i) {
       const EdgeValue& value = values[attribute.first_value + i];
       const auto kept = value.BitsAs(attribute.dtype);
       if (!kept)

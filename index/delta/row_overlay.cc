@@ -8,25 +8,26 @@
 
 namespace rhizome::inline internal {
 
-Status RowOverlay::Split(std::span<const VertexId> vertices, std::span<std::byte> out,
-                         std::vector<RowTarget>& targets) const {
+Result<std::size_t> RowOverlay::Split(std::span<const VertexId> vertices, std::span<std::byte> out,
+                                      std::span<RowTarget> targets) const {
   const std::size_t row_bytes = array.row_bytes();
+  std::size_t count = 0;
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     const VertexId vertex = vertices[i];
     if (vertex < 0 || static_cast<std::uint64_t>(vertex) >= delta.vertices())
-      return Status::InvalidArgument(
-          fmt::format("no vertex {}: the graph has {} vertices", vertex, delta.vertices()));
+      return Fail(Status::InvalidArgument(
+          fmt::format("no vertex {}: the graph has {} vertices", vertex, delta.vertices())));
     const auto to = out.subspan(i * row_bytes, row_bytes);
     const auto commit = delta.RowCommit(array.array_id, vertex);
     if (commit && !RHIZOME_MUTANT("rows that were put are forgotten")) {
       RHIZOME_RETURN_IF_ERROR(store.ReadDeltaRow(*commit, array.array_id, vertex, to));
     } else if (static_cast<std::uint64_t>(vertex) < parts.order.size()) {
-      targets.push_back({parts.order.RowOf(vertex), to.data()});
+      targets[count++] = {parts.order.RowOf(vertex), to.data()};
     } else {
       FillMissingRows(array, to);
     }
   }
-  return Status::Ok();
+  return count;
 }
 
 Status CheckRowRequest(const ArrayEntry& array, const GenerationInfo& info, std::size_t vertices,

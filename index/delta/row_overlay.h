@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "rhizome/index/delta.h"
 #include "rhizome/index/graph_parts.h"
@@ -23,10 +22,11 @@ struct RowOverlay {
   const ArrayEntry& array;
 
   /// Copies rows from the catalogue and missing rows to `out`, shape [vertices.size(), row bytes],
-  /// and appends to `targets` the rows that must be read from the generation's files.
+  /// and puts the rows that must be read from the generation's files at the front of `targets`,
+  /// which has room for all vertices. Returns how many those are.
   /// Errors: kInvalidArgument, an id out of range; kCorruption; kIoError.
-  Status Split(std::span<const VertexId> vertices, std::span<std::byte> out,
-               std::vector<RowTarget>& targets) const;
+  Result<std::size_t> Split(std::span<const VertexId> vertices, std::span<std::byte> out,
+                            std::span<RowTarget> targets) const;
 };
 
 /// Checks a request for rows. Errors: kInvalidArgument, the array does not have one row for each

@@ -66,38 +66,65 @@ class ListWalker {
   std::vector<LocalId> scratch_;
 };
 
-/// Makes one hop: every vertex with an in-neighbour that was stale before the hop becomes stale.
-Status Spread(const GraphParts& parts, const DeltaView* view, std::vector<std::uint8_t>& stale) {
-  const std::vector<std::uint8_t> before = stale;
-  const bool out = parts.partitions.front().has(Direction::kOut);
-  ListWalker walker(parts, view, out ? Direction::kOut : Direction::kIn);
+Direction Opposite(Direction direction) {
+  return direction == Direction::kIn ? Direction::kOut : Direction::kIn;
+}
+
+/// Makes one hop along one direction: every vertex whose list names one that is stale in `before`
+/// becomes stale.
+Status SpreadOver(const StaleQuery& query, Direction direction,
+                  const std::vector<std::uint8_t>& before, std::vector<std::uint8_t>& stale) {
+  const Direction back = Opposite(direction);
+  const bool has_back = query.parts.partitions.front().has(back);
+  ListWalker walker(query.parts, query.view, has_back ? back : direction);
   for (std::size_t v = 0; v < stale.size(); ++v) {
-    // With out-lists it walks from the stale vertices; with in-lists alone it walks from the
-    // others.
-    if ((before[v] != 0) != out) continue;
+    // With the lists of the other direction it walks from the stale vertices; with these alone it
+    // walks from the others.
+    if ((before[v] != 0) != has_back) continue;
     RHIZOME_RETURN_IF_ERROR(
         walker.ForEachNeighbor(static_cast<VertexId>(v), [&](VertexId neighbor) {
           const auto n = static_cast<std::size_t>(neighbor);
-          if (out) stale[n] = 1;
-          if (!out && before[n] != 0) stale[v] = 1;
-          return out || before[n] == 0;
+          if (has_back) stale[n] = 1;
+          if (!has_back && before[n] != 0) stale[v] = 1;
+          return has_back || before[n] == 0;
         }));
   }
   return Status::Ok();
 }
 
-// Marks the vertices whose in-lists changed. A store with out-lists alone knows them from the
-// targets of changed edges. Only the merged lists tell which list a deleted vertex leaves, so after
-// a deletion every list that any commit touched counts as changed.
+/// Makes one hop along the lists of the query.
+Status Spread(const StaleQuery& query, std::vector<std::uint8_t>& stale) {
+  const std::vector<std::uint8_t> before = stale;
+  for (const Direction direction : {Direction::kIn, Direction::kOut}) {
+    if (query.direction != direction && query.direction != Direction::kBoth) continue;
+    RHIZOME_RETURN_IF_ERROR(SpreadOver(query, direction, before, stale));
+  }
+  return Status::Ok();
+}
+
+// Marks the vertices whose lists of the query's direction changed. A store with one direction alone
+// knows those of the other from the other ends of changed edges. Only the merged lists tell which
+// list a deleted vertex leaves, so after a deletion every list that any commit touched counts as
+// changed.
 void MarkChangedLists(const StaleQuery& query, std::vector<std::uint8_t>& stale) {
   const DeltaRun& changes = *query.changes;
-  for (const DeltaEdge& edge : changes.out) stale[static_cast<std::size_t>(edge.neighbor)] = 1;
-  for (const DeltaEdge& edge : changes.in) stale[static_cast<std::size_t>(edge.vertex)] = 1;
+  const auto mark = [&](VertexId vertex) { stale[static_cast<std::size_t>(vertex)] = 1; };
+  const bool in = query.direction != Direction::kOut;
+  const bool out = query.direction != Direction::kIn;
+  for (const DeltaEdge& edge : changes.out) {
+    if (in) mark(edge.neighbor);
+    if (out) mark(edge.vertex);
+  }
+  for (const DeltaEdge& edge : changes.in) {
+    if (in) mark(edge.vertex);
+    if (out) mark(edge.neighbor);
+  }
   if (changes.deleted.empty() || query.view == nullptr) return;
-  if (!query.parts.partitions.front().has(Direction::kIn)) return;
-  query.view->ForEachTouched(Direction::kIn, [&](Row row) {
-    stale[static_cast<std::size_t>(query.parts.VertexAt(row))] = 1;
-  });
+  for (const Direction direction : {Direction::kIn, Direction::kOut}) {
+    if (query.direction != direction && query.direction != Direction::kBoth) continue;
+    if (!query.parts.partitions.front().has(direction)) continue;
+    query.view->ForEachTouched(direction, [&](Row row) { mark(query.parts.VertexAt(row)); });
+  }
 }
 
 /// Returns the number after `word` in text such as "generation 1 version 2 sequence 3"; 0 if `word`
@@ -134,6 +161,9 @@ std::optional<ArrayOrigin> internal::OriginOf(const ArrayEntry& array) {
           : fanout == "all"
               ? kMostLayers
               : static_cast<std::uint64_t>(std::count(fanout.begin(), fanout.end(), ',')) + 1),
+      .direction = fact(kDirectionAttribute) == "out"    ? Direction::kOut
+                   : fact(kDirectionAttribute) == "both" ? Direction::kBoth
+                                                         : Direction::kIn,
       .sequence = NumberAfter(fact("snapshot"), "sequence ")};
 }
 
@@ -189,7 +219,7 @@ Result<std::vector<std::uint8_t>> internal::StaleVertices(const StaleQuery& quer
   for (const DeltaRowRef& row : changes->rows)
     if (row.array_id == query.features_id) stale[static_cast<std::size_t>(row.vertex)] = 1;
   for (std::uint32_t layer = 0; layer < query.layers; ++layer) {
-    RHIZOME_RETURN_IF_ERROR(Spread(query.parts, query.view, stale));
+    RHIZOME_RETURN_IF_ERROR(Spread(query, stale));
     MarkChangedLists(query, stale);
   }
   return stale;

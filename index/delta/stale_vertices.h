@@ -19,13 +19,18 @@ inline namespace RHIZOME_API internal {
 /// An attribute of an array (ArrayEntry::attributes): the number of its stale rows, in decimal.
 inline constexpr std::string_view kStaleRowsAttribute = "stale_rows";
 
+/// The one that says which lists the rows of an array of `infer` are computed from: "out" or
+/// "both"; absent: in-lists.
+inline constexpr std::string_view kDirectionAttribute = "direction";
+
 /// The origin of an array that `infer` computed, from the array's attributes: the input array, and
 /// the number of layers. The number is one higher if a row also depends on its neighbours' degrees
 /// (GCN), because a changed list then acts like a changed row.
 struct ArrayOrigin {
   std::string features;
   std::uint32_t layers = 0;
-  std::uint64_t sequence = 0;  ///< the last commit that it includes
+  Direction direction = Direction::kIn;  ///< the lists that were walked
+  std::uint64_t sequence = 0;            ///< the last commit that it includes
 };
 std::optional<ArrayOrigin> OriginOf(const ArrayEntry& array);
 
@@ -49,11 +54,12 @@ struct StaleQuery {
   std::uint64_t first_new = 0;        ///< vertices from here on have no row in the embedding
   std::uint64_t features_id = 0;      ///< the array that layer 0 reads
   std::uint32_t layers = 0;
+  Direction direction = Direction::kIn;  ///< the lists that its rows are computed from
 };
 
 /// Returns one byte a vertex: 1 if its embedding may have changed. Stale are new vertices; vertices
-/// whose in-list changed; and vertices that can be reached over at most `layers` out-edges from a
-/// vertex whose features changed, or over fewer from one whose in-list did. Without a view, all
+/// whose list of `direction` changed; and vertices that such lists lead from in at most `layers`
+/// steps to a vertex whose features changed, or in fewer to one whose list did. Without a view, all
 /// vertices are stale if one was deleted. Errors: those of reading lists that are on disk.
 Result<std::vector<std::uint8_t>> StaleVertices(const StaleQuery& query);
 

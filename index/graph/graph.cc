@@ -254,16 +254,19 @@ class StateInUse {
   const GraphState* const state_;
 };
 
-/// The state of a live graph changes; that of a snapshot never does.
-class Graph::Impl {
+namespace {
+
+/// The changing state of a live graph, and all that changes it. Snapshots have none of this, so
+/// that one of them costs no more than its pointers.
+class LiveGraph {
  public:
-  Impl(Store* live, std::shared_ptr<const GraphState> state)
-      : live_(live), state_(std::move(state)) {
-    if (live_ != nullptr) SetGauges(*state_);
+  LiveGraph(Store& store, std::shared_ptr<const GraphState> state)
+      : store_(store), state_(std::move(state)) {
+    SetGauges(*state_);
   }
-  ~Impl() {
+  ~LiveGraph() {
     if (process_.here()) {
-      if (writer_ != nullptr) live_->ReleaseDelta();
+      if (writer_ != nullptr) store_.ReleaseDelta();
     } else {  // neither the queue of writers nor the thread exists in a forked child
       static_cast<void>(writer_.release());
       static_cast<void>(cleaning_.release());
@@ -271,11 +274,22 @@ class Graph::Impl {
   }
 
   std::shared_ptr<const GraphState> state() const RHIZOME_EXCLUDES(mutex_) {
-    if (live_ == nullptr) return state_;
     const MutexLock lock(mutex_);
     return state_;
   }
-  StateInUse use() const { return live_ == nullptr ? StateInUse(*state_) : StateInUse(state()); }
+
+  /// Returns the snapshot that was kept for the state; null if there is none.
+  std::shared_ptr<const GraphSnapshot> kept_snapshot() const RHIZOME_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return snapshot_;
+  }
+
+  /// Keeps `snapshot`, of `state`, unless the graph has another state by now.
+  void Keep(const std::shared_ptr<const GraphState>& state,
+            std::shared_ptr<const GraphSnapshot> snapshot) RHIZOME_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if (state == state_) snapshot_.swap(snapshot);
+  }
   Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options);
   Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
   Status Refresh() RHIZOME_EXCLUDES(mutex_, refresh_);
@@ -293,53 +307,51 @@ class Graph::Impl {
   Status CheckProcess() const { return process_.Check("this graph"); }
   void Publish(std::shared_ptr<const GraphState> state) noexcept RHIZOME_EXCLUDES(mutex_) {
     SetGauges(*state);
+    std::shared_ptr<const GraphSnapshot> before;  // destroyed without the lock
     const MutexLock lock(mutex_);
     state_.swap(state);
+    snapshot_.swap(before);
   }
 
-  Store* const live_;  // null: a snapshot
+  Store& store_;
   const OwnerProcess process_;
   std::atomic<bool> compacting_{false};
   Mutex refresh_;  // serialises Refresh and the making of the writer
   std::unique_ptr<GraphWriter> writer_ RHIZOME_GUARDED_BY(refresh_);
   mutable ForkMutex mutex_;
-  std::shared_ptr<const GraphState> state_;  // guarded by mutex_ in a live graph
+  std::shared_ptr<const GraphState> state_ RHIZOME_GUARDED_BY(mutex_);
+  std::shared_ptr<const GraphSnapshot> snapshot_ RHIZOME_GUARDED_BY(mutex_);  // of state_, or null
   // used by the holder of compacting_
   std::unique_ptr<Thread> cleaning_ = std::make_unique<Thread>();
 };
 
 // The first write of a graph makes it the only writer of the store.
-Result<GraphWriter*> Graph::Impl::Writer() {
-  if (live_ == nullptr)
-    return Fail(Status::InvalidArgument(
-        fmt::format("{}: this graph is a fixed view; write to the graph of a store that is open "
-                    "for writing",
-                    state_->parts()->store->path().string())));
+Result<GraphWriter*> LiveGraph::Writer() {
   RHIZOME_RETURN_IF_ERROR(CheckProcess());
   const MutexLock lock(refresh_);
   if (writer_ != nullptr) return writer_.get();
-  RHIZOME_RETURN_IF_ERROR(live_->ClaimDelta());
+  RHIZOME_RETURN_IF_ERROR(store_.ClaimDelta());
   auto writer = Guarded([&] { return MakeWriter(); });
   if (!writer) {
-    live_->ReleaseDelta();
+    store_.ReleaseDelta();
     return Fail(writer.error());
   }
   writer_ = *std::move(writer);
   return writer_.get();
 }
 
-Result<std::unique_ptr<GraphWriter>> Graph::Impl::MakeWriter() {
+Result<std::unique_ptr<GraphWriter>> LiveGraph::MakeWriter() {
   const auto now = state();
-  RHIZOME_ASSIGN_OR_RETURN(auto delta, Delta::Load(now->delta(), *live_));
+  RHIZOME_ASSIGN_OR_RETURN(auto delta, Delta::Load(now->delta(), store_));
   return std::make_unique<GraphWriter>(
-      *live_, GraphWriter::Base{now->store(), now->parts(), std::move(delta)},
+      store_, GraphWriter::Base{now->store(), now->parts(), std::move(delta)},
       [](const GraphWriter::Base& next) {
         return std::make_shared<const GraphState>(next.store, next.parts, next.delta);
       },
       [this](std::shared_ptr<const GraphState> next) { Publish(std::move(next)); });
 }
 
-Result<WriteResult> Graph::Impl::Write(const WriteBatch& batch, const WriteOptions& options) {
+Result<WriteResult> LiveGraph::Write(const WriteBatch& batch, const WriteOptions& options) {
   Metrics* const metrics = state()->store()->metrics();
   const CallMetrics call(metrics, Timer::kWrite);
   RHIZOME_ASSIGN_OR_RETURN(GraphWriter* const writer, Writer());
@@ -348,12 +360,11 @@ Result<WriteResult> Graph::Impl::Write(const WriteBatch& batch, const WriteOptio
   return result;
 }
 
-Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
-                                           const JobControl& control) {
+Result<CompactResult> LiveGraph::Compact(const CompactOptions& options, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(GraphWriter* const writer, Writer());
   if (compacting_.exchange(true))
     return Fail(
-        Status::Busy(fmt::format("'{}' is being compacted already", live_->path().string())));
+        Status::Busy(fmt::format("'{}' is being compacted already", store_.path().string())));
   auto result = Guarded([&] { return CompactOne(*writer, options, control); });
   compacting_ = false;
   return result;
@@ -364,8 +375,8 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
 // 2. compacts the current state (CompactState);
 // 3. if there was nothing to compact, records a changed retention rule;
 // 4. removes the files of a failed attempt, or, in the background, earlier generations.
-Result<CompactResult> Graph::Impl::CompactOne(GraphWriter& writer, const CompactOptions& options,
-                                              const JobControl& control) {
+Result<CompactResult> LiveGraph::CompactOne(GraphWriter& writer, const CompactOptions& options,
+                                            const JobControl& control) {
   static_cast<void>(cleaning_->Join());
   auto now = state();
   CompactResult result{.generation = now->parts()->store->manifest().generation};
@@ -381,14 +392,14 @@ Result<CompactResult> Graph::Impl::CompactOne(GraphWriter& writer, const Compact
   now.reset();
   bool clean = result.compacted;
   if (!result.compacted && status.ok()) {
-    const KeepRule before = live_->Snapshot()->manifest().keep;
+    const KeepRule before = store_.Snapshot()->manifest().keep;
     const KeepRule rule = RuleOf(options, before);
     clean = rule != before;
-    if (clean) status = live_->Keep(rule);
+    if (clean) status = store_.Keep(rule);
   }
   if (!status.ok()) {
     // This removes the files of the attempt; if it fails, the next open for writing retries.
-    (void)live_->CollectGarbage();
+    (void)store_.CollectGarbage();
   } else if (clean) {
     CleanUp();
   }
@@ -398,11 +409,11 @@ Result<CompactResult> Graph::Impl::CompactOne(GraphWriter& writer, const Compact
 
 // Removes earlier generations as soon as no reader holds them, on a thread of its own. If the
 // system gives no thread, it does so here.
-void Graph::Impl::CleanUp() {
+void LiveGraph::CleanUp() {
   const auto clean = [this] {
-    Status cleaned = live_->CollectGarbage();
+    Status cleaned = store_.CollectGarbage();
     if (!cleaned.ok())
-      live_->logger().Log(LogLevel::kWarning, "graph",
+      store_.logger().Log(LogLevel::kWarning, "graph",
                           "old files stay until the next open for writing",
                           {{"error", cleaned.ToString()}});
     return cleaned;
@@ -410,18 +421,18 @@ void Graph::Impl::CleanUp() {
   if (!cleaning_->Start(clean).ok()) static_cast<void>(Guarded(clean));
 }
 
-Status Graph::Impl::MeteredCompactState(GraphWriter& writer, const GraphState& now,
-                                        const CompactOptions& options, const JobControl& control) {
+Status LiveGraph::MeteredCompactState(GraphWriter& writer, const GraphState& now,
+                                      const CompactOptions& options, const JobControl& control) {
   const Stopwatch watch;
   const auto commits = static_cast<std::int64_t>(now.delta()->commits());
-  live_->logger().Log(LogLevel::kInfo, "graph", "compaction begins",
-                      {{"path", live_->path().string()}, {"commits", commits}});
+  store_.logger().Log(LogLevel::kInfo, "graph", "compaction begins",
+                      {{"path", store_.path().string()}, {"commits", commits}});
   const Status status = Guarded([&] { return CompactState(writer, now, options, control); });
   const double seconds = watch.seconds();
-  Metrics* const metrics = live_->metrics();
+  Metrics* const metrics = store_.metrics();
   if (!status.ok()) {
     if (metrics != nullptr) metrics->CountError(status.code());
-    live_->logger().Log(
+    store_.logger().Log(
         status.code() == StatusCode::kInterrupted ? LogLevel::kInfo : LogLevel::kError, "graph",
         "compaction failed, nothing has changed",
         {{"error", status.ToString()}, {"seconds", seconds}});
@@ -434,7 +445,7 @@ Status Graph::Impl::MeteredCompactState(GraphWriter& writer, const GraphState& n
                                              std::chrono::duration<double>(seconds)));
   }
   const auto generation = static_cast<std::int64_t>(state()->parts()->store->manifest().generation);
-  live_->logger().Log(LogLevel::kInfo, "graph", "compacted",
+  store_.logger().Log(LogLevel::kInfo, "graph", "compacted",
                       {{"generation", generation},
                        {"commits", commits},
                        {"edges", static_cast<std::int64_t>(state()->info().edges)},
@@ -442,8 +453,8 @@ Status Graph::Impl::MeteredCompactState(GraphWriter& writer, const GraphState& n
   return status;
 }
 
-Status Graph::Impl::CompactState(GraphWriter& writer, const GraphState& now,
-                                 const CompactOptions& options, const JobControl& control) {
+Status LiveGraph::CompactState(GraphWriter& writer, const GraphState& now,
+                               const CompactOptions& options, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(auto view, now.View());
   const CompactionInput input{now.store(), now.parts(), now.delta(), std::move(view),
                               &writer.pacer()};
@@ -462,26 +473,25 @@ Status Graph::Impl::CompactState(GraphWriter& writer, const GraphState& now,
   };
   // The compaction runs in the background, because readers and writers have priority.
   return RunInBackground(
-      [&] { return CompactGeneration(*live_, input, options, control, switch_to); });
+      [&] { return CompactGeneration(store_, input, options, control, switch_to); });
 }
 
-Status Graph::Impl::Refresh() {
-  if (live_ == nullptr) return Status::Ok();
+Status LiveGraph::Refresh() {
   RHIZOME_RETURN_IF_ERROR(CheckProcess());
-  if (live_->writable()) return Status::Ok();
+  if (store_.writable()) return Status::Ok();
   const MutexLock lock(refresh_);
-  Metrics* const metrics = live_->metrics();
-  if (Status status = live_->Refresh(); !status.ok()) {
+  Metrics* const metrics = store_.metrics();
+  if (Status status = store_.Refresh(); !status.ok()) {
     if (metrics != nullptr) metrics->CountError(status.code());
     return status;
   }
   if (metrics != nullptr) metrics->Add(Counter::kRefreshes);
   const auto now = state();
-  const auto store = live_->Snapshot();
+  const auto store = store_.Snapshot();
   if (store->manifest().generation != now->parts()->store->manifest().generation) {
     RHIZOME_ASSIGN_OR_RETURN(auto next, GraphState::Load(store, now->parts()->options));
     Publish(std::move(next));
-    live_->logger().Log(LogLevel::kInfo, "graph", "moved on to a new generation",
+    store_.logger().Log(LogLevel::kInfo, "graph", "moved on to a new generation",
                         {{"generation", static_cast<std::int64_t>(store->manifest().generation)}});
     return Status::Ok();
   }
@@ -490,13 +500,45 @@ Status Graph::Impl::Refresh() {
   return Status::Ok();
 }
 
+}  // namespace
+
+/// The state of a live graph changes; that of a snapshot never does.
+class Graph::Impl {
+ public:
+  Impl(Store& store, std::shared_ptr<const GraphState> state)
+      : live_(std::make_unique<LiveGraph>(store, std::move(state))) {}
+  explicit Impl(std::shared_ptr<const GraphState> fixed) : fixed_(std::move(fixed)) {}
+
+  std::shared_ptr<const GraphState> state() const {
+    return live_ == nullptr ? fixed_ : live_->state();
+  }
+  StateInUse use() const {
+    return live_ == nullptr ? StateInUse(*fixed_) : StateInUse(live_->state());
+  }
+  LiveGraph* live() const { return live_.get(); }
+  Result<LiveGraph*> Writable() const;
+  Status Refresh() { return live_ == nullptr ? Status::Ok() : live_->Refresh(); }
+
+ private:
+  const std::unique_ptr<LiveGraph> live_;          // null: a snapshot
+  const std::shared_ptr<const GraphState> fixed_;  // null: a live graph
+};
+
+Result<LiveGraph*> Graph::Impl::Writable() const {
+  if (live_ != nullptr) return live_.get();
+  return Fail(Status::InvalidArgument(
+      fmt::format("{}: this graph is a fixed view; write to the graph of a store that is open for "
+                  "writing",
+                  fixed_->parts()->store->path().string())));
+}
+
 Graph::Graph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Graph::~Graph() = default;
 
 Result<std::unique_ptr<Graph>> Graph::Open(Store& store, const GraphOptions& options) {
   return Guarded([&]() -> Result<std::unique_ptr<Graph>> {
     RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store.Snapshot(), options));
-    return std::unique_ptr<Graph>(new Graph(std::make_unique<Impl>(&store, std::move(state))));
+    return std::unique_ptr<Graph>(new Graph(std::make_unique<Impl>(store, std::move(state))));
   });
 }
 
@@ -505,20 +547,34 @@ Result<std::unique_ptr<GraphSnapshot>> Graph::Open(const Store& store,
   return Guarded([&]() -> Result<std::unique_ptr<GraphSnapshot>> {
     RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store.Snapshot(), options));
     return std::unique_ptr<GraphSnapshot>(
-        new GraphSnapshot(std::make_unique<Impl>(nullptr, std::move(state))));
+        new GraphSnapshot(std::make_unique<Impl>(std::move(state))));
   });
 }
 
+// A look-up takes a snapshot for itself, so that a live graph keeps one for those that come before
+// the next write.
 std::shared_ptr<const GraphSnapshot> Graph::Snapshot() const {
-  return std::shared_ptr<const GraphSnapshot>(
-      new GraphSnapshot(std::make_unique<Impl>(nullptr, impl_->state())));
+  LiveGraph* const live = impl_->live();
+  if (live != nullptr) {
+    if (auto kept = live->kept_snapshot()) return kept;
+  }
+  auto state = impl_->state();
+  std::shared_ptr<const GraphSnapshot> made(new GraphSnapshot(std::make_unique<Impl>(state)));
+  if (live != nullptr) live->Keep(state, made);
+  return made;
 }
 
 Result<WriteResult> Graph::Write(const WriteBatch& batch, const WriteOptions& options) {
-  return Guarded([&] { return impl_->Write(batch, options); });
+  return Guarded([&]() -> Result<WriteResult> {
+    RHIZOME_ASSIGN_OR_RETURN(LiveGraph* const live, impl_->Writable());
+    return live->Write(batch, options);
+  });
 }
 Result<CompactResult> Graph::Compact(const CompactOptions& options, const JobControl& control) {
-  return Guarded([&] { return impl_->Compact(options, control); });
+  return Guarded([&]() -> Result<CompactResult> {
+    RHIZOME_ASSIGN_OR_RETURN(LiveGraph* const live, impl_->Writable());
+    return live->Compact(options, control);
+  });
 }
 Status Graph::Refresh() {
   return Guarded([&] { return impl_->Refresh(); });
@@ -651,10 +707,10 @@ Status Graph::ReadRows(std::string_view array, std::span<const VertexId> vertice
   RHIZOME_ASSIGN_OR_RETURN(const auto rows, parts.arrays->Of(*state->store(), array));
   RHIZOME_RETURN_IF_ERROR(
       CheckRowRequest(rows->entry(), parts.info(), vertices.size(), out.size()));
-  std::vector<RowTarget> targets;
+  std::vector<RowTarget> targets(vertices.size());
   const RowOverlay overlay{*state->store(), parts, *state->delta(), rows->entry()};
-  RHIZOME_RETURN_IF_ERROR(overlay.Split(vertices, out, targets));
-  return rows->Read(targets);
+  RHIZOME_ASSIGN_OR_RETURN(const std::size_t count, overlay.Split(vertices, out, targets));
+  return rows->Read(std::span(targets).first(count));
 } catch (...) {
   return StatusOfException();
 }

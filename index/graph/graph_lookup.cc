@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <string>
 #include <utility>
@@ -335,15 +336,19 @@ class RowLookup::Impl {
                          options.deadline != std::chrono::steady_clock::time_point::max();
     const std::size_t turn =
         hurried ? CachedRows::kRowsPerTurn : std::max<std::size_t>(vertices.size(), 1);
-    std::vector<RowTarget> targets;
-    targets.reserve(std::min(turn, vertices.size()));
+    // A service that looks up one row at a time allocates nothing for it.
+    std::array<RowTarget, 4> few;
+    std::vector<RowTarget> many;
+    if (std::min(turn, vertices.size()) > few.size()) many.resize(std::min(turn, vertices.size()));
+    const std::span<RowTarget> room = many.empty() ? std::span<RowTarget>(few) : many;
     for (std::size_t first = 0; first < vertices.size(); first += turn) {
       RHIZOME_RETURN_IF_ERROR(CheckTime(options, first));
       const std::size_t count = std::min(turn, vertices.size() - first);
-      targets.clear();
-      RHIZOME_RETURN_IF_ERROR(overlay.Split(
-          vertices.subspan(first, count),
-          out.subspan(first * entry.row_bytes(), count * entry.row_bytes()), targets));
+      RHIZOME_ASSIGN_OR_RETURN(
+          const std::size_t from_files,
+          overlay.Split(vertices.subspan(first, count),
+                        out.subspan(first * entry.row_bytes(), count * entry.row_bytes()), room));
+      const auto targets = room.first(from_files);
       RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t in_memory, array->Read(targets));
       hits.in_memory += in_memory;
       hits.from_disk += targets.size() - in_memory;

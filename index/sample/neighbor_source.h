@@ -11,7 +11,9 @@
 
 namespace RHIZOME_API rhizome {
 
-/// One drawn entry of a partition's array of neighbours.
+/// One drawn entry of a partition's array of neighbours. A sampler that walks both directions of a
+/// graph that is not symmetric asks for entries of out-lists with their partition, and for those of
+/// in-lists with their partition + Graph::partition_count() + 1.
 struct EntryRef {
   std::uint64_t position = 0;  ///< in the partition's array of the sampled direction
   LocalId local = 0;           ///< the vertex whose list it is in

@@ -10,6 +10,7 @@
 #include "rhizome/index/compressed_neighbors.h"
 #include "rhizome/index/delta_view.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/index/joined_neighbors.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/parallel.h"
 #include "rhizome/index/sampler_draw.h"
@@ -51,6 +52,16 @@ void Append(const std::vector<T>& some, std::vector<T>& all) {
   all.insert(all.end(), some.begin(), some.end());
 }
 
+/// Returns the reader of the lists in memory, of one direction or of both.
+Result<std::shared_ptr<const NeighborSource>> NeighborsOfSides(const GraphSnapshot& graph,
+                                                               Direction direction) {
+  const WalkedSides sides(graph, direction);
+  RHIZOME_ASSIGN_OR_RETURN(auto first, ResidentNeighbors(graph, sides.direction(0)));
+  if (sides.count() == 1) return first;
+  RHIZOME_ASSIGN_OR_RETURN(auto second, ResidentNeighbors(graph, sides.direction(1)));
+  return std::make_shared<JoinedNeighbors>(graph, std::move(first), std::move(second));
+}
+
 }  // namespace
 
 /// The frontier of a hop is processed in chunks. Any thread draws and looks up a chunk; then the
@@ -68,6 +79,7 @@ class Sampler::Impl {
        std::shared_ptr<const NeighborSource> neighbors)
       : graph_(std::move(graph)),
         view_(std::move(view)),
+        sides_(*graph_, options.direction),
         vertex_count_(graph_->vertex_count()),
         options_(options),
         plan_(std::move(plan)),
@@ -105,7 +117,12 @@ class Sampler::Impl {
   Status RunChunk(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
   void Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
   Status LookUp(std::span<EntryRef> entries, std::span<Row> rows, LookUpScratch& scratch) const;
-  bool OfDelta(const EntryRef& entry) const { return entry.partition == partitions_.size(); }
+  bool OfDelta(const EntryRef& entry) const {
+    return sides_.Within(entry.partition) == sides_.delta();
+  }
+  const Adjacency& PartitionOf(const EntryRef& entry) const {
+    return *partitions_[sides_.Within(entry.partition)];
+  }
   void Annotate(SampleChunk& chunk) const;
   TypeId TypeOf(const EntryRef& entry) const;
   float WeightOf(const EntryRef& entry) const;
@@ -114,6 +131,7 @@ class Sampler::Impl {
 
   const std::shared_ptr<const GraphSnapshot> graph_;  // a snapshot
   const std::shared_ptr<const DeltaView> view_;       // null without a delta
+  const WalkedSides sides_;
   const std::uint64_t vertex_count_;
   const SamplerOptions options_;
   const SamplingPlan plan_;
@@ -327,8 +345,8 @@ Status Sampler::Impl::LookUp(std::span<EntryRef> entries, std::span<Row> rows,
     for (const auto& [i, entry] : scratch.added) entries[i] = entry;
     RHIZOME_RETURN_IF_ERROR(status);
   }
-  const std::span<const Row> added = view_->rows(options_.direction);
   for (const auto& [i, entry] : scratch.added) {
+    const std::span<const Row> added = view_->rows(sides_.DirectionOf(entry.partition));
     RHIZOME_DCHECK(entry.position < added.size());
     rows[i] = added[entry.position];
   }
@@ -354,16 +372,17 @@ void Sampler::Impl::Annotate(SampleChunk& chunk) const {
 }
 
 TypeId Sampler::Impl::TypeOf(const EntryRef& entry) const {
-  const Direction direction = options_.direction;
+  const Direction direction = sides_.DirectionOf(entry.partition);
   if (OfDelta(entry)) return view_->types(direction)[entry.position];
-  const Adjacency& partition = *partitions_[entry.partition];
+  const Adjacency& partition = PartitionOf(entry);
   const std::uint64_t first = partition.Entries(entry.local, direction).first;
   return partition.TypeOfEntry(entry.local, direction, entry.position - first);
 }
 
 float Sampler::Impl::WeightOf(const EntryRef& entry) const {
-  if (OfDelta(entry)) return view_->weights(options_.direction)[entry.position];
-  return partitions_[entry.partition]->Weight(options_.direction, entry.position);
+  const Direction direction = sides_.DirectionOf(entry.partition);
+  if (OfDelta(entry)) return view_->weights(direction)[entry.position];
+  return PartitionOf(entry).Weight(direction, entry.position);
 }
 
 void Sampler::Impl::AnnotateWeights(SampleChunk& chunk) const {
@@ -382,12 +401,11 @@ void Sampler::Impl::AnnotateWeights(SampleChunk& chunk) const {
   // The edge ids are read in a loop of their own, so that the cache misses of both loops overlap.
   chunk.edge_ids.resize(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    chunk.edge_ids[i] =
-        partitions_[entries[i].partition]->EdgeAt(options_.direction, entries[i].position);
+    chunk.edge_ids[i] = PartitionOf(entries[i])
+                            .EdgeAt(sides_.DirectionOf(entries[i].partition), entries[i].position);
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    chunk.weights[i] =
-        partitions_[entries[i].partition]->Weight(Direction::kOut, chunk.edge_ids[i]);
+    chunk.weights[i] = PartitionOf(entries[i]).Weight(Direction::kOut, chunk.edge_ids[i]);
   }
 }
 
@@ -440,7 +458,7 @@ Result<std::unique_ptr<Sampler>> Sampler::Create(
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<const DrawTables> tables,
                            DrawTables::Create(*fixed, view, options));
   if (neighbors == nullptr) {
-    RHIZOME_ASSIGN_OR_RETURN(neighbors, ResidentNeighbors(*fixed, options.direction));
+    RHIZOME_ASSIGN_OR_RETURN(neighbors, NeighborsOfSides(*fixed, options.direction));
   }
   return std::unique_ptr<Sampler>(new Sampler(
       std::make_unique<Impl>(std::move(fixed), std::move(view), options, std::move(plan),

@@ -28,14 +28,14 @@ class NeighborSource;
 /// as a seed it has no edges.
 ///
 /// Memory: 4 bytes a vertex for each concurrent call (disjoint: 16 bytes a sampled vertex);
-/// weighted: 4.5 bytes an edge; temporal: 4 bytes an edge.
+/// weighted: 4.5 bytes an edge; temporal: 4 bytes an edge; twice that for both directions.
 /// Threads: Sample may be called from many threads at once; it also uses options.threads itself.
 /// Ownership: holds a Snapshot of the graph, and so its generation.
 class Sampler {
  public:
   /// Creates a sampler. `neighbors` is the source of the lists of options.direction
-  /// (index/neighbor_source.h), made for the current generation of `graph`; nullptr: the lists in
-  /// memory. It is not asked for entries of the delta.
+  /// (index/neighbor_source.h; EntryRef says how both are asked for), made for the current
+  /// generation of `graph`; nullptr: the lists in memory. It is not asked for entries of the delta.
   /// Errors: kInvalidArgument, options out of range or mutually exclusive; a direction that the
   /// store lacks; a weighted sampler over a weight that is negative or not finite; not one time
   /// stamp for each edge.

@@ -42,32 +42,75 @@ void AppendAll(std::span<const Piece> pieces, std::vector<EntryRef>& entries) {
 Result<std::unique_ptr<const DrawTables>> DrawTables::Create(
     const GraphSnapshot& graph, const std::shared_ptr<const DeltaView>& view,
     const SamplerOptions& options) {
-  std::unique_ptr<DrawTables> tables(
-      new DrawTables{.lists = ListFinder(graph, view, options.direction),
-                     .weights = {},
-                     .times = {},
-                     .seed = options.seed,
-                     .replace = options.replace,
-                     .temporal_pick = options.temporal_pick});
+  std::unique_ptr<DrawTables> tables(new DrawTables{.sides = WalkedSides(graph, options.direction),
+                                                    .lists = {},
+                                                    .weights = {},
+                                                    .times = {},
+                                                    .seed = options.seed,
+                                                    .replace = options.replace,
+                                                    .temporal_pick = options.temporal_pick});
+  const WalkedSides& sides = tables->sides;
+  tables->lists.reserve(sides.count());
+  for (std::size_t side = 0; side < sides.count(); ++side)
+    tables->lists.emplace_back(graph, view, sides.direction(side));
   if (options.weighted) {
-    RHIZOME_ASSIGN_OR_RETURN(tables->weights,
-                             WeightTable::Create(graph, view.get(), options.direction));
+    RHIZOME_ASSIGN_OR_RETURN(tables->weights, WeightTable::Create(graph, view.get(), sides));
   }
   if (options.times != nullptr) {
     const bool by_type = !options.typed_fanouts.empty() || !options.meta_path.empty();
-    RHIZOME_ASSIGN_OR_RETURN(tables->times,
-                             TimeOrder::Create(graph, view.get(), tables->lists, options.direction,
-                                               by_type, options.times));
+    RHIZOME_ASSIGN_OR_RETURN(tables->times, TimeOrder::Create(graph, view.get(), tables->lists,
+                                                              sides, by_type, options.times));
   }
   return std::unique_ptr<const DrawTables>(std::move(tables));
+}
+
+void DrawTables::OnlyType(std::span<const Piece> list, TypeId type,
+                          std::vector<Piece>& pieces) const {
+  if (lists.size() == 1) return lists[0].OnlyType(list, type, pieces);
+  const auto second = std::find_if(list.begin(), list.end(), [&](const Piece& piece) {
+    return sides.SideOf(piece.partition) == 1;
+  });
+  const auto count = static_cast<std::size_t>(second - list.begin());
+  lists[0].OnlyType(list.first(count), type, pieces);
+  lists[1].AppendOfType(list.subspan(count), LengthOf(list.first(count)), sides.ShiftOf(1), type,
+                        pieces);
+}
+
+// Finds the lists of a frontier. Where both directions are walked, the list of a vertex has the
+// pieces of both.
+void EntryPicker::FindLists(const DrawTables& tables, std::span<const Row> rows) {
+  lists_.resize(rows.size());
+  tables.lists[0].FindAll(rows, lists_);
+  if (tables.lists.size() == 1) return;
+  second_.resize(rows.size());
+  tables.lists[1].FindAll(rows, second_);
+  joined_.clear();
+  std::vector<std::size_t> ends;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t first = joined_.size();
+    for (const Piece& piece : lists_[i].pieces())
+      if (piece.end > 0) joined_.push_back(piece);
+    const std::uint64_t length = joined_.size() == first ? 0 : joined_.back().end;
+    for (Piece piece : second_[i].pieces()) {
+      if (piece.end == 0) continue;
+      piece.end += length;
+      piece.partition = static_cast<PartitionId>(piece.partition + tables.sides.ShiftOf(1));
+      joined_.push_back(piece);
+    }
+    ends.push_back(joined_.size());
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t first = i == 0 ? 0 : ends[i - 1];
+    lists_[i].place = VertexList::Place::kJoined;
+    lists_[i].shared = std::span<const Piece>(joined_).subspan(first, ends[i] - first);
+  }
 }
 
 void EntryPicker::Pick(const DrawTables& tables, const FrontierSlice& slice,
                        std::vector<EntryRef>& entries, std::vector<std::uint64_t>& counts) {
   entries.clear();
   counts.resize(slice.rows.size());
-  lists_.resize(slice.rows.size());
-  tables.lists.FindAll(slice.rows, lists_);
+  FindLists(tables, slice.rows);
   const bool plain = !tables.weights && !tables.times && slice.requests.size() == 1 &&
                      slice.requests[0].type == ListRequest::kAnyType;
   if (plain) return PickUniform(tables, slice, entries, counts);
@@ -116,7 +159,7 @@ void EntryPicker::PickList(const DrawTables& tables, const FrontierSlice& slice,
   const VertexList& list = lists_[i];
   std::span<const Piece> pieces = list.pieces();
   if (request.type != ListRequest::kAnyType) {
-    tables.lists.OnlyType(pieces, static_cast<TypeId>(request.type), typed_);
+    tables.OnlyType(pieces, static_cast<TypeId>(request.type), typed_);
     pieces = typed_;
   }
   if (tables.times) {

@@ -13,6 +13,7 @@
 #include "rhizome/index/sampler_plan.h"
 #include "rhizome/index/sampler_times.h"
 #include "rhizome/index/sampler_weights.h"
+#include "rhizome/index/walked_sides.h"
 
 namespace rhizome::inline internal {
 
@@ -24,7 +25,11 @@ struct DrawTables {
       const GraphSnapshot& graph, const std::shared_ptr<const DeltaView>& view,
       const SamplerOptions& options);
 
-  ListFinder lists;
+  /// Replaces `pieces` by the parts of a list, of all sides, with edge type `type`.
+  void OnlyType(std::span<const Piece> list, TypeId type, std::vector<Piece>& pieces) const;
+
+  WalkedSides sides;
+  std::vector<ListFinder> lists;       ///< of each side
   std::optional<WeightTable> weights;  ///< set if weighted
   std::optional<TimeOrder> times;      ///< set if temporal
   std::uint64_t seed = 1;
@@ -51,6 +56,7 @@ class EntryPicker {
             std::vector<std::uint64_t>& counts);
 
  private:
+  void FindLists(const DrawTables& tables, std::span<const Row> rows);
   void PickUniform(const DrawTables& tables, const FrontierSlice& slice,
                    std::vector<EntryRef>& entries, std::vector<std::uint64_t>& counts);
   void PickList(const DrawTables& tables, const FrontierSlice& slice, std::size_t i,
@@ -61,8 +67,10 @@ class EntryPicker {
                     std::span<const Piece> pieces);
 
   std::vector<VertexList> lists_;
-  std::vector<Piece> typed_;     // pieces of one list with the requested type
-  std::vector<Piece> eligible_;  // pieces of one list that are not too late
+  std::vector<VertexList> second_;  // of the second side
+  std::vector<Piece> joined_;       // pieces of the lists of both sides, vertex by vertex
+  std::vector<Piece> typed_;        // pieces of one list with the requested type
+  std::vector<Piece> eligible_;     // pieces of one list that are not too late
   std::vector<std::uint64_t> positions_;
   PositionDrawer drawer_;
   WeightedDrawer weighted_;

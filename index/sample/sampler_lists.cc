@@ -78,8 +78,12 @@ bool ListFinder::LocateChanged(Row row, VertexList& list) const {
 void ListFinder::OnlyType(std::span<const Piece> list, TypeId type,
                           std::vector<Piece>& pieces) const {
   pieces.clear();
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
+  AppendOfType(list, 0, 0, type, pieces);
+}
+
+void ListFinder::AppendOfType(std::span<const Piece> list, std::uint64_t begin, PartitionId shift,
+                              TypeId type, std::vector<Piece>& pieces) const {
+  std::uint64_t end = LengthOf(pieces);
   Adjacency::Range all;  // entries of this type in the list that the piece belongs to
   const Piece* before = nullptr;
   for (const Piece& piece : list) {
@@ -88,10 +92,11 @@ void ListFinder::OnlyType(std::span<const Piece> list, TypeId type,
     const bool same =
         before != nullptr && before->partition == piece.partition && before->local == piece.local;
     before = &piece;
-    if (piece.partition == partitions_.size()) {
+    const std::size_t partition = piece.partition - shift;
+    if (partition == partitions_.size()) {
       all = view_->EntriesOfType(piece, count, direction_, type);
     } else if (!same) {
-      all = partitions_[piece.partition]->EntriesOfType(piece.local, direction_, type);
+      all = partitions_[partition]->EntriesOfType(piece.local, direction_, type);
     }
     const std::uint64_t first = std::max(all.first, piece.first);
     const std::uint64_t last = std::min(all.first + all.count, piece.first + count);

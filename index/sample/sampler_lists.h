@@ -25,6 +25,7 @@ struct VertexList {
     kInterior,  ///< one piece, in `own`
     kBoundary,  ///< in the table of replicas
     kChanged,   ///< in the view of the delta
+    kJoined,    ///< the lists of two directions, one after the other
   };
   /// The vertex id. Draws are keyed by it, not by the row, which depends on the order.
   std::uint64_t vertex = 0;
@@ -80,6 +81,11 @@ class ListFinder {
 
   /// Replaces `pieces` by the parts of `list` with edge type `type`; two look-ups for each piece.
   void OnlyType(std::span<const Piece> list, TypeId type, std::vector<Piece>& pieces) const;
+
+  /// Appends them. `list` are the pieces of this finder's direction in a joined list: they begin at
+  /// position `begin` of it, and their partitions are `shift` higher.
+  void AppendOfType(std::span<const Piece> list, std::uint64_t begin, PartitionId shift,
+                    TypeId type, std::vector<Piece>& pieces) const;
 
  private:
   void Locate(Row row, VertexList& list) const;

@@ -37,7 +37,9 @@ struct SamplerOptions {
   /// Neighbours to draw in each hop; fanouts[0] is for the seeds.
   std::vector<std::int64_t> fanouts = {};
 
-  /// The lists to walk, kIn or kOut. Message passing walks in-edges.
+  /// The lists to walk. Message passing walks in-edges. kBoth: the list of a vertex is its out-list
+  /// followed by its in-list, as Graph::Neighbors returns it (a self-loop stands in both); a
+  /// symmetric graph has one list for both. The store must keep what is walked.
   Direction direction = Direction::kIn;
 
   /// Draw with replacement: a vertex with neighbours then always yields the full fanout.
@@ -67,7 +69,7 @@ struct SamplerOptions {
   std::shared_ptr<const EdgeTimes> times = nullptr;
   TemporalPick temporal_pick = TemporalPick::kUniform;
 
-  /// Fill SampledSubgraph::edges.
+  /// Fill SampledSubgraph::edges. Not for both directions at once.
   bool edge_ids = false;
 };
 

@@ -15,19 +15,6 @@ Status CheckFanout(std::int64_t fanout) {
                   kMaxFanout, kAllNeighbors));
 }
 
-Status CheckDirection(const GenerationInfo& info, Direction direction) {
-  if (direction != Direction::kIn && direction != Direction::kOut) {
-    return Status::InvalidArgument("the sampler walks in-edges or out-edges, not both at once");
-  }
-  const auto wanted = static_cast<unsigned>(direction);
-  if (info.symmetric || (static_cast<unsigned>(info.directions) & wanted) != 0) {
-    return Status::Ok();
-  }
-  const bool in = direction == Direction::kIn;
-  return Status::InvalidArgument(fmt::format(
-      "the store keeps no {0}-edges; ingest it with --directions {0} or both", in ? "in" : "out"));
-}
-
 Status CheckCombination(const GenerationInfo& info, const SamplerOptions& options) {
   if (options.threads == 0) return Status::InvalidArgument("the sampler needs at least one thread");
   if (options.weighted && !info.weighted) {
@@ -49,6 +36,10 @@ Status CheckCombination(const GenerationInfo& info, const SamplerOptions& option
 
 Status CheckEdgeIds(const GraphSnapshot& graph, const SamplerOptions& options) {
   if (!options.edge_ids) return Status::Ok();
+  if (options.direction == Direction::kBoth) {
+    return Status::InvalidArgument(
+        "edge ids are kept for one direction; sample in-edges or out-edges alone");
+  }
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     if (graph.partition(p).has_edge_ids(options.direction)) continue;
     return Status::InvalidArgument(
@@ -82,6 +73,22 @@ Result<SamplingPlan> PlanTyped(std::size_t types, const SamplerOptions& options)
 }
 
 }  // namespace
+
+Status CheckDirection(const GenerationInfo& info, Direction direction) {
+  const auto wanted = static_cast<unsigned>(direction);
+  const auto kept = static_cast<unsigned>(info.directions);
+  if (info.symmetric || (kept & wanted) == wanted) return Status::Ok();
+  const bool in_is_kept = (kept & static_cast<unsigned>(Direction::kIn)) != 0;
+  const std::string_view missing = in_is_kept ? "out" : "in";
+  if (direction == Direction::kBoth) {
+    return Status::InvalidArgument(
+        fmt::format("the store keeps no {}-edges, so both directions cannot be walked; ingest it "
+                    "with --directions both, or with --undirected",
+                    missing));
+  }
+  return Status::InvalidArgument(fmt::format(
+      "the store keeps no {0}-edges; ingest it with --directions {0} or both", missing));
+}
 
 Result<SamplingPlan> PlanSampling(const GraphSnapshot& graph, const SamplerOptions& options) {
   const GenerationInfo& info = graph.info();

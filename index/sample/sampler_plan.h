@@ -19,6 +19,10 @@ struct ListRequest {
 /// The draws of each hop, by edge type.
 using SamplingPlan = std::vector<std::vector<ListRequest>>;  // [hops]
 
+/// Checks that a store keeps the lists of a direction, or of both. Errors: kInvalidArgument, saying
+/// how it has to be ingested.
+Status CheckDirection(const GenerationInfo& info, Direction direction);
+
 /// Checks the options against the graph, and plans the draws. Errors: kInvalidArgument, saying what
 /// would be valid.
 Result<SamplingPlan> PlanSampling(const GraphSnapshot& graph, const SamplerOptions& options);

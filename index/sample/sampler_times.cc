@@ -16,92 +16,104 @@
 namespace rhizome::inline internal {
 
 Result<TimeOrder> TimeOrder::Create(const GraphSnapshot& graph, const DeltaView* view,
-                                    const ListFinder& lists, Direction direction, bool by_type,
-                                    std::shared_ptr<const EdgeTimes> times) {
-  TimeOrder made;
-  made.direction_ = direction;
+                                    std::span<const ListFinder> lists, const WalkedSides& sides,
+                                    bool by_type, std::shared_ptr<const EdgeTimes> times) {
+  TimeOrder made(sides);
   made.times_ = std::move(times);
-  made.order_.resize(graph.partition_count());
   const auto types = static_cast<std::uint32_t>(by_type ? graph.edge_types().size() : 0);
-  for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
-    const Adjacency& partition = graph.partition(p);
-    made.partitions_.push_back(&partition);
-    const std::size_t given = made.times_->OfPartition(p).size();
-    if (given != partition.edge_count()) {
-      return Fail(Status::InvalidArgument(
-          fmt::format("partition {}: {} time stamps for {} edges; give one for each edge id", p,
-                      given, partition.edge_count())));
+  for (std::uint32_t p = 0; p < graph.partition_count(); ++p)
+    made.partitions_.push_back(&graph.partition(p));
+  for (std::size_t side = 0; side < sides.count(); ++side) {
+    made.order_.resize(sides.ShiftOf(side) + std::size_t{sides.delta()});
+    for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
+      RHIZOME_RETURN_IF_ERROR(made.CheckPartition(p, sides.direction(side)));
+      RHIZOME_RETURN_IF_ERROR(made.Sort(side, p, types));
     }
-    if (!partition.has_edge_ids(direction)) {
-      return Fail(Status::InvalidArgument(
-          fmt::format("partition {} does not keep the ids of its in-edges, by which the time "
-                      "stamps stand; ingest the graph with an edge attribute (such as --columns "
-                      "src,dst,time) or with --directions in, or walk out-edges",
-                      p)));
-    }
-    RHIZOME_RETURN_IF_ERROR(made.Sort(p, types));
+    if (view != nullptr) RHIZOME_RETURN_IF_ERROR(made.SortChanged(*view, lists[side], side, types));
   }
-  if (view != nullptr) RHIZOME_RETURN_IF_ERROR(made.SortChanged(*view, lists, types));
   return made;
 }
 
-// Sorts every piece of a changed list, after the generation's lists were sorted as if unchanged.
-Status TimeOrder::SortChanged(const DeltaView& view, const ListFinder& lists, std::uint32_t types) {
-  delta_times_ = times_->OfDelta(direction_);
-  const std::size_t edges = view.rows(direction_).size();
-  if (delta_times_.size() != edges) {
-    return Status::InvalidArgument(
-        fmt::format("{} time stamps for {} edges that were written since the generation; take them "
-                    "from the same snapshot as the sampler",
-                    delta_times_.size(), edges));
-  }
-  order_.emplace_back(edges);
-  std::vector<Piece> of_type;
-  view.ForEachTouched(direction_, [&](Row row) {
-    const auto pieces = view.PiecesOf(row, direction_);
-    if (types == 0) SortPieces(pieces);
-    for (std::uint32_t type = 0; type < types; ++type) {
-      lists.OnlyType(pieces, static_cast<TypeId>(type), of_type);
-      SortPieces(of_type);
-    }
-  });
-  return Status::Ok();
-}
-
-void TimeOrder::SortPieces(std::span<const Piece> pieces) {
-  std::uint64_t begin = 0;
-  for (const Piece& piece : pieces) {
-    SortList(piece.partition, {piece.first, piece.end - begin});
-    begin = piece.end;
-  }
-}
-
-Status TimeOrder::Sort(std::uint32_t p, std::uint32_t types) {
+// Checks what the order needs. Offsets are 32 bits; the lengths are checked beforehand, so that the
+// threads that sort cannot fail.
+Status TimeOrder::CheckPartition(std::uint32_t p, Direction direction) const {
   const Adjacency& partition = *partitions_[p];
-  order_[p].resize(partition.edge_count());
-  // Offsets are 32 bits. The lengths are checked beforehand, so that the threads cannot fail.
+  const std::size_t given = times_->OfPartition(p).size();
+  if (given != partition.edge_count()) {
+    return Status::InvalidArgument(
+        fmt::format("partition {}: {} time stamps for {} edges; give one for each edge id", p,
+                    given, partition.edge_count()));
+  }
+  if (!partition.has_edge_ids(direction)) {
+    return Status::InvalidArgument(
+        fmt::format("partition {} does not keep the ids of its in-edges, by which the time "
+                    "stamps stand; ingest the graph with an edge attribute (such as --columns "
+                    "src,dst,time) or with --directions in, or walk out-edges",
+                    p));
+  }
   for (std::uint64_t v = 0; v < partition.vertex_count(); ++v) {
-    if (partition.Entries(static_cast<LocalId>(v), direction_).count >
+    if (partition.Entries(static_cast<LocalId>(v), direction).count >
         std::numeric_limits<std::uint32_t>::max()) {
       return Status::InvalidArgument(fmt::format(
           "partition {} holds a list of 2^32 edges and more; temporal sampling takes less", p));
     }
   }
+  return Status::Ok();
+}
+
+// Sorts every piece of a changed list, after the generation's lists were sorted as if unchanged.
+Status TimeOrder::SortChanged(const DeltaView& view, const ListFinder& lists, std::size_t side,
+                              std::uint32_t types) {
+  const Direction direction = sides_.direction(side);
+  delta_times_[side] = times_->OfDelta(direction);
+  const std::size_t edges = view.rows(direction).size();
+  if (delta_times_[side].size() != edges) {
+    return Status::InvalidArgument(
+        fmt::format("{} time stamps for {} edges that were written since the generation; take them "
+                    "from the same snapshot as the sampler",
+                    delta_times_[side].size(), edges));
+  }
+  order_.emplace_back(edges);
+  std::vector<Piece> of_type;
+  view.ForEachTouched(direction, [&](Row row) {
+    const auto pieces = view.PiecesOf(row, direction);
+    if (types == 0) SortPieces(pieces, sides_.ShiftOf(side));
+    for (std::uint32_t type = 0; type < types; ++type) {
+      lists.OnlyType(pieces, static_cast<TypeId>(type), of_type);
+      SortPieces(of_type, sides_.ShiftOf(side));
+    }
+  });
+  return Status::Ok();
+}
+
+void TimeOrder::SortPieces(std::span<const Piece> pieces, PartitionId shift) {
+  std::uint64_t begin = 0;
+  for (const Piece& piece : pieces) {
+    SortList(static_cast<PartitionId>(piece.partition + shift), {piece.first, piece.end - begin});
+    begin = piece.end;
+  }
+}
+
+Status TimeOrder::Sort(std::size_t side, std::uint32_t p, std::uint32_t types) {
+  const Adjacency& partition = *partitions_[p];
+  const Direction direction = sides_.direction(side);
+  const auto numbered = static_cast<PartitionId>(p + sides_.ShiftOf(side));
+  order_[numbered].resize(partition.edge_count());
   constexpr std::uint64_t kGrain = 256;  // vertices of one task
   const std::uint64_t vertices = partition.vertex_count();
   ParallelFor((vertices + kGrain - 1) / kGrain, [&](std::size_t task) {
     for (std::uint64_t v = task * kGrain; v < std::min((task + 1) * kGrain, vertices); ++v) {
       const auto local = static_cast<LocalId>(v);
-      if (types == 0) SortList(p, partition.Entries(local, direction_));
+      if (types == 0) SortList(numbered, partition.Entries(local, direction));
       for (std::uint32_t type = 0; type < types; ++type) {
-        SortList(p, partition.EntriesOfType(local, direction_, static_cast<TypeId>(type)));
+        SortList(numbered, partition.EntriesOfType(local, direction, static_cast<TypeId>(type)));
       }
     }
   });
   return Status::Ok();
 }
 
-void TimeOrder::SortList(std::uint32_t p, const Adjacency::Range& list) {
+void TimeOrder::SortList(PartitionId p, const Adjacency::Range& list) {
   const std::span<std::uint32_t> order = std::span(order_[p]).subspan(list.first, list.count);
   std::iota(order.begin(), order.end(), 0U);
   const auto time_of = [&](std::uint32_t i) { return TimeOf(p, list.first + i); };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -10,23 +11,25 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/index/sampler_lists.h"
 #include "rhizome/index/sampler_options.h"
+#include "rhizome/index/walked_sides.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome::inline internal {
 
-/// Orders the entries of every list of one direction by time, so that those up to a time are a
-/// prefix. In a list that a delta changes, each piece has an order of its own, because the order of
-/// the whole list is never needed. Memory: 4 bytes an edge.
-/// Threads: const after Create.
+/// Orders the entries of every list of the sides that are walked by time, so that those up to a
+/// time are a prefix. In a list that a delta changes, each piece has an order of its own, because
+/// the order of the whole list is never needed. Memory: 4 bytes an edge. Threads: const after
+/// Create.
 class TimeOrder {
  public:
-  /// `view` is that of the graph's delta, or null; `lists` must have the same view. If `by_type`,
+  /// `view` is that of the graph's delta, or null; `lists`, those of each side, must have the same
+  /// view. If `by_type`,
   /// lists are those of one edge type, else of all types together. Errors: kInvalidArgument, a
   /// partition or a delta without one time for each edge, a store that does not keep the edge ids
   /// of this direction, or a list of 2^32 entries.
   static Result<TimeOrder> Create(const GraphSnapshot& graph, const DeltaView* view,
-                                  const ListFinder& lists, Direction direction, bool by_type,
-                                  std::shared_ptr<const EdgeTimes> times);
+                                  std::span<const ListFinder> lists, const WalkedSides& sides,
+                                  bool by_type, std::shared_ptr<const EdgeTimes> times);
 
   /// Replaces `eligible` by the pieces of `list` cut to entries not later than `time`; At then
   /// returns the entries of a piece.
@@ -44,27 +47,32 @@ class TimeOrder {
               PositionDrawer& drawer, std::vector<std::uint64_t>& out) const;
 
  private:
-  TimeOrder() = default;
-  Status Sort(std::uint32_t partition, std::uint32_t types);
-  Status SortChanged(const DeltaView& view, const ListFinder& lists, std::uint32_t types);
-  void SortList(std::uint32_t partition, const Adjacency::Range& list);
-  void SortPieces(std::span<const Piece> pieces);
+  explicit TimeOrder(const WalkedSides& sides) : sides_(sides) {}
+  Status CheckPartition(std::uint32_t p, Direction direction) const;
+  Status Sort(std::size_t side, std::uint32_t p, std::uint32_t types);
+  Status SortChanged(const DeltaView& view, const ListFinder& lists, std::size_t side,
+                     std::uint32_t types);
+  void SortList(PartitionId partition, const Adjacency::Range& list);
+  void SortPieces(std::span<const Piece> pieces, PartitionId shift);
 
   /// Returns the time of the entry at a position of a partition's array, or of the delta's.
-  std::int64_t TimeOf(std::uint32_t partition, std::uint64_t position) const {
-    if (partition == partitions_.size()) return delta_times_[position];
-    return times_->OfPartition(partition)[partitions_[partition]->EdgeAt(direction_, position)];
+  std::int64_t TimeOf(PartitionId partition, std::uint64_t position) const {
+    const std::size_t side = sides_.SideOf(partition);
+    const PartitionId p = sides_.Within(partition);
+    if (p == sides_.delta()) return delta_times_[side][position];
+    return times_->OfPartition(p)[partitions_[p]->EdgeAt(sides_.direction(side), position)];
   }
-  std::int64_t TimeAt(std::uint32_t partition, std::uint64_t first, std::uint64_t i) const {
+  std::int64_t TimeAt(PartitionId partition, std::uint64_t first, std::uint64_t i) const {
     return TimeOf(partition, first + order_[partition][first + i]);
   }
   std::uint64_t CountUpTo(const Piece& piece, std::uint64_t length, std::int64_t time) const;
 
-  Direction direction_ = Direction::kIn;
+  WalkedSides sides_;
   std::shared_ptr<const EdgeTimes> times_;
-  std::span<const std::int64_t> delta_times_;
+  std::array<std::span<const std::int64_t>, 2> delta_times_;  // by side
   std::vector<const Adjacency*> partitions_;
-  // [partition][position]: offset within its list, or piece. The delta's order is the last.
+  // [partition][position]: offset within its list, or piece; partitions as WalkedSides numbers
+  // them.
   std::vector<std::vector<std::uint32_t>> order_;
 };
 

@@ -93,20 +93,28 @@ std::vector<double> BlockSums(const Adjacency& partition, Direction direction,
 
 }  // namespace
 
-// Copies the weights of each partition and sums them by block; those of the delta follow.
+// Copies the weights of each partition and sums them by block; those of the delta follow, if there
+// is one. The second side begins where WalkedSides numbers it.
 Result<WeightTable> WeightTable::Create(const GraphSnapshot& graph, const DeltaView* view,
-                                        Direction direction) {
+                                        const WalkedSides& sides) {
   WeightTable table;
-  const std::uint32_t partitions = graph.partition_count();
-  table.weights_.resize(partitions);
-  table.sums_.resize(partitions);
-  for (std::uint32_t p = 0; p < partitions; ++p) {
-    CopyWeights(graph.partition(p), direction, table.weights_[p]);
-    RHIZOME_RETURN_IF_ERROR(CheckWeights(table.weights_[p], fmt::format("partition {}", p)));
-    table.sums_[p] = BlockSums(graph.partition(p), direction, table.weights_[p]);
+  for (std::size_t side = 0; side < sides.count(); ++side) {
+    const Direction direction = sides.direction(side);
+    table.weights_.resize(sides.ShiftOf(side));
+    table.sums_.resize(sides.ShiftOf(side));
+    for (std::uint32_t p = 0; p < graph.partition_count(); ++p)
+      RHIZOME_RETURN_IF_ERROR(table.AddPartition(graph.partition(p), p, direction));
+    if (view != nullptr) RHIZOME_RETURN_IF_ERROR(table.AddDelta(*view, direction));
   }
-  if (view != nullptr) RHIZOME_RETURN_IF_ERROR(table.AddDelta(*view, direction));
   return table;
+}
+
+Status WeightTable::AddPartition(const Adjacency& partition, std::uint32_t p, Direction direction) {
+  std::vector<float>& weights = weights_.emplace_back();
+  CopyWeights(partition, direction, weights);
+  RHIZOME_RETURN_IF_ERROR(CheckWeights(weights, fmt::format("partition {}", p)));
+  sums_.push_back(BlockSums(partition, direction, weights));
+  return Status::Ok();
 }
 
 Status WeightTable::AddDelta(const DeltaView& view, Direction direction) {

@@ -10,24 +10,24 @@
 #include "rhizome/index/counter_random.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/sampler_lists.h"
+#include "rhizome/index/walked_sides.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome::inline internal {
 
-/// The weights of all entries of one direction by position, with partial sums, so that the weight
-/// of any range within a list is found without walking over it. Sums are double, one for every
-/// kBlock entries. Memory: 4.5 bytes an edge.
-/// Threads: const after Create.
+/// The weights of all entries of the sides that are walked by position, with partial sums, so that
+/// the weight of any range within a list is found without walking over it. Sums are double, one for
+/// every kBlock entries. Memory: 4.5 bytes an edge. Threads: const after Create.
 class WeightTable {
  public:
   static constexpr std::uint64_t kBlock = 16;  // so sums take half a byte an entry
 
-  /// `view` is that of the graph's delta, whose weights follow as those of one more partition; or
-  /// null.
+  /// `view` is that of the graph's delta, whose weights are those of one more partition of each
+  /// side; or null.
   /// Errors: kInvalidArgument, a weight that is negative or not finite.
   static Result<WeightTable> Create(const GraphSnapshot& graph, const DeltaView* view,
-                                    Direction direction);
+                                    const WalkedSides& sides);
 
   float At(PartitionId partition, std::uint64_t position) const {
     RHIZOME_DCHECK(position < weights_[partition].size());
@@ -45,6 +45,7 @@ class WeightTable {
 
  private:
   WeightTable() = default;
+  Status AddPartition(const Adjacency& partition, std::uint32_t p, Direction direction);
   Status AddDelta(const DeltaView& view, Direction direction);
   double Add(PartitionId partition, std::uint64_t first, std::uint64_t last) const;
 

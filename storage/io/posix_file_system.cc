@@ -72,7 +72,11 @@ void RemoveIfEmpty(int fd, const Place& place) {
     static_cast<void>(unlinkat(place.folder(), place.name(), 0));
 }
 
-Result<Descriptor> OpenAndLock(const Place& place, const Path& path, bool exclusive) {
+// A caller that would write nothing into the lock only asks whether it is free, as for the PIN of a
+// generation, and is not told by whom it is held: to ask the kernel for that waits for all
+// processors, some 10 ms.
+Result<Descriptor> OpenAndLock(const Place& place, const Path& path, bool exclusive,
+                               std::string_view content) {
   const int flags = exclusive ? O_RDWR | O_CREAT : O_RDONLY;
   RHIZOME_ASSIGN_OR_RETURN(Descriptor descriptor,
                            place.Open(flags | O_NOFOLLOW | O_NONBLOCK, "open lock"));
@@ -82,6 +86,8 @@ Result<Descriptor> OpenAndLock(const Place& place, const Path& path, bool exclus
   while (flock(descriptor.get(), (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return Fail(SystemError(errno, "lock", path));
+    if (exclusive && content.empty())
+      return Fail(Status::Busy(fmt::format("'{}' is locked", path.string())));
     return Fail(
         Status::Busy(fmt::format("'{}' is locked by another process: {}; wait for it or end it",
                                  path.string(), DescribeLockHolder(descriptor.get()))));
@@ -225,7 +231,7 @@ Result<std::unique_ptr<FileLock>> PosixFileSystem::Lock(const Path& path, LockMo
   // see, and try again with the file that has taken its place.
   for (int attempt = 0; attempt < 100; ++attempt) {
     RHIZOME_ASSIGN_OR_RETURN(const Place place, Place::Find(path, "open lock"));
-    RHIZOME_ASSIGN_OR_RETURN(Descriptor descriptor, OpenAndLock(place, path, exclusive));
+    RHIZOME_ASSIGN_OR_RETURN(Descriptor descriptor, OpenAndLock(place, path, exclusive, content));
     if (!StillLinked(descriptor.get(), place)) continue;
     if (exclusive) {
       const Status written = WriteLockContent(descriptor.get(), path, content);

@@ -3,6 +3,8 @@
 
 #include "rhizome/cache/direct_neighbors.h"
 #include "rhizome/cache/feature_cache.h"
+#include "rhizome/cache/lists_on_disk.h"
+#include "rhizome/cache/row_degrees.h"
 #include "rhizome/index/delta_view.h"
 #include "rhizome/index/sampler.h"
 #include "testing/update_history.h"
@@ -54,6 +56,73 @@ class DeltaCacheTest : public ::testing::Test {
   std::unique_ptr<GraphSnapshot> graph_;
   std::unique_ptr<GraphSnapshot> direct_;
 };
+
+// Both directions on disk, with a cache for each that has room for a part of the lists, or all.
+TEST_F(DeltaCacheTest, BothDirectionsOnDiskAreSampledAsInMemory) {
+  std::mt19937_64 rng(testing::TestSeed());
+  int sampled = 0;
+  for (int round = 0; round < 60 && sampled < 3; ++round) {
+    ASSERT_NO_FATAL_FAILURE(Make(rng, 3));
+    if (graph_->info().symmetric || graph_->info().directions != Direction::kBoth) continue;
+    ++sampled;
+    SamplerOptions options{.fanouts = {3, 2}, .direction = Direction::kBoth, .seed = rng()};
+    std::vector<VertexId> seeds(graph_->vertex_count());
+    for (std::size_t v = 0; v < seeds.size(); ++v) seeds[v] = static_cast<VertexId>(v);
+    const auto from_memory = Sampler::Create(*graph_, options);
+    ASSERT_OK(from_memory);
+    const auto expected = (*from_memory)->Sample(seeds, 1);
+    ASSERT_OK(expected);
+    const NeighborCache::Needs needs = ListsOnDisk::CacheNeeds(*direct_, Direction::kBoth);
+    for (const std::uint64_t bytes :
+         {std::uint64_t{0}, needs.table_bytes + (needs.full_bytes - needs.table_bytes) / 2,
+          needs.full_bytes}) {
+      for (const bool dumped : {false, true}) {
+        const JobControl control;
+        const Path dump = dumped ? folder_ / "lists" : Path();
+        auto lists =
+            ListsOnDisk::Open(*direct_, Direction::kBoth, bytes, dump, IoMaker::kPread, control);
+        ASSERT_OK(lists);
+        ASSERT_OK((*lists)->Lend());
+        const auto sampler = Sampler::Create(*direct_, options, (*lists)->source());
+        ASSERT_OK(sampler);
+        const auto drawn = (*sampler)->Sample(seeds, 1);
+        ASSERT_OK(drawn);
+        EXPECT_EQ(drawn->rows, expected->rows);
+        EXPECT_EQ(drawn->neighbors, expected->neighbors);
+        EXPECT_EQ(drawn->weights, expected->weights);
+        const ListReadsReport report = (*lists)->report();
+        EXPECT_LE(report.cache_bytes, bytes);
+        EXPECT_TRUE(bytes != 0 || report.hits == 0);
+        EXPECT_TRUE(bytes != needs.full_bytes || report.hits == report.lists);
+        (*lists)->TakeBack();
+      }
+    }
+  }
+  EXPECT_GT(sampled, 0);
+}
+
+// Weighted degrees are sums over the lists as Graph merges them.
+TEST_F(DeltaCacheTest, WeightedDegreesHaveTheDeltasEdges) {
+  std::mt19937_64 rng(testing::TestSeed());
+  int summed = 0;
+  for (int round = 0; round < 60 && summed < 3; ++round) {
+    ASSERT_NO_FATAL_FAILURE(Make(rng, 4));
+    if (!graph_->info().weighted) continue;
+    ++summed;
+    const Direction kept = graph_->info().directions;
+    const auto degrees = WeightedDegrees(*direct_, kept);
+    ASSERT_OK(degrees);
+    ASSERT_EQ(degrees->size(), graph_->vertex_count());
+    for (std::uint64_t row = 0; row < graph_->vertex_count(); ++row) {
+      const auto list = graph_->Neighbors(*graph_->VertexAt(static_cast<Row>(row)), kept);
+      ASSERT_OK(list);
+      double sum = 0;
+      for (const Neighbor& neighbor : *list) sum += static_cast<double>(neighbor.weight);
+      EXPECT_NEAR((*degrees)[row], sum, 1e-6 * (1 + sum));
+    }
+  }
+  EXPECT_GT(summed, 0);
+}
 
 // Lists on disk with a delta give the same samples as lists in memory, whole hops at a time.
 TEST_F(DeltaCacheTest, ListsOnDiskAreSampledWithTheDelta) {

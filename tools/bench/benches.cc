@@ -18,6 +18,7 @@ void AddCompactBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddAggregateBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddStepBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddInferBench(const Bench& bench, CLI::App& root, Session& session);
+[[gnu::weak]] void AddModelsBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddTrainBench(const Bench& bench, CLI::App& root, Session& session);
 
 namespace {
@@ -36,11 +37,13 @@ const Bench kBenches[] = {
     {"compact", "Compaction against the disk's sequential rate, and puts beside it",
      AddCompactBench},
     {"aggregate", "Aggregation kernels, against the memory and libtorch", AddAggregateBench},
-    {"step", "One step of training GraphSAGE, in memory", AddStepBench},
+    {"step", "One step of training a network, in memory", AddStepBench},
     {"infer",
      "Layerwise inference: chunks it reads under each layout and cache; its speed and memory "
      "against PyTorch Geometric; resuming; a far source; codecs",
      AddInferBench},
+    {"models", "Accuracy of networks on known data sets, beside what was published",
+     AddModelsBench},
     {"train", "Training under a limit on memory, against mapped files and memory", AddTrainBench},
 };
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli.h"
+#include "rhizome/cache/neighbor_sampling.h"
 
 namespace rhizome {
 namespace {
@@ -46,14 +47,6 @@ std::optional<std::vector<std::vector<TypedFanout>>> ParseTyped(std::string_view
   return hops;
 }
 
-Result<TypeId> FindType(const GraphSnapshot& graph, std::string_view name) {
-  const std::vector<std::string>& names = graph.edge_types();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<TypeId>(found - names.begin());
-  return Fail(Status::NotFound(
-      fmt::format("no edge type '{}'; the graph has {}", name, fmt::join(names, ", "))));
-}
-
 /// Resolves one hop to a fanout for each edge type. Types that the hop names neither by name nor by
 /// * get 0: they are not walked.
 Result<std::vector<std::int64_t>> ResolveHop(const GraphSnapshot& graph,
@@ -62,7 +55,7 @@ Result<std::vector<std::int64_t>> ResolveHop(const GraphSnapshot& graph,
   std::vector<bool> named(fanouts.size(), false);
   for (const TypedFanout& item : hop) {
     if (item.type == kAllTypes) continue;
-    RHIZOME_ASSIGN_OR_RETURN(const TypeId type, FindType(graph, item.type));
+    RHIZOME_ASSIGN_OR_RETURN(const TypeId type, FindEdgeType(graph, item.type));
     if (named[type]) {
       return Fail(Status::InvalidArgument(
           fmt::format("--fanout names edge type '{}' twice in one hop", item.type)));
@@ -136,7 +129,7 @@ Result<SamplerOptions> ResolveSampleFlags(const SampleFlags& flags, const GraphS
     }
   }
   for (const std::string& name : flags.meta_path) {
-    RHIZOME_ASSIGN_OR_RETURN(const TypeId type, FindType(graph, name));
+    RHIZOME_ASSIGN_OR_RETURN(const TypeId type, FindEdgeType(graph, name));
     options.meta_path.push_back(type);
   }
   if (!flags.time.empty()) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "layout_flags.h"
+#include "neighbor_flags.h"
 #include "rhizome/cache/policies.h"
 #include "text.h"
 #include "topology_flags.h"
@@ -14,8 +15,11 @@
 namespace rhizome {
 
 const char* const kIgnoredHelp =
-    "The networks take all vertices and all edges for alike: types, weights, edge attributes and\n"
-    "times are not used. Where a graph has them a note says so, and `ignored` in the JSON.\n";
+    "The networks take all vertices and all edges for alike: types and edge attributes are not "
+    "used\n"
+    "but to draw neighbours, and one direction of directed edges unless --direction is both. What "
+    "a\n"
+    "job does not use of a graph is said in a note, and in `ignored` in the JSON.\n";
 
 JobNote PrintsNotes(const Session& session) {
   return [&session](std::string_view note) {
@@ -106,6 +110,7 @@ void AddInferFlags(CLI::App& verb, InferOptions& options) {
           "Neighbours of each layer")
       ->type_name("all|N,N,...")
       ->default_str("all");
+  AddNeighborFlags(verb, options.sampling, options.edge_weights);
   verb.add_flag("--scores", options.scores, "Store class scores instead of the last hidden layer");
   AddSize(verb, "--memory", options.memory_bytes, "Bound on memory, beyond the bare process");
   AddChunkCacheFlag(verb, options);

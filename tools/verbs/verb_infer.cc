@@ -7,6 +7,7 @@
 #include "allocator.h"
 #include "gnn_flags.h"
 #include "gnn_library.h"
+#include "neighbor_flags.h"
 #include "rhizome/storage/array_facts.h"
 #include "text.h"
 #include "topology_flags.h"
@@ -67,6 +68,8 @@ Json InferReportJson(const InferReport& report) {
                {"own_peak_memory_bytes", report.own_peak_memory_bytes},
                {"worker_peak_memory_bytes", report.worker_peak_memory_bytes},
                {"ignored", report.ignored},
+               {"direction", DirectionName(report.direction)},
+               {"edge_weights", report.edge_weights},
                {"published_before", report.published_before},
                {"array", report.array}};
   if (!report.full_because.empty()) json["full_because"] = report.full_because;
@@ -99,6 +102,7 @@ std::string DescribeInfer(const Json& f) {
   std::string text =
       fmt::format("{}: {} vertices in {}, {} a second\n", array, WithCommas(f["vertices"]),
                   HumanSeconds(f["seconds"]), HumanCount(f["vertices_per_second"]));
+  text += DescribeEdges(f);
   TextTable table({0, 1, 2, 3, 4, 5, 6});
   table.Add({"layer", "chunks wanted", "read", "hits", "bytes read", "fill", "model"});
   std::size_t number = 0;

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "gnn_library.h"
 #include "text.h"
 #include "verbs.h"
@@ -39,20 +41,45 @@ std::string ValuesOf(const Json& option) {
   return type == "integer" ? "N" : "X";
 }
 
+/// Returns the option of that name; null if the model has none.
+const Json* FindOption(const Json& model, const std::string& name) {
+  for (const Json& option : model["options"])
+    if (option["name"] == name) return &option;
+  return nullptr;
+}
+
+/// Returns a table of the options for which `wanted` is true.
+template <typename Wanted>
+std::string OptionTable(const Json& model, const Wanted& wanted) {
+  TextTable table;
+  for (const Json& option : model["options"]) {
+    if (!wanted(option)) continue;
+    table.Add({fmt::format("  --{} {}", option["name"].get<std::string>(), ValuesOf(option)),
+               option["help"].get<std::string>(),
+               fmt::format("default: {}", option["default"].get<std::string>())});
+  }
+  return table.ToString();
+}
+
+/// Describes each model with the options that are its own or have a default of its own, and then
+/// the options of every network.
 std::string DescribeModels(const Json& f) {
+  const Json& models = f["models"];
+  const auto everywhere = [&](const Json& option) {
+    return std::all_of(models.begin(), models.end(), [&](const Json& model) {
+      return FindOption(model, option["name"]) != nullptr;
+    });
+  };
+  const auto usual = [&](const Json& option) {
+    return everywhere(option) && *FindOption(models.front(), option["name"]) == option;
+  };
   std::string text;
-  for (const Json& model : f["models"]) {
+  for (const Json& model : models) {
     text += fmt::format("{}: {}\n  {}\n", model["name"].get<std::string>(),
                         model["title"].get<std::string>(), model["source"].get<std::string>());
-    TextTable table;
-    for (const Json& option : model["options"]) {
-      table.Add({fmt::format("  --{} {}", option["name"].get<std::string>(), ValuesOf(option)),
-                 option["help"].get<std::string>(),
-                 fmt::format("default: {}", option["default"].get<std::string>())});
-    }
-    text += table.ToString() + "\n";
+    text += OptionTable(model, [&](const Json& option) { return !usual(option); }) + "\n";
   }
-  return text;
+  return text + "every model:\n" + OptionTable(models.front(), everywhere);
 }
 
 Result<Answer> RunModels(const ModelsFlags&, Session&) {

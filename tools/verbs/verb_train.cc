@@ -4,6 +4,7 @@
 #include "gnn_library.h"
 #include "learning_flags.h"
 #include "model_flags.h"
+#include "neighbor_flags.h"
 #include "text.h"
 #include "topology_flags.h"
 #include "verbs.h"
@@ -96,6 +97,7 @@ std::string DescribeTrain(const Json& f) {
                Percent(e["hit_rate"]), HumanBytes(e["bytes_read"])});
   }
   std::string text = table.ToString();
+  text += DescribeEdges(f);
   text += DescribeOutcome(f);
   const Json& memory = f["memory"];
   text += fmt::format(
@@ -145,6 +147,8 @@ Json TrainReportJson(const TrainReport& report) {
                {"test_accuracy", OrNull(report.test_accuracy)},
                {"majority_accuracy", OrNull(report.majority_accuracy)},
                {"ignored", report.ignored},
+               {"direction", DirectionName(report.direction)},
+               {"edge_weights", report.edge_weights},
                {"best_epoch", report.best_epoch},
                {"superbatch", report.superbatch},
                {"profile", ProfileJson(report.profile)},
@@ -165,18 +169,28 @@ Json TrainReportJson(const TrainReport& report) {
   return json;
 }
 
-/// --layers and --fanout imply the same number of layers; either is enough.
+/// --layers, --fanout, --typed-fanout and --meta-path imply the same number of layers; any of them
+/// is enough.
 Status ReconcileLayers(const TrainFlags& flags, TrainOptions& options) {
   constexpr std::int64_t kDefaultFanout = 10;
+  const bool typed = !options.sampling.typed_fanouts.empty();
+  if (typed && flags.fanouts)
+    return Status::InvalidArgument("--typed-fanout stands for --fanout; give one of them");
+  const auto hops = static_cast<std::uint32_t>(HopsOf(options.sampling));
+  if (hops != 0 && flags.layers.value_or(hops) != hops) {
+    return Status::InvalidArgument(
+        fmt::format("{} names {} hops but --layers is {}; give one for each layer",
+                    typed ? "--typed-fanout" : "--meta-path", hops, *flags.layers));
+  }
   if (flags.fanouts) {
     options.fanouts = *flags.fanouts;
-    options.model.layers =
-        flags.layers.value_or(static_cast<std::uint32_t>(options.fanouts.size()));
+    options.model.layers = flags.layers.value_or(
+        hops != 0 ? hops : static_cast<std::uint32_t>(options.fanouts.size()));
     // A single number, or `all`, applies to every layer.
     if (options.fanouts.size() == 1)
       options.fanouts.resize(options.model.layers, options.fanouts[0]);
   } else {
-    options.model.layers = flags.layers.value_or(2);
+    options.model.layers = flags.layers.value_or(hops != 0 ? hops : 2);
     options.fanouts.assign(options.model.layers, kDefaultFanout);
   }
   if (options.fanouts.size() == options.model.layers) return Status::Ok();
@@ -222,6 +236,7 @@ void AddModelFlags(CLI::App& verb, TrainFlags& flags) {
           },
           "Neighbours drawn in each layer, the seeds' own first; default: 10 in each")
       ->type_name("N,N,...|all");
+  AddNeighborFlags(verb, options.sampling, options.edge_weights);
   verb.add_option("--hidden", options.model.hidden, "Width of the hidden layers")
       ->check(CLI::Range(1, 65536))
       ->type_name("N")

@@ -13,6 +13,7 @@
 #include "rhizome/cache/inference_log.h"
 #include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/cache/policies.h"
+#include "rhizome/cache/row_degrees.h"
 #include "rhizome/cache/superbatch.h"
 #include "testing/planted_graph.h"
 
@@ -227,7 +228,7 @@ void AppendWindows(const std::vector<T>& rows, std::uint64_t stage_rows,
 
 TEST_F(PipelineTest, BlockListsAreTheGraphsInNeighboursAscendingInEveryOrderAndWindow) {
   std::mt19937_64 random(testing::TestSeed());
-  const auto degrees = InDegrees(*graph_);
+  const auto degrees = Degrees(*graph_, Direction::kIn);
   ASSERT_OK(degrees);
   for (const std::uint64_t stage_rows : {1000, 64, 1}) {
     for (const bool shuffled : {false, true}) {

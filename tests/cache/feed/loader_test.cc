@@ -146,10 +146,11 @@ SamplerOptions DrawSampler(std::mt19937_64& random) {
   SamplerOptions sampler;
   sampler.seed = random();
   sampler.threads = 1 + static_cast<std::uint32_t>(random() % 3);
-  sampler.direction = random() % 2 == 0 ? Direction::kIn : Direction::kOut;
+  constexpr Direction kDirections[] = {Direction::kIn, Direction::kOut, Direction::kBoth};
+  sampler.direction = kDirections[random() % 3];
   sampler.replace = random() % 3 == 0;
   sampler.weighted = random() % 3 == 0;
-  sampler.edge_ids = random() % 2 == 0;
+  sampler.edge_ids = sampler.direction != Direction::kBoth && random() % 2 == 0;
   sampler.disjoint = random() % 3 == 0;
   if (!sampler.disjoint && random() % 3 == 0) sampler.frontier = Frontier::kAgain;
   const std::size_t hops = 1 + random() % 3;

@@ -150,6 +150,14 @@ Minibatch SampledMinibatch(std::mt19937_64& random) {
       m.degrees.push_back(static_cast<std::uint32_t>(RandomNumber(random, 32)));
     }
   }
+  if (random() % 2 == 0) {
+    for (std::size_t e = 0; e < m.neighbors.size(); ++e) {
+      m.types.push_back(static_cast<TypeId>(random() % 3));
+      m.weights.push_back(static_cast<float>(random() % 1000) / 7);
+    }
+    for (std::uint64_t v = 0; v < known; ++v)
+      m.weighted_degrees.push_back(static_cast<float>(random() % 1000) / 3);
+  }
   return m;
 }
 
@@ -179,6 +187,7 @@ Minibatch ArbitraryMinibatch(std::mt19937_64& random) {
             .position = RandomNumber(random, 64)};
   }
   m.seed_count = m.rows.empty() ? 0 : random() % m.rows.size();
+  if (random() % 2 == 0) m.weighted_degrees.resize(m.rows.size(), -2.5F);
   return m;
 }
 
@@ -186,7 +195,8 @@ bool Equal(const Minibatch& a, const Minibatch& b) {
   return a.tag == b.tag && a.seed_count == b.seed_count && a.rows == b.rows &&
          a.hop_offsets == b.hop_offsets && a.offsets == b.offsets && a.neighbors == b.neighbors &&
          a.degrees == b.degrees && a.types == b.types && a.weights == b.weights &&
-         a.edges == b.edges && a.hop_lists == b.hop_lists && a.seed_of == b.seed_of;
+         a.edges == b.edges && a.hop_lists == b.hop_lists && a.seed_of == b.seed_of &&
+         a.weighted_degrees == b.weighted_degrees;
 }
 
 TEST(MinibatchCodeTest, RandomMinibatchesComeBackAsTheyWere) {
@@ -213,6 +223,28 @@ TEST(MinibatchCodeTest, VerticesAtFirstSightCostTwoBitsAtMost) {
   EXPECT_LT(EncodeMinibatch(m).size(), rows_bytes + kVertices / 4 + 200);
 }
 
+TEST(MinibatchCodeTest, FactsOfEdgesCostTheirBitsAndOthersNothing) {
+  std::mt19937_64 random(testing::TestSeed());
+  Minibatch m;
+  m.seed_count = 1;
+  constexpr std::uint32_t kEdgesOfSeed = 100'000;
+  m.rows = {7};
+  m.hop_offsets = {0, 1, 1};
+  m.neighbors.assign(kEdgesOfSeed, 0);
+  m.offsets = {0, kEdgesOfSeed};
+  const std::size_t plain = EncodeMinibatch(m).size();
+  for (std::uint32_t e = 0; e < kEdgesOfSeed; ++e)
+    m.types.push_back(static_cast<TypeId>(random() % 4));
+  const std::size_t typed = EncodeMinibatch(m).size();
+  EXPECT_LE(typed, plain + kEdgesOfSeed * 9 / 32 + 16);  // 2.25 bits
+  for (std::uint32_t e = 0; e < kEdgesOfSeed; ++e)
+    m.weights.push_back(static_cast<float>(random() % 1000) / 7);
+  EXPECT_LE(EncodeMinibatch(m).size(), typed + kEdgesOfSeed * 4 + 16);
+  m.types.clear();
+  m.weights.clear();
+  EXPECT_EQ(EncodeMinibatch(m).size(), plain);
+}
+
 TEST(MinibatchCodeTest, DamageIsRefusedOrGivesNoMoreThanTheBytesCanHold) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 300; ++round) {
@@ -237,6 +269,7 @@ TEST(MinibatchCodeTest, DamageIsRefusedOrGivesNoMoreThanTheBytesCanHold) {
     EXPECT_LE(decoded->degrees.size(), most);
     EXPECT_LE(decoded->types.size(), most);
     EXPECT_LE(decoded->weights.size(), most);
+    EXPECT_LE(decoded->weighted_degrees.size(), most);
     EXPECT_LE(decoded->edges.size(), most);
     EXPECT_LE(decoded->hop_lists.size(), most);
     EXPECT_LE(decoded->seed_of.size(), most);

@@ -160,7 +160,7 @@ TEST(AttentionKernelsTest, ListsInPiecesGiveTheSameBitsAsWhole) {
   }
 }
 
-/// The exponentials that the kernels compute of numbers that are not positive: a list of one edge
+/// The exponentials that the kernels compute of numbers up to kMaximumSlack: a list of one edge
 /// whose score is such a number is added to a maximum of zero.
 std::vector<float> Exponentials(const std::vector<float>& numbers, SimdPath path) {
   AttentionCase c;
@@ -192,7 +192,8 @@ TEST(AttentionKernelsTest, ExponentialsLieWithinTwoUnitsInTheLastPlace) {
   // Every exponent and sign of remainder, close to and far from zero.
   for (std::size_t i = 0; i < 1 << 19; ++i) {
     const double share = static_cast<double>(random()) * 0x1p-64;
-    numbers.push_back(static_cast<float>(i % 2 == 0 ? -87 * share : -std::exp(-20 * share)));
+    numbers.push_back(
+        static_cast<float>(i % 2 == 0 ? kMaximumSlack - 95 * share : -std::exp(-20 * share)));
   }
   for (int n = 0; n < 126; ++n) {
     for (int step = -4; step < 4; ++step) {  // where the rounding of x / ln 2 goes over

@@ -21,6 +21,7 @@ namespace {
 using testing::EdgesOf;
 using testing::EdgeTensors;
 using testing::RandomLists;
+using testing::SameBits;
 
 /// Widths around every multiple of registers and lanes, and odd ones.
 constexpr std::int64_t kWidths[] = {1, 3, 4, 7, 16, 33, 64, 100, 128, 255, 256, 300, 512, 523};
@@ -38,11 +39,6 @@ using AggregateTest = SimdPaths;
 
 torch::Tensor RandomRows(std::int64_t rows, std::int64_t dim, torch::Dtype dtype) {
   return torch::randn({rows, dim}).to(dtype);
-}
-
-bool SameBits(const torch::Tensor& a, const torch::Tensor& b) {
-  return a.sizes() == b.sizes() &&
-         std::memcmp(a.data_ptr(), b.data_ptr(), static_cast<std::size_t>(a.nbytes())) == 0;
 }
 
 TEST_F(AggregateTest, SumsEqualIndexAddForEveryTypeWidthAndPath) {

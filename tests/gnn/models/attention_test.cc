@@ -17,9 +17,10 @@ namespace rhizome {
 namespace {
 
 using testing::RandomLists;
+using testing::SameBits;
 
-constexpr std::int64_t kTargets = 30;
-constexpr std::int64_t kSources = 50;
+constexpr std::int64_t kAttendTargets = 30;
+constexpr std::int64_t kAttendSources = 50;
 
 /// Restores the set of kernels and the threads that were in use.
 class AttentionTest : public ::testing::Test {
@@ -51,18 +52,18 @@ Case MakeCase(bool v2, std::int64_t width, const AttentionShape& shape, std::uin
   std::mt19937_64 random(seed);
   torch::manual_seed(seed);
   Case c{.v2 = v2, .shape = shape, .csr = {}, .leaves = {}, .weighting = {}};
-  c.csr = RandomLists(kTargets, kSources, random);
+  c.csr = RandomLists(kAttendTargets, kAttendSources, random);
   const std::int64_t dim = shape.heads * width;
-  c.leaves = {torch::randn({kSources, dim})};
+  c.leaves = {torch::randn({kAttendSources, dim})};
   if (v2) {
-    c.leaves.push_back(torch::randn({kTargets, dim}));
+    c.leaves.push_back(torch::randn({kAttendTargets, dim}));
     c.leaves.push_back(torch::randn({shape.heads, width}));
   } else {
-    c.leaves.push_back(torch::randn({kSources, shape.heads}) * 2);
-    c.leaves.push_back(torch::randn({kTargets, shape.heads}) * 2);
+    c.leaves.push_back(torch::randn({kAttendSources, shape.heads}) * 2);
+    c.leaves.push_back(torch::randn({kAttendTargets, shape.heads}) * 2);
   }
   for (torch::Tensor& leaf : c.leaves) leaf.set_requires_grad(true);
-  c.weighting = torch::randn({kTargets, dim});
+  c.weighting = torch::randn({kAttendTargets, dim});
   return c;
 }
 
@@ -70,7 +71,7 @@ Case MakeCase(bool v2, std::int64_t width, const AttentionShape& shape, std::uin
 torch::Tensor InDouble(const Case& c, const std::vector<torch::Tensor>& leaves) {
   const std::int64_t heads = c.shape.heads;
   std::vector<std::int64_t> to, from, place;
-  for (std::int64_t t = 0; t < kTargets; ++t) {
+  for (std::int64_t t = 0; t < kAttendTargets; ++t) {
     const std::uint32_t begin = c.csr.offsets[static_cast<std::size_t>(t)];
     const std::uint32_t end = c.csr.offsets[static_cast<std::size_t>(t) + 1];
     if (c.shape.own) to.push_back(t), from.push_back(t), place.push_back(0);
@@ -82,10 +83,10 @@ torch::Tensor InDouble(const Case& c, const std::vector<torch::Tensor>& leaves) 
   }
   const torch::Tensor target = torch::tensor(to), source = torch::tensor(from);
   const torch::Tensor rows =
-      leaves[0].view({kSources, heads, -1}).index_select(0, source);  // [edges, heads, width]
+      leaves[0].view({kAttendSources, heads, -1}).index_select(0, source);  // [edges, heads, width]
   torch::Tensor scores;
   if (c.v2) {
-    const torch::Tensor query = leaves[1].view({kTargets, heads, -1}).index_select(0, target);
+    const torch::Tensor query = leaves[1].view({kAttendTargets, heads, -1}).index_select(0, target);
     scores = (torch::leaky_relu(rows + query, c.shape.slope) * leaves[2]).sum(2);
   } else {
     scores = torch::leaky_relu(
@@ -93,31 +94,26 @@ torch::Tensor InDouble(const Case& c, const std::vector<torch::Tensor>& leaves) 
   }
   const torch::Tensor powers = torch::exp(scores);
   const torch::Tensor sums =
-      torch::zeros({kTargets, heads}, torch::kFloat64).index_add(0, target, powers);
+      torch::zeros({kAttendTargets, heads}, torch::kFloat64).index_add(0, target, powers);
   torch::Tensor weights = powers / sums.index_select(0, target);
   if (c.shape.dropout > 0) {
     // The draws of dropout are those of an activation with these columns.
     const std::int64_t columns = torch::tensor(place).max().item<std::int64_t>() + 1;
     const torch::Tensor kept =
-        Activate(torch::ones({kTargets, columns * heads}),
+        Activate(torch::ones({kAttendTargets, columns * heads}),
                  {.relu = false, .dropout = c.shape.dropout, .seed = c.shape.seed});
-    weights = weights * kept.view({kTargets, columns, heads})
+    weights = weights * kept.view({kAttendTargets, columns, heads})
                             .index({target, torch::tensor(place)})
                             .to(torch::kFloat64);
   }
-  return torch::zeros({kTargets, heads, c.width()}, torch::kFloat64)
+  return torch::zeros({kAttendTargets, heads, c.width()}, torch::kFloat64)
       .index_add(0, target, rows * weights.unsqueeze(2))
-      .view({kTargets, -1});
-}
-
-bool SameBits(const torch::Tensor& a, const torch::Tensor& b) {
-  return a.sizes() == b.sizes() &&
-         std::memcmp(a.data_ptr(), b.data_ptr(), static_cast<std::size_t>(a.nbytes())) == 0;
+      .view({kAttendTargets, -1});
 }
 
 /// Returns values and gradients.
 std::vector<torch::Tensor> RunWithGradients(const Case& c) {
-  const AggregateLists lists(c.csr.view(), kSources);
+  const AggregateLists lists(c.csr.view(), kAttendSources);
   const torch::Tensor out = c.Run(lists);
   std::vector<torch::Tensor> all = torch::autograd::grad({(out * c.weighting).sum()}, c.leaves);
   all.push_back(out.detach());
@@ -187,7 +183,7 @@ TEST_F(AttentionTest, HalfPrecisionIsReadAsItsFloats) {
       for (const torch::Dtype dtype : {torch::kHalf, torch::kBFloat16}) {
         const torch::Tensor half = c.leaves[0].detach().to(dtype);
         c.leaves[0] = half.to(torch::kFloat32);
-        const AggregateLists lists(c.csr.view(), kSources);
+        const AggregateLists lists(c.csr.view(), kAttendSources);
         const torch::Tensor expected = c.Run(lists).detach();
         c.leaves[0] = half;
         EXPECT_TRUE(SameBits(c.Run(lists).detach(), expected)) << "with gradients";
@@ -257,9 +253,9 @@ TEST_F(AttentionTest, NoTensorHasEdgesTimesColumns) {
     Case c =
         MakeCase(v2, 16, {.heads = 4, .slope = 0.2, .own = true, .dropout = 0.3, .seed = 1}, 1);
     c.csr = Csr();
-    for (std::int64_t t = 0; t < kTargets; ++t) {
+    for (std::int64_t t = 0; t < kAttendTargets; ++t) {
       for (int i = 0; i < 700; ++i) {
-        c.csr.neighbors.push_back(static_cast<std::uint32_t>(random() % kSources));
+        c.csr.neighbors.push_back(static_cast<std::uint32_t>(random() % kAttendSources));
       }
       c.csr.offsets.push_back(static_cast<std::uint32_t>(c.csr.neighbors.size()));
     }
@@ -300,7 +296,7 @@ TEST_F(AttentionTest, HeadDotsEqualLibtorchWithTheirGradients) {
 
 TEST_F(AttentionTest, WrongShapesAreNamed) {
   const Case c = MakeCase(false, 4, {.heads = 2}, 1);
-  const AggregateLists lists(c.csr.view(), kSources);
+  const AggregateLists lists(c.csr.view(), kAttendSources);
   const auto message = [&](const torch::Tensor& source, const AttentionShape& shape) {
     try {
       Attend(c.leaves[0], source, c.leaves[2], lists, shape);

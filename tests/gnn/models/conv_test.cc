@@ -35,6 +35,8 @@ struct RandomConv {
   std::shared_ptr<Conv> conv;
   Csr csr;
   std::vector<std::uint32_t> degrees;          // [sources], at least the listed neighbours
+  std::vector<float> weights;                  // [edges], or empty
+  std::vector<float> weighted_degrees;         // [sources]
   torch::Tensor x;                             // [sources, in]
   torch::Tensor first;                         // [targets, 3]
   std::map<std::string, torch::Tensor> named;  // all weights
@@ -43,7 +45,9 @@ struct RandomConv {
   torch::Tensor weighting;                     // [targets, out]
 
   LayerGraph Graph() const {
-    return MakeLayerGraph(conv->pieces().reduce, csr.view(), degrees, x.size(0));
+    return MakeLayerGraph(
+        conv->pieces().reduce, csr.view(),
+        {.degrees = degrees, .weights = weights, .weighted_degrees = weighted_degrees}, x.size(0));
   }
 };
 
@@ -76,13 +80,28 @@ RandomConv MakeRandomConv(const ConvCase& param, std::int64_t targets, std::int6
   return made;
 }
 
+/// Gives the edges weights, some of them zero.
+void AddWeights(std::uint64_t seed, RandomConv& made) {
+  std::mt19937_64 random(seed);
+  const auto draw = [&] { return static_cast<float>(random() % 16) / 4; };
+  made.weights.resize(made.csr.neighbors.size());
+  for (float& weight : made.weights) weight = draw();
+  made.weighted_degrees.resize(made.degrees.size());
+  for (float& sum : made.weighted_degrees) sum = 4 * draw();
+}
+
 class ConvTest : public ::testing::TestWithParam<ConvCase> {};
 
 TEST_P(ConvTest, ValuesAndGradientsEqualTheDenseLayerInDouble) {
-  const RandomConv made = MakeRandomConv(GetParam(), 30, 50, testing::TestSeed());
+  const std::uint64_t seed = testing::TestSeed();
+  RandomConv made = MakeRandomConv(GetParam(), 30, 50, seed);
   const std::uint64_t dropout_seed = 1;
-  for (const RunMode mode : {RunMode{}, RunMode{&dropout_seed}}) {
-    const DenseConv dense(made.named, made.x, made.csr, made.degrees);
+  for (const bool weighted : {false, true}) {
+    if (weighted && !made.conv->pieces().reduce.weighs()) break;
+    if (weighted) AddWeights(seed, made);
+    const RunMode mode = weighted ? RunMode{&dropout_seed} : RunMode{};
+    const DenseConv dense(made.named, made.x, made.csr, made.degrees, made.weights,
+                          made.weighted_degrees);
     const torch::Tensor expected =
         dense.Compute(GetParam().kind, GetParam().options, made.first, mode.training());
     const LayerGraph graph = made.Graph();
@@ -143,6 +162,10 @@ INSTANTIATE_TEST_SUITE_P(
                       ConvCase{"sage", {{"aggregator", "pool"}, {"l2-normalize", "true"}}, 8, 20},
                       ConvCase{"gcn", {}, 8, 20}, ConvCase{"gcn", {}, 90, 4},
                       ConvCase{"gin", {}, 8, 20}, ConvCase{"gin", {{"eps", "0.3"}}, 20, 8},
+                      ConvCase{"gat", {}, 8, 20}, ConvCase{"gat", {{"heads", "1"}}, 20, 8},
+                      ConvCase{"gat", {{"no-self-loops", "true"}}, 8, 20},
+                      ConvCase{"gatv2", {}, 8, 20},
+                      ConvCase{"gatv2", {{"heads", "5"}, {"no-self-loops", "true"}}, 8, 20},
                       ConvCase{"commnet", {}, 8, 20},
                       ConvCase{"commnet", {{"skip", "true"}}, 8, 20}));
 

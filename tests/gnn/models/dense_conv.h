@@ -19,7 +19,8 @@ class DenseConv {
 
   /// `named`: the weights by their names in a layer.
   DenseConv(const std::map<std::string, torch::Tensor>& named, const torch::Tensor& x,
-            const Csr& csr, const std::vector<std::uint32_t>& degrees)
+            const Csr& csr, const std::vector<std::uint32_t>& degrees,
+            const std::vector<float>& weights, const std::vector<float>& weighted_degrees)
       : csr_(csr) {
     const auto copy = [&](const torch::Tensor& tensor) {
       return tensor.detach().to(torch::kDouble).clone().set_requires_grad(tensor.requires_grad());
@@ -27,14 +28,18 @@ class DenseConv {
     x_ = copy(x);
     for (const auto& [name, tensor] : named) weights_[name] = copy(tensor);
     const auto targets = static_cast<std::int64_t>(csr.offsets.size()) - 1;
-    counts_ = torch::zeros({targets, x.size(0)}, torch::kDouble);
+    edges_ = torch::zeros({targets, x.size(0)}, torch::kDouble);
+    listed_ = torch::zeros({targets, 1}, torch::kDouble);
     for (std::int64_t t = 0; t < targets; ++t) {
       for (std::uint32_t e = csr.offsets[t]; e < csr.offsets[t + 1]; ++e)
-        counts_[t][static_cast<std::int64_t>(csr.neighbors[e])] += 1;
+        edges_[t][static_cast<std::int64_t>(csr.neighbors[e])] += weights.empty() ? 1 : weights[e];
+      listed_[t] += static_cast<double>(csr.offsets[t + 1] - csr.offsets[t]);
     }
-    listed_ = counts_.sum(1, true);
+    weight_ = edges_.sum(1, true);
     const std::vector<double> values(degrees.begin(), degrees.end());
     degree_ = torch::tensor(values, torch::kDouble).unsqueeze(1);
+    const std::vector<double> sums(weighted_degrees.begin(), weighted_degrees.end());
+    weighted_degree_ = weights.empty() ? degree_ : torch::tensor(sums, torch::kDouble).unsqueeze(1);
     own_ = x_.narrow(0, 0, targets);
   }
 
@@ -43,6 +48,7 @@ class DenseConv {
     if (kind == "sage") return Sage(options);
     if (kind == "gcn") return Gcn();
     if (kind == "gin") return Gin(options, training);
+    if (kind.starts_with("gat")) return Gat(kind == "gatv2", options);
     return CommNet(options, first.to(torch::kDouble));
   }
 
@@ -61,7 +67,12 @@ class DenseConv {
     return torch::mm(rows, W(name).t());
   }
   torch::Tensor Mean(const torch::Tensor& rows) const {
-    return torch::mm(counts_, rows) / listed_.clamp_min(1);
+    return torch::mm(edges_, rows) / torch::where(weight_ > 0, weight_, torch::ones_like(weight_));
+  }
+
+  /// An estimate of the sum over all neighbours from those that are listed.
+  torch::Tensor Sum(const torch::Tensor& rows) const {
+    return torch::mm(edges_, rows) / listed_.clamp_min(1) * degree_.narrow(0, 0, own_.size(0));
   }
 
   /// The largest of each list in each column; zeros for empty lists.
@@ -87,7 +98,7 @@ class DenseConv {
     const std::string aggregator = Of(options, "aggregator", "mean");
     torch::Tensor out;
     if (aggregator == "gcn") {
-      const torch::Tensor mean = (torch::mm(counts_, x_) + own_) / (listed_ + 1);
+      const torch::Tensor mean = (torch::mm(edges_, x_) + own_) / (weight_ + 1);
       out = Times(mean, "neighbor.weight");
     } else {
       torch::Tensor reduced = aggregator == "mean" ? Mean(x_) : Max(x_);
@@ -102,15 +113,15 @@ class DenseConv {
   }
 
   torch::Tensor Gcn() const {
-    const torch::Tensor c = 1 / torch::sqrt(degree_ + 1);
+    const torch::Tensor c = 1 / torch::sqrt(weighted_degree_ + 1);
     const torch::Tensor own = c.narrow(0, 0, own_.size(0));
-    const torch::Tensor sum = Mean(x_ * c) * degree_.narrow(0, 0, own_.size(0));
+    const torch::Tensor sum = Sum(x_ * c);
     return Times(own * sum + own * own * own_, "neighbor.weight") + W("bias");
   }
 
   torch::Tensor Gin(const Options& options, bool training) const {
     const double eps = std::stod(Of(options, "eps", "0"));
-    const torch::Tensor sum = Mean(x_) * degree_.narrow(0, 0, own_.size(0));
+    const torch::Tensor sum = Sum(x_);
     const torch::Tensor hidden =
         Times(own_ * (1 + eps + W("eps")) + sum, "mlp.0.weight") + W("mlp.0.bias");
     torch::Tensor mean = W("mlp.norm.mean"), variance = W("mlp.norm.variance");
@@ -123,6 +134,37 @@ class DenseConv {
     return Times(torch::relu(scaled), "mlp.1.weight") + W("mlp.1.bias");
   }
 
+  /// Attention, edge by edge; the vertex itself is the first.
+  torch::Tensor Gat(bool second, const Options& options) const {
+    const std::int64_t heads = std::stoll(Of(options, "heads", "4"));
+    const torch::Tensor z =
+        Times(x_, "source.weight") + (second ? W("source.bias") : 0 * W("bias"));
+    const torch::Tensor rows = z.view({z.size(0), heads, -1});
+    const torch::Tensor asked =
+        second ? (Times(own_, "target.weight") + W("target.bias")).view({own_.size(0), heads, -1})
+               : rows.narrow(0, 0, own_.size(0));
+    std::vector<torch::Tensor> all;
+    for (std::int64_t t = 0; t < own_.size(0); ++t) {
+      std::vector<torch::Tensor> listed;
+      if (Of(options, "no-self-loops", "false") == "false") listed.push_back(rows[t]);
+      for (std::uint32_t e = csr_.offsets[static_cast<std::size_t>(t)];
+           e < csr_.offsets[static_cast<std::size_t>(t) + 1]; ++e)
+        listed.push_back(rows[static_cast<std::int64_t>(csr_.neighbors[e])]);
+      if (listed.empty()) {
+        all.push_back(torch::zeros({z.size(1)}, torch::kDouble));
+        continue;
+      }
+      const torch::Tensor from = torch::stack(listed);  // [edges, heads, columns]
+      const torch::Tensor scores =
+          second ? (torch::leaky_relu(from + asked[t], 0.2) * W("attention")).sum(2)
+                 : torch::leaky_relu((from * W("attention.source")).sum(2) +
+                                         (asked[t] * W("attention.target")).sum(1),
+                                     0.2);
+      all.push_back((torch::softmax(scores, 0).unsqueeze(2) * from).sum(0).flatten());
+    }
+    return torch::stack(all) + W("bias");
+  }
+
   torch::Tensor CommNet(const Options& options, const torch::Tensor& first) const {
     torch::Tensor out = Times(own_, "hidden.weight") + Times(Mean(x_), "communication.weight");
     if (Of(options, "skip", "false") == "true") out = out + Times(first, "skip.weight");
@@ -130,7 +172,12 @@ class DenseConv {
   }
 
   const Csr& csr_;
-  torch::Tensor x_, own_, counts_, listed_, degree_;
+  torch::Tensor x_, own_;
+  torch::Tensor edges_;   // [targets, sources] weights of edges, added up
+  torch::Tensor listed_;  // [targets, 1]
+  torch::Tensor weight_;  // [targets, 1]
+  torch::Tensor degree_;  // [sources, 1]
+  torch::Tensor weighted_degree_;
   std::map<std::string, torch::Tensor> weights_;
 };
 

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -37,6 +38,11 @@ inline EdgeTensors EdgesOf(const Csr& csr) {
     }
   }
   return {torch::tensor(to, torch::kInt64), torch::tensor(from, torch::kInt64)};
+}
+
+inline bool SameBits(const torch::Tensor& a, const torch::Tensor& b) {
+  return a.sizes() == b.sizes() &&
+         std::memcmp(a.data_ptr(), b.data_ptr(), static_cast<std::size_t>(a.nbytes())) == 0;
 }
 
 }  // namespace rhizome::testing

@@ -41,6 +41,16 @@ TEST(ModelShapeTest, FormatOneIsRead) {
   EXPECT_EQ(EncodeModelShape(*shape), EncodeModelShape(ExampleShape()));
 }
 
+// A checkpoint of before format 2 is of a job that this describes.
+TEST(ModelShapeTest, WhatFormatOneCanSayIsDescribedInIt) {
+  EXPECT_EQ(DescribeModelShape(ExampleShape()),
+            R"({"classes":7,"dropout":0.25,"format":1,"hidden":48,"inputs":100,"kind":"gcn",)"
+            R"("layers":3,"no_edges":true,"normalize_features":true})");
+  ModelShape other = ExampleShape();
+  other.spec.options["norm"] = "layer";
+  EXPECT_EQ(DescribeModelShape(other), EncodeModelShape(other));
+}
+
 TEST(ModelShapeTest, BadDescriptionsAreRefused) {
   const auto replaced = [](const std::string& from, const std::string& to) {
     std::string text = EncodeModelShape(ExampleShape());

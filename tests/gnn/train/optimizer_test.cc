@@ -32,11 +32,11 @@ torch::Tensor LossOf(const Model& model, double step) {
 }
 
 /// The weights in double, and what an optimiser keeps of them.
-struct InDouble {
+struct OptimizerInDouble {
   std::vector<std::vector<double>> weights, first, second;
   std::vector<bool> matrix, of_first_layer;
 
-  explicit InDouble(const Model& model) {
+  explicit OptimizerInDouble(const Model& model) {
     const auto parameters = model.Parameters();
     const auto names = model.ParameterNames();
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -89,7 +89,7 @@ struct InDouble {
   }
 };
 
-void ExpectWeights(const Model& model, const InDouble& wanted) {
+void ExpectWeights(const Model& model, const OptimizerInDouble& wanted) {
   const auto parameters = model.Parameters();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const torch::Tensor flat = parameters[i].detach().flatten().contiguous();
@@ -118,7 +118,7 @@ TEST(OptimizerTest, StepsAreThoseOfTheFormulas) {
             const torch::NoGradGuard guard;  // biases are zero at first, and would not show decay
             for (torch::Tensor weight : model.Parameters()) weight.add_(0.5);
           }
-          InDouble wanted(model);
+          OptimizerInDouble wanted(model);
           Optimizer optimizer(model, settings);
           for (int t = 1; t <= 12; ++t) {
             settings.learning_rate = t < 6 ? 0.02 : 0.005;

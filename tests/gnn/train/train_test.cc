@@ -1,3 +1,5 @@
+#include <c10/util/Half.h>
+
 #include <limits>
 
 #include "gnn/gnn_testing.h"

@@ -39,7 +39,7 @@ TEST(TypedSamplerTest, EachTypeHasItsOwnFanout) {
   const auto open = Build(RandomInput(300, 4000, true, seed), RandomPartitions(3));
   ASSERT_NE(open, nullptr);
   const GraphSnapshot& graph = *open->graph;
-  for (const Direction direction : {Direction::kIn, Direction::kOut}) {
+  for (const Direction direction : {Direction::kIn, Direction::kOut, Direction::kBoth}) {
     SamplerOptions options;
     options.typed_fanouts = {{2, 0, 5}, {kAllNeighbors, 1, 0}};
     options.direction = direction;

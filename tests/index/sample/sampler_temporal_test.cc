@@ -115,6 +115,50 @@ TEST(TemporalSamplerTest, NoEdgeIsLaterThanTheSeed) {
   }
 }
 
+// Lists of both directions, where the time of an edge is the same seen from either end.
+TEST(TemporalSamplerTest, BothDirectionsAreCutAsOneList) {
+  const std::uint64_t seed = testing::TestSeed();
+  const auto time_of = [](VertexId a, VertexId b) {
+    return ScatteredTime(std::min(a, b), std::max(a, b));
+  };
+  const auto open = Build(RandomInput(200, 3000, true, seed), RandomPartitions(3));
+  ASSERT_NE(open, nullptr);
+  const auto times = StampEdges(*open->graph, time_of);
+  const std::vector<VertexId> seeds = testing::AllVertices(*open->graph);
+  for (const bool typed : {false, true}) {
+    for (const std::int64_t fanout : {kAllNeighbors, std::int64_t{4}}) {
+      SamplerOptions options = Temporal({fanout}, times, seed);
+      options.direction = Direction::kBoth;
+      if (typed) options.meta_path = {1};
+      if (fanout != kAllNeighbors) options.temporal_pick = TemporalPick::kLast;
+      const std::vector<std::int64_t> seed_times(seeds.size(), 3);
+      const auto sample = MakeSampler(*open->graph, options)->Sample(seeds, seed_times, 0);
+      ASSERT_OK(sample);
+      for (std::size_t v = 0; v < seeds.size(); ++v) {
+        auto eligible = open->graph->Neighbors(seeds[v], Direction::kBoth);
+        ASSERT_OK(eligible);
+        std::erase_if(*eligible, [&](const Neighbor& n) {
+          return time_of(n.vertex, seeds[v]) > 3 || (typed && n.type != 1);
+        });
+        auto drawn = DrawnFor(*open->graph, *sample, v);
+        ASSERT_TRUE(testing::Contained(drawn, *eligible));
+        if (fanout == kAllNeighbors) {
+          EXPECT_EQ(drawn, *eligible);
+          continue;
+        }
+        std::vector<std::int64_t> latest;
+        std::vector<std::int64_t> got;
+        for (const Neighbor& n : *eligible) latest.push_back(time_of(n.vertex, seeds[v]));
+        for (const Neighbor& n : drawn) got.push_back(time_of(n.vertex, seeds[v]));
+        std::sort(latest.rbegin(), latest.rend());
+        std::sort(got.rbegin(), got.rend());
+        latest.resize(std::min<std::size_t>(latest.size(), 4));
+        EXPECT_EQ(got, latest);
+      }
+    }
+  }
+}
+
 // Returns a graph with a random attribute `time` for each edge, in which parallel edges differ.
 GraphInput TimedInput(std::uint64_t seed, bool undirected) {
   GraphInput input = RandomInput(120, 2500, true, seed);

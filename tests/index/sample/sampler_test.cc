@@ -332,7 +332,11 @@ TEST(SamplerTest, BadOptionsAndSeedsAreRefused) {
   options.direction = Direction::kOut;
   EXPECT_OK(Sampler::Create(*out_only->graph, options));
   options.direction = Direction::kBoth;
+  EXPECT_STATUS(Sampler::Create(*out_only->graph, options), kInvalidArgument);
+  EXPECT_OK(Sampler::Create(*both->graph, options));
+  options.edge_ids = true;  // of which direction?
   EXPECT_STATUS(Sampler::Create(*both->graph, options), kInvalidArgument);
+  options.edge_ids = false;
   options.direction = Direction::kIn;
   options.threads = 0;
   EXPECT_STATUS(Sampler::Create(*both->graph, options), kInvalidArgument);

@@ -173,7 +173,7 @@ TEST(WeightedSamplerTest, SamplesHoldAsManyEdgesOfPositiveWeightAsThereAre) {
   const auto open = Build(std::move(input), RandomPartitions(3));
   ASSERT_NE(open, nullptr);
   const std::vector<VertexId> seeds = AllVertices(*open->graph);
-  for (const Direction direction : {Direction::kIn, Direction::kOut}) {
+  for (const Direction direction : {Direction::kIn, Direction::kOut, Direction::kBoth}) {
     for (const std::int64_t fanout : {std::int64_t{3}, std::int64_t{25}, kAllNeighbors}) {
       for (const bool replace : {false, true}) {
         SamplerOptions options = Fanouts({fanout});
@@ -217,7 +217,8 @@ TEST(WeightTableTest, SumsAndPositionsAreThoseOfTheWeights) {
   const std::uint64_t seed = testing::TestSeed();
   const auto open = Build(RandomInput(60, 5000, true, seed), RandomPartitions(2));
   ASSERT_NE(open, nullptr);
-  const auto table = WeightTable::Create(*open->graph, nullptr, Direction::kIn);
+  const auto table =
+      WeightTable::Create(*open->graph, nullptr, WalkedSides(*open->graph, Direction::kIn));
   ASSERT_OK(table);
   std::mt19937_64 random(seed);
   for (PartitionId p = 0; p < 2; ++p) {

@@ -19,12 +19,19 @@ train=(--epochs 1 --fanout 4,4 --hidden 8 --threads 1)
 
 # --- What is ignored
 expect_exit 0 rhizome train rich.rz "${train[@]}" --out m.safetensors --json
-expect_says "not used" "edge types (likes, cites)" "edge weights" "time"
-expect_json out 'len(j["ignored"]) == 3' 'j["test_accuracy"] is not None'
-expect_exit 0 rhizome infer rich.rz --model-file m.safetensors --out emb --json
+expect_says "not used" "edge types (likes, cites)" "time" "out-edges"
+expect_json out 'len(j["ignored"]) == 3' 'j["test_accuracy"] is not None' 'j["edge_weights"] is True and j["direction"] == "in"'
+expect_exit 0 rhizome train rich.rz "${train[@]}" --edge-weights ignore --direction both --json
 expect_says "not used" "edge weights"
-expect_json out 'len(j["ignored"]) == 3' 'j["worker_peak_memory_bytes"] == []' 'j["peak_memory_bytes"] == j["own_peak_memory_bytes"]'
+expect_json out 'len(j["ignored"]) == 3' 'j["edge_weights"] is False and j["direction"] == "both"'
+expect_exit 0 rhizome infer rich.rz --model-file m.safetensors --edge-weights ignore --out emb --json
+expect_says "not used" "edge weights" "out-edges"
+expect_json out 'len(j["ignored"]) == 4' 'j["worker_peak_memory_bytes"] == []' 'j["peak_memory_bytes"] == j["own_peak_memory_bytes"]'
 expect_exit 0 rhizome train plain.rz "${train[@]}" --out p.safetensors --json
+expect_json out 'len(j["ignored"]) == 1 and j["ignored"][0].startswith("out-edges")'
+rhizome ingest mutual.rz --edges demo/edges.npy --undirected --nodes demo/nodes.tsv --node-columns id,label,split \
+  --array feat=demo/features.npy --partitions 2 >/dev/null || fail "ingest of an undirected graph"
+expect_exit 0 rhizome train mutual.rz "${train[@]}" --json
 expect_json out 'j["ignored"] == []'
 [ ! -s err ] || fail "a plain graph gets a note: $(cat err)"
 for verb in train infer; do rhizome $verb --help | grep -q "not used" || fail "$verb --help does not say what is ignored"; done
@@ -35,6 +42,25 @@ grep -q 'no-test' out || fail "train --no-test: $(cat out)"
 grep -q 'validation 0.0 %' out && fail "train --no-test prints 0.0 %"
 expect_exit 0 rhizome train plain.rz "${train[@]}" --no-test --json
 expect_json out 'j["test_accuracy"] is None and j["valid_accuracy"] is None'
+
+# --- Likely mistakes, contradictions, several seeds
+expect_exit 0 rhizome train plain.rz "${train[@]}" --no-test --json
+expect_says "no --out"
+expect_json out 'len(j["warnings"]) == 1' 'j["metrics"] == {"train": None, "valid": None, "test": None}'
+expect_exit 1 rhizome train plain.rz "${train[@]}" --task regression
+expect_says "array label is int64" "not for the task regression" "--task"
+expect_exit 1 rhizome train plain.rz "${train[@]}" --monitor roc_auc
+expect_says "multiclass has accuracy, f1_micro, f1_macro and loss"
+expect_exit 1 rhizome train plain.rz "${train[@]}" --monitor auc
+expect_exit 2 rhizome train plain.rz "${train[@]}" --class-weights nowhere.txt
+expect_says "nowhere.txt" "balanced"
+expect_exit 1 rhizome train plain.rz --epochs 1 --fanout 4,4 --hidden 4 --init p.safetensors
+expect_says "p.safetensors" "head.weight has shape [8, 8]" "[8, 4]"
+expect_exit 0 rhizome train plain.rz "${train[@]}" --init p.safetensors --seeds 2 --out q.safetensors
+grep -q 'test accuracy of 2 seeds: .* ± ' out || fail "train --seeds 2: $(cat out)"
+grep -q 'f1_macro' out || fail "train prints no metrics: $(cat out)"
+expect_exit 0 rhizome train plain.rz --epochs 50 --fanout 4,4 --hidden 8 --patience 1 --out q.safetensors
+grep -q '^stopped after epoch' out || fail "train --patience 1: $(cat out)"
 
 # --- A job that had published
 infer=("$RHIZOME" infer plain.rz --model-file p.safetensors --out emb)

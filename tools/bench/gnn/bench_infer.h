@@ -30,6 +30,7 @@ struct BenchInferOptions {
   double cache_share = 0.1;         ///< a worker's cache, of the chunks that its rows fill
 
   // Parameters of the parts time, resume and codecs.
+  std::vector<std::string> models = {"sage"};  ///< several: `time` compares them with the first
   std::uint32_t layers = 2;
   std::uint64_t hidden = 256;
   std::int64_t few = 10;                                 ///< the fanout of sampled contestants

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "bench_infer.h"
 #include "gnuplot.h"
@@ -16,12 +17,28 @@ struct TimedInference {
   std::vector<std::string> flags;
   bool limited = false;  // under the limit on memory
   bool peer = false;
+  std::string model = {};  // empty: the first
 };
 
 std::string Repeat(std::int64_t fanout, std::uint32_t layers) {
   std::string text;
   for (std::uint32_t k = 0; k < layers; ++k) text += fmt::format("{}{}", k == 0 ? "" : ",", fanout);
   return text;
+}
+
+/// Several models: each under the limit, with all neighbours, and PyG's like it.
+std::vector<TimedInference> ModelContestants(const BenchInferOptions& options) {
+  std::vector<TimedInference> all;
+  for (const std::string& model : options.models)
+    all.push_back({.name = model, .flags = {"--fanout", "all"}, .limited = true, .model = model});
+  if (options.peer_python.empty()) return all;
+  for (const std::string& model : options.models) {
+    all.push_back({.name = "PyG " + model,
+                   .flags = {"--mode", "layerwise", "--fanout", "all", "--kernel",
+                             options.peer_kernel, "--model", model},
+                   .peer = true});
+  }
+  return all;
 }
 
 std::vector<TimedInference> InferContestants(const BenchInferOptions& options) {
@@ -98,38 +115,112 @@ void AddRatio(Json& json, const std::string& name, const std::map<std::string, J
   json[name] = PerSecond(medians.at(ours)) / PerSecond(other->second);
 }
 
-}  // namespace
+/// The reports of all rounds, in which the contestants take turns, by name.
+using InferTurns = std::map<std::string, std::vector<Json>>;
 
-Status BenchInferTime(const BenchInferOptions& options, InferContest& contest,
-                      const JobControl& control, Json& json) {
-  const std::vector<TimedInference> contestants = InferContestants(options);
-  std::map<std::string, std::vector<Json>> turns;
+Result<InferTurns> TakeTurns(const BenchInferOptions& options,
+                             const std::vector<TimedInference>& contestants, InferContest& contest,
+                             const JobControl& control) {
+  InferTurns turns;
   for (std::uint32_t round = 0; round < options.rounds; ++round) {
     for (std::size_t c = 0; c < contestants.size(); ++c) {
       const TimedInference& one = contestants[c];
       RHIZOME_RETURN_IF_ERROR(control.Report({.phase = one.name,
                                               .done = round * contestants.size() + c,
                                               .total = options.rounds * contestants.size()}));
-      RHIZOME_ASSIGN_OR_RETURN(
-          Json report,
-          one.peer ? contest.Peer(one.flags, control)
-                   : contest.Infer(one.flags, one.limited ? std::optional(options.limit_bytes)
-                                                          : std::nullopt));
+      const std::optional<std::uint64_t> limit =
+          one.limited ? std::optional(options.limit_bytes) : std::nullopt;
+      RHIZOME_ASSIGN_OR_RETURN(Json report, one.peer
+                                                ? contest.Peer(one.flags, control)
+                                                : contest.Infer(one.flags, limit, 0, one.model));
       turns[one.name].push_back(std::move(report));
     }
   }
+  return turns;
+}
+
+Json ResultRow(const TimedInference& one, const Json& median) {
+  Json row = {{"contestant", one.name},
+              {"vertices_per_second", PerSecond(median)},
+              {"seconds", median["seconds"]},
+              {"peak_memory_bytes", median["peak_memory_bytes"]},
+              {"memory_beyond_base", BeyondBase(median)}};
+  if (one.limited) row["layers"] = median["layers"];
+  if (one.peer) row["kernel"] = median["kernel"];
+  return row;
+}
+
+void AddConditions(const BenchInferOptions& options, const InferContest& contest, Json& json) {
+  json["hidden"] = options.hidden;
+  json["layers"] = options.layers;
+  json["limit_bytes"] = options.limit_bytes;
+  json["base_memory_bytes"] = contest.base_bytes();
+  json["caches_dropped"] = contest.dropped_caches();
+  json["threads"] = options.graph.threads;
+}
+
+/// Median over the rounds of the speeds' ratio; nothing where one of them did not run.
+std::optional<double> RatioOf(const InferTurns& turns, const std::string& ours,
+                              const std::string& theirs) {
+  const auto mine = turns.find(ours);
+  const auto other = turns.find(theirs);
+  if (mine == turns.end() || other == turns.end()) return std::nullopt;
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < mine->second.size(); ++round)
+    ratios.push_back(PerSecond(mine->second[round]) / PerSecond(other->second[round]));
+  return Median(std::move(ratios));
+}
+
+/// The part `time` where several models are compared.
+Status TimeModels(const BenchInferOptions& options, InferContest& contest,
+                  const JobControl& control, Json& json) {
+  const std::vector<TimedInference> contestants = ModelContestants(options);
+  RHIZOME_ASSIGN_OR_RETURN(const InferTurns turns,
+                           TakeTurns(options, contestants, contest, control));
+  const std::string& first = options.models.front();
+  Json results = Json::array();
+  double slowest = 1;
+  for (const TimedInference& one : contestants) {
+    Json row = ResultRow(one, MedianInference(turns.at(one.name)));
+    const double of_first = *RatioOf(turns, one.name, one.peer ? "PyG " + first : first);
+    row["of_first"] = of_first;
+    if (!one.peer) {
+      slowest = std::min(slowest, of_first);
+      if (const auto over_pyg = RatioOf(turns, one.name, "PyG " + one.name))
+        row["over_pyg"] = *over_pyg;
+    }
+    results.push_back(std::move(row));
+  }
+  json["figure"] = slowest;
+  json["unit"] = fmt::format(
+      "vertices a second of the slowest model over {}'s, layerwise, all neighbours, under the "
+      "limit on memory",
+      first);
+  AddConditions(options, contest, json);
+  json["results"] = results;
+  if (options.plot.empty()) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(DrawSpeeds(PartPlot(options.plot, "time"), results));
+  for (const TimedInference& one : contestants) {
+    if (one.peer) continue;
+    RHIZOME_RETURN_IF_ERROR(DrawStages(PartPlot(options.plot, "stages-" + one.name),
+                                       MedianInference(turns.at(one.name))["layers"]));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status BenchInferTime(const BenchInferOptions& options, InferContest& contest,
+                      const JobControl& control, Json& json) {
+  if (options.models.size() > 1) return TimeModels(options, contest, control, json);
+  const std::vector<TimedInference> contestants = InferContestants(options);
+  RHIZOME_ASSIGN_OR_RETURN(const InferTurns turns,
+                           TakeTurns(options, contestants, contest, control));
   std::map<std::string, Json> medians;
   Json results = Json::array();
   for (const TimedInference& one : contestants) {
-    const Json& median = medians[one.name] = MedianInference(turns[one.name]);
-    Json row = {{"contestant", one.name},
-                {"vertices_per_second", PerSecond(median)},
-                {"seconds", median["seconds"]},
-                {"peak_memory_bytes", median["peak_memory_bytes"]},
-                {"memory_beyond_base", BeyondBase(median)}};
-    if (one.limited) row["layers"] = median["layers"];
-    if (one.peer) row["kernel"] = median["kernel"];
-    results.push_back(std::move(row));
+    const Json& median = medians[one.name] = MedianInference(turns.at(one.name));
+    results.push_back(ResultRow(one, median));
   }
   json["figure"] = PerSecond(medians["layerwise all"]);
   json["unit"] = "vertices a second, layerwise, all neighbours, under the limit on memory";
@@ -148,12 +239,7 @@ Status BenchInferTime(const BenchInferOptions& options, InferContest& contest,
   RHIZOME_ASSIGN_OR_RETURN(json["limits_few"],
                            InferLimits(options, contest, medians["layerwise few"], control));
   json["fanout_few"] = options.few;
-  json["hidden"] = options.hidden;
-  json["layers"] = options.layers;
-  json["limit_bytes"] = options.limit_bytes;
-  json["base_memory_bytes"] = contest.base_bytes();
-  json["caches_dropped"] = contest.dropped_caches();
-  json["threads"] = options.graph.threads;
+  AddConditions(options, contest, json);
   json["results"] = results;
   if (options.plot.empty()) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(DrawSpeeds(PartPlot(options.plot, "time"), results));

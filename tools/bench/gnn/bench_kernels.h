@@ -64,26 +64,28 @@ Result<AggregateBenchReport> MeasureAggregation(const AggregateBenchOptions& opt
 struct StepBenchOptions {
   std::vector<std::vector<VertexId>> seeds;  ///< of each minibatch, distinct
   std::vector<std::int64_t> fanouts = {10, 10, 10};
+  ModelSpec model = {.hidden = 256, .dropout = 0};  ///< with a layer for each of `fanouts`
   std::int64_t dim = 128;
-  std::int64_t hidden = 256;
   std::int64_t classes = 16;
-  double dropout = 0;
   std::uint32_t rounds = 3;
   std::uint32_t threads = 1;
   std::uint64_t seed = 1;
 };
 
-/// Forward, backward and optimiser of GraphSAGE (mean) on minibatches in memory.
+/// Forward, backward and optimiser of a network on minibatches in memory.
 struct StepBenchReport {
   std::string simd;
-  double step_seconds = 0;      ///< median
-  double step_cpu_seconds = 0;  ///< of all threads, median
-  double rows = 0;              ///< of a minibatch, mean
-  double edges = 0;             ///< over all layers, mean
+  double step_seconds = 0;        ///< median
+  double step_cpu_seconds = 0;    ///< of all threads, median
+  std::uint64_t peak_memory = 0;  ///< of the process, in bytes
+  std::uint64_t step_memory = 0;  ///< its peak during the steps less what it had before, in bytes
+  double rows = 0;                ///< of a minibatch, mean
+  double edges = 0;               ///< over all layers, mean
   double last_loss = 0;
 };
 
-/// Gathering is excluded. Errors: those of sampling; kOutOfMemory; kInterrupted.
+/// Gathering is excluded. Errors: those of sampling; kInvalidArgument, a model or option that there
+/// is not; kOutOfMemory; kInterrupted.
 Result<StepBenchReport> MeasureStep(const GraphSnapshot& graph, const StepBenchOptions& options,
                                     const JobControl& control);
 

@@ -1,10 +1,13 @@
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <fstream>
 #include <random>
 
 #include "bench_common.h"
 #include "bench_kernels.h"
 #include "rhizome/cache/minibatch_sampler.h"
+#include "rhizome/cache/process_memory.h"
 #include "rhizome/cache/simd.h"
 #include "rhizome/cache/work_clock.h"
 #include "rhizome/gnn/learner.h"
@@ -45,6 +48,14 @@ Result<std::vector<Minibatch>> SampleAll(const GraphSnapshot& graph,
   return minibatches;
 }
 
+/// Lets the process's peak of memory begin again at what it has now, and returns what it was. Where
+/// the kernel does not let it, the peak stays.
+std::uint64_t RestartPeak() {
+  const std::uint64_t peak = PeakResidentBytes();
+  std::ofstream("/proc/self/clear_refs") << "5";
+  return peak;
+}
+
 /// Edges that the layers walk together: the first layer's, the second's, ...
 double EdgesOf(const Minibatch& minibatch) {
   double edges = 0;
@@ -61,10 +72,8 @@ Result<StepBenchReport> TrainAndTime(const GraphSnapshot& graph, const StepBench
   SetTorchThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<Minibatch> minibatches,
                            SampleAll(graph, options, control));
-  ModelShape shape{.spec = {}, .inputs = options.dim, .classes = options.classes};
+  ModelShape shape{.spec = options.model, .inputs = options.dim, .classes = options.classes};
   shape.spec.layers = static_cast<std::uint32_t>(options.fanouts.size());
-  shape.spec.hidden = options.hidden;
-  shape.spec.dropout = options.dropout;
   RHIZOME_ASSIGN_OR_RETURN(Model model, Model::Create(shape, options.seed));
   Labels labels;
   labels.classes = options.classes;
@@ -76,6 +85,8 @@ Result<StepBenchReport> TrainAndTime(const GraphSnapshot& graph, const StepBench
   Learner learner(model, labels, {.seed = options.seed});
   StepBenchReport report;
   report.simd = SimdPathName(CurrentSimdPath());
+  const std::uint64_t peak_before = RestartPeak();
+  const std::uint64_t before = ResidentBytes();
   std::vector<double> seconds, cpu_seconds;
   for (std::uint32_t round = 0; round <= options.rounds; ++round) {
     for (const Minibatch& minibatch : minibatches) {
@@ -88,6 +99,9 @@ Result<StepBenchReport> TrainAndTime(const GraphSnapshot& graph, const StepBench
       report.last_loss = outcome.loss_sum / static_cast<double>(outcome.seeds);
     }
   }
+  const std::uint64_t peak = PeakResidentBytes();
+  report.step_memory = peak - std::min(before, peak);
+  report.peak_memory = std::max(peak, peak_before);
   report.step_seconds = Median(seconds);
   report.step_cpu_seconds = Median(cpu_seconds);
   for (const Minibatch& minibatch : minibatches) {

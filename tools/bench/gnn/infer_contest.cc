@@ -100,7 +100,7 @@ Result<std::unique_ptr<InferContest>> InferContest::Create(const BenchInferOptio
   RHIZOME_ASSIGN_OR_RETURN(ScratchFolder scratch, ScratchFolder::Create(options.graph.dir));
   std::unique_ptr<InferContest> contest(
       new InferContest(options, std::move(graph), std::move(scratch)));
-  RHIZOME_RETURN_IF_ERROR(contest->MakeModel());
+  RHIZOME_RETURN_IF_ERROR(contest->MakeModels());
   return contest;
 }
 
@@ -112,17 +112,24 @@ InferContest::~InferContest() {
       RunChild({*self, "array", "drop", graph_.store->path().string(), kArray, "--all-versions"}));
 }
 
-Status InferContest::MakeModel() {
+Path InferContest::ModelFile(const std::string& model) const {
+  return scratch() / fmt::format("{}.safetensors", model);
+}
+
+Status InferContest::MakeModels() {
   const ArrayEntry* const features = store().manifest().FindArray(options_.features);
   if (features == nullptr) {
     return Status::InvalidArgument(
         fmt::format("the store has no array {}: name one with --features", options_.features));
   }
-  return SaveUntrainedModel({.kind = "sage",
-                             .layers = options_.layers,
-                             .hidden = static_cast<std::int64_t>(options_.hidden)},
-                            static_cast<std::int64_t>(features->dim), options_.graph.seed,
-                            scratch() / "model.safetensors");
+  for (const std::string& model : options_.models) {
+    RHIZOME_RETURN_IF_ERROR(SaveUntrainedModel(
+        {.kind = model,
+         .layers = options_.layers,
+         .hidden = static_cast<std::int64_t>(options_.hidden)},
+        static_cast<std::int64_t>(features->dim), options_.graph.seed, ModelFile(model)));
+  }
+  return Status::Ok();
 }
 
 Result<Json> InferContest::RunForJson(const std::vector<std::string>& command,
@@ -142,27 +149,29 @@ Result<Json> InferContest::RunForJson(const std::vector<std::string>& command,
 }
 
 Result<Json> InferContest::Infer(const std::vector<std::string>& flags,
-                                 std::optional<std::uint64_t> limit_bytes, double kill_after) {
+                                 std::optional<std::uint64_t> limit_bytes, double kill_after,
+                                 const std::string& model) {
   RHIZOME_ASSIGN_OR_RETURN(const std::string self, SiblingPath("rhizome"));
-  std::vector<std::string> command = {self,
-                                      "infer",
-                                      store().path().string(),
-                                      "--json",
-                                      "--progress",
-                                      "json",
-                                      "--model-file",
-                                      (scratch() / "model.safetensors").string(),
-                                      "--features",
-                                      options_.features,
-                                      "--out",
-                                      kArray,
-                                      "--new-version",
-                                      "--keep",
-                                      "1",
-                                      "--seed",
-                                      std::to_string(options_.graph.seed),
-                                      "--threads",
-                                      std::to_string(options_.graph.threads)};
+  std::vector<std::string> command = {
+      self,
+      "infer",
+      store().path().string(),
+      "--json",
+      "--progress",
+      "json",
+      "--model-file",
+      ModelFile(model.empty() ? options_.models.front() : model).string(),
+      "--features",
+      options_.features,
+      "--out",
+      kArray,
+      "--new-version",
+      "--keep",
+      "1",
+      "--seed",
+      std::to_string(options_.graph.seed),
+      "--threads",
+      std::to_string(options_.graph.threads)};
   command.insert(command.end(), flags.begin(), flags.end());
   std::optional<MemoryGroup> group;
   if (limit_bytes) {

@@ -41,6 +41,12 @@ void AddContestFlags(CLI::App& verb, BenchInferOptions& options) {
   verb.add_option("--features", options.features, "Array of input rows, of --store")
       ->type_name("NAME")
       ->capture_default_str();
+  verb.add_option("--models", options.models,
+                  "Kinds of networks; several: `time` compares all neighbours of each, and has "
+                  "nothing else")
+      ->delimiter(',')
+      ->type_name("NAME,...")
+      ->default_str("sage");
   verb.add_option("--layers", options.layers, "Layers of the network")
       ->check(CLI::Range(1U, 16U))
       ->type_name("N")

@@ -27,13 +27,17 @@ Result<ordered_json> BenchStep(const BenchStepOptions& options, const JobControl
   ordered_json json = {{"workload", "step"},
                        {"figure", report.step_seconds},
                        {"figure_is", "seconds of forward, backward and optimiser, median"},
+                       {"model", step.model.kind},
+                       {"model_options", step.model.options},
                        {"cpu_seconds", report.step_cpu_seconds},
+                       {"peak_memory_bytes", report.peak_memory},
+                       {"step_memory_bytes", report.step_memory},
                        {"rows_per_batch", report.rows},
                        {"edges_per_batch", report.edges},
                        {"last_loss", report.last_loss},
                        {"dim", step.dim},
-                       {"hidden", step.hidden},
-                       {"dropout", step.dropout},
+                       {"hidden", step.model.hidden},
+                       {"dropout", step.model.dropout},
                        {"fanouts", step.fanouts},
                        {"batch_size", options.graph.batch_size},
                        {"batches", options.batches},
@@ -51,6 +55,26 @@ struct StepFlags {
   std::string dir = ".";
 };
 
+/// Adds --model and --model-option, which the network itself checks.
+void AddModelFlags(CLI::App& verb, ModelSpec& model) {
+  verb.add_option("--model", model.kind, "Kind of network; 'rhizome models' lists them")
+      ->type_name("NAME")
+      ->capture_default_str();
+  verb.add_option_function<std::vector<std::string>>(
+          "--model-option",
+          [&model](const std::vector<std::string>& given) {
+            for (const std::string& one : given) {
+              const std::size_t equals = one.find('=');
+              if (equals == one.npos || equals == 0) {
+                throw CLI::ValidationError("--model-option", "'" + one + "' is not NAME=VALUE");
+              }
+              model.options[one.substr(0, equals)] = one.substr(equals + 1);
+            }
+          },
+          "Option of the network, such as heads=4; several: --model-option A=1 --model-option B=2")
+      ->type_name("NAME=VALUE");
+}
+
 Result<Answer> RunStep(const StepFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchStep(OptionsAt(flags), session.control));
   return Answer{std::move(fields), DescribeBench, {}};
@@ -66,15 +90,16 @@ void AddStepBench(const Bench& bench, CLI::App& root, Session& session) {
                             flags, RunStep);
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, options.graph);
+  AddModelFlags(*verb, options.step.model);
   verb->add_option("--dim", options.step.dim, "Columns of the features")
       ->check(CLI::Range(1, 65536))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--hidden", options.step.hidden, "Width of the hidden layers")
+  verb->add_option("--hidden", options.step.model.hidden, "Width of the hidden layers")
       ->check(CLI::Range(1, 65536))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--dropout", options.step.dropout, "Share of units dropped")
+  verb->add_option("--dropout", options.step.model.dropout, "Share of units dropped")
       ->check(CLI::Range(0.0, 0.99))
       ->type_name("X")
       ->capture_default_str();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch Geometric's turn in `rhizome bench infer`: GraphSAGE over a whole graph, all in memory.
+"""PyTorch Geometric's turn in `rhizome bench infer`: a network over a whole graph, all in memory.
 
     pyg_infer.py FOLDER --mode layerwise|samplewise --fanout all --json
 
@@ -7,7 +7,7 @@ FOLDER has indptr.npy and indices.npy (in-edges by target) and features.npy, as 
 them. Layerwise: a layer over all vertices, then the next, as PyG's own examples do
 (examples/reddit.py); samplewise: a batch of vertices through all layers. Where neighbours are drawn
 by NeighborLoader, it needs pyg-lib or torch-sparse; --kernel spmm takes all neighbours without it, by
-products with a sparse matrix. One JSON object on stdout; memory in bytes, `base` after the imports.
+products with a sparse matrix, which attention has not. One JSON object on stdout; memory in bytes, `base` after the imports.
 """
 
 import argparse
@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as rhizome does for itsel
 import numpy
 import torch
 import torch_geometric
-from torch_geometric.nn import SAGEConv
+from torch_geometric.nn import GATConv, GINConv, SAGEConv
 
 
 def parse_arguments():
@@ -29,6 +29,7 @@ def parse_arguments():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--mode", choices=["layerwise", "samplewise"], default="layerwise")
+    parser.add_argument("--model", choices=["sage", "gin", "gat"], default="sage")
     parser.add_argument("--kernel", choices=["loader", "spmm"], default="loader")
     parser.add_argument("--fanout", default="all", help="all, or one number a layer")
     parser.add_argument("--layers", type=int, default=2)
@@ -48,12 +49,22 @@ def memory(field):
     return 0
 
 
-class Sage(torch.nn.Module):
-    def __init__(self, inputs, hidden, layers):
+def make_conv(model, inputs, outputs):
+    if model == "gat":
+        return GATConv(inputs, outputs // 4, 4)
+    if model == "gin":
+        return GINConv(torch.nn.Sequential(
+            torch.nn.Linear(inputs, outputs), torch.nn.BatchNorm1d(outputs), torch.nn.ReLU(),
+            torch.nn.Linear(outputs, outputs)), train_eps=True)
+    return SAGEConv(inputs, outputs, aggr="mean")
+
+
+class Network(torch.nn.Module):
+    def __init__(self, model, inputs, hidden, layers):
         super().__init__()
         widths = [inputs] + [hidden] * layers
         self.layers = torch.nn.ModuleList(
-            SAGEConv(a, b, aggr="mean") for a, b in zip(widths, widths[1:]))
+            make_conv(model, a, b) for a, b in zip(widths, widths[1:]))
 
     def forward(self, x, edges):
         for layer in self.layers:
@@ -75,7 +86,7 @@ class Contest:
         self.indices = torch.from_numpy(numpy.load(args.folder / "indices.npy").reshape(-1))
         self.x = torch.from_numpy(numpy.load(args.folder / "features.npy")).float()
         self.vertices = len(self.indptr) - 1
-        self.model = Sage(self.x.shape[1], args.hidden, args.layers).eval()
+        self.model = Network(args.model, self.x.shape[1], args.hidden, args.layers).eval()
         fanout = args.fanout.split(",")
         fanout = fanout * args.layers if len(fanout) == 1 else fanout
         self.fanout = [-1 if one == "all" else int(one) for one in fanout]

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Compares `rhizome bench step` with DGL: one command, one JSON object.
+"""Compares `rhizome bench step` with DGL and PyTorch Geometric: one command, one JSON object.
 
-    tools/bench/peers/step.py --scale 20
+    tools/bench/peers/step.py --model gat,gin,sage,gcn --turns 3
 
-One step of a 3-layer GraphSAGE on minibatches in memory: forward, backward, Adam. Graph, network and
-seeds' number are the same; both sample on their own (DGL draws again for vertices that it knows from
-an earlier hop, Rhizome draws once for each), so rows and edges of a minibatch are printed beside the
-times. They take turns; what counts is the median, and the ratio of turns that stand next to each
-other. On a loaded machine only the ratio by processor time means anything.
+One step of a network of 3 layers on minibatches in memory: forward, backward, Adam. Graph, network
+and seeds' number are the same; each samples on its own (DGL draws again for vertices that it knows
+from an earlier hop, the others once for each), so rows and edges of a minibatch are printed beside the
+times. Attention of Rhizome and PyG has each vertex among its own neighbours, DGL's has not. They take
+turns; what counts is the median, and the ratio of turns that stand next to each other. On a loaded
+machine only the ratio by processor time means anything.
+
+Memory is that of the process at its peak, and that by which the steps alone raise it; where sage is
+among the models, `memory_over_sage` says what the others take over it in each library.
 """
 
 import argparse
@@ -26,7 +30,9 @@ def parse_arguments():
     root = sampling.ROOT
     parser.add_argument("--rhizome", default=root / "build/release/bin/rhizome")
     parser.add_argument("--work", type=pathlib.Path, default=root / "build/bench")
-    parser.add_argument("--python", help="a Python that has dgl already: no environment is made")
+    parser.add_argument("--python", help="a Python that has the peers already: no environment is made")
+    parser.add_argument("--model", default="sage", help="of sage, gcn, gin, gat: one or several")
+    parser.add_argument("--peers", default="dgl,pyg")
     parser.add_argument("--scale", type=int, default=20)
     parser.add_argument("--edge-factor", type=int, default=16)
     parser.add_argument("--threads", type=int, default=2)
@@ -42,29 +48,57 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def compare(args, python, folder, store, dropout):
-    flags = ["--threads", args.threads, "--fanout", args.fanout, "--batch-size", args.batch_size,
-             "--batches", args.batches, "--rounds", args.rounds, "--dim", args.dim, "--hidden",
-             args.hidden, "--dropout", dropout]
-    script = pathlib.Path(__file__).with_name("dgl_step.py")
-    ours, theirs = [], []
+FIELDS = ["step_seconds", "cpu_seconds", "peak_memory_bytes", "step_memory_bytes", "rows_per_batch",
+          "edges_per_batch"]
+
+
+def rhizome_turn(args, store, flags):
+    told = sampling.run_json([args.rhizome, "bench", "step", "--store", store, *flags, "--json",
+                              "--progress", "none"])
+    return {"step_seconds": told["figure"], **told}
+
+
+def compare(args, python, folder, store, model, dropout):
+    flags = ["--model", model, "--threads", args.threads, "--fanout", args.fanout, "--batch-size",
+             args.batch_size, "--batches", args.batches, "--rounds", args.rounds, "--dim", args.dim,
+             "--hidden", args.hidden, "--dropout", dropout]
+    takes = {"rhizome": lambda: rhizome_turn(args, store, flags)}
+    for peer in args.peers.split(","):
+        script = pathlib.Path(__file__).with_name(peer + "_step.py")
+        takes[peer] = lambda s=script: sampling.run_json([python, s, folder, *flags])
+    turns = {name: [] for name in takes}
     for turn in range(args.turns):
-        theirs.append(sampling.run_json([python, script, folder, *flags]))
-        told = sampling.run_json([args.rhizome, "bench", "step", "--store", store, *flags,
-                                  "--json", "--progress", "none"])
-        ours.append({"step_seconds": told["figure"], "cpu_seconds": told["cpu_seconds"],
-                     "rows_per_batch": told["rows_per_batch"],
-                     "edges_per_batch": told["edges_per_batch"], "simd": told["simd"]})
-        sampling.note(f"dropout {dropout}, turn {turn + 1}: DGL "
-                      f"{theirs[-1]['step_seconds'] * 1e3:.0f} ms, Rhizome "
-                      f"{ours[-1]['step_seconds'] * 1e3:.0f} ms")
-    answer = {"dropout": dropout, "simd": ours[0]["simd"]}
-    for name, turns in (("dgl", theirs), ("rhizome", ours)):
-        answer[name] = {field: statistics.median(t[field] for t in turns) for field in theirs[0]}
-    for field in ("step_seconds", "cpu_seconds"):
-        answer["ratio_" + field] = statistics.median(
-            m[field] / t[field] for m, t in zip(ours, theirs))
+        for name, take in takes.items():
+            turns[name].append(take())
+            sampling.note(f"{model}, dropout {dropout}, turn {turn + 1}: {name} "
+                          f"{turns[name][-1]['step_seconds'] * 1e3:.0f} ms, "
+                          f"{turns[name][-1]['step_memory_bytes'] / 1e6:.0f} MB")
+    answer = {"model": model, "dropout": dropout, "simd": turns["rhizome"][0]["simd"]}
+    for name, mine in turns.items():
+        answer[name] = {field: statistics.median(t[field] for t in mine) for field in FIELDS}
+    for peer in args.peers.split(","):
+        answer["over_" + peer] = {
+            field: statistics.median(m[field] / t[field]
+                                     for m, t in zip(turns["rhizome"], turns[peer]))
+            for field in FIELDS[:4]}
     return answer
+
+
+def over_sage(comparisons):
+    """For each model and library, its memory over that of sage with the same dropout."""
+    sage = {c["dropout"]: c for c in comparisons if c["model"] == "sage"}
+    rows = []
+    for one in comparisons:
+        base = sage.get(one["dropout"])
+        if base is None or base is one:
+            continue
+        row = {"model": one["model"], "dropout": one["dropout"]}
+        for name in ("rhizome", "dgl", "pyg"):
+            if name in one:
+                row[name] = {field: one[name][field] / base[name][field]
+                             for field in ("peak_memory_bytes", "step_memory_bytes")}
+        rows.append(row)
+    return rows
 
 
 def main():
@@ -73,12 +107,16 @@ def main():
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     args.work.mkdir(parents=True, exist_ok=True)
     python, _ = sampling.find_python(args)
+    if not args.python and "pyg" in args.peers:
+        sampling.run([python, "-m", "pip", "install", "-q", "torch_geometric"])
     folder = sampling.make_graph(args, python, False)
     store = sampling.make_store(args, folder, 1, False)
     answer = {"workload": "step", "graph": f"RMAT scale {args.scale}, edge factor "
-              f"{args.edge_factor}, permuted", "load_before": os.getloadavg(),
-              "comparisons": [compare(args, python, folder, store, float(d))
-                              for d in args.dropout.split(",")]}
+              f"{args.edge_factor}, permuted", "load_before": os.getloadavg()}
+    answer["comparisons"] = [compare(args, python, folder, store, model, float(dropout))
+                             for dropout in args.dropout.split(",")
+                             for model in args.model.split(",")]
+    answer["memory_over_sage"] = over_sage(answer["comparisons"])
     answer["load_after"] = os.getloadavg()
     print(json.dumps(answer, indent=1))
 

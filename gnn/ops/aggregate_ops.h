@@ -23,24 +23,31 @@ namespace rhizome::inline internal {
 class AggregateLists {
  public:
   AggregateLists() = default;
-  AggregateLists(const CsrView& csr, std::int64_t sources) : csr_(csr), sources_(sources) {}
+  AggregateLists(const CsrView& csr, std::int64_t sources, std::span<const float> weights = {})
+      : csr_(csr), sources_(sources), weights_(weights) {}
   const CsrView& csr() const { return csr_; }
   std::int64_t sources() const { return sources_; }
   std::int64_t targets() const { return static_cast<std::int64_t>(csr_.targets()); }
 
-  /// Returns the transpose, which is built at the first call.
+  /// The factor of each edge in sums, [edges]; empty: ones.
+  std::span<const float> weights() const { return weights_; }
+
+  /// Returns the transpose, which is built at the first call, and the weights in its order.
   const TurnedCsr& turned() const;
+  std::span<const float> turned_weights() const;
 
  private:
   CsrView csr_;
   std::int64_t sources_ = 0;
+  std::span<const float> weights_;
+  mutable std::vector<float> turned_weights_;
   mutable TurnedCsr turned_;
   mutable bool is_turned_ = false;
 };
 
 /// The factors of AggregateSum, which computes out[t] = self[t] * x[t] + target[t] * sum of
-/// source[j] * x[j] over the neighbours j of t, from x [sources, dim] to [targets, dim]. `self`
-/// [targets] may be empty, which omits its term.
+/// source[j] * weight[e] * x[j] over the edges e from j to t, from x [sources, dim] to [targets,
+/// dim]. `self` [targets] may be empty, which omits its term.
 struct SumFactors {
   std::span<const float> target;  ///< [targets], or empty: ones
   std::span<const float> source;  ///< [sources], or empty: ones

@@ -51,11 +51,12 @@ struct SumFunction : torch::autograd::Function<SumFunction> {
       start = StartOf(own, factors->self);
     }
     torch::Tensor out = at::empty({lists->targets(), rows.size(1)});
-    SumOnThreads(MakeSumArgs(lists->csr(),
-                             {.target = factors->target, .source = factors->source, .edge = {}},
-                             RowsOf(rows), start, out.data_ptr<float>(),
-                             static_cast<std::size_t>(rows.size(1))),
-                 lists->csr());
+    SumOnThreads(
+        MakeSumArgs(
+            lists->csr(),
+            {.target = factors->target, .source = factors->source, .edge = lists->weights()},
+            RowsOf(rows), start, out.data_ptr<float>(), static_cast<std::size_t>(rows.size(1))),
+        lists->csr());
     return out;
   }
 
@@ -72,9 +73,11 @@ struct SumFunction : torch::autograd::Function<SumFunction> {
     const AggregateStart start = self.empty() ? AggregateStart{} : StartOf(gradient, self);
     torch::Tensor out = at::empty({lists.sources(), gradient.size(1)});
     SumOnThreads(
-        MakeSumArgs(turned, {.target = kept("source"), .source = kept("target"), .edge = {}},
-                    RowsOf(gradient), start, out.data_ptr<float>(),
-                    static_cast<std::size_t>(gradient.size(1))),
+        MakeSumArgs(
+            turned,
+            {.target = kept("source"), .source = kept("target"), .edge = lists.turned_weights()},
+            RowsOf(gradient), start, out.data_ptr<float>(),
+            static_cast<std::size_t>(gradient.size(1))),
         turned);
     return {out, {}, {}};
   }
@@ -203,6 +206,14 @@ const TurnedCsr& AggregateLists::turned() const {
   if (!is_turned_) turned_ = Turn(csr_, static_cast<std::size_t>(sources_));
   is_turned_ = true;
   return turned_;
+}
+
+std::span<const float> AggregateLists::turned_weights() const {
+  if (turned_weights_.size() == weights_.size()) return turned_weights_;
+  const std::vector<std::uint32_t>& edges = turned().edges;
+  turned_weights_.resize(weights_.size());
+  for (std::size_t e = 0; e < edges.size(); ++e) turned_weights_[e] = weights_[edges[e]];
+  return turned_weights_;
 }
 
 RowsView RowsOf(const torch::Tensor& x) {

@@ -33,6 +33,9 @@ struct ReducePiece {
   AttentionPiece attention = {};  ///< of kAttention
 
   bool needs_degrees() const { return by == Reduction::kSum; }
+
+  /// Whether rows count by the weights of their edges, where a graph has them.
+  bool weighs() const { return by == Reduction::kSum || by == Reduction::kMean; }
 };
 
 /// The edges of one message-passing layer, from `sources` local rows to the first `targets` of
@@ -53,18 +56,35 @@ struct TargetScales {
   float self = 0;    ///< of its own row, if that joins
 };
 
-/// Returns the factors of a target of which `listed` neighbours were drawn out of `degree`. The sum
-/// over a sample is scaled by degree/listed, so that its expectation is that of the full list.
-/// `own_scale`: GcnScale of the target, if the reduction is symmetric.
-TargetScales ScalesOf(const ReducePiece& reduce, std::uint32_t listed, std::uint32_t degree,
-                      float own_scale);
+/// A list of neighbours that was drawn.
+struct DrawnList {
+  std::uint32_t listed = 0;  ///< neighbours
+  std::uint32_t degree = 0;  ///< those that they were drawn of; unused unless needs_degrees()
+  float weight = 0;          ///< the sum of their edges' weights: `listed` where edges have none
+};
 
-/// Returns 1/sqrt(degree + 1), the factor of one end of an edge in a symmetric sum. Source: Kipf
-/// and Welling, GCN (ICLR 2017), section 2: self-loops count in the degree.
-float GcnScale(std::uint32_t degree);
+/// Returns the sum of the weights of edges [begin, end); their number if there are no weights.
+float WeightOf(std::span<const float> weights, std::uint32_t begin, std::uint32_t end);
 
-/// Builds the factors. `degrees`: [sources], in the whole graph; unused unless needs_degrees().
-LayerGraph MakeLayerGraph(const ReducePiece& reduce, const CsrView& csr,
-                          std::span<const std::uint32_t> degrees, std::int64_t sources);
+/// Returns the factors of a target. The sum over a sample is scaled by degree/listed, so that its
+/// expectation is that of the full list; a mean is that of weighted rows, divided by the sum of the
+/// weights. `own_scale`: GcnScale of the target, if the reduction is symmetric.
+TargetScales ScalesOf(const ReducePiece& reduce, const DrawnList& list, float own_scale);
+
+/// Returns 1/sqrt(degree + 1), the factor of one end of an edge in a symmetric sum; with weights a
+/// vertex has the sum of its edges' as degree. Source: Kipf and Welling, GCN (ICLR 2017), section
+/// 2: self-loops count in the degree.
+float GcnScale(double degree);
+
+/// The numbers of edges that factors are made of, beside the lists themselves.
+struct EdgeNumbers {
+  std::span<const std::uint32_t> degrees;   ///< [sources]; unused unless needs_degrees()
+  std::span<const float> weights;           ///< [edges], or empty: edges count alike
+  std::span<const float> weighted_degrees;  ///< [sources], with weights and symmetric sums
+};
+
+/// Builds the factors.
+LayerGraph MakeLayerGraph(const ReducePiece& reduce, const CsrView& csr, const EdgeNumbers& numbers,
+                          std::int64_t sources);
 
 }  // namespace rhizome::inline internal

@@ -12,7 +12,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-std::size_t Count(std::int64_t number) { return static_cast<std::size_t>(number); }
+std::size_t CountOf(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& z,
@@ -26,7 +26,7 @@ struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
       RowsView part = view;
       part.x = static_cast<const std::byte*>(view.x) + begin * view.stride * BytesOf(view.type);
       HeadDotsOfRows(part, end - begin, dense,
-                     out.data_ptr<float>() + begin * Count(dense.size(0)));
+                     out.data_ptr<float>() + begin * CountOf(dense.size(0)));
     });
     return out;
   }
@@ -41,8 +41,8 @@ struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
         at::zeros({static_cast<std::int64_t>(kVectorGroups), saved[1].size(0), saved[1].size(1)});
     HeadDotsGradientArgs args;
     args.x = rows.data_ptr<float>();
-    args.heads = Count(saved[1].size(0));
-    args.width = Count(saved[1].size(1));
+    args.heads = CountOf(saved[1].size(0));
+    args.width = CountOf(saved[1].size(1));
     args.vectors = saved[1].data_ptr<float>();
     args.gradient = gradient.data_ptr<float>();
     args.x_gradient = of_rows.defined() ? of_rows.data_ptr<float>() : nullptr;
@@ -58,7 +58,7 @@ struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
   /// Calls body(g, begin, end) for the kVectorGroups runs of rows, on the compute threads.
   template <typename Body>
   static void ForGroups(std::int64_t rows, const Body& body) {
-    const auto count = Count(rows);
+    const auto count = CountOf(rows);
     ComputeFor(kVectorGroups, [&](std::size_t g) {
       body(g, count * g / kVectorGroups, count * (g + 1) / kVectorGroups);
     });
@@ -78,7 +78,7 @@ torch::Tensor HeadDots(const torch::Tensor& z, const torch::Tensor& vectors) {
   if (!torch::GradMode::is_enabled() && z.size(0) <= kDenseRows) {  // a tile, on its own thread
     const torch::Tensor dense = vectors.contiguous();
     torch::Tensor out = at::empty({z.size(0), dense.size(0)});
-    HeadDotsOfRows(RowsOf(z), Count(z.size(0)), dense, out.data_ptr<float>());
+    HeadDotsOfRows(RowsOf(z), CountOf(z.size(0)), dense, out.data_ptr<float>());
     return out;
   }
   return HeadDotsFunction::apply(AsTrained(z), vectors);
@@ -88,8 +88,8 @@ void HeadDotsOfRows(const RowsView& x, std::size_t rows, const torch::Tensor& ve
   const HeadDotsArgs args{.type = x.type,
                           .x = x.x,
                           .x_stride = x.stride,
-                          .heads = Count(vectors.size(0)),
-                          .width = Count(vectors.size(1)),
+                          .heads = CountOf(vectors.size(0)),
+                          .width = CountOf(vectors.size(1)),
                           .vectors = vectors.data_ptr<float>(),
                           .out = out};
   Kernels().head_dots(args, 0, rows);

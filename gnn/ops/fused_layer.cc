@@ -60,7 +60,7 @@ class FusedInputs {
     const bool by_edge = !edge_scale_.empty();
     return {.target = graph_.target_scale,
             .source = by_edge ? std::span<const float>() : graph_.source_scale,
-            .edge = edge_scale_};
+            .edge = by_edge ? std::span<const float>(edge_scale_) : graph_.lists.weights()};
   }
 
  private:
@@ -76,13 +76,15 @@ class FusedInputs {
   void FindPlaces() {
     const std::span<const std::uint32_t> neighbors = graph_.lists.csr().neighbors;
     neighbors_.resize(neighbors.size());
+    const std::span<const float> weights = graph_.lists.weights();
     if (!graph_.source_scale.empty()) edge_scale_.resize(neighbors.size());
     constexpr std::size_t kPiece = 1 << 15;
     ComputeFor((neighbors.size() + kPiece - 1) / kPiece, [&](std::size_t piece) {
       const std::size_t end = std::min(neighbors.size(), (piece + 1) * kPiece);
       for (std::size_t e = piece * kPiece; e < end; ++e) {
         neighbors_[e] = x_.place[neighbors[e]];
-        if (!edge_scale_.empty()) edge_scale_[e] = graph_.source_scale[neighbors[e]];
+        if (edge_scale_.empty()) continue;
+        edge_scale_[e] = graph_.source_scale[neighbors[e]] * (weights.empty() ? 1 : weights[e]);
       }
     });
   }
@@ -255,11 +257,12 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
                              .count = static_cast<std::size_t>(shape.targets()),
                              .scale = graph.self_scale};
     torch::Tensor out = at::empty({graph.sources(), in});
-    SumOnThreads(
-        MakeSumArgs(turned,
-                    {.target = graph.source_scale, .source = graph.target_scale, .edge = {}}, sums,
-                    own, out.data_ptr<float>(), static_cast<std::size_t>(in)),
-        turned);
+    SumOnThreads(MakeSumArgs(turned,
+                             {.target = graph.source_scale,
+                              .source = graph.target_scale,
+                              .edge = graph.lists.turned_weights()},
+                             sums, own, out.data_ptr<float>(), static_cast<std::size_t>(in)),
+                 turned);
     return out;
   }
 };

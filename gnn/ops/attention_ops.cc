@@ -15,7 +15,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-std::size_t Size(std::int64_t number) { return static_cast<std::size_t>(number); }
+std::size_t Extent(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 const float* DataOrNull(const torch::Tensor& tensor) {
   return tensor.defined() ? tensor.data_ptr<float>() : nullptr;
@@ -28,7 +28,7 @@ AttendDropout DropoutOf(const AttentionShape& shape) {
 
 /// The tensors that an attention reads, contiguous. `source` is undefined for additive-v2, and
 /// `attention` for additive scores.
-struct Inputs {
+struct AttentionInputs {
   torch::Tensor values, source, query, attention;
 
   AttendScore score() const {
@@ -41,7 +41,8 @@ struct Attended {
   torch::Tensor out, maximum, denominator;
 };
 
-Attended Forward(const Inputs& in, const AggregateLists& lists, const AttentionShape& shape) {
+Attended AttendForward(const AttentionInputs& in, const AggregateLists& lists,
+                       const AttentionShape& shape) {
   const CsrView& csr = lists.csr();
   const RowsView rows = RowsOf(in.values);
   Attended made{.out = at::empty({lists.targets(), in.values.size(1)}),
@@ -52,7 +53,7 @@ Attended Forward(const Inputs& in, const AggregateLists& lists, const AttentionS
   args.type = rows.type;
   args.x = rows.x;
   args.x_stride = rows.stride;
-  args.heads = Size(shape.heads);
+  args.heads = Extent(shape.heads);
   args.width = rows.dim / args.heads;
   args.begins = csr.offsets.data();
   args.ends = csr.offsets.data() + 1;
@@ -61,7 +62,7 @@ Attended Forward(const Inputs& in, const AggregateLists& lists, const AttentionS
   args.source = DataOrNull(in.source);
   args.source_stride = args.heads;
   args.query = in.query.data_ptr<float>();
-  args.query_stride = Size(in.query.size(1));
+  args.query_stride = Extent(in.query.size(1));
   args.attention = DataOrNull(in.attention);
   args.slope = static_cast<float>(shape.slope);
   torch::Tensor own;
@@ -83,14 +84,15 @@ Attended Forward(const Inputs& in, const AggregateLists& lists, const AttentionS
   return made;
 }
 
-/// The gradients of the inputs, each defined where Inputs' is.
-Inputs Backward(const Inputs& in, const Attended& made, const torch::Tensor& gradient,
-                const AggregateLists& lists, const AttentionShape& shape) {
+/// The gradients of the inputs, each defined where AttentionInputs' is.
+AttentionInputs AttendBackward(const AttentionInputs& in, const Attended& made,
+                               const torch::Tensor& gradient, const AggregateLists& lists,
+                               const AttentionShape& shape) {
   const CsrView& csr = lists.csr();
   const TurnedCsr& turned = lists.turned();
   const bool additive = in.score() == AttendScore::kAdditive;
-  const std::size_t heads = Size(shape.heads);
-  const std::size_t width = Size(in.values.size(1)) / heads;
+  const std::size_t heads = Extent(shape.heads);
+  const std::size_t width = Extent(in.values.size(1)) / heads;
   torch::Tensor stats =
       at::empty({lists.targets(), static_cast<std::int64_t>(AttendStatsSize(in.score(), heads))});
   const AttendStatsArgs stats_args{.score = in.score(),
@@ -110,7 +112,7 @@ Inputs Backward(const Inputs& in, const Attended& made, const torch::Tensor& gra
   const std::int64_t own = shape.own ? lists.targets() : 0;
   const torch::Tensor edge_gradient = at::empty({edges, shape.heads});
   const torch::Tensor own_gradient = at::empty({own, shape.heads});
-  Inputs out;
+  AttentionInputs out;
   out.values = at::empty(in.values.sizes());
   out.query = at::empty(in.query.sizes());
   if (additive) out.source = at::empty(in.source.sizes());
@@ -123,7 +125,7 @@ Inputs Backward(const Inputs& in, const Attended& made, const torch::Tensor& gra
   args.query = in.query.data_ptr<float>();
   args.attention = DataOrNull(in.attention);
   args.slope = static_cast<float>(shape.slope);
-  args.own = Size(own);
+  args.own = Extent(own);
   args.dropout = DropoutOf(shape);
   args.stats = stats.data_ptr<float>();
   args.gradient = gradient.data_ptr<float>();
@@ -162,8 +164,8 @@ Inputs Backward(const Inputs& in, const Attended& made, const torch::Tensor& gra
 }
 
 /// The inputs of an operation as `score` orders them, each of which has a gradient.
-Inputs InputsOf(AttendScore score, const torch::Tensor& values, const torch::Tensor& second,
-                const torch::Tensor& third) {
+AttentionInputs InputsOf(AttendScore score, const torch::Tensor& values,
+                         const torch::Tensor& second, const torch::Tensor& third) {
   if (score == AttendScore::kAdditive) return {values, second, third, {}};
   return {values, {}, second, third};
 }
@@ -176,7 +178,8 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
                                AttendScore score, const AggregateLists* lists,
                                const AttentionShape* shape) {
     const variable_list dense = {values.contiguous(), second.contiguous(), third.contiguous()};
-    const Attended made = Forward(InputsOf(score, dense[0], dense[1], dense[2]), *lists, *shape);
+    const Attended made =
+        AttendForward(InputsOf(score, dense[0], dense[1], dense[2]), *lists, *shape);
     context->save_for_backward(
         {dense[0], dense[1], dense[2], made.out, made.maximum, made.denominator});
     auto& data = context->saved_data;
@@ -200,17 +203,17 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
                                .dropout = data.at("dropout").toDouble(),
                                .seed = static_cast<std::uint64_t>(data.at("seed").toInt())};
     const auto& lists = *reinterpret_cast<const AggregateLists*>(data.at("lists").toInt());
-    const Inputs out =
-        Backward(InputsOf(score, saved[0], saved[1], saved[2]), {saved[3], saved[4], saved[5]},
-                 gradients[0].contiguous(), lists, shape);
+    const AttentionInputs out =
+        AttendBackward(InputsOf(score, saved[0], saved[1], saved[2]),
+                       {saved[3], saved[4], saved[5]}, gradients[0].contiguous(), lists, shape);
     if (score == AttendScore::kAdditive) return {out.values, out.source, out.query, {}, {}, {}};
     return {out.values, out.query, out.attention, {}, {}, {}};
   }
 };
 
-void CheckShape(const torch::Tensor& values, const AggregateLists& lists,
-                const AttentionShape& shape) {
-  TORCH_CHECK(shape.heads >= 1 && Size(shape.heads) <= kMaxHeads, "attention: ", shape.heads,
+void CheckAttention(const torch::Tensor& values, const AggregateLists& lists,
+                    const AttentionShape& shape) {
+  TORCH_CHECK(shape.heads >= 1 && Extent(shape.heads) <= kMaxHeads, "attention: ", shape.heads,
               " heads; there may be 1 to ", kMaxHeads);
   TORCH_CHECK(values.dim() == 2 && values.size(0) == lists.sources() &&
                   values.size(1) % shape.heads == 0 && values.size(1) > 0,
@@ -224,8 +227,8 @@ void CheckShape(const torch::Tensor& values, const AggregateLists& lists,
               "attention: targets with own edges must be the first sources");
 }
 
-void CheckSize(const torch::Tensor& tensor, const char* name, std::int64_t rows,
-               std::int64_t columns) {
+void CheckMatrix(const torch::Tensor& tensor, const char* name, std::int64_t rows,
+                 std::int64_t columns) {
   TORCH_CHECK(tensor.dim() == 2 && tensor.size(0) == rows && tensor.size(1) == columns &&
                   tensor.scalar_type() == torch::kFloat32,
               "attention: ", name, " must be [", rows, ", ", columns, "], float32");
@@ -236,9 +239,9 @@ void CheckSize(const torch::Tensor& tensor, const char* name, std::int64_t rows,
 torch::Tensor Attend(const torch::Tensor& values, const torch::Tensor& source,
                      const torch::Tensor& query, const AggregateLists& lists,
                      const AttentionShape& shape) {
-  CheckShape(values, lists, shape);
-  CheckSize(source, "scores of sources", lists.sources(), shape.heads);
-  CheckSize(query, "scores of targets", lists.targets(), shape.heads);
+  CheckAttention(values, lists, shape);
+  CheckMatrix(source, "scores of sources", lists.sources(), shape.heads);
+  CheckMatrix(query, "scores of targets", lists.targets(), shape.heads);
   return AttendFunction::apply(AsTrained(values), source, query, AttendScore::kAdditive, &lists,
                                &shape);
 }
@@ -246,9 +249,9 @@ torch::Tensor Attend(const torch::Tensor& values, const torch::Tensor& source,
 torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
                        const torch::Tensor& attention, const AggregateLists& lists,
                        const AttentionShape& shape) {
-  CheckShape(values, lists, shape);
-  CheckSize(query, "rows of targets", lists.targets(), values.size(1));
-  CheckSize(attention, "vectors of the scores", shape.heads, values.size(1) / shape.heads);
+  CheckAttention(values, lists, shape);
+  CheckMatrix(query, "rows of targets", lists.targets(), values.size(1));
+  CheckMatrix(attention, "vectors of the scores", shape.heads, values.size(1) / shape.heads);
   return AttendFunction::apply(AsTrained(values), query, attention, AttendScore::kAdditiveV2,
                                &lists, &shape);
 }

@@ -9,9 +9,9 @@ namespace rhizome {
 inline namespace RHIZOME_API internal {
 
 /// Takes the scores of vertices while a network computes them.
-class ScoreSink {
+class VertexScoreSink {
  public:
-  virtual ~ScoreSink() = default;
+  virtual ~VertexScoreSink() = default;
 
   /// Takes the scores [rows.size(), outputs], row-major, of the vertices with these rows. Called
   /// for a row once; from several threads at once, for different rows.

@@ -1,0 +1,204 @@
+#include "rhizome/cache/resolve_sampling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "rhizome/cache/row_degrees.h"
+#include "rhizome/index/delta_rows.h"
+#include "rhizome/index/edge_times.h"
+#include "rhizome/index/sampler_plan.h"
+#include "rhizome/storage/chunk_array.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+using FanoutsByType = std::vector<std::vector<std::int64_t>>;  // [hops][edge types]
+
+Result<FanoutsByType> ResolveTyped(const std::vector<TypedFanouts>& given,
+                                   const GraphSnapshot& graph) {
+  const std::size_t hops = given.front().fanouts.size();
+  const std::size_t types = graph.edge_types().size();
+  FanoutsByType fanouts(hops, std::vector<std::int64_t>(types, 0));
+  std::vector<bool> named(types, false);
+  const TypedFanouts* others = nullptr;
+  const auto twice = [](const std::string& type) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("fanouts by edge type name '{}' twice; give each type once", type)));
+  };
+  for (const TypedFanouts& of_type : given) {
+    if (of_type.fanouts.size() != hops) {
+      return Fail(Status::InvalidArgument(fmt::format(
+          "fanouts by edge type have {} hops for '{}' and {} for '{}'; give as many for each", hops,
+          given.front().type, of_type.fanouts.size(), of_type.type)));
+    }
+    if (of_type.type == kOtherTypes) {
+      if (std::exchange(others, &of_type) != nullptr) return twice(of_type.type);
+      continue;
+    }
+    RHIZOME_ASSIGN_OR_RETURN(const TypeId type, FindEdgeType(graph, of_type.type));
+    if (named[type]) return twice(of_type.type);
+    named[type] = true;
+    for (std::size_t hop = 0; hop < hops; ++hop) fanouts[hop][type] = of_type.fanouts[hop];
+  }
+  for (std::size_t type = 0; others != nullptr && type < types; ++type) {
+    for (std::size_t hop = 0; !named[type] && hop < hops; ++hop)
+      fanouts[hop][type] = others->fanouts[hop];
+  }
+  return fanouts;
+}
+
+/// Returns a meta-path as fanouts by type: they draw the same.
+Result<FanoutsByType> ResolveMetaPath(const std::vector<std::string>& path,
+                                      const std::vector<std::int64_t>& fanouts,
+                                      const GraphSnapshot& graph) {
+  if (path.size() != fanouts.size()) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("a meta-path of {} edge types for {} hops; give one type for each hop",
+                    path.size(), fanouts.size())));
+  }
+  FanoutsByType by_type(path.size(), std::vector<std::int64_t>(graph.edge_types().size(), 0));
+  for (std::size_t hop = 0; hop < path.size(); ++hop) {
+    RHIZOME_ASSIGN_OR_RETURN(const TypeId type, FindEdgeType(graph, path[hop]));
+    by_type[hop][type] = fanouts[hop];
+  }
+  return by_type;
+}
+
+/// Reads the time of each row, as a seed.
+Result<std::vector<std::int64_t>> ReadSeedTimes(const GraphSnapshot& graph,
+                                                const std::string& name) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, graph.store().OpenArray(name));
+  const ArrayEntry& entry = array->entry();
+  const bool wide = entry.dtype == DataType::kInt64;
+  if ((!wide && entry.dtype != DataType::kInt32) || entry.dim != 1 ||
+      entry.rows != graph.info().vertices) {
+    return Fail(Status::InvalidArgument(fmt::format(
+        "array {} of {} has shape [{}, {}]; the times of seeds are int64 or int32, one "
+        "for each of {} vertices",
+        name, DataTypeName(entry.dtype), entry.rows, entry.dim, graph.info().vertices)));
+  }
+  std::vector<std::int64_t> times(graph.vertex_count(), 0);
+  const auto take = [&](std::uint64_t first, std::span<const std::byte> bytes) {
+    const std::size_t size = DataTypeBytes(entry.dtype);
+    for (std::size_t i = 0; i < bytes.size() / size; ++i) {
+      std::int32_t narrow = 0;
+      std::memcpy(wide ? static_cast<void*>(&times[first + i]) : &narrow, &bytes[i * size], size);
+      if (!wide) times[first + i] = narrow;
+    }
+  };
+  std::vector<std::byte> bytes;
+  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
+    bytes.resize(array->RowsInChunk(chunk) * entry.row_bytes());
+    RHIZOME_RETURN_IF_ERROR(array->ReadChunk(chunk, bytes));
+    take(chunk * entry.chunk_rows, bytes);
+  }
+  const auto delta = DeltaRows::Of(graph.Snapshot(), entry);
+  bytes.resize(entry.row_bytes());
+  for (std::uint64_t row = 0; delta != nullptr && row < delta->rows(); ++row) {
+    if (!delta->WasPut(static_cast<Row>(row))) continue;
+    RHIZOME_RETURN_IF_ERROR(delta->Read(static_cast<Row>(row), bytes));
+    take(row, bytes);
+  }
+  return times;
+}
+
+Status AddTimes(const NeighborSampling& sampling, const GraphSnapshot& graph,
+                MinibatchSamplerOptions& options) {
+  if (sampling.time_attribute.empty() && sampling.seed_times.empty()) return Status::Ok();
+  if (sampling.seed_times.empty()) {
+    return Status::InvalidArgument(
+        fmt::format("times of edges (attribute '{}') need a time for each seed; name an array of "
+                    "the vertices' times with --seed-times, int64 with one column",
+                    sampling.time_attribute));
+  }
+  if (sampling.time_attribute.empty()) {
+    return Status::InvalidArgument(fmt::format(
+        "times of seeds (array '{}') need the times of edges; name the edge attribute with "
+        "--time-attribute",
+        sampling.seed_times));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(options.sampler.times, LoadEdgeTimes(graph, sampling.time_attribute));
+  RHIZOME_ASSIGN_OR_RETURN(std::vector<std::int64_t> times,
+                           ReadSeedTimes(graph, sampling.seed_times));
+  options.seed_times = std::make_shared<const std::vector<std::int64_t>>(std::move(times));
+  options.sampler.disjoint = true;
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<MinibatchSamplerOptions> ResolveSampling(const NeighborSampling& sampling,
+                                                std::optional<bool> edge_weights,
+                                                std::vector<std::int64_t> fanouts,
+                                                const GraphSnapshot& graph) {
+  RHIZOME_RETURN_IF_ERROR(CheckDirection(graph.info(), sampling.direction));
+  MinibatchSamplerOptions options;
+  options.sampler.direction = sampling.direction;
+  options.sampler.weighted = sampling.weighted;
+  if (!sampling.typed_fanouts.empty() && !sampling.meta_path.empty()) {
+    return Fail(Status::InvalidArgument(
+        "fanouts by edge type and a meta-path exclude each other; give one of them"));
+  }
+  if (!sampling.typed_fanouts.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(options.sampler.typed_fanouts,
+                             ResolveTyped(sampling.typed_fanouts, graph));
+  } else if (!sampling.meta_path.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(options.sampler.typed_fanouts,
+                             ResolveMetaPath(sampling.meta_path, fanouts, graph));
+  } else {
+    options.sampler.fanouts = std::move(fanouts);
+  }
+  RHIZOME_RETURN_IF_ERROR(AddTimes(sampling, graph, options));
+  if (edge_weights.value_or(false) && !graph.info().weighted) {
+    return Fail(Status::InvalidArgument(
+        "--edge-weights use: the store has no edge weights; ingest it with a weight column"));
+  }
+  options.edge_weights = edge_weights.value_or(graph.info().weighted);
+  if (options.edge_weights) RHIZOME_RETURN_IF_ERROR(CheckEdgeWeights(graph));
+  return options;
+}
+
+Status CheckLayerwise(const MinibatchSamplerOptions& options) {
+  if (options.sampler.times != nullptr) {
+    return Status::InvalidArgument(
+        "edges that depend on the time of the seed cannot be taken layer by layer, where a vertex "
+        "has one row for all seeds; use --mode samplewise");
+  }
+  const FanoutsByType& fanouts = options.sampler.typed_fanouts;
+  for (const std::vector<std::int64_t>& hop : fanouts) {
+    for (std::size_t type = 0; type < hop.size(); ++type) {
+      if ((hop[type] == 0) == (fanouts.front()[type] == 0)) continue;
+      return Status::InvalidArgument(
+          "hops that walk different edge types cannot be computed layer by layer as they were "
+          "sampled; use --mode samplewise, or the same types in every hop");
+    }
+  }
+  return Status::Ok();
+}
+
+MinibatchSamplerOptions WithAllNeighbors(MinibatchSamplerOptions options) {
+  std::fill(options.sampler.fanouts.begin(), options.sampler.fanouts.end(), kAllNeighbors);
+  for (std::vector<std::int64_t>& hop : options.sampler.typed_fanouts) {
+    for (std::int64_t& fanout : hop) fanout = fanout == 0 ? 0 : kAllNeighbors;
+  }
+  return options;
+}
+
+void SetPassDraw(const MinibatchSamplerOptions& options, std::size_t hop, PassDrawOptions& draw) {
+  draw.direction = options.sampler.direction;
+  draw.weighted = options.sampler.weighted;
+  draw.weights = options.edge_weights;
+  if (!options.sampler.typed_fanouts.empty())
+    draw.typed_fanout = options.sampler.typed_fanouts[hop];
+}
+
+std::uint64_t SamplerTableBytes(const GraphSnapshot& graph, const SamplerOptions& options) {
+  const bool both = options.direction == Direction::kBoth && !graph.info().symmetric;
+  const std::uint64_t entries = graph.generation_edge_count() * (both ? 2 : 1);
+  return (options.weighted ? entries * 9 / 2 : 0) + (options.times != nullptr ? entries * 4 : 0);
+}
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <string>
+
+#include "rhizome/gnn/conv.h"
+
+namespace rhizome::inline internal {
+
+/// The weights of a linear layer, x W^T + b.
+struct DenseWeights {
+  torch::Tensor weight;  ///< [out, in]
+  torch::Tensor bias;    ///< [out]
+
+  /// Visits "<name>.weight" and "<name>.bias".
+  void Visit(const std::string& name, std::int64_t in, std::int64_t out,
+             const WeightVisitor& visit);
+
+  /// Computes it with gradients, on the compute threads: [n, in] -> [n, out].
+  torch::Tensor Of(const LayerRows& rows) const { return Linear(rows, weight) + bias; }
+};
+
+enum class Normalization : std::uint8_t { kNone, kLayer, kBatch };
+
+/// The weights of a layer or batch norm of rows, with the constants of libtorch's modules. A batch
+/// norm keeps running statistics while training, and uses them otherwise.
+/// Source: Ba et al., Layer Normalization (2016); Ioffe and Szegedy, Batch Normalization (ICML
+/// 2015).
+struct NormWeights {
+  torch::Tensor weight, bias;    ///< [width]
+  torch::Tensor mean, variance;  ///< [width], of batch norm
+
+  /// Visits "<name>.weight", "<name>.bias" and, of batch norm, "<name>.mean" and "<name>.variance".
+  void Visit(Normalization kind, const std::string& name, std::int64_t width,
+             const WeightVisitor& visit);
+
+  /// Computes it with gradients: [n, width] -> [n, width].
+  torch::Tensor Of(const torch::Tensor& x, const RunMode& mode) const;
+};
+
+}  // namespace rhizome::inline internal

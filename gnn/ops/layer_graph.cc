@@ -1,0 +1,64 @@
+#include "rhizome/gnn/layer_graph.h"
+
+#include <cmath>
+
+namespace rhizome::inline internal {
+
+float GcnScale(double degree) { return static_cast<float>(1.0 / std::sqrt(degree + 1.0)); }
+
+TargetScales ScalesOf(const ReducePiece& reduce, const DrawnList& list, float own_scale) {
+  TargetScales scales;
+  if (reduce.by == Reduction::kMean && reduce.own_joins) {
+    scales.target = scales.self = 1 / (list.weight + 1);
+    return scales;
+  }
+  if (reduce.by == Reduction::kMean) {
+    scales.target = list.weight > 0 ? 1 / list.weight : 0;
+    return scales;
+  }
+  const auto listed = static_cast<float>(list.listed);
+  const auto degree = static_cast<float>(list.degree);
+  scales.self = own_scale * own_scale;
+  if (list.listed == 0) return scales;
+  if (reduce.symmetric) {
+    scales.target = 1 / listed * (own_scale * degree);
+  } else {
+    scales.target = degree / listed;  // exactly 1 for a full list
+  }
+  return scales;
+}
+
+LayerGraph MakeLayerGraph(const ReducePiece& reduce, const CsrView& csr, const EdgeNumbers& numbers,
+                          std::int64_t sources) {
+  LayerGraph graph;
+  const std::span<const float> weights =
+      reduce.weighs() ? numbers.weights : std::span<const float>();
+  graph.lists = AggregateLists(csr, sources, weights);
+  if (!reduce.weighs()) return graph;
+  graph.target_scale.resize(csr.targets());
+  if (reduce.own_joins) graph.self_scale.resize(csr.targets());
+  for (std::size_t j = 0; j < static_cast<std::size_t>(sources) && reduce.symmetric; ++j) {
+    graph.source_scale.push_back(
+        GcnScale(weights.empty() ? numbers.degrees[j] : numbers.weighted_degrees[j]));
+  }
+  for (std::size_t t = 0; t < csr.targets(); ++t) {
+    const std::uint32_t begin = csr.offsets[t], end = csr.offsets[t + 1];
+    const DrawnList list{.listed = end - begin,
+                         .degree = reduce.needs_degrees() ? numbers.degrees[t] : 0,
+                         .weight = WeightOf(weights, begin, end)};
+    const TargetScales scales =
+        ScalesOf(reduce, list, reduce.symmetric ? graph.source_scale[t] : 1);
+    graph.target_scale[t] = scales.target;
+    if (reduce.own_joins) graph.self_scale[t] = scales.self;
+  }
+  return graph;
+}
+
+float WeightOf(std::span<const float> weights, std::uint32_t begin, std::uint32_t end) {
+  if (weights.empty()) return static_cast<float>(end - begin);
+  double sum = 0;
+  for (std::uint32_t e = begin; e < end; ++e) sum += weights[e];
+  return static_cast<float>(sum);
+}
+
+}  // namespace rhizome::inline internal

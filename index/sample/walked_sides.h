@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/types.h"
+
+namespace rhizome::inline internal {
+
+/// The directions whose lists a sampler walks: one, or both, where the list of a vertex is its
+/// out-list followed by its in-list. Entries name the list that they are in by their partition:
+/// those of the second direction have numbers that follow the first one's and its delta's.
+/// (A symmetric graph has one list for both directions, which is walked once.)
+/// Threads: a value.
+class WalkedSides {
+ public:
+  WalkedSides(const GraphSnapshot& graph, Direction direction)
+      : first_(direction != Direction::kBoth ? direction
+               : graph.info().symmetric      ? Direction::kIn
+                                             : Direction::kOut),
+        count_(direction == Direction::kBoth && !graph.info().symmetric ? 2 : 1),
+        delta_(static_cast<PartitionId>(graph.partition_count())) {}
+
+  std::size_t count() const { return count_; }
+  Direction direction(std::size_t side) const { return side == 0 ? first_ : Direction::kIn; }
+
+  /// Returns the number that is added to partitions of a side.
+  PartitionId ShiftOf(std::size_t side) const {
+    return side == 0 ? PartitionId{0} : static_cast<PartitionId>(delta_ + 1);
+  }
+
+  /// Returns the number of the delta's partition, within a side.
+  PartitionId delta() const { return delta_; }
+
+  /// The three below take the partition of an entry.
+  std::size_t SideOf(PartitionId partition) const { return partition > delta_ ? 1 : 0; }
+  PartitionId Within(PartitionId partition) const {
+    return static_cast<PartitionId>(partition - ShiftOf(SideOf(partition)));
+  }
+  Direction DirectionOf(PartitionId partition) const { return direction(SideOf(partition)); }
+
+ private:
+  Direction first_;
+  std::size_t count_;
+  PartitionId delta_;
+};
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli.h"
+#include "rhizome/cache/neighbor_sampling.h"
+
+namespace rhizome {
+
+/// Adds the flags of `train` and `infer` that say which edges are walked, and how: --direction,
+/// --weighted, --typed-fanout, --meta-path, --time-attribute, --seed-times and --edge-weights. The
+/// variables that they fill must outlive `verb`.
+void AddNeighborFlags(CLI::App& verb, NeighborSampling& sampling,
+                      std::optional<bool>& edge_weights);
+
+/// Returns "in", "out" or "both".
+const char* DirectionName(Direction direction);
+
+/// Describes which edges a job walked, from its fields `direction` and `edge_weights`; empty if
+/// they are in-edges without weights.
+std::string DescribeEdges(const Json& fields);
+
+}  // namespace rhizome
