@@ -52,7 +52,9 @@ for verb in $verbs; do
   esac
   (eval "$line") >"$verb.txt" 2>err || { fail "example of $verb: $line"; head -n 5 err >&2; }
   [ -s "$verb.txt" ] || fail "the example of $verb prints nothing"
-  [ ! -s err ] || fail "the example of $verb complains: $(head -c 300 err)"
+  # The example's graph is directed, and train and infer say that they walk its in-edges only.
+  complaint=$(grep -v '^note: not used: out-edges' err | head -c 300)
+  [ -z "$complaint" ] || fail "the example of $verb complains: $complaint"
 done
 # On a copy: what follows counts on the store as it is.
 mkdir updated

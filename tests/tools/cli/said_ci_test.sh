@@ -31,7 +31,7 @@ expect_exit 0 rhizome train plain.rz "${train[@]}" --out p.safetensors --json
 expect_json out 'len(j["ignored"]) == 1 and j["ignored"][0].startswith("out-edges")'
 rhizome ingest mutual.rz --edges demo/edges.npy --undirected --nodes demo/nodes.tsv --node-columns id,label,split \
   --array feat=demo/features.npy --partitions 2 >/dev/null || fail "ingest of an undirected graph"
-expect_exit 0 rhizome train mutual.rz "${train[@]}" --json
+expect_exit 0 rhizome train mutual.rz "${train[@]}" --out mutual.safetensors --json
 expect_json out 'j["ignored"] == []'
 [ ! -s err ] || fail "a plain graph gets a note: $(cat err)"
 for verb in train infer; do rhizome $verb --help | grep -q "not used" || fail "$verb --help does not say what is ignored"; done
