@@ -20,16 +20,14 @@ std::string NameOf(const ModelCase& one) {
 }
 
 std::uint32_t RunsOf(const ModelCase& one, const BenchModelsOptions& options) {
-  const std::uint32_t runs = options.runs > 0  ? options.runs
-                             : options.is_long ? one.runs()
-                                               : one.ci_runs;
+  const std::uint32_t runs = options.runs > 0 ? options.runs : one.runs();
   return one.official_splits ? std::min(runs, ModelCase::kSplits) : runs;
 }
 
 std::vector<ModelCase> ChosenCases(const BenchModelsOptions& options) {
   std::vector<ModelCase> chosen;
   for (ModelCase& one : AllModelCases()) {
-    if (!options.is_long && one.ci_runs == 0) continue;
+    if (!options.is_long && !one.in_ci) continue;
     if (NameOf(one).find(options.only) != std::string::npos) chosen.push_back(std::move(one));
   }
   return chosen;

@@ -32,7 +32,7 @@ struct ModelCase {
   Published published = {};
   double least = 0;      ///< the mean must reach it; 0: nothing is asked
   double below_gcn = 0;  ///< the mean must not be further below that of gcn; 0: nothing is asked
-  std::uint32_t ci_runs = 0;  ///< of tier ci; 0: not in it
+  bool in_ci = false;    ///< whether the tier ci has it
 
   /// Whether the data have splits of their own, of which each run takes one; else runs are seeds.
   bool official_splits = false;
@@ -54,7 +54,7 @@ Status IngestDataSet(const Path& folder, const Path& path, const JobControl& con
 struct BenchModelsOptions {
   Path data;               ///< the folder of all data sets
   Path dir = ".";          ///< where stores go while it runs
-  bool is_long = false;    ///< all cases and runs, or those of the tier ci
+  bool is_long = false;    ///< all cases, or those of the tier ci
   std::string only;        ///< only cases of which "DATA MODEL" contains it; empty: all
   std::uint32_t runs = 0;  ///< of each case; 0: as the table says
   bool list = false;       ///< describe the cases and train nothing

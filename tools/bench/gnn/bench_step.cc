@@ -28,14 +28,15 @@ Status FillFeatures(std::int64_t dim, std::uint64_t seed, Minibatch& minibatch) 
   return Status::Ok();
 }
 
-Result<std::vector<Minibatch>> SampleAll(const GraphSnapshot& graph,
+Result<std::vector<Minibatch>> SampleAll(const GraphSnapshot& graph, const Model& model,
                                          const StepBenchOptions& options,
                                          const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
                            MinibatchSampler::Create(graph,
                                                     {.sampler = {.fanouts = options.fanouts,
                                                                  .seed = options.seed,
-                                                                 .threads = options.threads}},
+                                                                 .threads = options.threads},
+                                                     .degrees = model.needs_degrees()},
                                                     nullptr));
   std::vector<Minibatch> minibatches;
   for (std::size_t i = 0; i < options.seeds.size(); ++i) {
@@ -70,11 +71,11 @@ Result<StepBenchReport> TrainAndTime(const GraphSnapshot& graph, const StepBench
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
   if (options.seeds.empty()) return Fail(Status::InvalidArgument("no minibatch to learn from"));
   SetTorchThreads(options.threads);
-  RHIZOME_ASSIGN_OR_RETURN(const std::vector<Minibatch> minibatches,
-                           SampleAll(graph, options, control));
   ModelShape shape{.spec = options.model, .inputs = options.dim, .classes = options.classes};
   shape.spec.layers = static_cast<std::uint32_t>(options.fanouts.size());
   RHIZOME_ASSIGN_OR_RETURN(Model model, Model::Create(shape, options.seed));
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<Minibatch> minibatches,
+                           SampleAll(graph, model, options, control));
   Labels labels;
   labels.classes = options.classes;
   labels.label.resize(graph.vertex_count());
