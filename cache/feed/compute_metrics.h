@@ -6,10 +6,8 @@
 #include <span>
 
 #include "rhizome/cache/task_metrics.h"
-#include "rhizome/storage/export.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// The label that says that it is not known.
 inline constexpr std::uint8_t kMissingFlag = 255;
@@ -46,5 +44,4 @@ std::optional<double> AveragePrecision(std::span<const float> scores,
                                        std::span<const std::uint8_t> labels,
                                        std::size_t columns = 1, std::size_t column = 0);
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,10 +10,8 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/sampler.h"
-#include "rhizome/storage/export.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// The distinct seed vertices of a minibatch, in order. Equal `key`s draw equal neighbours.
 struct SeedBatch {
@@ -74,5 +72,4 @@ DistinctRows DistinctRowsOf(const Minibatch& minibatch);
 /// Adds what a minibatch asks of a cache to a trace.
 void AddStep(const Minibatch& minibatch, Trace& trace);
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

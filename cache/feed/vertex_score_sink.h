@@ -2,11 +2,9 @@
 
 #include <span>
 
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// Takes the scores of vertices while a network computes them.
 class VertexScoreSink {
@@ -18,5 +16,4 @@ class VertexScoreSink {
   virtual void Take(std::span<const Row> rows, std::span<const float> scores) = 0;
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,10 +6,8 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/walked_sides.h"
-#include "rhizome/storage/export.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// The source of a sampler that walks both directions of a graph that is not symmetric: it looks
 /// entries of the out-lists up in one source, those of the in-lists in another.
@@ -27,5 +25,4 @@ class JoinedNeighbors final : public NeighborSource {
   const std::array<std::shared_ptr<const NeighborSource>, 2> sources_;
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -38,14 +38,17 @@ Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store)
     RHIZOME_RETURN_IF_ERROR(store.CheckWritable());
   }
   const std::uint64_t generation = store.Shown()->generation + 1;
+  std::unique_ptr<GenerationWriter> writer;
   {
     const MutexLock lock(store.shown_);
     if (store.building_ != 0)
       return Fail(Status::Busy(fmt::format("'{}': generation {} is being written already",
                                            store.path().string(), store.building_)));
+    // The writer is there before the generation is marked as being written, because its destructor
+    // takes the mark away: a mark without a writer, for lack of memory, would stay.
+    writer.reset(new GenerationWriter(store));
     store.building_ = generation;
   }
-  std::unique_ptr<GenerationWriter> writer(new GenerationWriter(store));
   writer->manifest_.generation = generation;
   writer->manifest_.version = 1;
   writer->manifest_.keep = store.Shown()->keep;
