@@ -4,10 +4,29 @@
 
 #include "edits.h"
 #include "rhizome/cache/safetensors.h"
+#include "rhizome/gnn/model_kinds.h"
 #include "rhizome/gnn/model_shape.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/little_endian.h"
 #include "seeds.h"
+
+namespace rhizome::inline internal {
+
+/// Stands for the registry, which needs libtorch: one kind, with the options that shapes are
+/// checked by and one of each other type.
+Result<ModelInfo> FindModelInfo(std::string_view name) {
+  if (name != "sage") return Fail(Status::InvalidArgument("there is no such model"));
+  return ModelInfo{
+      .name = "sage",
+      .title = {},
+      .source = {},
+      .options = {ChoiceOption("head", {"linear", "mlp", "none"}, ""),
+                  ChoiceOption("jump", {"none", "concat", "max"}, ""),
+                  FlagOption("feed-forward", ""), FlagOption("residual", ""),
+                  IntegerOption("heads", 4, 1, 256, ""), NumberOption("slope", "0.2", 0, 1, "")}};
+}
+
+}  // namespace rhizome::inline internal
 
 namespace {
 
@@ -63,7 +82,7 @@ void Check(std::span<const std::byte> bytes) {
 void CheckText(std::string_view text) {
   const auto shape = DecodeModelShape(text);
   if (!shape) return CheckRefused(shape.error());
-  RHIZOME_CHECK(CheckShape(*shape).ok());
+  RHIZOME_CHECK(CheckShape(*shape).has_value());
   const std::string encoded = EncodeModelShape(*shape);
   const auto again = DecodeModelShape(encoded);
   RHIZOME_CHECK(again.has_value() && EncodeModelShape(*again) == encoded);

@@ -98,7 +98,7 @@ rhizome_fuzz(update_file STORE COVERS tools/verbs/update_file.cc tools/import/el
   LIBS ${disk} CLI11::CLI11 ${json})
 rhizome_fuzz(safetensors COVERS cache/job/safetensors.cc gnn/models/model_shape.cc
   EXCEPT "Load|Save|ToHex|EncodeSafetensors"
-  SOURCES gnn/models/model_shape.cc LIBS ${json})
+  SOURCES gnn/models/model_shape.cc gnn/models/model_options.cc LIBS fmt::fmt ${json})
 rhizome_fuzz(command_line COVERS index/input/number.cc index/topology/external_id.cc tools/cli/flag_values.cc
   EXCEPT "ToString"
   SOURCES tools/cli/flag_values.cc LIBS fmt::fmt)

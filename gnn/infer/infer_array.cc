@@ -93,6 +93,7 @@ InferReport MakeReport(const LayerwiseResult& result, const InferenceJob& job,
   report.valid_accuracy = result.accuracy.Of(Split::kValid);
   report.test_accuracy = result.accuracy.Of(Split::kTest);
   report.resumed_chunks = result.resumed_chunks;
+  report.kind = job.model().shape().spec.kind;
   report.list_reads = job.list_reads();
   report.direction = job.options().sampling.direction;
   report.edge_weights = job.edge_weights();

@@ -152,6 +152,7 @@ struct InferLayerReport : InferLayerCosts {
 
 struct InferReport {
   std::vector<InferLayerReport> layers;
+  std::string kind;  ///< of the network
   std::uint64_t vertices = 0;
   double seconds = 0;
   double cpu_seconds = 0;  ///< of all threads, without workers

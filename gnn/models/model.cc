@@ -143,6 +143,12 @@ TensorFile Model::ToFile() const {
   return file;
 }
 
+ModelSpec Model::FullSpec() const {
+  ModelSpec spec = shape_.spec;
+  if (const auto options = CheckShape(shape_)) spec.options = options->values();
+  return spec;
+}
+
 bool Model::uses_edge_weights() const { return layers_.front().pieces().reduce.weighs(); }
 
 void Model::FitSampling(MinibatchSamplerOptions& sampling) const {

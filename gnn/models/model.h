@@ -37,6 +37,10 @@ class Model {
   TensorFile ToFile() const;
 
   const ModelShape& shape() const { return shape_; }
+
+  /// Returns its spec with all options, those that were not given too.
+  ModelSpec FullSpec() const;
+
   std::uint32_t layers() const { return static_cast<std::uint32_t>(layers_.size()); }
   const Layer& layer(std::uint32_t number) const { return layers_[number]; }
 

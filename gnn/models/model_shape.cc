@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "rhizome/gnn/registry.h"
+#include "rhizome/gnn/model_kinds.h"
 #include "rhizome/storage/untrusted_json.h"
 
 namespace rhizome::inline internal {
@@ -36,7 +36,7 @@ Result<std::string> ReadKind(const nlohmann::json& object) {
   const auto found = object.find("kind");
   if (found == object.end() || !found->is_string()) return Fail(BadShape("kind"));
   const std::string name = found->get<std::string>();
-  if (FindConvKind(name)) return name;
+  if (FindModelInfo(name)) return name;
   return Fail(
       Status::Unsupported(fmt::format("model description: unknown kind of network \"{}\"", name)));
 }
@@ -48,7 +48,7 @@ Result<std::map<std::string, std::string>> ReadOptions(const nlohmann::json& obj
   std::map<std::string, std::string> options;
   const auto found = object.find("options");
   if (found == object.end() || !found->is_object()) return Fail(BadShape("options"));
-  const ModelInfo info = DescribeModel(**FindConvKind(kind));
+  RHIZOME_ASSIGN_OR_RETURN(const ModelInfo info, FindModelInfo(kind));
   for (const auto& [name, value] : found->items()) {
     if (!value.is_string()) return Fail(BadShape("options"));
     const bool known =
@@ -141,10 +141,9 @@ Result<ModelOptions> CheckShape(const ModelShape& shape) {
     return Fail(Status::InvalidArgument(
         fmt::format("a dropout of {}: it must be at least 0 and less than 1", spec.dropout)));
   }
-  RHIZOME_ASSIGN_OR_RETURN(const ConvKind* const kind, FindConvKind(spec.kind));
-  RHIZOME_ASSIGN_OR_RETURN(
-      ModelOptions options,
-      ModelOptions::Resolve(spec.kind, DescribeModel(*kind).options, spec.options));
+  RHIZOME_ASSIGN_OR_RETURN(const ModelInfo info, FindModelInfo(spec.kind));
+  RHIZOME_ASSIGN_OR_RETURN(ModelOptions options,
+                           ModelOptions::Resolve(spec.kind, info.options, spec.options));
   RHIZOME_RETURN_IF_ERROR(CheckCombination(options));
   return options;
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "rhizome/gnn/layer.h"
+#include "rhizome/gnn/model_kinds.h"
 
 // The kinds of layers. One that is not in this list does not exist; each is defined in a file of
 // its own, kind_<name>.cc, which gives a function of its name in this list.
@@ -44,6 +45,11 @@ ModelInfo DescribeModel(const ConvKind& kind) {
     info.options.push_back(std::move(option));
   }
   return info;
+}
+
+Result<ModelInfo> FindModelInfo(std::string_view name) {
+  RHIZOME_ASSIGN_OR_RETURN(const ConvKind* const kind, FindConvKind(name));
+  return DescribeModel(*kind);
 }
 
 std::vector<ModelInfo> DescribeModels() {

@@ -265,6 +265,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
   report.task = job.labels.task;
   report.monitor = job.monitor;
   report.valid_vertices = job.valid.size();
+  report.network = job.model->FullSpec();
   report.majority_accuracy = MajorityAccuracy(job.labels);
   if (!options.model.no_edges) {
     RHIZOME_ASSIGN_OR_RETURN(report.ignored,

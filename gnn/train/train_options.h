@@ -178,6 +178,7 @@ struct TrainReport {
   std::uint64_t base_memory_bytes = 0;
   std::uint64_t peak_memory_bytes = 0;
   std::string model;  ///< path of the model file, or empty
+  ModelSpec network;  ///< what was trained, with all options
 };
 
 }  // namespace rhizome

@@ -55,6 +55,7 @@ Json InferReportJson(const InferReport& report) {
     return value ? Json(*value) : Json(nullptr);
   };
   Json json = {{"layers", std::move(layers)},
+               {"kind", report.kind},
                {"vertices", report.vertices},
                {"seconds", report.seconds},
                {"cpu_seconds", report.cpu_seconds},

@@ -134,6 +134,14 @@ Json ListsJson(const ListReadsReport& lists) {
   return json;
 }
 
+Json NetworkJson(const ModelSpec& network) {
+  return {{"kind", network.kind},
+          {"layers", network.layers},
+          {"hidden", network.hidden},
+          {"dropout", network.dropout},
+          {"options", network.options}};
+}
+
 Json TrainReportJson(const TrainReport& report) {
   Json epochs = Json::array();
   for (const EpochReport& epoch : report.epochs)
@@ -163,6 +171,7 @@ Json TrainReportJson(const TrainReport& report) {
                {"resumed_minibatches", report.resumed_minibatches},
                {"base_memory_bytes", report.base_memory_bytes},
                {"peak_memory_bytes", report.peak_memory_bytes},
+               {"network", NetworkJson(report.network)},
                {"model", report.model}};
   if (report.list_reads) json["topology"] = ListsJson(*report.list_reads);
   AddLearningReport(report, json);

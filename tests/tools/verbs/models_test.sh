@@ -19,8 +19,9 @@ rhizome ingest demo.rz --edges demo/edges.npy --nodes demo/nodes.tsv --node-colu
 for model in $(python3 -c 'import json; print(*(m["name"] for m in json.load(open("models.json"))["models"]))'); do
   rhizome train demo.rz --model "$model" --hidden 8 --epochs 1 --no-test --out "$model.st" --json >o.json ||
     fail "train --model $model"
+  expect_json o.json 'j["network"]["kind"] and j["network"]["options"]["norm"] == "none"'
   rhizome infer demo.rz --model-file "$model.st" --out "e-$model" --json >o.json || fail "infer $model"
-  expect_json o.json 'j["vertices"] == 256'
+  expect_json o.json 'j["vertices"] == 256 and j["kind"]'
 done
 
 # --- what is wrong is named, with what there is instead
