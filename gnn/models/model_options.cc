@@ -69,8 +69,9 @@ Result<ModelOptions> ModelOptions::Resolve(std::string_view kind,
   ModelOptions options;
   for (const ModelOption& option : known) options.values_[option.name] = option.fallback;
   for (const auto& [name, value] : given) {
-    const auto found = std::find_if(known.begin(), known.end(),
-                                    [&](const ModelOption& option) { return option.name == name; });
+    const auto found =
+        std::find_if(known.begin(), known.end(),
+                     [&, &name = name](const ModelOption& option) { return option.name == name; });
     if (found == known.end()) {
       return Fail(Status::InvalidArgument(fmt::format("model {} has no option {}; it has {}", kind,
                                                       name, fmt::join(NamesOf(known), ", "))));
