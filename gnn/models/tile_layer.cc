@@ -59,20 +59,16 @@ TileLayer::TileLayer(const BlockLists& lists, const Layer& layer, std::span<cons
       width_(static_cast<std::size_t>(layer.pieces().width)),
       row_scale_(row_scale),
       degrees_(std::move(degrees)),
-      sums_(state.data()),
-      maxima_(sums_ + lists.targets.size() * width_),
-      denominators_(maxima_ + lists.targets.size() * heads()),
-      queries_(denominators_ + lists.targets.size() * heads()),
-      score_vectors_(attends() && layer.pieces().score_columns() == 0 ? layer.ScoreVectors()
-                                                                      : torch::Tensor()) {
-  if (one_window()) return;
+      state_(state) {
   const std::size_t targets = lists.targets.size();
+  if (layer.pieces().attends()) attention_.emplace(layer, targets, state);
+  if (one_window()) return;
   RHIZOME_CHECK(state.size() >= targets * static_cast<std::size_t>(layer.state_columns()));
   // The first window begins every sum; a maximum begins with nothing.
   if (takes_max()) {
-    std::fill_n(sums_, targets * width_, kNothing);
-  } else if (lists.sum_windows() == 0 && !attends()) {
-    std::fill_n(sums_, targets * width_, 0.0F);
+    std::fill_n(state.begin(), targets * width_, kNothing);
+  } else if (lists.sum_windows() == 0 && !attention_) {
+    std::fill_n(state.begin(), targets * width_, 0.0F);
   }
   added_.assign(lists.offsets.begin(), lists.offsets.end() - 1);
 }
@@ -84,6 +80,25 @@ SumArgs TileLayer::RowArgs(const WindowRows& staged) const {
   args.dim = width_;
   args.source_scale = staged.scale.empty() ? nullptr : staged.scale.data();
   return args;
+}
+
+MaxArgs TileLayer::MaxRowArgs(const WindowRows& staged) const {
+  MaxArgs args;
+  args.x = staged.reduced;
+  args.x_stride = staged.reduced_stride;
+  args.dim = width_;
+  return args;
+}
+
+/// Returns the lists of a tile in a block of one window, in which a row's number is its slot.
+TileLists TileLayer::WholeLists(const TargetRange& range) const {
+  const std::uint32_t* const begins = lists_.offsets.data() + range.first;
+  // Lists are contiguous, so rows of later targets may be prefetched.
+  return {.begins = begins,
+          .ends = begins + 1,
+          .slots = lists_.neighbors.data(),
+          .slots_end = lists_.offsets[range.first + range.count],
+          .weights = weighs() ? lists_.weights.data() : nullptr};
 }
 
 void TileLayer::AddWindow(std::size_t window, const WindowRows& staged, const TargetRange& range) {
@@ -105,43 +120,24 @@ void TileLayer::AddWindow(std::size_t window, const WindowRows& staged, const Ta
     added_[t] = e;
     offsets.push_back(static_cast<std::uint32_t>(slots.size()));
   }
-  float* const out = sums_ + range.first * width_;
+  const TileLists lists{.begins = offsets.data(),
+                        .ends = offsets.data() + 1,
+                        .slots = slots.data(),
+                        .slots_end = offsets.back(),
+                        .weights = weighs() ? weights.data() : nullptr};
+  if (attention_) return attention_->Add(staged, lists, range);
+  float* const out = state_.data() + range.first * width_;
   if (takes_max()) {
-    MaxArgs args;
-    args.x = staged.reduced;
-    args.x_stride = staged.reduced_stride;
-    args.dim = width_;
-    args.begins = offsets.data();
-    args.ends = offsets.data() + 1;
-    args.index = slots.data();
-    args.index_end = offsets.back();
+    MaxArgs args = MaxRowArgs(staged);
+    lists.WalkedBy(args);
     args.keep = true;
     args.out = out;
     args.out_stride = width_;
-    Kernels().max(args, 0, range.count);
-    return;
-  }
-  if (attends()) {
-    AttendArgs args = AttentionArgs(staged);
-    args.begins = offsets.data();
-    args.ends = offsets.data() + 1;
-    args.index = slots.data();
-    args.index_end = offsets.back();
-    args.query = queries_ + range.first * args.query_stride;
-    args.maximum = maxima_ + range.first * heads();
-    args.denominator = denominators_ + range.first * heads();
-    args.keep = true;
-    args.out = out;
-    args.out_stride = width_;
-    Kernels().attend(args, 0, range.count);
-    return;
+    return Kernels().max(args, 0, range.count);
   }
   SumArgs args = RowArgs(staged);
-  args.begins = offsets.data();
-  args.ends = offsets.data() + 1;
-  args.index = slots.data();
-  args.index_end = offsets.back();
-  args.edge_weight = weighs() ? weights.data() : nullptr;
+  lists.WalkedBy(args);
+  args.edge_weight = lists.weights;
   args.keep = window > 0;
   args.out = out;
   args.out_stride = width_;
@@ -169,98 +165,9 @@ torch::Tensor TileLayer::OwnTile(const float* rows, std::size_t stride, std::siz
   return tile;
 }
 
-/// Fills in what is the same for all attention over a window.
-AttendArgs TileLayer::AttentionArgs(const WindowRows& staged) const {
-  const ConvPieces& pieces = layer_.pieces();
-  AttendArgs args;
-  args.score = reduce_.attention.score;
-  args.x = staged.reduced;
-  args.x_stride = staged.reduced_stride;
-  args.heads = heads();
-  args.width = width_ / heads();
-  if (pieces.score_columns() > 0 && staged.reduced != nullptr) {  // they follow the reduced row
-    args.source = staged.reduced + width_;
-    args.source_stride = staged.reduced_stride;
-  }
-  args.query_stride = static_cast<std::size_t>(pieces.query_columns());
-  args.attention = score_vectors_.defined() ? score_vectors_.data_ptr<float>() : nullptr;
-  args.slope = reduce_.attention.slope;
-  return args;
-}
-
-/// The own rows of targets, as attention begins with them.
-struct TileLayer::OwnRows {
-  torch::Tensor prepared;  // [kDenseRows, width]
-  torch::Tensor scores;    // [kDenseRows, heads], if additive
-  torch::Tensor query;     // [kDenseRows, query columns]
-
-  /// Makes them the first edges of targets, if they are.
-  void Join(const ReducePiece& reduce, AttendArgs& args) const {
-    if (!reduce.own_joins) return;
-    args.own = prepared.data_ptr<float>();
-    args.own_stride = static_cast<std::size_t>(prepared.size(1));
-    if (!scores.defined()) return;
-    args.own_source = scores.data_ptr<float>();
-    args.own_source_stride = args.heads;
-  }
-};
-
-TileLayer::OwnRows TileLayer::EnterOwn(const torch::Tensor& raw, torch::Tensor prepared) const {
-  OwnRows own{.prepared = std::move(prepared), .scores = {}, .query = {}};
-  if (layer_.pieces().score_columns() > 0) own.scores = layer_.SourceScores(own.prepared);
-  own.query = layer_.Query(raw, own.prepared);
-  return own;
-}
-
 void TileLayer::Begin(const WindowRows& staged, const TargetRange& range, std::size_t own_first) {
   const auto columns = static_cast<std::size_t>(layer_.shape().raw);
-  const torch::Tensor raw = OwnTile(staged.raw, columns, columns, range, own_first);
-  const OwnRows own = EnterOwn(raw, layer_.Prepare(raw).contiguous());
-  AttendArgs args = AttentionArgs(staged);
-  const std::size_t asked = args.query_stride;
-  std::memcpy(queries_ + range.first * asked, own.query.data_ptr<float>(),
-              range.count * asked * sizeof(float));
-  const std::vector<std::uint32_t> nothing(range.count, 0);
-  args.begins = args.ends = nothing.data();
-  args.query = queries_ + range.first * asked;
-  own.Join(reduce_, args);
-  args.maximum = maxima_ + range.first * heads();
-  args.denominator = denominators_ + range.first * heads();
-  args.out = sums_ + range.first * width_;
-  args.out_stride = width_;
-  Kernels().attend(args, 0, range.count);
-}
-
-/// Completes the attention of a tile. `raw`: the targets' own rows, for a block of one window.
-void TileLayer::ReduceAttention(const WindowRows& staged, const TargetRange& range,
-                                const torch::Tensor& raw, float* out, std::size_t stride) const {
-  AttendArgs args = AttentionArgs(staged);
-  args.finish = true;
-  args.out = out;
-  args.out_stride = stride;
-  if (!one_window()) {
-    const std::vector<std::uint32_t> nothing(range.count, 0);
-    args.begins = args.ends = nothing.data();
-    args.query = queries_ + range.first * args.query_stride;
-    args.maximum = maxima_ + range.first * heads();
-    args.denominator = denominators_ + range.first * heads();
-    args.keep = true;
-    Kernels().attend(args, 0, range.count);
-    return;
-  }
-  const OwnRows own =
-      EnterOwn(raw, OwnTile(staged.reduced, staged.reduced_stride, width_, range, 0));
-  own.Join(reduce_, args);
-  std::vector<float> maxima(range.count * heads());
-  std::vector<float> denominators(range.count * heads());
-  args.begins = lists_.offsets.data() + range.first;
-  args.ends = args.begins + 1;
-  args.index = lists_.neighbors.data();
-  args.index_end = lists_.offsets[range.first + range.count];
-  args.query = own.query.data_ptr<float>();
-  args.maximum = maxima.data();
-  args.denominator = denominators.data();
-  Kernels().attend(args, 0, range.count);
+  attention_->Begin(OwnTile(staged.raw, columns, columns, range, own_first), range);
 }
 
 /// Completes the sums of a tile. `own`: the targets' own rows, if they join the sum.
@@ -282,13 +189,10 @@ void TileLayer::ReduceSums(const WindowRows& staged, const TargetRange& range,
     own_scale[i] = scales.self;
   }
   SumArgs args = RowArgs(staged);
-  args.begins = lists_.offsets.data() + range.first;
-  // over several windows the sums are complete by now
-  args.ends = args.begins + (one_window() ? 1 : 0);
-  args.index = lists_.neighbors.data();
-  // Lists are contiguous, so rows of later targets may be prefetched.
-  args.index_end = one_window() ? lists_.offsets[range.first + range.count] : 0;
-  args.edge_weight = weighs() && one_window() ? lists_.weights.data() : nullptr;
+  TileLists lists = WholeLists(range);
+  if (!one_window()) lists = {.begins = lists.begins, .ends = lists.begins};  // the sums are whole
+  lists.WalkedBy(args);
+  args.edge_weight = lists.weights;
   args.target_scale = target_scale.data();
   args.keep = !one_window();
   args.out = out;
@@ -305,14 +209,8 @@ void TileLayer::ReduceSums(const WindowRows& staged, const TargetRange& range,
 void TileLayer::ReduceMaxima(const WindowRows& staged, const TargetRange& range, float* out,
                              std::size_t stride) const {
   if (one_window()) {
-    MaxArgs args;
-    args.x = staged.reduced;
-    args.x_stride = staged.reduced_stride;
-    args.dim = width_;
-    args.begins = lists_.offsets.data() + range.first;
-    args.ends = args.begins + 1;
-    args.index = lists_.neighbors.data();
-    args.index_end = lists_.offsets[range.first + range.count];
+    MaxArgs args = MaxRowArgs(staged);
+    WholeLists(range).WalkedBy(args);
     args.out = out;
     args.out_stride = stride;
     Kernels().max(args, 0, range.count);
@@ -338,16 +236,21 @@ torch::Tensor TileLayer::Finish(const WindowRows& staged, const TargetRange& ran
     raw = tile.narrow(1, 0, layer_.own_columns());
     CopyOwn(staged.raw, columns, columns, range, own_first, out, stride);
     ZeroRows(out, range.count, columns, stride);
-  } else if (layer_.finish_reads_own() || (attends() && one_window())) {
+  } else if (layer_.finish_reads_own() || (attention_ && one_window())) {
     raw = OwnTile(staged.raw, columns, columns, range, own_first);
   }
   for (std::size_t i = 0; i < range.count && !one_window(); ++i) {
-    std::memcpy(reduced + i * stride, sums_ + (range.first + i) * width_, width_ * sizeof(float));
+    std::memcpy(reduced + i * stride, state_.data() + (range.first + i) * width_,
+                width_ * sizeof(float));
   }
   if (takes_max()) {
     ReduceMaxima(staged, range, reduced, stride);
-  } else if (attends()) {
-    ReduceAttention(staged, range, raw, reduced, stride);
+  } else if (attention_ && !one_window()) {
+    attention_->Finish(range, reduced, stride);
+  } else if (attention_) {
+    attention_->Compute(staged, WholeLists(range), raw,
+                        OwnTile(staged.reduced, staged.reduced_stride, width_, range, 0),
+                        range.count, reduced, stride);
   } else {
     torch::Tensor own;
     if (reduce_.own_joins) own = layer_.prepares() ? layer_.Prepare(raw).contiguous() : raw;

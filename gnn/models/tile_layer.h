@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,23 +11,10 @@
 #include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/block_stager.h"
 #include "rhizome/gnn/layer.h"
+#include "rhizome/gnn/tile_attention.h"
+#include "rhizome/gnn/tile_rows.h"
 
 namespace rhizome::inline internal {
-
-/// Targets [first, first + count) of a block; at most kDenseRows of them are multiplied at once.
-struct TargetRange {
-  std::size_t first = 0;
-  std::size_t count = 0;
-};
-
-/// The rows of a window as they were read, [n, raw], and as they are reduced, [n, width]: the same
-/// unless the layer prepares rows.
-struct WindowRows {
-  const float* raw = nullptr;
-  const float* reduced = nullptr;
-  std::size_t reduced_stride = 0;  ///< numbers from a reduced row to the next
-  std::span<const float> scale;    ///< as StagedRows::scale
-};
 
 /// Computes the targets of one layer of a network (Layer) that are planned together: they are
 /// reduced window by window from staged rows and updated in tiles of kDenseRows targets. Sums are
@@ -46,8 +34,8 @@ class TileLayer {
   void Begin(const WindowRows& staged, const TargetRange& range, std::size_t own_first);
 
   /// Adds a staged window to the reductions of some targets. Windows are numbered from the first
-  /// that is reduced, and added in ascending order,
-  /// each for all targets before the next. Not for a block of one window.
+  /// that is reduced, and added in ascending order, each for all targets before the next. Not for a
+  /// block of one window.
   void AddWindow(std::size_t window, const WindowRows& staged, const TargetRange& range);
 
   /// Computes the rows of `range`, [kDenseRows, raw_out]; rows after the last target are
@@ -59,15 +47,10 @@ class TileLayer {
  private:
   bool one_window() const { return !lists_.numbers.empty(); }
   bool takes_max() const { return reduce_.by == Reduction::kMax; }
-  std::size_t heads() const { return static_cast<std::size_t>(reduce_.attention.heads); }
   bool weighs() const { return reduce_.weighs() && !lists_.weights.empty(); }
-  bool attends() const { return reduce_.by == Reduction::kAttention; }
   SumArgs RowArgs(const WindowRows& staged) const;
-  struct OwnRows;
-  OwnRows EnterOwn(const torch::Tensor& raw, torch::Tensor prepared) const;
-  AttendArgs AttentionArgs(const WindowRows& staged) const;
-  void ReduceAttention(const WindowRows& staged, const TargetRange& range, const torch::Tensor& raw,
-                       float* out, std::size_t stride) const;
+  MaxArgs MaxRowArgs(const WindowRows& staged) const;
+  TileLists WholeLists(const TargetRange& range) const;
   torch::Tensor OwnTile(const float* rows, std::size_t stride, std::size_t columns,
                         const TargetRange& range, std::size_t own_first) const;
   void CopyOwn(const float* rows, std::size_t row_stride, std::size_t columns,
@@ -84,13 +67,9 @@ class TileLayer {
   const std::size_t width_;  // of a reduced row
   const std::span<const float> row_scale_;
   const std::vector<std::uint32_t> degrees_;
-  // The state that targets keep from window to window, a row of each for each target.
-  float* const sums_;          // [targets, width]
-  float* const maxima_;        // [targets, heads]
-  float* const denominators_;  // [targets, heads]
-  float* const queries_;       // [targets, query columns]
-  const torch::Tensor score_vectors_;
-  std::vector<std::uint32_t> added_;  // [targets]: end of the part of each list that is in `sums_`
+  const std::span<float> state_;            // sums first, [targets, width]; for several windows
+  std::optional<TileAttention> attention_;  // of layers that attend
+  std::vector<std::uint32_t> added_;  // [targets]: end of the part of each list that is in the sums
 };
 
 /// Prepares the rows [0, count) of a window, raw [count, raw] -> out [count,

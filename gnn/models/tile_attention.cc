@@ -1,0 +1,144 @@
+#include "rhizome/gnn/tile_attention.h"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "rhizome/cache/simd.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Lists without edges, for targets that only begin or end.
+class EmptyLists {
+ public:
+  explicit EmptyLists(std::size_t count) : ends_(count, 0) {}
+  void WalkedBy(AttendArgs& args) const { args.begins = args.ends = ends_.data(); }
+
+ private:
+  const std::vector<std::uint32_t> ends_;
+};
+
+}  // namespace
+
+TileAttention::TileAttention(const Layer& layer, std::size_t targets, std::span<float> state)
+    : layer_(layer),
+      reduce_(layer.pieces().reduce),
+      heads_(static_cast<std::size_t>(reduce_.attention.heads)),
+      width_(static_cast<std::size_t>(layer.pieces().width)),
+      score_vectors_(layer.pieces().score_columns() == 0 ? layer.ScoreVectors() : torch::Tensor()) {
+  if (state.empty()) return;
+  sums_ = state.data();
+  maxima_ = sums_ + targets * width_;
+  denominators_ = maxima_ + targets * heads_;
+  queries_ = denominators_ + targets * heads_;
+}
+
+/// Returns what is the same for all windows.
+AttendArgs TileAttention::KernelArgs() const {
+  AttendArgs args;
+  args.score = reduce_.attention.score;
+  args.heads = heads_;
+  args.width = width_ / heads_;
+  args.query_stride = static_cast<std::size_t>(layer_.pieces().query_columns());
+  args.attention = score_vectors_.defined() ? score_vectors_.data_ptr<float>() : nullptr;
+  args.slope = reduce_.attention.slope;
+  return args;
+}
+
+/// Adds the rows of a window, which the scores of sources follow.
+AttendArgs TileAttention::RowArgs(const WindowRows& staged) const {
+  AttendArgs args = KernelArgs();
+  args.x = staged.reduced;
+  args.x_stride = staged.reduced_stride;
+  if (layer_.pieces().score_columns() > 0) {
+    args.source = staged.reduced + width_;
+    args.source_stride = staged.reduced_stride;
+  }
+  return args;
+}
+
+/// Adds the state of the targets of a tile.
+AttendArgs TileAttention::StateArgs(AttendArgs args, const TargetRange& range) const {
+  args.query = queries_ + range.first * args.query_stride;
+  args.maximum = maxima_ + range.first * heads_;
+  args.denominator = denominators_ + range.first * heads_;
+  args.out = sums_ + range.first * width_;
+  args.out_stride = width_;
+  return args;
+}
+
+/// The own rows of targets, as attention begins with them.
+struct TileAttention::OwnRows {
+  torch::Tensor prepared;  // [kDenseRows, width]
+  torch::Tensor scores;    // [kDenseRows, heads], if additive
+  torch::Tensor query;     // [kDenseRows, query columns]
+
+  /// Makes them the first edges of targets, if they are.
+  void Join(const ReducePiece& reduce, AttendArgs& args) const {
+    if (!reduce.own_joins) return;
+    args.own = prepared.data_ptr<float>();
+    args.own_stride = static_cast<std::size_t>(prepared.size(1));
+    if (!scores.defined()) return;
+    args.own_source = scores.data_ptr<float>();
+    args.own_source_stride = args.heads;
+  }
+};
+
+TileAttention::OwnRows TileAttention::EnterOwn(const torch::Tensor& raw,
+                                               torch::Tensor prepared) const {
+  OwnRows own{.prepared = std::move(prepared), .scores = {}, .query = {}};
+  if (layer_.pieces().score_columns() > 0) own.scores = layer_.SourceScores(own.prepared);
+  own.query = layer_.Query(raw, own.prepared);
+  return own;
+}
+
+void TileAttention::Begin(const torch::Tensor& raw, const TargetRange& range) {
+  const OwnRows own = EnterOwn(raw, layer_.Prepare(raw).contiguous());
+  const EmptyLists nothing(range.count);
+  AttendArgs args = StateArgs(KernelArgs(), range);
+  std::memcpy(queries_ + range.first * args.query_stride, own.query.data_ptr<float>(),
+              range.count * args.query_stride * sizeof(float));
+  nothing.WalkedBy(args);
+  own.Join(reduce_, args);
+  Kernels().attend(args, 0, range.count);
+}
+
+void TileAttention::Add(const WindowRows& staged, const TileLists& lists,
+                        const TargetRange& range) {
+  AttendArgs args = StateArgs(RowArgs(staged), range);
+  lists.WalkedBy(args);
+  args.keep = true;
+  Kernels().attend(args, 0, range.count);
+}
+
+void TileAttention::Finish(const TargetRange& range, float* out, std::size_t stride) const {
+  const EmptyLists nothing(range.count);
+  AttendArgs args = StateArgs(KernelArgs(), range);
+  nothing.WalkedBy(args);
+  args.keep = true;
+  args.finish = true;
+  args.out = out;
+  args.out_stride = stride;
+  Kernels().attend(args, 0, range.count);
+}
+
+void TileAttention::Compute(const WindowRows& staged, const TileLists& lists,
+                            const torch::Tensor& raw, torch::Tensor prepared, std::size_t count,
+                            float* out, std::size_t stride) const {
+  const OwnRows own = EnterOwn(raw, std::move(prepared));
+  std::vector<float> maxima(count * heads_);
+  std::vector<float> denominators(count * heads_);
+  AttendArgs args = RowArgs(staged);
+  lists.WalkedBy(args);
+  own.Join(reduce_, args);
+  args.query = own.query.data_ptr<float>();
+  args.maximum = maxima.data();
+  args.denominator = denominators.data();
+  args.finish = true;
+  args.out = out;
+  args.out_stride = stride;
+  Kernels().attend(args, 0, count);
+}
+
+}  // namespace rhizome::inline internal
