@@ -161,6 +161,12 @@ Result<MinibatchSamplerOptions> ResolveSampling(const NeighborSampling& sampling
   return options;
 }
 
+std::string DescribeDraws(const NeighborSampling& sampling, bool edge_weights) {
+  const std::string text = DescribeSampling(sampling);
+  if (!edge_weights) return text;
+  return text.empty() ? "edges have weights" : text + "; edges have weights";
+}
+
 Status CheckLayerwise(const MinibatchSamplerOptions& options) {
   if (options.sampler.times != nullptr) {
     return Status::InvalidArgument(

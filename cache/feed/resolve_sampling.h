@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "rhizome/cache/minibatch_sampler.h"
@@ -16,16 +17,19 @@ namespace rhizome {
 inline namespace RHIZOME_API internal {
 
 /// Finds the names of `sampling` in a graph, and returns what samplers of minibatches take;
-/// `fanouts`
-/// ([hops]) are those of all types, where it has no others. `edge_weights`: whether layers use the
-/// weights of edges; absent: where the store has them.
-/// Errors: kInvalidArgument, options that exclude each other, are out of range or that the store
-/// cannot serve (the message says what to do), and those of CheckEdgeWeights; kNotFound, no such
-/// edge type, attribute or array; those of reading times.
+/// `fanouts` ([hops]) are those of all types, where it has no others. `edge_weights`: whether
+/// layers use the weights of edges; absent: where the store has them. Errors: kInvalidArgument,
+/// options that exclude each other, are out of range or that the store cannot serve (the message
+/// says what to do), and those of CheckEdgeWeights; kNotFound, no such edge type, attribute or
+/// array; those of reading times.
 Result<MinibatchSamplerOptions> ResolveSampling(const NeighborSampling& sampling,
                                                 std::optional<bool> edge_weights,
                                                 std::vector<std::int64_t> fanouts,
                                                 const GraphSnapshot& graph);
+
+/// Describes what DescribeSampling does, and whether layers use the weights of edges; empty:
+/// nothing is other than usual.
+std::string DescribeDraws(const NeighborSampling& sampling, bool edge_weights);
 
 /// Checks that layers can be computed for all vertices, one after another: each then takes the
 /// edges that its hop walks for every vertex, so that all hops have to walk the same types, and no

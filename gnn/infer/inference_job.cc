@@ -74,6 +74,7 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job->store_->OpenArray(options.features));
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), *job->model_, *job->graph_));
   RHIZOME_RETURN_IF_ERROR(job->ResolveDraws());
+  job->model_->FitSampling(job->sampling_);
   if (options.resume && makes) job->published_ = job->FindPublished();
   if (may_be_there && !job->published_) return Fail(output);
   const Manifest& manifest = job->store_->manifest();
@@ -106,15 +107,7 @@ Status InferenceJob::ResolveDraws() {
   }
   RHIZOME_ASSIGN_OR_RETURN(
       sampling_, ResolveSampling(options_.sampling, options_.edge_weights, fanouts, *graph_));
-  model_->FitSampling(sampling_);
   return options_.mode == InferMode::kLayerwise ? CheckLayerwise(sampling_) : Status::Ok();
-}
-
-/// Describes how neighbours are drawn and whether edges have weights; empty: plainly, and not.
-std::string InferenceJob::DescribeDraws() const {
-  const std::string text = DescribeSampling(options_.sampling);
-  if (!sampling_.edge_weights) return text;
-  return text.empty() ? "edges have weights" : text + "; edges have weights";
 }
 
 /// Returns the facts about the array's origin that it carries as attributes.
@@ -141,7 +134,7 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
   const Direction direction = options_.sampling.direction;
   if (direction != Direction::kIn && !graph_->info().symmetric)
     facts.emplace_back(kDirectionAttribute, direction == Direction::kOut ? "out" : "both");
-  if (std::string draws = DescribeDraws(); !draws.empty())
+  if (std::string draws = DescribeDraws(options_.sampling, sampling_.edge_weights); !draws.empty())
     facts.emplace_back(kSamplingFact, std::move(draws));
   return facts;
 }
@@ -151,7 +144,9 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
 std::optional<std::string> InferenceJob::FindPublished() const {
   const Manifest& manifest = store_->manifest();
   const ArrayEntry* const there = NewestOf(manifest, options_.out);
-  if (there == nullptr || FactOf(*there, kSamplingFact) != DescribeDraws()) return std::nullopt;
+  if (there == nullptr ||
+      FactOf(*there, kSamplingFact) != DescribeDraws(options_.sampling, sampling_.edge_weights))
+    return std::nullopt;
   for (const auto& [name, value] : Attributes()) {
     const std::string_view found = FactOf(*there, name);
     if (name == "snapshot" ? WithoutVersion(found) != WithoutVersion(value) : found != value)
@@ -196,7 +191,7 @@ std::string InferenceJob::Describe(const IncrementalBase* base) const {
                                 {"labels", labels_ ? options_.labels + "/" + options_.split : ""},
                                 {"codec", std::string(CodecName(options_.codec.kind))},
                                 {"level", options_.codec.level}};
-  if (std::string draws = DescribeDraws(); !draws.empty())
+  if (std::string draws = DescribeDraws(options_.sampling, sampling_.edge_weights); !draws.empty())
     description["sampling"] = std::move(draws);
   return description.dump();
 }

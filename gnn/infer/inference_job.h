@@ -68,7 +68,6 @@ class InferenceJob {
  private:
   InferenceJob(const InferOptions& options, InferRole role) : options_(options), role_(role) {}
   Status ResolveDraws();
-  std::string DescribeDraws() const;
   std::vector<std::pair<std::string, std::string>> Attributes() const;
   std::optional<std::string> FindPublished() const;
   std::string Describe(const IncrementalBase* base) const;

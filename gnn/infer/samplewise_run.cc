@@ -49,7 +49,6 @@ FeedPipelineOptions MakePipelineOptions(const Model& model, const Path& scratch,
   const ModelSpec& spec = model.shape().spec;
   FeedPipelineOptions pipeline;
   pipeline.sampler = options.sampling;
-  model.FitSampling(pipeline.sampler);
   pipeline.sampler.sampler.seed = options.seed;
   pipeline.sampler.sampler.threads = options.threads;
   pipeline.features = options.features;

@@ -1,4 +1,5 @@
 #include "rhizome/gnn/linear_conv.h"
+#include "rhizome/gnn/weights.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -21,16 +22,12 @@ class SageConv final : public LinearConv {
   }
 
   void VisitWeights(const WeightVisitor& visit) override {
-    const std::int64_t in = shape().in;
-    if (pools_) {
-      visit({.name = "pool.weight", .shape = {in, in}}, pool_weight_);
-      visit({.name = "pool.bias", .shape = {in}, .fill = WeightSpec::Fill::kZeros}, pool_bias_);
-    }
+    if (pools_) pool_.Visit("pool", shape().in, shape().in, visit);
     LinearConv::VisitWeights(visit);
   }
 
   torch::Tensor Project(const LayerRows& rows, const RunMode&) const override {
-    return at::relu(Linear(rows, pool_weight_) + pool_bias_);
+    return at::relu(pool_.Of(rows));
   }
 
   torch::Tensor Update(const UpdateRows& rows, const RunMode& mode) const override {
@@ -59,8 +56,7 @@ class SageConv final : public LinearConv {
 
   const bool pools_;
   const bool normalizes_;
-  torch::Tensor pool_weight_;  // [in, in]
-  torch::Tensor pool_bias_;    // [in]
+  DenseWeights pool_;
 };
 
 }  // namespace

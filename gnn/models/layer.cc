@@ -28,9 +28,9 @@ std::vector<std::string> WordsOf(const NameTable<Kind, count>& names) {
   return words;
 }
 
-/// Draws of dropout in a block beside that of its outputs, which model.h numbers.
+/// Draws of dropout in a layer beside that of its outputs, which model.h numbers.
 constexpr std::uint64_t kDrawsBegin = std::uint64_t{1} << 16;
-constexpr std::uint64_t kDrawsOfBlock = 4;
+constexpr std::uint64_t kDrawsOfLayer = 4;
 
 }  // namespace
 
@@ -81,7 +81,7 @@ Layer::Layer(const LayerShape& shape, const LayerStyle& style, std::shared_ptr<C
       enters_(has_stem() || style.feed_forward) {}
 
 std::int64_t Layer::raw_out() const {
-  const bool keeps_own = shape_.number > 0;  // the rows before the first block are features
+  const bool keeps_own = shape_.number > 0;  // the rows before the first layer are features
   const std::int64_t own = keeps_own ? shape_.in : 0;
   if (shape_.last) {
     if (style_.jump != Jump::kConcat) return shape_.out;
@@ -111,7 +111,7 @@ bool Layer::fuses() const {
 }
 
 std::uint64_t Layer::Draw(std::uint64_t which) const {
-  return kDrawsBegin + shape_.number * kDrawsOfBlock + which;
+  return kDrawsBegin + shape_.number * kDrawsOfLayer + which;
 }
 
 void Layer::VisitWeights(const WeightVisitor& visit) const {
@@ -213,7 +213,7 @@ torch::Tensor Layer::Forward(const LayerRows& raw, const LayerGraph& graph,
   Activation activation;
   if (fuses()) {
     activation.relu = true;
-    if (mode.training() && !shape_.last) {  // these are the inputs of the next block
+    if (mode.training() && !shape_.last) {  // these are the inputs of the next layer
       activation.dropout = style_.dropout;
       activation.seed = mode.Seed(shape_.number + 1);
     }

@@ -16,7 +16,7 @@ std::vector<ModelOption> LayerOptions();
 enum class Nonlinearity : std::uint8_t { kNone, kRelu, kElu, kGelu, kTanh };
 enum class Jump : std::uint8_t { kNone, kConcat, kMax };
 
-/// The surroundings of the convolutions of a network, the same for all its blocks.
+/// The surroundings of the convolutions of a network, the same for all its layers.
 struct LayerStyle {
   Nonlinearity activation = Nonlinearity::kRelu;
   Normalization norm = Normalization::kNone;
@@ -28,7 +28,7 @@ struct LayerStyle {
   static LayerStyle Of(const ModelOptions& options, double dropout);
 };
 
-/// The place of a block in its network.
+/// The place of a layer in its network.
 struct LayerShape {
   std::uint32_t number = 0;    ///< from 0
   std::int64_t raw = 0;        ///< columns of the rows that it reads
@@ -37,17 +37,17 @@ struct LayerShape {
   bool last = false;           ///< its output is the embedding
   bool is_output = false;      ///< and the scores too: the network has no head
   std::int64_t first = 0;      ///< columns of the first hidden rows that every row carries
-  std::int64_t jump_from = 0;  ///< carried columns of earlier blocks' outputs, in what it reads
+  std::int64_t jump_from = 0;  ///< carried columns of earlier layers' outputs, in what it reads
 };
 
-/// A convolution and what surrounds it. A row between two blocks is [hidden | first | jump]: the
-/// output of the block before, the first hidden row if the kind reads it (ConvPieces), and what a
-/// jumping-knowledge network keeps of earlier blocks. Everything but the reduction works row by
+/// A convolution and what surrounds it. A row between two layers is [hidden | first | jump]: the
+/// output of the layer before, the first hidden row if the kind reads it (ConvPieces), and what a
+/// jumping-knowledge network keeps of earlier layers. Everything but the reduction works row by
 /// row, but for the statistics of batch norm while training.
 ///
-/// A plain block is  dropout(activation(norm(conv(x)))) (+ x, or W x where widths differ, if it is
+/// A plain layer is  dropout(activation(norm(conv(x)))) (+ x, or W x where widths differ, if it is
 /// residual: Jia et al., ROC (MLSys 2020), section 7.5).
-/// A feed-forward block is  x + dropout(W dropout(activation(conv(norm(x))))), after an input layer
+/// A feed-forward layer is  x + dropout(W dropout(activation(conv(norm(x))))), after an input layer
 /// and before a last norm: Platonov et al., "A critical look at the evaluation of GNNs under
 /// heterophily" (ICLR 2023), appendix D.
 /// Jumping knowledge: Xu et al. (ICML 2018).
@@ -117,7 +117,7 @@ class Layer {
   torch::Tensor Finish(const torch::Tensor& raw, torch::Tensor& tile) const;
 
  private:
-  /// Rows as the block works on them: to be added to its result, and to be convolved.
+  /// Rows as the layer works on them: to be added to its result, and to be convolved.
   struct Entered {
     LayerRows stream;
     LayerRows input;

@@ -36,7 +36,7 @@ torch::Tensor Filled(const WeightSpec& spec, std::mt19937_64& random) {
   return GlorotUniform(spec.shape[0], spec.shape[1], random);
 }
 
-/// The draw of dropout for features; layer.cc numbers those of blocks.
+/// The draw of dropout for features; layer.cc numbers those of layers.
 constexpr std::uint64_t kInputDraw = std::uint64_t{1} << 32;
 
 }  // namespace
@@ -54,42 +54,37 @@ Result<Model> Model::Build(const ModelShape& shape) {
   std::int64_t raw = shape.inputs;
   std::int64_t jump = 0;
   for (std::uint32_t k = 0; k < shape.spec.layers; ++k) {
-    LayerShape block{.number = k, .raw = raw, .in = k == 0 ? raw : hidden, .out = hidden};
-    block.last = k + 1 == shape.spec.layers;
-    block.is_output = block.last && model.head_ == HeadKind::kNone;
-    if (block.is_output) block.out = shape.classes;
+    LayerShape layer{.number = k, .raw = raw, .in = k == 0 ? raw : hidden, .out = hidden};
+    layer.last = k + 1 == shape.spec.layers;
+    layer.is_output = layer.last && model.head_ == HeadKind::kNone;
+    if (layer.is_output) layer.out = shape.classes;
     ConvShape conv{.number = k,
-                   .in = block.in,
-                   .out = block.out,
+                   .in = layer.in,
+                   .out = layer.out,
                    .first = hidden,
-                   .is_output = block.is_output};
+                   .is_output = layer.is_output};
     RHIZOME_ASSIGN_OR_RETURN(std::shared_ptr<Conv> made, kind->make(conv, options));
-    block.first = made->pieces().reads_first ? hidden : 0;
-    if (k == 0 && (block.first > 0 || style.feed_forward)) {
+    layer.first = made->pieces().reads_first ? hidden : 0;
+    if (k == 0 && (layer.first > 0 || style.feed_forward)) {
       // An input layer makes the first hidden rows.
-      block.in = conv.in = hidden;
+      layer.in = conv.in = hidden;
       RHIZOME_ASSIGN_OR_RETURN(made, kind->make(conv, options));
     }
-    block.jump_from = jump;
-    model.layers_.emplace_back(block, style, std::move(made));
+    layer.jump_from = jump;
+    model.layers_.emplace_back(layer, style, std::move(made));
     raw = model.layers_.back().raw_out();
-    jump = raw - hidden - block.first;
+    jump = raw - hidden - layer.first;
   }
   return model;
 }
 
 void Model::VisitWeights(const WeightVisitor& visit) const {
-  for (const Layer& block : layers_) block.VisitWeights(visit);
+  for (const Layer& layer : layers_) layer.VisitWeights(visit);
   if (head_ == HeadKind::kNone) return;
   const std::int64_t width = embedding_width();
   HeadWeights& w = *head_weights_;
-  if (head_ == HeadKind::kMlp) {
-    visit({.name = "head.hidden.weight", .shape = {width, width}}, w.hidden_weight);
-    visit({.name = "head.hidden.bias", .shape = {width}, .fill = WeightSpec::Fill::kZeros},
-          w.hidden_bias);
-  }
-  visit({.name = "head.weight", .shape = {shape_.classes, width}}, w.weight);
-  visit({.name = "head.bias", .shape = {shape_.classes}, .fill = WeightSpec::Fill::kZeros}, w.bias);
+  if (head_ == HeadKind::kMlp) w.hidden.Visit("head.hidden", width, width, visit);
+  w.scores.Visit("head", width, shape_.classes, visit);
 }
 
 Result<Model> Model::Create(const ModelShape& shape, std::uint64_t seed) {
@@ -149,8 +144,6 @@ ModelSpec Model::FullSpec() const {
   return spec;
 }
 
-bool Model::uses_edge_weights() const { return layers_.front().pieces().reduce.weighs(); }
-
 void Model::FitSampling(MinibatchSamplerOptions& sampling) const {
   const ReducePiece& reduce = layers_.front().pieces().reduce;
   sampling.no_edges = shape_.spec.no_edges;
@@ -159,26 +152,25 @@ void Model::FitSampling(MinibatchSamplerOptions& sampling) const {
   sampling.weighted_degrees = sampling.edge_weights && reduce.symmetric;
 }
 
-bool Model::needs_degrees() const { return layers_.front().pieces().reduce.needs_degrees(); }
-
 std::uint32_t Model::hops() const {
   // A symmetric sum depends on the degrees of neighbours, which change one edge further.
   return layers() + (layers_.front().pieces().reduce.symmetric ? 1 : 0);
 }
 
 torch::Tensor Model::Head(const torch::Tensor& embeddings) const {
-  const HeadWeights& w = *head_weights_;
+  const auto& [hidden, scores] = *head_weights_;
   if (head_ == HeadKind::kNone) return embeddings;
-  if (head_ == HeadKind::kLinear) return torch::addmm(w.bias, embeddings, w.weight.t());
-  const torch::Tensor hidden = torch::addmm(w.hidden_bias, embeddings, w.hidden_weight.t());
-  return torch::addmm(w.bias, at::relu(hidden), w.weight.t());
+  torch::Tensor rows = embeddings;
+  if (head_ == HeadKind::kMlp) rows = at::relu(torch::addmm(hidden.bias, rows, hidden.weight.t()));
+  return torch::addmm(scores.bias, rows, scores.weight.t());
 }
 
 torch::Tensor Model::HeadOfTile(const torch::Tensor& embeddings) const {
-  const HeadWeights& w = *head_weights_;
+  const auto& [hidden, scores] = *head_weights_;
   if (head_ == HeadKind::kNone) return embeddings;
-  if (head_ == HeadKind::kLinear) return Multiply(embeddings, w.weight, w.bias);
-  return Multiply(at::relu(Multiply(embeddings, w.hidden_weight, w.hidden_bias)), w.weight, w.bias);
+  torch::Tensor rows = embeddings;
+  if (head_ == HeadKind::kMlp) rows = at::relu(Multiply(rows, hidden.weight, hidden.bias));
+  return Multiply(rows, scores.weight, scores.bias);
 }
 
 std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {

@@ -47,12 +47,6 @@ class Model {
   /// Columns of the embedding of a vertex.
   std::int64_t embedding_width() const { return layers_.back().raw_out(); }
 
-  /// Whether a layer needs the degrees of vertices in the whole graph.
-  bool needs_degrees() const;
-
-  /// Whether layers count neighbours by the weights of their edges.
-  bool uses_edge_weights() const;
-
   /// Sets what minibatches have to carry for this model, of what a job would have them carry.
   void FitSampling(MinibatchSamplerOptions& sampling) const;
 
@@ -102,10 +96,8 @@ class Model {
   LayerRows Features(const Minibatch& minibatch, const RunMode& mode) const;
 
   struct HeadWeights {
-    torch::Tensor weight;         // [classes, embedding or hidden]
-    torch::Tensor bias;           // [classes]
-    torch::Tensor hidden_weight;  // [embedding, embedding], of an MLP
-    torch::Tensor hidden_bias;
+    DenseWeights hidden;  // of an MLP
+    DenseWeights scores;
   };
 
   ModelShape shape_;

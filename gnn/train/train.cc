@@ -33,7 +33,6 @@ FeedPipelineOptions MakePipelineOptions(const TrainOptions& options, const Train
   feed.sampler = job.sampling;
   feed.sampler.sampler.seed = options.seed;
   feed.sampler.sampler.threads = std::max<std::uint32_t>(options.threads, 1);
-  job.model->FitSampling(feed.sampler);
   feed.features = options.features;
   feed.normalize = options.model.normalize_features;
   feed.policy = options.cache;

@@ -109,13 +109,6 @@ Status ResolveDraws(const TrainOptions& options, TrainJob& job) {
       "are drawn; train with --no-test, and measure with rhizome infer --mode samplewise");
 }
 
-/// Describes how neighbours are drawn and whether edges have weights; empty: plainly, and not.
-std::string DescribeDraws(const TrainOptions& options, bool edge_weights) {
-  const std::string text = DescribeSampling(options.sampling);
-  if (!edge_weights) return text;
-  return text.empty() ? "edges have weights" : text + "; edges have weights";
-}
-
 }  // namespace
 
 Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
@@ -222,7 +215,7 @@ std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
     if (value != usual) description[name] = value;
   };
   const TrainOptions usual;
-  add("sampling", DescribeDraws(options, job.sampling.edge_weights), std::string());
+  add("sampling", DescribeDraws(options.sampling, job.sampling.edge_weights), std::string());
   add("task", TaskName(job.labels.task), TaskName(Task::kMulticlass));
   add("monitor", MetricName(job.monitor), MetricName(Metric::kAccuracy));
   add("class_weights", job.class_weights, std::vector<float>());

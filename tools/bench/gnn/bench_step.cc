@@ -31,13 +31,11 @@ Status FillFeatures(std::int64_t dim, std::uint64_t seed, Minibatch& minibatch) 
 Result<std::vector<Minibatch>> SampleAll(const GraphSnapshot& graph, const Model& model,
                                          const StepBenchOptions& options,
                                          const JobControl& control) {
+  MinibatchSamplerOptions sampling{
+      .sampler = {.fanouts = options.fanouts, .seed = options.seed, .threads = options.threads}};
+  model.FitSampling(sampling);
   RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
-                           MinibatchSampler::Create(graph,
-                                                    {.sampler = {.fanouts = options.fanouts,
-                                                                 .seed = options.seed,
-                                                                 .threads = options.threads},
-                                                     .degrees = model.needs_degrees()},
-                                                    nullptr));
+                           MinibatchSampler::Create(graph, sampling, nullptr));
   std::vector<Minibatch> minibatches;
   for (std::size_t i = 0; i < options.seeds.size(); ++i) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
