@@ -6,11 +6,9 @@
 #include <utility>
 
 #include "gnn/gnn_testing.h"
+#include "gnn/infer/layerwise_testing.h"
 #include "rhizome/cache/pass_order.h"
 #include "rhizome/cache/policies.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/gnn/layer_sizes.h"
-#include "rhizome/gnn/layerwise_run.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/write_batch.h"
 
@@ -211,33 +209,11 @@ TEST_P(InferTest, BytesDoNotDependOnTheLayoutOrWhereListsAre) {
 // The bytes are the same however sums are cut into blocks of targets and windows of rows, and
 // whether own rows come with the others or after them.
 TEST_P(InferTest, BytesDoNotDependOnBlocksOrWindows) {
-  const auto opened = Store::Open(FileSystem::Posix(), store(), Store::Mode::kRead);
-  ASSERT_OK(opened);
-  const auto graph = Graph::Open(std::as_const(**opened));
-  ASSERT_OK(graph);
-  const auto file = LoadSafetensors(FileSystem::Posix(), model());
-  ASSERT_OK(file);
-  const auto network = Model::FromFile(file->file);
-  ASSERT_OK(network);
-  const JobControl control;
+  const auto runs = testing::LayerwiseRuns::Open(store(), model());
+  ASSERT_OK(runs);
   int count = 0;
-  const auto run = [&](const LayerwiseOptions& options) -> Result<std::vector<float>> {
-    LayerwiseOptions made = options;
-    RHIZOME_ASSIGN_OR_RETURN(made.output, MakeOutputEntry(**graph, *network, options));
-    const Path scratch = folder_ / ("scratch-" + std::to_string(++count));
-    RHIZOME_RETURN_IF_ERROR(CreateDirectories(FileSystem::Posix(), scratch));
-    RHIZOME_ASSIGN_OR_RETURN(
-        const LayerwiseResult result,
-        RunLayerwise({.graph = **graph, .model = *network, .scratch = scratch}, made, control));
-    for (const InferLayerReport& layer : result.layers) EXPECT_EQ(layer.vertices, 1200u);
-    const WrittenArray& written = result.output;
-    RHIZOME_ASSIGN_OR_RETURN(
-        const auto array,
-        ChunkArray::Open(FileSystem::Posix(), written.root, written.arrays.front(), written.files));
-    std::vector<float> values(array->entry().rows * array->entry().dim);
-    RHIZOME_RETURN_IF_ERROR(
-        array->ReadRows(0, array->entry().rows, std::as_writable_bytes(std::span(values))));
-    return values;
+  const auto run = [&](const LayerwiseOptions& options) {
+    return runs->Run(options, folder_ / ("scratch-" + std::to_string(++count)));
   };
   for (const std::vector<std::int64_t>& fanouts : {std::vector<std::int64_t>(), {3, 5}}) {
     LayerwiseOptions options;

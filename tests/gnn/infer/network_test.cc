@@ -1,9 +1,7 @@
 #include <utility>
 
 #include "gnn/gnn_testing.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/gnn/layer_sizes.h"
-#include "rhizome/gnn/layerwise_run.h"
+#include "gnn/infer/layerwise_testing.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/write_batch.h"
 
@@ -87,18 +85,10 @@ TEST_P(NetworkTest, LayerwiseEqualsSamplewise) {
 // The bytes are the same however a layer is cut into blocks of targets and windows of rows, and for
 // any number of threads.
 TEST_P(NetworkTest, BytesDoNotDependOnBlocksWindowsOrThreads) {
-  const auto opened = Store::Open(FileSystem::Posix(), store(), Store::Mode::kRead);
-  ASSERT_OK(opened);
-  const auto graph = Graph::Open(std::as_const(**opened));
-  ASSERT_OK(graph);
-  const auto file = LoadSafetensors(FileSystem::Posix(), model());
-  ASSERT_OK(file);
-  const auto network = Model::FromFile(file->file);
-  ASSERT_OK(network);
-  const JobControl control;
+  const auto runs = testing::LayerwiseRuns::Open(store(), model());
+  ASSERT_OK(runs);
   int count = 0;
-  const auto run = [&](std::uint64_t stage_rows,
-                       std::uint64_t block_rows) -> Result<std::vector<float>> {
+  const auto run = [&](std::uint64_t stage_rows, std::uint64_t block_rows) {
     LayerwiseOptions options;
     options.features = "feat";
     options.output.name = "x";
@@ -107,20 +97,7 @@ TEST_P(NetworkTest, BytesDoNotDependOnBlocksWindowsOrThreads) {
     if (stage_rows != 0) options.memory.stage_bytes = stage_rows * 24 * sizeof(float);
     options.tuning.block_rows = block_rows;
     options.threads = 1 + block_rows % 3;
-    RHIZOME_ASSIGN_OR_RETURN(options.output, MakeOutputEntry(**graph, *network, options));
-    const Path scratch = folder_ / ("scratch-" + std::to_string(++count));
-    RHIZOME_RETURN_IF_ERROR(CreateDirectories(FileSystem::Posix(), scratch));
-    RHIZOME_ASSIGN_OR_RETURN(
-        const LayerwiseResult result,
-        RunLayerwise({.graph = **graph, .model = *network, .scratch = scratch}, options, control));
-    const WrittenArray& written = result.output;
-    RHIZOME_ASSIGN_OR_RETURN(
-        const auto array,
-        ChunkArray::Open(FileSystem::Posix(), written.root, written.arrays.front(), written.files));
-    std::vector<float> values(array->entry().rows * array->entry().dim);
-    RHIZOME_RETURN_IF_ERROR(
-        array->ReadRows(0, array->entry().rows, std::as_writable_bytes(std::span(values))));
-    return values;
+    return runs->Run(options, folder_ / ("scratch-" + std::to_string(++count)));
   };
   const auto whole = run(0, 0);
   ASSERT_OK(whole);
