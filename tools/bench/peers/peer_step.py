@@ -1,5 +1,5 @@
 """What a peer's turn in step.py is: its flags, the clock, the report. Imported by dgl_step.py and
-pyg_step.py, which know a library each."""
+pyg_step.py, which know a library each; pyg_infer.py takes its MLP and its measure of memory."""
 
 import argparse
 import json

@@ -7,7 +7,8 @@ FOLDER has indptr.npy and indices.npy (in-edges by target) and features.npy, as 
 them. Layerwise: a layer over all vertices, then the next, as PyG's own examples do
 (examples/reddit.py); samplewise: a batch of vertices through all layers. Where neighbours are drawn
 by NeighborLoader, it needs pyg-lib or torch-sparse; --kernel spmm takes all neighbours without it, by
-products with a sparse matrix, which attention has not. One JSON object on stdout; memory in bytes, `base` after the imports.
+products with a sparse matrix, which attention has not. One JSON object on stdout; memory in bytes,
+`base` after the imports.
 """
 
 import argparse
@@ -22,6 +23,8 @@ import numpy
 import torch
 import torch_geometric
 from torch_geometric.nn import GATConv, GINConv, SAGEConv
+
+import peer_step
 
 
 def parse_arguments():
@@ -41,21 +44,11 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def memory(field):
-    with open("/proc/self/status") as status:
-        for line in status:
-            if line.startswith(field + ":"):
-                return int(line.split()[1]) * 1024
-    return 0
-
-
 def make_conv(model, inputs, outputs):
     if model == "gat":
         return GATConv(inputs, outputs // 4, 4)
     if model == "gin":
-        return GINConv(torch.nn.Sequential(
-            torch.nn.Linear(inputs, outputs), torch.nn.BatchNorm1d(outputs), torch.nn.ReLU(),
-            torch.nn.Linear(outputs, outputs)), train_eps=True)
+        return GINConv(peer_step.gin_mlp(inputs, outputs), train_eps=True)
     return SAGEConv(inputs, outputs, aggr="mean")
 
 
@@ -171,14 +164,14 @@ def main():
     args = parse_arguments()
     torch.set_num_threads(args.threads)
     torch.manual_seed(1)
-    base = memory("VmRSS")
+    base = peer_step.memory("VmRSS")
     contest = Contest(args)
     with torch.inference_mode():
         vertices = contest.run()
     print(json.dumps({
         "vertices": vertices, "seconds": contest.seconds,
         "vertices_per_second": vertices / contest.seconds, "all": args.batches == 0,
-        "peak_memory_bytes": memory("VmHWM"), "base_memory_bytes": base,
+        "peak_memory_bytes": peer_step.memory("VmHWM"), "base_memory_bytes": base,
         "kernel": args.kernel, "torch": torch.__version__,
         "torch_geometric": torch_geometric.__version__}))
 
