@@ -2,11 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "rhizome/storage/hash.h"
@@ -53,7 +54,8 @@ class BlockFileTest : public ::testing::TestWithParam<bool> {
     auto memory = AlignedBuffer::Allocate(end - begin + kSectionBlockBytes);
     RHIZOME_RETURN_IF_ERROR(testing::AsStatus(memory));
     RHIZOME_RETURN_IF_ERROR(file_->Load(begin, end, memory->bytes(), options));
-    EXPECT_EQ(std::memcmp(memory->bytes().data(), bytes_.data() + begin, end - begin), 0);
+    EXPECT_TRUE(std::ranges::equal(memory->bytes().first(end - begin),
+                                   std::span(bytes_).subspan(begin, end - begin)));
     return Status::Ok();
   }
 
@@ -84,7 +86,7 @@ TEST_P(BlockFileTest, SingleReadsAgreeWithTheFile) {
     const auto read = file_->Read(offset, size);
     ASSERT_OK(read);
     ASSERT_EQ(read->size(), size);
-    EXPECT_EQ(std::memcmp(read->data(), bytes_.data() + offset, size), 0);
+    EXPECT_TRUE(std::ranges::equal(*read, std::span(bytes_).subspan(offset, size)));
   }
   EXPECT_STATUS(file_->Read(covered_, 1), kCorruption);
   EXPECT_STATUS(file_->Read(covered_ + 1, 0), kCorruption);
