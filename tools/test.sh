@@ -55,6 +55,7 @@ for what in "${@:-release}"; do
       cat build/release/reliability_counts/table >>"$summary" 2>/dev/null || true
       ;;
     asan | tsan)
+      export TSAN_OPTIONS=suppressions=$PWD/tests/tsan_suppressions
       step "building $what" build "$what"
       # Thousands of crashes and recoveries take many times as long under a sanitizer.
       step "tests of $what" run_ctest "$what" -L 'quick|ci' -LE reliability

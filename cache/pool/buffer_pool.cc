@@ -120,6 +120,7 @@ Result<BufferPool> BufferPool::Create(std::size_t frame_bytes, std::uint32_t fra
                                       HoldRoom room) try {
   BufferPool pool;
   std::size_t pool_bytes = 0;
+  pool.frame_count_ = frame_count;
   pool.slot_count_ = frame_count + std::max(room.most, room.slots);
   if (pool.slot_count_ >= kNowhere ||
       __builtin_mul_overflow(frame_bytes, std::size_t{pool.slot_count_}, &pool_bytes)) {

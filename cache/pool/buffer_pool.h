@@ -118,7 +118,7 @@ class BufferPool {
   void Forget();
 
   std::size_t frame_bytes() const { return frame_bytes_; }
-  std::uint32_t frame_count() const { return static_cast<std::uint32_t>(place_.size()); }
+  std::uint32_t frame_count() const { return frame_count_; }
   std::uint64_t slot_count() const { return slot_count_; }
   const PoolCounters& counters() const { return counters_; }
 
@@ -135,6 +135,8 @@ class BufferPool {
   std::size_t SpareSlots() const;
 
   std::size_t frame_bytes_ = 0;
+  // Of its own: schedules are built for it while Prefill exchanges the table of places.
+  std::uint32_t frame_count_ = 0;
   std::uint64_t slot_count_ = 0;
   AlignedBuffer memory_;
   std::unique_ptr<SlotTable> table_;

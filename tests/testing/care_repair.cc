@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,10 +75,12 @@ Complaint RepairKeepsTheLock() {
     if (!MakeStore(Disk(), store).ok()) return "no store";
     Change(store / kRows, {5, 300});
     bool changed = false;
+    std::mutex mutex;  // files are read by several threads
     Complaint wrong;
     Watched fs([&](const Path& path) {
+      const std::lock_guard lock(mutex);
       // The last check of the lock, without holding it, comes after the last change.
-      changed = changed || path.filename() == "MANIFEST-000002";
+      if (path.filename() == "MANIFEST-000002") changed = true;
       if (path.filename() == "LOCK") return Status::Ok();
       if (!changed && Disk().Lock(store / "LOCK", FileSystem::LockMode::kExclusive, "thief\n"))
         wrong = "the lock is free when " + path.string() + " is opened";
