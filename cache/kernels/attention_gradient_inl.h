@@ -45,12 +45,13 @@ class SourceGradient {
   void Source(std::size_t j) {
     std::size_t next = args_.turned_begins[j];
     const std::size_t end = args_.turned_ends[j];
-    bool own = j < args_.own;
+    number_ = args_.first_source + j;
+    bool own = number_ < args_.own;
     if (next == end && !own) return Zero(j);
     bool fresh = true;
     do {
       count_ = 0;
-      if (own) Take(static_cast<std::uint32_t>(j), kNoEdge);
+      if (own) Take(static_cast<std::uint32_t>(number_), kNoEdge);
       own = false;
       first_ = next - count_;
       while (count_ < most_ && next < end) {
@@ -164,7 +165,7 @@ class SourceGradient {
         }
         V::Store(weight, kept);
         V::Store(dot, gradient);
-        float* const out = edge_[i] == kNoEdge ? args_.own_gradient + j * heads
+        float* const out = edge_[i] == kNoEdge ? args_.own_gradient + number_ * heads
                                                : args_.edge_gradient + edge_[i] * heads;
         StoreSome<V>(out + h, gradient, left);
       }
@@ -212,8 +213,9 @@ class SourceGradient {
   const Ahead gradients_;
   const Ahead queries_;
   const Ahead stats_;
-  std::size_t count_ = 0;  // entries of the chunk
-  std::size_t first_ = 0;  // position of entry 0 in the transposed lists
+  std::size_t number_ = 0;  // of the source
+  std::size_t count_ = 0;   // entries of the chunk
+  std::size_t first_ = 0;   // position of entry 0 in the transposed lists
   std::uint32_t target_[kChunkEdges] = {};
   std::uint32_t edge_[kChunkEdges] = {};
   ChunkNumbers weight_;

@@ -117,6 +117,7 @@ struct AttendGradientArgs {
   const float* attention = nullptr;  ///< [heads, width]; additive-v2 only
   float slope = 0;
   std::size_t own = 0;  ///< targets [0, own) have an own edge, from the source of their number
+  std::size_t first_source = 0;  ///< the number of the source that is row 0 here
   AttendDropout dropout;
   const float* stats = nullptr;
   const float* gradient = nullptr;  ///< [targets, heads * width]
@@ -149,15 +150,16 @@ struct HeadDotsArgs {
   float* out = nullptr;            ///< [rows, heads]
 };
 
-/// x_gradient[r, h, :] = gradient[r, h] * vectors[h, :], and vector_gradient[h, :] += gradient[r,
-/// h] * x[r, h, :], in order of r. Rows are dense and float32.
+/// x_gradient[r, h, :] = gradient[r, h] * vectors[h, :], or with `keep` it is added, and
+/// vector_gradient[h, :] += gradient[r, h] * x[r, h, :], in order of r. Rows are dense and float32.
 struct HeadDotsGradientArgs {
   const float* x = nullptr;  ///< [rows, heads * width]
   std::size_t heads = 1;
   std::size_t width = 0;
   const float* vectors = nullptr;   ///< [heads, width]
   const float* gradient = nullptr;  ///< [rows, heads]
-  float* x_gradient = nullptr;      ///< [rows, heads * width], or null: not needed
+  bool keep = false;
+  float* x_gradient = nullptr;  ///< [rows, heads * width], or null: not needed
   float* vector_gradient = nullptr;
 };
 

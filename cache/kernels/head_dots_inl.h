@@ -39,7 +39,10 @@ void HeadDotsGradient(const HeadDotsGradientArgs& args, std::size_t begin, std::
         StoreSome<V>(sum, V::Add(LoadSome<V>(sum, left), V::Mul(gradient, x)), left);
         if (args.x_gradient == nullptr) continue;
         const typename V::Reg vector = LoadSome<V>(args.vectors + first + c, left);
-        StoreSome<V>(args.x_gradient + row + c, V::Mul(gradient, vector), left);
+        typename V::Reg value = V::Mul(gradient, vector);
+        float* const of_row = args.x_gradient + row + c;
+        if (args.keep) value = V::Add(LoadSome<V>(of_row, left), value);
+        StoreSome<V>(of_row, value, left);
       }
     }
   }

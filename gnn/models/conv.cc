@@ -1,6 +1,5 @@
 #include "rhizome/gnn/conv.h"
 
-#include "rhizome/gnn/attention_ops.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
@@ -34,18 +33,24 @@ torch::Tensor Conv::Query(const LayerRows&, const torch::Tensor&) const {
   return {};
 }
 
-torch::Tensor Conv::AttendTo(const torch::Tensor& values, const LayerRows& x,
-                             const LayerGraph& graph, const RunMode& mode) const {
+AttentionShape Conv::ShapeOfAttention(const RunMode& mode) const {
   const ConvPieces made = pieces();
   const AttentionPiece& piece = made.reduce.attention;
-  const std::int64_t targets = graph.targets();
   AttentionShape shape{.heads = piece.heads, .slope = piece.slope, .own = made.reduce.own_joins};
   if (mode.training()) {
     shape.dropout = piece.dropout;
     shape.seed = mode.Seed(kAttentionDraws + number());
   }
+  return shape;
+}
+
+torch::Tensor Conv::Attended(const LayerRows& x, const LayerGraph& graph,
+                             const RunMode& mode) const {
+  const torch::Tensor values = pieces().projects ? Project(x, mode) : x.Floats();
+  const AttentionShape shape = ShapeOfAttention(mode);
+  const std::int64_t targets = graph.targets();
   const torch::Tensor query = Query(x.First(targets), values.narrow(0, 0, targets));
-  if (piece.score == AttendScore::kAdditive)
+  if (pieces().score_columns() > 0)
     return Attend(values, SourceScores(values), query, graph.lists, shape);
   return AttendV2(values, query, ScoreVectors(), graph.lists, shape);
 }
@@ -53,14 +58,19 @@ torch::Tensor Conv::AttendTo(const torch::Tensor& values, const LayerRows& x,
 torch::Tensor Conv::Forward(const LayerRows& x, const LayerGraph& graph, const torch::Tensor& first,
                             const Activation& activation, const RunMode& mode) const {
   const ConvPieces made = pieces();
-  const LayerRows projected = made.projects ? LayerRows{Project(x, mode)} : x;
-  const torch::Tensor reduced = made.attends() ? AttendTo(projected.Floats(), x, graph, mode)
-                                               : Reduce(made.reduce, projected, graph);
+  torch::Tensor reduced;
+  if (made.attends()) {
+    reduced = Attended(x, graph, mode);
+  } else {
+    reduced = Reduce(made.reduce, made.projects ? LayerRows{Project(x, mode)} : x, graph);
+  }
   const UpdateRows rows{
       .own = x.First(graph.targets()), .reduced = reduced, .first = first, .both = {}};
   return Activate(Update(rows, mode), activation);
 }
 
 std::uint64_t Conv::TargetNumbers() const { return 8 * static_cast<std::uint64_t>(pieces().width); }
+
+std::uint64_t Conv::SourceNumbers() const { return 4 * static_cast<std::uint64_t>(pieces().width); }
 
 }  // namespace rhizome::inline internal

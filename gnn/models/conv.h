@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rhizome/gnn/activation.h"
+#include "rhizome/gnn/attention_ops.h"
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/layer_graph.h"
 #include "rhizome/gnn/model_options.h"
@@ -71,7 +72,7 @@ struct UpdateRows {
 };
 
 /// One message-passing layer of some kind. A kind implements the pieces; whoever has a faster way
-/// through all of them overrides Forward.
+/// through all of them overrides Forward, or through those of attention Attended.
 /// Threads: const functions may run on many threads at once, Forward excepted, which takes the
 /// compute threads; its bits are the same for any number of them.
 class Conv {
@@ -113,19 +114,24 @@ class Conv {
                                 const torch::Tensor& first, const Activation& activation,
                                 const RunMode& mode) const;
 
+  /// Projects and reduces by attention: [targets, width], with gradients.
+  virtual torch::Tensor Attended(const LayerRows& x, const LayerGraph& graph,
+                                 const RunMode& mode) const;
+
   /// Numbers that a training step keeps for each target, besides the rows that it reads.
   virtual std::uint64_t TargetNumbers() const;
+
+  /// Numbers that it keeps for each source, if rows are projected.
+  virtual std::uint64_t SourceNumbers() const;
 
   /// Prepares what Update needs many times. Called once before a run without gradients.
   virtual void Freeze() {}
 
  protected:
   std::uint32_t number() const { return number_; }
+  AttentionShape ShapeOfAttention(const RunMode& mode) const;
 
  private:
-  torch::Tensor AttendTo(const torch::Tensor& values, const LayerRows& x, const LayerGraph& graph,
-                         const RunMode& mode) const;
-
   const std::uint32_t number_;
 };
 

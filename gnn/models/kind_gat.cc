@@ -2,6 +2,7 @@
 
 #include "rhizome/gnn/conv.h"
 #include "rhizome/gnn/head_dots.h"
+#include "rhizome/gnn/projected_attention.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -64,6 +65,20 @@ class GatConv final : public Conv {
   }
 
   torch::Tensor ScoreVectors() const override { return vectors_; }
+
+  torch::Tensor Attended(const LayerRows& x, const LayerGraph& graph,
+                         const RunMode& mode) const override {
+    const AttentionShape shape = ShapeOfAttention(mode);
+    if (!second())
+      return AttendProjected(x, weight_, source_vectors_, vectors_, graph.lists, shape);
+    return AttendProjectedV2(x, weight_, source_bias_, Query(x.First(graph.targets()), {}),
+                             vectors_, graph.lists, shape);
+  }
+
+  /// The projected row and its scores.
+  std::uint64_t SourceNumbers() const override {
+    return static_cast<std::uint64_t>(heads_ * (head_width_ + 2));
+  }
 
   torch::Tensor Update(const UpdateRows& rows, const RunMode&) const override {
     if (!shape_.is_output) return rows.reduced + bias_;

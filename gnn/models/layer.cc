@@ -64,7 +64,7 @@ torch::Tensor ApplyNonlinearity(Nonlinearity kind, const torch::Tensor& x) {
     case Nonlinearity::kRelu:
       return Activate(x, {.relu = true, .dropout = 0, .seed = 0});
     case Nonlinearity::kElu:
-      return at::elu(x);
+      return Elu(x);
     case Nonlinearity::kGelu:
       return at::gelu(x);
     case Nonlinearity::kTanh:
@@ -230,7 +230,8 @@ std::uint64_t Layer::StepNumbers(std::uint64_t targets, std::uint64_t sources) c
   if (shape_.number > 0) numbers += sources * in + targets * 2 * in;
   if (in > out) numbers += 2 * sources * out;  // it may multiply before it aggregates
   // Each step of a row that is not fused keeps its result, and has a gradient.
-  if (prepares()) numbers += sources * 4 * std::max(in, static_cast<std::uint64_t>(pieces_.width));
+  if (enters_) numbers += sources * 4 * in;
+  if (pieces_.projects) numbers += sources * conv_->SourceNumbers();
   if (!fuses()) numbers += targets * 6 * out;
   return numbers;
 }

@@ -74,6 +74,19 @@ struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
   }
 };
 
+struct EluFunction : torch::autograd::Function<EluFunction> {
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x) {
+    const torch::Tensor out = at::elu(x);
+    context->save_for_backward({out});
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const torch::Tensor result = context->get_saved_variables()[0];
+    return {at::elu_backward(gradients[0], 1, 1, 1, /*is_result=*/true, result)};
+  }
+};
+
 }  // namespace
 
 DropoutDraws DrawsOf(double dropout) {
@@ -110,5 +123,7 @@ torch::Tensor Activate(const torch::Tensor& x, const Activation& activation) {
   return ActivateFunction::apply(x, activation.relu, activation.dropout,
                                  static_cast<std::int64_t>(activation.seed));
 }
+
+torch::Tensor Elu(const torch::Tensor& x) { return EluFunction::apply(x); }
 
 }  // namespace rhizome::inline internal

@@ -34,4 +34,7 @@ void ActivateGradientRows(const Activation& activation, const float* result, con
 /// Activates x [rows, dim], with its gradient, on the compute threads.
 torch::Tensor Activate(const torch::Tensor& x, const Activation& activation);
 
+/// at::elu, whose gradient is computed from the result: what it was computed from need not be kept.
+torch::Tensor Elu(const torch::Tensor& x);
+
 }  // namespace rhizome::inline internal

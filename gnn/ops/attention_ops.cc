@@ -1,12 +1,6 @@
 #include "rhizome/gnn/attention_ops.h"
 
-#include <algorithm>
-#include <vector>
-
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/gnn/activation.h"
-#include "rhizome/gnn/dense.h"
+#include "rhizome/gnn/attention_passes.h"
 #include "rhizome/gnn/head_dots.h"
 
 namespace rhizome::inline internal {
@@ -15,151 +9,22 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-std::size_t Extent(std::int64_t number) { return static_cast<std::size_t>(number); }
-
-const float* DataOrNull(const torch::Tensor& tensor) {
-  return tensor.defined() ? tensor.data_ptr<float>() : nullptr;
-}
-
-AttendDropout DropoutOf(const AttentionShape& shape) {
-  const DropoutDraws draws = DrawsOf(shape.dropout);
-  return {.dropped = draws.dropped, .scale = draws.scale, .seed = shape.seed, .first_target = 0};
-}
-
-/// The tensors that an attention reads, contiguous. `source` is undefined for additive-v2, and
-/// `attention` for additive scores.
-struct AttentionInputs {
-  torch::Tensor values, source, query, attention;
-
-  AttendScore score() const {
-    return source.defined() ? AttendScore::kAdditive : AttendScore::kAdditiveV2;
-  }
-};
-
-/// The results of the forward pass.
-struct Attended {
-  torch::Tensor out, maximum, denominator;
-};
-
-Attended AttendForward(const AttentionInputs& in, const AggregateLists& lists,
-                       const AttentionShape& shape) {
-  const CsrView& csr = lists.csr();
-  const RowsView rows = RowsOf(in.values);
-  Attended made{.out = at::empty({lists.targets(), in.values.size(1)}),
-                .maximum = at::empty({lists.targets(), shape.heads}),
-                .denominator = at::empty({lists.targets(), shape.heads})};
-  AttendArgs args;
-  args.score = in.score();
-  args.type = rows.type;
-  args.x = rows.x;
-  args.x_stride = rows.stride;
-  args.heads = Extent(shape.heads);
-  args.width = rows.dim / args.heads;
-  args.begins = csr.offsets.data();
-  args.ends = csr.offsets.data() + 1;
-  args.index = csr.neighbors.data();
-  args.index_end = static_cast<std::uint32_t>(csr.neighbors.size());
-  args.source = DataOrNull(in.source);
-  args.source_stride = args.heads;
-  args.query = in.query.data_ptr<float>();
-  args.query_stride = Extent(in.query.size(1));
-  args.attention = DataOrNull(in.attention);
-  args.slope = static_cast<float>(shape.slope);
-  torch::Tensor own;
-  if (shape.own) {
-    const at::AutoDispatchBelowADInplaceOrView guard;
-    own = in.values.narrow(0, 0, lists.targets()).to(torch::kFloat32);
-    args.own = own.data_ptr<float>();
-    args.own_stride = rows.dim;
-    args.own_source = args.source;
-    args.own_source_stride = args.heads;
-  }
-  args.dropout = DropoutOf(shape);
-  args.finish = true;
-  args.maximum = made.maximum.data_ptr<float>();
-  args.denominator = made.denominator.data_ptr<float>();
-  args.out = made.out.data_ptr<float>();
-  args.out_stride = rows.dim;
-  ForTargets(csr, [&](std::size_t begin, std::size_t end) { Kernels().attend(args, begin, end); });
-  return made;
-}
-
 /// The gradients of the inputs, each defined where AttentionInputs' is.
 AttentionInputs AttendBackward(const AttentionInputs& in, const Attended& made,
                                const torch::Tensor& gradient, const AggregateLists& lists,
                                const AttentionShape& shape) {
-  const CsrView& csr = lists.csr();
-  const TurnedCsr& turned = lists.turned();
-  const bool additive = in.score() == AttendScore::kAdditive;
-  const std::size_t heads = Extent(shape.heads);
-  const std::size_t width = Extent(in.values.size(1)) / heads;
-  torch::Tensor stats =
-      at::empty({lists.targets(), static_cast<std::int64_t>(AttendStatsSize(in.score(), heads))});
-  const AttendStatsArgs stats_args{.score = in.score(),
-                                   .heads = heads,
-                                   .width = width,
-                                   .maximum = made.maximum.data_ptr<float>(),
-                                   .denominator = made.denominator.data_ptr<float>(),
-                                   .query = additive ? in.query.data_ptr<float>() : nullptr,
-                                   .out = made.out.data_ptr<float>(),
-                                   .gradient = gradient.data_ptr<float>(),
-                                   .stats = stats.data_ptr<float>()};
-  ForTargets(csr, [&](std::size_t begin, std::size_t end) {
-    Kernels().attend_stats(stats_args, begin, end);
-  });
-
-  const auto edges = static_cast<std::int64_t>(csr.neighbors.size());
-  const std::int64_t own = shape.own ? lists.targets() : 0;
-  const torch::Tensor edge_gradient = at::empty({edges, shape.heads});
-  const torch::Tensor own_gradient = at::empty({own, shape.heads});
+  const AttentionGradient of(in, made, gradient, lists, shape);
   AttentionInputs out;
   out.values = at::empty(in.values.sizes());
-  out.query = at::empty(in.query.sizes());
-  if (additive) out.source = at::empty(in.source.sizes());
-  AttendGradientArgs args;
-  args.score = in.score();
-  args.heads = heads;
-  args.width = width;
-  args.x = in.values.data_ptr<float>();
-  args.source = DataOrNull(in.source);
-  args.query = in.query.data_ptr<float>();
-  args.attention = DataOrNull(in.attention);
-  args.slope = static_cast<float>(shape.slope);
-  args.own = Extent(own);
-  args.dropout = DropoutOf(shape);
-  args.stats = stats.data_ptr<float>();
-  args.gradient = gradient.data_ptr<float>();
-  args.begins = csr.offsets.data();
-  args.ends = csr.offsets.data() + 1;
-  args.index = csr.neighbors.data();
-  args.turned_begins = turned.lists.offsets.data();
-  args.turned_ends = turned.lists.offsets.data() + 1;
-  args.target = turned.lists.neighbors.data();
-  args.edge = turned.edges.data();
-  args.edge_count = static_cast<std::uint32_t>(edges);
-  args.x_gradient = out.values.data_ptr<float>();
-  args.source_gradient = additive ? out.source.data_ptr<float>() : nullptr;
-  args.edge_gradient = edge_gradient.data_ptr<float>();
-  args.own_gradient = own_gradient.data_ptr<float>();
-  args.query_gradient = out.query.data_ptr<float>();
-  ForTargets(turned.lists.view(), [&](std::size_t begin, std::size_t end) {
-    Kernels().attend_source_gradient(args, begin, end);
+  const std::size_t dim = static_cast<std::size_t>(in.values.size(1));
+  ForTargets(lists.turned().lists.view(), [&](std::size_t begin, std::size_t end) {
+    of.OfSources(begin, end - begin, in.values.data_ptr<float>() + begin * dim,
+                 out.values.data_ptr<float>() + begin * dim);
   });
-  if (additive) {
-    ForTargets(csr, [&](std::size_t begin, std::size_t end) {
-      Kernels().attend_query_gradient(args, begin, end);
-    });
-    return out;
-  }
-  const std::vector<std::size_t> cuts = SplitByEdges(csr, kVectorGroups);
-  torch::Tensor groups = at::zeros(
-      {static_cast<std::int64_t>(kVectorGroups), shape.heads, static_cast<std::int64_t>(width)});
-  ComputeFor(kVectorGroups, [&](std::size_t g) {
-    AttendGradientArgs group = args;
-    group.attention_gradient = groups.data_ptr<float>() + g * heads * width;
-    Kernels().attend_query_gradient(group, cuts[g], cuts[g + 1]);
-  });
-  out.attention = SumOfGroups(groups);
+  out.source = of.source();
+  const AttentionGradient::OfTargets targets = of.Targets();
+  out.query = targets.query;
+  out.attention = targets.attention;
   return out;
 }
 
@@ -213,8 +78,8 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
 
 void CheckAttention(const torch::Tensor& values, const AggregateLists& lists,
                     const AttentionShape& shape) {
-  TORCH_CHECK(shape.heads >= 1 && Extent(shape.heads) <= kMaxHeads, "attention: ", shape.heads,
-              " heads; there may be 1 to ", kMaxHeads);
+  TORCH_CHECK(shape.heads >= 1 && static_cast<std::size_t>(shape.heads) <= kMaxHeads,
+              "attention: ", shape.heads, " heads; there may be 1 to ", kMaxHeads);
   TORCH_CHECK(values.dim() == 2 && values.size(0) == lists.sources() &&
                   values.size(1) % shape.heads == 0 && values.size(1) > 0,
               "attention: values must be [", lists.sources(), ", a multiple of ", shape.heads,

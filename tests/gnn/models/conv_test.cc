@@ -169,6 +169,44 @@ INSTANTIATE_TEST_SUITE_P(
                       ConvCase{"commnet", {}, 8, 20},
                       ConvCase{"commnet", {{"skip", "true"}}, 8, 20}));
 
+// The pieces one after the other keep rows and gradients of all sources; the way through them at
+// once does not. Over more than one tile of sources and of targets.
+TEST(AttendedTest, AWholeLayerEqualsItsPieces) {
+  const std::uint64_t seed = testing::TestSeed();
+  for (const char* const kind : {"gat", "gatv2"}) {
+    for (const char* const alone : {"false", "true"}) {
+      const RandomConv made = MakeRandomConv(
+          {kind, {{"no-self-loops", alone}, {"attention-dropout", "0.3"}}, 12, 20}, 600, 900, seed);
+      const LayerGraph graph = made.Graph();
+      const RunMode mode{&seed};
+      const std::vector<torch::Tensor> leaves(made.leaves.begin(),
+                                              made.leaves.end() - 1);  // no bias
+      const auto gradients = [&](const torch::Tensor& out) {
+        return torch::autograd::grad({(out * made.weighting).sum()}, leaves);
+      };
+      const torch::Tensor pieces = made.conv->Conv::Attended({made.x}, graph, mode);
+      const torch::Tensor whole = made.conv->Attended({made.x}, graph, mode);
+      EXPECT_TRUE(torch::equal(whole, pieces)) << kind;
+      const auto wanted = gradients(pieces), got = gradients(whole);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        EXPECT_TRUE(
+            torch::allclose(got[i], wanted[i], 1e-4, 1e-4 * wanted[i].abs().max().item<double>()))
+            << kind << ", leaf " << i;
+      }
+      // Rows at other places give the same, without a gradient of their own.
+      std::vector<std::uint32_t> place(900);
+      for (std::uint32_t i = 0; i < 900; ++i) place[i] = 899 - i;
+      const LayerRows placed{made.x.detach().flip(0), place};
+      const torch::Tensor out = made.conv->Attended(placed, graph, mode);
+      EXPECT_TRUE(torch::equal(out, whole)) << kind;
+      const auto weights =
+          torch::autograd::grad({(out * made.weighting).sum()}, {leaves.begin() + 1, leaves.end()});
+      for (std::size_t i = 0; i < weights.size(); ++i)
+        EXPECT_TRUE(torch::equal(weights[i], got[i + 1])) << kind << ", weight " << i;
+    }
+  }
+}
+
 ModelShape SmallShape() {
   return {.spec = {.kind = "sage", .layers = 2, .hidden = 6}, .inputs = 5, .classes = 3};
 }

@@ -1,0 +1,163 @@
+#include "rhizome/gnn/attention_passes.h"
+
+#include <utility>
+#include <vector>
+
+#include "rhizome/cache/compute_threads.h"
+#include "rhizome/cache/simd.h"
+#include "rhizome/gnn/activation.h"
+#include "rhizome/gnn/dense.h"
+#include "rhizome/gnn/head_dots.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+std::size_t Extent(std::int64_t number) { return static_cast<std::size_t>(number); }
+
+const float* DataOrNull(const torch::Tensor& tensor) {
+  return tensor.defined() ? tensor.data_ptr<float>() : nullptr;
+}
+
+AttendDropout DropoutOf(const AttentionShape& shape) {
+  const DropoutDraws draws = DrawsOf(shape.dropout);
+  return {.dropped = draws.dropped, .scale = draws.scale, .seed = shape.seed, .first_target = 0};
+}
+
+}  // namespace
+
+Attended AttendForward(const AttentionInputs& in, const AggregateLists& lists,
+                       const AttentionShape& shape) {
+  const CsrView& csr = lists.csr();
+  const RowsView rows = RowsOf(in.values);
+  Attended made{.out = at::empty({lists.targets(), in.values.size(1)}),
+                .maximum = at::empty({lists.targets(), shape.heads}),
+                .denominator = at::empty({lists.targets(), shape.heads})};
+  AttendArgs args;
+  args.score = in.score();
+  args.type = rows.type;
+  args.x = rows.x;
+  args.x_stride = rows.stride;
+  args.heads = Extent(shape.heads);
+  args.width = rows.dim / args.heads;
+  args.begins = csr.offsets.data();
+  args.ends = csr.offsets.data() + 1;
+  args.index = csr.neighbors.data();
+  args.index_end = static_cast<std::uint32_t>(csr.neighbors.size());
+  args.source = DataOrNull(in.source);
+  args.source_stride = args.heads;
+  args.query = in.query.data_ptr<float>();
+  args.query_stride = Extent(in.query.size(1));
+  args.attention = DataOrNull(in.attention);
+  args.slope = static_cast<float>(shape.slope);
+  torch::Tensor own;
+  if (shape.own) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    own = in.values.narrow(0, 0, lists.targets()).to(torch::kFloat32);
+    args.own = own.data_ptr<float>();
+    args.own_stride = rows.dim;
+    args.own_source = args.source;
+    args.own_source_stride = args.heads;
+  }
+  args.dropout = DropoutOf(shape);
+  args.finish = true;
+  args.maximum = made.maximum.data_ptr<float>();
+  args.denominator = made.denominator.data_ptr<float>();
+  args.out = made.out.data_ptr<float>();
+  args.out_stride = rows.dim;
+  ForTargets(csr, [&](std::size_t begin, std::size_t end) { Kernels().attend(args, begin, end); });
+  return made;
+}
+
+AttentionGradient::AttentionGradient(const AttentionInputs& in, const Attended& made,
+                                     const torch::Tensor& gradient, const AggregateLists& lists,
+                                     const AttentionShape& shape)
+    : lists_(lists), in_(in), gradient_(gradient) {
+  const CsrView& csr = lists.csr();
+  const TurnedCsr& turned = lists.turned();
+  const bool additive = in.score() == AttendScore::kAdditive;
+  const std::size_t heads = Extent(shape.heads);
+  const std::size_t width = Extent(gradient.size(1)) / heads;
+  stats_ =
+      at::empty({lists.targets(), static_cast<std::int64_t>(AttendStatsSize(in.score(), heads))});
+  const AttendStatsArgs stats{.score = in.score(),
+                              .heads = heads,
+                              .width = width,
+                              .maximum = made.maximum.data_ptr<float>(),
+                              .denominator = made.denominator.data_ptr<float>(),
+                              .query = additive ? in.query.data_ptr<float>() : nullptr,
+                              .out = made.out.data_ptr<float>(),
+                              .gradient = gradient.data_ptr<float>(),
+                              .stats = stats_.data_ptr<float>()};
+  ForTargets(
+      csr, [&](std::size_t begin, std::size_t end) { Kernels().attend_stats(stats, begin, end); });
+
+  const auto edges = static_cast<std::int64_t>(csr.neighbors.size());
+  const std::int64_t own = shape.own ? lists.targets() : 0;
+  edge_gradient_ = at::empty({edges, shape.heads});
+  own_gradient_ = at::empty({own, shape.heads});
+  if (additive) source_ = at::empty(in.source.sizes());
+  args_.score = in.score();
+  args_.heads = heads;
+  args_.width = width;
+  args_.source = DataOrNull(in.source);
+  args_.query = in.query.data_ptr<float>();
+  args_.attention = DataOrNull(in.attention);
+  args_.slope = static_cast<float>(shape.slope);
+  args_.own = Extent(own);
+  args_.dropout = DropoutOf(shape);
+  args_.stats = stats_.data_ptr<float>();
+  args_.gradient = gradient_.data_ptr<float>();
+  args_.begins = csr.offsets.data();
+  args_.ends = csr.offsets.data() + 1;
+  args_.index = csr.neighbors.data();
+  args_.turned_begins = turned.lists.offsets.data();
+  args_.turned_ends = turned.lists.offsets.data() + 1;
+  args_.target = turned.lists.neighbors.data();
+  args_.edge = turned.edges.data();
+  args_.edge_count = static_cast<std::uint32_t>(edges);
+  args_.source_gradient = additive ? source_.data_ptr<float>() : nullptr;
+  args_.edge_gradient = edge_gradient_.data_ptr<float>();
+  args_.own_gradient = own_gradient_.data_ptr<float>();
+}
+
+void AttentionGradient::OfSources(std::size_t first, std::size_t count, const float* values,
+                                  float* out) const {
+  // The kernel counts sources from 0, so the arrays are advanced to the first one.
+  AttendGradientArgs args = args_;
+  args.first_source = first;
+  args.turned_begins += first;
+  args.turned_ends += first;
+  args.x = values;
+  args.x_gradient = out;
+  if (source_.defined()) {
+    args.source += first * args.heads;
+    args.source_gradient += first * args.heads;
+  }
+  Kernels().attend_source_gradient(args, 0, count);
+}
+
+AttentionGradient::OfTargets AttentionGradient::Targets() const {
+  const CsrView& csr = lists_.csr();
+  OfTargets out{.query = at::empty(in_.query.sizes()), .attention = {}};
+  AttendGradientArgs args = args_;
+  args.query_gradient = out.query.data_ptr<float>();
+  if (in_.score() == AttendScore::kAdditive) {
+    ForTargets(csr, [&](std::size_t begin, std::size_t end) {
+      Kernels().attend_query_gradient(args, begin, end);
+    });
+    return out;
+  }
+  args.x = in_.values.data_ptr<float>();
+  const std::vector<std::size_t> cuts = SplitByEdges(csr, kVectorGroups);
+  torch::Tensor groups = at::zeros(
+      {static_cast<std::int64_t>(kVectorGroups), in_.attention.size(0), in_.attention.size(1)});
+  ComputeFor(kVectorGroups, [&](std::size_t g) {
+    AttendGradientArgs group = args;
+    group.attention_gradient = groups.data_ptr<float>() + g * args.heads * args.width;
+    Kernels().attend_query_gradient(group, cuts[g], cuts[g + 1]);
+  });
+  out.attention = SumOfGroups(groups);
+  return out;
+}
+
+}  // namespace rhizome::inline internal
