@@ -29,12 +29,12 @@ class Quiet final : public c10::WarningHandler {
 };
 
 /// The times of one turn of a contestant.
-struct Turn {
+struct TurnTime {
   double seconds = 0;
   double cpu_seconds = 0;
 };
 
-Turn Time(const std::function<void()>& work) {
+TurnTime Time(const std::function<void()>& work) {
   const WorkClock clock;
   work();
   return {clock.seconds(), clock.cpu_seconds()};
@@ -205,9 +205,9 @@ class AggregateBench {
           static_cast<double>(work.x.nbytes()) / Time([&] { ReadAll(work); }).seconds;
       const double rows = static_cast<double>(work.csr.neighbors.size()) * work.row_bytes() /
                           Time([&] { ReadRows(work); }).seconds;
-      const Turn mine = Time(contest.ours);
-      const Turn add = TimeLibtorch(contest.scatter);
-      const Turn product = TimeLibtorch(contest.sparse);
+      const TurnTime mine = Time(contest.ours);
+      const TurnTime add = TimeLibtorch(contest.scatter);
+      const TurnTime product = TimeLibtorch(contest.sparse);
       if (round == 0) continue;  // warms caches and allocator
       sequential.push_back(front_to_back / 1e9);
       random.push_back(rows / 1e9);
@@ -232,10 +232,10 @@ class AggregateBench {
   }
 
   /// On as many threads as ours has; it is held to one otherwise.
-  Turn TimeLibtorch(const std::function<void()>& work) const {
+  TurnTime TimeLibtorch(const std::function<void()>& work) const {
     if (!work) return {};
     at::set_num_threads(static_cast<int>(options_.threads));
-    const Turn turn = Time(work);
+    const TurnTime turn = Time(work);
     at::set_num_threads(1);
     return turn;
   }

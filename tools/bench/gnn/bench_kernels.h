@@ -51,6 +51,20 @@ struct AggregateFigure {
   double cpu_ratio_to_sparse = 0;
 };
 
+/// A pass of attention of 4 heads of 64 columns, float32, against a sum of the same rows with one
+/// weight an edge, which takes turns with it. A row is in four lists, as in a minibatch's first
+/// layer; the backward pass makes the gradients of rows, scores and vectors.
+struct AttentionFigure {
+  std::string op;  ///< "gat forward", "gat backward", "gatv2 forward", "gatv2 backward"
+  std::uint32_t heads = 0;
+  std::uint32_t width = 0;
+  std::uint64_t table_bytes = 0;
+  std::uint64_t edges = 0;
+  double nanoseconds_per_edge = 0;
+  double ratio_to_weighted_sum = 0;  ///< of its time
+  double cpu_ratio_to_weighted_sum = 0;
+};
+
 struct AggregateBenchReport {
   std::string simd;  ///< the set of kernels that was measured
   std::vector<AggregateFigure> figures;
@@ -60,6 +74,11 @@ struct AggregateBenchReport {
 /// Errors: kInvalidArgument, an unknown dtype or empty list; kOutOfMemory; kInterrupted.
 Result<AggregateBenchReport> MeasureAggregation(const AggregateBenchOptions& options,
                                                 const JobControl& control);
+
+/// The kernels of attention on the same tables, whose dtypes and widths it does not ask for.
+/// Errors: kOutOfMemory; kInterrupted.
+Result<std::vector<AttentionFigure>> MeasureAttention(const AggregateBenchOptions& options,
+                                                      const JobControl& control);
 
 struct StepBenchOptions {
   std::vector<std::vector<VertexId>> seeds;  ///< of each minibatch, distinct

@@ -31,9 +31,22 @@ ordered_json ToJson(const AggregateFigure& figure) {
   return json;
 }
 
+ordered_json ToJson(const AttentionFigure& figure) {
+  return {{"op", figure.op},
+          {"heads", figure.heads},
+          {"width", figure.width},
+          {"table_bytes", figure.table_bytes},
+          {"edges", figure.edges},
+          {"nanoseconds_per_edge", figure.nanoseconds_per_edge},
+          {"ratio_to_weighted_sum", figure.ratio_to_weighted_sum},
+          {"cpu_ratio_to_weighted_sum", figure.cpu_ratio_to_weighted_sum}};
+}
+
 Result<ordered_json> BenchAggregate(const AggregateBenchOptions& options,
                                     const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const AggregateBenchReport report, MeasureAggregation(options, control));
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<AttentionFigure> attention,
+                           MeasureAttention(options, control));
   const std::uint64_t largest =
       *std::max_element(options.table_bytes.begin(), options.table_bytes.end());
   double share = 0;
@@ -48,6 +61,8 @@ Result<ordered_json> BenchAggregate(const AggregateBenchOptions& options,
                              : std::min(figure.ratio_to_scatter, figure.ratio_to_sparse);
     ratio = ratio == 0 ? least : std::min(ratio, least);
   }
+  ordered_json attended = ordered_json::array();
+  for (const AttentionFigure& figure : attention) attended.push_back(ToJson(figure));
   return ordered_json{
       {"workload", "aggregate"},
       {"figure", share},
@@ -59,6 +74,7 @@ Result<ordered_json> BenchAggregate(const AggregateBenchOptions& options,
       {"degree", options.degree},
       {"rounds", options.rounds},
       {"results", std::move(results)},
+      {"attention", std::move(attended)},
       {"machine", DescribeMachine(".")}};
 }
 
