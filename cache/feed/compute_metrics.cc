@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "rhizome/storage/mutant.h"
+
 namespace rhizome {
 inline namespace internal {
 namespace {
@@ -75,7 +77,8 @@ std::vector<Scored> Ranked(std::span<const float> scores, std::span<const std::u
                            std::size_t columns, std::size_t column) {
   std::vector<Scored> ranked;
   for (std::size_t at = column; at < scores.size(); at += columns) {
-    if (labels[at] != kMissingFlag) ranked.push_back({scores[at], labels[at] != 0});
+    if (labels[at] != kMissingFlag || RHIZOME_MUTANT("missing labels are ranked"))
+      ranked.push_back({scores[at], labels[at] != 0});
   }
   std::sort(ranked.begin(), ranked.end(),
             [](const Scored& a, const Scored& b) { return a.score > b.score; });
@@ -233,7 +236,8 @@ std::optional<double> RocAuc(std::span<const float> scores, std::span<const std:
   // Twice the pairs that are in order: a tie is half a pair.
   std::uint64_t ordered = 0, positives = 0, negatives = 0;
   ForEachTie(Ranked(scores, labels, columns, column), [&](const Tie& tie) {
-    ordered += (2 * positives + tie.positives) * tie.negatives;
+    ordered += (2 * positives + (RHIZOME_MUTANT("ties are in order") ? 2 : 1) * tie.positives) *
+               tie.negatives;
     positives += tie.positives;
     negatives += tie.negatives;
   });

@@ -9,6 +9,7 @@
 
 #include "rhizome/cache/row_degrees.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -131,7 +132,10 @@ void MinibatchSampler::FillWeightedDegrees(Minibatch& minibatch) const {
   minibatch.weighted_degrees.assign(minibatch.rows.size(), 0.0F);
   if (sampler_ == nullptr) return;  // without edges every sum is 0
   for (std::size_t i = 0; i < minibatch.rows.size(); ++i)
-    minibatch.weighted_degrees[i] = weighted_degrees_[static_cast<std::size_t>(minibatch.rows[i])];
+    minibatch.weighted_degrees[i] =
+        weighted_degrees_[RHIZOME_MUTANT("degrees are those of other rows")
+                              ? i
+                              : static_cast<std::size_t>(minibatch.rows[i])];
 }
 
 Status MinibatchSampler::FillDegrees(Minibatch& minibatch) const {

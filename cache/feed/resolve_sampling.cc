@@ -11,6 +11,7 @@
 #include "rhizome/index/edge_times.h"
 #include "rhizome/index/sampler_plan.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -197,7 +198,7 @@ void SetPassDraw(const MinibatchSamplerOptions& options, std::size_t hop, PassDr
   draw.direction = options.sampler.direction;
   draw.weighted = options.sampler.weighted;
   draw.weights = options.edge_weights;
-  if (!options.sampler.typed_fanouts.empty())
+  if (!options.sampler.typed_fanouts.empty() && !RHIZOME_MUTANT("passes walk every type"))
     draw.typed_fanout = options.sampler.typed_fanouts[hop];
 }
 

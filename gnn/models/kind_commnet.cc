@@ -1,4 +1,5 @@
 #include "rhizome/gnn/conv.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -11,7 +12,10 @@ class CommNetConv final : public Conv {
       : Conv(shape.number), shape_(shape), skips_(options.Flag("skip")) {}
 
   ConvPieces pieces() const override {
-    return {.reduce = {.by = Reduction::kMean}, .width = shape_.in, .reads_first = skips_};
+    return {
+        .reduce = {.by = RHIZOME_MUTANT("commnet adds up") ? Reduction::kSum : Reduction::kMean},
+        .width = shape_.in,
+        .reads_first = skips_};
   }
 
   void VisitWeights(const WeightVisitor& visit) override {

@@ -3,6 +3,7 @@
 #include "rhizome/gnn/conv.h"
 #include "rhizome/gnn/head_dots.h"
 #include "rhizome/gnn/projected_attention.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -82,7 +83,8 @@ class GatConv final : public Conv {
 
   torch::Tensor Update(const UpdateRows& rows, const RunMode&) const override {
     if (!shape_.is_output) return rows.reduced + bias_;
-    return rows.reduced.reshape({-1, heads_, head_width_}).mean(1) + bias_;
+    const torch::Tensor heads = rows.reduced.reshape({-1, heads_, head_width_});
+    return (RHIZOME_MUTANT("heads are added up") ? heads.sum(1) : heads.mean(1)) + bias_;
   }
 
  private:

@@ -1,4 +1,5 @@
 #include "rhizome/gnn/linear_conv.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
 
@@ -12,7 +13,10 @@ const ConvKind& GcnKind() {
                .options = {}},
       .make = [](const ConvShape& shape, const ModelOptions&) -> Result<std::shared_ptr<Conv>> {
         return std::make_shared<LinearConv>(
-            shape, ReducePiece{.by = Reduction::kSum, .own_joins = true, .symmetric = true},
+            shape,
+            ReducePiece{.by = Reduction::kSum,
+                        .own_joins = !RHIZOME_MUTANT("gcn leaves the vertex out"),
+                        .symmetric = true},
             LinearConv::OwnWeight::kNo);
       }};
   return kind;

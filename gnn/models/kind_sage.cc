@@ -1,5 +1,6 @@
 #include "rhizome/gnn/linear_conv.h"
 #include "rhizome/gnn/weights.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -51,7 +52,11 @@ class SageConv final : public LinearConv {
   /// Divides each row by its length. Source: Hamilton et al., algorithm 1, line 7.
   torch::Tensor Normalized(const torch::Tensor& x) const {
     if (!normalizes_) return x;
-    return x / at::clamp_min(at::norm(x, 2, {1}, true), 1e-12);
+    return x /
+           at::clamp_min(
+               at::norm(x, RHIZOME_MUTANT("rows are divided by the sum of their numbers") ? 1 : 2,
+                        {1}, true),
+               1e-12);
   }
 
   const bool pools_;

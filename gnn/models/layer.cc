@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rhizome/storage/mutant.h"
 #include "rhizome/storage/name_table.h"
 
 namespace rhizome::inline internal {
@@ -167,13 +168,14 @@ torch::Tensor Layer::Leave(torch::Tensor convolved, bool activated, const Entere
   torch::Tensor out = std::move(convolved);
   if (style_.feed_forward) {
     out = Dropped(ApplyNonlinearity(style_.activation, out), Draw(1), mode);
-    out = Dropped(w.feed.Of({out}), Draw(2), mode);
+    if (!RHIZOME_MUTANT("feed-forward has one layer"))
+      out = Dropped(w.feed.Of({out}), Draw(2), mode);
     out = out + own.stream.table;
     if (shape_.last) out = w.last_norm.Of(out, mode);
   } else if (!activated && !shape_.is_output) {
     if (normed()) out = w.norm.Of(out, mode);
     out = ApplyNonlinearity(style_.activation, out);
-    if (style_.residual) {
+    if (style_.residual && !RHIZOME_MUTANT("residuals are left out")) {
       out = out + (w.skip.defined() ? Linear(own.stream, w.skip) : own.stream.Floats());
     }
     if (!shape_.last) out = Dropped(out, shape_.number + 1, mode);
@@ -190,8 +192,10 @@ torch::Tensor Layer::Carry(const torch::Tensor& out, const Entered& own,
     torch::Tensor jump = before;
     if (shape_.jump_from > 0) {
       const torch::Tensor earlier = raw.table.narrow(1, shape_.in + shape_.first, shape_.jump_from);
-      jump = style_.jump == Jump::kConcat ? at::cat({earlier, before}, 1)
-                                          : at::maximum(earlier, before);
+      jump = style_.jump == Jump::kConcat
+                 ? at::cat({earlier, before}, 1)
+                 : (RHIZOME_MUTANT("jump takes the least") ? at::minimum(earlier, before)
+                                                           : at::maximum(earlier, before));
     }
     if (!shape_.last) {
       parts.push_back(jump);

@@ -4,6 +4,7 @@
 
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/cache/simd.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -72,13 +73,15 @@ struct SumFunction : torch::autograd::Function<SumFunction> {
     const auto self = kept("self");
     const AggregateStart start = self.empty() ? AggregateStart{} : StartOf(gradient, self);
     torch::Tensor out = at::empty({lists.sources(), gradient.size(1)});
-    SumOnThreads(
-        MakeSumArgs(
-            turned,
-            {.target = kept("source"), .source = kept("target"), .edge = lists.turned_weights()},
-            RowsOf(gradient), start, out.data_ptr<float>(),
-            static_cast<std::size_t>(gradient.size(1))),
-        turned);
+    SumOnThreads(MakeSumArgs(turned,
+                             {.target = kept("source"),
+                              .source = kept("target"),
+                              .edge = RHIZOME_MUTANT("gradients pass edges of weight 1")
+                                          ? std::span<const float>()
+                                          : lists.turned_weights()},
+                             RowsOf(gradient), start, out.data_ptr<float>(),
+                             static_cast<std::size_t>(gradient.size(1))),
+                 turned);
     return {out, {}, {}};
   }
 

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <numeric>
 
+#include "rhizome/storage/mutant.h"
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -19,8 +21,9 @@ std::vector<float> Balanced(const Labels& labels) {
       static_cast<double>(std::count(counts.begin(), counts.end(), std::uint64_t{0}));
   std::vector<float> weights;
   for (const std::uint64_t count : counts) {
-    weights.push_back(
-        count == 0 ? 1 : static_cast<float>(all / (classes * static_cast<double>(count))));
+    weights.push_back(count == 0 || RHIZOME_MUTANT("no class is balanced")
+                          ? 1
+                          : static_cast<float>(all / (classes * static_cast<double>(count))));
   }
   return weights;
 }

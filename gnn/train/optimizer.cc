@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "rhizome/storage/mutant.h"
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -29,8 +31,9 @@ std::unique_ptr<torch::optim::Optimizer> MakeOptimizer(const std::vector<torch::
 /// decays.
 bool Decays(const torch::Tensor& weight, const std::string& name,
             const OptimizerSettings& settings) {
-  if (weight.dim() < 2) return false;
-  return !settings.decay_first_layer_only || name.starts_with("layers.0.");
+  if (weight.dim() < 2 && !RHIZOME_MUTANT("biases decay")) return false;
+  return !settings.decay_first_layer_only || RHIZOME_MUTANT("every layer decays") ||
+         name.starts_with("layers.0.");
 }
 
 /// Visits what an optimiser keeps of a weight, the fields of ParamState with their names.

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "rhizome/storage/mutant.h"
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -42,7 +44,8 @@ double PlateauCuts(std::uint32_t every, MetricHistory history, const Improvement
 double LearningRate(const ScheduleOptions& schedule, double rate, std::uint32_t epochs,
                     MetricHistory history, const Improvement& better) {
   const auto epoch = static_cast<std::uint32_t>(history.size());
-  if (epoch < schedule.warmup) return rate * (epoch + 1) / (schedule.warmup + 1);
+  if (epoch < schedule.warmup && !RHIZOME_MUTANT("there is no warm-up"))
+    return rate * (epoch + 1) / (schedule.warmup + 1);
   const std::uint32_t t = epoch - schedule.warmup;
   const std::uint32_t all = epochs > schedule.warmup ? epochs - schedule.warmup : 1;
   const double done = std::min(static_cast<double>(t) / all, 1.0);
@@ -69,7 +72,9 @@ bool StopsEarly(std::uint32_t patience, MetricHistory history, const Improvement
   if (patience == 0 || history.empty()) return false;
   bool stops = false;
   ForEachStale(history, better, [&](std::size_t epoch, std::size_t since) {
-    stops = stops || epoch - since >= patience;
+    const std::size_t waits =
+        RHIZOME_MUTANT("patience is one epoch short") ? patience - 1 : patience;
+    stops = stops || epoch - since >= waits;
     return since;
   });
   return stops;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rhizome/cache/compute_metrics.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -40,7 +41,8 @@ torch::Tensor TaskLoss::Of(const torch::Tensor& scores, const Minibatch& minibat
   if (labels_.task == Task::kMultilabel) {
     const torch::Tensor flags =
         SeedRows<float>(labels_.flags, labels_.columns, minibatch, torch::kFloat32);
-    const torch::Tensor known = flags.ne(static_cast<float>(kMissingFlag));
+    torch::Tensor known = flags.ne(static_cast<float>(kMissingFlag));
+    if (RHIZOME_MUTANT("missing labels are learnt")) known = known.logical_or(known.logical_not());
     const torch::Tensor losses = nnf::binary_cross_entropy_with_logits(
         scores, flags, nnf::BinaryCrossEntropyWithLogitsFuncOptions().reduction(torch::kNone));
     return MeanOfKnown(losses, known);
@@ -64,14 +66,18 @@ torch::Tensor TaskLoss::OfClasses(const torch::Tensor& scores, const torch::Tens
 }
 
 torch::Tensor TaskLoss::OfBinary(const torch::Tensor& scores, const torch::Tensor& classes) const {
-  const torch::Tensor targets = classes.to(torch::kFloat32) * (1 - smoothing_) + smoothing_ / 2;
+  const torch::Tensor targets =
+      classes.to(torch::kFloat32) * (1 - smoothing_) +
+      (RHIZOME_MUTANT("smoothing makes labels smaller") ? 0 : smoothing_ / 2);
   nnf::BinaryCrossEntropyWithLogitsFuncOptions options;
   if (!class_weights_.defined())
     return nnf::binary_cross_entropy_with_logits(scores.squeeze(1), targets, options);
   const torch::Tensor weights = class_weights_.index_select(0, classes);
   const torch::Tensor losses = nnf::binary_cross_entropy_with_logits(
       scores.squeeze(1), targets, options.reduction(torch::kNone));
-  return (losses * weights).sum() / weights.sum();
+  return (losses * weights).sum() / (RHIZOME_MUTANT("weighted losses are divided by vertices")
+                                         ? at::ones({}) * losses.size(0)
+                                         : weights.sum());
 }
 
 }  // namespace rhizome::inline internal

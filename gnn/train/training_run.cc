@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/mutant.h"
 #include "rhizome/storage/stopwatch.h"
 
 namespace rhizome::inline internal {
@@ -179,6 +180,7 @@ Status TrainingRun::FinishEpoch() {
   const Improvement any{.larger = LargerIsBetter(options_.monitor), .min_delta = 0};
   const bool best =
       best_weights_.empty() || plan_.valid_batches() == 0 ||
+      RHIZOME_MUTANT("the last weights are kept") ||
       (epoch.valid_metric && (any.Is(value, progress_.best_value) ||
                               (value == progress_.best_value && loss < progress_.best_loss)));
   // An epoch that was not measured is kept only until one is.

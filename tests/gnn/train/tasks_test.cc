@@ -6,11 +6,14 @@
 
 #include "gnn/gnn_testing.h"
 #include "rhizome/cache/safetensors.h"
+#include "rhizome/gnn/class_weights.h"
 
 namespace rhizome {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::FloatEq;
 using ::testing::HasSubstr;
 using testing::MakePlanted;
 using testing::PlantedGraph;
@@ -304,6 +307,39 @@ TEST_F(TasksTest, AClassWithoutTrainingVertexIsSaid) {
   ASSERT_OK(report);
   EXPECT_THAT(report->warnings, Contains(HasSubstr("1 of 4 classes have no training vertex, and "
                                                    "will not be learnt: 2")));
+}
+
+// Whatever comes after the best epoch: with a rate this high the validation set gets worse again.
+TEST_F(TasksTest, TheWeightsOfTheBestEpochAreKept) {
+  TrainOptions options = Options(8);
+  options.test = false;
+  options.learning_rate = 0.3;
+  options.out = *folder_ / "best.safetensors";
+  Result<TrainReport> report = TrainTask(options);
+  ASSERT_OK(report);
+  while (report->best_epoch == options.epochs) {
+    ASSERT_LT(++options.seed, 20u) << "the last epoch is always the best";
+    report = TrainTask(options);
+    ASSERT_OK(report);
+  }
+  const TensorFile best = LoadModel(options.out);
+  options.epochs = report->best_epoch;
+  options.out = *folder_ / "ended.safetensors";
+  ASSERT_OK(TrainTask(options));
+  EXPECT_TRUE(HaveSameWeights(best, LoadModel(options.out)));
+}
+
+TEST(ClassWeightsTest, BalancedClassesWeighTheSameInAll) {
+  Labels labels;
+  labels.classes = 4;
+  labels.label = {0, 0, 0, 0, 0, 1, 1, 3, 0, 2};
+  labels.split.assign(labels.label.size(), Split::kTrain);
+  labels.split[9] = Split::kTest;  // class 2 has no training vertex
+  const auto weights = ClassWeights("balanced", labels);
+  ASSERT_OK(weights);
+  // 9 training vertices in 3 classes.
+  EXPECT_THAT(*weights, ElementsAre(FloatEq(9.0F / (3 * 6)), FloatEq(9.0F / (3 * 2)), FloatEq(1),
+                                    FloatEq(9.0F / (3 * 1))));
 }
 
 TEST_F(TasksTest, WeightsAndSmoothingChangeWhatIsLearnt) {

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Networks, training and metrics with one seeded mistake at a time: the oracles must notice each.
+
+usage: mutants.py [TEXT]     only mistakes whose name contains TEXT
+
+RHIZOME_BUILD names a build of the preset `mutants`, in which the environment variable RHIZOME_MUTANT switches a mistake
+on (storage/base/mutant.h). Each oracle must pass without one, and fail with it. A switch that is in no row of MUTANTS,
+and a row without a switch, fail too.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("RHIZOME_BUILD", SOURCE / "build" / "mutants"))
+HALLS = ["cache", "gnn"]
+PYG = "models_ci_test.py"  # every kind of network against PyTorch Geometric
+MINUTES = 10
+
+
+def gtest(layer, filter):
+    return f"rhizome_{layer}_quick_tests", f"--gtest_filter={filter}"
+
+
+CONV = gtest("models", "*ConvTest*")
+ATTENTION = gtest("models", "AttentionTest.*")
+NETWORK = gtest("models", "*NetworkTest*")
+LOSS = gtest("gnn", "TaskLossTest.*")
+SCHEDULE = gtest("gnn", "ScheduleTest.*")
+METRICS = gtest("cache", "TaskMetricsTest.*")
+SAMPLING = gtest("cache", "NeighborSamplingTest.*")
+
+MUTANTS = {
+    # Layers
+    "residuals are left out": (PYG,),
+    "feed-forward has one layer": (PYG,),
+    "jump takes the least": (PYG,),
+    "batch norm looks at the batch at inference": NETWORK,
+    "rows are divided by the sum of their numbers": (PYG,),
+    "gcn leaves the vertex out": CONV,
+    "heads are added up": (PYG,),
+    "commnet adds up": CONV,
+    "gradients pass edges of weight 1": CONV,
+    "gradients pass what was dropped": gtest("models", "ActivationTest.*"),
+    # Windows of layerwise inference
+    "a window forgets those before": NETWORK,
+    "sums are divided in every window": NETWORK,
+    # Learning
+    "biases decay": gtest("gnn", "OptimizerTest.*"),
+    "every layer decays": gtest("gnn", "OptimizerTest.*"),
+    "patience is one epoch short": SCHEDULE,
+    "there is no warm-up": SCHEDULE,
+    "missing labels are learnt": LOSS,
+    "weighted losses are divided by vertices": LOSS,
+    "smoothing makes labels smaller": LOSS,
+    "no class is balanced": gtest("gnn", "ClassWeightsTest.*"),
+    "the last weights are kept": gtest("gnn", "TasksTest.*"),
+    # Metrics and samples
+    "ties are in order": METRICS,
+    "missing labels are ranked": METRICS,
+    "passes walk every type": SAMPLING,
+    "degrees are those of other rows": SAMPLING,
+}
+
+
+def run(oracle, mistake):
+    """Returns whether the oracle passes, and what it said."""
+    program = oracle[0]
+    if program.endswith(".py"):
+        command = [sys.executable, SOURCE / "tests" / "python" / program]
+    else:
+        command = [BUILD / "bin" / program, "--gtest_fail_fast", *oracle[1:]]
+    environment = dict(os.environ, RHIZOME_MUTANT=mistake, RHIZOME=str(BUILD / "bin" / "rhizome"),
+                       RHIZOME_SOURCE=str(SOURCE), RHIZOME_BUILD=str(BUILD))
+    done = subprocess.run(list(map(str, command)), env=environment, capture_output=True, text=True, errors="replace",
+                          timeout=60 * MINUTES)
+    said = done.stdout + done.stderr
+    passed = done.returncode == 0
+    if not program.endswith(".py") and not re.search(r"\[==========\] [1-9]\d* tests? from", said):
+        sys.exit(f"{program} {oracle[1]} ran no test; name other tests in MUTANTS")
+    if done.returncode == 77:
+        sys.exit(f"{program} skips here, so that its mistakes cannot be shown: {said[-500:]}")
+    return passed, said
+
+
+def reason(said):
+    """Returns the line that says best what was noticed."""
+    for pattern in (r"^\[  FAILED  \] .*", r"^\w*(?:Error|Exception)\b.*"):
+        found = re.findall(pattern, said, re.MULTILINE)
+        if found:
+            return found[0][:150]
+    return said.strip().splitlines()[-1][:150] if said.strip() else "it said nothing"
+
+
+def switches():
+    names = set()
+    for hall in HALLS:
+        for path in sorted((SOURCE / hall).glob("*/*")):
+            if path.suffix in (".cc", ".h"):
+                names |= set(re.findall(r'RHIZOME_MUTANT\(\s*"([^"]+)"\s*\)', path.read_text()))
+    return names
+
+
+def main():
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+    failures = [f"{name!r} has a switch and no row here" for name in switches() - set(MUTANTS)]
+    failures += [f"{name!r} has a row here and no switch" for name in set(MUTANTS) - switches()]
+    chosen = {name: oracle for name, oracle in MUTANTS.items() if wanted in name}
+    for oracle in dict.fromkeys(chosen.values()):
+        passed, said = run(oracle, "")
+        if not passed:
+            failures.append(f"{' '.join(oracle)} fails without a mistake: {reason(said)}")
+    for name, oracle in chosen.items():
+        began = time.monotonic()
+        passed, said = run(oracle, name)
+        seconds = time.monotonic() - began
+        print(f"MUTANT {name}: {'not noticed' if passed else reason(said)} ({seconds:.0f} s)", flush=True)
+        if passed:
+            failures.append(f"{name!r} passes {' '.join(oracle)}")
+    print("\n".join(["", *failures, f"{len(chosen)} mistakes, {len(failures)} failures"]))
+    return 1 if failures or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
