@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs what is needed, builds, runs the tests. usage: tools/test.sh [release|asan|tsan|fuzz|long ...]
+# Installs what is needed, builds, runs the tests. usage: tools/test.sh [release|asan|tsan|fuzz|mutants|long ...]
 #   release  everything, tiers quick and ci (the default)
 #   asan     storage, index and cache under the address and undefined-behaviour sanitizers, by Clang: lock
 #            annotations are checked
 #   tsan     the same under the thread sanitizer
 #   fuzz     every fuzz target for a few seconds, from the same build
+#   mutants  networks, training and metrics with a seeded mistake at a time, which their tests must notice
 #   long     the long tier of the release build, clang-tidy over everything, and reliability under asan
 # RHIZOME_TEST_DATA names a folder of further data sets; tests that need it say so when they skip.
 set -euo pipefail
@@ -38,6 +39,15 @@ run_ctest() {
   passed=$((passed + added_passed)) failed=$((failed + added_failed)) skipped=$((skipped + added_skipped))
 }
 
+# Each mistake that is noticed is a test that passes.
+run_mutants() {
+  RHIZOME_BUILD=$PWD/build/mutants build/venv/bin/python tests/gnn/mutants.py 2>&1 | tee -a "$summary" || true
+  local line
+  line=$(tail -n 1 "$summary")
+  read -r mistakes _ failures _ <<<"$line"
+  passed=$((passed + mistakes - failures)) failed=$((failed + failures))
+}
+
 # step NAME COMMAND...: what the time of a run went into stands at its end.
 step() {
   local begun=$SECONDS
@@ -63,6 +73,11 @@ for what in "${@:-release}"; do
     fuzz)
       step "building asan" build asan
       step "fuzz targets" run_ctest asan -L fuzz
+      ;;
+    mutants)
+      step "building mutants" build mutants --target rhizome_cli rhizome_gnn_shared \
+        rhizome_{models,gnn,cache}_quick_tests
+      step "seeded mistakes" run_mutants
       ;;
     long)
       step "building release" build release --target all long_tests

@@ -5,6 +5,7 @@
 
 #include "rhizome/cache/attention_leaky_inl.h"
 #include "rhizome/cache/attention_parts_inl.h"
+#include "rhizome/storage/mutant.h"
 
 // The backward kernels of attention, over the vector type V of aggregate_kernels_inl.h. Weights are
 // computed again from the maximum and denominator of their target.
@@ -22,7 +23,9 @@ void AttendStats(const AttendStatsArgs& args, std::size_t begin, std::size_t end
       const float denominator = args.denominator[t * heads + h];
       stats[h] = args.maximum[t * heads + h];
       stats[heads + h] = denominator == 0 ? 0 : 1 / denominator;
-      stats[2 * heads + h] = Dot<V, float>(args.gradient + row, args.out + row, args.width);
+      stats[2 * heads + h] = RHIZOME_MUTANT("gradients forget that weights add up to 1")
+                                 ? 0
+                                 : Dot<V, float>(args.gradient + row, args.out + row, args.width);
       if (args.query != nullptr) stats[3 * heads + h] = args.query[t * heads + h];
     }
   }

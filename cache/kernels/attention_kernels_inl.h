@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "rhizome/cache/attention_parts_inl.h"
+#include "rhizome/storage/mutant.h"
 
 // The forward kernel of attention, over the vector type V of aggregate_kernels_inl.h.
 
@@ -131,7 +132,8 @@ class Attention {
     const AttendDropout& dropout = args_.dropout;
     const std::uint64_t key =
         dropout.dropped == 0 ? 0 : SplitMix64(dropout.seed, dropout.first_target + t);
-    const typename V::Reg slack = V::Set(kMaximumSlack);
+    const typename V::Reg slack =
+        V::Set(RHIZOME_MUTANT("the maximum never rises") ? __builtin_inff() : kMaximumSlack);
     const std::size_t first_place = chunk_.edge - begin + 1 - chunk_.own;
     for (std::size_t i = 0; i < edges(); ++i) {
       chunk_.rescaled[i] = false;
@@ -165,14 +167,16 @@ class Attention {
           const typename V::Reg before = largest;
           largest = V::Pick(grows, score, largest);
           const typename V::Reg rescale = Exp<V>(V::Sub(before, largest));
-          sum = V::Mul(sum, rescale);
+          if (!RHIZOME_MUTANT("denominators are not rescaled")) sum = V::Mul(sum, rescale);
           Rescale(i);
           V::Store(chunk_.rescale.at + i * numbers_ + h, rescale);
         }
         typename V::Reg weight = Exp<V>(V::Sub(score, largest));
         sum = V::Add(sum, weight);
         if (dropout.dropped != 0) {
-          weight = Dropped<V>(dropout, key, (first_place + i) * args_.heads + h, weight);
+          const std::size_t place =
+              RHIZOME_MUTANT("edges are dropped together") ? 0 : first_place + i;
+          weight = Dropped<V>(dropout, key, place * args_.heads + h, weight);
         }
         V::Store(chunk_.weight.at + i * numbers_ + h, weight);
       }
@@ -184,7 +188,10 @@ class Attention {
   void Add(std::size_t t, bool fresh, bool finish) {
     const std::size_t own = chunk_.own;
     const float* const denominator = args_.denominator + t * args_.heads;
-    for (std::size_t h = 0; h < args_.heads && finish; ++h) factor_[h] = Inverse(denominator[h]);
+    for (std::size_t h = 0; h < args_.heads && finish; ++h) {
+      const bool mistaken = RHIZOME_MUTANT("heads are divided by the first head's sum");
+      factor_[h] = Inverse(denominator[mistaken ? 0 : h]);
+    }
     WeightedRows<T> rows;
     rows.x = x_;
     rows.stride = args_.x_stride;

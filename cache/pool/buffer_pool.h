@@ -135,7 +135,7 @@ class BufferPool {
   std::size_t SpareSlots() const;
 
   std::size_t frame_bytes_ = 0;
-  // Of its own: schedules are built for it while Prefill exchanges the table of places.
+  // It does not follow from place_: schedules are built for it while Prefill exchanges that table.
   std::uint32_t frame_count_ = 0;
   std::uint64_t slot_count_ = 0;
   AlignedBuffer memory_;

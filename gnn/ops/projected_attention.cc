@@ -18,7 +18,7 @@ const AggregateLists& KeptLists(AutogradContext* context) {
   return *reinterpret_cast<const AggregateLists*>(context->saved_data.at("lists").toInt());
 }
 
-/// What a context keeps beside tensors; lists and places are kept by address.
+/// Keeps in a context what it needs beside tensors; lists and places are kept by address.
 void Keep(AutogradContext* context, const LayerRows& x, const AggregateLists& lists,
           const AttentionShape& shape) {
   auto& data = context->saved_data;

@@ -3,7 +3,7 @@
 /// True when the program shall make the mistake `name`. It is false everywhere but where the files
 /// that hold a switch are compiled with RHIZOME_MUTANTS: for the test of the harness
 /// (tests/reliability/mutants), and in the preset `mutants`, whose networks and metrics the oracles
-/// must tell from sound ones (tests/models/mutants.py).
+/// must tell from sound ones (tests/gnn/mutants.py).
 #ifdef RHIZOME_MUTANTS
 #include <cstdlib>
 #include <string_view>

@@ -3,7 +3,7 @@
 
 usage: mutants.py [TEXT]     only mistakes whose name contains TEXT
 
-RHIZOME_BUILD names a build of the preset `mutants`, in which the environment variable RHIZOME_MUTANT switches a mistake
+RHIZOME_BUILD names a build of the preset `mutants` (build/mutants if it is not set), in which the environment variable RHIZOME_MUTANT switches a mistake
 on (storage/base/mutant.h). Each oracle must pass without one, and fail with it. A switch that is in no row of MUTANTS,
 and a row without a switch, fail too.
 """
@@ -45,6 +45,12 @@ MUTANTS = {
     "commnet adds up": CONV,
     "gradients pass edges of weight 1": CONV,
     "gradients pass what was dropped": gtest("models", "ActivationTest.*"),
+    # Attention
+    "the maximum never rises": ATTENTION,
+    "denominators are not rescaled": ATTENTION,
+    "edges are dropped together": ATTENTION,
+    "heads are divided by the first head's sum": ATTENTION,
+    "gradients forget that weights add up to 1": ATTENTION,
     # Windows of layerwise inference
     "a window forgets those before": NETWORK,
     "sums are divided in every window": NETWORK,

@@ -125,39 +125,57 @@ struct Heads {
 };
 constexpr Heads kHeads[] = {{1, 1}, {1, 7}, {8, 8}, {4, 16}, {3, 5}, {2, 70}, {17, 3}, {1, 300}};
 
+/// Compares values and gradients with those in double, within `error` of them, and the bits of all
+/// paths with each other.
+void ExpectAsInDouble(const Case& c, double error) {
+  std::vector<torch::Tensor> leaves;
+  for (const torch::Tensor& leaf : c.leaves)
+    leaves.push_back(leaf.detach().to(torch::kFloat64).set_requires_grad(true));
+  const torch::Tensor expected = InDouble(c, leaves);
+  std::vector<torch::Tensor> wanted =
+      torch::autograd::grad({(expected * c.weighting).sum()}, leaves);
+  wanted.push_back(expected.detach());
+  std::vector<torch::Tensor> first;
+  for (const SimdPath path : AvailableSimdPaths()) {
+    SetSimdPath(path);
+    const std::vector<torch::Tensor> got = RunWithGradients(c);
+    if (first.empty()) first = got;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_TRUE(torch::allclose(got[i].to(torch::kFloat64), wanted[i], 1e-3, error))
+          << (c.v2 ? "v2 " : "additive ") << c.shape.heads << "x" << c.width() << " own "
+          << c.shape.own << " dropout " << c.shape.dropout << " tensor " << i << ", off by "
+          << (got[i] - wanted[i]).abs().max().item<double>();
+      EXPECT_TRUE(SameBits(got[i], first[i])) << SimdPathName(path) << ", tensor " << i;
+    }
+  }
+}
+
 TEST_F(AttentionTest, ValuesAndGradientsEqualLibtorchInDoubleInEveryPath) {
   const std::uint64_t seed = testing::TestSeed();
   for (const bool v2 : {false, true}) {
     for (const auto& [heads, width] : kHeads) {
       for (const bool own : {false, true}) {
         for (const double dropout : {0.0, 0.4}) {
-          const Case c = MakeCase(
-              v2, width,
-              {.heads = heads, .slope = 0.2, .own = own, .dropout = dropout, .seed = seed}, seed);
-          std::vector<torch::Tensor> leaves;
-          for (const torch::Tensor& leaf : c.leaves) {
-            leaves.push_back(leaf.detach().to(torch::kFloat64).set_requires_grad(true));
-          }
-          const torch::Tensor expected = InDouble(c, leaves);
-          std::vector<torch::Tensor> wanted =
-              torch::autograd::grad({(expected * c.weighting).sum()}, leaves);
-          wanted.push_back(expected.detach());
-          std::vector<torch::Tensor> first;
-          for (const SimdPath path : AvailableSimdPaths()) {
-            SetSimdPath(path);
-            const std::vector<torch::Tensor> got = RunWithGradients(c);
-            if (first.empty()) first = got;
-            for (std::size_t i = 0; i < got.size(); ++i) {
-              EXPECT_TRUE(torch::allclose(got[i].to(torch::kFloat64), wanted[i], 1e-3, 3e-4))
-                  << (v2 ? "v2 " : "additive ") << heads << "x" << width << " own " << own
-                  << " dropout " << dropout << " tensor " << i << ", off by "
-                  << (got[i] - wanted[i]).abs().max().item<double>();
-              EXPECT_TRUE(SameBits(got[i], first[i])) << SimdPathName(path) << ", tensor " << i;
-            }
-          }
+          const AttentionShape shape{
+              .heads = heads, .slope = 0.2, .own = own, .dropout = dropout, .seed = seed};
+          ExpectAsInDouble(MakeCase(v2, width, shape, seed), 3e-4);
         }
       }
     }
+  }
+}
+
+// exp(89) is no float32 any more.
+TEST_F(AttentionTest, ScoresFarApartOverflowNowhere) {
+  const std::uint64_t seed = testing::TestSeed();
+  for (const bool own : {false, true}) {
+    const AttentionShape shape{.heads = 4, .slope = 1, .own = own, .dropout = 0, .seed = seed};
+    Case additive = MakeCase(false, 8, shape, seed);
+    additive.leaves[1] = (additive.leaves[1].detach().sign() * 80).set_requires_grad(true);
+    ExpectAsInDouble(additive, 3e-4);
+    Case v2 = MakeCase(true, 8, shape, seed);
+    v2.leaves[2] = (v2.leaves[2].detach() * 30).set_requires_grad(true);
+    ExpectAsInDouble(v2, 3e-2);
   }
 }
 
