@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "rhizome/storage/mutant.h"
@@ -131,6 +132,34 @@ ColumnErrors ErrorsOf(std::span<const float> scores, std::span<const float> targ
   return errors;
 }
 
+Agreement AgreementOf(std::span<const float> scores, std::span<const float> targets,
+                      std::size_t columns, std::size_t column) {
+  constexpr std::size_t kBins = Agreement::kBins;
+  Agreement made{.low = std::numeric_limits<double>::infinity(),
+                 .high = -std::numeric_limits<double>::infinity(),
+                 .counts = std::vector<std::uint64_t>(kBins * kBins)};
+  const auto each = [&](const auto& use) {
+    for (std::size_t at = column; at < scores.size(); at += columns) {
+      if (!std::isnan(targets[at]) && std::isfinite(scores[at]))
+        use(double{targets[at]}, double{scores[at]});
+    }
+  };
+  each([&](double target, double score) {
+    made.low = std::min({made.low, target, score});
+    made.high = std::max({made.high, target, score});
+  });
+  if (!(made.high > made.low)) {  // one value, or none
+    made.low = std::isfinite(made.low) ? made.low - 0.5 : 0;
+    made.high = made.low + 1;
+  }
+  const auto bin = [&](double value) {
+    const double share = (value - made.low) / (made.high - made.low);
+    return std::min(static_cast<std::size_t>(share * kBins), kBins - 1);
+  };
+  each([&](double target, double score) { ++made.counts[bin(target) * kBins + bin(score)]; });
+  return made;
+}
+
 }  // namespace
 
 SplitMetrics MulticlassMetrics(std::span<const float> answers, std::span<const std::int32_t> labels,
@@ -218,11 +247,18 @@ SplitMetrics RegressionMetrics(std::span<const float> scores, std::span<const fl
   DefinedMean mae, rmse, r2;
   for (std::size_t c = 0; c < columns; ++c) {
     const ColumnErrors errors = ErrorsOf(scores, targets, columns, c);
+    if (c < SplitMetrics::kMostAgreements)
+      metrics.agreements.push_back(AgreementOf(scores, targets, columns, c));
+    ColumnFigures& figures = metrics.columns.emplace_back();
+    figures.support = errors.count;
     if (errors.count == 0) continue;
     const auto count = static_cast<double>(errors.count);
-    mae.Add(errors.absolute / count);
-    rmse.Add(std::sqrt(errors.squared / count));
-    if (errors.spread > 0) r2.Add(1 - errors.squared / errors.spread);
+    figures.mae = errors.absolute / count;
+    figures.rmse = std::sqrt(errors.squared / count);
+    if (errors.spread > 0) figures.r2 = 1 - errors.squared / errors.spread;
+    mae.Add(figures.mae);
+    rmse.Add(figures.rmse);
+    r2.Add(figures.r2);
   }
   const char* const nothing = "all targets are missing";
   Put(Metric::kMae, mae.Get(), nothing, metrics);

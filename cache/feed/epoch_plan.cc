@@ -67,7 +67,8 @@ SeedBatch EpochPlan::Take(const std::vector<VertexId>& from, bool is_valid) cons
   return {.tag = tag,
           .key = is_valid ? part : tag,
           .vertices = {from.begin() + static_cast<std::ptrdiff_t>(begin),
-                       from.begin() + static_cast<std::ptrdiff_t>(end)}};
+                       from.begin() + static_cast<std::ptrdiff_t>(end)},
+          .is_valid = is_valid};
 }
 
 void EpochPlan::Skip(std::uint64_t minibatches) {

@@ -78,6 +78,21 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
   return needs;
 }
 
+/// The needs of two kinds of minibatches that come one after another.
+void TakeLarger(const MemoryNeeds& other, MemoryNeeds& needs) {
+  needs.held_rows = std::max(needs.held_rows, other.held_rows);
+  needs.working_bytes = std::max(needs.working_bytes, other.working_bytes);
+  needs.schedule_bytes = std::max(needs.schedule_bytes, other.schedule_bytes);
+}
+
+/// Returns the first validation minibatch of a plan that has taken one minibatch and has some.
+SeedBatch FirstValid(EpochPlan plan) {
+  std::uint32_t epoch = 0;
+  while (!plan.HasValid(epoch)) ++epoch;  // the last epoch has
+  plan.Skip(plan.Before(epoch) + plan.train_batches() - 1);
+  return *plan.Next();
+}
+
 /// Returns whether the length of a superbatch affects what is read.
 bool MayTry(const FeedJob& job) {
   return job.fixed.superbatch == 0 && KnowsTheFuture(job.pipeline.policy) &&
@@ -109,6 +124,11 @@ Result<FeedProfile> FeedProfile::Measure(const FeedJob& job,
   RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*plan.Next()));
   FeedProfile profile;
   profile.needs_ = NeedsOf(job, features, decoder.row_bytes(), neighbors != nullptr, minibatch);
+  if (job.pipeline.sampler.valid_sampler && plan.valid_batches() > 0) {
+    RHIZOME_ASSIGN_OR_RETURN(const Minibatch measured, sampler.Sample(FirstValid(plan)));
+    TakeLarger(NeedsOf(job, features, decoder.row_bytes(), neighbors != nullptr, measured),
+               profile.needs_);
+  }
   profile.needs_.minibatches = minibatches;
   profile.needs_.held_bytes = job.held_bytes ? job.held_bytes() : 0;
   AddStep(minibatch, profile.trace_);

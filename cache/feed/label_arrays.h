@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rhizome/cache/labels.h"
@@ -15,19 +16,22 @@
 
 namespace rhizome::inline internal {
 
-/// Opens an array with one row for each vertex, `columns` wide (0: any width). Errors: kNotFound;
-/// kInvalidArgument, another shape, or a dtype that is not one of `dtypes`.
+/// Opens an array with one row for each vertex, `columns` wide (0: any width); `purpose` is what it
+/// is asked for, in words. Errors: kNotFound; kInvalidArgument, another shape, or a dtype that is
+/// not one of `dtypes`.
 Result<std::unique_ptr<ChunkArray>> OpenLabelArray(const GraphSnapshot& graph,
                                                    const std::string& name,
                                                    std::initializer_list<DataType> dtypes,
-                                                   std::uint64_t columns);
+                                                   std::uint64_t columns,
+                                                   std::string_view purpose = "labels");
 
 /// The external id of the vertex with a row, as text, for messages.
 std::string NameOfRow(const GraphSnapshot& graph, std::uint64_t row);
 
 /// Checks the split, and that every vertex of a set has a label where labels were read. Errors:
-/// kInvalidArgument, naming the row or the vertex.
-Status CheckSplit(const GraphSnapshot& graph, const ClassLabels& labels);
+/// kInvalidArgument, naming the array and the vertex.
+Status CheckSplit(const GraphSnapshot& graph, const ClassLabels& labels,
+                  const std::string& label_array, const std::string& split);
 
 /// Calls clear(row) for each row that the array says was never given (RowsGiven): older versions of
 /// the library left zeros there, which would be class 0.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "rhizome/cache/label_arrays.h"
@@ -15,14 +16,15 @@ namespace {
 constexpr std::int64_t kMaxClasses = 1 << 16;
 
 template <typename T>
-Status TakeLabels(std::string_view name, std::uint64_t first, std::span<const std::byte> bytes,
-                  ClassLabels& labels) {
+Status TakeLabels(const GraphSnapshot& graph, std::string_view name, std::uint64_t first,
+                  std::span<const std::byte> bytes, ClassLabels& labels) {
   for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
     T value;
     std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
     if (value < -1 || value >= kMaxClasses) {
-      return Status::InvalidArgument(fmt::format("array {}, row {}: label {} is not in [-1, {})",
-                                                 name, first + i, value, kMaxClasses));
+      return Status::InvalidArgument(fmt::format(
+          "array {}, vertex {}: label {}; classes are numbers from 0 to {}, and -1 means none",
+          name, NameOfRow(graph, first + i), value, kMaxClasses - 1));
     }
     labels.label[first + i] = static_cast<std::int32_t>(value);
     labels.classes = std::max<std::int64_t>(labels.classes, value + 1);
@@ -38,20 +40,40 @@ Status ReadLabelArray(const GraphSnapshot& graph, const std::string& name, Class
   return ForEachLabelChunk(
       *array, graph,
       [&](std::uint64_t first, std::span<const std::byte> bytes) {
-        return wide ? TakeLabels<std::int64_t>(name, first, bytes, labels)
-                    : TakeLabels<std::int32_t>(name, first, bytes, labels);
+        return wide ? TakeLabels<std::int64_t>(graph, name, first, bytes, labels)
+                    : TakeLabels<std::int32_t>(graph, name, first, bytes, labels);
       },
       [&](std::uint64_t row) { labels.label[row] = -1; });
 }
 
-Status ReadSplitArray(const GraphSnapshot& graph, const std::string& name, ClassLabels& labels) {
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> array,
-                           OpenLabelArray(graph, name, {DataType::kUint8}, 1));
+/// Checks that a split names a column that its array has. A reference without a column is to an
+/// array of one.
+Status CheckSplitColumn(const SplitReference& split, const ArrayEntry& array) {
+  if (!split.column && array.dim == 1) return Status::Ok();
+  if (split.column && *split.column < array.dim) return Status::Ok();
+  const std::string there =
+      array.dim == 1 ? "one column, 0" : fmt::format("columns 0 to {}", array.dim - 1);
+  return Status::InvalidArgument(
+      split.column
+          ? fmt::format("array {} has no column {}; it has {}", split.array, *split.column, there)
+          : fmt::format("array {} has a split in each of its {} columns; name one with "
+                        "--split-column {}:K, K from 0",
+                        split.array, array.dim, split.array));
+}
+
+Status ReadSplitArray(const GraphSnapshot& graph, const std::string& text, ClassLabels& labels) {
+  RHIZOME_ASSIGN_OR_RETURN(const SplitReference split, ParseSplitReference(text));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ChunkArray> array,
+      OpenLabelArray(graph, split.array, {DataType::kUint8}, 0, "a split (--split)"));
+  RHIZOME_RETURN_IF_ERROR(CheckSplitColumn(split, array->entry()));
+  const std::uint64_t columns = array->entry().dim, column = split.column.value_or(0);
   labels.split.resize(graph.vertex_count(), Split::kNone);
   RHIZOME_RETURN_IF_ERROR(ForEachLabelChunk(
       *array, graph,
       [&](std::uint64_t first, std::span<const std::byte> bytes) {
-        std::memcpy(labels.split.data() + first, bytes.data(), bytes.size());
+        for (std::uint64_t i = 0; i * columns < bytes.size(); ++i)
+          labels.split[first + i] = static_cast<Split>(bytes[i * columns + column]);
         return Status::Ok();
       },
       [&](std::uint64_t row) { labels.split[row] = Split::kNone; }));
@@ -62,6 +84,23 @@ Status ReadSplitArray(const GraphSnapshot& graph, const std::string& name, Class
 }
 
 }  // namespace
+
+Result<SplitReference> ParseSplitReference(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  SplitReference split{.array = text.substr(0, colon)};
+  if (colon == text.npos) return split;
+  const char* const begin = text.data() + colon + 1;
+  const char* const end = text.data() + text.size();
+  std::uint64_t column = 0;
+  const auto [stop, error] = std::from_chars(begin, end, column);
+  if (error != std::errc() || stop != end || split.array.empty()) {
+    return Fail(Status::InvalidArgument(fmt::format(
+        "the split '{}' is neither an array nor NAME:K, with the number of a column from 0",
+        text)));
+  }
+  split.column = column;
+  return split;
+}
 
 std::vector<VertexId> ClassLabels::Members(const GraphSnapshot& graph, Split set) const {
   std::vector<VertexId> members;
@@ -74,11 +113,11 @@ std::vector<VertexId> ClassLabels::Members(const GraphSnapshot& graph, Split set
 }
 
 Result<ClassLabels> ReadLabels(const GraphSnapshot& graph, const std::string& label_array,
-                               const std::string& split_array) {
+                               const std::string& split) {
   ClassLabels labels;
   if (!label_array.empty()) RHIZOME_RETURN_IF_ERROR(ReadLabelArray(graph, label_array, labels));
-  if (!split_array.empty()) RHIZOME_RETURN_IF_ERROR(ReadSplitArray(graph, split_array, labels));
-  RHIZOME_RETURN_IF_ERROR(CheckSplit(graph, labels));
+  if (!split.empty()) RHIZOME_RETURN_IF_ERROR(ReadSplitArray(graph, split, labels));
+  RHIZOME_RETURN_IF_ERROR(CheckSplit(graph, labels, label_array, split));
   return labels;
 }
 

@@ -27,13 +27,24 @@ struct ClassLabels {
   std::vector<VertexId> Members(const GraphSnapshot& graph, Split set) const;
 };
 
+/// A split as users name it: an array of one column, or "NAME:K", column K (from 0) of an array
+/// that has a split in each column.
+struct SplitReference {
+  std::string array;
+  std::optional<std::uint64_t> column = {};
+};
+
+/// Errors: kInvalidArgument, what follows the colon is no number.
+Result<SplitReference> ParseSplitReference(const std::string& text);
+
 /// Reads both arrays (an empty name: not that one) chunk by chunk, with the rows that were put
 /// since the generation. A new vertex has no label, and is in no set, until they are put; a deleted
-/// one is in no set. Every vertex of the three sets must have a label. Errors: kNotFound, no such
-/// array; kInvalidArgument, wrong dtype or shape, a label below -1 or above the limit, a vertex of
-/// a set without label (named), a split value that means nothing.
+/// one is in no set. Every vertex of the three sets must have a label. `split`: as
+/// ParseSplitReference takes it. Errors: kNotFound, no such array; kInvalidArgument, wrong dtype or
+/// shape, a column that is not there, a label below -1 or above the limit, a vertex of a set
+/// without label (named), a split value that means nothing.
 Result<ClassLabels> ReadLabels(const GraphSnapshot& graph, const std::string& label_array,
-                               const std::string& split_array);
+                               const std::string& split);
 
 /// Correct answers, counted by set.
 struct AccuracyCounts {

@@ -90,8 +90,11 @@ Result<MinibatchSampler> MinibatchSampler::Create(const GraphSnapshot& graph,
                                                   std::shared_ptr<const NeighborSource> neighbors) {
   MinibatchSampler made(graph, options);
   if (options.no_edges) return made;
-  RHIZOME_ASSIGN_OR_RETURN(made.sampler_,
-                           Sampler::Create(graph, options.sampler, std::move(neighbors)));
+  RHIZOME_ASSIGN_OR_RETURN(made.sampler_, Sampler::Create(graph, options.sampler, neighbors));
+  if (options.valid_sampler) {
+    RHIZOME_ASSIGN_OR_RETURN(made.valid_sampler_,
+                             Sampler::Create(graph, *options.valid_sampler, std::move(neighbors)));
+  }
   if (options.weighted_degrees) {
     RHIZOME_ASSIGN_OR_RETURN(made.weighted_degrees_,
                              WeightedDegrees(graph, options.sampler.direction));
@@ -105,8 +108,10 @@ Result<Minibatch> MinibatchSampler::Sample(const SeedBatch& seeds) const {
     RHIZOME_ASSIGN_OR_RETURN(minibatch, SeedsOnly(*graph_, seeds));
   } else {
     RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::int64_t> times, TimesOf(seeds));
+    const Sampler& sampler =
+        seeds.is_valid && valid_sampler_ != nullptr ? *valid_sampler_ : *sampler_;
     RHIZOME_ASSIGN_OR_RETURN(SampledSubgraph subgraph,
-                             sampler_->Sample(seeds.vertices, times, seeds.key));
+                             sampler.Sample(seeds.vertices, times, seeds.key));
     RHIZOME_ASSIGN_OR_RETURN(minibatch, FromSubgraph(std::move(subgraph)));
   }
   RHIZOME_DCHECK(IsWhole(minibatch));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,12 +19,14 @@ struct SeedBatch {
   std::uint64_t tag = 0;  ///< passed through to Minibatch::tag
   std::uint64_t key = 0;
   std::vector<VertexId> vertices;
+  bool is_valid = false;  ///< drawn by MinibatchSamplerOptions::valid_sampler, if there is one
 };
 
 struct MinibatchSamplerOptions {
   SamplerOptions sampler;
-  bool no_edges = false;          ///< take the seeds alone
-  bool degrees = false;           ///< fill Minibatch::degrees (GCN)
+  std::optional<SamplerOptions> valid_sampler = {};  ///< absent: as `sampler`
+  bool no_edges = false;                             ///< take the seeds alone
+  bool degrees = false;                              ///< fill Minibatch::degrees (GCN)
   bool edge_types = false;        ///< fill Minibatch::types, if the graph has several
   bool edge_weights = false;      ///< fill Minibatch::weights, if the graph has them
   bool weighted_degrees = false;  ///< fill Minibatch::weighted_degrees (GCN with weights)
@@ -57,8 +60,9 @@ class MinibatchSampler {
 
   const GraphSnapshot* graph_;
   MinibatchSamplerOptions options_;
-  std::unique_ptr<Sampler> sampler_;     // null without edges
-  std::vector<float> weighted_degrees_;  // [rows], if asked for
+  std::unique_ptr<Sampler> sampler_;        // null without edges
+  std::unique_ptr<Sampler> valid_sampler_;  // null: sampler_
+  std::vector<float> weighted_degrees_;     // [rows], if asked for
 };
 
 /// The distinct rows that a minibatch asks for, by first use, and which of them each vertex has:

@@ -186,7 +186,7 @@ Result<Labels> ReadTaskLabels(const GraphSnapshot& graph, const std::string& lab
   labels.split = std::move(sets.split);
   if (labels.task == Task::kBinary) {
     labels.classes = 2;
-    RHIZOME_RETURN_IF_ERROR(CheckSplit(graph, labels));
+    RHIZOME_RETURN_IF_ERROR(CheckSplit(graph, labels, label_array, split_array));
   }
   RHIZOME_RETURN_IF_ERROR(CheckSets(label_array, labels));
   return labels;

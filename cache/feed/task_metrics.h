@@ -69,6 +69,21 @@ struct ClassFigures {
   std::optional<double> f1() const;
 };
 
+/// The errors of one column of a regression; absent where they are undefined.
+struct ColumnFigures {
+  std::uint64_t support = 0;  ///< vertices with a target
+  std::optional<double> mae = {}, rmse = {}, r2 = {};
+};
+
+/// How often a target and an answer came together: counts [kBins, kBins] over equal parts of
+/// [low, high], row-major: row = the target, column = the answer. `high` is above `low`.
+struct Agreement {
+  static constexpr std::size_t kBins = 24;
+  double low = 0;
+  double high = 1;
+  std::vector<std::uint64_t> counts = {};
+};
+
 /// How well a network does its task on a set of vertices. The definitions are those of
 /// scikit-learn, with equal results to 1e-9: `accuracy_score` (of labels: all of a vertex),
 /// `f1_score` (micro, macro), `roc_auc_score`, `average_precision_score`, `mean_absolute_error`,
@@ -83,6 +98,12 @@ struct SplitMetrics {
   /// classes, and for more than kMostConfusionClasses.
   std::vector<std::uint64_t> confusion = {};
   static constexpr std::size_t kMostConfusionClasses = 256;
+
+  std::vector<ColumnFigures> columns = {};  ///< by column; of a regression
+
+  /// By column, of at most kMostAgreements; of a regression.
+  std::vector<Agreement> agreements = {};
+  static constexpr std::size_t kMostAgreements = 16;
 
   /// A metric's value; nothing where it is undefined or not of the task.
   std::optional<double> Of(Metric metric) const;

@@ -59,6 +59,20 @@ Result<std::string> Publish(const Store& store, const InferOptions& options,
   return name;
 }
 
+/// Gives the result to whoever asked for it: the caller, or the store. Returns what Publish does.
+Result<std::string> HandOver(const InferenceJob& job, const WrittenArray& made,
+                             const JobControl& control) {
+  const InferOptions& options = job.options();
+  if (!options.take)
+    return Publish(job.store(), options, {made.arrays, made.root, made.files}, control);
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ChunkArray> array,
+      ChunkArray::Open(job.store().fs(), made.root, made.arrays.front(), made.files));
+  RHIZOME_RETURN_IF_ERROR(
+      options.take({.graph = job.graph(), .array = *array, .task = job.task()}));
+  return std::string();
+}
+
 /// Starts the child processes of the job, if it has any.
 Result<std::unique_ptr<InferenceWorkers>> StartWorkers(const InferOptions& options,
                                                        std::uint64_t base_bytes) {
@@ -131,7 +145,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t b
                                             options.resume ? JobScratch::Leftovers::kKeep
                                                            : JobScratch::Leftovers::kRemove));
   // Whatever stops a layerwise run, its finished chunks can be resumed.
-  if (options.mode == InferMode::kLayerwise) scratch->Keep();
+  if (options.mode == InferMode::kLayerwise && !options.take) scratch->Keep();
   RHIZOME_ASSIGN_OR_RETURN(const auto workers, StartWorkers(options, base_bytes));
   RHIZOME_RETURN_IF_ERROR(job->Prepare(base_bytes, control));
   RHIZOME_ASSIGN_OR_RETURN(const IncrementalPlan incremental, job->FindBase());
@@ -139,10 +153,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t b
   RHIZOME_ASSIGN_OR_RETURN(const LayerwiseResult result,
                            job->Run(scratch->folder(), base, workers.get(), control));
   RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::string published,
-      Publish(job->store(), options,
-              {result.output.arrays, result.output.root, result.output.files}, control));
+  RHIZOME_ASSIGN_OR_RETURN(const std::string published, HandOver(*job, result.output, control));
   scratch->RemoveAtEnd();
   InferReport report = MakeReport(result, *job, clock);
   report.array = published;

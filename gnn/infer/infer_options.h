@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,7 +10,10 @@
 #include "rhizome/cache/neighbor_sampling.h"
 #include "rhizome/cache/pass_layout.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/cache/task_metrics.h"
+#include "rhizome/index/graph.h"
 #include "rhizome/index/graph_types.h"
+#include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/codec.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
@@ -45,6 +49,14 @@ struct InferWorkers {
   std::vector<std::string> command = {};
 };
 
+/// What InferOptions::take is given: an array [vertices, columns] float32, by row. All is borrowed
+/// for the call.
+struct InferResult {
+  const GraphSnapshot& graph;
+  const ChunkArray& array;
+  Task task = Task::kMulticlass;  ///< that the model was trained for
+};
+
 struct InferOptions {
   Path store;
   Path scratch;  ///< replaces the store's scratch folder (StoreOptions), if not empty
@@ -65,7 +77,11 @@ struct InferOptions {
 
   /// Store class scores instead of embeddings (the last hidden layer).
   bool scores = false;
-  std::string out;           ///< name of the array that is published
+  std::string out;  ///< name of the array that is published
+
+  /// Given the finished array instead of the store: nothing is published then, `out` only names the
+  /// scratch folder, and what a killed run left is not kept.
+  std::function<Status(const InferResult&)> take = {};
   bool new_version = false;  ///< publish the next version if there is such an array
   bool live = false;         ///< and let out@live name it at once
   /// then drop all versions except the newest so many and aliased ones; 0: none
@@ -148,6 +164,10 @@ struct InferLayerReport : InferLayerCosts {
   };
   std::string layout = "stored";
   std::vector<Layout> layouts;
+
+  std::string kind;                   ///< of the layer, or samplewise of all of them
+  std::uint64_t passes = 0;           ///< over its vertices, each in ascending order of rows
+  std::uint64_t projected_bytes = 0;  ///< of projected rows that it wrote as an array of its own
 };
 
 struct InferReport {

@@ -55,7 +55,7 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_ASSIGN_OR_RETURN(job->store_, Store::Open(fs, options.store, Store::Mode::kRead,
                                                     {.scratch = options.scratch}));
-  const bool makes = role == InferRole::kMaker;
+  const bool makes = role == InferRole::kMaker && !options.take;
   const Status output = makes ? CheckOutput(*job->store_, options) : Status::Ok();
   // A run that is resumed may have published already.
   const bool may_be_there = options.resume && output.code() == StatusCode::kAlreadyExists;
@@ -80,12 +80,20 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
   const Manifest& manifest = job->store_->manifest();
   const ArrayEntry* const labels = manifest.FindArray(options.labels);
   // Accuracy is of classes alone, and of models that score each of them.
-  const bool of_classes = !job->model_file_.file.metadata.contains(kTaskMetadataKey);
-  if (of_classes && labels != nullptr && HoldsClasses(*labels) &&
-      manifest.FindArray(options.split) != nullptr) {
+  const bool of_classes = job->task() == Task::kMulticlass;
+  RHIZOME_ASSIGN_OR_RETURN(const SplitReference split, ParseSplitReference(options.split));
+  if (of_classes && labels != nullptr && HoldsClasses(*labels) && !options.take &&
+      manifest.FindArray(split.array) != nullptr) {
     RHIZOME_ASSIGN_OR_RETURN(job->labels_, ReadLabels(*job->graph_, options.labels, options.split));
   }
   return job;
+}
+
+Task InferenceJob::task() const {
+  const auto& metadata = model_file_.file.metadata;
+  const auto found = metadata.find(kTaskMetadataKey);
+  return found == metadata.end() ? Task::kMulticlass
+                                 : ParseTask(found->second).value_or(Task::kMulticlass);
 }
 
 /// Finds what the job draws in the graph.

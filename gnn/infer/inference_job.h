@@ -7,6 +7,7 @@
 
 #include "rhizome/cache/lists_on_disk.h"
 #include "rhizome/cache/safetensors.h"
+#include "rhizome/cache/task_metrics.h"
 #include "rhizome/gnn/incremental.h"
 #include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/layerwise_run.h"
@@ -31,6 +32,9 @@ class InferenceJob {
   const Store& store() const { return *store_; }
   const GraphSnapshot& graph() const { return *graph_; }
   const Model& model() const { return *model_; }
+
+  /// Returns the task that the model was trained for.
+  Task task() const;
 
   /// Returns the array as users write it (emb, or emb@3) if options.resume found that an earlier
   /// run has published just what this one would make. For a maker.

@@ -205,6 +205,8 @@ class LayerwiseRun {
       report.write_seconds = output->write_seconds();
       report.bytes_written = output->bytes_written();
     }
+    report.kind = input_.model.shape().spec.kind;
+    report.passes = 1;
     report.layout = std::move(result_.layers[layer].layout);
     report.layouts = std::move(result_.layers[layer].layouts);
     result_.layers[layer] = std::move(report);

@@ -123,6 +123,8 @@ Result<LayerwiseResult> RunSamplewise(const LayerwiseInput& input, const Layerwi
   LayerwiseResult result;
   result.layers.resize(1);
   InferLayerReport& report = result.layers.front();
+  report.kind = input.model.shape().spec.kind;
+  report.passes = 1;
   RHIZOME_RETURN_IF_ERROR(
       ComputeAll(blocks, *pipeline, input.model, input.labels, options, *output, report, control));
   result.accuracy = output->accuracy();

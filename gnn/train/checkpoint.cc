@@ -59,6 +59,32 @@ auto From(const Json& json) {
   return [&json](const char* name, auto& value) { json.at(name).get_to(value); };
 }
 
+constexpr const char* kValidMetrics = "valid_metrics";
+constexpr const char* kTrainMetrics = "train_metrics";
+
+Json MetricsJson(const std::vector<MetricValue>& values) {
+  Json json = Json::array();
+  for (const MetricValue& one : values) {
+    json.push_back({{"metric", MetricName(one.metric)},
+                    {"value", one.value ? Json(*one.value) : Json()},
+                    {"reason", one.reason}});
+  }
+  return json;
+}
+
+std::vector<MetricValue> MetricsFrom(const Json& json) {
+  std::vector<MetricValue> values;
+  for (const Json& one : json) {
+    const std::optional<Metric> metric = ParseMetric(one.at("metric").get<std::string>());
+    if (!metric) continue;
+    MetricValue& value = values.emplace_back();
+    value.metric = *metric;
+    if (!one.at("value").is_null()) value.value = one.at("value").get<double>();
+    value.reason = one.at("reason").get<std::string>();
+  }
+  return values;
+}
+
 Json ReportJson(const EpochReport& report) {
   Json json;
   VisitReport(report, Into(json));
@@ -69,6 +95,9 @@ Json ReportJson(const EpochReport& report) {
       json[name] = value;
     }
   });
+  json["resident_bytes"] = report.resident_bytes;
+  json[kValidMetrics] = MetricsJson(report.valid_metrics);
+  json[kTrainMetrics] = MetricsJson(report.train_metrics);
   return json;
 }
 
@@ -79,6 +108,9 @@ EpochReport ReportFrom(const Json& json) {
   VisitNewFields(report, [&json](const char* name, auto& value) {
     if (json.contains(name)) value = json.at(name).get<double>();
   });
+  if (json.contains("resident_bytes")) json.at("resident_bytes").get_to(report.resident_bytes);
+  if (json.contains(kValidMetrics)) report.valid_metrics = MetricsFrom(json.at(kValidMetrics));
+  if (json.contains(kTrainMetrics)) report.train_metrics = MetricsFrom(json.at(kTrainMetrics));
   return report;
 }
 

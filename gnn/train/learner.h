@@ -38,8 +38,9 @@ class Learner {
 
   void SetLearningRate(double rate) { optimizer_.SetLearningRate(rate); }
 
-  /// Takes one optimiser step. Dropout depends on the seed and the minibatch's tag only.
-  BatchOutcome Learn(const Minibatch& minibatch);
+  /// Takes one optimiser step. Dropout depends on the seed and the minibatch's tag only. The seeds'
+  /// scores before the step go to `sink`, if it is not null.
+  BatchOutcome Learn(const Minibatch& minibatch, VertexScoreSink* sink = nullptr);
 
   /// Computes the loss without dropout, and gives the seeds' scores to `sink`.
   BatchOutcome Evaluate(const Minibatch& minibatch, VertexScoreSink& sink) const;

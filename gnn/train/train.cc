@@ -33,6 +33,10 @@ FeedPipelineOptions MakePipelineOptions(const TrainOptions& options, const Train
   feed.sampler = job.sampling;
   feed.sampler.sampler.seed = options.seed;
   feed.sampler.sampler.threads = std::max<std::uint32_t>(options.threads, 1);
+  if (feed.sampler.valid_sampler) {
+    feed.sampler.valid_sampler->seed = feed.sampler.sampler.seed;
+    feed.sampler.valid_sampler->threads = feed.sampler.sampler.threads;
+  }
   feed.features = options.features;
   feed.normalize = options.model.normalize_features;
   feed.policy = options.cache;
@@ -44,6 +48,12 @@ FeedPipelineOptions MakePipelineOptions(const TrainOptions& options, const Train
 void Warn(std::string warning, const TrainOptions& options, TrainReport& report) {
   if (options.note) options.note(warning);
   report.warnings.push_back(std::move(warning));
+}
+
+std::vector<WeightReport> WeightsOf(const Model& model) {
+  std::vector<WeightReport> weights;
+  for (const auto& [name, tensor] : model.ToFile().tensors) weights.push_back({name, tensor.shape});
+  return weights;
 }
 
 constexpr const char* kCheckpointName = "CHECKPOINT";
@@ -90,6 +100,7 @@ TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& optio
   run.monitor = job.monitor;
   run.patience = options.patience;
   run.min_delta = options.min_delta;
+  run.train_metrics = options.train_metrics;
   run.features = options.features;
   run.checkpoint_every = options.checkpoint_every;
   run.checkpoint_at_end = options.seeds > 1;
@@ -137,6 +148,8 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
         FeedPipeline::Open(
             *job.graph, feed.pipeline, [seeds]() mutable { return seeds.Next(); }, control));
     const Status status = run.Run(*pipeline, control);
+    report.epochs = run.progress().epochs;
+    report.best_epoch = run.progress().best_epoch;
     const RowReaderStats reads = pipeline->reader_stats();
     report.maker = reads.maker;
     report.direct = reads.direct;
@@ -145,8 +158,6 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
   }
   // A resumed run may have found its best epoch before.
   RHIZOME_RETURN_IF_ERROR(run_options.on_best(run.progress()));
-  report.epochs = run.progress().epochs;
-  report.best_epoch = run.progress().best_epoch;
   report.stopped_early = run.stopped_early();
   if (feed.pipeline.lists != nullptr) report.list_reads = feed.pipeline.lists->report();
   if (!options.trace.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(options.trace));
@@ -159,7 +170,9 @@ Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const
                          JobState& state, TrainReport& report, const JobControl& control) {
   const auto held_bytes = [&] {
     if (!state.held_bytes) state.held_bytes = HeldBytes(report.base_memory_bytes);
-    return *state.held_bytes + ScoreTable::BytesFor(job.labels, job.valid.size());
+    const std::uint64_t measured =
+        job.valid.size() + (options.train_metrics ? job.train.size() : 0);
+    return *state.held_bytes + ScoreTable::BytesFor(job.labels, measured);
   };
   const FeedJob feed_job{.graph = *job.graph,
                          .pipeline = MakePipelineOptions(options, job),
@@ -188,7 +201,6 @@ Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const
 /// in the scratch folder.
 Status RunTraining(TrainJob& job, const TrainOptions& options, JobState& state, TrainReport& report,
                    const JobControl& control) {
-  RHIZOME_RETURN_IF_ERROR(MakeModel(options, job));
   const EpochPlan plan(job.train, job.valid,
                        {.batch_size = options.batch_size,
                         .epochs = options.epochs,
@@ -214,10 +226,24 @@ SeedReport SeedReportOf(const TrainReport& report, std::uint64_t seed) {
           .epochs = static_cast<std::uint32_t>(report.epochs.size()),
           .stopped_early = report.stopped_early,
           .best_value = report.epochs[report.best_epoch - 1].valid_metric,
-          .metrics = report.metrics};
+          .metrics = report.metrics,
+          .course = report.epochs};
 }
 
-/// Trains with each seed; the report is that of the best, with those of all.
+/// Completes the report with what the seeds have in common. `last`: the training that did not end,
+/// if one did not; of it the epochs that are complete.
+void Summarise(std::vector<SeedReport> seeds, const JobState& state, const TrainReport* last,
+               std::uint64_t last_seed, TrainReport& report) {
+  if (last != nullptr && !last->epochs.empty()) {
+    seeds.push_back(SeedReportOf(*last, last_seed));
+    if (state.best.best()->seed == last_seed) report = *last;
+  }
+  report.spread = SpreadOf(seeds);
+  report.seeds = std::move(seeds);
+  if (state.best.best()) report.best_seed = state.best.best()->seed;
+}
+
+/// Trains with each seed; the report is that of the best, with those of all; also if it fails.
 Status RunSeeds(TrainJob& job, const TrainOptions& options, JobState& state, TrainReport& report,
                 const JobControl& control) {
   const TrainReport common = report;
@@ -229,15 +255,21 @@ Status RunSeeds(TrainJob& job, const TrainOptions& options, JobState& state, Tra
     of_seed.seed = options.seed + i;
     TrainReport run = common;
     run.warnings.clear();
-    RHIZOME_RETURN_IF_ERROR(RunTraining(job, of_seed, state, run, control));
+    // That of the first seed was made when the job was opened.
+    Status status = i == 0 ? Status::Ok() : MakeModel(of_seed, job);
+    if (status.ok()) status = RunTraining(job, of_seed, state, run, control);
+    if (!status.ok()) {
+      Summarise(std::move(seeds), state, &run, of_seed.seed, report);
+      warnings.insert(warnings.end(), run.warnings.begin(), run.warnings.end());
+      report.warnings = std::move(warnings);
+      return status;
+    }
     seeds.push_back(SeedReportOf(run, of_seed.seed));
     warnings.insert(warnings.end(), run.warnings.begin(), run.warnings.end());
     resumed += run.resumed_minibatches;
     if (state.best.best()->seed == of_seed.seed) report = std::move(run);
   }
-  report.spread = SpreadOf(seeds);
-  report.seeds = std::move(seeds);
-  report.best_seed = state.best.best()->seed;
+  Summarise(std::move(seeds), state, nullptr, 0, report);
   report.warnings = std::move(warnings);
   report.resumed_minibatches = resumed;
   return Status::Ok();
@@ -265,6 +297,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
   report.monitor = job.monitor;
   report.valid_vertices = job.valid.size();
   report.network = job.model->FullSpec();
+  report.weights = WeightsOf(*job.model);
   report.majority_accuracy = MajorityAccuracy(job.labels);
   if (!options.model.no_edges) {
     RHIZOME_ASSIGN_OR_RETURN(report.ignored,
@@ -284,6 +317,9 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
   JobState state{.scratch = *scratch, .best = BestModel(options.out, job.labels.task, job.monitor)};
   const Status status = RunSeeds(job, options, state, report, control);
   if (!status.ok()) {
+    report.peak_memory_bytes = PeakResidentBytes();
+    report.model = state.best.best() ? options.out.string() : "";
+    if (options.on_stop && !report.seeds.empty()) options.on_stop(report);
     // Only the checkpoints can be used again.
     RHIZOME_RETURN_IF_ERROR(RemoveTree(job.store->fs(), scratch->folder() / kSuperbatchFolder));
     return Fail(state.best.Explain(status));

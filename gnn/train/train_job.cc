@@ -20,8 +20,10 @@ Status CheckLearning(const TrainOptions& options) {
   const auto refuse = [](std::string_view what) {
     return Status::InvalidArgument(std::string(what));
   };
-  if (!(options.learning_rate > 0) || !(options.weight_decay >= 0))
-    return refuse("the learning rate must be positive, the weight decay not negative");
+  if (!(options.learning_rate > 0))
+    return refuse(fmt::format("--lr {}; it must be above 0", options.learning_rate));
+  if (!(options.weight_decay >= 0))
+    return refuse(fmt::format("--weight-decay {}; it must not be negative", options.weight_decay));
   const OptimizerChoice& optimizer = options.optimizer;
   if (!(optimizer.momentum >= 0 && optimizer.momentum < 1))
     return refuse(fmt::format("a momentum of {}; it must be in [0, 1)", optimizer.momentum));
@@ -98,15 +100,46 @@ Status CheckTask(const TrainOptions& options, const TrainJob& job) {
                   options.split));
 }
 
+/// Finds what is drawn where the validation set is measured.
+Status ResolveValidDraws(const TrainOptions& options, TrainJob& job) {
+  const std::vector<std::int64_t>& fanouts = options.eval_fanouts;
+  if (fanouts.empty()) return Status::Ok();
+  if (fanouts.size() != options.model.layers) {
+    return Status::InvalidArgument(
+        fmt::format("--eval-fanout names {} hops for {} layers; give one for each layer, or all",
+                    fanouts.size(), options.model.layers));
+  }
+  const bool all = std::all_of(fanouts.begin(), fanouts.end(),
+                               [](std::int64_t fanout) { return fanout == kAllNeighbors; });
+  if (all) {
+    job.sampling.valid_sampler = WithAllNeighbors(job.sampling).sampler;
+    return Status::Ok();
+  }
+  if (!job.sampling.sampler.typed_fanouts.empty()) {
+    return Status::InvalidArgument(
+        "--eval-fanout with numbers is for neighbours of all types alike; with --typed-fanout or "
+        "--meta-path give --eval-fanout all, which takes all of the types that are walked");
+  }
+  job.sampling.valid_sampler = job.sampling.sampler;
+  job.sampling.valid_sampler->fanouts = fanouts;
+  return Status::Ok();
+}
+
 /// Finds what the job draws in its graph.
 Status ResolveDraws(const TrainOptions& options, TrainJob& job) {
   if (options.model.no_edges) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(job.sampling, ResolveSampling(options.sampling, options.edge_weights,
                                                          options.fanouts, *job.graph));
+  RHIZOME_RETURN_IF_ERROR(ResolveValidDraws(options, job));
   if (!options.test || CheckLayerwise(job.sampling).ok()) return Status::Ok();
   return Status::InvalidArgument(
       "the metrics at the end are computed layer by layer, and that is not how these neighbours "
       "are drawn; train with --no-test, and measure with rhizome infer --mode samplewise");
+}
+
+/// Returns the number of the array that a split names, which was read.
+std::uint64_t SplitArrayId(const Manifest& manifest, const std::string& split) {
+  return manifest.FindArray(ParseSplitReference(split)->array)->array_id;
 }
 
 }  // namespace
@@ -202,7 +235,7 @@ std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
                                 {"sequence", job.graph->sequence()},
                                 {"features", job.features.array_id},
                                 {"labels", manifest.FindArray(options.labels)->array_id},
-                                {"split", manifest.FindArray(options.split)->array_id},
+                                {"split", SplitArrayId(manifest, options.split)},
                                 {"model", DescribeModelShape(job.model->shape())},
                                 {"fanouts", options.fanouts},
                                 {"batch_size", options.batch_size},
@@ -228,6 +261,8 @@ std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
   add("clip_norm", options.optimizer.clip_norm, usual.optimizer.clip_norm);
   add("init", job.init ? ToHex(job.init->hash) : "", "");
   add("eval_every", options.eval_every, usual.eval_every);
+  add("eval_fanouts", options.eval_fanouts, usual.eval_fanouts);
+  if (options.split.find(':') != options.split.npos) description["split_column"] = options.split;
   const ScheduleOptions& schedule = options.schedule;
   const bool scheduled = schedule.kind != ScheduleKind::kConstant || schedule.warmup > 0;
   if (scheduled) {

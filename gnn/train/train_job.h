@@ -31,8 +31,8 @@ struct TrainJob {
 };
 
 /// Checks the options, and opens store, graph, labels and features, and the model file of `init`.
-/// The model is not made yet. Errors: those of each; kInvalidArgument, options out of range or that
-/// contradict each other or the labels.
+/// The model is that of the first seed. Errors: those of each; kInvalidArgument, options out of
+/// range or that contradict each other or the labels.
 Result<TrainJob> OpenTrainJob(const TrainOptions& options);
 
 /// Makes the model as it is before training with a seed. Errors: kInvalidArgument, a model file

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,12 +20,14 @@
 
 namespace RHIZOME_API rhizome {
 
+struct TrainReport;
+
 struct TrainOptions {
   Path store;
   ModelSpec model;
   std::string features = "feat";
   std::string labels = "label";
-  std::string split = "split";
+  std::string split = "split";  ///< or NAME:K (ParseSplitReference)
 
   /// Absent: by dtype and shape of the labels: int64 or int32 of one column are multiclass, uint8
   /// of several columns multilabel (255: missing), float32 regression (NaN: missing).
@@ -54,6 +57,15 @@ struct TrainOptions {
 
   /// Every so many epochs, and after the last, the validation set is measured.
   std::uint32_t eval_every = 1;
+
+  /// Neighbours drawn where the validation set is measured, one for each layer; kAllNeighbors in
+  /// every layer takes all of the types that training walks. Empty: as in training.
+  std::vector<std::int64_t> eval_fanouts = {};
+
+  /// Measure in every epoch, too, how well the training set's minibatches were answered while they
+  /// were learnt (EpochReport::train_metrics): 8 bytes a training vertex, or more for several
+  /// labels.
+  bool train_metrics = false;
 
   /// The metric by which an epoch is the best; absent: MainMetric of the task.
   std::optional<Metric> monitor = {};
@@ -90,6 +102,10 @@ struct TrainOptions {
   Path out;
   Path trace;         ///< Chrome trace of the stages; empty: not written
   JobNote note = {};  ///< told TrainReport::ignored and TrainReport::warnings
+
+  /// Told what there is of the report if training ends before its end, interrupted or with an
+  /// error, but after an epoch.
+  std::function<void(const TrainReport&)> on_stop = {};
 };
 
 struct EpochReport : MinibatchCosts {
@@ -104,6 +120,12 @@ struct EpochReport : MinibatchCosts {
   double valid_accuracy = 0;
   std::optional<double> valid_metric = {};
   std::optional<double> valid_loss = {};
+
+  /// All metrics of the validation set, if it was measured; and of the training set
+  /// (TrainOptions::train_metrics), with dropout and with the weights of each minibatch's turn.
+  std::vector<MetricValue> valid_metrics = {};
+  std::vector<MetricValue> train_metrics = {};
+  std::uint64_t resident_bytes = 0;  ///< memory of the process at the epoch's end
 };
 
 /// Metrics of kept weights, with all neighbours. Absent: not measured (TrainOptions::test), or no
@@ -120,6 +142,7 @@ struct SeedReport {
   bool stopped_early = false;
   std::optional<double> best_value = {};  ///< of the monitored metric, in the best epoch
   TaskMetrics metrics = {};
+  std::vector<EpochReport> course = {};  ///< its epochs
 };
 
 /// A metric of the test set (or, where there is none, the validation set) over all seeds.
@@ -138,6 +161,12 @@ struct TrainMemory {
   std::uint64_t schedules = 0;       ///< of the superbatch in use and the next one
   std::uint64_t cache = 0;           ///< the buffer pool
   std::uint64_t neighbor_cache = 0;  ///< 0 where lists are in memory
+};
+
+/// A tensor of the network.
+struct WeightReport {
+  std::string name;  ///< as in the model file
+  std::vector<std::int64_t> shape;
 };
 
 /// The course of a training; of several seeds, what `best_seed` did, and `seeds` of all.
@@ -177,8 +206,9 @@ struct TrainReport {
   std::uint64_t resumed_minibatches = 0;  ///< minibatches done before this run
   std::uint64_t base_memory_bytes = 0;
   std::uint64_t peak_memory_bytes = 0;
-  std::string model;  ///< path of the model file, or empty
-  ModelSpec network;  ///< what was trained, with all options
+  std::string model;                  ///< path of the model file, or empty
+  ModelSpec network;                  ///< what was trained, with all options
+  std::vector<WeightReport> weights;  ///< of the network
 };
 
 }  // namespace rhizome

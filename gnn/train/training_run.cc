@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "rhizome/cache/process_memory.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/stopwatch.h"
@@ -46,7 +47,9 @@ TrainingRun::TrainingRun(Model& model, const Labels& labels, TrainingRunOptions 
       plan_(plan),
       trace_(trace),
       learner_(model, labels, options_.learner),
-      valid_(labels, Split::kValid) {}
+      valid_(labels, Split::kValid) {
+  if (options_.train_metrics) train_.emplace(labels, Split::kTrain);
+}
 
 Status TrainingRun::Resume(const Checkpoint& checkpoint) {
   const std::vector<torch::Tensor> now = model_.CopyWeights();
@@ -130,8 +133,8 @@ Status TrainingRun::Step(FeedPipeline& pipeline, const JobControl& control) {
   epoch.stall_seconds += wait.Stop();
   const bool is_valid = EpochPlan::Decode(minibatch->tag).is_valid;
   const StageTimer compute(trace_, Stage::kCompute, number);
-  const BatchOutcome outcome =
-      is_valid ? learner_.Evaluate(*minibatch, valid_) : learner_.Learn(*minibatch);
+  const BatchOutcome outcome = is_valid ? learner_.Evaluate(*minibatch, valid_)
+                                        : learner_.Learn(*minibatch, train_ ? &*train_ : nullptr);
   epoch.compute_seconds += compute.Stop();
   if (!std::isfinite(outcome.loss_sum)) return Diverged(*minibatch);
   Add(outcome, is_valid ? progress_.valid : progress_.train);
@@ -154,6 +157,7 @@ Status TrainingRun::MeasureEpoch(EpochReport& epoch) {
   const SplitMetrics metrics = valid_.Metrics(Split::kValid);
   valid_.Clear();
   epoch.valid_loss = MeanLoss(valid);
+  epoch.valid_metrics = metrics.values;
   epoch.valid_accuracy = metrics.Of(Metric::kAccuracy).value_or(0);
   epoch.valid_metric =
       options_.monitor == Metric::kLoss ? epoch.valid_loss : metrics.Of(options_.monitor);
@@ -168,9 +172,21 @@ Status TrainingRun::MeasureEpoch(EpochReport& epoch) {
   return Status::Ok();
 }
 
+/// Measures the training set of an epoch. With fewer minibatches than all, or after a resume in the
+/// middle of it, some vertices were not seen, and nothing is measured.
+void TrainingRun::MeasureTrain(EpochReport& epoch) {
+  const BatchOutcome seen = std::exchange(progress_.train, {});
+  if (!train_) return;
+  const std::span<const float> kept = std::as_const(*train_).kept();
+  const bool all = std::none_of(kept.begin(), kept.end(), [](float x) { return std::isnan(x); });
+  if (all && seen.seeds > 0) epoch.train_metrics = train_->Metrics(Split::kTrain).values;
+  train_->Clear();
+}
+
 Status TrainingRun::FinishEpoch() {
   EpochReport epoch = std::exchange(progress_.current, {});
-  progress_.train = {};
+  epoch.resident_bytes = ResidentBytes();
+  MeasureTrain(epoch);
   RHIZOME_RETURN_IF_ERROR(MeasureEpoch(epoch));
   WarnOfLoss(epoch);
   progress_.epochs.push_back(epoch);
@@ -227,8 +243,8 @@ Status TrainingRun::Diverged(const Minibatch& minibatch) const {
   const std::optional<std::size_t> bad = FindBadFeatures(minibatch.features);
   if (bad && options_.name_of_vertex) {
     return Status::InvalidArgument(
-        fmt::format("{}: array {} has NaN or an infinite value for vertex {}", where,
-                    options_.features, options_.name_of_vertex(minibatch.rows[*bad])));
+        fmt::format("{}: array {} has NaN or an infinite value for vertex {}; correct its row",
+                    where, options_.features, options_.name_of_vertex(minibatch.rows[*bad])));
   }
   return Status::InvalidArgument(
       fmt::format("{}: look for huge values in array {}, or try a smaller learning rate than {}, "

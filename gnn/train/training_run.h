@@ -23,7 +23,8 @@ struct TrainingRunOptions {
   Metric monitor = Metric::kAccuracy;
   std::uint32_t patience = 0;  ///< as TrainOptions
   double min_delta = 0;
-  std::string features;  ///< for messages
+  bool train_metrics = false;  ///< as TrainOptions
+  std::string features;        ///< for messages
 
   /// Number of minibatches between two checkpoints; 0: none. Otherwise one is also written when the
   /// run is interrupted, and with `checkpoint_at_end` when it ends.
@@ -67,6 +68,7 @@ class TrainingRun {
   void BeginEpoch();
   Status Step(FeedPipeline& pipeline, const JobControl& control);
   Status MeasureEpoch(EpochReport& epoch);
+  void MeasureTrain(EpochReport& epoch);
   Status FinishEpoch();
   void WarnOfLoss(const EpochReport& epoch);
   Status Save() const;
@@ -80,6 +82,7 @@ class TrainingRun {
   StageTrace* const trace_;
   Learner learner_;
   ScoreTable valid_;
+  std::optional<ScoreTable> train_;  // if the training set's metrics are wanted
   TrainProgress progress_;
   std::vector<torch::Tensor> best_weights_;
   bool warned_ = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -17,37 +18,37 @@ namespace {
 
 constexpr std::uint8_t kNoSplit = 255;
 
-/// Moves values from the order of lines to that of vertex ids.
+/// Moves values, `dim` of each line, from the order of lines to that of vertex ids.
 template <typename T>
 std::vector<T> Scatter(std::span<const T> values, std::span<const VertexId> vertices,
-                       std::uint64_t vertex_count, T fill) {
-  std::vector<T> rows(vertex_count, fill);
+                       std::uint64_t vertex_count, T fill, std::size_t dim = 1) {
+  std::vector<T> rows(vertex_count * dim, fill);
   for (std::size_t i = 0; i < values.size(); ++i)
-    rows[static_cast<std::size_t>(vertices[i])] = values[i];
+    rows[static_cast<std::size_t>(vertices[i / dim]) * dim + i % dim] = values[i];
   return rows;
 }
 
 }  // namespace
 
 template <typename T>
-ArrayInput ColumnArray(std::string name, DataType dtype, std::vector<T> values) {
+ArrayInput ColumnArray(std::string name, DataType dtype, std::vector<T> values, std::size_t dim) {
   ArrayInput array;
   array.name = std::move(name);
-  array.dim = 1;
+  array.dim = dim;
   array.dtype = dtype;
   // std::function copies its target, hence the shared pointer.
-  array.read_rows = [rows = std::make_shared<const std::vector<T>>(std::move(values))](
+  array.read_rows = [rows = std::make_shared<const std::vector<T>>(std::move(values)), dim](
                         std::span<const VertexId> vertices, std::span<std::byte> out) {
     for (std::size_t i = 0; i < vertices.size(); ++i)
-      std::memcpy(out.data() + i * sizeof(T), &(*rows)[static_cast<std::size_t>(vertices[i])],
-                  sizeof(T));
+      std::memcpy(out.data() + i * dim * sizeof(T),
+                  &(*rows)[static_cast<std::size_t>(vertices[i]) * dim], dim * sizeof(T));
     return Status::Ok();
   };
   return array;
 }
-template ArrayInput ColumnArray(std::string, DataType, std::vector<std::int64_t>);
-template ArrayInput ColumnArray(std::string, DataType, std::vector<float>);
-template ArrayInput ColumnArray(std::string, DataType, std::vector<std::uint8_t>);
+template ArrayInput ColumnArray(std::string, DataType, std::vector<std::int64_t>, std::size_t);
+template ArrayInput ColumnArray(std::string, DataType, std::vector<float>, std::size_t);
+template ArrayInput ColumnArray(std::string, DataType, std::vector<std::uint8_t>, std::size_t);
 
 std::optional<std::uint8_t> ParseSplit(std::string_view text) {
   struct Word {
@@ -62,6 +63,19 @@ std::optional<std::uint8_t> ParseSplit(std::string_view text) {
   for (const Word& word : kWords)
     if (word.text == text) return word.value;
   return std::nullopt;
+}
+
+std::optional<std::vector<std::uint8_t>> ParseSplitLetters(std::string_view text) {
+  constexpr std::string_view kLetters = "tven";
+  constexpr std::array<std::uint8_t, 4> kValues = {0, 1, 2, kNoSplit};
+  if (text.size() < 2) return std::nullopt;
+  std::vector<std::uint8_t> splits;
+  for (const char letter : text) {
+    const std::size_t found = kLetters.find(letter);
+    if (found == kLetters.npos) return std::nullopt;
+    splits.push_back(kValues[found]);
+  }
+  return splits;
 }
 
 NodeColumn::NodeColumn(std::string name, Kind kind) : name_(std::move(name)), kind_(kind) {
@@ -87,7 +101,25 @@ std::optional<std::string> NodeColumn::Stage(std::string_view field) {
   return std::nullopt;
 }
 
+std::optional<std::string> NodeColumn::StageLetters(std::string_view field) {
+  auto splits = ParseSplitLetters(field);
+  if (!splits || splits->size() != letters_) {
+    return fmt::format(
+        "'{}' in the column '{}' is not {} letters of splits, as on the first line: t train, v "
+        "valid, e test, n none",
+        field, name_, letters_);
+  }
+  staged_ = DataType::kUint8;
+  staged_words_ = *std::move(splits);
+  return std::nullopt;
+}
+
 std::optional<std::string> NodeColumn::StageOther(std::string_view field) {
+  if (dtype_ == DataType::kInvalid) {
+    const auto splits = ParseSplitLetters(field);
+    letters_ = splits ? splits->size() : 0;
+  }
+  if (letters_ > 0) return StageLetters(field);
   const auto integer = ParseCanonicalInteger(field);
   const auto number = ParseFiniteFloat(field);
   const auto split = ParseSplit(field);
@@ -120,7 +152,9 @@ void NodeColumn::Keep() {
     numbers_.Keep(staged_is_integer_ ? std::optional(staged_integer_) : std::nullopt);
   if (dtype_ == DataType::kInt64) integers_.push_back(staged_integer_);
   if (dtype_ == DataType::kFloat32) floats_.push_back(staged_float_);
-  if (dtype_ == DataType::kUint8) words_.push_back(static_cast<std::uint8_t>(staged_integer_));
+  if (dtype_ != DataType::kUint8) return;
+  if (letters_ == 0) staged_words_.assign(1, static_cast<std::uint8_t>(staged_integer_));
+  words_.insert(words_.end(), staged_words_.begin(), staged_words_.end());
 }
 
 std::uint64_t NodeColumn::memory_bytes() const {
@@ -129,8 +163,10 @@ std::uint64_t NodeColumn::memory_bytes() const {
 
 ArrayInput NodeColumn::ToArray(std::span<const VertexId> vertices, std::uint64_t vertex_count) && {
   if (dtype_ == DataType::kUint8) {
-    auto array = ColumnArray(std::move(name_), dtype_,
-                             Scatter<std::uint8_t>(words_, vertices, vertex_count, kNoSplit));
+    const std::size_t dim = std::max<std::size_t>(letters_, 1);
+    auto array =
+        ColumnArray(std::move(name_), dtype_,
+                    Scatter<std::uint8_t>(words_, vertices, vertex_count, kNoSplit, dim), dim);
     SetMissing(array);
     return array;
   }

@@ -16,10 +16,14 @@ namespace rhizome::inline internal {
 /// Parses a split, as a word or a number: 0 train, 1 valid (or val), 2 test, 255 none.
 std::optional<std::uint8_t> ParseSplit(std::string_view text);
 
-/// One column of a nodes file that becomes an array with dim 1. Labels are int64 and splits uint8;
-/// any other column takes the type of its values: int64, else float32, or uint8 for the words of a
-/// split. Stage checks a value; Keep adds it once the rest of its line is valid. Threads: one at a
-/// time.
+/// Parses several splits, a letter for each: t train, v valid, e test, n none. Nothing if there are
+/// fewer than two, or another letter.
+std::optional<std::vector<std::uint8_t>> ParseSplitLetters(std::string_view text);
+
+/// One column of a nodes file that becomes an array, with dim 1 but for letters. Labels are int64
+/// and splits uint8; any other column takes the type of its values: int64, else float32, or uint8
+/// for the words of a split, or for letters of several splits, a column for each. Stage checks a
+/// value; Keep adds it once the rest of its line is valid. Threads: one at a time.
 class NodeColumn {
  public:
   enum class Kind : std::uint8_t { kLabel, kSplit, kOther };
@@ -38,6 +42,7 @@ class NodeColumn {
 
  private:
   std::optional<std::string> StageOther(std::string_view field);
+  std::optional<std::string> StageLetters(std::string_view field);
 
   std::string name_;
   Kind kind_;
@@ -49,11 +54,14 @@ class NodeColumn {
   NumberColumn numbers_;
   std::vector<std::int64_t> integers_;  // only the vector of dtype_ is filled
   std::vector<float> floats_;
-  std::vector<std::uint8_t> words_;
+  std::vector<std::uint8_t> words_;         // [values, letters_]
+  std::vector<std::uint8_t> staged_words_;  // a value of them
+  std::size_t letters_ = 0;                 // splits of a value; 0: it is no such column
 };
 
-/// Makes an array with dim 1 from `values` by vertex id.
+/// Makes an array from `values` [vertices, dim] by vertex id.
 template <typename T>
-ArrayInput ColumnArray(std::string name, DataType dtype, std::vector<T> values);
+ArrayInput ColumnArray(std::string name, DataType dtype, std::vector<T> values,
+                       std::size_t dim = 1);
 
 }  // namespace rhizome::inline internal

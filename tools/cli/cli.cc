@@ -52,7 +52,11 @@ Status CheckOutputs(const Session& session, const std::string& out) {
 Status ProbeOutput(const std::string& path) {
   if (path.empty()) return Status::Ok();
   const auto probe = OutputFile::Create(path);
-  return probe ? Status::Ok() : probe.error();
+  if (probe || probe.error().code() != StatusCode::kNotFound)
+    return probe ? Status::Ok() : probe.error();
+  const Path folder = Path(path).parent_path();
+  return Status::NotFound(
+      fmt::format("there is no folder '{}' to write '{}' into", folder.string(), path));
 }
 
 void AddCommonFlags(CLI::App& verb, Session& session) {

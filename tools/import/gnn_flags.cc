@@ -30,19 +30,6 @@ JobNote PrintsNotes(const Session& session) {
 
 std::string PercentOrNone(const Json& share) { return share.is_null() ? "none" : Percent(share); }
 
-void AddGnnArrayFlags(CLI::App& verb, std::string& features, std::string& labels,
-                      std::string& split) {
-  verb.add_option("--features", features, "Array of input rows")
-      ->type_name("NAME")
-      ->capture_default_str();
-  verb.add_option("--labels", labels, "Array of classes, integers [rows, 1]")
-      ->type_name("NAME")
-      ->capture_default_str();
-  verb.add_option("--split", split, "Array: 0 train, 1 valid, 2 test, 255 none")
-      ->type_name("NAME")
-      ->capture_default_str();
-}
-
 void AddGnnMemoryFlags(CLI::App& verb, std::uint64_t& memory_bytes, PolicyKind& cache,
                        std::optional<std::uint64_t>& cache_bytes) {
   AddSize(verb, "--memory", memory_bytes, "Bound on memory, beyond the bare process");
@@ -93,10 +80,8 @@ void AddLayoutFlag(CLI::App& verb, std::optional<RowRule>& layout) {
       ->default_str("auto");
 }
 
-}  // namespace
-
-void AddInferFlags(CLI::App& verb, InferOptions& options) {
-  AddGnnArrayFlags(verb, options.features, options.labels, options.split);
+/// Adds --fanout and what goes with it.
+void AddWalkFlags(CLI::App& verb, InferOptions& options) {
   verb.add_option_function<std::string>(
           "--fanout",
           [&options](const std::string& given) {
@@ -111,6 +96,66 @@ void AddInferFlags(CLI::App& verb, InferOptions& options) {
       ->type_name("all|N,N,...")
       ->default_str("all");
   AddNeighborFlags(verb, options.sampling, options.edge_weights);
+}
+
+void AddFeaturesFlag(CLI::App& verb, std::string& features) {
+  verb.add_option("--features", features, "Array of input rows")
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
+void AddSeedFlag(CLI::App& verb, InferOptions& options) {
+  verb.add_option("--seed", options.seed, "Of sampled neighbours")
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddGnnArrayFlags(CLI::App& verb, std::string& features, std::string& labels,
+                      std::string& split) {
+  AddFeaturesFlag(verb, features);
+  verb.add_option("--labels", labels, "Array of classes, integers [rows, 1]")
+      ->type_name("NAME")
+      ->capture_default_str();
+  CLI::Option* const whole =
+      verb.add_option("--split", split, "Array: 0 train, 1 valid, 2 test, 255 none")
+          ->type_name("NAME")
+          ->capture_default_str();
+  verb.add_option_function<std::string>(
+          "--split-column",
+          [&split](const std::string& given) {
+            if (given.find(':') == given.npos) {
+              throw CLI::ValidationError(
+                  "--split-column",
+                  "'" + given + "' is not NAME:K, with the number of a column from 0");
+            }
+            split = given;
+          },
+          "Instead of --split, column K (from 0) of an array with a split in each column")
+      ->type_name("NAME:K")
+      ->excludes(whole);
+}
+
+void AddInferModeFlag(CLI::App& verb, InferOptions& options) {
+  AddChoice<InferMode>(
+      verb, "--mode", options.mode,
+      {{"layerwise", InferMode::kLayerwise}, {"samplewise", InferMode::kSamplewise}},
+      "Layer by layer, each vertex once; or each vertex with its own neighbourhood");
+}
+
+void AddPredictionFlags(CLI::App& verb, InferOptions& options) {
+  AddFeaturesFlag(verb, options.features);
+  AddInferModeFlag(verb, options);
+  AddWalkFlags(verb, options);
+  AddSeedFlag(verb, options);
+  AddThreads(verb, options.threads);
+  AddScratch(verb, options.scratch);
+}
+
+void AddInferFlags(CLI::App& verb, InferOptions& options) {
+  AddGnnArrayFlags(verb, options.features, options.labels, options.split);
+  AddWalkFlags(verb, options);
   verb.add_flag("--scores", options.scores, "Store class scores instead of the last hidden layer");
   AddSize(verb, "--memory", options.memory_bytes, "Bound on memory, beyond the bare process");
   AddChunkCacheFlag(verb, options);
@@ -131,9 +176,7 @@ void AddInferFlags(CLI::App& verb, InferOptions& options) {
       ->type_name("N")
       ->capture_default_str();
   AddInnerRowsFlag(verb, options.inner_rows);
-  verb.add_option("--seed", options.seed, "Of sampled neighbours")
-      ->type_name("N")
-      ->capture_default_str();
+  AddSeedFlag(verb, options);
   AddThreads(verb, options.threads);
   AddCodecFlag(verb, options.codec);
 }

@@ -11,7 +11,7 @@ namespace rhizome {
 
 /// Flags that `train` and `infer` share. The variables that they fill must outlive `verb`.
 
-/// Adds --features, --labels and --split.
+/// Adds --features, --labels, --split and --split-column.
 void AddGnnArrayFlags(CLI::App& verb, std::string& features, std::string& labels,
                       std::string& split);
 
@@ -22,6 +22,12 @@ void AddGnnMemoryFlags(CLI::App& verb, std::uint64_t& memory_bytes, PolicyKind& 
 /// Adds the flags that a layerwise inference depends on, which `plan infer` takes too: arrays,
 /// --fanout, memory, blocks and chunks, --seed, --threads, --codec.
 void AddInferFlags(CLI::App& verb, InferOptions& options);
+
+/// Adds --mode.
+void AddInferModeFlag(CLI::App& verb, InferOptions& options);
+
+/// Adds the flags of `export --predictions`: what the inference reads and which edges it walks.
+void AddPredictionFlags(CLI::App& verb, InferOptions& options);
 
 /// The text of --help about the parts of a graph that networks ignore.
 extern const char* const kIgnoredHelp;

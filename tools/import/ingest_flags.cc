@@ -33,7 +33,8 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
       "Of the edge files: src, dst, type, weight; - skips; others (time) become edge attributes")
       ->default_str("src,dst");
   AddList(verb, "--node-columns", options.node_columns,
-          "Of the node file: id, label, split, type, name; others become arrays")
+          "Of the node file: id, label, split, type, name; others become arrays: of numbers, or "
+          "of several splits, a letter (t, v, e, n) for each")
       ->default_str("id");
   verb.add_option("--split-column", options.split_column, "Which of several split columns is used")
       ->type_name("NAME");

@@ -27,6 +27,17 @@ Json ClassesJson(const std::vector<ClassFigures>& classes) {
   return json;
 }
 
+Json ColumnsJson(const std::vector<ColumnFigures>& columns) {
+  Json json = Json::array();
+  for (const ColumnFigures& figures : columns) {
+    json.push_back({{"support", figures.support},
+                    {"mae", NullOr(figures.mae)},
+                    {"rmse", NullOr(figures.rmse)},
+                    {"r2", NullOr(figures.r2)}});
+  }
+  return json;
+}
+
 Json SplitMetricsJson(const std::optional<SplitMetrics>& metrics) {
   if (!metrics) return {};
   Json json = {{"vertices", metrics->vertices}};
@@ -38,6 +49,7 @@ Json SplitMetricsJson(const std::optional<SplitMetrics>& metrics) {
   }
   if (!undefined.empty()) json["undefined"] = std::move(undefined);
   if (!metrics->classes.empty()) json["classes"] = ClassesJson(metrics->classes);
+  if (!metrics->columns.empty()) json["columns"] = ColumnsJson(metrics->columns);
   const std::size_t classes = metrics->classes.size();
   if (metrics->confusion.empty()) return json;
   Json rows = Json::array();
@@ -51,6 +63,15 @@ Json SplitMetricsJson(const std::optional<SplitMetrics>& metrics) {
 
 bool IsError(const std::string& metric) {
   return metric == "mae" || metric == "rmse" || metric == "r2" || metric == "loss";
+}
+
+CLI::Validator NotNegative() {
+  return {[](const std::string& given) {
+            double number = 0;
+            const bool fine = CLI::detail::lexical_cast(given, number) && number >= 0;
+            return fine ? std::string() : "'" + given + "' is not a number from 0 on";
+          },
+          ""};
 }
 
 void AddTaskFlags(CLI::App& verb, TrainOptions& options) {
@@ -102,7 +123,7 @@ void AddOptimizerFlags(CLI::App& verb, TrainOptions& options) {
                   {{"all", false}, {"first", true}}, "The layers whose weights decay");
   verb.add_option("--clip-norm", optimizer.clip_norm,
                   "Scale gradients of a larger norm down to it; 0: never")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->type_name("X")
       ->capture_default_str();
 }
@@ -137,6 +158,19 @@ void AddStoppingFlags(CLI::App& verb, TrainOptions& options) {
       ->type_name("N")
       ->capture_default_str();
   verb.add_option_function<std::string>(
+          "--eval-fanout",
+          [&options](const std::string& given) {
+            const auto fanouts = ParseFanouts(given);
+            if (!fanouts) {
+              throw CLI::ValidationError("--eval-fanout",
+                                         "'" + given + "' is not all or a list such as 10,10");
+            }
+            options.eval_fanouts = *fanouts;
+          },
+          "Neighbours drawn in each layer where the validation set is measured; default: as in "
+          "training")
+      ->type_name("all|N,N,...");
+  verb.add_option_function<std::string>(
           "--monitor",
           [&options](const std::string& given) {
             options.monitor = ParseMetric(given);
@@ -152,7 +186,7 @@ void AddStoppingFlags(CLI::App& verb, TrainOptions& options) {
       ->check(CLI::Range(1U, 1000000U))
       ->type_name("N");
   verb.add_option("--min-delta", options.min_delta, "What makes an epoch better, for --patience")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->type_name("X")
       ->capture_default_str();
   verb.add_option("--seed", options.seed, "Same seed, same model (bitwise with --threads 1)")
@@ -183,6 +217,13 @@ Json TaskMetricsJson(const TaskMetrics& metrics) {
   return {{"train", SplitMetricsJson(metrics.train)},
           {"valid", SplitMetricsJson(metrics.valid)},
           {"test", SplitMetricsJson(metrics.test)}};
+}
+
+Json MetricValuesJson(const std::vector<MetricValue>& values) {
+  Json json;
+  for (const MetricValue& value : values)
+    json[std::string(MetricName(value.metric))] = NullOr(value.value);
+  return json;
 }
 
 void AddLearningReport(const TrainReport& report, Json& json) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli.h"
 #include "rhizome/gnn/train_options.h"
@@ -15,6 +16,9 @@ void AddLearningFlags(CLI::App& verb, TrainOptions& options);
 /// {"train": {...}, "valid": {...}, "test": {...}}: each null or with "vertices", the metrics by
 /// name (null where undefined, and then with the reason in "undefined"), "classes" and "confusion".
 Json TaskMetricsJson(const TaskMetrics& metrics);
+
+/// The metrics by name, null where undefined; null if there are none.
+Json MetricValuesJson(const std::vector<MetricValue>& values);
 
 /// Adds what `train --json` says of the task, of all seeds and of the metrics.
 void AddLearningReport(const TrainReport& report, Json& json);

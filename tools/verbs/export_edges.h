@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "rhizome/storage/manifest.h"
+#include "row_files.h"
 
 namespace rhizome {
 
@@ -15,12 +16,6 @@ namespace rhizome {
 /// Errors: those of AppendIdField, EdgeScan and OutputFile.
 Result<Json> ExportEdges(const GraphSnapshot& graph, const std::string& out,
                          const JobControl& control);
-
-/// A file of so many lines or rows, which is not there until it is committed.
-struct WrittenFile {
-  OutputFile file;
-  std::uint64_t rows = 0;
-};
 
 /// Writes whose the rows of an array of edges are, `entry`: source and target of each, and the type
 /// where there are several, one edge a line, in the order of the edge ids. Errors: those of

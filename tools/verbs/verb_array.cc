@@ -6,6 +6,7 @@
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_facts.h"
 #include "rhizome/storage/array_versions.h"
+#include "row_files.h"
 #include "text.h"
 #include "verbs.h"
 #include "vertex_array.h"

@@ -5,16 +5,21 @@
 #include <numeric>
 #include <optional>
 
+#include "allocator.h"
 #include "elements.h"
 #include "export_edges.h"
+#include "gnn_flags.h"
+#include "gnn_library.h"
 #include "id_text.h"
 #include "npy_output.h"
+#include "predictions.h"
 #include "rhizome/index/live_vertices.h"
 #include "rhizome/storage/array_facts.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/row_reader.h"
 #include "rhizome/storage/stopwatch.h"
+#include "row_files.h"
 #include "text.h"
 #include "text_output.h"
 #include "verbs.h"
@@ -31,7 +36,10 @@ struct ExportFlags {
   bool edges = false;
   std::string out;
   std::string ids;
-  std::uint64_t memory_bytes = std::uint64_t{1} << 30;
+  std::string model_file;  // whose predictions are exported, if not empty
+  InferOptions infer;      // of predictions
+  std::optional<std::uint64_t> given_memory;
+  std::uint64_t memory_bytes() const { return given_memory.value_or(std::uint64_t{1} << 30); }
 };
 
 /// Reads the current rows of an array in vertex-id order, without those of deleted vertices, or the
@@ -94,7 +102,7 @@ Result<WrittenFile> WriteRows(const OpenedGraph& opened, const ChunkArray& array
   const std::uint64_t row_cost =
       entry.row_bytes() + entry.dim * sizeof(float) + TileReader::kBytesPerRow;
   const std::uint64_t tile_rows =
-      std::min(all_rows, std::max<std::uint64_t>(flags.memory_bytes / row_cost, 1024));
+      std::min(all_rows, std::max<std::uint64_t>(flags.memory_bytes() / row_cost, 1024));
   std::vector<std::byte> tile(tile_rows * entry.row_bytes());
   std::vector<float> floats;
   for (std::uint64_t first = 0; first < all_rows; first += tile_rows) {
@@ -114,30 +122,7 @@ Result<WrittenFile> WriteRows(const OpenedGraph& opened, const ChunkArray& array
   return WrittenFile{std::move(out), all_rows};
 }
 
-/// Writes the external ids, one a line, in vertex-id order. Errors: those of AppendIdField.
-Result<WrittenFile> WriteIds(const GraphSnapshot& graph, const Path& path,
-                             const JobControl& control) {
-  constexpr std::size_t kPieceBytes = 1 << 20;
-  const bool csv = TableFormOf(path) == TableForm::kCsv;
-  const TableForm form = csv ? TableForm::kCsv : TableForm::kLines;
-  RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
-  const LiveVertices live = LiveVertices::Of(graph);
-  std::string piece;
-  for (std::uint64_t i = 0; i < live.count(); ++i) {
-    RHIZOME_RETURN_IF_ERROR(AppendIdField(*graph.ExternalIdOf(live.At(i)), form, piece));
-    piece += '\n';
-    if (piece.size() < kPieceBytes && i + 1 < live.count()) continue;
-    RHIZOME_RETURN_IF_ERROR(
-        control.Report({.phase = "writing ids", .done = i, .total = live.count()}));
-    RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(piece))));
-    piece.clear();
-  }
-  return WrittenFile{std::move(out), live.count()};
-}
-
-/// Writes the rows, and for vertices their ids, both completely before either appears. The ids of
-/// an earlier export are removed first: if this export is cut off, rows may lack their ids but are
-/// never beside the wrong ones.
+/// Writes the rows, and for vertices their ids, both completely before either appears.
 Result<std::uint64_t> WriteBoth(const OpenedGraph& opened, const ChunkArray& array,
                                 const ExportFlags& flags, ExportFormat format, const Path& ids_path,
                                 const JobControl& control) {
@@ -146,17 +131,9 @@ Result<std::uint64_t> WriteBoth(const OpenedGraph& opened, const ChunkArray& arr
                                ? WriteEdgesOfRows(*opened.graph, array.entry(), ids_path, control)
                                : WriteIds(*opened.graph, ids_path, control));
   RHIZOME_ASSIGN_OR_RETURN(WrittenFile rows, WriteRows(opened, array, flags, format, control));
-  RHIZOME_CHECK(ids.rows == rows.rows);
-  const Status gone = FileSystem::Posix().RemoveFile(ids_path);
-  if (!gone.ok() && gone.code() != StatusCode::kNotFound) return Fail(gone);
-  const auto before = FileSystem::Posix().Stat(flags.out);
-  Status committed = rows.file.Commit();
-  if (committed.ok()) committed = ids.file.Commit();
-  if (committed.ok()) return rows.rows;
-  // A full disk may be noticed as late as here.
-  if (!before && before.error().code() == StatusCode::kNotFound)
-    static_cast<void>(FileSystem::Posix().RemoveFile(flags.out));
-  return Fail(committed);
+  const std::uint64_t count = rows.rows;
+  RHIZOME_RETURN_IF_ERROR(CommitBoth(std::move(rows), flags.out, std::move(ids), ids_path));
+  return count;
 }
 
 std::string DescribeExport(const Json& f) {
@@ -182,13 +159,62 @@ Result<Answer> RunEdges(const ExportFlags& flags, Session& session) {
                 {}};
 }
 
+// Exports predictions: (1) checks what can be checked before anything is computed; (2) loads
+// librhizome_gnn; (3) computes the scores of every vertex in the job's scratch folder, and writes
+// what they say. Nothing is added to the store.
+Result<Answer> RunPredictions(const ExportFlags& flags, Session& session) {
+  const Path out = flags.out;
+  const PredictionFiles files{.rows = out,
+                              .ids = flags.ids.empty() ? IdsBeside(out) : Path(flags.ids)};
+  RHIZOME_RETURN_IF_ERROR(CheckPredictionFiles(files));
+  if (!flags.ids.empty() && out.extension() != ".npy") {
+    return Fail(Status::InvalidArgument(
+        fmt::format("--ids: the ids of predictions are in {} itself", flags.out)));
+  }
+  RHIZOME_RETURN_IF_ERROR(ProbeOutput(flags.out));
+  RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
+  const Stopwatch watch;
+  constexpr std::uint64_t kTileBytes = std::uint64_t{64} << 20;
+  InferOptions options = flags.infer;
+  options.store = flags.store;
+  options.model_file = flags.model_file;
+  options.out = "predictions";
+  options.scores = true;
+  options.memory_bytes = flags.given_memory.value_or(0);
+  options.note = PrintsNotes(session);
+  if (options.memory_bytes != 0) ReturnFreedMemory(1 << 20);
+  const std::uint64_t tile =
+      options.memory_bytes == 0 ? kTileBytes : std::min(kTileBytes, options.memory_bytes / 8);
+  Json files_written;
+  std::string task;
+  options.take = [&](const InferResult& scores) -> Status {
+    task = TaskName(scores.task);
+    RHIZOME_ASSIGN_OR_RETURN(files_written, WritePredictions(scores, files, tile, session.control));
+    return Status::Ok();
+  };
+  StartMemory(session, options.memory_bytes);
+  RHIZOME_ASSIGN_OR_RETURN(const InferReport report, gnn->Infer(options, session.control));
+  return Answer{{{"files", std::move(files_written)},
+                 {"task", task},
+                 {"ignored", report.ignored},
+                 {"peak_memory_bytes", report.peak_memory_bytes},
+                 {"seconds", watch.seconds()}},
+                DescribeExport,
+                {}};
+}
+
 // Exports an array: (1) checks the flags; (2) opens the store and the array, which must have a row
 // for each vertex or each edge; (3) writes ids and rows (WriteBoth); (4) warns if the rows may be
-// out of date. --edges goes to RunEdges.
+// out of date. --edges goes to RunEdges, --predictions to RunPredictions.
 Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
-  if (flags.edges == !flags.array.empty())
-    return Fail(Status::InvalidArgument("say what to export: either --array NAME or --edges"));
+  const int asked =
+      (flags.edges ? 1 : 0) + (flags.array.empty() ? 0 : 1) + (flags.model_file.empty() ? 0 : 1);
+  if (asked != 1) {
+    return Fail(Status::InvalidArgument(
+        "say what to export: one of --array NAME, --edges and --predictions MODEL"));
+  }
   if (flags.edges) return RunEdges(flags, session);
+  if (!flags.model_file.empty()) return RunPredictions(flags, session);
   const Path out = flags.out;
   const bool fbin = out.extension() == ".fbin";
   if (!fbin && out.extension() != ".npy") {
@@ -231,23 +257,32 @@ void AddExportVerb(CLI::App& root, Session& session) {
   CLI::App* verb = AddVerb(
       root, session, "export",
       "Write an array in vertex-id order, without deleted vertices, and the external ids beside "
-      "it; an edge attribute in the order of the edge ids, and its edges beside it; or all edges",
+      "it; an edge attribute in the order of the edge ids, and its edges beside it; all edges; or "
+      "what a network says of every vertex",
       "rhizome export demo.rz --array embedding --out embedding.npy", flags, RunExport);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--array", flags->array, "The array")->type_name("NAME");
   verb->add_flag("--edges", flags->edges,
                  "All edges as TSV or CSV, as ingest reads them: src, dst, type, weight");
+  verb->add_option("--predictions", flags->model_file,
+                   "What this network says of every vertex, by its id: class and probability, "
+                   "labels and their probabilities, or values; nothing is added to the store")
+      ->type_name("MODEL");
   verb->add_option("--out", flags->out,
                    "NumPy, or rows for vector search (float32); ids (of an edge attribute, source, "
                    "target and type of each row) go to F.ids.tsv. Of edges TSV, "
-                   "or CSV, which quotes what has commas or line breaks; - for standard output")
+                   "or CSV, which quotes what has commas or line breaks; - for standard output. Of "
+                   "predictions CSV, TSV or NumPy (float32: probabilities or values)")
       ->required()
       ->type_name("F.npy|F.fbin|F.tsv|F.csv");
   verb->add_option("--ids", flags->ids,
                    "Where the ids go instead: one a line, or CSV, which quotes")
       ->type_name("F.txt|F.csv");
-  AddSize(*verb, "--memory", flags->memory_bytes, "Memory for rows that are being sorted")
+  AddSize(*verb, "--memory", flags->given_memory,
+          "Memory for rows that are being sorted; of predictions the bound on memory, beyond the "
+          "bare process, by default none")
       ->default_str("1G");
+  AddPredictionFlags(*verb, flags->infer);
 }
 
 }  // namespace rhizome

@@ -45,6 +45,9 @@ Json LayerJson(const InferLayerReport& layer) {
   InferLayerCosts::Each(add, layer);
   json["layout"] = layer.layout;
   json["layouts"] = LayoutsJson(layer.layouts);
+  json["kind"] = layer.kind;
+  json["passes"] = layer.passes;
+  json["projected_bytes"] = layer.projected_bytes;
   return json;
 }
 
@@ -212,10 +215,7 @@ void AddInferVerb(CLI::App& root, Session& session) {
   verb->add_option("--keep", flags->options.keep,
                    "Then drop versions but the newest N and those with an alias")
       ->type_name("N");
-  AddChoice<InferMode>(
-      *verb, "--mode", flags->options.mode,
-      {{"layerwise", InferMode::kLayerwise}, {"samplewise", InferMode::kSamplewise}},
-      "Layer by layer, each vertex once; or each vertex with its own neighbourhood");
+  AddInferModeFlag(*verb, flags->options);
   verb->add_flag("--incremental", flags->options.incremental,
                  "Compute what changed since the newest version, and make the next");
   AddInferFlags(*verb, flags->options);

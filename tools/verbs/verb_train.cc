@@ -1,12 +1,18 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
 
 #include "gnn_flags.h"
 #include "gnn_library.h"
 #include "learning_flags.h"
 #include "model_flags.h"
 #include "neighbor_flags.h"
+#include "svg_chart.h"
 #include "text.h"
 #include "topology_flags.h"
+#include "training_curves.h"
+#include "training_page.h"
 #include "verbs.h"
 
 namespace rhizome {
@@ -19,6 +25,12 @@ struct TrainFlags {
   std::string trace;
   std::optional<std::uint32_t> layers;
   std::optional<std::vector<std::int64_t>> fanouts;
+  std::string report;  // files that describe the training; empty: not written
+  std::string curves;
+  std::string plot;
+  const CLI::App* verb = nullptr;  // whose options the report lists
+
+  bool describes() const { return !report.empty() || !curves.empty() || !plot.empty(); }
 };
 
 Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
@@ -30,7 +42,11 @@ Json EpochJson(const EpochReport& e, bool valid) {
                {"valid_metric", OrNull(e.valid_metric)},
                {"valid_loss", OrNull(e.valid_loss)},
                {"learning_rate", e.learning_rate},
-               {"seconds", e.seconds}};
+               {"seconds", e.seconds},
+               {"resident_bytes", e.resident_bytes},
+               {"metrics",
+                {{"train", MetricValuesJson(e.train_metrics)},
+                 {"valid", MetricValuesJson(e.valid_metrics)}}}};
   const auto add = [&](const char* name, const auto& figure) { json[name] = figure; };
   StageSeconds::Each(add, e);
   json["compute_seconds"] = e.compute_seconds;
@@ -119,6 +135,8 @@ std::string DescribeTrain(const Json& f) {
         HumanBytes(lists["neighbor_cache_bytes"]), WithCommas(lists["reads"]),
         HumanBytes(lists["bytes_read"]), lists["mean_depth"].get<double>());
   }
+  for (const Json& file : f["described_in"])
+    text += fmt::format("wrote {}\n", file.get<std::string>());
   const std::string model = f["model"];
   if (model.empty()) return text;
   return text + fmt::format("wrote {}\nnext: rhizome infer {} --model-file {} --out embedding\n",
@@ -202,10 +220,98 @@ Status ReconcileLayers(const TrainFlags& flags, TrainOptions& options) {
     options.model.layers = flags.layers.value_or(hops != 0 ? hops : 2);
     options.fanouts.assign(options.model.layers, kDefaultFanout);
   }
+  if (options.eval_fanouts.size() == 1)
+    options.eval_fanouts.resize(options.model.layers, options.eval_fanouts[0]);
   if (options.fanouts.size() == options.model.layers) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("--fanout names {} hops but --layers is {}; give one number for each layer",
                   options.fanouts.size(), options.model.layers));
+}
+
+/// The files that describe the training.
+std::vector<std::string> DescribedIn(const TrainFlags& flags) {
+  std::vector<std::string> files;
+  for (const std::string& path : {flags.report, flags.curves, flags.plot})
+    if (!path.empty()) files.push_back(path);
+  return files;
+}
+
+/// Checks, before hours of training, that what describes it can be written.
+Status CheckDescriptions(const TrainFlags& flags) {
+  if (!flags.plot.empty() && !flags.plot.ends_with(".svg"))
+    return Status::InvalidArgument(fmt::format("--plot {}: the name must end in .svg", flags.plot));
+  const std::pair<const char*, std::string> files[] = {{"--report", flags.report},
+                                                       {"--curves", flags.curves},
+                                                       {"--plot", flags.plot},
+                                                       {"--out", flags.out},
+                                                       {"--trace", flags.trace}};
+  for (std::size_t i = 0; i < std::size(files); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (files[i].second.empty() || files[i].second != files[j].second) continue;
+      return Status::InvalidArgument(fmt::format("{} and {} name the same file, {}", files[j].first,
+                                                 files[i].first, files[i].second));
+    }
+  }
+  for (const auto& [flag, path] : files) {
+    if (const Status probed = ProbeOutput(path); !probed.ok()) return probed.WithContext(flag);
+  }
+  return Status::Ok();
+}
+
+/// Returns the options of the run as they were given, and those that have a default.
+std::vector<std::pair<std::string, std::string>> OptionsOf(const CLI::App& verb) {
+  std::vector<std::pair<std::string, std::string>> options;
+  for (const CLI::Option* option : verb.get_options()) {
+    std::string value = fmt::format("{}", fmt::join(option->results(), " "));
+    if (option->count() == 0) value = option->get_default_str();
+    if (option->count() > 0 && option->get_expected_max() == 0) value = "true";
+    if (option->count() == 0 && value.empty()) continue;
+    options.emplace_back(option->get_name(), value);
+  }
+  return options;
+}
+
+Status WriteText(const std::string& path, const std::string& text) {
+  if (path.empty()) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(path));
+  RHIZOME_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(text))));
+  return file.Commit();
+}
+
+/// Writes the files that describe a training. `stopped`: as TrainingPageFacts.
+Status WriteDescriptions(const TrainFlags& flags, const TrainReport& report,
+                         const std::string& stopped) {
+  if (!flags.report.empty()) {
+    const TrainingPageFacts facts{
+        .store = flags.store, .options = OptionsOf(*flags.verb), .stopped = stopped};
+    RHIZOME_RETURN_IF_ERROR(WriteText(flags.report, TrainingPage(report, facts)));
+  }
+  if (!flags.plot.empty())
+    RHIZOME_RETURN_IF_ERROR(WriteText(flags.plot, DrawCharts(LearningCharts(report))));
+  return flags.curves.empty() ? Status::Ok() : WriteText(flags.curves, CurvesCsv(report));
+}
+
+/// Trains, and describes what was done, to the end or up to where it stopped.
+Result<TrainReport> TrainAndDescribe(const GnnEntry& gnn, TrainOptions options,
+                                     const TrainFlags& flags, const JobControl& control) {
+  options.train_metrics = flags.describes();
+  std::optional<TrainReport> partial;
+  if (flags.describes()) options.on_stop = [&](const TrainReport& report) { partial = report; };
+  Result<TrainReport> report = gnn.Train(options, control);
+  if (report) {
+    RHIZOME_RETURN_IF_ERROR(WriteDescriptions(flags, *report, ""));
+    return report;
+  }
+  if (!partial) return report;
+  const Status& why = report.error();
+  const Status written = WriteDescriptions(flags, *partial, why.message());
+  if (written.ok()) {
+    options.note(
+        fmt::format("what was done until then is in {}", fmt::join(DescribedIn(flags), ", ")));
+  } else {
+    options.note("what was done until then could not be described: " + written.ToString());
+  }
+  return report;
 }
 
 // Trains: (1) completes and checks the options; (2) loads librhizome_gnn; (3) trains; (4) the
@@ -217,13 +323,16 @@ Result<Answer> RunTrain(const TrainFlags& flags, Session& session) {
   options.trace = flags.trace;
   RHIZOME_RETURN_IF_ERROR(ReconcileLayers(flags, options));
   RHIZOME_RETURN_IF_ERROR(CheckName("job", options.job));
+  RHIZOME_RETURN_IF_ERROR(CheckDescriptions(flags));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
   options.note = PrintsNotes(session);
   StartMemory(session, options.memory_bytes);
-  RHIZOME_ASSIGN_OR_RETURN(const TrainReport report, gnn->Train(options, session.control));
+  RHIZOME_ASSIGN_OR_RETURN(const TrainReport report,
+                           TrainAndDescribe(*gnn, options, flags, session.control));
   Answer answer{TrainReportJson(report), DescribeTrain, {}};
   answer.fields["store"] = flags.store;
   answer.fields["tested"] = options.test;
+  answer.fields["described_in"] = DescribedIn(flags);
   return answer;
 }
 
@@ -319,6 +428,14 @@ void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
       ->capture_default_str();
   AddScratch(verb, options.scratch);
   verb.add_option("--out", flags.out, "Write the model here (safetensors)")->type_name("F");
+  verb.add_option("--report", flags.report,
+                  "Describe the training here as a page: curves, confusion, figures by class, "
+                  "seeds, network, memory and disk; a file of its own, without scripts (HTML)")
+      ->type_name("F.html");
+  verb.add_option("--curves", flags.curves,
+                  "Write figures here, a line for each seed and epoch (CSV)")
+      ->type_name("F.csv");
+  verb.add_option("--plot", flags.plot, "Draw them here (SVG)")->type_name("F.svg");
   verb.add_option("--trace", flags.trace,
                   "Write here when each stage ran, for chrome://tracing or Perfetto (JSON)")
       ->type_name("F");
@@ -333,6 +450,7 @@ void AddTrainVerb(CLI::App& root, Session& session) {
               "rhizome train demo.rz --model sage --layers 2 --fanout 10,10 --epochs 3 "
               "--memory 512M --out demo.safetensors",
               flags, RunTrain);
+  flags->verb = verb;
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   AddGnnArrayFlags(*verb, flags->options.features, flags->options.labels, flags->options.split);
   AddModelFlags(*verb, *flags);

@@ -9,9 +9,6 @@ namespace rhizome {
 /// message says what to do instead.
 Status CheckVertexArray(const ArrayEntry& entry);
 
-/// Returns the file in which `export` writes the ids of `rows`, one a line: F.ids.tsv beside F.npy.
-inline Path IdsBeside(Path rows) { return rows.replace_extension(".ids.tsv"); }
-
 /// Returns a text on the rows that a repair could not save (--fill-holes); empty if there are none.
 std::string LostRowsOf(const ArrayEntry& entry);
 

@@ -1,0 +1,328 @@
+#include "training_page.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "markup.h"
+#include "svg_chart.h"
+#include "text.h"
+#include "training_curves.h"
+
+namespace rhizome {
+namespace {
+
+constexpr std::size_t kMostTableClasses = 30;  // of a confusion matrix that shows its numbers
+
+bool IsError(Metric metric) {
+  return metric == Metric::kMae || metric == Metric::kRmse || metric == Metric::kR2 ||
+         metric == Metric::kLoss;
+}
+
+std::string Figure(Metric metric, const std::optional<double>& value) {
+  if (!value) return "none";
+  return IsError(metric) ? fmt::format("{:.4g}", *value) : Percent(*value);
+}
+
+std::string Share(const std::optional<double>& value) { return value ? Percent(*value) : "none"; }
+std::string Number(const std::optional<double>& value) {
+  return value ? fmt::format("{:.4g}", *value) : "none";
+}
+
+std::string Paragraph(std::string_view text, std::string_view kind = "") {
+  return kind.empty() ? fmt::format("<p>{}</p>\n", Escaped(text))
+                      : fmt::format("<p class=\"{}\">{}</p>\n", kind, Escaped(text));
+}
+
+std::string Heading(std::string_view text) { return fmt::format("<h2>{}</h2>\n", Escaped(text)); }
+
+std::string List(const std::vector<std::string>& lines) {
+  std::string list = "<ul>\n";
+  for (const std::string& line : lines) list += fmt::format("<li>{}</li>\n", Escaped(line));
+  return list + "</ul>\n";
+}
+
+/// The set that the kept weights are looked at on in detail: that which is furthest from learning.
+struct MeasuredSet {
+  const SplitMetrics* metrics = nullptr;  // null: nothing was measured
+  const char* name = "";
+};
+MeasuredSet Measured(const TaskMetrics& metrics) {
+  if (metrics.test) return {&*metrics.test, "test set"};
+  if (metrics.valid) return {&*metrics.valid, "validation set"};
+  if (metrics.train) return {&*metrics.train, "training set"};
+  return {};
+}
+
+std::string DescribeResult(const TrainReport& report, const TrainingPageFacts& facts) {
+  std::string page;
+  if (!facts.stopped.empty()) {
+    page += Paragraph("This training ended before its end: " + facts.stopped +
+                          ". The page has the epochs that were complete.",
+                      "stopped");
+  }
+  std::string text = fmt::format(
+      "Task {}, network {}, store {}. Of seed {} epoch {} of {} was kept, by {} of the "
+      "validation set",
+      TaskName(report.task), report.network.kind, facts.store, report.best_seed, report.best_epoch,
+      report.epochs.size(), MetricName(report.monitor));
+  text += report.stopped_early ? "; then none was better for so long that training ended." : ".";
+  page += Paragraph(text);
+  if (!report.model.empty()) page += Paragraph("Its weights are in " + report.model + ".");
+  const TaskMetrics& metrics = report.metrics;
+  if (Measured(metrics).metrics == nullptr)
+    return page + Paragraph("The kept weights were not measured with all neighbours.", "soft");
+  HtmlTable table({1, 2, 3});
+  table.Head({"with all neighbours", "train", "validation", "test"});
+  for (const Metric metric : MetricsOf(report.task)) {
+    std::vector<std::string> row = {std::string(MetricName(metric))};
+    for (const auto* set : {&metrics.train, &metrics.valid, &metrics.test})
+      row.push_back(*set ? Figure(metric, (*set)->Of(metric)) : "no vertex");
+    table.Add(row);
+  }
+  page += table.ToString("metrics");
+  if (report.majority_accuracy)
+    page += Paragraph("Always answering the training set's commonest class: " +
+                          Percent(*report.majority_accuracy) + " of the test set.",
+                      "soft");
+  return page;
+}
+
+std::string DrawAll(const std::vector<Chart>& charts) {
+  std::string drawn = "<div class=\"charts\">\n";
+  for (const Chart& chart : charts) drawn += DrawChart(chart);
+  return drawn + "</div>\n";
+}
+
+std::string DescribeCurves(const TrainReport& report) {
+  std::string page = Heading("Curves");
+  page += DrawAll(LearningCharts(report));
+  std::string text =
+      "Figures of the training set are those of its minibatches while they were learnt, with "
+      "dropout; those of the validation set are measured after each epoch. The dotted line is the "
+      "epoch that was kept.";
+  if (report.seeds.size() > 1) text += " Thin lines are the other seeds.";
+  if (report.epochs.size() > kMostChartPoints)
+    text +=
+        fmt::format(" Of {} epochs at most {} are drawn.", report.epochs.size(), kMostChartPoints);
+  return page + Paragraph(text, "soft");
+}
+
+std::string ConfusionTable(const SplitMetrics& metrics) {
+  const std::size_t classes = metrics.classes.size();
+  std::vector<std::size_t> right(classes + 1);
+  for (std::size_t c = 0; c <= classes; ++c) right[c] = c;
+  HtmlTable table(right);
+  std::vector<std::string> head = {"class / answer"};
+  for (std::size_t c = 0; c < classes; ++c) head.push_back(std::to_string(c));
+  table.Head(head);
+  for (std::size_t r = 0; r < classes; ++r) {
+    std::vector<std::string> row = {std::to_string(r)}, styles = {""};
+    const double sum = std::max<double>(static_cast<double>(metrics.classes[r].support), 1);
+    for (std::size_t c = 0; c < classes; ++c) {
+      const std::uint64_t count = metrics.confusion[r * classes + c];
+      row.push_back(WithCommas(count));
+      const double share = static_cast<double>(count) / sum;
+      styles.push_back(
+          count == 0 ? ""
+                     : fmt::format("background: rgb(var(--heat) / {:.2f})", 0.08 + .47 * share));
+    }
+    table.Add(row, styles);
+  }
+  return table.ToString("confusion");
+}
+
+std::string DescribeConfusion(const SplitMetrics& metrics) {
+  const std::size_t classes = metrics.classes.size();
+  if (metrics.confusion.empty()) {
+    if (classes <= SplitMetrics::kMostConfusionClasses) return "";  // of labels there is none
+    return Paragraph(fmt::format("{} classes are too many for a confusion matrix.", classes),
+                     "soft");
+  }
+  std::string page = Paragraph("Rows are classes, columns what the network says.", "soft");
+  if (classes <= kMostTableClasses) return page + ConfusionTable(metrics);
+  return page + "<figure>" +
+         DrawHeatMap({.rows = classes,
+                      .columns = classes,
+                      .counts = metrics.confusion,
+                      .title = "confusion",
+                      .row_title = "class",
+                      .column_title = "answer",
+                      .first_label = "0",
+                      .last_label = std::to_string(classes - 1)}) +
+         "</figure>\n";
+}
+
+std::string ClassTable(Task task, const SplitMetrics& metrics) {
+  HtmlTable table({0, 1, 2, 3, 4, 5});
+  table.Head({task == Task::kMultilabel ? "label" : "class", "precision", "recall", "F1", "support",
+              "answered"});
+  for (std::size_t c = 0; c < metrics.classes.size(); ++c) {
+    const ClassFigures& figures = metrics.classes[c];
+    table.Add({std::to_string(c), Share(figures.precision()), Share(figures.recall()),
+               Share(figures.f1()), WithCommas(figures.support), WithCommas(figures.answered)});
+  }
+  return table.ToString("classes");
+}
+
+std::string DescribeColumns(const SplitMetrics& metrics) {
+  HtmlTable table({0, 1, 2, 3, 4});
+  table.Head({"column", "MAE", "RMSE", "R²", "support"});
+  for (std::size_t c = 0; c < metrics.columns.size(); ++c) {
+    const ColumnFigures& figures = metrics.columns[c];
+    table.Add({std::to_string(c), Number(figures.mae), Number(figures.rmse), Number(figures.r2),
+               WithCommas(figures.support)});
+  }
+  std::string page = table.ToString("columns") + "<div class=\"charts\">\n";
+  for (std::size_t c = 0; c < metrics.agreements.size(); ++c) {
+    const Agreement& agreement = metrics.agreements[c];
+    page += DrawHeatMap({.rows = Agreement::kBins,
+                         .columns = Agreement::kBins,
+                         .counts = agreement.counts,
+                         .title = fmt::format("column {}: target and answer", c),
+                         .row_title = "target",
+                         .column_title = "answer",
+                         .first_label = fmt::format("{:.4g}", agreement.low),
+                         .last_label = fmt::format("{:.4g}", agreement.high),
+                         .upwards = true});
+  }
+  page +=
+      "</div>\n" + Paragraph(
+                       "Each row is the distribution of the answers for targets of one size; right "
+                       "answers lie on the rising diagonal.",
+                       "soft");
+  if (metrics.columns.size() > metrics.agreements.size())
+    page += Paragraph(fmt::format("The first {} of {} columns are drawn.",
+                                  metrics.agreements.size(), metrics.columns.size()),
+                      "soft");
+  return page;
+}
+
+std::string DescribeDetails(const TrainReport& report) {
+  const MeasuredSet set = Measured(report.metrics);
+  if (set.metrics == nullptr) return "";
+  const bool regression = report.task == Task::kRegression;
+  std::string page =
+      Heading(fmt::format("The {}, by {}", set.name, regression ? "column" : "class"));
+  if (set.metrics->classes.empty() && set.metrics->columns.empty()) {
+    return page + Paragraph(set.metrics->values.front().reason.empty()
+                                ? "There is no class to tell of."
+                                : "Nothing can be counted: " + set.metrics->values.front().reason,
+                            "soft");
+  }
+  if (regression) return page + DescribeColumns(*set.metrics);
+  return page + DescribeConfusion(*set.metrics) + ClassTable(report.task, *set.metrics);
+}
+
+std::string DescribeSeedsOf(const TrainReport& report) {
+  std::string page = Heading("Seeds");
+  const std::vector<Metric> metrics = MetricsOf(report.task);
+  HtmlTable table({0, 1, 2, 3, 4, 5, 6, 7, 8});
+  const bool tested = Measured(report.seeds.front().metrics).metrics != nullptr;
+  const std::string set = tested ? Measured(report.seeds.front().metrics).name : "";
+  std::vector<std::string> head = {"seed", "epochs", "kept",
+                                   fmt::format("validation {}", MetricName(report.monitor))};
+  if (tested)
+    for (const Metric metric : metrics)
+      head.push_back(fmt::format("{} {}", set, MetricName(metric)));
+  table.Head(head);
+  for (const SeedReport& seed : report.seeds) {
+    std::vector<std::string> row = {std::to_string(seed.seed), std::to_string(seed.epochs),
+                                    std::to_string(seed.best_epoch),
+                                    Figure(report.monitor, seed.best_value)};
+    const SplitMetrics* const measured = Measured(seed.metrics).metrics;
+    for (std::size_t m = 0; tested && m < metrics.size(); ++m)
+      row.push_back(measured ? Figure(metrics[m], measured->Of(metrics[m])) : "none");
+    table.Add(row);
+  }
+  const auto spread_row = [&](const char* name, const auto& value) {
+    std::vector<std::string> row = {name, "", "", ""};
+    for (const Metric metric : metrics) {
+      const auto found =
+          std::find_if(report.spread.begin(), report.spread.end(),
+                       [&](const MetricSpread& spread) { return spread.metric == metric; });
+      row.push_back(found == report.spread.end() ? "none" : Figure(metric, value(*found)));
+    }
+    table.Add(row);
+  };
+  if (tested && report.seeds.size() > 1) {
+    spread_row("mean", [](const MetricSpread& spread) { return spread.mean; });
+    spread_row("deviation", [](const MetricSpread& spread) { return spread.deviation; });
+  }
+  return page + table.ToString("seeds");
+}
+
+std::string DescribeNetwork(const TrainReport& report) {
+  const ModelSpec& network = report.network;
+  HtmlTable options;
+  options.Head({"network", network.kind});
+  options.Add({"layers", std::to_string(network.layers)});
+  options.Add({"hidden", std::to_string(network.hidden)});
+  options.Add({"dropout", fmt::format("{}", network.dropout)});
+  options.Add({"normalize-features", network.normalize_features ? "true" : "false"});
+  options.Add({"no-edges", network.no_edges ? "true" : "false"});
+  for (const auto& [name, value] : network.options) options.Add({name, value});
+  HtmlTable weights({1, 2});
+  weights.Head({"tensor", "shape", "numbers"});
+  std::uint64_t all = 0;
+  for (const WeightReport& weight : report.weights) {
+    std::uint64_t numbers = 1;
+    for (const std::int64_t extent : weight.shape) numbers *= static_cast<std::uint64_t>(extent);
+    all += numbers;
+    weights.Add(
+        {weight.name, fmt::format("{}", fmt::join(weight.shape, " × ")), WithCommas(numbers)});
+  }
+  weights.Add({"all", "", WithCommas(all)});
+  return Heading("Network") + options.ToString("network") + weights.ToString("weights");
+}
+
+std::string DescribeCosts(const TrainReport& report) {
+  std::string page = Heading("Memory, disk and time");
+  page += DrawAll(CostCharts(report));
+  HtmlTable table({1});
+  table.Add({"peak memory of the process", HumanBytes(report.peak_memory_bytes)});
+  table.Add({"of it before the job", HumanBytes(report.base_memory_bytes)});
+  table.Add({"graph and labels", HumanBytes(report.memory.held)});
+  table.Add({"minibatches in flight", HumanBytes(report.memory.working)});
+  table.Add({fmt::format("schedules of superbatches of {} minibatches", report.superbatch),
+             HumanBytes(report.memory.schedules)});
+  table.Add({"pool of rows", HumanBytes(report.memory.cache)});
+  table.Add({"cache of lists", HumanBytes(report.memory.neighbor_cache)});
+  std::uint64_t bytes = 0, rows = 0;
+  for (const EpochReport& epoch : report.epochs) {
+    bytes += epoch.bytes_read;
+    rows += epoch.rows_requested;
+  }
+  table.Add({"read from disk in all epochs", HumanBytes(bytes)});
+  table.Add({"rows wanted in all epochs", WithCommas(rows)});
+  return page + table.ToString("memory");
+}
+
+std::string DescribeOptions(const TrainingPageFacts& facts) {
+  HtmlTable table;
+  table.Head({"option", "value"});
+  for (const auto& [name, value] : facts.options) table.Add({name, value});
+  return Heading("Options of the run") + table.ToString("options");
+}
+
+std::string DescribeIgnored(const TrainReport& report) {
+  std::string page = Heading("What of the store was not used");
+  page += report.ignored.empty() ? Paragraph("Nothing was ignored.") : List(report.ignored);
+  if (report.warnings.empty()) return page;
+  return page + Heading("Warnings") + List(report.warnings);
+}
+
+}  // namespace
+
+std::string TrainingPage(const TrainReport& report, const TrainingPageFacts& facts) {
+  const std::string title = fmt::format("Training of {} on {}", report.network.kind, facts.store);
+  return HtmlPage(title, fmt::format("<h1>{}</h1>\n", Escaped(title)) +
+                             DescribeResult(report, facts) + DescribeCurves(report) +
+                             DescribeDetails(report) + DescribeSeedsOf(report) +
+                             DescribeNetwork(report) + DescribeCosts(report) +
+                             DescribeIgnored(report) + DescribeOptions(facts));
+}
+
+}  // namespace rhizome
