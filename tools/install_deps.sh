@@ -11,7 +11,8 @@ build_packages=(
   librocksdb-dev liburing-dev libzstd-dev zlib1g-dev libblosc-dev libxxhash-dev libisal-dev
   libboost-dev libtbb-dev libfmt-dev libexpected-dev nlohmann-json3-dev libcli11-dev libyaml-dev
   librandom123-dev libfast-float-dev wordnet-base)
-test_packages=(libgtest-dev libgmock-dev clang clang-tidy clang-format fio xfsprogs zstd)
+test_packages=(libgtest-dev libgmock-dev clang clang-tidy clang-format fio xfsprogs zstd
+  chromium)
 
 # libtorch_cpu.so needs only these two libraries where no CUDA is installed.
 torch_wheels=(torch==2.15.0 nvidia-cuda-runtime==13.2.86 nvidia-cuda-cupti==13.2.86)

@@ -145,12 +145,15 @@ void AddInferModeFlag(CLI::App& verb, InferOptions& options) {
 }
 
 void AddPredictionFlags(CLI::App& verb, InferOptions& options) {
+  const std::size_t before = verb.get_options().size();
   AddFeaturesFlag(verb, options.features);
   AddInferModeFlag(verb, options);
   AddWalkFlags(verb, options);
   AddSeedFlag(verb, options);
   AddThreads(verb, options.threads);
   AddScratch(verb, options.scratch);
+  const std::vector<CLI::Option*> all = verb.get_options();
+  for (std::size_t i = before; i < all.size(); ++i) all[i]->group("Options of --predictions");
 }
 
 void AddInferFlags(CLI::App& verb, InferOptions& options) {

@@ -62,5 +62,41 @@ TEST(LabelsTest, NoVertexIsOfAClassThatItWasNotGiven) {
   }
 }
 
+// Column 1 of three, of a row in the delta too.
+TEST(LabelsTest, ASplitMayBeAColumnOfItsArray) {
+  const testing::TempDir dir;
+  GraphInput input;
+  input.vertex_count = 4;
+  input.edges.src = {0};
+  input.edges.dst = {1};
+  input.vertex_type_names = {"vertex"};
+  input.edge_type_names = {"edge"};
+  input.arrays.push_back(
+      testing::MakeArray("parts", 3, DataType::kUint8,
+                         std::vector<std::uint8_t>{9, 0, 9, 9, 1, 9, 9, 2, 9, 9, 255, 9}));
+  ASSERT_OK(testing::AsStatus(
+      IngestGraph(FileSystem::Posix(), dir / "s", std::move(input), {}, StoreId(), JobControl())));
+  const auto store = Store::Open(FileSystem::Posix(), dir / "s", Store::Mode::kWrite);
+  ASSERT_OK(store);
+  const auto graph = Graph::Open(**store);
+  ASSERT_OK(graph);
+  WriteBatch batch;
+  const std::vector<std::uint8_t> parts = {9, 0, 9};
+  batch.PutRow(std::int64_t{3}, "parts", std::span(parts));
+  ASSERT_OK((*graph)->Write(batch));
+  const auto now = (*graph)->Snapshot();
+  const auto labels = ReadLabels(*now, "", "parts:1");
+  ASSERT_OK(labels);
+  EXPECT_EQ(labels->Members(*now, Split::kTrain), (std::vector<VertexId>{0, 3}));
+  EXPECT_EQ(labels->Members(*now, Split::kValid), (std::vector<VertexId>{1}));
+  EXPECT_EQ(labels->Members(*now, Split::kTest), (std::vector<VertexId>{2}));
+  EXPECT_STATUS(ReadLabels(*now, "", "parts:0"), kInvalidArgument);  // of values that mean nothing
+  for (const char* wrong : {"parts", "parts:3", "parts:", "parts:-1", "parts:1x", ":1"}) {
+    SCOPED_TRACE(wrong);
+    EXPECT_STATUS(ReadLabels(*now, "", wrong), kInvalidArgument);
+  }
+  EXPECT_STATUS(ReadLabels(*now, "", "none:1"), kNotFound);
+}
+
 }  // namespace
 }  // namespace rhizome

@@ -181,6 +181,37 @@ TEST(TaskMetricsTest, ErrorsOfNumbersLeaveOutWhatIsMissing) {
   EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kMae), (1.0 + 5) / 2);
   EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kRmse), (std::sqrt(5.0 / 3) + std::sqrt(50.0)) / 2);
   EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kR2), ((1 - 5.0 / 8) + (1 - 100.0 / 200)) / 2);
+  ASSERT_EQ(metrics.columns.size(), 2u);
+  EXPECT_EQ(metrics.columns[0].support, 3u);
+  EXPECT_EQ(metrics.columns[1].support, 2u);
+  EXPECT_DOUBLE_EQ(*metrics.columns[0].mae, 1);
+  EXPECT_DOUBLE_EQ(*metrics.columns[1].rmse, std::sqrt(50.0));
+  EXPECT_DOUBLE_EQ(*metrics.columns[1].r2, 1 - 100.0 / 200);
+}
+
+TEST(TaskMetricsTest, AgreementCountsTargetsAgainstAnswers) {
+  constexpr std::size_t kBins = Agreement::kBins;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  // Two columns; of the first all lies in [0, 24], a unit a bin.
+  const std::vector<float> targets = {0, 5, 24, 5, 3.5F, nan, nan, 5};
+  const std::vector<float> scores = {0.5F, 5, 7, 5, 24, 5, 9, 5};
+  const SplitMetrics metrics = RegressionMetrics(scores, targets, 2);
+  ASSERT_EQ(metrics.agreements.size(), 2u);
+  const Agreement& first = metrics.agreements[0];
+  EXPECT_EQ(first.low, 0);
+  EXPECT_EQ(first.high, 24);
+  std::vector<std::uint64_t> counts(kBins * kBins);
+  counts[0] = 1;               // target 0, answer 0.5
+  counts[23 * kBins + 7] = 1;  // the highest value belongs to the last bin
+  counts[3 * kBins + 23] = 1;  // target 3.5
+  EXPECT_EQ(first.counts, counts);
+  const Agreement& second = metrics.agreements[1];  // one value alone
+  EXPECT_LT(second.low, 5);
+  EXPECT_GT(second.high, 5);
+  EXPECT_EQ(std::count(second.counts.begin(), second.counts.end(), 3u), 1);
+  const std::vector<float> wide(40, 1.0F);
+  EXPECT_EQ(RegressionMetrics(wide, wide, 40).agreements.size(), SplitMetrics::kMostAgreements);
+  EXPECT_EQ(RegressionMetrics(wide, wide, 40).columns.size(), 40u);
 }
 
 void ExpectAbsent(const SplitMetrics& metrics, Metric metric, const char* why) {

@@ -390,6 +390,174 @@ TEST_F(TasksTest, ContradictionsAreRefused) {
   refused([](TrainOptions& o) { o.seeds = 0; }, "seeds");
   refused([](TrainOptions& o) { o.min_delta = -1; }, "min-delta");
   refused([](TrainOptions& o) { o.loss.label_smoothing = 1; }, "smoothing");
+  refused([](TrainOptions& o) { o.learning_rate = -1; }, "--lr -1");
+  refused([](TrainOptions& o) { o.weight_decay = -2; }, "--weight-decay -2");
+  refused([](TrainOptions& o) { o.eval_fanouts = {5}; }, "--eval-fanout names 1 hops for 2 layers");
+  refused(
+      [](TrainOptions& o) {
+        o.eval_fanouts = {5, 5};
+        o.sampling.typed_fanouts = {{.type = "edge", .fanouts = {3, 3}}};
+      },
+      "--eval-fanout all");
+  refused([](TrainOptions& o) { o.split = "number"; }, "array number is float32; a split");
+  refused([](TrainOptions& o) { o.split = "flags"; }, "--split-column flags:K");
+  refused([](TrainOptions& o) { o.split = "flags:3"; },
+          "flags has no column 3; it has columns 0 to 2");
+  refused([](TrainOptions& o) { o.split = "split:1"; },
+          "split has no column 1; it has one column, 0");
+  refused([](TrainOptions& o) { o.split = "split:x"; }, "'split:x' is neither an array nor NAME:K");
+}
+
+/// The value of a metric of an epoch.
+double ValueIn(const std::vector<MetricValue>& values, Metric metric) {
+  for (const MetricValue& one : values)
+    if (one.metric == metric) return one.value.value_or(-9);
+  return -9;
+}
+
+// One minibatch of all training vertices, all neighbours and no dropout: an epoch's figures of the
+// training set are those before its step, which is too small to change them.
+TEST_F(TasksTest, AnEpochHasTheMetricsOfBothSets) {
+  for (const auto& [labels, task] : {std::pair{"label", std::optional<Task>()},
+                                     {"binary", std::optional(Task::kBinary)},
+                                     {"flags", std::optional<Task>()},
+                                     {"number", std::optional<Task>()}}) {
+    SCOPED_TRACE(labels);
+    TrainOptions options = Options(2);
+    options.labels = labels;
+    options.task = task;
+    options.model.dropout = 0;
+    options.fanouts = {kAllNeighbors, kAllNeighbors};
+    options.batch_size = 1 << 20;
+    options.learning_rate = 1e-12;
+    options.train_metrics = true;
+    const Result<TrainReport> report = TrainTask(options);
+    ASSERT_OK(report);
+    for (const EpochReport& epoch : report->epochs) {
+      EXPECT_GT(epoch.resident_bytes, 1u << 20);
+      for (const auto& [of_epoch, at_end] :
+           {std::pair{&epoch.train_metrics, &report->metrics.train},
+            {&epoch.valid_metrics, &report->metrics.valid}}) {
+        ASSERT_EQ(of_epoch->size(), MetricsOf(report->task).size());
+        for (const MetricValue& value : *of_epoch)
+          EXPECT_NEAR(*value.value, *(*at_end)->Of(value.metric), 5e-3) << MetricName(value.metric);
+      }
+    }
+    EXPECT_EQ(report->seeds[0].course.size(), 2u);
+    EXPECT_FALSE(report->weights.empty());
+  }
+}
+
+TEST_F(TasksTest, MeasuringTheTrainingSetChangesNoWeight) {
+  const TempDir folder;
+  TrainOptions options = Options(3);
+  options.out = folder / "without";
+  const Result<TrainReport> without = TrainTask(options);
+  ASSERT_OK(without);
+  EXPECT_TRUE(without->epochs[0].train_metrics.empty());
+  options.out = folder / "with";
+  options.train_metrics = true;
+  const Result<TrainReport> with = TrainTask(options);
+  ASSERT_OK(with);
+  EXPECT_GT(ValueIn(with->epochs[2].train_metrics, Metric::kAccuracy), 0.3);
+  EXPECT_TRUE(HaveSameWeights(LoadModel(folder / "without"), LoadModel(folder / "with")));
+  // Of an epoch that leaves out training vertices there are no figures.
+  options.steps = 1;
+  const Result<TrainReport> few = TrainTask(options);
+  ASSERT_OK(few);
+  EXPECT_TRUE(few->epochs[0].train_metrics.empty());
+}
+
+// With all neighbours the validation set is measured in an epoch as it is at the end.
+TEST_F(TasksTest, TheValidationSetIsMeasuredWithFanoutsOfItsOwn) {
+  TrainOptions options = Options(4);
+  options.fanouts = {2, 2};
+  const Result<TrainReport> few = TrainTask(options);
+  ASSERT_OK(few);
+  for (const bool some : {false, true}) {
+    options.eval_fanouts = some ? std::vector<std::int64_t>{1000, kAllNeighbors}
+                                : std::vector<std::int64_t>{kAllNeighbors, kAllNeighbors};
+    const Result<TrainReport> all = TrainTask(options);
+    ASSERT_OK(all);
+    const EpochReport& best = all->epochs[all->best_epoch - 1];
+    EXPECT_NEAR(ValueIn(best.valid_metrics, Metric::kAccuracy), *all->valid_accuracy, 5e-3);
+    EXPECT_NEAR(ValueIn(best.valid_metrics, Metric::kF1Macro),
+                *all->metrics.valid->Of(Metric::kF1Macro), 5e-3);
+    bool differs = false;
+    for (std::size_t e = 0; e < few->epochs.size(); ++e) {
+      EXPECT_EQ(few->epochs[e].loss, all->epochs[e].loss);
+      differs = differs || few->epochs[e].valid_loss != all->epochs[e].valid_loss;
+    }
+    EXPECT_TRUE(differs);
+  }
+}
+
+TEST_F(TasksTest, TrainingThatStopsTellsOfItsCompleteEpochs) {
+  TrainOptions options = Options(3);
+  options.seeds = 2;
+  options.train_metrics = true;
+  std::optional<TrainReport> told;
+  options.on_stop = [&](const TrainReport& report) { told = report; };
+  const Result<TrainReport> whole = TrainTask(options);
+  ASSERT_OK(whole);
+  EXPECT_FALSE(told.has_value());
+  const std::uint64_t epoch = whole->minibatches;
+  for (const std::uint64_t wanted : {epoch - 1, epoch + 1, 2 * epoch, 4 * epoch + 1}) {
+    SCOPED_TRACE(wanted);
+    told.reset();
+    JobControl* self = nullptr;
+    std::uint64_t done = 0;
+    JobControl control([&](const JobControl::Progress& progress) {
+      if (progress.phase == "train" && ++done == wanted) self->Cancel();
+    });
+    self = &control;
+    EXPECT_STATUS(rhizome_gnn_entry_v1()->Train(options, control), kInterrupted);
+    EXPECT_EQ(told.has_value(), wanted > epoch);
+    if (!told) continue;
+    ASSERT_EQ(told->seeds.size(), wanted > 3 * epoch ? 2u : 1u);
+    ASSERT_EQ(told->seeds.back().course.size(),
+              (wanted - 3 * epoch * (told->seeds.size() - 1)) / epoch);
+    for (std::size_t s = 0; s < told->seeds.size(); ++s) {
+      for (std::size_t e = 0; e < told->seeds[s].course.size(); ++e) {
+        const EpochReport& one = told->seeds[s].course[e];
+        EXPECT_EQ(one.loss, whole->seeds[s].course[e].loss);
+        EXPECT_EQ(ValueIn(one.train_metrics, Metric::kAccuracy),
+                  ValueIn(whole->seeds[s].course[e].train_metrics, Metric::kAccuracy));
+      }
+    }
+    EXPECT_GT(told->best_epoch, 0u);
+  }
+}
+
+TEST_F(TasksTest, AResumedTrainingHasTheSameCourse) {
+  TrainOptions options = Options(3);
+  options.train_metrics = true;
+  options.job = "course";
+  const Result<TrainReport> whole = TrainTask(options);
+  ASSERT_OK(whole);
+  options.checkpoint_every = 1;
+  JobControl* self = nullptr;
+  const std::uint64_t stop = whole->minibatches + 2;
+  JobControl control([&](const JobControl::Progress& progress) {
+    if (progress.phase == "train" && progress.done == stop) self->Cancel();
+  });
+  self = &control;
+  EXPECT_STATUS(rhizome_gnn_entry_v1()->Train(options, control), kInterrupted);
+  options.resume = true;
+  const Result<TrainReport> resumed = TrainTask(options);
+  ASSERT_OK(resumed);
+  EXPECT_EQ(resumed->resumed_minibatches, stop);
+  for (std::size_t e = 0; e < 3; ++e) {
+    const EpochReport &a = whole->epochs[e], &b = resumed->epochs[e];
+    EXPECT_EQ(ValueIn(a.valid_metrics, Metric::kF1Macro),
+              ValueIn(b.valid_metrics, Metric::kF1Macro));
+    // The scores of the epoch that was cut off are lost.
+    EXPECT_EQ(b.train_metrics.empty(), e == 1);
+    if (e != 1) {
+      EXPECT_EQ(ValueIn(a.train_metrics, Metric::kF1Macro),
+                ValueIn(b.train_metrics, Metric::kF1Macro));
+    }
+  }
 }
 
 TEST_F(TasksTest, WithoutAValidationSetThereIsNothingToWaitFor) {
@@ -444,6 +612,27 @@ TEST_F(TasksTest, AVertexWithABadFeatureIsNamed) {
   EXPECT_STATUS(refused, kInvalidArgument);
   EXPECT_THAT(refused.error().message(), HasSubstr("vertex 77"));
   EXPECT_THAT(refused.error().message(), HasSubstr("array feat"));
+}
+
+TEST_F(TasksTest, AVertexWithABadLabelOrSplitIsNamed) {
+  const PlantedOptions planted;
+  const auto refused = [&](const auto& change, const std::vector<const char*>& words) {
+    const TempDir folder;
+    PlantedGraph graph = MakePlanted(planted);
+    change(graph);
+    ASSERT_OK(WriteStore(folder / "s", planted, graph));
+    TrainOptions options = Options(1);
+    options.store = folder / "s";
+    const Result<TrainReport> report = TrainTask(options);
+    EXPECT_STATUS(report, kInvalidArgument);
+    for (const char* word : words) EXPECT_THAT(report.error().message(), HasSubstr(word));
+  };
+  refused([](PlantedGraph& g) { g.labels[77] = -1, g.split[77] = 2; },
+          {"array label", "vertex 77", "array split", "test set", "255"});
+  refused([](PlantedGraph& g) { g.labels[77] = -2; }, {"array label, vertex 77", "label -2"});
+  refused([](PlantedGraph& g) { g.split[77] = 7; }, {"array split, vertex 77", "a split of 7"});
+  refused([](PlantedGraph& g) { std::fill(g.split.begin(), g.split.end(), std::uint8_t{2}); },
+          {"array split puts no vertex into the training set"});
 }
 
 }  // namespace

@@ -229,6 +229,22 @@ TEST_F(IngestTest, SplitColumnPicksOneOfSeveral) {
   ExpectRefused(options, StatusCode::kInvalidArgument, {"absent"});
 }
 
+TEST_F(IngestTest, LettersOfSeveralSplitsBecomeColumns) {
+  IngestOptions options{.edges = {Write("e.tsv", "0\t1\n1\t2\n")},
+                        .nodes = Write("n.tsv", "2\ttve\n0\tnet\n"),
+                        .node_columns = {"id", "splits"}};
+  ASSERT_OK(Run(options));
+  OpenStore();
+  EXPECT_EQ((*store_->OpenArray("splits"))->entry().dim, 3u);
+  EXPECT_EQ(Values<std::uint8_t>("splits"),
+            (std::vector<std::uint8_t>{255, 2, 0, 255, 255, 255, 0, 1, 2}));
+  store_path_ = dir_ / "other.rz";
+  options.nodes = Write("short.tsv", "2\ttve\n0\ttv\n");
+  ExpectRefused(options, StatusCode::kInvalidArgument, {"short.tsv:2", "'tv'", "3 letters"});
+  options.nodes = Write("wrong.tsv", "2\ttve\n0\ttvx\n");
+  ExpectRefused(options, StatusCode::kInvalidArgument, {"wrong.tsv:2", "'tvx'"});
+}
+
 TEST_F(IngestTest, ArrayRowsFollowTheNodesFile) {
   const std::vector<float> x = {10, 11, 20, 21, 30, 31};
   IngestOptions options{
