@@ -49,8 +49,8 @@ struct InferWorkers {
   std::vector<std::string> command = {};
 };
 
-/// What InferOptions::take is given: an array [vertices, columns] float32, by row. All is borrowed
-/// for the call.
+/// The result that InferOptions::take is given: an array [vertices, columns] float32, by row. It is
+/// borrowed for the call.
 struct InferResult {
   const GraphSnapshot& graph;
   const ChunkArray& array;

@@ -8,7 +8,7 @@
 
 namespace rhizome {
 
-/// Where predictions go. The name of `rows` says in which form:
+/// The files that predictions go to. The name of `rows` says in which form:
 ///   .csv, .tsv  a head line, then one line a vertex: its id, and by task
 ///               multiclass  class,probability           of the class with the highest score
 ///               binary      class,probability           of class 1, which it is above one half

@@ -8,7 +8,7 @@
 
 namespace rhizome {
 
-/// What the page of a training tells beside its report.
+/// The facts that the page of a training tells beside its report.
 struct TrainingPageFacts {
   std::string store;
   std::vector<std::pair<std::string, std::string>> options;  ///< of the run: name, value

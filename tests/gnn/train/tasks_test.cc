@@ -461,7 +461,7 @@ TEST_F(TasksTest, MeasuringTheTrainingSetChangesNoWeight) {
   ASSERT_OK(with);
   EXPECT_GT(ValueIn(with->epochs[2].train_metrics, Metric::kAccuracy), 0.3);
   EXPECT_TRUE(HaveSameWeights(LoadModel(folder / "without"), LoadModel(folder / "with")));
-  // Of an epoch that leaves out training vertices there are no figures.
+  // An epoch that leaves out training vertices has no figures of them.
   options.steps = 1;
   const Result<TrainReport> few = TrainTask(options);
   ASSERT_OK(few);
