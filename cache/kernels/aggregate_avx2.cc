@@ -73,9 +73,8 @@ struct Avx2 {
     return _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(b), _mm256_castsi256_ps(a), m));
   }
   static Mask Equal(Int a, Int b) { return _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)); }
-  static Reg AddWhere(Mask m, Reg acc, Reg x) {
-    return _mm256_blendv_ps(acc, _mm256_add_ps(acc, x), m);
-  }
+  /// Adds zeros elsewhere, which change nothing but a sum of -0; none is, as sums begin with zero.
+  static Reg AddWhere(Mask m, Reg acc, Reg x) { return _mm256_add_ps(acc, _mm256_and_ps(m, x)); }
 
   static Reg Relu(Reg x) { return _mm256_max_ps(Zero(), x); }  // this order of operands keeps NaNs
   static Mask Positive(Reg x) { return _mm256_cmp_ps(x, Zero(), _CMP_GT_OQ); }
@@ -98,12 +97,26 @@ struct Avx2 {
   static Int Bits(Reg x) { return _mm256_castps_si256(x); }
   static Reg OfBits(Int x) { return _mm256_castsi256_ps(x); }
   static bool Any(Mask m) { return _mm256_movemask_ps(m) != 0; }
+  static Reg Permute(Reg x, Int from) { return _mm256_permutevar8x32_ps(x, from); }
 
   static float Fold(const Reg* parts) {
     const __m256 eight = _mm256_add_ps(parts[0], parts[1]);
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  }
+
+  /// Returns two sums in the first places of the halves.
+  static Reg FoldTwo(Reg a, Reg b) {
+    const Reg four = Add(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+    const Reg two = Add(four, _mm256_shuffle_ps(four, four, 0xEE));
+    return Add(two, _mm256_movehdup_ps(two));
+  }
+  static void FoldFour(const Reg* parts, float* out) {
+    const Reg ab = FoldTwo(Add(parts[0], parts[1]), Add(parts[2], parts[3]));
+    const Reg cd = FoldTwo(Add(parts[4], parts[5]), Add(parts[6], parts[7]));
+    const Reg ac = _mm256_unpacklo_ps(ab, cd);  // a, c, ..., b, d, ...
+    _mm_storeu_ps(out, _mm_unpacklo_ps(_mm256_castps256_ps128(ac), _mm256_extractf128_ps(ac, 1)));
   }
 };
 

@@ -85,6 +85,7 @@ struct Avx512 {
   static Int Bits(Reg x) { return _mm512_castps_si512(x); }
   static Reg OfBits(Int x) { return _mm512_castsi512_ps(x); }
   static bool Any(Mask m) { return m != 0; }
+  static Reg Permute(Reg x, Int from) { return _mm512_maskz_permutexvar_ps(0xFFFF, from, x); }
 
   static float Fold(const Reg* parts) {
     // With all lanes masked in, because GCC 12 warns of its own form without a mask.
@@ -95,6 +96,20 @@ struct Avx512 {
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  }
+
+  template <int kLanes>
+  static Reg Lanes(Reg a, Reg b) {
+    return _mm512_maskz_shuffle_f32x4(0xFFFF, a, b, kLanes);
+  }
+  static void FoldFour(const Reg* parts, float* out) {
+    const Reg ab = Add(Lanes<0x44>(parts[0], parts[1]), Lanes<0xEE>(parts[0], parts[1]));
+    const Reg cd = Add(Lanes<0x44>(parts[2], parts[3]), Lanes<0xEE>(parts[2], parts[3]));
+    const Reg four = Add(Lanes<0x88>(ab, cd), Lanes<0xDD>(ab, cd));
+    const Reg two = Add(four, _mm512_maskz_shuffle_ps(0xFFFF, four, four, 0xEE));
+    const Reg one = Add(two, _mm512_maskz_movehdup_ps(0xFFFF, two));
+    const Int firsts = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    _mm_storeu_ps(out, _mm512_castps512_ps128(Permute(one, firsts)));
   }
 };
 

@@ -14,7 +14,8 @@
 //   Relu(x); Positive(x) -> Mask; AtLeast(Int, Int) -> Mask, unsigned; Keep(mask, x): x or zero;
 //   Columns(first): first, first + 1, ...; IntMul, IntAdd, IntXor, IntShift<n>: right,
 //   IntShiftLeft; Sub, Max(a, b): b where a is not larger; Bits(x) -> Int and OfBits(Int),
-//   unchanged; Any(mask); Fold(parts): the sum of kParts numbers in registers, added as halves.
+//   unchanged; Any(mask); Permute(x, Int): the numbers at these places of x; Fold(parts): the sum
+//   of kParts numbers in registers, added as halves; FoldFour(parts, out): four of those.
 // Everything is local to the including file, which is compiled for its own instructions.
 
 namespace rhizome::inline internal {
@@ -291,14 +292,13 @@ void MaxGradient(const MaxGradientArgs& args, std::size_t begin, std::size_t end
 /// Partial sums of a dot product.
 constexpr std::size_t kParts = 16;
 
-/// Computes a dot product in sixteen partial sums, held in 16 / width registers, so that every
-/// vector width adds in the same order. Where kColumns is not zero, it is `dim`, known to the
-/// compiler.
-template <typename V, typename T, std::size_t kColumns = 0>
-[[gnu::always_inline]] inline float Dot(const float* a, const T* b, std::size_t dim) {
+/// The partial sums of a dot product, held in kParts / width registers, so that every vector width
+/// adds in the same order. Where kColumns is not zero, it is `dim`, known to the compiler.
+template <typename V, typename T, std::size_t kColumns>
+[[gnu::always_inline]] inline void DotParts(const float* a, const T* b, std::size_t dim,
+                                            typename V::Reg* acc) {
   if constexpr (kColumns != 0) dim = kColumns;
   constexpr std::size_t kRegs = kParts / V::kWidth;
-  typename V::Reg acc[kRegs];
   for (std::size_t i = 0; i < kRegs; ++i) acc[i] = V::Zero();
   for (std::size_t column = 0; column < dim; column += kParts) {
     for (std::size_t i = 0; i < kRegs; ++i) {
@@ -311,6 +311,12 @@ template <typename V, typename T, std::size_t kColumns = 0>
       }
     }
   }
+}
+
+template <typename V, typename T>
+[[gnu::always_inline]] inline float Dot(const float* a, const T* b, std::size_t dim) {
+  typename V::Reg acc[kParts / V::kWidth];
+  DotParts<V, T, 0>(a, b, dim, acc);
   return V::Fold(acc);
 }
 

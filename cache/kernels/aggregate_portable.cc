@@ -103,11 +103,17 @@ struct Portable {
   }
   static Int Bits(Reg x) { return reinterpret_cast<Int>(x); }
   static Reg OfBits(Int x) { return reinterpret_cast<Reg>(x); }
+  static Reg Permute(Reg x, Int from) {
+    return Reg{x[from[0]], x[from[1]], x[from[2]], x[from[3]]};
+  }
   static bool Any(Mask m) { return (m[0] | m[1] | m[2] | m[3]) != 0; }
 
   static float Fold(const Reg* parts) {
     const Reg four = (parts[0] + parts[2]) + (parts[1] + parts[3]);
     return (four[0] + four[2]) + (four[1] + four[3]);
+  }
+  static void FoldFour(const Reg* parts, float* out) {
+    for (int i = 0; i < 4; ++i) out[i] = Fold(parts + 4 * i);
   }
 };
 

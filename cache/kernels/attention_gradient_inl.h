@@ -18,14 +18,13 @@ void AttendStats(const AttendStatsArgs& args, std::size_t begin, std::size_t end
   const std::size_t heads = args.heads;
   for (std::size_t t = begin; t < end; ++t) {
     float* const stats = args.stats + t * AttendStatsSize(args.score, heads);
+    const std::size_t row = t * heads * args.width;
+    DotHeads<V, 0>(args.gradient + row, args.out + row, heads, args.width, stats + 2 * heads);
     for (std::size_t h = 0; h < heads; ++h) {
-      const std::size_t row = (t * heads + h) * args.width;
       const float denominator = args.denominator[t * heads + h];
       stats[h] = args.maximum[t * heads + h];
       stats[heads + h] = denominator == 0 ? 0 : 1 / denominator;
-      stats[2 * heads + h] = RHIZOME_MUTANT("gradients forget that weights add up to 1")
-                                 ? 0
-                                 : Dot<V, float>(args.gradient + row, args.out + row, args.width);
+      if (RHIZOME_MUTANT("gradients forget that weights add up to 1")) stats[2 * heads + h] = 0;
       if (args.query != nullptr) stats[3 * heads + h] = args.query[t * heads + h];
     }
   }
@@ -100,12 +99,8 @@ class SourceGradient {
     const typename V::Reg slope = V::Set(args_.slope);
     for (std::size_t i = 0; i < count_; ++i) {
       Fetch(queries_, i);
-      for (std::size_t h = 0; h < args_.heads; ++h) {
-        const std::size_t at = h * args_.width;
-        weight_.at[i * numbers_ + h] =
-            ScoreV2<V, kColumns>(args_.x + j * dim_ + at, args_.query + target_[i] * dim_ + at,
-                                 args_.attention + at, args_.width, slope);
-      }
+      ScoreHeads<V, kColumns>(args_.x + j * dim_, args_.query + target_[i] * dim_, args_.attention,
+                              args_.heads, args_.width, slope, weight_.at + i * numbers_);
     }
   }
 
@@ -115,11 +110,8 @@ class SourceGradient {
     for (std::size_t i = 0; i < count_; ++i) {
       Fetch(gradients_, i);
       Fetch(stats_, i);
-      const float* const gradient = args_.gradient + target_[i] * dim_;
-      for (std::size_t h = 0; h < args_.heads; ++h) {
-        const std::size_t at = h * args_.width;
-        dot_.at[i * numbers_ + h] = Dot<V, float, kColumns>(x + at, gradient + at, args_.width);
-      }
+      DotHeads<V, kColumns>(x, args_.gradient + target_[i] * dim_, args_.heads, args_.width,
+                            dot_.at + i * numbers_);
     }
   }
 
@@ -205,7 +197,7 @@ class SourceGradient {
     leaky.numbers = numbers_;
     leaky.weight = dot_.at;
     leaky.out = rows.out;
-    AddLeakyRows<V, false>(args_, leaky);
+    AddLeakyRows<V>(args_, leaky);
   }
 
   const AttendGradientArgs& args_;
@@ -254,14 +246,13 @@ inline void SumRowGradients(const AttendGradientArgs& args, const Ahead& ahead, 
   rows.x = args.x;
   rows.out = args.query_gradient + t * dim;
   rows.numbers = args.heads;
-  rows.attention_gradient = args.attention_gradient;
   for (std::size_t c = 0; c < dim; ++c) rows.out[c] = 0;
   if (t < args.own) {
     const auto own = static_cast<std::uint32_t>(t);
     rows.index = &own;
     rows.count = 1;
     rows.weight = args.own_gradient + t * args.heads;
-    AddLeakyRows<V, true>(args, rows);
+    AddLeakyRows<V>(args, rows);
   }
   rows.ahead = &ahead;
   rows.limit = args.edge_count;
@@ -270,7 +261,7 @@ inline void SumRowGradients(const AttendGradientArgs& args, const Ahead& ahead, 
     rows.index = args.index + e;
     rows.count = args.ends[t] - e < most ? args.ends[t] - e : most;
     rows.weight = args.edge_gradient + e * args.heads;
-    AddLeakyRows<V, true>(args, rows);
+    AddLeakyRows<V>(args, rows);
   }
 }
 

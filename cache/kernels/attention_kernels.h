@@ -106,7 +106,8 @@ struct AttendStatsArgs {
 /// The gradient of a finished `attend` over whole lists. `attend_source_gradient` computes rows of
 /// the sources, over the transposed lists, and leaves the gradient of each edge's score at its
 /// position in the lists (for additive scores that of source + query);
-/// `attend_query_gradient` then sums over the lists. Rows are dense and float32.
+/// `attend_query_gradient` then sums over the lists. Both add their part of the gradient of
+/// `attention`. Rows are dense and float32.
 struct AttendGradientArgs {
   AttendScore score = AttendScore::kAdditive;
   std::size_t heads = 1;

@@ -32,7 +32,7 @@ class Attention {
       : args_(args),
         x_(static_cast<const T*>(args.x)),
         slope_(V::Set(args.slope)),
-        numbers_(Padded<V>(args.heads)),
+        layout_(args.heads),
         most_(ChunkOf<V>(args.heads, args.heads * args.width * sizeof(T))),
         rows_(MakeAhead<T>(args.x, args.heads * args.width, args.x_stride, args.index)),
         scores_{reinterpret_cast<const char*>(args.source), args.heads * sizeof(float),
@@ -88,34 +88,31 @@ class Attention {
   template <std::size_t kColumns>
   [[gnu::noinline]] void ScoreRows(std::size_t t) {
     const float* const query = args_.query + t * args_.query_stride;
+    const auto score = [&](const auto* row, float* out) {
+      ScoreHeads<V, kColumns>(row, query, args_.attention, args_.heads, args_.width, slope_, out);
+    };
     float* at = chunk_.weight.at;
     if (chunk_.own != 0) {
-      ScoreRow<kColumns>(args_.own + t * args_.own_stride, query, at);
-      at += numbers_;
+      score(args_.own + t * args_.own_stride, at);
+      at += layout_.numbers;
     }
-    for (std::size_t e = chunk_.edge; e < chunk_.edge + chunk_.count; ++e, at += numbers_) {
+    for (std::size_t e = chunk_.edge; e < chunk_.edge + chunk_.count; ++e, at += layout_.numbers) {
       rows_.Fetch(e, limit_);
-      ScoreRow<kColumns>(x_ + args_.index[e] * args_.x_stride, query, at);
+      score(x_ + args_.index[e] * args_.x_stride, at);
     }
   }
 
-  template <std::size_t kColumns, typename Row>
-  void ScoreRow(const Row* row, const float* query, float* out) const {
-    for (std::size_t h = 0; h < args_.heads; ++h) {
-      const std::size_t at = h * args_.width;
-      out[h] =
-          ScoreV2<V, kColumns>(row + at, query + at, args_.attention + at, args_.width, slope_);
+  /// Copies the sources' parts of additive scores, into the weights.
+  void TakeScores(std::size_t t) {
+    float* at = chunk_.weight.at;
+    if (chunk_.own != 0) {
+      CopyNumbers(args_.own_source + t * args_.own_source_stride, args_.heads, at);
+      at += layout_.numbers;
     }
-  }
-
-  /// Returns the additive scores of edge i of the chunk, those of heads from h on.
-  typename V::Reg AddScores(std::size_t t, std::size_t i, std::size_t h,
-                            typename V::Reg query) const {
-    const float* source = args_.own_source + t * args_.own_source_stride;
-    if (i >= chunk_.own) {
-      source = args_.source + args_.index[chunk_.edge + i - chunk_.own] * args_.source_stride;
+    for (std::size_t e = chunk_.edge; e < chunk_.edge + chunk_.count; ++e, at += layout_.numbers) {
+      scores_.Fetch(e, limit_);
+      CopyNumbers(args_.source + args_.index[e] * args_.source_stride, args_.heads, at);
     }
-    return Leaky<V>(V::Add(LoadSome<V>(source + h, args_.heads - h), query), slope_);
   }
 
   /// Begins the factors of edge i with ones.
@@ -123,65 +120,95 @@ class Attention {
     if (chunk_.rescaled[i]) return;
     chunk_.rescaled[i] = true;
     chunk_.any_rescaled = true;
-    for (std::size_t h = 0; h < args_.heads; ++h) chunk_.rescale.at[i * numbers_ + h] = 1;
+    for (std::size_t h = 0; h < args_.heads; ++h) chunk_.rescale.at[i * layout_.numbers + h] = 1;
   }
 
   /// Makes weights of scores, and factors of the sums where a maximum grows; adds up denominators.
   template <bool kAdditive>
   [[gnu::noinline]] void Weigh(std::size_t t, bool fresh, std::size_t begin) {
-    const AttendDropout& dropout = args_.dropout;
-    const std::uint64_t key =
-        dropout.dropped == 0 ? 0 : SplitMix64(dropout.seed, dropout.first_target + t);
-    const typename V::Reg slack =
-        V::Set(RHIZOME_MUTANT("the maximum never rises") ? __builtin_inff() : kMaximumSlack);
-    const std::size_t first_place = chunk_.edge - begin + 1 - chunk_.own;
-    for (std::size_t i = 0; i < edges(); ++i) {
-      chunk_.rescaled[i] = false;
-      if (kAdditive && i >= chunk_.own) scores_.Fetch(chunk_.edge + i - chunk_.own, limit_);
-    }
     chunk_.any_rescaled = false;
+    for (std::size_t i = 0; i < edges(); ++i) chunk_.rescaled[i] = false;
+    if constexpr (kAdditive) TakeScores(t);
     for (std::size_t h = 0; h < args_.heads; h += V::kWidth) {
       const std::size_t left = args_.heads - h;
       float* const maximum = args_.maximum + t * args_.heads + h;
       float* const denominator = args_.denominator + t * args_.heads + h;
       typename V::Reg query = V::Zero();
       if constexpr (kAdditive) {
-        query = LoadSome<V>(args_.query + t * args_.query_stride + h, left);
+        query = layout_.Of(LoadSome<V>(args_.query + t * args_.query_stride + h, left), 0);
       }
-      typename V::Reg largest = V::Zero();
-      typename V::Reg sum = V::Zero();
+      Softmax state{.largest = V::Zero(), .sum = V::Zero()};
       if (!fresh) {
-        largest = LoadSome<V>(maximum, left);
-        sum = LoadSome<V>(denominator, left);
+        state.largest = layout_.Of(LoadSome<V>(maximum, left), 0);
+        state.sum = LoadSome<V>(denominator, left);
       }
-      for (std::size_t i = 0; i < edges(); ++i) {
-        typename V::Reg score;
-        if constexpr (kAdditive) {
-          score = AddScores(t, i, h, query);
-        } else {
-          score = LoadSome<V>(chunk_.weight.at + i * numbers_ + h, left);
+      for (std::size_t i = 0; i < edges(); i += layout_.edges) {
+        float* const at = chunk_.weight.at + i * layout_.numbers + h;
+        typename V::Reg score = layout_.Load(at, left);
+        if constexpr (kAdditive) score = Leaky<V>(V::Add(score, query), slope_);
+        if (fresh && i == 0) state.largest = layout_.Of(score, 0);  // nothing to rescale yet
+        if (V::Any(Grows(score, state.largest))) {
+          OneByOne(i, h, score, state);
+          continue;
         }
-        if (fresh && i == 0) largest = score;  // there is nothing to rescale yet
-        const typename V::Mask grows = V::Positive(V::Sub(score, V::Add(largest, slack)));
-        if (V::Any(grows)) {
-          const typename V::Reg before = largest;
-          largest = V::Pick(grows, score, largest);
-          const typename V::Reg rescale = Exp<V>(V::Sub(before, largest));
-          if (!RHIZOME_MUTANT("denominators are not rescaled")) sum = V::Mul(sum, rescale);
-          Rescale(i);
-          V::Store(chunk_.rescale.at + i * numbers_ + h, rescale);
+        typename V::Reg weight = Exp<V>(V::Sub(score, state.largest));
+        V::Store(at, weight);
+        state.sum = V::Add(state.sum, weight);
+        for (std::size_t k = 1; k < layout_.edges && i + k < edges(); ++k) {
+          weight = layout_.Next(weight);
+          state.sum = V::Add(state.sum, weight);
         }
-        typename V::Reg weight = Exp<V>(V::Sub(score, largest));
-        sum = V::Add(sum, weight);
-        if (dropout.dropped != 0) {
-          const std::size_t place =
-              RHIZOME_MUTANT("edges are dropped together") ? 0 : first_place + i;
-          weight = Dropped<V>(dropout, key, place * args_.heads + h, weight);
-        }
-        V::Store(chunk_.weight.at + i * numbers_ + h, weight);
       }
-      StoreSome<V>(maximum, largest, left);
-      StoreSome<V>(denominator, sum, left);
+      StoreSome<V>(maximum, state.largest, left);
+      StoreSome<V>(denominator, state.sum, left);
+      if (args_.dropout.dropped != 0) Drop(t, h, begin);
+    }
+  }
+
+  /// The state of the recurrence, for the heads of one register: the maximum repeated for all edges
+  /// of the register, the denominator for the first.
+  struct Softmax {
+    typename V::Reg largest, sum;
+  };
+
+  static typename V::Mask Grows(typename V::Reg score, typename V::Reg largest) {
+    const float slack =
+        RHIZOME_MUTANT("the maximum never rises") ? __builtin_inff() : kMaximumSlack;
+    return V::Positive(V::Sub(score, V::Add(largest, V::Set(slack))));
+  }
+
+  /// Does the same for edges from i on whose scores are in one register, where a maximum grows.
+  [[gnu::noinline]] void OneByOne(std::size_t i, std::size_t h, typename V::Reg scores,
+                                  Softmax& state) {
+    const std::size_t left = args_.heads - h;
+    for (std::size_t k = 0; k < layout_.edges && i + k < edges(); ++k) {
+      const std::size_t at = (i + k) * layout_.numbers + h;
+      const typename V::Reg score = layout_.Of(scores, k);
+      const typename V::Mask grows = Grows(score, state.largest);
+      if (V::Any(grows)) {
+        const typename V::Reg before = state.largest;
+        state.largest = V::Pick(grows, score, before);
+        const typename V::Reg rescale = Exp<V>(V::Sub(before, state.largest));
+        if (!RHIZOME_MUTANT("denominators are not rescaled"))
+          state.sum = V::Mul(state.sum, rescale);
+        Rescale(i + k);
+        StoreSome<V>(chunk_.rescale.at + at, rescale, left);
+      }
+      const typename V::Reg weight = Exp<V>(V::Sub(score, state.largest));
+      state.sum = V::Add(state.sum, weight);
+      StoreSome<V>(chunk_.weight.at + at, weight, left);
+    }
+  }
+
+  /// Drops weights of the chunk, those of heads from h on.
+  void Drop(std::size_t t, std::size_t h, std::size_t begin) {
+    const std::uint64_t key = SplitMix64(args_.dropout.seed, args_.dropout.first_target + t);
+    const std::size_t first_place = chunk_.edge - begin + 1 - chunk_.own;
+    for (std::size_t i = 0; i < edges(); i += layout_.edges) {
+      float* const at = chunk_.weight.at + i * layout_.numbers + h;
+      const std::size_t place = RHIZOME_MUTANT("edges are dropped together") ? 0 : first_place + i;
+      const std::size_t column = place * args_.heads + h;
+      V::Store(at, Dropped<V>(args_.dropout, key, column, V::Load(at)));
     }
   }
 
@@ -199,9 +226,9 @@ class Attention {
     rows.count = chunk_.count;
     rows.heads = args_.heads;
     rows.width = args_.width;
-    rows.numbers = numbers_;
-    rows.weight = chunk_.weight.at + own * numbers_;
-    rows.rescale = chunk_.rescale.at + own * numbers_;
+    rows.numbers = layout_.numbers;
+    rows.weight = chunk_.weight.at + own * layout_.numbers;
+    rows.rescale = chunk_.rescale.at + own * layout_.numbers;
     rows.rescaled = chunk_.any_rescaled ? chunk_.rescaled + own : nullptr;
     // The rows of additive-v2 are fetched for their scores.
     rows.ahead = args_.score == AttendScore::kAdditive ? &rows_ : nullptr;
@@ -218,7 +245,7 @@ class Attention {
   const AttendArgs& args_;
   const T* const x_;
   const typename V::Reg slope_;
-  const std::size_t numbers_;
+  const HeadLayout<V> layout_;
   const std::size_t most_;  // edges of a chunk
   const Ahead rows_;
   const Ahead scores_;

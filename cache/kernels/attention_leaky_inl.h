@@ -22,12 +22,14 @@ struct LeakyRows {
   const Ahead* ahead = nullptr;   // rows to prefetch; null: none
   std::size_t edge = 0;           // number of the first row in the index of `ahead`
   std::size_t limit = 0;
-  float* out = nullptr;                 // added to: attention * the sum of weight * LeakyReLU'
-  float* attention_gradient = nullptr;  // added to: weight * LeakyReLU; null: not needed
+  float* out = nullptr;  // added to: attention * the sum of weight * LeakyReLU'
 };
 
-/// Adds R registers of columns of head `head` from `column` on, or with kTail `left` columns.
-template <typename V, int R, bool kTail, bool kAttention>
+/// Adds R registers of columns of head `head` from `column` on, or with kTail `left` columns. With
+/// P the sum of the weights where fixed + row > 0 and G that of all, the sum of weight * LeakyReLU'
+/// is slope * G + (1 - slope) * P. As LeakyReLU(x) = x * LeakyReLU'(x), `fixed` times it is the
+/// part of the vectors' gradient that comes from this end of the edges.
+template <typename V, int R, bool kTail>
 [[gnu::noinline]] void AddLeakyColumns(const AttendGradientArgs& args, const LeakyRows& rows,
                                        std::size_t head, std::size_t column, std::size_t left) {
   const auto load = [&](const float* p) {
@@ -37,29 +39,6 @@ template <typename V, int R, bool kTail, bool kAttention>
       return V::Load(p);
     }
   };
-  const std::size_t stride = args.heads * args.width;
-  const std::size_t first = head * args.width + column;
-  typename V::Reg sum[R], of_attention[R], fixed[R];
-  for (int r = 0; r < R; ++r) {
-    const std::size_t at = first + r * V::kWidth;
-    sum[r] = V::Zero();
-    fixed[r] = load(rows.fixed + at);
-    if constexpr (kAttention) of_attention[r] = load(rows.attention_gradient + at);
-  }
-  const bool fetches = rows.ahead != nullptr && first == 0;
-  for (std::size_t e = 0; e < rows.count; ++e) {
-    if (fetches) rows.ahead->Fetch(rows.edge + e, rows.limit);
-    const float* const row = rows.x + rows.index[e] * stride + first;
-    const float gradient = rows.weight[e * rows.numbers + head];
-    const typename V::Reg weight = V::Set(gradient);
-    const typename V::Reg lesser = V::Set(gradient * args.slope);
-    for (int r = 0; r < R; ++r) {
-      const typename V::Reg x = V::Add(load(row + r * V::kWidth), fixed[r]);
-      const typename V::Reg step = V::Pick(V::Positive(x), weight, lesser);
-      sum[r] = V::Add(sum[r], step);
-      if constexpr (kAttention) of_attention[r] = V::Add(of_attention[r], V::Mul(step, x));
-    }
-  }
   const auto store = [&](float* p, typename V::Reg value) {
     if constexpr (kTail) {
       V::StoreTail(p, value, left);
@@ -67,30 +46,53 @@ template <typename V, int R, bool kTail, bool kAttention>
       V::Store(p, value);
     }
   };
+  const std::size_t stride = args.heads * args.width;
+  const std::size_t first = head * args.width + column;
+  typename V::Reg positive[R], fixed[R];
   for (int r = 0; r < R; ++r) {
-    float* const out = rows.out + first + r * V::kWidth;
-    const typename V::Reg attention = load(args.attention + first + r * V::kWidth);
-    store(out, V::Add(load(out), V::Mul(attention, sum[r])));
-    if constexpr (kAttention) {
-      store(rows.attention_gradient + first + r * V::kWidth, of_attention[r]);
+    positive[r] = V::Zero();
+    fixed[r] = load(rows.fixed + first + r * V::kWidth);
+  }
+  float all = 0;
+  const bool fetches = rows.ahead != nullptr && first == 0;
+  for (std::size_t e = 0; e < rows.count; ++e) {
+    if (fetches) rows.ahead->Fetch(rows.edge + e, rows.limit);
+    const float* const row = rows.x + rows.index[e] * stride + first;
+    const float gradient = rows.weight[e * rows.numbers + head];
+    all += gradient;
+    const typename V::Reg weight = V::Set(gradient);
+    for (int r = 0; r < R; ++r) {
+      const typename V::Reg x = V::Add(load(row + r * V::kWidth), fixed[r]);
+      positive[r] = V::AddWhere(V::Positive(x), positive[r], weight);
     }
+  }
+  const typename V::Reg lesser = V::Set(all * args.slope);
+  const typename V::Reg rest = V::Set(1 - args.slope);
+  for (int r = 0; r < R; ++r) {
+    const std::size_t at = first + r * V::kWidth;
+    const typename V::Reg sum = V::Add(lesser, V::Mul(rest, positive[r]));
+    float* const out = rows.out + at;
+    store(out, V::Add(load(out), V::Mul(load(args.attention + at), sum)));
+    float* const of_attention = args.attention_gradient + at;
+    store(of_attention, V::Add(load(of_attention), V::Mul(fixed[r], sum)));
   }
 }
 
-template <typename V, bool kAttention>
+template <typename V>
 inline void AddLeakyRows(const AttendGradientArgs& args, const LeakyRows& rows) {
-  constexpr int kRegs = V::kTile / 4;  // four of each are held
+  constexpr int kRegs = V::kTile / 2;  // two of each are held
   for (std::size_t h = 0; h < args.heads; ++h) {
     std::size_t c = 0;
     for (; c + kRegs * V::kWidth <= args.width; c += kRegs * V::kWidth) {
-      AddLeakyColumns<V, kRegs, false, kAttention>(args, rows, h, c, 0);
+      AddLeakyColumns<V, kRegs, false>(args, rows, h, c, 0);
+    }
+    for (; c + kRegs / 2 * V::kWidth <= args.width; c += kRegs / 2 * V::kWidth) {
+      AddLeakyColumns<V, kRegs / 2, false>(args, rows, h, c, 0);
     }
     for (; c + V::kWidth <= args.width; c += V::kWidth) {
-      AddLeakyColumns<V, 1, false, kAttention>(args, rows, h, c, 0);
+      AddLeakyColumns<V, 1, false>(args, rows, h, c, 0);
     }
-    if (c < args.width) {
-      AddLeakyColumns<V, 1, true, kAttention>(args, rows, h, c, args.width - c);
-    }
+    if (c < args.width) AddLeakyColumns<V, 1, true>(args, rows, h, c, args.width - c);
   }
 }
 

@@ -18,9 +18,7 @@ constexpr std::size_t kChunkScores = 1024;
 constexpr std::size_t kChunkBytes = 16384;  // of rows
 static_assert(kChunkScores / kMaxHeads >= 2);
 
-/// Numbers of the edges of a chunk, those of edge i and head h at i * Padded(heads) + h. Each edge
-/// has whole registers, so that what is stored is loaded again as it was: processors wait for a
-/// load that overlaps with several stores, or with a masked one.
+/// Numbers of the edges of a chunk, as a HeadLayout says.
 struct ChunkNumbers {
   float at[kChunkScores] = {};
 };
@@ -28,6 +26,13 @@ struct ChunkNumbers {
 template <typename V>
 constexpr std::size_t Padded(std::size_t heads) {
   return (heads + V::kWidth - 1) / V::kWidth * V::kWidth;
+}
+
+/// Copies a few numbers.
+[[gnu::always_inline]] inline void CopyNumbers(const float* from, std::size_t count, float* to) {
+  std::size_t i = 0;
+  for (; i + 4 <= count; i += 4) __builtin_memcpy(to + i, from + i, 4 * sizeof(float));
+  for (; i < count; ++i) to[i] = from[i];
 }
 
 /// Returns the number of edges of a chunk: rows of `row_bytes` fit the L1 cache, and scores their
@@ -55,6 +60,41 @@ inline void StoreSome(float* p, typename V::Reg r, std::size_t left) {
   }
 }
 
+/// Where the number of edge i and head h lies: at i * numbers + h. If heads divide a register, one
+/// holds those of `edges` edges side by side, else an edge has whole registers.
+template <typename V>
+struct HeadLayout {
+  explicit HeadLayout(std::size_t heads)
+      : edges(V::kWidth % heads == 0 ? V::kWidth / heads : 1),
+        numbers(edges > 1 ? heads : Padded<V>(heads)) {
+    std::uint32_t first[V::kWidth], second[V::kWidth];
+    for (std::uint32_t i = 0; i < V::kWidth; ++i) {
+      first[i] = edges > 1 ? i % static_cast<std::uint32_t>(heads) : i;
+      second[i] = (i + static_cast<std::uint32_t>(heads)) % V::kWidth;
+    }
+    of_first = V::IntLoad(first);
+    of_next = V::IntLoad(second);
+  }
+
+  /// Loads what stands at p, of which `left` numbers belong to one edge.
+  typename V::Reg Load(const float* p, std::size_t left) const {
+    return edges > 1 ? V::Load(p) : LoadSome<V>(p, left);
+  }
+
+  /// Returns the numbers of edge k of a register, for each of its edges.
+  typename V::Reg Of(typename V::Reg x, std::size_t k) const {
+    const auto before = static_cast<std::uint32_t>(k * numbers);
+    return edges > 1 ? V::Permute(x, V::IntAdd(of_first, V::IntSet(before))) : x;
+  }
+
+  /// Returns a register whose first edge is the second of x.
+  typename V::Reg Next(typename V::Reg x) const { return V::Permute(x, of_next); }
+
+  const std::size_t edges;
+  const std::size_t numbers;
+  typename V::Int of_first, of_next;
+};
+
 /// Computes exp(x) for x <= 88, within 2 units in the last place; exactly 1 at 0, and 0 below
 /// -87.7.
 ///
@@ -62,7 +102,7 @@ inline void StoreSome(float* p, typename V::Reg r, std::size_t left) {
 /// bits for exact products; exp(r) is the polynomial of Cephes' expf (Moshier), and 2^n is made of
 /// bits: zero for n = -127. Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
 template <typename V>
-inline typename V::Reg Exp(typename V::Reg x) {
+[[gnu::always_inline]] inline typename V::Reg Exp(typename V::Reg x) {
   x = V::Max(V::Set(-88.0F), x);  // a NaN stays one
   const typename V::Reg rounder = V::Set(0x1.8p23F);
   const typename V::Reg shifted = V::Add(V::Mul(x, V::Set(1.44269504088896341F)), rounder);
@@ -105,26 +145,54 @@ void WithWidth(std::size_t width, const Visit& visit) {
   }
 }
 
-/// The score of additive-v2 of one edge and head, in the partial sums of Dot.
+/// Calls parts(h, sums) for each head and writes the totals of their partial sums.
+template <typename V, typename Parts>
+[[gnu::always_inline]] inline void FoldHeads(std::size_t heads, float* out, const Parts& parts) {
+  constexpr std::size_t kRegs = kParts / V::kWidth;
+  typename V::Reg acc[4 * kRegs];
+  std::size_t h = 0;
+  for (; h + 4 <= heads; h += 4) {
+    for (std::size_t i = 0; i < 4; ++i) parts(h + i, acc + i * kRegs);
+    V::FoldFour(acc, out + h);
+  }
+  for (; h < heads; ++h) {
+    parts(h, acc);
+    out[h] = V::Fold(acc);
+  }
+}
+
+/// The dot products of heads, out[h] = a[h, :] . b[h, :].
 template <typename V, std::size_t kColumns, typename T>
-[[gnu::always_inline]] inline float ScoreV2(const T* row, const float* query,
-                                            const float* attention, std::size_t width,
-                                            typename V::Reg slope) {
+[[gnu::always_inline]] inline void DotHeads(const float* a, const T* b, std::size_t heads,
+                                            std::size_t width, float* out) {
+  if constexpr (kColumns != 0) width = kColumns;
+  FoldHeads<V>(heads, out, [&](std::size_t h, typename V::Reg* sums) {
+    DotParts<V, T, kColumns>(a + h * width, b + h * width, width, sums);
+  });
+}
+
+/// The scores of additive-v2 of one edge, in the partial sums of dot products.
+template <typename V, std::size_t kColumns, typename T>
+[[gnu::always_inline]] inline void ScoreHeads(const T* row, const float* query,
+                                              const float* attention, std::size_t heads,
+                                              std::size_t width, typename V::Reg slope,
+                                              float* out) {
   if constexpr (kColumns != 0) width = kColumns;
   constexpr std::size_t kRegs = kParts / V::kWidth;
-  typename V::Reg acc[kRegs];
-  for (std::size_t i = 0; i < kRegs; ++i) acc[i] = V::Zero();
-  for (std::size_t column = 0; column < width; column += kParts) {
-    for (std::size_t i = 0; i < kRegs; ++i) {
-      const std::size_t at = column + i * V::kWidth;
-      if (at >= width) break;
-      const typename V::Reg sum =
-          V::Add(LoadSome<V>(row + at, width - at), LoadSome<V>(query + at, width - at));
-      acc[i] =
-          V::Add(acc[i], V::Mul(LoadSome<V>(attention + at, width - at), Leaky<V>(sum, slope)));
+  FoldHeads<V>(heads, out, [&](std::size_t h, typename V::Reg* sums) {
+    const std::size_t first = h * width;
+    for (std::size_t i = 0; i < kRegs; ++i) sums[i] = V::Zero();
+    for (std::size_t column = 0; column < width; column += kParts) {
+      for (std::size_t i = 0; i < kRegs; ++i) {
+        const std::size_t c = column + i * V::kWidth;
+        if (c >= width) break;
+        const std::size_t at = first + c, left = width - c;
+        const typename V::Reg sum =
+            V::Add(LoadSome<V>(row + at, left), LoadSome<V>(query + at, left));
+        sums[i] = V::Add(sums[i], V::Mul(LoadSome<V>(attention + at, left), Leaky<V>(sum, slope)));
+      }
     }
-  }
-  return V::Fold(acc);
+  });
 }
 
 /// Weighted rows of a chunk that are added to one row.

@@ -11,13 +11,12 @@ namespace {
 
 template <typename V, typename T>
 void HeadDotsOf(const HeadDotsArgs& args, std::size_t begin, std::size_t end) {
-  for (std::size_t r = begin; r < end; ++r) {
-    const T* const row = static_cast<const T*>(args.x) + r * args.x_stride;
-    for (std::size_t h = 0; h < args.heads; ++h) {
-      const std::size_t at = h * args.width;
-      args.out[r * args.heads + h] = Dot<V, T>(args.vectors + at, row + at, args.width);
+  WithWidth(args.width, [&]<std::size_t kColumns>() {
+    for (std::size_t r = begin; r < end; ++r) {
+      const T* const row = static_cast<const T*>(args.x) + r * args.x_stride;
+      DotHeads<V, kColumns>(args.vectors, row, args.heads, args.width, args.out + r * args.heads);
     }
-  }
+  });
 }
 
 template <typename V>

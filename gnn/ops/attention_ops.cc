@@ -1,5 +1,8 @@
 #include "rhizome/gnn/attention_ops.h"
 
+#include <vector>
+
+#include "rhizome/cache/compute_threads.h"
 #include "rhizome/gnn/attention_passes.h"
 #include "rhizome/gnn/head_dots.h"
 
@@ -17,8 +20,10 @@ AttentionInputs AttendBackward(const AttentionInputs& in, const Attended& made,
   AttentionInputs out;
   out.values = at::empty(in.values.sizes());
   const std::size_t dim = static_cast<std::size_t>(in.values.size(1));
-  ForTargets(lists.turned().lists.view(), [&](std::size_t begin, std::size_t end) {
-    of.OfSources(begin, end - begin, in.values.data_ptr<float>() + begin * dim,
+  const std::vector<std::size_t> cuts = SplitByEdges(lists.turned().lists.view(), kVectorGroups);
+  ComputeFor(kVectorGroups, [&](std::size_t group) {
+    const std::size_t begin = cuts[group];
+    of.OfSources(group, begin, cuts[group + 1] - begin, in.values.data_ptr<float>() + begin * dim,
                  out.values.data_ptr<float>() + begin * dim);
   });
   out.source = of.source();

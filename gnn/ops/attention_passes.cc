@@ -95,7 +95,12 @@ AttentionGradient::AttentionGradient(const AttentionInputs& in, const Attended& 
   const std::int64_t own = shape.own ? lists.targets() : 0;
   edge_gradient_ = at::empty({edges, shape.heads});
   own_gradient_ = at::empty({own, shape.heads});
-  if (additive) source_ = at::empty(in.source.sizes());
+  if (additive) {
+    source_ = at::empty(in.source.sizes());
+  } else {
+    of_vectors_ = at::zeros(
+        {static_cast<std::int64_t>(kVectorGroups), in.attention.size(0), in.attention.size(1)});
+  }
   args_.score = in.score();
   args_.heads = heads;
   args_.width = width;
@@ -120,10 +125,18 @@ AttentionGradient::AttentionGradient(const AttentionInputs& in, const Attended& 
   args_.own_gradient = own_gradient_.data_ptr<float>();
 }
 
-void AttentionGradient::OfSources(std::size_t first, std::size_t count, const float* values,
-                                  float* out) const {
-  // The kernel counts sources from 0, so the arrays are advanced to the first one.
+/// Returns the arguments of a group, which has a sum of its own.
+AttendGradientArgs AttentionGradient::GroupArgs(std::size_t group) const {
   AttendGradientArgs args = args_;
+  if (of_vectors_.defined())
+    args.attention_gradient = of_vectors_.data_ptr<float>() + group * args.heads * args.width;
+  return args;
+}
+
+void AttentionGradient::OfSources(std::size_t group, std::size_t first, std::size_t count,
+                                  const float* values, float* out) const {
+  // The kernel counts sources from 0, so the arrays are advanced to the first one.
+  AttendGradientArgs args = GroupArgs(group);
   args.first_source = first;
   args.turned_begins += first;
   args.turned_ends += first;
@@ -137,26 +150,15 @@ void AttentionGradient::OfSources(std::size_t first, std::size_t count, const fl
 }
 
 AttentionGradient::OfTargets AttentionGradient::Targets() const {
-  const CsrView& csr = lists_.csr();
   OfTargets out{.query = at::empty(in_.query.sizes()), .attention = {}};
-  AttendGradientArgs args = args_;
-  args.query_gradient = out.query.data_ptr<float>();
-  if (in_.score() == AttendScore::kAdditive) {
-    ForTargets(csr, [&](std::size_t begin, std::size_t end) {
-      Kernels().attend_query_gradient(args, begin, end);
-    });
-    return out;
-  }
-  args.x = in_.values.data_ptr<float>();
-  const std::vector<std::size_t> cuts = SplitByEdges(csr, kVectorGroups);
-  torch::Tensor groups = at::zeros(
-      {static_cast<std::int64_t>(kVectorGroups), in_.attention.size(0), in_.attention.size(1)});
-  ComputeFor(kVectorGroups, [&](std::size_t g) {
-    AttendGradientArgs group = args;
-    group.attention_gradient = groups.data_ptr<float>() + g * args.heads * args.width;
-    Kernels().attend_query_gradient(group, cuts[g], cuts[g + 1]);
+  const std::vector<std::size_t> cuts = SplitByEdges(lists_.csr(), kVectorGroups);
+  ComputeFor(kVectorGroups, [&](std::size_t group) {
+    AttendGradientArgs args = GroupArgs(group);
+    args.x = DataOrNull(in_.values);
+    args.query_gradient = out.query.data_ptr<float>();
+    Kernels().attend_query_gradient(args, cuts[group], cuts[group + 1]);
   });
-  out.attention = SumOfGroups(groups);
+  if (of_vectors_.defined()) out.attention = SumOfGroups(of_vectors_);
   return out;
 }
 

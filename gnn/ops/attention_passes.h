@@ -42,9 +42,11 @@ class AttentionGradient {
 
   /// Computes the gradients of sources [first, first + count) on the calling thread. `values`:
   /// their rows, [count, heads * width]; `out`: the gradients of these, where scores of sources are
-  /// numbers of their own.
-  /// Threads: different sources at once.
-  void OfSources(std::size_t first, std::size_t count, const float* values, float* out) const;
+  /// numbers of their own. `group` < kVectorGroups is what these sources belong to for the sum of
+  /// the vectors' gradient: the division into groups decides its bits.
+  /// Threads: one for each group.
+  void OfSources(std::size_t group, std::size_t first, std::size_t count, const float* values,
+                 float* out) const;
 
   /// Additive scores: the gradients of the scores of sources, [sources, heads].
   const torch::Tensor& source() const { return source_; }
@@ -57,10 +59,13 @@ class AttentionGradient {
   OfTargets Targets() const;
 
  private:
+  AttendGradientArgs GroupArgs(std::size_t group) const;
+
   const AggregateLists& lists_;
   const AttentionInputs in_;
   const torch::Tensor gradient_;
   torch::Tensor stats_, edge_gradient_, own_gradient_, source_;
+  torch::Tensor of_vectors_;  // [kVectorGroups, heads, width]; additive-v2 only
   AttendGradientArgs args_;
 };
 

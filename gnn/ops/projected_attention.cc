@@ -89,10 +89,11 @@ float* RowOf(const torch::Tensor& tensor, std::int64_t row) {
 /// The gradient of z of a tile of sources, which is there as long as the tile is at work.
 class TileGradient {
  public:
-  TileGradient(const AttentionGradient& of, const RowTile& tile, const torch::Tensor& z)
+  TileGradient(const AttentionGradient& of, std::size_t group, const RowTile& tile,
+               const torch::Tensor& z)
       : tile_(tile), z_(z), rows_(at::empty(z.sizes())) {
     const auto count = static_cast<std::size_t>(tile.count);
-    of.OfSources(static_cast<std::size_t>(tile.first), count, z.data_ptr<float>(),
+    of.OfSources(group, static_cast<std::size_t>(tile.first), count, z.data_ptr<float>(),
                  rows_.data_ptr<float>());
     std::fill(RowOf(rows_, tile.count), rows_.data_ptr<float>() + rows_.numel(), 0.0F);
   }
@@ -123,6 +124,8 @@ class TileGradient {
 
 /// The gradients of x and W, from those of tiles of z.
 class ProjectionGradient {
+  static_assert(WeightGradient::kMost <= kVectorGroups, "groups are those of vectors too");
+
  public:
   /// `weight`: [out, in].
   ProjectionGradient(const LayerRows& x, const torch::Tensor& weight, bool needs_x)
@@ -195,7 +198,7 @@ struct ProjectedFunction : torch::autograd::Function<ProjectedFunction> {
         at::zeros({groups, source_vectors.size(0), source_vectors.size(1)});
     ForGroupTiles(through.sums(), x.size(), [&](std::size_t group, const RowTile& tile) {
       const torch::Tensor rows = PaddedTile(x, tile.number);
-      TileGradient gradient(of, tile, Multiply(rows, weight, {}));
+      TileGradient gradient(of, group, tile, Multiply(rows, weight, {}));
       gradient.AddScores(of.source(), source_vectors,
                          of_vectors.select(0, static_cast<std::int64_t>(group)));
       through.Add(group, tile, gradient.rows(), rows);
@@ -265,7 +268,7 @@ struct ProjectedV2Function : torch::autograd::Function<ProjectedV2Function> {
                                gradients[0].contiguous(), KeptLists(context), KeptShape(context));
     ProjectionGradient through(x, saved[1], context->needs_input_grad(0));
     ForGroupTiles(through.sums(), x.size(), [&](std::size_t group, const RowTile& tile) {
-      const TileGradient gradient(of, tile, PaddedTile(z, tile.number));
+      const TileGradient gradient(of, group, tile, PaddedTile(z, tile.number));
       through.Add(group, tile, gradient.rows(), PaddedTile(x, tile.number));
     });
     const AttentionGradient::OfTargets targets = of.Targets();
