@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what building, running and testing Rhizome needs: Debian/Ubuntu packages that are missing, and
 # libtorch from its pinned wheel (without the wheel's CUDA dependencies) in build/venv.
-# usage: tools/install_deps.sh [--tests]     A second run takes a second.
+# usage: tools/install_deps.sh [--tests | --python]     A second run takes a second.
+# --python: what `pip install .` needs, which is neither libtorch nor build/venv.
 # The one place where dependencies are listed; README.md says what each is for.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,20 +12,25 @@ build_packages=(
   librocksdb-dev liburing-dev libzstd-dev zlib1g-dev libblosc-dev libxxhash-dev libisal-dev
   libboost-dev libtbb-dev libfmt-dev libexpected-dev nlohmann-json3-dev libcli11-dev libyaml-dev
   librandom123-dev libfast-float-dev wordnet-base)
+python_packages=(python3-dev)
 test_packages=(libgtest-dev libgmock-dev clang clang-tidy clang-format fio xfsprogs zstd
   chromium)
 
 # libtorch_cpu.so needs only these two libraries where no CUDA is installed.
 torch_wheels=(torch==2.15.0 nvidia-cuda-runtime==13.2.86 nvidia-cuda-cupti==13.2.86)
+# What the Python module is bound with, beside the tests; `pip install .` takes what pyproject.toml says.
+python_wheels=(nanobind==3.1.0)
 # What the tests compare with. torch_geometric uses the torch above, whose binding imports sympy.
 test_wheels=(prometheus-client==0.26.0 numpy==2.4.6 zarr==3.1.6 tensorstore==0.1.86 xarray==2026.9.0
   scikit-learn==1.9.1 torch_geometric==2.8.1 sympy==1.14.0)
 
 tests=no
+torch=yes
 case "${1:-}" in
   --tests) tests=yes ;;
+  --python) torch=no ;;
   "") ;;
-  *) echo "usage: tools/install_deps.sh [--tests]" >&2; exit 1 ;;
+  *) echo "usage: tools/install_deps.sh [--tests | --python]" >&2; exit 1 ;;
 esac
 
 say() { printf '\033[1m==\033[0m %s\n' "$*"; }
@@ -63,12 +69,16 @@ install_wheels() {
 }
 
 install_packages "${build_packages[@]}"
-install_wheels torch --no-deps "${torch_wheels[@]}"
+if [ $torch = no ]; then
+  install_packages "${python_packages[@]}"
+else
+  install_wheels torch --no-deps "${torch_wheels[@]}"
+fi
 if [ $tests = yes ]; then
-  install_packages "${test_packages[@]}"
+  install_packages "${test_packages[@]}" "${python_packages[@]}"
   # libFuzzer and the sanitizers' runtime come in a package named after clang's version.
   install_packages "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
   # pip would warn of what torch lacks here, which tests/python/cpu_torch.py makes up for.
-  install_wheels tests --no-warn-conflicts "${test_wheels[@]}"
+  install_wheels tests --no-warn-conflicts "${test_wheels[@]}" "${python_wheels[@]}"
 fi
 say "dependencies are in place"

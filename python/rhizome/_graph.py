@@ -1,0 +1,351 @@
+"""A graph that is open: look-ups, rows, samples, changes, and batches of writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from . import _core
+from ._types import (
+    ArrayInfo, BackupReport, Change, CompactReport, NeighborLists, Neighbors, Subgraph, UserId, VerifyReport,
+    as_array, as_bytes, as_rows,
+)
+
+#: Called with a phase, and how much of how much of it is done (0: unknown).
+Progress = Callable[[str, int, int], object]
+Direction = Literal["out", "in", "both"]
+
+
+def _is_one(value: Any) -> bool:
+    return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
+
+
+class Graph:
+    """A graph in a store, as ``rhizome.open`` returns it.
+
+    Ids: where a function takes *one* vertex, that is the user's own id (a str or an int). In *arrays*, given
+    and returned, are vertex ids: int64, dense from 0, never given twice. ``find`` leads from the former
+    to the latter, ``external_ids`` back. (In a store whose ids are 0, 1, 2, ... both are the same.)
+
+    Threads: all functions may be called from many threads; the GIL is released while the engine works.
+    Processes: a child made by fork may use what lies in memory; what reads files through an inherited graph
+    raises InvalidArgument there. Open the store in the child instead.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _core.Graph) -> None:
+        self._core = core
+
+    def close(self) -> None:
+        """Closes the store: its files and locks are free when this returns.
+
+        All that was made from the graph (arrays, samplers, snapshots) raises ValueError from then on.
+        Closing twice is allowed. It waits for nobody: calls of other threads end by themselves.
+        """
+        self._core.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._core.closed
+
+    def __enter__(self) -> Graph:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<rhizome.Graph, closed>"
+        mode = "snapshot" if self._core.is_snapshot else "w" if self._core.writable else "r"
+        return f"<rhizome.Graph {self.path!r}, {mode}: {self.num_vertices} vertices, {self.num_edges} edges>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError("a graph that is open cannot be pickled: pass its path, and open it there")
+
+    # --- What there is ---
+
+    @property
+    def path(self) -> str:
+        """The folder of the store."""
+        return self._core.path
+
+    @property
+    def num_vertices(self) -> int:
+        """The number of vertices that are not deleted."""
+        return self._core.num_vertices
+
+    @property
+    def num_nodes(self) -> int:
+        """The same as num_vertices."""
+        return self._core.num_vertices
+
+    @property
+    def vertex_bound(self) -> int:
+        """The bound of vertex ids: all are below it, those of deleted vertices included."""
+        return self._core.vertex_bound
+
+    @property
+    def num_edges(self) -> int:
+        """The number of directed edges; an undirected pair counts twice."""
+        return self._core.num_edges
+
+    @property
+    def vertex_types(self) -> list[str]:
+        """The names of the vertex types."""
+        return self._core.vertex_types
+
+    @property
+    def edge_types(self) -> list[str]:
+        """The names of the edge types; a type in an array is an index of this list."""
+        return self._core.edge_types
+
+    @property
+    def arrays(self) -> dict[str, ArrayInfo]:
+        """The arrays by name."""
+        return {
+            name: ArrayInfo(name, tuple(shape), np.dtype(dtype), layout, tuple(versions))
+            for name, shape, dtype, layout, versions in self._core.arrays()
+        }
+
+    @property
+    def sequence(self) -> int:
+        """The number of the last commit that this graph includes."""
+        return self._core.sequence
+
+    def metrics(self) -> str:
+        """Returns all metrics in Prometheus' text format: counts, gauges, times, errors."""
+        return self._core.metrics()
+
+    # --- Look-ups ---
+
+    @overload
+    def find(self, ids: UserId) -> int: ...
+    @overload
+    def find(self, ids: Iterable[UserId]) -> np.ndarray: ...
+    def find(self, ids: UserId | Iterable[UserId]) -> int | np.ndarray:
+        """Returns the vertex id of the user's id; for several of them, an array int64 [n].
+
+        Errors: NotFound, naming the id that no vertex has; TypeError, an id that is neither str nor int.
+        """
+        if _is_one(ids):
+            return self._core.find(ids)
+        return self._core.find_many(ids.tolist() if isinstance(ids, np.ndarray) else ids)
+
+    def external_ids(self, ids: Any) -> list[UserId]:
+        """Returns the user's ids of vertices: ``ids`` int64 [n] (anything that NumPy takes for integers).
+
+        Errors: IndexError, an id that no vertex has; TypeError.
+        """
+        return self._core.external_ids(ids)
+
+    @overload
+    def neighbors(self, ids: UserId, direction: Direction = "out") -> Neighbors: ...
+    @overload
+    def neighbors(self, ids: np.ndarray | Sequence[int], direction: Direction = "out") -> NeighborLists: ...
+    def neighbors(self, ids: Any, direction: Direction = "out") -> Neighbors | NeighborLists:
+        """Returns the neighbours of one vertex (the user's id), or of many (vertex ids, [n]).
+
+        ``direction``: "out", the targets of its edges; "in", the sources of those that end in it; "both".
+        Parallel edges are repeated. For one vertex the order is by type and vertex id; for many the order
+        within a list is unspecified.
+        Errors: NotFound, no such id; IndexError; InvalidArgument, the store does not keep that direction.
+        """
+        if _is_one(ids):
+            return Neighbors(*self._core.neighbors(ids, direction))
+        return NeighborLists(*self._core.neighbors_of_many(ids, direction))
+
+    def __getitem__(self, name: str) -> _core.Array:
+        """Returns an array by name ("feat"), version ("emb@3") or alias ("emb@live"). Errors: NotFound."""
+        return self._core.array(name)
+
+    def sampler(self, fanouts: Sequence[int], *, direction: Direction = "in", replace: bool = False,
+                weighted: bool = False, disjoint: bool = False, again: bool = False, seed: int = 1,
+                threads: int = 1) -> Sampler:
+        """Returns a sampler of neighbours, of the graph as it is now.
+
+        ``fanouts``: neighbours to draw in each hop, -1 for all; ``direction``: the lists to walk.
+        ``replace``: draw with replacement. ``weighted``: in proportion to the weights of edges.
+        ``disjoint``: each seed gets a subgraph of its own. ``again``: every hop draws for all vertices so far
+        (as DGL does), instead of those of the hop before (as PyG does).
+        Errors: InvalidArgument, options out of range or that exclude each other.
+        """
+        return Sampler(_core.Sampler(self._core, list(fanouts), direction, replace, weighted, disjoint, again,
+                                     seed, threads))
+
+    # --- Commits ---
+
+    def refresh(self) -> None:
+        """Moves on to the last commit of other processes. Errors: ValueError, this is a snapshot."""
+        self._core.refresh()
+
+    def snapshot(self) -> Graph:
+        """Returns the graph as it is now, for ever; it is closed with this one."""
+        return Graph(self._core.snapshot())
+
+    def changes(self, after: int, last: int = 0) -> Iterator[Change]:
+        """Iterates over the changes of the commits (after, last], the last commit if ``last`` is 0.
+
+        Errors: NotFound, commits after ``after`` were compacted away, naming the first that is there.
+        """
+        feed = _core.Changes(self._core, after, last)
+
+        def follow() -> Iterator[Change]:
+            while block := feed.next(1024):
+                yield from (Change(*change) for change in block)
+
+        return follow()
+
+    def batch(self, *, create_types: bool = False, create_vertices: bool = True, sync: bool = True) -> Batch:
+        """Begins a batch of writes: ``with graph.batch() as b: b.put_edge(...)``.
+
+        ``create_types``: add types that the store lacks; ``create_vertices``: add vertices that edges and
+        rows name; else both are refused. ``sync``: the commit is durable when the block ends.
+        Errors: InvalidArgument, the store is not open with mode "w".
+        """
+        return Batch(self, create_types, create_vertices, sync)
+
+    # --- Jobs ---
+
+    def compact(self, *, repartition: bool = False, keep_generations: int | None = None,
+                threads: int | None = None, progress: Progress | None = None) -> CompactReport:
+        """Merges what was written into the next generation, while reads and writes go on.
+
+        ``repartition``: divide the edges anew. ``keep_generations``: how many before this one stay on disk.
+        Ctrl-C raises KeyboardInterrupt, and nothing has changed then.
+        Errors: Busy, another compaction runs; InvalidArgument, not open for writing; OutOfSpace; IoError.
+        """
+        return CompactReport(**_core.compact(self._core, repartition, threads or _threads(), keep_generations,
+                                             progress))
+
+    def verify(self, *, progress: Progress | None = None) -> VerifyReport:
+        """Does what ``rhizome.verify`` does, with this store."""
+        return verify(self.path, progress=progress)
+
+    def backup(self, folder: str | os.PathLike[str], *, keep: int = 0,
+               progress: Progress | None = None) -> BackupReport:
+        """Copies the store as it is now into ``folder``, beside earlier backups, whose files it shares.
+
+        ``keep``: only so many of the newest backups; 0: all. Errors: AlreadyExists, ``folder`` is something
+        else; Busy; Corruption, a file of the store is damaged; OutOfSpace.
+        """
+        return BackupReport(**_core.backup(self.path, os.fspath(folder), keep, progress))
+
+
+class Sampler:
+    """Samples neighbourhoods; made by ``Graph.sampler``. Threads: any number at once."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _core.Sampler) -> None:
+        self._core = core
+
+    def sample(self, seeds: Any, batch: int = 0) -> Subgraph:
+        """Samples the subgraph of ``seeds``, vertex ids int64 [n].
+
+        ``batch`` selects the random numbers: the same seed, batch and graph give the same subgraph, with any
+        number of threads. Errors: IndexError, a seed that no vertex has; TypeError.
+        """
+        return Subgraph(*self._core.sample(seeds, batch))
+
+
+class Batch:
+    """Writes that become one commit when its ``with`` block ends, or nothing if the block raises.
+
+    All ids are the user's own, but for arrays of vertex ids in ``put_rows``. The commit is checked as a whole:
+    an error of it is raised at the end of the block, and then nothing was written.
+    Errors of the commit: InvalidArgument, it does not fit the store; NotFound, a vertex or type that
+    is not to be created; IoError and OutOfSpace, the store must be opened again.
+    """
+
+    __slots__ = ("_core", "_graph", "_options", "commit", "vertices_added")
+
+    def __init__(self, graph: Graph, create_types: bool, create_vertices: bool, sync: bool) -> None:
+        self._core = _core.Batch(graph._core)
+        self._graph = graph
+        self._options = (sync, create_types, create_vertices)
+        self.commit: int | None = None  #: the number of the commit, once there is one
+        self.vertices_added = 0  #: by the commit
+
+    def __len__(self) -> int:
+        """The operations that wait."""
+        return len(self._core)
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        if kind is not None:
+            self._core.clear()
+        elif len(self._core):
+            self.commit, self.vertices_added = self._core.write(*self._options)
+
+    def put_vertex(self, id: UserId, type: str = "") -> None:
+        """Adds a vertex of a type ("": the first); one that exists stays as it is."""
+        self._core.put_vertex(id, type)
+
+    def delete_vertex(self, id: UserId) -> None:
+        """Deletes a vertex and its edges, if it exists."""
+        self._core.delete_vertex(id)
+
+    def put_edge(self, src: UserId, dst: UserId, type: str = "", weight: float = 1.0,
+                 attributes: Sequence[float] = (), replace: bool = False) -> None:
+        """Adds an edge, beside equal ones that exist, or, with ``replace``, in place of them.
+
+        ``attributes``: a value for each attribute of edges that the store has, in their order.
+        """
+        self._core.put_edge(src, dst, type, weight, attributes, replace)
+
+    def delete_edge(self, src: UserId, dst: UserId, type: str = "") -> None:
+        """Deletes all edges of that source, type and target."""
+        self._core.delete_edge(src, dst, type)
+
+    def put_rows(self, array: str, ids: Any, rows: Any) -> None:
+        """Replaces the rows of vertices in an array.
+
+        ``ids``: a list of the user's ids, or an array of vertex ids, [n]; ``rows``: [n, dim]. Numbers are
+        converted within their kind (float64 to float32), and no further.
+        Errors: NotFound, no such array; IndexError; TypeError; ValueError, shapes that do not fit.
+        """
+        target = self._graph[array]
+        matrix = as_rows(rows, target.dtype, target.shape[1], array)
+        self._core.put_rows(array, list(ids) if isinstance(ids, (list, tuple)) else as_array(ids), matrix)
+
+    def put_row(self, array: str, id: UserId, row: Any) -> None:
+        """Replaces the row, [dim], of one vertex in an array. Errors: those of put_rows."""
+        self.put_rows(array, [id], as_array(row).reshape(1, -1))
+
+
+def _threads() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def open(path: str | os.PathLike[str], mode: Literal["r", "w"] = "r", memory: int | str = "1G") -> Graph:
+    """Opens the graph in a store.
+
+    ``mode``: "r" to read, beside any number of other processes; "w" to write as well, one process at a time.
+    ``memory``: bytes that the open graph may take for its topology and caches, or a text such as "2G". Edges
+    that take more than half of it stay on disk.
+    Errors: StoreNotFound; Busy, another process writes; OutOfMemory, saying how much it needs; Corruption;
+    Unsupported, a newer format.
+    """
+    if mode not in ("r", "w"):
+        raise ValueError(f"mode is {mode!r}: it is 'r' or 'w'")
+    return Graph(_core.Graph.open(os.fspath(path), mode == "w", as_bytes(memory)))
+
+
+def verify(path: str | os.PathLike[str], *, progress: Progress | None = None) -> VerifyReport:
+    """Reads every byte of a store and compares it with what was committed, then the graph with itself.
+
+    Damage is in the report, and raises nothing. ``progress``: called with (phase, done, total).
+    Errors: StoreNotFound; IoError; Unsupported; KeyboardInterrupt.
+    """
+    return VerifyReport(**_core.verify(os.fspath(path), progress))

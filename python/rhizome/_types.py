@@ -1,0 +1,194 @@
+"""What crosses the border to the engine: arguments made uniform, and results with names."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple, Union
+
+import numpy as np
+
+#: One vertex, as the user names it: its id in the input, a str or an int.
+UserId = Union[str, int]
+
+#: The types of values that an array may have.
+DTYPES = ("float32", "float16", "int64", "int32", "uint32", "uint8")
+
+
+class ArrayInfo(NamedTuple):
+    """An array of a graph: a row for each vertex."""
+
+    name: str
+    shape: tuple[int, int]  #: rows, and values in a row
+    dtype: np.dtype
+    layout: str  #: "row", made for reading random rows, or "chunk", made for scans
+    versions: tuple[int, ...]  #: the numbers n of name@n; empty: it has no versions
+
+
+class Neighbors(NamedTuple):
+    """The neighbours of one vertex, one entry for each edge."""
+
+    ids: np.ndarray  #: vertex ids, int64 [n]
+    types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [n]; None: there is one
+    weights: np.ndarray | None  #: float32 [n]; None: the graph has no weights
+
+
+class NeighborLists(NamedTuple):
+    """The neighbours of n vertices: those of vertex i are [offsets[i], offsets[i + 1])."""
+
+    offsets: np.ndarray  #: int64 [n + 1]
+    ids: np.ndarray  #: vertex ids, int64 [edges]
+    types: np.ndarray | None  #: as in Neighbors, [edges]
+    weights: np.ndarray | None  #: as in Neighbors, [edges]
+
+
+class Subgraph(NamedTuple):
+    """A sampled subgraph. Its vertices have numbers from 0, the seeds first."""
+
+    vertices: np.ndarray  #: vertex ids by number, int64 [vertices]
+    edge_index: np.ndarray  #: int64 [2, edges] of numbers: the neighbour drawn, and for which vertex
+    seeds: np.ndarray  #: the number of each seed as given, int64 [seeds]
+    hops: np.ndarray  #: vertices found in each hop, the seeds first, int64 [hops + 1]
+    edge_hops: np.ndarray  #: edges drawn in each hop, int64 [hops]
+    types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [edges]; None: one type
+    weights: np.ndarray | None  #: float32 [edges]; None: the graph has no weights
+
+
+class Change(NamedTuple):
+    """One change of a commit. Fields that a kind does not have are None or empty."""
+
+    commit: int  #: its sequence number
+    #: "vertex_type", "edge_type", "delete_vertex", "put_vertex", "delete_edges", "put_edge" or "put_row"
+    kind: str
+    id: UserId | None  #: the vertex, or the source of the edge
+    neighbor: UserId | None  #: the target of the edge
+    type: int  #: index of ``graph.vertex_types`` or ``graph.edge_types``
+    name: str  #: of the type, or of the array
+    weight: float | None
+    row: bytes | None  #: the values of the row
+
+
+class IngestReport(NamedTuple):
+    """What an ingestion made."""
+
+    vertices: int
+    edges: int  #: directed ones
+    partitions: int
+    seconds: float
+    spilled_bytes: int  #: written to files on the way, because memory did not suffice
+
+
+class CompactReport(NamedTuple):
+    """What a compaction did."""
+
+    compacted: bool  #: False: there was nothing to merge
+    generation: int
+    commits: int  #: merged into the generation
+
+
+class VerifyReport(NamedTuple):
+    """What a verification found; ``ok`` if that is nothing."""
+
+    files: int
+    bytes: int
+    damaged: list[tuple[str, int, str]]  #: file, offset in bytes, what is wrong
+    unread: list[tuple[str, str]]  #: file, why it could not be read
+
+    @property
+    def ok(self) -> bool:
+        return not self.damaged and not self.unread
+
+
+class BackupReport(NamedTuple):
+    """What a backup copied."""
+
+    number: int
+    files_copied: int
+    bytes_copied: int
+    files_shared: int  #: an earlier backup held them already
+    seconds: float
+
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def as_bytes(memory: int | str) -> int:
+    """Returns bytes: an int, or a text such as "512M", "1.5G" (powers of 1024)."""
+    if isinstance(memory, str):
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", memory.strip(), re.IGNORECASE)
+        if not found:
+            raise ValueError(f"memory is {memory!r}: give bytes, or a number with K, M, G or T, such as '2G'")
+        return int(float(found[1]) * _UNITS[found[2].upper()])
+    if isinstance(memory, bool) or not hasattr(memory, "__index__"):
+        raise TypeError(f"memory is an int or a str, not {type(memory).__name__}")
+    if memory.__index__() < 0:
+        raise ValueError(f"memory is {memory}: it must not be negative")
+    return memory.__index__()
+
+
+def as_array(values: Any) -> np.ndarray:
+    """Returns what NumPy makes of an array of any library, without a copy where it can be.
+
+    DLPack comes first where there is no ``__array__``, as in libraries that know no NumPy.
+    """
+    if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+        return np.from_dlpack(values)
+    return np.asarray(values)
+
+
+def as_vertex_ids(ids: Any, vertices: int) -> np.ndarray:
+    """Returns vertex ids as int64 [n], C-contiguous; a bool mask gives the ids that it holds for.
+
+    Errors: TypeError, another type or shape; IndexError, a mask of another length, an id beyond int64.
+    """
+    if isinstance(ids, slice):
+        return np.arange(*ids.indices(vertices), dtype=np.int64)
+    array = as_array(ids)
+    if array.ndim != 1:
+        raise TypeError(f"vertex ids are an array of one dimension, not of {array.ndim}")
+    if array.dtype == np.bool_:
+        if len(array) != vertices:
+            raise IndexError(f"a mask has one bool for each of {vertices} vertices, not {len(array)}")
+        return np.flatnonzero(array).astype(np.int64, copy=False)
+    if array.size == 0 and not isinstance(ids, np.ndarray):
+        return np.empty(0, np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"vertex ids are integers, not {array.dtype}; find() gives those of your own ids")
+    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+        raise IndexError(f"vertex id {array.max()} is not in [0, {vertices})")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def as_matrix(values: Any, name: str) -> np.ndarray:
+    """Returns values for the array ``name`` as [rows, dim], C-contiguous; float64 becomes float32.
+
+    Errors: TypeError, a dtype that no array has; ValueError, more than two dimensions.
+    """
+    array = as_array(values)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name!r} has {array.ndim} dimensions: an array has one or two")
+    if array.dtype == np.float64:
+        array = array.astype(np.float32)
+    elif array.dtype == np.bool_:
+        array = array.astype(np.uint8)
+    if array.dtype.name not in DTYPES:
+        raise TypeError(f"{name!r} is of {array.dtype}: an array is of " + ", ".join(DTYPES))
+    return np.ascontiguousarray(array.reshape(len(array), -1) if array.size else
+                                array.reshape(len(array), array.shape[1] if array.ndim == 2 else 1))
+
+
+def as_rows(rows: Any, dtype: np.dtype, dim: int, name: str) -> np.ndarray:
+    """Returns rows to put into an array, [n, dim] of ``dtype``; numbers change only within their kind.
+
+    Errors: TypeError, another kind; ValueError, another width.
+    """
+    array = as_array(rows)
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise TypeError(f"the rows are of {array.dtype}, and {name!r} is of {dtype}")
+    if array.ndim == 1 and dim == 1:
+        array = array.reshape(-1, 1)
+    if array.ndim != 2 or array.shape[1] != dim:
+        raise ValueError(f"the rows have shape {array.shape}: those of {name!r} are (n, {dim})")
+    cast = np.ascontiguousarray(array, dtype=dtype)
+    if dtype.kind in "iu" and not np.array_equal(cast, array):
+        raise ValueError(f"the rows hold numbers that {name!r}, of {dtype}, cannot hold")
+    return cast

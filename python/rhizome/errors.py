@@ -1,0 +1,117 @@
+"""The exceptions of Rhizome. Each is also the exception that Python has for its kind."""
+
+from __future__ import annotations
+
+import errno
+import re
+
+
+class Error(Exception):
+    """An error of the engine.
+
+    ``message`` says what failed, where, and what to do; ``code`` is the kind, such as ``"not_found"``.
+    """
+
+    code = "error"
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class InvalidArgument(Error, ValueError):
+    """Wrong usage or malformed input; trying again cannot help."""
+
+    code = "invalid_argument"
+
+
+class AlreadyExists(Error, FileExistsError):
+    """The path, array or name is taken."""
+
+    code = "already_exists"
+
+
+class NotFound(Error, LookupError):
+    """No such vertex, array, type or commit; the message names it."""
+
+    code = "not_found"
+
+
+class StoreNotFound(NotFound, FileNotFoundError):
+    """No such store or file."""
+
+
+class PermissionDenied(Error, PermissionError):
+    """The operating system refused."""
+
+    code = "permission_denied"
+
+
+class IoError(Error, OSError):
+    """A read, write or sync failed."""
+
+    code = "io_error"
+
+
+class Corruption(Error):
+    """Stored bytes are not what was written; the message names file and place."""
+
+    code = "corruption"
+
+
+class Busy(Error, BlockingIOError):
+    """Another process holds a lock. ``pid`` is that process, None if it is not known."""
+
+    code = "busy"
+
+    @property
+    def pid(self) -> int | None:
+        found = re.search(r"\b(?:process|pid) (\d+)", self.message)
+        return int(found[1]) if found else None
+
+
+class OutOfSpace(Error, OSError):
+    """The disk, a quota or a limit of a file's size is exhausted; ``errno`` is ENOSPC."""
+
+    code = "out_of_space"
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message)
+        self.errno = errno.ENOSPC
+
+
+class OutOfMemory(Error, MemoryError):
+    """The memory budget cannot hold what was asked for; the message says what would suffice."""
+
+    code = "out_of_memory"
+
+
+class Unsupported(Error, NotImplementedError):
+    """A newer format of the store, or a feature that this build lacks."""
+
+    code = "unsupported"
+
+
+class Interrupted(Error):
+    """The job was cancelled; nothing was published. (Ctrl-C raises KeyboardInterrupt instead.)"""
+
+    code = "interrupted"
+
+
+_BY_CODE = {
+    kind.code: kind
+    for kind in (
+        InvalidArgument, AlreadyExists, NotFound, PermissionDenied, IoError, Corruption, Busy,
+        OutOfSpace, OutOfMemory, Unsupported, Interrupted,
+    )
+}
+
+
+def _of_code(code: str, message: str, of_store: bool) -> Error:
+    """Makes the exception of a status. ``of_store``: what is not found is a store or a file."""
+    if of_store and code == NotFound.code:
+        return StoreNotFound(message)
+    return _BY_CODE[code](message)

@@ -1,0 +1,116 @@
+#include "core.h"
+
+#include <nanobind/stl/string.h>
+
+namespace rhizome::python {
+namespace {
+
+nb::dlpack::dtype DlpackType(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat32:
+      return nb::dtype<float>();
+    case DataType::kInt64:
+      return nb::dtype<std::int64_t>();
+    case DataType::kInt32:
+      return nb::dtype<std::int32_t>();
+    case DataType::kUint32:
+      return nb::dtype<std::uint32_t>();
+    case DataType::kUint8:
+      return nb::dtype<std::uint8_t>();
+    case DataType::kFloat16:
+      return {static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
+    case DataType::kInvalid:
+      break;
+  }
+  throw nb::type_error("an array of an unknown type");
+}
+
+}  // namespace
+
+void Raise(const Status& status, About about) {
+  const nb::object error = nb::module_::import_("rhizome.errors")
+                               .attr("_of_code")(std::string(StatusCodeName(status.code())),
+                                                 status.message(), about == About::kStore);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+  throw nb::python_error();
+}
+
+Ids::Ids(nb::handle ids, std::uint64_t vertices) {
+  if (!nb::try_cast(ids, array_, false)) {
+    // Lists, other integers, masks and strided arrays become such an array in NumPy's own way.
+    const nb::object array =
+        nb::module_::import_("rhizome._types").attr("as_vertex_ids")(ids, vertices);
+    array_ = nb::cast<decltype(array_)>(array, false);
+  }
+  for (const VertexId id : span()) {
+    if (id >= 0 && static_cast<std::uint64_t>(id) < vertices) continue;
+    throw nb::index_error(
+        ("vertex id " + std::to_string(id) + " is not in [0, " + std::to_string(vertices) + ")")
+            .c_str());
+  }
+}
+
+bool IsOneId(nb::handle value) {
+  return PyUnicode_Check(value.ptr()) || PyLong_Check(value.ptr()) ||
+         (PyIndex_Check(value.ptr()) && !nb::hasattr(value, "__len__"));
+}
+
+ExternalId IdOf(nb::handle value) {
+  if (PyUnicode_Check(value.ptr())) return nb::cast<std::string>(value);
+  if (PyBool_Check(value.ptr()) || !PyIndex_Check(value.ptr()))
+    throw nb::type_error("an id is a str or an int");
+  const nb::object number = nb::steal(PyNumber_Index(value.ptr()));
+  if (!number.is_valid()) throw nb::python_error();
+  const std::int64_t id = PyLong_AsLongLong(number.ptr());
+  if (id == -1 && PyErr_Occurred()) throw nb::python_error();
+  return id;
+}
+
+nb::object ToPython(const ExternalId& id) {
+  if (const auto* number = std::get_if<std::int64_t>(&id)) return nb::int_(*number);
+  const auto& text = std::get<std::string>(id);
+  return nb::str(text.data(), text.size());
+}
+
+std::pair<nb::object, std::span<std::byte>> NewRows(DataType dtype, std::size_t rows,
+                                                    std::size_t dim) {
+  const std::size_t bytes = rows * dim * DataTypeBytes(dtype);
+  auto* memory = new std::byte[bytes];
+  const nb::capsule owner(memory, [](void* p) noexcept { delete[] static_cast<std::byte*>(p); });
+  const std::size_t shape[2] = {rows, dim};
+  return {nb::cast(nb::ndarray<nb::numpy>(memory, 2, shape, owner, nullptr, DlpackType(dtype))),
+          {memory, bytes}};
+}
+
+std::span<std::byte> WritableRows(nb::handle out, DataType dtype, std::size_t rows,
+                                  std::size_t dim) {
+  nb::ndarray<nb::c_contig, nb::device::cpu> array;
+  const std::string wanted = "a writable C-contiguous array of " +
+                             std::string(DataTypeName(dtype)) + " of shape (" +
+                             std::to_string(rows) + ", " + std::to_string(dim) + ")";
+  if (!nb::try_cast(out, array, false) || array.dtype() != DlpackType(dtype))
+    throw nb::type_error(("out must be " + wanted).c_str());
+  if (array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != dim)
+    throw nb::value_error(("out must be " + wanted).c_str());
+  return {static_cast<std::byte*>(array.data()), array.nbytes()};
+}
+
+Direction DirectionOf(std::string_view name) {
+  if (name == "out") return Direction::kOut;
+  if (name == "in") return Direction::kIn;
+  if (name == "both") return Direction::kBoth;
+  throw nb::value_error("a direction is 'out', 'in' or 'both'");
+}
+
+}  // namespace rhizome::python
+
+NB_MODULE(_core, module) {
+  namespace python = rhizome::python;
+  module.doc() = "The engine behind the package rhizome; use it through that package.";
+  // What a worker process leaves behind at its end is no news to its user.
+  nanobind::set_leak_warnings(false);
+  python::BindGraph(module);
+  python::BindSampler(module);
+  python::BindWriting(module);
+  python::BindJobs(module);
+}

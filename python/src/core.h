@@ -1,0 +1,99 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rhizome/index/external_id.h"
+#include "rhizome/storage/dtype.h"
+#include "rhizome/storage/result.h"
+#include "rhizome/storage/types.h"
+
+/// What the bindings share. Everything here needs the GIL unless it says otherwise. Names of Python
+/// and NumPy stay outside of librhizome: these files see its public headers only.
+namespace rhizome::python {
+
+namespace nb = nanobind;
+
+/// What a status is about, which decides what a Python program wants to catch.
+enum class About : bool { kStore, kContents };
+
+/// Throws the exception of rhizome.errors that belongs to `status`, which is not OK.
+[[noreturn]] void Raise(const Status& status, About about = About::kContents);
+
+inline void Check(const Status& status, About about = About::kContents) {
+  if (!status.ok()) Raise(status, about);
+}
+template <typename T>
+T Take(Result<T> result, About about = About::kContents) {
+  if (!result) Raise(result.error(), about);
+  return *std::move(result);
+}
+
+/// Calls `call` without the GIL.
+template <typename Call>
+auto Unlocked(Call&& call) {
+  const nb::gil_scoped_release released;
+  return std::forward<Call>(call)();
+}
+
+/// Vertex ids that a caller gave. It keeps their memory, which may be the caller's own.
+class Ids {
+ public:
+  /// Takes whatever is an array of integers, or a mask of bools of `vertices` elements. Throws
+  /// TypeError for another type, IndexError for an id outside of [0, vertices).
+  Ids(nb::handle ids, std::uint64_t vertices);
+  std::span<const VertexId> span() const { return {array_.data(), array_.size()}; }
+  std::size_t size() const { return array_.size(); }
+
+ private:
+  nb::ndarray<const VertexId, nb::ndim<1>, nb::c_contig, nb::device::cpu> array_;
+};
+
+/// Returns whether `value` is one id of the user's: a str or an integer, and no array.
+bool IsOneId(nb::handle value);
+
+/// Returns the user's id that `value` is. Throws TypeError for what is neither str nor an integer.
+ExternalId IdOf(nb::handle value);
+nb::object ToPython(const ExternalId& id);
+
+/// Returns a NumPy array that owns `values`, without a copy.
+template <typename T>
+nb::object ToNumpy(std::vector<T> values, std::initializer_list<std::size_t> shape) {
+  auto* owned = new std::vector<T>(std::move(values));
+  const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape, owner));
+}
+template <typename T>
+nb::object ToNumpy(std::vector<T> values) {
+  const std::size_t size = values.size();
+  return ToNumpy(std::move(values), {size});
+}
+
+/// Returns a new NumPy array [rows, dim] with elements of any kind, and its memory.
+std::pair<nb::object, std::span<std::byte>> NewRows(DataType dtype, std::size_t rows,
+                                                    std::size_t dim);
+
+/// Returns the memory of `out`, after checking that it is a writable C-contiguous array
+/// [rows, dim] of `dtype`. Throws TypeError or ValueError.
+std::span<std::byte> WritableRows(nb::handle out, DataType dtype, std::size_t rows,
+                                  std::size_t dim);
+
+/// Returns "out", "in" or "both" as a direction. Throws ValueError.
+Direction DirectionOf(std::string_view name);
+
+/// One function for each file of bindings.
+void BindGraph(nb::module_& module);
+void BindSampler(nb::module_& module);
+void BindWriting(nb::module_& module);
+void BindJobs(nb::module_& module);
+
+}  // namespace rhizome::python

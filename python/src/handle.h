@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "core.h"
+#include "rhizome/index/graph_service.h"
+#include "rhizome/storage/process.h"
+
+namespace rhizome::python {
+
+/// A store that Python has open, shared by its graph and all that was made from it. Close is exact:
+/// what was made holds what it needs of the engine through a Lease, which Close takes away, so that
+/// files and locks are free when it returns, but for calls of other threads that are under way.
+/// Threads: with the GIL; Use and Lease::Use return what then is used without it.
+class Handle : public std::enable_shared_from_this<Handle> {
+ public:
+  explicit Handle(std::shared_ptr<GraphService> service) : service_(std::move(service)) {}
+  ~Handle() { Close(); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  /// Something of the engine that lives as long as its owner, but no longer than the handle is
+  /// open.
+  template <typename T>
+  class Lease {
+   public:
+    Lease(std::shared_ptr<Handle> handle, std::shared_ptr<T> object)
+        : handle_(std::move(handle)), object_(object) {
+      handle_->leased_.insert(std::move(object));
+    }
+    ~Lease() {
+      if (std::shared_ptr<const void> object = object_.lock()) {
+        handle_->leased_.erase(handle_->leased_.find(object));
+        handle_->Drop(std::move(object));
+      }
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+
+    /// Returns the object. Throws ValueError after the handle was closed.
+    std::shared_ptr<T> Use() const {
+      auto object = object_.lock();
+      if (!object) Handle::RaiseClosed();
+      return object;
+    }
+    const std::shared_ptr<Handle>& handle() const { return handle_; }
+
+   private:
+    std::shared_ptr<Handle> handle_;
+    std::weak_ptr<T> object_;
+  };
+
+  /// Returns the service. Throws ValueError after Close.
+  std::shared_ptr<GraphService> Use() const {
+    if (!service_) RaiseClosed();
+    return service_;
+  }
+  bool closed() const { return service_ == nullptr; }
+
+  void Close() {
+    for (std::multiset<std::shared_ptr<const void>> leased = std::move(leased_); !leased.empty();)
+      Drop(std::move(leased.extract(leased.begin()).value()));
+    Drop(std::move(service_));
+  }
+
+ private:
+  [[noreturn]] static void RaiseClosed() { throw nb::value_error("the store is closed"); }
+
+  /// Gives something back to the engine. That may wait for threads which want the GIL, so it is
+  /// done without. In a forked child it is the parent's, and left alone.
+  void Drop(std::shared_ptr<const void> object) {
+    if (!object) return;
+    if (!owner_.here()) {
+      new std::shared_ptr<const void>(std::move(object));
+      return;
+    }
+    Unlocked([&] { object.reset(); });
+  }
+
+  OwnerProcess owner_;
+  std::shared_ptr<GraphService> service_;
+  std::multiset<std::shared_ptr<const void>> leased_;
+};
+
+/// A graph as Python has it: the live one of a handle, or a snapshot of it.
+class PyGraph {
+ public:
+  explicit PyGraph(std::shared_ptr<Handle> handle) : handle_(std::move(handle)) {}
+  PyGraph(std::shared_ptr<Handle> handle, std::shared_ptr<const GraphSnapshot> snapshot)
+      : handle_(handle),
+        snapshot_(std::make_unique<Handle::Lease<const GraphSnapshot>>(std::move(handle),
+                                                                       std::move(snapshot))) {}
+
+  /// Returns the graph to read from; it lives as long as the result.
+  std::shared_ptr<const Graph> Use() const {
+    if (snapshot_) return snapshot_->Use();
+    const std::shared_ptr<GraphService> service = handle_->Use();
+    return {service, &service->graph()};
+  }
+  /// Returns a snapshot of now, or the one that this is.
+  std::shared_ptr<const GraphSnapshot> Snapshot() const {
+    if (snapshot_) return snapshot_->Use();
+    const std::shared_ptr<GraphService> service = handle_->Use();
+    return Unlocked([&] { return service->graph().Snapshot(); });
+  }
+  /// Returns the service for what only a live graph can do. Throws ValueError for a snapshot.
+  std::shared_ptr<GraphService> Live() const {
+    if (snapshot_) throw nb::value_error("a snapshot never changes: use the graph it was made of");
+    return handle_->Use();
+  }
+  bool is_snapshot() const { return snapshot_ != nullptr; }
+  const std::shared_ptr<Handle>& handle() const { return handle_; }
+
+ private:
+  std::shared_ptr<Handle> handle_;
+  std::unique_ptr<Handle::Lease<const GraphSnapshot>> snapshot_;
+};
+
+}  // namespace rhizome::python

@@ -1,0 +1,105 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <tuple>
+
+#include "handle.h"
+#include "rhizome/index/write_batch.h"
+
+namespace rhizome::python {
+namespace {
+
+/// Returns a value of an edge attribute: an int stays one, anything else is a float.
+EdgeValue ValueOf(nb::handle value) {
+  if (PyFloat_Check(value.ptr()) || !PyIndex_Check(value.ptr())) return nb::cast<double>(value);
+  return std::get<std::int64_t>(IdOf(value));
+}
+
+/// A batch that is being filled, and the handle to write it to.
+class PyBatch {
+ public:
+  explicit PyBatch(const PyGraph& graph) : handle_(graph.handle()) {
+    if (!graph.Live()->store().writable())
+      Raise(Status::InvalidArgument("the store is open for reading: open it with mode=\"w\""));
+  }
+
+  void PutVertex(nb::handle id, const std::string& type) { batch_.PutVertex(IdOf(id), type); }
+  void DeleteVertex(nb::handle id) { batch_.DeleteVertex(IdOf(id)); }
+  void PutEdge(nb::handle src, nb::handle dst, std::string type, float weight,
+               nb::sequence attributes, bool replace) {
+    EdgeFields fields{.type = std::move(type), .weight = weight};
+    for (const nb::handle value : attributes) fields.attributes.push_back(ValueOf(value));
+    if (replace)
+      batch_.UpsertEdge(IdOf(src), IdOf(dst), std::move(fields));
+    else
+      batch_.PutEdge(IdOf(src), IdOf(dst), std::move(fields));
+  }
+  void DeleteEdge(nb::handle src, nb::handle dst, const std::string& type) {
+    batch_.DeleteEdge(IdOf(src), IdOf(dst), type);
+  }
+
+  /// Puts row i of `rows`, whose type and width are those of the array, for the i-th id: a vertex
+  /// id in an array, or one of the user's in a list.
+  void PutRows(const std::string& array, nb::object ids,
+               const nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro>& rows) {
+    std::vector<ExternalId> names = NamesOf(ids);
+    if (names.size() != rows.shape(0))
+      throw nb::value_error(("there are " + std::to_string(names.size()) + " ids, and " +
+                             std::to_string(rows.shape(0)) + " rows")
+                                .c_str());
+    const auto* data = static_cast<const std::byte*>(rows.data());
+    const std::size_t bytes = rows.shape(1) * rows.itemsize();
+    for (std::size_t i = 0; i < names.size(); ++i)
+      batch_.PutRow(std::move(names[i]), array, std::span(data + i * bytes, bytes));
+  }
+
+  std::size_t size() const { return batch_.size(); }
+  void Clear() { batch_.Clear(); }
+
+  std::tuple<std::uint64_t, std::uint64_t> Write(bool sync, bool create_types,
+                                                 bool create_vertices) {
+    const auto service = handle_->Use();
+    const WriteOptions options{
+        .sync = sync, .create_types = create_types, .create_vertices = create_vertices};
+    const WriteResult result =
+        Take(Unlocked([&] { return service->graph().Write(batch_, options); }));
+    batch_.Clear();
+    return {result.commit, result.vertices_added};
+  }
+
+ private:
+  std::vector<ExternalId> NamesOf(nb::handle ids) const {
+    std::vector<ExternalId> names;
+    if (nb::isinstance<nb::list>(ids)) {
+      for (const nb::handle id : nb::cast<nb::list>(ids)) names.push_back(IdOf(id));
+      return names;
+    }
+    const auto service = handle_->Use();
+    for (const VertexId vertex : Ids(ids, service->graph().vertex_count()).span())
+      names.push_back(Take(service->graph().ExternalIdOf(vertex)));
+    return names;
+  }
+
+  std::shared_ptr<Handle> handle_;
+  WriteBatch batch_;
+};
+
+}  // namespace
+
+void BindWriting(nb::module_& module) {
+  nb::class_<PyBatch>(module, "Batch")
+      .def(nb::init<const PyGraph&>(), nb::arg("graph"))
+      .def("put_vertex", &PyBatch::PutVertex, nb::arg("id"), nb::arg("type"))
+      .def("delete_vertex", &PyBatch::DeleteVertex, nb::arg("id"))
+      .def("put_edge", &PyBatch::PutEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"),
+           nb::arg("weight"), nb::arg("attributes"), nb::arg("replace"))
+      .def("delete_edge", &PyBatch::DeleteEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"))
+      .def("put_rows", &PyBatch::PutRows, nb::arg("array"), nb::arg("ids"), nb::arg("rows"))
+      .def("__len__", &PyBatch::size)
+      .def("clear", &PyBatch::Clear)
+      .def("write", &PyBatch::Write, nb::arg("sync"), nb::arg("create_types"),
+           nb::arg("create_vertices"));
+}
+
+}  // namespace rhizome::python
