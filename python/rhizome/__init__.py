@@ -11,7 +11,7 @@ The guide is docs/PYTHON.md. Only NumPy is imported.
 """
 
 from . import errors
-from ._core import Array
+from ._core import Array, __version__
 from ._graph import Batch, Graph, Sampler, open, verify
 from ._ingest import ingest
 from ._types import (
@@ -22,11 +22,9 @@ from .errors import (
     PermissionDenied, StoreNotFound, Unsupported,
 )
 
-__version__ = "0.1.0"
-
 __all__ = [
     "AlreadyExists", "Array", "ArrayInfo", "BackupReport", "Batch", "Busy", "Change", "CompactReport", "Corruption",
     "Error", "Graph", "IngestReport", "Interrupted", "InvalidArgument", "IoError", "NeighborLists", "Neighbors",
     "NotFound", "OutOfMemory", "OutOfSpace", "PermissionDenied", "Sampler", "StoreNotFound", "Subgraph",
-    "Unsupported", "VerifyReport", "errors", "ingest", "open", "verify",
+    "Unsupported", "VerifyReport", "__version__", "errors", "ingest", "open", "verify",
 ]

@@ -116,6 +116,11 @@ class Graph:
         }
 
     @property
+    def topology_on_disk(self) -> bool:
+        """Whether the lists of neighbours are read from disk, because they take too much of ``memory``."""
+        return self._core.topology_on_disk
+
+    @property
     def sequence(self) -> int:
         """The number of the last commit that this graph includes."""
         return self._core.sequence

@@ -84,7 +84,8 @@ def ingest(path: str | os.PathLike[str], edges: Any, *, arrays: Mapping[str, Any
 
     ``edges``: an array of integers [2, n] or [n, 2] (an array [2, 2] is taken as the former), or a path or a
     list of paths: TSV, CSV or .npy, plain, .gz or .zst. An array passes through a file of 16 bytes an edge
-    beside the store, which is removed again.
+    beside the store, which is removed again. Ids that are exactly 0, 1, 2, ... (``vertices`` counts) become the
+    vertex ids; any others are the user's own, and get vertex ids in order of first sight.
     ``arrays``: by name, a row for each vertex 0, 1, 2, ...: an array [n] or [n, dim] of float32, float16,
     int64, int32, uint32 or uint8 (float64 becomes float32), or a path (.npy, Zarr v3).
     ``edge_arrays``: by name, a row for each edge in the order of ``edges``: float32 or int64, [n] or [n, dim];

@@ -107,8 +107,9 @@ Direction DirectionOf(std::string_view name) {
 NB_MODULE(_core, module) {
   namespace python = rhizome::python;
   module.doc() = "The engine behind the package rhizome; use it through that package.";
-  // What a worker process leaves behind at its end is no news to its user.
+  // A worker process may leave objects behind at its end, which is no news to its user.
   nanobind::set_leak_warnings(false);
+  module.attr("__version__") = RHIZOME_VERSION;
   python::BindGraph(module);
   python::BindSampler(module);
   python::BindWriting(module);

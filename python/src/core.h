@@ -17,13 +17,13 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
-/// What the bindings share. Everything here needs the GIL unless it says otherwise. Names of Python
-/// and NumPy stay outside of librhizome: these files see its public headers only.
+/// The bindings share these functions. Everything here needs the GIL unless it says otherwise.
+/// Names of Python and NumPy stay outside of librhizome: these files see its public headers only.
 namespace rhizome::python {
 
 namespace nb = nanobind;
 
-/// What a status is about, which decides what a Python program wants to catch.
+/// The subject of a status decides what a Python program wants to catch.
 enum class About : bool { kStore, kContents };
 
 /// Throws the exception of rhizome.errors that belongs to `status`, which is not OK.

@@ -366,6 +366,10 @@ void BindGraph(nb::module_& module) {
       .def_prop_ro("num_vertices",
                    [](const PyGraph& graph) { return graph.Use()->live_vertex_count(); })
       .def_prop_ro("num_edges", &CountEdges)
+      .def_prop_ro("topology_on_disk",
+                   [](const PyGraph& graph) {
+                     return graph.handle()->Use()->memory().topology == TopologyPlace::kDirect;
+                   })
       .def_prop_ro("sequence", [](const PyGraph& graph) { return graph.Use()->sequence(); })
       .def_prop_ro("vertex_types", [](const PyGraph& graph) { return graph.Use()->vertex_types(); })
       .def_prop_ro("edge_types", [](const PyGraph& graph) { return graph.Use()->edge_types(); })
