@@ -182,7 +182,8 @@ def as_rows(rows: Any, dtype: np.dtype, dim: int, name: str) -> np.ndarray:
     Errors: TypeError, another kind; ValueError, another width.
     """
     array = as_array(rows)
-    if not np.can_cast(array.dtype, dtype, "same_kind"):
+    whole = array.dtype.kind in "biu" and dtype.kind in "iu"  # their values are compared below
+    if not whole and not np.can_cast(array.dtype, dtype, "same_kind"):
         raise TypeError(f"the rows are of {array.dtype}, and {name!r} is of {dtype}")
     if array.ndim == 1 and dim == 1:
         array = array.reshape(-1, 1)

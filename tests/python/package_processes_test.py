@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""The package `rhizome` among processes: forks, interrupts, the command line."""
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+from package import FOLDER, SEED, Example, folder, np, raises, run, rz
+
+RNG = np.random.default_rng(SEED)
+
+
+def in_child(call):
+    """Runs `call` in a forked child, which ends as a Python program does; its result is True or the test fails."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            call()
+            status = 0
+        except BaseException:  # pylint: disable=broad-except
+            traceback.print_exc()
+        os._exit(status)  # pylint: disable=protected-access
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            assert status == 0, status
+            return
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    raise AssertionError("the child hangs")
+
+
+def test_fork():
+    """A child reads what is in memory, is told what it cannot do, and harms neither store nor parent."""
+    example = Example(RNG)
+    feat = example.arrays["feat"]
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        with rz.open(path / "g.rz", mode="w") as graph:
+            sampler, array, snapshot = graph.sampler([3, 2]), graph["feat"], graph.snapshot()
+            here = sampler.sample(range(10), batch=1)
+            array[np.arange(20)]
+
+            def child():
+                there = sampler.sample(range(10), batch=1)
+                assert np.array_equal(here.edge_index, there.edge_index)
+                assert np.array_equal(graph.neighbors(5).ids, snapshot.neighbors(5).ids)
+                with raises(rz.InvalidArgument, "fork"):
+                    with graph.batch() as batch:
+                        batch.put_edge(1, 2)
+                with raises(rz.InvalidArgument, "fork"):
+                    graph.compact()
+                try:
+                    rows = array[np.arange(example.vertices)]
+                except rz.InvalidArgument as error:
+                    assert "fork" in str(error)
+                else:
+                    assert np.array_equal(rows, feat)
+                with rz.open(path / "g.rz") as own:
+                    assert np.array_equal(own["feat"][np.arange(300)], feat)
+                graph.close()
+
+            for _ in range(3):
+                in_child(child)
+            in_child(lambda: None)
+            assert np.array_equal(array[np.arange(300)], feat)
+            with graph.batch() as batch:
+                batch.put_edge(1, 2)
+        with rz.open(path / "g.rz") as graph:
+            assert graph.num_edges == 2001 and graph.verify().ok
+
+
+INTERRUPTED = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import numpy as np, rhizome as rz
+edges = np.random.default_rng(1).integers(0, 200_000, (2, 1_500_000))
+said = []
+def say(*_):
+    if not said:
+        said.append(print("begun", flush=True))
+try:
+    if sys.argv[3] == "ingest":
+        rz.ingest(sys.argv[2], edges, arrays={"x": np.ones((200_000, 16))}, progress=say, threads=1)
+    else:
+        with rz.open(sys.argv[2], mode="w") as graph:
+            graph.compact(repartition=True, progress=say, threads=1)
+    print("done")
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic())
+"""
+
+
+def interrupted(store, job, after):
+    """Starts a job, sends SIGINT `after` seconds since its first report; returns whether it ended, and how late."""
+    with subprocess.Popen([sys.executable, "-c", INTERRUPTED, FOLDER, store, job], stdout=subprocess.PIPE,
+                          text=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(after)
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        words = process.stdout.read().split()
+        assert process.wait() == 0
+    if words == ["done"]:
+        return False, 0.0
+    assert words[0] == "interrupted", words
+    return True, float(words[1]) - sent
+
+
+def test_interrupts():
+    """Ctrl-C becomes KeyboardInterrupt soon, and nothing is there that was not before."""
+    ended, late = 0, []
+    with folder() as path:
+        for after in RNG.uniform(0, 0.8, 4):
+            stopped, seconds = interrupted(path / "g.rz", "ingest", after)
+            if stopped:
+                assert not os.listdir(path), os.listdir(path)
+                ended, late = ended + 1, late + [seconds]
+        if not (path / "g.rz").exists():
+            edges = RNG.integers(0, 200_000, (2, 1_500_000))
+            rz.ingest(path / "g.rz", edges)
+        with rz.open(path / "g.rz", mode="w") as graph, graph.batch() as batch:
+            batch.put_edge(1, 2)
+        before = sorted(os.listdir(path / "g.rz/generations"))
+        for after in RNG.uniform(0, 0.3, 2):
+            stopped, seconds = interrupted(path / "g.rz", "compact", after)
+            if not stopped:
+                break
+            ended, late = ended + 1, late + [seconds]
+            with rz.open(path / "g.rz", mode="w"):
+                assert sorted(os.listdir(path / "g.rz/generations")) == before
+    print(f"{ended} jobs were interrupted, the last {max(late, default=0):.2f} s after the signal")
+    assert ended >= 1 and max(late) < 5, late  # 0.5 s on a machine that does nothing else
+
+
+def test_other_signals():
+    """A handler of the user's own runs while a job runs, and what it raises arrives."""
+    example = Example(RNG, edges=100_000)
+
+    class Alarm(Exception):
+        pass
+
+    def ring(*_):
+        raise Alarm
+
+    with folder() as path:
+        signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, 0.03)
+        try:
+            example.ingest(path / "g.rz")
+            time.sleep(5)
+            raise AssertionError("no alarm")
+        except Alarm:
+            pass
+        finally:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+def test_command_line():
+    program = rz.errors.__file__.replace("errors.py", "bin/rhizome")
+    code = f"import sys; sys.path.insert(0, {str(FOLDER)!r}); from rhizome import cli; cli.main()"
+    told = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
+    assert told.stdout == f"rhizome {rz.__version__}\n", told
+    assert os.access(program, os.X_OK)
+
+
+if __name__ == "__main__":
+    run(sys.modules[__name__])

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Writing through the package `rhizome`: a batch is one commit or nothing, and reads see what was written."""
+import collections
+import sys
+
+from package import SEED, Example, folder, np, raises, run, rz
+
+RNG = np.random.default_rng(SEED)
+
+
+def make(path, **options):
+    """A store of people, with names for ids."""
+    (path / "edges.tsv").write_text("".join(f"p{i}\tp{(i + 1) % 20}\tknows\t1\n" for i in range(20)))
+    rz.ingest(path / "g.rz", path / "edges.tsv", columns=["src", "dst", "type", "weight"], **options)
+    return path / "g.rz"
+
+
+def test_random_batches():
+    """Random batches, compactions and readers against a model in Python."""
+    with folder() as path:
+        make(path)
+        edges = collections.Counter((f"p{i}", f"p{(i + 1) % 20}") for i in range(20))
+        names = {f"p{i}" for i in range(20)}
+        with rz.open(path / "g.rz", mode="w") as graph, rz.open(path / "g.rz") as reader:
+            for step in range(25):
+                with graph.batch() as batch:
+                    for _ in range(RNG.integers(1, 12)):
+                        a, b = (f"p{i}" for i in RNG.integers(0, 30, 2))
+                        what = RNG.choice(["put", "replace", "delete", "vertex", "gone"], p=[.5, .1, .2, .1, .1])
+                        if what == "put":
+                            batch.put_edge(a, b, weight=0.5)
+                            edges[a, b] += 1
+                            names |= {a, b}
+                        elif what == "replace":
+                            batch.put_edge(a, b, replace=True)
+                            edges[a, b] = 1
+                            names |= {a, b}
+                        elif what == "delete":
+                            batch.delete_edge(a, b)
+                            del edges[a, b]
+                        elif what == "vertex":
+                            batch.put_vertex(a)
+                            names.add(a)
+                        else:
+                            batch.delete_vertex(a)
+                            names.discard(a)
+                            edges = collections.Counter({k: n for k, n in edges.items() if a not in k})
+                if step % 10 == 7:
+                    assert graph.compact().compacted
+                reader.refresh()
+                for seen in (graph, reader):
+                    assert seen.num_vertices == len(names) and seen.num_edges == sum(edges.values())
+                    for name in RNG.choice(sorted(names), 3):
+                        near = seen.external_ids(seen.neighbors(name).ids)
+                        want = collections.Counter({b: n for (a, b), n in edges.items() if a == name and n})
+                        assert collections.Counter(near) == want, (name, near, want)
+            assert graph.verify().ok
+
+
+def test_a_block_that_raises_writes_nothing():
+    with folder() as path:
+        make(path)
+        with rz.open(path / "g.rz", mode="w") as graph:
+            before = (graph.sequence, graph.num_edges, graph.num_vertices)
+            with raises(ZeroDivisionError), graph.batch() as batch:
+                batch.put_edge("x", "y")
+                batch.delete_vertex("p1")
+                1 / 0
+            assert (graph.sequence, graph.num_edges, graph.num_vertices) == before and batch.commit is None
+            with raises(rz.InvalidArgument, "hates"), graph.batch() as batch:
+                batch.put_edge("p1", "p9")
+                batch.put_edge("p1", "p2", type="hates")
+            with raises(rz.NotFound, "nobody"), graph.batch(create_vertices=False) as batch:
+                batch.put_edge("p1", "p9")
+                batch.put_edge("p1", "nobody")
+            assert (graph.sequence, graph.num_edges, graph.num_vertices) == before
+            with graph.batch() as batch:
+                pass
+            assert batch.commit is None and graph.sequence == before[0]
+            with graph.batch(create_types=True) as batch:
+                batch.put_edge("p1", "p2", type="hates")
+            assert graph.sequence == batch.commit and graph.edge_types == ["knows", "hates"]
+        with rz.open(path / "g.rz") as graph:
+            assert graph.num_edges == before[1] + 1
+            for call in (graph.batch, graph.compact):
+                with raises(rz.InvalidArgument):
+                    call()
+            with raises(ValueError, "snapshot"):
+                graph.snapshot().refresh()
+
+
+def test_arguments_of_a_batch():
+    with folder() as path:
+        make(path)
+        with rz.open(path / "g.rz", mode="w") as graph, graph.batch() as batch:
+            for wrong in (None, 1.5, True, b"p1", ["p1"]):
+                for call in (batch.put_vertex, batch.delete_vertex, lambda id: batch.put_edge("p1", id),
+                             lambda id: batch.delete_edge(id, "p1")):
+                    with raises(TypeError):
+                        call(wrong)
+            for wrong in ({"weight": "heavy"}, {"type": 3}, {"attributes": ["a"]}, {"attributes": 1}):
+                with raises((TypeError, RuntimeError)):
+                    batch.put_edge("p1", "p2", **wrong)
+            assert len(batch) == 0
+
+
+def test_rows():
+    example = Example(RNG)
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        with rz.open(path / "g.rz", mode="w") as graph:
+            snapshot = graph.snapshot()
+            want = {name: values.copy() for name, values in example.arrays.items()}
+            for name, values in example.arrays.items():
+                ids = RNG.permutation(example.vertices)[:RNG.integers(1, 50)]
+                rows = RNG.integers(0, 50, (len(ids), values.shape[1]))
+                with graph.batch() as batch:
+                    batch.put_rows(name, ids, rows.astype(values.dtype))
+                want[name][ids] = rows
+            with graph.batch() as batch:
+                batch.put_rows("feat", [7, 8], np.ones((2, 12)))  # float64: of the same kind
+                batch.put_row("label", 300, [3])  # a new vertex
+                batch.put_rows("label", np.array([5]), [6])
+            want["feat"][[7, 8]], want["label"][5] = 1, 6
+            for step in range(2):
+                everyone = np.arange(example.vertices)
+                for name, values in want.items():
+                    assert np.array_equal(graph[name][everyone], values), name
+                    assert np.array_equal(snapshot[name][everyone], example.arrays[name]), name
+                assert graph["label"][300] == 3 and not graph["feat"][300].any()
+                with raises(rz.NotFound):
+                    snapshot["label"][300]
+                with raises(IndexError):
+                    snapshot["label"][[300]]
+                if step == 0:
+                    graph.compact()
+            with graph.batch() as batch:
+                for ids, rows, kind in (([1], np.ones((1, 11)), ValueError), ([1, 2], np.ones((1, 12)), ValueError),
+                                        (np.array([301]), np.ones((1, 12)), IndexError),
+                                        ([1.5], np.ones((1, 12)), TypeError), ([1], [["a"] * 12], TypeError)):
+                    with raises(kind):
+                        batch.put_rows("feat", ids, rows)
+                for name, row, kind in (("label", [0.5], TypeError), ("bytes", [300] * 5, ValueError),
+                                        ("none", [1], rz.NotFound)):
+                    with raises(kind):
+                        batch.put_row(name, 1, row)
+
+
+def test_changes():
+    with folder() as path:
+        make(path)
+        with rz.open(path / "g.rz", mode="w") as graph:
+            start = graph.sequence
+            with graph.batch() as first:
+                first.put_edge("p1", "new", weight=0.25)
+            with graph.batch() as second:
+                second.delete_vertex("p3")
+            got = list(graph.changes(start))
+            assert [(c.commit, c.kind, c.id, c.neighbor, c.weight) for c in got] == [
+                (first.commit, "put_vertex", "new", None, None),
+                (first.commit, "put_edge", "p1", "new", 0.25),
+                (second.commit, "delete_vertex", "p3", None, None)]
+            assert [c.kind for c in graph.changes(start, first.commit)] == ["put_vertex", "put_edge"]
+            assert list(graph.changes(second.commit)) == []
+            graph.compact()
+            with raises(rz.NotFound):
+                graph.changes(start)
+            with raises(rz.InvalidArgument):
+                graph.changes(99)
+
+
+def test_verify_and_backup():
+    example = Example(RNG)
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        with rz.open(path / "g.rz", mode="w") as graph:
+            first = graph.backup(path / "copies", keep=2)
+            again = graph.backup(path / "copies", keep=2)
+            assert first.bytes_copied > 0 and again.number == first.number + 1 and again.files_shared > 0
+            seen = []
+            assert graph.verify(progress=lambda *report: seen.append(report)).ok
+            assert all(isinstance(phase, str) and done <= (total or done) for phase, done, total in seen)
+            with raises(KeyError, "stop"):
+                def stop(*_):
+                    raise KeyError("stop")
+                while True:  # a job that ends before its first report calls nobody
+                    graph.verify(progress=stop)
+        victim = max((path / "g.rz").glob("generations/*/arrays/feat/**/*"), key=lambda file: file.stat().st_size)
+        data = bytearray(victim.read_bytes())
+        data[17] ^= 1
+        victim.write_bytes(data)
+        report = rz.verify(path / "g.rz")
+        assert not report.ok and any("feat" in file for file, _, _ in report.damaged), report
+        with rz.open(path / "g.rz") as graph, raises(rz.Corruption, "feat"):
+            graph["feat"][np.arange(example.vertices)]
+
+
+if __name__ == "__main__":
+    run(sys.modules[__name__])
