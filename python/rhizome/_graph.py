@@ -12,7 +12,7 @@ import numpy as np
 from . import _core
 from ._types import (
     ArrayInfo, BackupReport, Change, CompactReport, NeighborLists, Neighbors, Subgraph, UserId, VerifyReport,
-    as_array, as_bytes, as_rows,
+    as_array, as_bytes, as_count, as_path, as_rows,
 )
 
 #: Called with a phase, and how much of how much of it is done (0: unknown).
@@ -142,6 +142,8 @@ class Graph:
         """
         if _is_one(ids):
             return self._core.find(ids)
+        if not isinstance(ids, Iterable) or (isinstance(ids, np.ndarray) and ids.ndim != 1):
+            raise TypeError(f"ids are a str, an int, or several of them in a row, not {type(ids).__name__}")
         return self._core.find_many(ids.tolist() if isinstance(ids, np.ndarray) else ids)
 
     def external_ids(self, ids: Any) -> list[UserId]:
@@ -169,6 +171,8 @@ class Graph:
 
     def __getitem__(self, name: str) -> _core.Array:
         """Returns an array by name ("feat"), version ("emb@3") or alias ("emb@live"). Errors: NotFound."""
+        if not isinstance(name, str):
+            raise TypeError(f"an array has a name, a str, not {type(name).__name__}")
         return self._core.array(name)
 
     def sampler(self, fanouts: Sequence[int], *, direction: Direction = "in", replace: bool = False,
@@ -182,8 +186,9 @@ class Graph:
         (as DGL does), instead of those of the hop before (as PyG does).
         Errors: InvalidArgument, options out of range or that exclude each other.
         """
-        return Sampler(_core.Sampler(self._core, list(fanouts), direction, replace, weighted, disjoint, again,
-                                     seed, threads))
+        hops = [as_count(fanout, "a fanout", least=-1) for fanout in fanouts]
+        return Sampler(_core.Sampler(self._core, hops, direction, bool(replace), bool(weighted), bool(disjoint),
+                                     bool(again), as_count(seed, "seed"), _threads(threads)))
 
     # --- Commits ---
 
@@ -200,7 +205,7 @@ class Graph:
 
         Errors: NotFound, commits after ``after`` were compacted away, naming the first that is there.
         """
-        feed = _core.Changes(self._core, after, last)
+        feed = _core.Changes(self._core, as_count(after, "after"), as_count(last, "last"))
 
         def follow() -> Iterator[Change]:
             while block := feed.next(1024):
@@ -227,8 +232,8 @@ class Graph:
         Ctrl-C raises KeyboardInterrupt, and nothing has changed then.
         Errors: Busy, another compaction runs; InvalidArgument, not open for writing; OutOfSpace; IoError.
         """
-        return CompactReport(**_core.compact(self._core, repartition, threads or _threads(), keep_generations,
-                                             progress))
+        keep = None if keep_generations is None else as_count(keep_generations, "keep_generations")
+        return CompactReport(**_core.compact(self._core, bool(repartition), _threads(threads), keep, progress))
 
     def verify(self, *, progress: Progress | None = None) -> VerifyReport:
         """Does what ``rhizome.verify`` does, with this store."""
@@ -241,7 +246,7 @@ class Graph:
         ``keep``: only so many of the newest backups; 0: all. Errors: AlreadyExists, ``folder`` is something
         else; Busy; Corruption, a file of the store is damaged; OutOfSpace.
         """
-        return BackupReport(**_core.backup(self.path, os.fspath(folder), keep, progress))
+        return BackupReport(**_core.backup(self.path, as_path(folder), as_count(keep, "keep"), progress))
 
 
 class Sampler:
@@ -258,7 +263,7 @@ class Sampler:
         ``batch`` selects the random numbers: the same seed, batch and graph give the same subgraph, with any
         number of threads. Errors: IndexError, a seed that no vertex has; TypeError.
         """
-        return Subgraph(*self._core.sample(seeds, batch))
+        return Subgraph(*self._core.sample(seeds, as_count(batch, "batch")))
 
 
 class Batch:
@@ -329,8 +334,11 @@ class Batch:
         self.put_rows(array, [id], as_array(row).reshape(1, -1))
 
 
-def _threads() -> int:
-    return len(os.sched_getaffinity(0))
+def _threads(threads: int | None) -> int:
+    """Returns a number of threads; as many as there are processors for None."""
+    if threads is None:
+        return len(os.sched_getaffinity(0))
+    return min(as_count(threads, "threads", least=1), 1024)
 
 
 def open(path: str | os.PathLike[str], mode: Literal["r", "w"] = "r", memory: int | str = "1G") -> Graph:
@@ -344,7 +352,7 @@ def open(path: str | os.PathLike[str], mode: Literal["r", "w"] = "r", memory: in
     """
     if mode not in ("r", "w"):
         raise ValueError(f"mode is {mode!r}: it is 'r' or 'w'")
-    return Graph(_core.Graph.open(os.fspath(path), mode == "w", as_bytes(memory)))
+    return Graph(_core.Graph.open(as_path(path), mode == "w", as_bytes(memory)))
 
 
 def verify(path: str | os.PathLike[str], *, progress: Progress | None = None) -> VerifyReport:
@@ -353,4 +361,4 @@ def verify(path: str | os.PathLike[str], *, progress: Progress | None = None) ->
     Damage is in the report, and raises nothing. ``progress``: called with (phase, done, total).
     Errors: StoreNotFound; IoError; Unsupported; KeyboardInterrupt.
     """
-    return VerifyReport(**_core.verify(os.fspath(path), progress))
+    return VerifyReport(**_core.verify(as_path(path), progress))

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _core
 from ._graph import Progress, _threads
-from ._types import IngestReport, as_array, as_bytes, as_matrix, as_vertex_ids
+from ._types import IngestReport, as_array, as_bytes, as_count, as_matrix, as_path, as_vertex_ids
 
 _EDGES_AT_ONCE = 1 << 20
 
@@ -22,7 +22,7 @@ def _is_path(value: Any) -> bool:
 
 def _edge_file(path: Any) -> tuple[str, bool]:
     """Returns the path, and whether it is a .npy file of shape [2, m], all sources before all targets."""
-    name = os.fspath(path)
+    name = as_path(path)
     if not name.endswith(".npy") or not os.path.exists(name):
         return name, False
     shape = np.load(name, mmap_mode="r").shape
@@ -60,7 +60,10 @@ def _split_of(split: Any, vertices: int) -> np.ndarray:
                 raise ValueError("split: a vertex is in two sets")
             sets[members] = number
         return sets
-    return as_array(split).astype(np.uint8, casting="same_kind")
+    sets = as_array(split)
+    if sets.dtype.kind not in "iu" or not np.isin(sets, (0, 1, 2, 255)).all():
+        raise ValueError("split: three arrays of vertex ids, or a number for each vertex: 0, 1, 2, or 255 for none")
+    return sets.astype(np.uint8)
 
 
 def _vertex_count(edges: Any, arrays: Mapping[str, Any], vertices: int | None) -> int:
@@ -101,17 +104,17 @@ def ingest(path: str | os.PathLike[str], edges: Any, *, arrays: Mapping[str, Any
     TypeError, ValueError: arrays of other types or shapes; OutOfMemory; OutOfSpace.
     """
     arguments = _core.IngestArguments()
-    arguments.path = os.fspath(path)
+    arguments.path = as_path(path)
     arguments.columns = list(columns)
     arguments.node_columns = list(node_columns)
-    arguments.nodes = None if nodes is None else os.fspath(nodes)
-    arguments.header = header
-    arguments.undirected = undirected
-    arguments.vertices = vertices
-    arguments.partitions = partitions or 0
+    arguments.nodes = None if nodes is None else as_path(nodes)
+    arguments.header = bool(header)
+    arguments.undirected = bool(undirected)
+    arguments.vertices = None if vertices is None else as_count(vertices, "vertices")
+    arguments.partitions = 0 if partitions is None else as_count(partitions, "partitions", least=1)
     arguments.memory_bytes = as_bytes(memory)
-    arguments.threads = threads or _threads()
-    arguments.seed = seed
+    arguments.threads = _threads(threads)
+    arguments.seed = as_count(seed, "seed")
 
     given = dict(arrays or {})
     if split is not None:
@@ -135,7 +138,7 @@ def ingest(path: str | os.PathLike[str], edges: Any, *, arrays: Mapping[str, Any
 
 def _source(name: str, values: Any) -> tuple[str, Any, str]:
     if _is_path(values):
-        return name, os.fspath(values), ""
+        return name, as_path(values), ""
     matrix = as_matrix(values, name)
     return name, matrix, matrix.dtype.name
 

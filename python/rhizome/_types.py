@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any, NamedTuple, Union
 
@@ -125,6 +126,23 @@ def as_bytes(memory: int | str) -> int:
     return memory.__index__()
 
 
+def as_count(value: Any, name: str, least: int = 0) -> int:
+    """Returns a whole number of at least ``least``, which is named if it is none."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is an int, not {type(value).__name__}")
+    if not least <= value.__index__() < 2**63:
+        raise ValueError(f"{name} is {value}: it must be at least {least}, and below 2**63")
+    return value.__index__()
+
+
+def as_path(path: str | os.PathLike[str]) -> str:
+    """Returns a path as a str. Errors: TypeError; ValueError, a path that is not UTF-8 or holds a NUL."""
+    text = os.fsdecode(path)
+    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError(f"{text!r} is no path: it has to be UTF-8 without NUL")
+    return text
+
+
 def as_array(values: Any) -> np.ndarray:
     """Returns what NumPy makes of an array of any library, without a copy where it can be.
 
@@ -166,6 +184,7 @@ def as_matrix(values: Any, name: str) -> np.ndarray:
     array = as_array(values)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name!r} has {array.ndim} dimensions: an array has one or two")
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype == np.float64:
         array = array.astype(np.float32)
     elif array.dtype == np.bool_:

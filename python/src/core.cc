@@ -56,7 +56,12 @@ bool IsOneId(nb::handle value) {
 }
 
 ExternalId IdOf(nb::handle value) {
-  if (PyUnicode_Check(value.ptr())) return nb::cast<std::string>(value);
+  if (PyUnicode_Check(value.ptr())) {
+    Py_ssize_t bytes = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(value.ptr(), &bytes);
+    if (text == nullptr) throw nb::python_error();
+    return std::string(text, static_cast<std::size_t>(bytes));
+  }
   if (PyBool_Check(value.ptr()) || !PyIndex_Check(value.ptr()))
     throw nb::type_error("an id is a str or an int");
   const nb::object number = nb::steal(PyNumber_Index(value.ptr()));

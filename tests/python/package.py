@@ -53,7 +53,8 @@ class Example:
         }
 
     def ingest(self, path, **options):
-        return rz.ingest(path, self.edges, arrays=self.arrays, edge_arrays={"weight": self.weights},
+        arrays = dict(self.arrays, small=self.arrays["small"].astype(">i4"))  # any order of bytes is taken
+        return rz.ingest(path, self.edges, arrays=arrays, edge_arrays={"weight": self.weights},
                          vertices=self.vertices, **options)
 
     def targets(self, vertex, direction):

@@ -101,6 +101,8 @@ def test_names_and_types():
                     graph.find(wrong)
             with raises(OverflowError):
                 graph.find([1 << 70])
+            with raises(ValueError):  # a str that is no text
+                graph.find("\udcff")
 
 
 def test_integers_with_gaps():
@@ -142,8 +144,9 @@ def test_sampling():
                 everything = graph.sampler([-1]).sample(np.arange(example.vertices))
                 assert everything.edge_index.shape[1] == example.edges.shape[1]
                 assert graph.sampler([2]).sample([]).vertices.size == 0
-                with raises(rz.InvalidArgument):
-                    graph.sampler([-7])
+                for bad in ([-7], [], [1 << 40], [1.5]):
+                    with raises((ValueError, TypeError), "fanout"):
+                        graph.sampler(bad)
 
 
 def test_indices():
@@ -205,6 +208,14 @@ def test_bad_input():
         for memory, kind in (("12X", ValueError), (-1, ValueError), (1.5, TypeError), ("", ValueError)):
             with raises(kind, "memory"):
                 rz.ingest(store, edges, memory=memory)
+        for name, bad in (("threads", 0), ("partitions", -1), ("vertices", -1), ("seed", 1 << 70), ("threads", "2")):
+            with raises((TypeError, ValueError), name):
+                rz.ingest(store, edges, **{name: bad})
+        for bad in ("a\0b", "\udcff"):
+            with raises(ValueError, "path"):
+                rz.ingest(bad, edges)
+        with raises(ValueError, "split"):
+            rz.ingest(store, edges, split=[0, 1, 7, 2])
         with raises(ValueError, "two sets"):
             rz.ingest(store, edges, split=([1], [1], []))
         assert list(path.iterdir()) == []

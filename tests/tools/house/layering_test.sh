@@ -42,3 +42,8 @@ expect no index/check cache/policy.h
 expect yes cache/pool index/graph.h
 expect no cache/policy cache/loader.h
 expect no cache/blocks gnn/entry.h
+# The Python module sees what is installed, where it is built at all.
+if grep -q '/python/src/' "$RHIZOME_BUILD/compile_commands.json"; then
+  expect yes python/src index/graph.h
+  expect no python/src cache/buffer_pool.h
+fi
