@@ -20,10 +20,6 @@ Progress = Callable[[str, int, int], object]
 Direction = Literal["out", "in", "both"]
 
 
-def _is_one(value: Any) -> bool:
-    return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
-
-
 class Graph:
     """A graph in a store, as ``rhizome.open`` returns it.
 
@@ -140,11 +136,7 @@ class Graph:
 
         Errors: NotFound, naming the id that no vertex has; TypeError, an id that is neither str nor int.
         """
-        if _is_one(ids):
-            return self._core.find(ids)
-        if not isinstance(ids, Iterable) or (isinstance(ids, np.ndarray) and ids.ndim != 1):
-            raise TypeError(f"ids are a str, an int, or several of them in a row, not {type(ids).__name__}")
-        return self._core.find_many(ids.tolist() if isinstance(ids, np.ndarray) else ids)
+        return self._core.find(ids)
 
     def external_ids(self, ids: Any) -> list[UserId]:
         """Returns the user's ids of vertices: ``ids`` int64 [n] (anything that NumPy takes for integers).
@@ -165,9 +157,8 @@ class Graph:
         within a list is unspecified.
         Errors: NotFound, no such id; IndexError; InvalidArgument, the store does not keep that direction.
         """
-        if _is_one(ids):
-            return Neighbors(*self._core.neighbors(ids, direction))
-        return NeighborLists(*self._core.neighbors_of_many(ids, direction))
+        found = self._core.neighbors(ids, direction)
+        return Neighbors(*found) if len(found) == 3 else NeighborLists(*found)
 
     def __getitem__(self, name: str) -> _core.Array:
         """Returns an array by name ("feat"), version ("emb@3") or alias ("emb@live"). Errors: NotFound."""

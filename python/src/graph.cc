@@ -84,11 +84,14 @@ Result<VertexId> FindOne(const Graph& graph, const ExternalId& id) {
   return graph.Find(id);
 }
 
-VertexId Find(const PyGraph& graph, nb::handle id) { return Take(FindOne(*graph.Use(), IdOf(id))); }
-
-nb::object FindMany(const PyGraph& graph, nb::iterable ids) {
+nb::object FindMany(const PyGraph& graph, const nb::iterable& ids) {
   std::vector<ExternalId> wanted;
-  for (const nb::handle id : ids) wanted.push_back(IdOf(id));
+  if (nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> numbers;
+      nb::try_cast(ids, numbers, false)) {
+    wanted.assign(numbers.data(), numbers.data() + numbers.size());
+  } else {
+    for (const nb::handle id : ids) wanted.push_back(IdOf(id));
+  }
   std::vector<VertexId> found;
   const auto used = graph.Use();
   Check(Unlocked([&]() -> Status {
@@ -100,6 +103,14 @@ nb::object FindMany(const PyGraph& graph, nb::iterable ids) {
     return Status::Ok();
   }));
   return ToNumpy(std::move(found));
+}
+
+/// Finds one id, or as many as there are in `ids`.
+nb::object Find(const PyGraph& graph, nb::handle ids) {
+  if (IsOneId(ids)) return nb::int_(Take(FindOne(*graph.Use(), IdOf(ids))));
+  if (!nb::isinstance<nb::iterable>(ids))
+    throw nb::type_error("ids are a str, an int, or several of them in a row");
+  return FindMany(graph, nb::borrow<nb::iterable>(ids));
 }
 
 /// Returns the vertex that one id of the user's names.
@@ -125,7 +136,7 @@ nb::list ExternalIds(const PyGraph& graph, nb::handle ids) {
 /// The parts of a neighbour list; an array that says nothing is None.
 using Columns = std::tuple<nb::object, nb::object, nb::object>;
 
-Columns Neighbors(const PyGraph& graph, nb::handle id, const std::string& direction) {
+Columns NeighborsOfOne(const PyGraph& graph, nb::handle id, const std::string& direction) {
   const auto used = graph.Use();
   const VertexId vertex = VertexOf(*used, id);
   const auto list = Take(Unlocked([&] { return used->Neighbors(vertex, DirectionOf(direction)); }));
@@ -160,6 +171,11 @@ std::tuple<nb::object, nb::object, nb::object, nb::object> NeighborsOfMany(
   return {ToNumpy(std::move(offsets)), ToNumpy(std::move(lists.vertices)),
           typed ? ToNumpy(std::move(lists.types)) : nb::none(),
           weighted ? ToNumpy(std::move(lists.weights)) : nb::none()};
+}
+
+nb::object Neighbors(const PyGraph& graph, nb::handle ids, const std::string& direction) {
+  if (IsOneId(ids)) return nb::cast(NeighborsOfOne(graph, ids, direction));
+  return nb::cast(NeighborsOfMany(graph, ids, direction));
 }
 
 /// One array of vertices of a graph, by a reference such as "emb" or "emb@3".
@@ -378,11 +394,9 @@ void BindGraph(nb::module_& module) {
           "array",
           [](const PyGraph& graph, std::string name) { return PyArray(graph, std::move(name)); },
           nb::arg("name"), nb::keep_alive<0, 1>())
-      .def("find", &Find, nb::arg("id"))
-      .def("find_many", &FindMany, nb::arg("ids"))
+      .def("find", &Find, nb::arg("ids"))
       .def("external_ids", &ExternalIds, nb::arg("ids"))
-      .def("neighbors", &Neighbors, nb::arg("id"), nb::arg("direction"))
-      .def("neighbors_of_many", &NeighborsOfMany, nb::arg("ids"), nb::arg("direction"))
+      .def("neighbors", &Neighbors, nb::arg("ids"), nb::arg("direction"))
       .def("metrics", [](const PyGraph& graph) { return graph.handle()->Use()->MetricsAsText(); });
   BindChanges(module);
 }

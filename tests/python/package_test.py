@@ -96,7 +96,7 @@ def test_names_and_types():
             for call in (lambda: graph.find("zz"), lambda: graph.find(["a", "zz"]), lambda: graph.neighbors("zz")):
                 with raises(rz.NotFound, "zz"):
                     call()
-            for wrong in (1.5, None, [b"a"], [True], [None]):
+            for wrong in (1.5, None, True, [b"a"], [True], [None], np.array(1), np.arange(2.0), np.zeros((2, 2), int)):
                 with raises(TypeError):
                     graph.find(wrong)
             with raises(OverflowError):
@@ -111,6 +111,7 @@ def test_integers_with_gaps():
         rz.ingest(path / "g.rz", [[-5, 40], [40, 1 << 50]])  # [2, 2]: sources, then targets
         with rz.open(path / "g.rz") as graph:
             ids = graph.find([-5, 40, 1 << 50])
+            assert np.array_equal(ids, graph.find(np.array([-5, 40, 1 << 50])))
             assert sorted(ids) == [0, 1, 2] and graph.external_ids(ids) == [-5, 40, 1 << 50]
             assert graph.neighbors(-5).ids == [ids[1]] and graph.neighbors(np.int64(40)).ids == [ids[2]]
             for missing in (0, 7):
