@@ -99,7 +99,8 @@ def ingest(path: str | os.PathLike[str], edges: Any, *, arrays: Mapping[str, Any
     ``header``: skip the first line of text files. ``undirected``: store each edge in both directions.
     ``partitions``: None, as many as memory requires. ``memory``: bound in bytes beyond the bare process, or a
     text such as "4G"; 0: none. ``progress``: called with (phase, done, total).
-    Ctrl-C raises KeyboardInterrupt. Whatever is raised, no store is there then.
+    Ctrl-C raises KeyboardInterrupt. Whatever is raised, no store is there then, unless the signal came when the
+    store had just been published: then all of it is.
     Errors: AlreadyExists; InvalidArgument, naming file, line and reason; StoreNotFound, a file is not there;
     TypeError, ValueError: arrays of other types or shapes; OutOfMemory; OutOfSpace.
     """

@@ -34,6 +34,7 @@ void JobWatch::Wait() {
       std::unique_lock lock(mutex_);
       return wake_.wait_for(lock, kPoll, [&] { return finished_; });
     });
+    if (finished) break;  // a signal from now on is for whoever comes after the job
     if (!raised) {
       try {
         Show();
@@ -42,7 +43,6 @@ void JobWatch::Wait() {
         raised.emplace(std::move(error));
       }
     }
-    if (finished) break;
   }
   if (raised) throw nb::python_error(std::move(*raised));
 }

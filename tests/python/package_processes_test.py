@@ -105,9 +105,10 @@ def interrupted(store, job, after):
         sent = time.monotonic()
         process.send_signal(signal.SIGINT)
         words = process.stdout.read().split()
-        assert process.wait() == 0
-    if words == ["done"]:
+        status = process.wait()
+    if words == ["done"] or status == -signal.SIGINT:  # the signal came when the job was done
         return False, 0.0
+    assert status == 0, status
     assert words[0] == "interrupted", words
     return True, float(words[1]) - sent
 
@@ -116,11 +117,14 @@ def test_interrupts():
     """Ctrl-C becomes KeyboardInterrupt soon, and nothing is there that was not before."""
     ended, late = 0, []
     with folder() as path:
-        for after in RNG.uniform(0, 0.8, 4):
+        for after in (0, *RNG.uniform(0, 0.8, 3)):
             stopped, seconds = interrupted(path / "g.rz", "ingest", after)
-            if stopped:
-                assert not os.listdir(path), os.listdir(path)
-                ended, late = ended + 1, late + [seconds]
+            if (path / "g.rz").exists():  # published before the signal came
+                with rz.open(path / "g.rz") as graph:
+                    assert graph.num_edges == 1_500_000
+                break
+            assert stopped and not os.listdir(path), os.listdir(path)
+            ended, late = ended + 1, late + [seconds]
         if not (path / "g.rz").exists():
             edges = RNG.integers(0, 200_000, (2, 1_500_000))
             rz.ingest(path / "g.rz", edges)
@@ -132,9 +136,9 @@ def test_interrupts():
             if not stopped:
                 break
             ended, late = ended + 1, late + [seconds]
-            with rz.open(path / "g.rz", mode="w"):
+            with rz.open(path / "g.rz", mode="w"):  # which removes what a killed job leaves
                 assert sorted(os.listdir(path / "g.rz/generations")) == before
-    print(f"{ended} jobs were interrupted, the last {max(late, default=0):.2f} s after the signal")
+    print(f"{ended} jobs were interrupted, the slowest {max(late, default=0):.2f} s after the signal")
     assert ended >= 1 and max(late) < 5, late  # 0.5 s on a machine that does nothing else
 
 
