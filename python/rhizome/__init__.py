@@ -11,7 +11,8 @@ The guide is docs/PYTHON.md. Only NumPy is imported.
 """
 
 from . import errors
-from ._core import Array, __version__
+from ._core import VERSION as __version__
+from ._core import Array
 from ._graph import Batch, Graph, Sampler, open, verify
 from ._ingest import ingest
 from ._types import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Literal, overload
 
@@ -107,7 +107,7 @@ class Graph:
     def arrays(self) -> dict[str, ArrayInfo]:
         """The arrays by name."""
         return {
-            name: ArrayInfo(name, tuple(shape), np.dtype(dtype), layout, tuple(versions))
+            name: ArrayInfo(name, shape, np.dtype(dtype), layout, versions)
             for name, shape, dtype, layout, versions in self._core.arrays()
         }
 
@@ -130,13 +130,14 @@ class Graph:
     @overload
     def find(self, ids: UserId) -> int: ...
     @overload
-    def find(self, ids: Iterable[UserId]) -> np.ndarray: ...
-    def find(self, ids: UserId | Iterable[UserId]) -> int | np.ndarray:
+    def find(self, ids: list[Any] | tuple[Any, ...] | np.ndarray) -> np.ndarray: ...
+    def find(self, ids: Any) -> int | np.ndarray:
         """Returns the vertex id of the user's id; for several of them, an array int64 [n].
 
         Errors: NotFound, naming the id that no vertex has; TypeError, an id that is neither str nor int.
         """
-        return self._core.find(ids)
+        found: int | np.ndarray = self._core.find(ids)
+        return found
 
     def external_ids(self, ids: Any) -> list[UserId]:
         """Returns the user's ids of vertices: ``ids`` int64 [n] (anything that NumPy takes for integers).

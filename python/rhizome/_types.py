@@ -123,7 +123,7 @@ def as_bytes(memory: int | str) -> int:
         raise TypeError(f"memory is an int or a str, not {type(memory).__name__}")
     if memory.__index__() < 0:
         raise ValueError(f"memory is {memory}: it must not be negative")
-    return memory.__index__()
+    return int(memory.__index__())
 
 
 def as_count(value: Any, name: str, least: int = 0) -> int:
@@ -132,7 +132,7 @@ def as_count(value: Any, name: str, least: int = 0) -> int:
         raise TypeError(f"{name} is an int, not {type(value).__name__}")
     if not least <= value.__index__() < 2**63:
         raise ValueError(f"{name} is {value}: it must be at least {least}, and below 2**63")
-    return value.__index__()
+    return int(value.__index__())
 
 
 def as_path(path: str | os.PathLike[str]) -> str:

@@ -114,7 +114,7 @@ NB_MODULE(_core, module) {
   module.doc() = "The engine behind the package rhizome; use it through that package.";
   // A worker process may leave objects behind at its end, which is no news to its user.
   nanobind::set_leak_warnings(false);
-  module.attr("__version__") = RHIZOME_VERSION;
+  module.attr("VERSION") = RHIZOME_VERSION;
   python::BindGraph(module);
   python::BindSampler(module);
   python::BindWriting(module);

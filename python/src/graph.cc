@@ -352,7 +352,8 @@ void BindChanges(nb::module_& module) {
   nb::class_<PyChanges>(module, "Changes")
       .def(nb::init<const PyGraph&, std::uint64_t, std::uint64_t>(), nb::arg("graph"),
            nb::arg("after"), nb::arg("last"))
-      .def("next", &PyChanges::Next, nb::arg("most"));
+      .def("next", &PyChanges::Next, nb::arg("most"),
+           nb::sig("def next(self, most: int) -> list[tuple[typing.Any, ...]]"));
 }
 
 }  // namespace
@@ -389,14 +390,18 @@ void BindGraph(nb::module_& module) {
       .def_prop_ro("sequence", [](const PyGraph& graph) { return graph.Use()->sequence(); })
       .def_prop_ro("vertex_types", [](const PyGraph& graph) { return graph.Use()->vertex_types(); })
       .def_prop_ro("edge_types", [](const PyGraph& graph) { return graph.Use()->edge_types(); })
-      .def("arrays", &ArraysAsTuples)
+      .def("arrays", &ArraysAsTuples,
+           nb::sig(
+               "def arrays(self) -> list[tuple[str, tuple[int, int], str, str, tuple[int, ...]]]"))
       .def(
           "array",
           [](const PyGraph& graph, std::string name) { return PyArray(graph, std::move(name)); },
           nb::arg("name"), nb::keep_alive<0, 1>())
-      .def("find", &Find, nb::arg("ids"))
-      .def("external_ids", &ExternalIds, nb::arg("ids"))
-      .def("neighbors", &Neighbors, nb::arg("ids"), nb::arg("direction"))
+      .def("find", &Find, nb::arg("ids"), nb::sig("def find(self, ids: object) -> typing.Any"))
+      .def("external_ids", &ExternalIds, nb::arg("ids"),
+           nb::sig("def external_ids(self, ids: object) -> list[int | str]"))
+      .def("neighbors", &Neighbors, nb::arg("ids"), nb::arg("direction"),
+           nb::sig("def neighbors(self, ids: object, direction: str) -> tuple[typing.Any, ...]"))
       .def("metrics", [](const PyGraph& graph) { return graph.handle()->Use()->MetricsAsText(); });
   BindChanges(module);
 }

@@ -194,12 +194,19 @@ void BindJobs(nb::module_& module) {
       .def_rw("memory_bytes", &A::memory_bytes)
       .def_rw("seed", &A::seed)
       .def_rw("threads", &A::threads);
-  module.def("ingest", &IngestNow, nb::arg("arguments"), nb::arg("progress").none());
+  module.def(
+      "ingest", &IngestNow, nb::arg("arguments"), nb::arg("progress").none(),
+      nb::sig("def ingest(arguments: IngestArguments, progress: object) -> dict[str, typing.Any]"));
   module.def("compact", &CompactNow, nb::arg("graph"), nb::arg("repartition"), nb::arg("threads"),
-             nb::arg("keep_generations").none(), nb::arg("progress").none());
-  module.def("verify", &VerifyNow, nb::arg("path"), nb::arg("progress").none());
+             nb::arg("keep_generations").none(), nb::arg("progress").none(),
+             nb::sig("def compact(graph: Graph, repartition: bool, threads: int, keep_generations: "
+                     "int | None, progress: object) -> dict[str, typing.Any]"));
+  module.def("verify", &VerifyNow, nb::arg("path"), nb::arg("progress").none(),
+             nb::sig("def verify(path: str, progress: object) -> dict[str, typing.Any]"));
   module.def("backup", &BackupNow, nb::arg("path"), nb::arg("folder"), nb::arg("keep"),
-             nb::arg("progress").none());
+             nb::arg("progress").none(),
+             nb::sig("def backup(path: str, folder: str, keep: int, progress: object) -> dict[str, "
+                     "typing.Any]"));
 }
 
 }  // namespace rhizome::python

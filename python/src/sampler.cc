@@ -122,7 +122,8 @@ void BindSampler(nb::module_& module) {
            nb::arg("graph"), nb::arg("fanouts"), nb::arg("direction"), nb::arg("replace"),
            nb::arg("weighted"), nb::arg("disjoint"), nb::arg("again"), nb::arg("seed"),
            nb::arg("threads"))
-      .def("sample", &PySampler::Draw, nb::arg("seeds"), nb::arg("batch"));
+      .def("sample", &PySampler::Draw, nb::arg("seeds"), nb::arg("batch"),
+           nb::sig("def sample(self, seeds: object, batch: int) -> tuple[typing.Any, ...]"));
 }
 
 }  // namespace rhizome::python
