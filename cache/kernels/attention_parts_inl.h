@@ -60,7 +60,7 @@ inline void StoreSome(float* p, typename V::Reg r, std::size_t left) {
   }
 }
 
-/// Where the number of edge i and head h lies: at i * numbers + h. If heads divide a register, one
+/// The place of the number of edge i and head h is i * numbers + h. If heads divide a register, one
 /// holds those of `edges` edges side by side, else an edge has whole registers.
 template <typename V>
 struct HeadLayout {
