@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rhizome/index/graph_builder.h"
+#include "rhizome/index/id_span.h"
 #include "rhizome/index/row_source.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
@@ -42,13 +43,18 @@ struct IdRange {
   std::uint64_t count = 0;
 };
 
-/// An edge file: TSV, CSV (by name) or .npy int64 [m, 2]; each plain, .gz or .zst.
+/// An edge file: TSV, CSV (by name) or .npy int64 [m, 2]; each plain, .gz or .zst. Or edges in
+/// memory.
 struct EdgeFile {
   /// Converts implicitly, so that a list of paths is a list of edge files.
   EdgeFile(Path edge_path) : path(std::move(edge_path)) {}  // NOLINT(google-explicit-constructor)
   EdgeFile() = default;
 
   Path path;
+
+  /// Edges in memory, which replace those of `path`; `path` then only appears in messages. Memory:
+  /// the caller's, which must stay until the ingestion ends; it is not counted.
+  std::optional<EdgeSpans> spans = {};
 
   // Set by importers. With ranges, the ids in the file are numbers within them.
   std::string type = {};  ///< type of all its edges; if one file has it, all must
@@ -81,6 +87,10 @@ struct VertexRange {
 struct IngestOptions {
   std::vector<EdgeFile> edges = {};
   std::optional<Path> nodes = {};
+
+  /// Ids in memory, which replace the lines of `nodes`; `nodes` then only appears in messages, and
+  /// `node_columns` is just "id". A repeated id is an error. Memory: as EdgeFile::spans.
+  std::optional<IdSpan> node_ids = {};
   std::vector<ArrayFile> arrays = {};
   std::vector<EdgeArrayFile> edge_arrays = {};
 

@@ -56,13 +56,23 @@ void WriteBatch::PutRow(ExternalId id, std::string_view array, std::span<const s
   AddRow(std::move(id), array, {row.begin(), row.end()}, {});
 }
 
+void WriteBatch::PutRows(std::span<const ExternalId> ids, std::string_view array,
+                         std::span<const std::byte> rows, std::string_view type) {
+  const std::size_t row_bytes = ids.empty() ? 0 : rows.size() / ids.size();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const bool last = i + 1 == ids.size();
+    const auto row = rows.subspan(i * row_bytes, last ? std::dynamic_extent : row_bytes);
+    AddRow(ids[i], array, {row.begin(), row.end()}, type);
+  }
+}
+
 void WriteBatch::AddRow(ExternalId id, std::string_view array, std::vector<std::byte> row,
                         std::string_view row_type) {
   operations_.push_back({.kind = Kind::kPutRow,
                          .id = std::move(id),
                          .name = std::string(array),
                          .row = std::move(row),
-                         .row_type = row_type});
+                         .row_type = std::string(row_type)});
 }
 
 }  // namespace rhizome

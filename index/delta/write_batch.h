@@ -129,6 +129,13 @@ class WriteBatch {
   /// does not have, and for rows from a file.
   void PutRow(ExternalId id, std::string_view array, std::span<const std::byte> row);
 
+  /// Replaces the rows of many vertices: PutRow for each of `ids`, in their order. `rows` has the
+  /// bytes of all rows, shape [ids.size(), row bytes], of numbers of the type that NumberTypeName
+  /// calls `type`; empty: not checked, as in PutRow. Bytes that are no whole number of rows go to
+  /// the last one, which Graph::Write then refuses.
+  void PutRows(std::span<const ExternalId> ids, std::string_view array,
+               std::span<const std::byte> rows, std::string_view type = {});
+
   /// Drops all operations.
   void Clear() { operations_.clear(); }
   bool empty() const { return operations_.empty(); }
@@ -152,7 +159,7 @@ class WriteBatch {
     float weight = 1;       ///< of an edge
     std::vector<EdgeValue> attributes = {};
     std::vector<std::byte> row = {};
-    std::string_view row_type = {};  ///< NumberTypeName of its numbers; empty if given as bytes
+    std::string row_type = {};  ///< NumberTypeName of its numbers; empty if given as bytes
   };
   std::span<const Operation> operations() const { return operations_; }
 

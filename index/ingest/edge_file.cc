@@ -96,8 +96,7 @@ class EdgeReader {
       file_type_ = table_.type_names.Add(file.type);
     }
     for (EdgeArray& array : arrays_) RHIZOME_RETURN_IF_ERROR(array.rows.BeginFile(number_));
-    const bool npy = ContentExtension(file.path) == ".npy";
-    RHIZOME_RETURN_IF_ERROR(npy ? ReadNpy(file) : ReadTable(file.path));
+    RHIZOME_RETURN_IF_ERROR(ReadContent(file));
     RHIZOME_RETURN_IF_ERROR(failed_);
     const bool last = ++number_ == context_.options.edges.size();
     for (EdgeArray& array : arrays_) RHIZOME_RETURN_IF_ERROR(array.rows.EndFile(last));
@@ -118,6 +117,53 @@ class EdgeReader {
   }
 
  private:
+  Status ReadContent(const EdgeFile& file) {
+    if (file.spans) return ReadSpans(file);
+    return ContentExtension(file.path) == ".npy" ? ReadNpy(file) : ReadTable(file.path);
+  }
+
+  Status ReadSpans(const EdgeFile& file) {
+    RHIZOME_RETURN_IF_ERROR(CheckSpans(file));
+    const EdgeSpans& edges = *file.spans;
+    for (std::size_t done = 0; done < edges.size();) {
+      const std::size_t end = std::min(edges.size(), done + kNpyBlockEdges);
+      for (; done < end; ++done) RHIZOME_RETURN_IF_ERROR(AddOf(edges, done));
+      RHIZOME_RETURN_IF_ERROR(failed_);
+      RHIZOME_RETURN_IF_ERROR(ids_.status());
+      RHIZOME_RETURN_IF_ERROR(
+          context_.Progress(kPhase, {file.path, done, edges.size()}, OwnBytes()));
+    }
+    return Status::Ok();
+  }
+
+  Status CheckSpans(const EdgeFile& file) const {
+    const auto refuse = [&](std::string_view reason) {
+      return Status::InvalidArgument(fmt::format("{}: {}", file.path.string(), reason));
+    };
+    if (columns_.count != 2) return refuse("edges in memory have the columns src and dst only");
+    const EdgeSpans& edges = *file.spans;
+    if (edges.src.integers.size() != edges.dst.integers.size() ||
+        edges.src.texts.size() != edges.dst.texts.size())
+      return refuse(fmt::format("{} sources and {} targets, or ids of two kinds", edges.src.size(),
+                                edges.dst.size()));
+    if (!edges.src.integers.empty() && !edges.src.texts.empty())
+      return refuse("ids of two kinds in one list");
+    if (file.src && !edges.src.texts.empty()) return refuse("texts are no numbers in a range");
+    return Status::Ok();
+  }
+
+  Status AddOf(const EdgeSpans& edges, std::size_t i) {
+    if (edges.src.texts.empty()) return AddPair(edges.src.integers[i], edges.dst.integers[i]);
+    const std::string_view src = edges.src.texts[i];
+    const std::string_view dst = edges.dst.texts[i];
+    if (const auto reason = RefuseEnds(src, dst))
+      return Status::InvalidArgument(
+          fmt::format("{}: edge {}: {}", file_->path.string(), i, *reason));
+    ids_.AddEdge(src, dst);
+    NoteEdge();
+    return Status::Ok();
+  }
+
   Status ReadTable(const Path& path) {
     return context_.ReadLines(
         path, kPhase, [this](const auto& fields) { return TakeLine(fields); },

@@ -68,6 +68,8 @@ Status CheckVertexRanges(const IngestOptions& options) {
 Status CheckOptions(const IngestOptions& options) {
   if (options.edges.empty() && !options.nodes && options.vertex_ranges.empty())
     return Status::InvalidArgument("there is no input: name an edge file, or a nodes file");
+  if (options.node_ids && !options.nodes)
+    return Status::InvalidArgument("ids of nodes in memory need a name: set `nodes`, too");
   RHIZOME_RETURN_IF_ERROR(CheckEdgeColumns(options));
   if (options.nodes) RHIZOME_RETURN_IF_ERROR(CheckNodeColumns(options));
   RHIZOME_RETURN_IF_ERROR(CheckVertexRanges(options));

@@ -27,18 +27,43 @@ class Estimator {
   Result<InputEstimate> Run() {
     for (const EdgeFile& file : options_.edges) {
       const bool npy = ContentExtension(file.path) == ".npy";
-      if (file.sources_first)
+      if (file.spans)
+        TakeSpans(*file.spans);
+      else if (file.sources_first)
         RHIZOME_RETURN_IF_ERROR(TakeSourcesFirst(file));
       else
         RHIZOME_RETURN_IF_ERROR(npy ? TakeNpyEdges(file.path) : TakeEdgeLines(file.path));
     }
-    if (options_.nodes) RHIZOME_RETURN_IF_ERROR(TakeNodes(*options_.nodes));
+    if (options_.node_ids)
+      TakeNodes(*options_.node_ids);
+    else if (options_.nodes)
+      RHIZOME_RETURN_IF_ERROR(TakeNodes(*options_.nodes));
     for (const ArrayFile& file : options_.arrays) RHIZOME_RETURN_IF_ERROR(TakeArray(file));
     CountVertices();
     return estimate_;
   }
 
  private:
+  /// Samples ids in memory, evenly, and returns whether all of them were taken.
+  static bool Sample(const IdSpan& ids, IdSample& sample) {
+    constexpr std::size_t kMost = kSamples * kSampleBytes / 16;
+    const std::size_t step = (ids.size() + kMost - 1) / kMost;
+    for (std::size_t i = 0; i < ids.integers.size(); i += step) sample.Add(ids.integers[i]);
+    for (std::size_t i = 0; i < ids.texts.size(); i += step) sample.Add(ids.texts[i]);
+    return step <= 1;
+  }
+
+  void TakeSpans(const EdgeSpans& edges) {
+    estimate_.edges += edges.size();
+    if (!Sample(edges.src, edge_ids_)) whole_ = false;
+    if (!Sample(edges.dst, edge_ids_)) whole_ = false;
+  }
+
+  void TakeNodes(const IdSpan& ids) {
+    estimate_.node_lines = ids.size();
+    if (!Sample(ids, node_ids_)) whole_ = false;
+  }
+
   /// Needs no sample of ids, because they lie in known ranges.
   Status TakeSourcesFirst(const EdgeFile& file) {
     RHIZOME_ASSIGN_OR_RETURN(const auto reader, OpenNpyEdges(fs_, file));

@@ -53,6 +53,24 @@ class NodeReader {
     return Progress(reader->stream());
   }
 
+  // Adds the ids that are in memory, each of which counts as a line.
+  Status Read(const IdSpan& ids, const Path& path) {
+    if (roles_ != std::vector<Role>{Role::kId} || (!ids.integers.empty() && !ids.texts.empty()))
+      return Status::InvalidArgument(fmt::format(
+          "{}: ids in memory are the one column of nodes, and of one kind", path.string()));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const std::string number = ids.texts.empty() ? std::to_string(ids.integers[i]) : "";
+      const std::string_view text = ids.texts.empty() ? number : ids.texts[i];
+      ++table_.lines;
+      if (const auto reason = TakeLine(std::span(&text, 1)))
+        return Status::InvalidArgument(fmt::format("{}: node {}: {}", path.string(), i, *reason));
+      if (table_.lines % kLinesPerReport == 0 || table_.lines == ids.size())
+        RHIZOME_RETURN_IF_ERROR(context_.Progress(kPhase, {path, table_.lines, ids.size()},
+                                                  ids_.memory_bytes() + table_.memory_bytes()));
+    }
+    return Status::Ok();
+  }
+
   NodeTable&& TakeTable() && { return std::move(table_); }
 
  private:
@@ -136,7 +154,9 @@ Status CheckNodeColumns(const IngestOptions& options) {
 
 Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids) {
   NodeReader reader(context, ids);
-  RHIZOME_RETURN_IF_ERROR(reader.Read(*context.options.nodes));
+  const IngestOptions& options = context.options;
+  RHIZOME_RETURN_IF_ERROR(options.node_ids ? reader.Read(*options.node_ids, *options.nodes)
+                                           : reader.Read(*options.nodes));
   return std::move(reader).TakeTable();
 }
 

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "elements.h"
 #include "id_text.h"
+#include "rhizome/index/nearest.h"
 #include "rhizome/storage/array_versions.h"
 #include "text.h"
 #include "verbs.h"
@@ -20,108 +19,15 @@ struct SimilarFlags {
   std::uint64_t k = 10;
 };
 
-struct Scored {
-  double score = 0;
-  VertexId vertex = 0;
-
-  /// Orders the best first, ties by vertex id, so that the answer does not depend on the order of
-  /// rows.
-  friend bool operator<(const Scored& a, const Scored& b) {
-    return a.score != b.score ? a.score > b.score : a.vertex < b.vertex;
-  }
-};
-
-/// Keeps the k best of the candidates that it is offered, in a heap whose front is the worst.
-class TopK {
- public:
-  explicit TopK(std::uint64_t k) : k_(k) {}
-  void Offer(const Scored& candidate) {
-    if (best_.size() == k_ && !(candidate < best_.front())) return;
-    best_.push_back(candidate);
-    std::push_heap(best_.begin(), best_.end());
-    if (best_.size() <= k_) return;
-    std::pop_heap(best_.begin(), best_.end());
-    best_.pop_back();
-  }
-  std::vector<Scored> Sorted() && {
-    std::sort_heap(best_.begin(), best_.end());
-    return std::move(best_);
-  }
-
- private:
-  std::uint64_t k_;
-  std::vector<Scored> best_;
-};
-
-/// Returns the cosine of two rows of equal length, or NaN if either is all zeros, like the row of a
-/// vertex that has none. Sums are in double.
-double Cosine(std::span<const float> a, double a_norm, std::span<const float> b) {
-  double dot = 0;
-  double squares = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    dot += double{a[i]} * double{b[i]};
-    squares += double{b[i]} * double{b[i]};
-  }
-  return dot / (a_norm * std::sqrt(squares));
-}
-
-/// Returns the k rows of `array` that are nearest to that of `vertex`, without itself: (1) reads
-/// the row of `vertex`; (2) compares the rows that were put since the generation; (3) streams the
-/// chunks in row order, one in memory at a time, and compares all other rows.
-Result<std::vector<Scored>> Nearest(const GraphSnapshot& graph, const ChunkArray& array,
-                                    VertexId vertex, std::uint64_t k, const JobControl& control) {
-  const ArrayEntry& entry = array.entry();
-  RHIZOME_ASSIGN_OR_RETURN(const auto raw_query, ReadVertexRow(graph, array, vertex));
-  std::vector<float> query(entry.dim);
-  ToFloats(entry.dtype, raw_query, query);
-  double squares = 0;
-  for (const float x : query) squares += double{x} * double{x};
-  const double norm = std::sqrt(squares);
-  if (!(norm > 0)) {
-    return Fail(Status::InvalidArgument(fmt::format(
-        "the row of {} in '{}' is all zeros or not finite: it has no direction to compare",
-        ToString(*graph.ExternalIdOf(vertex)), ShownName(entry.name))));
-  }
-  TopK best(k);
-  const std::vector<VertexId> changed = graph.ChangedRows(entry);
-  const auto is_changed = [&](VertexId other) {
-    return std::binary_search(changed.begin(), changed.end(), other);
-  };
-  std::vector<std::byte> raw;
-  std::vector<float> rows(entry.dim);
-  for (const VertexId other : changed) {
-    if (other == vertex) continue;
-    RHIZOME_ASSIGN_OR_RETURN(raw, ReadVertexRow(graph, array, other));
-    ToFloats(entry.dtype, raw, rows);
-    const double score = Cosine(query, norm, rows);
-    if (!std::isnan(score)) best.Offer({score, other});
-  }
-  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
-    RHIZOME_RETURN_IF_ERROR(
-        control.Report({.phase = "comparing", .done = chunk, .total = entry.chunk_count()}));
-    const std::uint64_t count = array.RowsInChunk(chunk);
-    raw.resize(count * entry.row_bytes());
-    rows.resize(count * entry.dim);
-    RHIZOME_RETURN_IF_ERROR(array.ReadChunk(chunk, raw));
-    ToFloats(entry.dtype, raw, rows);
-    for (std::uint64_t r = 0; r < count; ++r) {
-      const VertexId other = *graph.VertexAt(static_cast<Row>(chunk * entry.chunk_rows + r));
-      if (other == vertex || graph.IsDeleted(other) || is_changed(other)) continue;
-      const double score = Cosine(query, norm, std::span(rows).subspan(r * entry.dim, entry.dim));
-      if (!std::isnan(score)) best.Offer({score, other});
-    }
-  }
-  return std::move(best).Sorted();
-}
-
 Result<Json> SimilarJson(const OpenedGraph& opened, const std::optional<ClassNames>& labels,
                          const std::string& name, VertexId vertex, std::uint64_t k,
                          const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(name));
   RHIZOME_RETURN_IF_ERROR(CheckVertexArray(array->entry()));
-  RHIZOME_ASSIGN_OR_RETURN(const auto nearest, Nearest(*opened.graph, *array, vertex, k, control));
+  RHIZOME_ASSIGN_OR_RETURN(const auto nearest,
+                           NearestVertices(*opened.graph, name, vertex, k, control));
   Json list = Json::array();
-  for (const Scored& scored : nearest) {
+  for (const ScoredVertex& scored : nearest) {
     Json label = nullptr;
     if (labels) {
       RHIZOME_ASSIGN_OR_RETURN(label, labels->Of(*opened.graph, scored.vertex));

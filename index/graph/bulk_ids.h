@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rhizome/index/external_id.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/index/graph_types.h"
+#include "rhizome/index/id_span.h"
+#include "rhizome/storage/export.h"
+#include "rhizome/storage/result.h"
+#include "rhizome/storage/types.h"
+
+namespace RHIZOME_API rhizome {
+
+/// Look-ups of ids for many vertices in one call, all at one commit: that of a live graph when the
+/// call begins. `out` has the length of the input; after an error it is unspecified.
+/// Errors: kInvalidArgument, a value out of range (named), or an `out` of another length.
+/// Threads: any.
+Status VerticesAt(const Graph& graph, std::span<const Row> rows, std::span<VertexId> out);
+Status RowsOf(const Graph& graph, std::span<const VertexId> vertices, std::span<Row> out);
+Status TypesOf(const Graph& graph, std::span<const VertexId> vertices, std::span<TypeId> out);
+
+/// Finds the vertices of external ids, as Graph::Find does. Errors: as above; kNotFound, quoting
+/// the first unknown id.
+Status FindAll(const Graph& graph, const IdSpan& ids, std::span<VertexId> out);
+
+/// External ids of a store's kind: the list of the other kind is empty.
+struct ExternalIds {
+  std::vector<std::int64_t> integers;
+  std::vector<std::string> texts;
+};
+
+/// Returns the external ids of vertices, in their order. Errors: kInvalidArgument, an id out of
+/// range.
+Result<ExternalIds> ExternalIdsOf(const Graph& graph, std::span<const VertexId> vertices);
+
+/// Numbers the edges of a snapshot from 0, so that an EdgeId is one integer: partition after
+/// partition, each in the order of its edge ids, and then those written since the generation.
+/// Threads: const. Ownership: a value.
+class EdgeNumbers {
+ public:
+  explicit EdgeNumbers(const GraphSnapshot& graph);
+
+  std::int64_t Of(const EdgeId& edge) const {
+    return static_cast<std::int64_t>(first_[edge.partition] + edge.position);
+  }
+
+  /// Returns the edge of a number. Errors: kInvalidArgument, negative.
+  Result<EdgeId> At(std::int64_t number) const;
+
+  /// The number of edges of the generation, which have lower numbers than all others.
+  std::uint64_t generation_edges() const { return first_.back(); }
+
+ private:
+  std::vector<std::uint64_t> first_;  // [partitions + 1]; the last: of edges written since
+};
+
+}  // namespace rhizome
