@@ -101,12 +101,12 @@ Result<ExternalIds> ExternalIdsOf(const Graph& graph, std::span<const VertexId> 
   return Fail(StatusOfException());
 }
 
-EdgeNumbers::EdgeNumbers(const GraphSnapshot& graph) : first_(1, 0) {
+EdgeNumbering::EdgeNumbering(const GraphSnapshot& graph) : first_(1, 0) {
   for (const Adjacency& partition : graph.parts()->partitions)
     first_.push_back(first_.back() + partition.edge_count());
 }
 
-Result<EdgeId> EdgeNumbers::At(std::int64_t number) const {
+Result<EdgeId> EdgeNumbering::At(std::int64_t number) const {
   if (number < 0) return Fail(Status::InvalidArgument(fmt::format("no edge {}", number)));
   const auto at = static_cast<std::uint64_t>(number);
   const auto after = std::upper_bound(first_.begin(), first_.end(), at);

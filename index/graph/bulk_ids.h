@@ -40,9 +40,9 @@ Result<ExternalIds> ExternalIdsOf(const Graph& graph, std::span<const VertexId> 
 /// Numbers the edges of a snapshot from 0, so that an EdgeId is one integer: partition after
 /// partition, each in the order of its edge ids, and then those written since the generation.
 /// Threads: const. Ownership: a value.
-class EdgeNumbers {
+class EdgeNumbering {
  public:
-  explicit EdgeNumbers(const GraphSnapshot& graph);
+  explicit EdgeNumbering(const GraphSnapshot& graph);
 
   std::int64_t Of(const EdgeId& edge) const {
     return static_cast<std::int64_t>(first_[edge.partition] + edge.position);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "elements.h"
 #include "id_text.h"
 #include "rhizome/index/nearest.h"
 #include "rhizome/storage/array_versions.h"

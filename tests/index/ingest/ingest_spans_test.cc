@@ -1,0 +1,125 @@
+// Edges and ids in memory make the same store, byte by byte, as files of them.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+
+#include "rhizome/index/ingest.h"
+#include "testing/compressed.h"
+#include "testing/testing.h"
+
+namespace rhizome {
+namespace {
+
+using testing::TempDir;
+using testing::WriteInput;
+
+StoreId StoreOfSpans() { return *StoreId::Parse("000102030405060708090a0b0c0d0e0f"); }
+
+std::map<std::string, std::string> FilesOf(const Path& store) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(store / "generations")) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    files[std::filesystem::relative(entry.path(), store)] = {std::istreambuf_iterator<char>(file),
+                                                             {}};
+  }
+  return files;
+}
+
+/// Random edges in memory and as text.
+struct SpanInput {
+  std::vector<std::int64_t> src, dst, ids;
+  std::vector<std::string> src_names, dst_names, names;
+  std::string lines, nodes;
+
+  SpanInput(std::mt19937_64& rng, bool texts) {
+    for (int v = 0; v < 40; ++v) {
+      ids.push_back(v * 3 - 20);
+      names.push_back(fmt::format("v{}", v));
+      nodes += fmt::format("{}\n", texts ? names.back() : std::to_string(ids.back()));
+    }
+    for (int e = 0; e < 300; ++e) {
+      const std::size_t from = rng() % 40;
+      const std::size_t to = rng() % 40;
+      src.push_back(ids[from]);
+      dst.push_back(ids[to]);
+      src_names.push_back(names[from]);
+      dst_names.push_back(names[to]);
+      lines += texts ? fmt::format("{}\t{}\n", names[from], names[to])
+                     : fmt::format("{}\t{}\n", ids[from], ids[to]);
+    }
+  }
+};
+
+class IngestSpansTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(IngestSpansTest, MakeTheStoreThatFilesMake) {
+  std::mt19937_64 rng(testing::TestSeed());
+  const JobControl control;
+  for (const auto spill :
+       {IngestOptions::Spill::kNever, IngestOptions::Spill::kAlways, IngestOptions::Spill::kAuto}) {
+    const TempDir dir;
+    const SpanInput input(rng, GetParam());
+    WriteInput(dir / "e.tsv", input.lines);
+    WriteInput(dir / "n.tsv", input.nodes);
+    IngestOptions options{.edges = {dir / "e.tsv"}, .nodes = dir / "n.tsv"};
+    options.spill = spill;
+    options.memory_bytes = std::uint64_t{256} << 20;
+    options.store_id = StoreOfSpans();
+    ASSERT_OK(Ingest(FileSystem::Posix(), dir / "files.rz", options, control));
+    const std::vector<std::string_view> src(input.src_names.begin(), input.src_names.end());
+    const std::vector<std::string_view> dst(input.dst_names.begin(), input.dst_names.end());
+    const std::vector<std::string_view> names(input.names.begin(), input.names.end());
+    if (GetParam()) {
+      options.edges[0].spans = EdgeSpans{.src = {.texts = src}, .dst = {.texts = dst}};
+      options.node_ids = IdSpan{.texts = names};
+    } else {
+      options.edges[0].spans =
+          EdgeSpans{.src = {.integers = input.src}, .dst = {.integers = input.dst}};
+      options.node_ids = IdSpan{.integers = input.ids};
+    }
+    options.edges[0].path = "edges";
+    options.nodes = "ids";
+    ASSERT_OK(Ingest(FileSystem::Posix(), dir / "spans.rz", options, control));
+    EXPECT_EQ(FilesOf(dir / "spans.rz"), FilesOf(dir / "files.rz"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ids, IngestSpansTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Texts" : "Integers"; });
+
+TEST(IngestSpansRefusedTest, SaysWhatIsWrong) {
+  const TempDir dir;
+  const JobControl control;
+  const std::vector<std::int64_t> numbers = {0, 1};
+  const std::vector<std::string_view> texts = {"a", ""};
+  const auto refuse = [&](const IngestOptions& options, std::string_view part) {
+    const auto report = Ingest(FileSystem::Posix(), dir / "g.rz", options, control);
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code(), StatusCode::kInvalidArgument) << report.error().ToString();
+    EXPECT_NE(report.error().message().find(part), std::string::npos) << report.error().message();
+    EXPECT_FALSE(std::filesystem::exists(dir / "g.rz"));
+  };
+  IngestOptions options{.edges = {Path("edges")}};
+  options.edges[0].spans = EdgeSpans{.src = {.integers = numbers}, .dst = {}};
+  refuse(options, "2 sources and 0 targets");
+  options.edges[0].spans = EdgeSpans{.src = {.texts = texts}, .dst = {.texts = texts}};
+  refuse(options, "edges: edge 1: an id is empty");
+  options.edges[0].spans = EdgeSpans{.src = {.integers = numbers}, .dst = {.integers = numbers}};
+  options.columns = {"src", "dst", "weight"};
+  refuse(options, "columns src and dst only");
+  options.columns = {"src", "dst"};
+  const std::vector<std::int64_t> twice = {5, 5};
+  options.node_ids = IdSpan{.integers = twice};
+  refuse(options, "set `nodes`");
+  options.nodes = "ids";
+  refuse(options, "ids: node 1: the id '5' was there before");
+}
+
+}  // namespace
+}  // namespace rhizome
