@@ -120,7 +120,7 @@ eval "set -- $(flags tools/verbs/main.cc tools/verbs "$work/verbs")"
 for file in verbs/main.cc verbs/verb_count.cc; do
   g++ -O0 -Wall -Wextra -Werror "$@" -c "$file" -o "$(basename "$file" .cc).o"
 done
-mapfile -t tools < <(objects "$RHIZOME_BUILD"/CMakeFiles/rhizome_tools_{cli,import,verbs}.dir)
+mapfile -t tools < <(objects "$RHIZOME_BUILD"/CMakeFiles/rhizome_tools_{cli,output,import,verbs}.dir)
 g++ main.o verb_count.o "${tools[@]}" -o rhizome -L"$RHIZOME_BUILD/lib" -Wl,-rpath,"$RHIZOME_BUILD/lib" -lrhizome \
   -lrocksdb -lfmt -lz -lyaml -ldl -lpthread
 printf '0\t1\n0\t2\n2\t1\n' >edges.tsv
@@ -139,7 +139,7 @@ eval "set -- $(flags tools/bench/benches.cc tools/bench "$work/bench")"
 for file in bench/main.cc bench/benches.cc bench/verb_bench_nothing.cc; do
   g++ -O0 -Wall -Wextra -Werror "$@" -c "$file" -o "bench-$(basename "$file" .cc).o"
 done
-mapfile -t benches < <(objects "$RHIZOME_BUILD"/CMakeFiles/rhizome_tools_{cli,import,bench_harness,bench_store,bench_graph,bench_cache}.dir)
+mapfile -t benches < <(objects "$RHIZOME_BUILD"/CMakeFiles/rhizome_tools_{cli,output,import,bench_harness,bench_store,bench_graph,bench_cache}.dir)
 g++ bench-*.o "${benches[@]}" policies.o mru_policy.o engine.a -o rhizome-bench "${libraries[@]}" -lyaml -ldl
 ./rhizome bench --help | grep -q '^  nothing '
 expect "the new bench" "$(./rhizome bench nothing --json)" '{"workload":"nothing","figure":0}'
