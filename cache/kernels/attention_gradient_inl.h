@@ -89,7 +89,7 @@ class SourceGradient {
   }
 
   /// Prefetches for entry i of the chunk. The own entry is in no list.
-  void Fetch(const Ahead& ahead, std::size_t i) const {
+  [[gnu::always_inline]] void Fetch(const Ahead& ahead, std::size_t i) const {
     if (edge_[i] != kNoEdge) ahead.Fetch(first_ + i, args_.edge_count);
   }
 
@@ -110,6 +110,7 @@ class SourceGradient {
     for (std::size_t i = 0; i < count_; ++i) {
       Fetch(gradients_, i);
       Fetch(stats_, i);
+      if (edge_[i] != kNoEdge) __builtin_prefetch(args_.edge_gradient + edge_[i] * args_.heads, 1);
       DotHeads<V, kColumns>(x, args_.gradient + target_[i] * dim_, args_.heads, args_.width,
                             dot_.at + i * numbers_);
     }

@@ -88,7 +88,7 @@ class Attention {
   template <std::size_t kColumns>
   [[gnu::noinline]] void ScoreRows(std::size_t t) {
     const float* const query = args_.query + t * args_.query_stride;
-    const auto score = [&](const auto* row, float* out) {
+    const auto score = [&](const auto* row, float* out) __attribute__((always_inline)) {
       ScoreHeads<V, kColumns>(row, query, args_.attention, args_.heads, args_.width, slope_, out);
     };
     float* at = chunk_.weight.at;

@@ -1,5 +1,6 @@
 #include <torch/torch.h>
 
+#include <cmath>
 #include <functional>
 #include <random>
 
@@ -50,7 +51,8 @@ class AttentionWork {
     x_ = torch::randn({sources_, kAttentionColumns});
     source_ = torch::randn({sources_, kAttentionHeads});
     query_ = torch::randn({targets_, query});
-    vectors_ = torch::randn({kAttentionHeads, kAttentionWidth});
+    // Scores then vary about by one, as those of a network do at first.
+    vectors_ = torch::randn({kAttentionHeads, kAttentionWidth}) / std::sqrt(kAttentionWidth);
     weights_ = torch::rand({edges_count()});
     out_ = torch::zeros({targets_, kAttentionColumns});
     maximum_ = torch::zeros({targets_, kAttentionHeads});
