@@ -240,22 +240,20 @@ std::uint64_t Layer::StepNumbers(std::uint64_t targets, std::uint64_t sources) c
   return numbers;
 }
 
-torch::Tensor Layer::Prepare(const torch::Tensor& raw) const {
-  const Entered entered = Enter({raw}, {});
-  return pieces_.projects ? conv_->Project(entered.input, {}) : entered.input.table;
+torch::Tensor Layer::Prepare(const Entered& rows) const {
+  return pieces_.projects ? conv_->Project(rows.input, {}) : rows.input.table;
 }
 
-torch::Tensor Layer::Query(const torch::Tensor& raw, const torch::Tensor& prepared) const {
-  return conv_->Query(Enter({raw}, {}).input, prepared).contiguous();
+torch::Tensor Layer::Query(const Entered& own, const torch::Tensor& prepared) const {
+  return conv_->Query(own.input, prepared).contiguous();
 }
 
-torch::Tensor Layer::Finish(const torch::Tensor& raw, torch::Tensor& tile) const {
+torch::Tensor Layer::Finish(const torch::Tensor& raw, const Entered& own,
+                            torch::Tensor& tile) const {
   const std::int64_t own_width = own_columns();
   UpdateRows rows{
       .own = {}, .reduced = tile.narrow(1, own_width, pieces_.width), .first = {}, .both = tile};
-  Entered own;
   if (raw.defined()) {
-    own = Enter({raw}, {});
     if (own_width > 0 && !own_is_raw()) tile.narrow(1, 0, own_width).copy_(own.input.table);
     rows.own = own.input;
     rows.first = FirstRows(own, {raw});

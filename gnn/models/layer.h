@@ -94,15 +94,24 @@ class Layer {
   /// Prepares what Finish needs many times. Must not overlap the others.
   void Freeze() const { conv_->Freeze(); }
 
-  /// Returns the rows of sources as they are reduced: raw [n, raw] -> [n, width].
-  torch::Tensor Prepare(const torch::Tensor& raw) const;
+  /// Rows as the layer works on them: to be added to its result, and to be convolved.
+  struct Entered {
+    LayerRows stream;
+    LayerRows input;
+    Entered First(std::int64_t count) const { return {stream.First(count), input.First(count)}; }
+  };
+
+  Entered Enter(const torch::Tensor& raw) const { return Enter({raw}, {}); }
+
+  /// Returns the rows of sources as they are reduced: [n, width].
+  torch::Tensor Prepare(const Entered& rows) const;
 
   /// The parts of attention, as in Conv: the scores of sources, what targets ask, and the vectors
   /// of scores.
   torch::Tensor SourceScores(const torch::Tensor& prepared) const {
     return conv_->SourceScores(prepared);
   }
-  torch::Tensor Query(const torch::Tensor& raw, const torch::Tensor& prepared) const;
+  torch::Tensor Query(const Entered& own, const torch::Tensor& prepared) const;
   torch::Tensor ScoreVectors() const { return conv_->ScoreVectors().contiguous(); }
 
   /// Columns of own rows that the tile of Finish begins with.
@@ -112,18 +121,11 @@ class Layer {
   bool own_is_raw() const { return !enters_ && shape_.raw == shape_.in; }
 
   /// Computes outputs of targets. `raw`: their own rows, [n, raw], or undefined if
-  /// finish_reads_own() is false. `tile`: [own_columns | width], the own columns filled in only if
-  /// own_is_raw().
-  torch::Tensor Finish(const torch::Tensor& raw, torch::Tensor& tile) const;
+  /// finish_reads_own() is false, and `own` the same entered. `tile`: [own_columns | width], the
+  /// own columns filled in only if own_is_raw().
+  torch::Tensor Finish(const torch::Tensor& raw, const Entered& own, torch::Tensor& tile) const;
 
  private:
-  /// Rows as the layer works on them: to be added to its result, and to be convolved.
-  struct Entered {
-    LayerRows stream;
-    LayerRows input;
-    Entered First(std::int64_t count) const { return {stream.First(count), input.First(count)}; }
-  };
-
   Entered Enter(const LayerRows& raw, const RunMode& mode) const;
   torch::Tensor FirstRows(const Entered& own, const LayerRows& raw) const;
   torch::Tensor Leave(torch::Tensor convolved, bool activated, const Entered& own,

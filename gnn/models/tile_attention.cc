@@ -86,16 +86,16 @@ struct TileAttention::OwnRows {
   }
 };
 
-TileAttention::OwnRows TileAttention::EnterOwn(const torch::Tensor& raw,
-                                               torch::Tensor prepared) const {
-  OwnRows own{.prepared = std::move(prepared), .scores = {}, .query = {}};
-  if (layer_.pieces().score_columns() > 0) own.scores = layer_.SourceScores(own.prepared);
-  own.query = layer_.Query(raw, own.prepared);
-  return own;
+TileAttention::OwnRows TileAttention::Asking(const Layer::Entered& own,
+                                             torch::Tensor prepared) const {
+  OwnRows rows{.prepared = std::move(prepared), .scores = {}, .query = {}};
+  if (layer_.pieces().score_columns() > 0) rows.scores = layer_.SourceScores(rows.prepared);
+  rows.query = layer_.Query(own, rows.prepared);
+  return rows;
 }
 
-void TileAttention::Begin(const torch::Tensor& raw, const TargetRange& range) {
-  const OwnRows own = EnterOwn(raw, layer_.Prepare(raw).contiguous());
+void TileAttention::Begin(const Layer::Entered& entered, const TargetRange& range) {
+  const OwnRows own = Asking(entered, layer_.Prepare(entered).contiguous());
   const EmptyLists nothing(range.count);
   AttendArgs args = StateArgs(KernelArgs(), range);
   std::memcpy(queries_ + range.first * args.query_stride, own.query.data_ptr<float>(),
@@ -126,9 +126,9 @@ void TileAttention::Finish(const TargetRange& range, float* out, std::size_t str
 }
 
 void TileAttention::Compute(const WindowRows& staged, const TileLists& lists,
-                            const torch::Tensor& raw, torch::Tensor prepared, std::size_t count,
-                            float* out, std::size_t stride) const {
-  const OwnRows own = EnterOwn(raw, std::move(prepared));
+                            const Layer::Entered& entered, torch::Tensor prepared,
+                            std::size_t count, float* out, std::size_t stride) const {
+  const OwnRows own = Asking(entered, std::move(prepared));
   std::vector<float> maxima(count * heads_);
   std::vector<float> denominators(count * heads_);
   AttendArgs args = RowArgs(staged);

@@ -21,9 +21,9 @@ class TileAttention {
   /// window. It begins with the sums, [targets, width].
   TileAttention(const Layer& layer, std::size_t targets, std::span<float> state);
 
-  /// Takes what the targets of a tile ask, and their own edges. `raw`: their own rows, [kDenseRows,
-  /// raw].
-  void Begin(const torch::Tensor& raw, const TargetRange& range);
+  /// Takes what the targets of a tile ask, and their own edges. `entered`: their kDenseRows own
+  /// rows.
+  void Begin(const Layer::Entered& entered, const TargetRange& range);
 
   /// Adds the rows of a window to the sums.
   void Add(const WindowRows& staged, const TileLists& lists, const TargetRange& range);
@@ -31,14 +31,14 @@ class TileAttention {
   /// Completes sums, which stand in `out`, rows `stride` numbers apart.
   void Finish(const TargetRange& range, float* out, std::size_t stride) const;
 
-  /// Does all of it from one window that has all rows, the targets' own among them: `raw` as for
-  /// Begin, `prepared` the same as they are reduced, [kDenseRows, width].
-  void Compute(const WindowRows& staged, const TileLists& lists, const torch::Tensor& raw,
+  /// Does all of it from one window that has all rows, the targets' own among them: `entered` as
+  /// for Begin, `prepared` the same as they are reduced, [kDenseRows, width].
+  void Compute(const WindowRows& staged, const TileLists& lists, const Layer::Entered& entered,
                torch::Tensor prepared, std::size_t count, float* out, std::size_t stride) const;
 
  private:
   struct OwnRows;
-  OwnRows EnterOwn(const torch::Tensor& raw, torch::Tensor prepared) const;
+  OwnRows Asking(const Layer::Entered& own, torch::Tensor prepared) const;
   AttendArgs KernelArgs() const;
   AttendArgs RowArgs(const WindowRows& staged) const;
   AttendArgs StateArgs(AttendArgs args, const TargetRange& range) const;

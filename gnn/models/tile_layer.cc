@@ -44,7 +44,7 @@ void PrepareWindow(const Layer& layer, const float* raw, std::size_t count, floa
     torch::Tensor in = at::empty({kDenseRows, layer.shape().raw});
     std::memcpy(in.data_ptr<float>(), raw + first * columns, rows * columns * sizeof(float));
     ZeroRows(in.data_ptr<float>(), rows, columns, columns);
-    const torch::Tensor made = layer.Prepare(in).contiguous();
+    const torch::Tensor made = layer.Prepare(layer.Enter(in)).contiguous();
     CopyRows(made.data_ptr<float>(), rows, width, out + first * stride, stride);
     if (scores == 0) return;
     const torch::Tensor scored = layer.SourceScores(made);
@@ -168,7 +168,7 @@ torch::Tensor TileLayer::OwnTile(const float* rows, std::size_t stride, std::siz
 
 void TileLayer::Begin(const WindowRows& staged, const TargetRange& range, std::size_t own_first) {
   const auto columns = static_cast<std::size_t>(layer_.shape().raw);
-  attention_->Begin(OwnTile(staged.raw, columns, columns, range, own_first), range);
+  attention_->Begin(layer_.Enter(OwnTile(staged.raw, columns, columns, range, own_first)), range);
 }
 
 /// Completes the sums of a tile. `own`: the targets' own rows, if they join the sum.
@@ -240,6 +240,8 @@ torch::Tensor TileLayer::Finish(const WindowRows& staged, const TargetRange& ran
   } else if (layer_.finish_reads_own() || (attention_ && one_window())) {
     raw = OwnTile(staged.raw, columns, columns, range, own_first);
   }
+  Layer::Entered entered;
+  if (raw.defined()) entered = layer_.Enter(raw);
   for (std::size_t i = 0; i < range.count && !one_window(); ++i) {
     std::memcpy(reduced + i * stride, state_.data() + (range.first + i) * width_,
                 width_ * sizeof(float));
@@ -249,16 +251,16 @@ torch::Tensor TileLayer::Finish(const WindowRows& staged, const TargetRange& ran
   } else if (attention_ && !one_window()) {
     attention_->Finish(range, reduced, stride);
   } else if (attention_) {
-    attention_->Compute(staged, WholeLists(range), raw,
+    attention_->Compute(staged, WholeLists(range), entered,
                         OwnTile(staged.reduced, staged.reduced_stride, width_, range, 0),
                         range.count, reduced, stride);
   } else {
     torch::Tensor own;
-    if (reduce_.own_joins) own = layer_.prepares() ? layer_.Prepare(raw).contiguous() : raw;
+    if (reduce_.own_joins) own = layer_.prepares() ? layer_.Prepare(entered).contiguous() : raw;
     ReduceSums(staged, range, own, reduced, stride);
   }
   ZeroRows(reduced, range.count, width_, stride);
-  return layer_.Finish(raw, tile);
+  return layer_.Finish(raw, entered, tile);
 }
 
 }  // namespace rhizome::inline internal
