@@ -40,8 +40,7 @@ AttentionInputs InputsOf(AttendScore score, const torch::Tensor& values,
   return {values, {}, second, third};
 }
 
-/// Forward keeps the tensors that it read and made; lists are kept by address, as the context keeps
-/// tensors and plain values only.
+/// Forward keeps the tensors that it read and made.
 struct AttendFunction : torch::autograd::Function<AttendFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& values,
                                const torch::Tensor& second, const torch::Tensor& third,
@@ -52,30 +51,17 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
         AttendForward(InputsOf(score, dense[0], dense[1], dense[2]), *lists, *shape);
     context->save_for_backward(
         {dense[0], dense[1], dense[2], made.out, made.maximum, made.denominator});
-    auto& data = context->saved_data;
-    data["score"] = static_cast<std::int64_t>(score);
-    data["lists"] = reinterpret_cast<std::int64_t>(lists);
-    data["heads"] = shape->heads;
-    data["slope"] = shape->slope;
-    data["own"] = shape->own;
-    data["dropout"] = shape->dropout;
-    data["seed"] = static_cast<std::int64_t>(shape->seed);
+    context->saved_data["score"] = static_cast<std::int64_t>(score);
+    KeepAttention(*context, *lists, *shape);
     return made.out;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const auto& data = context->saved_data;
-    const auto score = static_cast<AttendScore>(data.at("score").toInt());
-    const AttentionShape shape{.heads = data.at("heads").toInt(),
-                               .slope = data.at("slope").toDouble(),
-                               .own = data.at("own").toBool(),
-                               .dropout = data.at("dropout").toDouble(),
-                               .seed = static_cast<std::uint64_t>(data.at("seed").toInt())};
-    const auto& lists = *reinterpret_cast<const AggregateLists*>(data.at("lists").toInt());
-    const AttentionInputs out =
-        AttendBackward(InputsOf(score, saved[0], saved[1], saved[2]),
-                       {saved[3], saved[4], saved[5]}, gradients[0].contiguous(), lists, shape);
+    const auto score = static_cast<AttendScore>(context->saved_data.at("score").toInt());
+    const AttentionInputs out = AttendBackward(
+        InputsOf(score, saved[0], saved[1], saved[2]), {saved[3], saved[4], saved[5]},
+        gradients[0].contiguous(), KeptLists(*context), KeptShape(*context));
     if (score == AttendScore::kAdditive) return {out.values, out.source, out.query, {}, {}, {}};
     return {out.values, out.query, out.attention, {}, {}, {}};
   }

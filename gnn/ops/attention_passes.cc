@@ -25,6 +25,30 @@ AttendDropout DropoutOf(const AttentionShape& shape) {
 
 }  // namespace
 
+void KeepAttention(torch::autograd::AutogradContext& context, const AggregateLists& lists,
+                   const AttentionShape& shape) {
+  auto& data = context.saved_data;
+  data["lists"] = reinterpret_cast<std::int64_t>(&lists);
+  data["heads"] = shape.heads;
+  data["slope"] = shape.slope;
+  data["own"] = shape.own;
+  data["dropout"] = shape.dropout;
+  data["seed"] = static_cast<std::int64_t>(shape.seed);
+}
+
+const AggregateLists& KeptLists(const torch::autograd::AutogradContext& context) {
+  return *reinterpret_cast<const AggregateLists*>(context.saved_data.at("lists").toInt());
+}
+
+AttentionShape KeptShape(const torch::autograd::AutogradContext& context) {
+  const auto& data = context.saved_data;
+  return {.heads = data.at("heads").toInt(),
+          .slope = data.at("slope").toDouble(),
+          .own = data.at("own").toBool(),
+          .dropout = data.at("dropout").toDouble(),
+          .seed = static_cast<std::uint64_t>(data.at("seed").toInt())};
+}
+
 Attended AttendForward(const AttentionInputs& in, const AggregateLists& lists,
                        const AttentionShape& shape) {
   const CsrView& csr = lists.csr();

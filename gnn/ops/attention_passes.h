@@ -29,6 +29,13 @@ struct Attended {
   torch::Tensor out, maximum, denominator;
 };
 
+/// Keeps lists, by address, and shape in a context, which keeps tensors and plain values only; and
+/// what was kept.
+void KeepAttention(torch::autograd::AutogradContext& context, const AggregateLists& lists,
+                   const AttentionShape& shape);
+const AggregateLists& KeptLists(const torch::autograd::AutogradContext& context);
+AttentionShape KeptShape(const torch::autograd::AutogradContext& context);
+
 Attended AttendForward(const AttentionInputs& in, const AggregateLists& lists,
                        const AttentionShape& shape);
 

@@ -14,22 +14,13 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-const AggregateLists& KeptLists(AutogradContext* context) {
-  return *reinterpret_cast<const AggregateLists*>(context->saved_data.at("lists").toInt());
-}
-
-/// Keeps in a context what it needs beside tensors; lists and places are kept by address.
+/// Keeps in a context what it needs beside tensors; places are kept by address.
 void Keep(AutogradContext* context, const LayerRows& x, const AggregateLists& lists,
           const AttentionShape& shape) {
+  KeepAttention(*context, lists, shape);
   auto& data = context->saved_data;
-  data["lists"] = reinterpret_cast<std::int64_t>(&lists);
   data["place"] = reinterpret_cast<std::int64_t>(x.place.data());
   data["places"] = static_cast<std::int64_t>(x.place.size());
-  data["heads"] = shape.heads;
-  data["slope"] = shape.slope;
-  data["own"] = shape.own;
-  data["dropout"] = shape.dropout;
-  data["seed"] = static_cast<std::int64_t>(shape.seed);
 }
 
 LayerRows KeptRows(AutogradContext* context, const torch::Tensor& table) {
@@ -37,15 +28,6 @@ LayerRows KeptRows(AutogradContext* context, const torch::Tensor& table) {
   return {table,
           {reinterpret_cast<const std::uint32_t*>(data.at("place").toInt()),
            static_cast<std::size_t>(data.at("places").toInt())}};
-}
-
-AttentionShape KeptShape(AutogradContext* context) {
-  const auto& data = context->saved_data;
-  return {.heads = data.at("heads").toInt(),
-          .slope = data.at("slope").toDouble(),
-          .own = data.at("own").toBool(),
-          .dropout = data.at("dropout").toDouble(),
-          .seed = static_cast<std::uint64_t>(data.at("seed").toInt())};
 }
 
 /// Rows [first, first + count) of one tile.
@@ -189,9 +171,9 @@ struct ProjectedFunction : torch::autograd::Function<ProjectedFunction> {
     const variable_list saved = context->get_saved_variables();
     const LayerRows x = KeptRows(context, saved[0]);
     const torch::Tensor &weight = saved[1], &source_vectors = saved[2], &target_vectors = saved[3];
-    const AggregateLists& lists = KeptLists(context);
+    const AggregateLists& lists = KeptLists(*context);
     const AttentionGradient of({{}, saved[4], saved[5], {}}, {saved[6], saved[7], saved[8]},
-                               gradients[0].contiguous(), lists, KeptShape(context));
+                               gradients[0].contiguous(), lists, KeptShape(*context));
     ProjectionGradient through(x, weight, context->needs_input_grad(0));
     const auto groups = static_cast<std::int64_t>(through.sums().groups());
     const torch::Tensor of_vectors =
@@ -265,7 +247,7 @@ struct ProjectedV2Function : torch::autograd::Function<ProjectedV2Function> {
     const LayerRows x = KeptRows(context, saved[0]);
     const LayerRows z{saved[2]};
     const AttentionGradient of({z.table, {}, saved[3], saved[4]}, {saved[5], saved[6], saved[7]},
-                               gradients[0].contiguous(), KeptLists(context), KeptShape(context));
+                               gradients[0].contiguous(), KeptLists(*context), KeptShape(*context));
     ProjectionGradient through(x, saved[1], context->needs_input_grad(0));
     ForGroupTiles(through.sums(), x.size(), [&](std::size_t group, const RowTile& tile) {
       const TileGradient gradient(of, group, tile, PaddedTile(z, tile.number));
