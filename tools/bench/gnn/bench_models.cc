@@ -71,7 +71,7 @@ Result<TrainReport> TrainOnce(const ModelCase& one, const Path& store, std::uint
   training.store = store;
   training.threads = options.threads;
   training.seed = run + 1;
-  if (one.official_splits) training.split = fmt::format("split{}", run);
+  if (one.official_splits) training.split = fmt::format("{}:{}", ModelCase::kSplitsArray, run);
   const std::string name = fmt::format("{}, run {} of {}", NameOf(one), run + 1, runs);
   JobControl inner([&](const JobControl::Progress& report) {
     const Status status = control.Report(

@@ -37,6 +37,7 @@ struct ModelCase {
   /// Whether the data have splits of their own, of which each run takes one; else runs are seeds.
   bool official_splits = false;
   static constexpr std::uint32_t kSplits = 10;
+  static constexpr const char* kSplitsArray = "splits10";  ///< that has them, one a column
   static constexpr std::uint32_t kSeeds = 5;
 
   std::uint32_t runs() const { return official_splits ? kSplits : kSeeds; }
@@ -46,8 +47,8 @@ struct ModelCase {
 std::vector<ModelCase> AllModelCases();
 
 /// Ingests a data set as a store at `path`. `folder` has edges.tsv.zst, nodes.tsv.zst, features and
-/// meta.json, which describes them; all edges count in both directions. Where nodes have a column
-/// `splits10`, with a letter for each split, it becomes the arrays split0 to split9.
+/// meta.json, which describes them; all edges count in both directions. Columns of nodes become the
+/// arrays label, split and kSplitsArray.
 /// Errors: kNotFound and kInvalidArgument, naming the file; those of Ingest.
 Status IngestDataSet(const Path& folder, const Path& path, const JobControl& control);
 

@@ -1,12 +1,8 @@
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "bench_models.h"
 #include "json.h"
 #include "rhizome/index/ingest.h"
-#include "rhizome/index/row_sources.h"
-#include "rhizome/index/table_reader.h"
 
 namespace rhizome {
 namespace {
@@ -41,63 +37,6 @@ Result<DataSetMeta> ReadMeta(const Path& path) {
   return meta;
 }
 
-std::optional<std::uint8_t> SplitOf(char letter) {
-  switch (letter) {
-    case 't':
-      return 0;
-    case 'v':
-      return 1;
-    case 'e':
-      return 2;
-    case 'n':
-      return 255;
-    default:
-      return std::nullopt;
-  }
-}
-
-using SplitValues = std::vector<std::uint8_t>;
-
-/// Reads the column of splits, which has a letter for each: t, v, e, n.
-Result<std::vector<std::shared_ptr<SplitValues>>> ReadSplits(const Path& path, std::size_t column) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto table,
-                           TableReader::Open(FileSystem::Posix(), path, /*header=*/false));
-  std::vector<std::shared_ptr<SplitValues>> splits(ModelCase::kSplits);
-  for (auto& split : splits) split = std::make_shared<SplitValues>();
-  for (;;) {
-    RHIZOME_ASSIGN_OR_RETURN(const auto next, table->ReadLine());
-    if (next == TableReader::Next::kEnd) return splits;
-    const auto fields = table->fields();
-    if (next == TableReader::Next::kMalformed || fields.size() <= column ||
-        fields[column].size() != splits.size()) {
-      return Fail(Status::InvalidArgument(fmt::format("{}: column {} must have {} letters",
-                                                      table->Place(), column + 1, splits.size())));
-    }
-    for (std::size_t s = 0; s < splits.size(); ++s) {
-      const auto value = SplitOf(fields[column][s]);
-      if (!value) {
-        return Fail(Status::InvalidArgument(fmt::format("{}: a split is t, v, e or n, not '{}'",
-                                                        table->Place(), fields[column][s])));
-      }
-      splits[s]->push_back(*value);
-    }
-  }
-}
-
-Status AddSplits(std::size_t column, IngestOptions& options) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto splits, ReadSplits(*options.nodes, column));
-  for (std::size_t s = 0; s < splits.size(); ++s) {
-    ArrayFile array;
-    array.name = fmt::format("split{}", s);
-    array.path = *options.nodes;
-    array.open = [values = splits[s]](FileSystem&) -> Result<std::unique_ptr<RowSource>> {
-      return ColumnRows(std::shared_ptr<const SplitValues>(values));
-    };
-    options.arrays.push_back(std::move(array));
-  }
-  return Status::Ok();
-}
-
 }  // namespace
 
 Status IngestDataSet(const Path& folder, const Path& path, const JobControl& control) {
@@ -117,11 +56,10 @@ Status IngestDataSet(const Path& folder, const Path& path, const JobControl& con
     features.dtype = DataType::kFloat16;  // small counts
   }
   options.arrays = {features};
-  for (std::size_t c = 0; c < meta.node_columns.size(); ++c) {
-    const std::string& name = meta.node_columns[c];
-    const bool kept = name == "id" || name == "label" || name == "split";
+  for (const std::string& name : meta.node_columns) {
+    const bool kept =
+        name == "id" || name == "label" || name == "split" || name == ModelCase::kSplitsArray;
     options.node_columns.push_back(kept ? name : "-");
-    if (name == "splits10") RHIZOME_RETURN_IF_ERROR(AddSplits(c, options));
   }
   const auto report = Ingest(FileSystem::Posix(), path, options, control);
   return report ? Status::Ok() : report.error();
