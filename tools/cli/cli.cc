@@ -82,6 +82,13 @@ CLI::Option* AddMetricsFile(CLI::App& verb, std::string& path) {
       ->type_name("F");
 }
 
+Status WriteText(const std::string& path, std::string_view text) {
+  if (path.empty()) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
+  RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(text))));
+  return out.Commit();
+}
+
 Result<std::shared_ptr<Metrics>> MetricsFor(const std::string& path) {
   RHIZOME_RETURN_IF_ERROR(ProbeOutput(path));
   return path.empty() ? nullptr : std::make_shared<Metrics>();
@@ -91,9 +98,7 @@ Status WriteMetrics(const std::string& path, const Metrics* metrics, const std::
   if (path.empty()) return Status::Ok();
   const std::pair<std::string, std::string> label{"store", store};
   const std::string text = MetricsText(metrics->Snapshot(), std::span(&label, 1));
-  RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
-  RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(text))));
-  return out.Commit();
+  return WriteText(path, text);
 }
 
 namespace {

@@ -56,6 +56,10 @@ Status CheckOutputs(const Session& session, const std::string& out);
 /// path is fine. Errors: those of OutputFile::Create.
 Status ProbeOutput(const std::string& path);
 
+/// Writes `text` to a file, which appears whole or not at all. Nothing is written to an empty path.
+/// Errors: those of OutputFile.
+Status WriteText(const std::string& path, std::string_view text);
+
 /// Cancels `control` at the first SIGINT or SIGTERM, and ends the process at the second.
 void InstallSignalHandlers(JobControl& control);
 

@@ -15,6 +15,7 @@
 #include "npy_output.h"
 #include "rhizome/index/live_vertices.h"
 #include "row_files.h"
+#include "text_output.h"
 
 namespace rhizome {
 namespace {
@@ -145,34 +146,28 @@ void AppendAnswer(Task task, std::span<float> row, char separator, std::string& 
   for (const float value : row) line += fmt::format("{}{}", separator, value);
 }
 
-Result<WrittenFile> WriteTable(const InferResult& scores, const Path& path,
-                               std::uint64_t memory_bytes, const JobControl& control) {
-  constexpr std::size_t kPieceBytes = 1 << 20;
+Status WriteTable(const InferResult& scores, const Path& path, std::uint64_t memory_bytes,
+                  const JobControl& control) {
   const bool csv = path.extension() == ".csv";
   const TableForm form = csv ? TableForm::kCsv : TableForm::kTabs;
   const char separator = SeparatorOf(form);
   ScoreReader reader(scores);
-  RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
-  std::string piece = HeadLine(scores.task, reader.columns(), separator) + "\n";
-  const auto write = [&] {
-    const Status status = out.Append(std::as_bytes(std::span(piece)));
-    piece.clear();
-    return status;
-  };
+  RHIZOME_ASSIGN_OR_RETURN(TextOutput out, TextOutput::Create(path));
+  RHIZOME_RETURN_IF_ERROR(out.Line(HeadLine(scores.task, reader.columns(), separator)));
+  std::string line;
   RHIZOME_RETURN_IF_ERROR(ForTiles(
       reader, memory_bytes, control, [&](std::uint64_t first, std::span<float> rows) -> Status {
         for (std::uint64_t i = 0; i < rows.size() / reader.columns(); ++i) {
+          line.clear();
           const VertexId vertex = reader.VertexOf(first + i);
-          RHIZOME_RETURN_IF_ERROR(AppendIdField(*scores.graph.ExternalIdOf(vertex), form, piece));
+          RHIZOME_RETURN_IF_ERROR(AppendIdField(*scores.graph.ExternalIdOf(vertex), form, line));
           AppendAnswer(scores.task, rows.subspan(i * reader.columns(), reader.columns()), separator,
-                       piece);
-          piece += '\n';
-          if (piece.size() >= kPieceBytes) RHIZOME_RETURN_IF_ERROR(write());
+                       line);
+          RHIZOME_RETURN_IF_ERROR(out.Line(line));
         }
         return Status::Ok();
       }));
-  RHIZOME_RETURN_IF_ERROR(write());
-  return WrittenFile{std::move(out), reader.rows()};
+  return out.Commit();
 }
 
 Result<WrittenFile> WriteNpy(const InferResult& scores, const Path& path,
@@ -216,9 +211,7 @@ Result<Json> WritePredictions(const InferResult& scores, const PredictionFiles& 
         {{"path", files.ids.string()}, {"rows", vertices}, {"dim", 1}, {"dtype", "text"}});
     return entries;
   }
-  RHIZOME_ASSIGN_OR_RETURN(WrittenFile table,
-                           WriteTable(scores, files.rows, memory_bytes, control));
-  RHIZOME_RETURN_IF_ERROR(table.file.Commit());
+  RHIZOME_RETURN_IF_ERROR(WriteTable(scores, files.rows, memory_bytes, control));
   const std::string head = HeadLine(scores.task, columns, ',');
   entries.push_back({{"path", files.rows.string()},
                      {"rows", vertices},

@@ -33,11 +33,6 @@ ValueOf ValidMetric(Metric metric) {
   return [metric](const EpochReport& epoch) { return Find(epoch.valid_metrics, metric); };
 }
 
-bool IsShare(Metric metric) {
-  return metric != Metric::kMae && metric != Metric::kRmse && metric != Metric::kR2 &&
-         metric != Metric::kLoss;
-}
-
 /// Adds the line of the best seed, and those of the others.
 void AddLines(const TrainReport& report, const std::string& name, Style style, double scale,
               const ValueOf& value, Chart& chart) {
@@ -77,6 +72,11 @@ std::string Field(const std::optional<double>& value) {
 }
 
 }  // namespace
+
+bool IsShare(Metric metric) {
+  return metric != Metric::kMae && metric != Metric::kRmse && metric != Metric::kR2 &&
+         metric != Metric::kLoss;
+}
 
 std::vector<Chart> LearningCharts(const TrainReport& report) {
   const auto best = BestSeed(report).best_epoch;

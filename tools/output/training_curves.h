@@ -8,6 +8,9 @@
 
 namespace rhizome {
 
+/// Whether a metric is a share of what there is, and shown in percent.
+bool IsShare(Metric metric);
+
 /// The loss, each metric and the learning rate by epoch, of the training set while it was learnt
 /// and of the validation set; lines of the best seed, with those of the others behind.
 std::vector<Chart> LearningCharts(const TrainReport& report);

@@ -16,14 +16,9 @@ namespace {
 
 constexpr std::size_t kMostTableClasses = 30;  // of a confusion matrix that shows its numbers
 
-bool IsError(Metric metric) {
-  return metric == Metric::kMae || metric == Metric::kRmse || metric == Metric::kR2 ||
-         metric == Metric::kLoss;
-}
-
 std::string Figure(Metric metric, const std::optional<double>& value) {
   if (!value) return "none";
-  return IsError(metric) ? fmt::format("{:.4g}", *value) : Percent(*value);
+  return IsShare(metric) ? Percent(*value) : fmt::format("{:.4g}", *value);
 }
 
 std::string Share(const std::optional<double>& value) { return value ? Percent(*value) : "none"; }

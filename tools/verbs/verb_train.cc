@@ -271,13 +271,6 @@ std::vector<std::pair<std::string, std::string>> OptionsOf(const CLI::App& verb)
   return options;
 }
 
-Status WriteText(const std::string& path, const std::string& text) {
-  if (path.empty()) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(path));
-  RHIZOME_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(text))));
-  return file.Commit();
-}
-
 /// Writes the files that describe a training. `stopped`: as TrainingPageFacts.
 Status WriteDescriptions(const TrainFlags& flags, const TrainReport& report,
                          const std::string& stopped) {
