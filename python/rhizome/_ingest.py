@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,9 +11,6 @@ import numpy as np
 from . import _core
 from ._graph import Progress, _threads
 from ._types import IngestReport, as_array, as_bytes, as_count, as_matrix, as_path, as_vertex_ids
-
-_EDGES_AT_ONCE = 1 << 20
-
 
 def _is_path(value: Any) -> bool:
     return isinstance(value, (str, os.PathLike))
@@ -29,23 +25,17 @@ def _edge_file(path: Any) -> tuple[str, bool]:
     return name, len(shape) == 2 and shape[0] == 2 and shape[1] != 2
 
 
-def _write_edges(edges: Any, path: str) -> None:
-    """Writes edges [2, n] or [n, 2] as a .npy file int64 [n, 2], some at a time."""
+def _edge_pairs(edges: Any) -> np.ndarray:
+    """Returns edges [2, n] or [n, 2] as int64 [2, n], C-contiguous: without a copy if they are that already."""
     array = as_array(edges)
     if array.dtype.kind not in "iu":
         raise TypeError(f"edges are integers, not {array.dtype}; edges between names come from files")
     if array.ndim != 2 or 2 not in array.shape:
         raise ValueError(f"edges have shape [2, n] or [n, 2], not {list(array.shape)}")
-    if array.shape[0] == 2:  # as edge_index of PyG, [2, 2] included
-        array = array.T
-    with open(path, "wb") as file:
-        np.lib.format.write_array_header_1_0(
-            file, {"descr": "<i8", "fortran_order": False, "shape": array.shape})
-        for begin in range(0, len(array), _EDGES_AT_ONCE):
-            block = array[begin:begin + _EDGES_AT_ONCE]
-            if block.dtype == np.uint64 and block.max() > np.iinfo(np.int64).max:
-                raise ValueError(f"an edge has the id {block.max()}, beyond int64")
-            file.write(np.ascontiguousarray(block, dtype="<i8").data)
+    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"an edge has the id {array.max()}, beyond int64")
+    # [2, 2] is as edge_index of PyG.
+    return np.ascontiguousarray(array if array.shape[0] == 2 else array.T, dtype=np.int64)
 
 
 def _split_of(split: Any, vertices: int) -> np.ndarray:
@@ -86,9 +76,9 @@ def ingest(path: str | os.PathLike[str], edges: Any, *, arrays: Mapping[str, Any
     """Makes a new store at ``path``.
 
     ``edges``: an array of integers [2, n] or [n, 2] (an array [2, 2] is taken as the former), or a path or a
-    list of paths: TSV, CSV or .npy, plain, .gz or .zst. An array passes through a file of 16 bytes an edge
-    beside the store, which is removed again. Ids that are exactly 0, 1, 2, ... (``vertices`` counts) become the
-    vertex ids; any others are the user's own, and get vertex ids in order of first sight.
+    list of paths: TSV, CSV or .npy, plain, .gz or .zst. An array that is int64 [2, n] and C-contiguous is read
+    where it lies; another is copied first, 16 bytes an edge. Ids that are exactly 0, 1, 2, ... (``vertices``
+    counts) become the vertex ids; any others are the user's own, and get vertex ids in order of first sight.
     ``arrays``: by name, a row for each vertex 0, 1, 2, ...: an array [n] or [n, dim] of float32, float16,
     int64, int32, uint32 or uint8 (float64 becomes float32), or a path (.npy, Zarr v3).
     ``edge_arrays``: by name, a row for each edge in the order of ``edges``: float32 or int64, [n] or [n, dim];
@@ -127,14 +117,9 @@ def ingest(path: str | os.PathLike[str], edges: Any, *, arrays: Mapping[str, Any
         edges = [edges]
     if isinstance(edges, (list, tuple)) and edges and all(map(_is_path, edges)):
         arguments.edges = [_edge_file(file) for file in edges]
-        return IngestReport(**_core.ingest(arguments, progress))
-    parent = os.path.dirname(os.path.abspath(arguments.path))
-    os.makedirs(parent, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".rhizome-ingest-", dir=parent) as folder:
-        file = os.path.join(folder, "edges.npy")
-        _write_edges(edges, file)
-        arguments.edges = [(file, False)]
-        return IngestReport(**_core.ingest(arguments, progress))
+    else:
+        arguments.edge_pairs = _edge_pairs(edges)
+    return IngestReport(**_core.ingest(arguments, progress))
 
 
 def _source(name: str, values: Any) -> tuple[str, Any, str]:

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "handle.h"
+#include "rhizome/index/bulk_ids.h"
 #include "rhizome/index/change_feed.h"
 #include "rhizome/index/graph_lookup.h"
 #include "rhizome/storage/array_facts.h"
@@ -116,20 +117,13 @@ nb::object Find(const PyGraph& graph, nb::handle ids) {
 /// Returns the vertex that one id of the user's names.
 VertexId VertexOf(const Graph& graph, nb::handle id) { return Take(FindOne(graph, IdOf(id))); }
 
-nb::list ExternalIds(const PyGraph& graph, nb::handle ids) {
+nb::list ExternalIdsAsList(const PyGraph& graph, nb::handle ids) {
   const auto used = graph.Use();
   const Ids vertices(ids, used->vertex_count());
-  std::vector<ExternalId> found;
-  Check(Unlocked([&]() -> Status {
-    found.reserve(vertices.size());
-    for (const VertexId vertex : vertices.span()) {
-      RHIZOME_ASSIGN_OR_RETURN(ExternalId id, used->ExternalIdOf(vertex));
-      found.push_back(std::move(id));
-    }
-    return Status::Ok();
-  }));
+  const ExternalIds found = Take(Unlocked([&] { return ExternalIdsOf(*used, vertices.span()); }));
   nb::list result;
-  for (const ExternalId& id : found) result.append(ToPython(id));
+  for (const std::int64_t id : found.integers) result.append(id);
+  for (const std::string& id : found.texts) result.append(nb::str(id.data(), id.size()));
   return result;
 }
 
@@ -398,7 +392,7 @@ void BindGraph(nb::module_& module) {
           [](const PyGraph& graph, std::string name) { return PyArray(graph, std::move(name)); },
           nb::arg("name"), nb::keep_alive<0, 1>())
       .def("find", &Find, nb::arg("ids"), nb::sig("def find(self, ids: object) -> typing.Any"))
-      .def("external_ids", &ExternalIds, nb::arg("ids"),
+      .def("external_ids", &ExternalIdsAsList, nb::arg("ids"),
            nb::sig("def external_ids(self, ids: object) -> list[int | str]"))
       .def("neighbors", &Neighbors, nb::arg("ids"), nb::arg("direction"),
            nb::sig("def neighbors(self, ids: object, direction: str) -> tuple[typing.Any, ...]"))

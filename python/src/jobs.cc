@@ -63,6 +63,7 @@ ArrayFile ArrayOf(const std::string& name, nb::handle source, const std::string&
 struct IngestArguments {
   std::string path;
   std::vector<std::tuple<std::string, bool>> edges;  ///< path, and whether it is an array [2, m]
+  nb::object edge_pairs = nb::none();                ///< instead: int64 [2, m], C-contiguous
   std::vector<std::string> columns;
   std::optional<std::string> nodes;
   std::vector<std::string> node_columns;
@@ -77,8 +78,21 @@ struct IngestArguments {
   std::uint32_t threads = 1;
 };
 
+/// Returns edges in memory, which the caller keeps while the job runs.
+EdgeFile EdgesOf(nb::handle pairs) {
+  const auto values =
+      nb::cast<nb::ndarray<const std::int64_t, nb::shape<2, -1>, nb::c_contig, nb::device::cpu>>(
+          pairs, false);
+  const std::span numbers(values.data(), values.size());
+  EdgeFile edges{Path("the edges")};
+  edges.spans = EdgeSpans{.src = {.integers = numbers.first(values.shape(1))},
+                          .dst = {.integers = numbers.last(values.shape(1))}};
+  return edges;
+}
+
 IngestOptions OptionsOf(const IngestArguments& arguments) {
   IngestOptions options;
+  if (!arguments.edge_pairs.is_none()) options.edges.push_back(EdgesOf(arguments.edge_pairs));
   for (const auto& [path, sources_first] : arguments.edges) {
     EdgeFile file{Path(path)};
     file.sources_first = sources_first;
@@ -182,6 +196,7 @@ void BindJobs(nb::module_& module) {
       .def(nb::init<>())
       .def_rw("path", &A::path)
       .def_rw("edges", &A::edges)
+      .def_rw("edge_pairs", &A::edge_pairs, nb::arg().none())
       .def_rw("columns", &A::columns)
       .def_rw("nodes", &A::nodes, nb::arg().none())
       .def_rw("node_columns", &A::node_columns)

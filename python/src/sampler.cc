@@ -7,6 +7,7 @@
 
 #include "handle.h"
 #include "rhizome/cache/direct_neighbors.h"
+#include "rhizome/index/bulk_ids.h"
 
 namespace rhizome::python {
 namespace {
@@ -31,11 +32,8 @@ struct Sample {
 
 Result<Sample> Convert(const Sampling& sampling, SampledSubgraph sub, Frontier frontier) {
   Sample sample;
-  sample.vertices.reserve(sub.rows.size());
-  for (const Row row : sub.rows) {
-    RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, sampling.graph->VertexAt(row));
-    sample.vertices.push_back(vertex);
-  }
+  sample.vertices.resize(sub.rows.size());
+  RHIZOME_RETURN_IF_ERROR(VerticesAt(*sampling.graph, sub.rows, sample.vertices));
   const std::size_t hops = sub.hop_lists.size() - 1;
   sample.edges = std::move(sub.neighbors);
   const std::size_t count = sample.edges.size();

@@ -2,9 +2,12 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "handle.h"
+#include "rhizome/index/bulk_ids.h"
 #include "rhizome/index/write_batch.h"
 
 namespace rhizome::python {
@@ -43,15 +46,12 @@ class PyBatch {
   /// id in an array, or one of the user's in a list.
   void PutRows(const std::string& array, nb::object ids,
                const nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro>& rows) {
-    std::vector<ExternalId> names = NamesOf(ids);
+    const std::vector<ExternalId> names = NamesOf(ids);
     if (names.size() != rows.shape(0))
       throw nb::value_error(("there are " + std::to_string(names.size()) + " ids, and " +
                              std::to_string(rows.shape(0)) + " rows")
                                 .c_str());
-    const auto* data = static_cast<const std::byte*>(rows.data());
-    const std::size_t bytes = rows.shape(1) * rows.itemsize();
-    for (std::size_t i = 0; i < names.size(); ++i)
-      batch_.PutRow(std::move(names[i]), array, std::span(data + i * bytes, bytes));
+    batch_.PutRows(names, array, {static_cast<const std::byte*>(rows.data()), rows.nbytes()});
   }
 
   std::size_t size() const { return batch_.size(); }
@@ -76,8 +76,11 @@ class PyBatch {
       return names;
     }
     const auto service = handle_->Use();
-    for (const VertexId vertex : Ids(ids, service->graph().vertex_count()).span())
-      names.push_back(Take(service->graph().ExternalIdOf(vertex)));
+    const Ids vertices(ids, service->graph().vertex_count());
+    ExternalIds found =
+        Take(Unlocked([&] { return ExternalIdsOf(service->graph(), vertices.span()); }));
+    names.assign(found.integers.begin(), found.integers.end());
+    std::move(found.texts.begin(), found.texts.end(), std::back_inserter(names));
     return names;
   }
 
