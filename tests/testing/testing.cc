@@ -1,6 +1,8 @@
 #include "testing/testing.h"
 
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 #include "rhizome/storage/unique_folder.h"
@@ -43,6 +45,17 @@ std::optional<std::filesystem::path> TestData() {
   const char* folder = std::getenv("RHIZOME_TEST_DATA");
   if (folder == nullptr || !std::filesystem::is_directory(folder)) return std::nullopt;
   return std::filesystem::path(folder);
+}
+
+std::map<std::string, std::string> GenerationBytes(const std::filesystem::path& store) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(store / "generations")) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    files[std::filesystem::relative(entry.path(), store)] = {std::istreambuf_iterator<char>(file),
+                                                             {}};
+  }
+  return files;
 }
 
 }  // namespace rhizome::testing

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <random>
 #include <string>
@@ -39,6 +40,10 @@ template <typename T>
 Status AsStatus(const Result<T>& result) {
   return result ? Status::Ok() : result.error();
 }
+
+/// Returns the files of a store's generations, by their paths in the store, with their bytes.
+/// RocksDB's own files are not compared.
+std::map<std::string, std::string> GenerationBytes(const std::filesystem::path& store);
 
 }  // namespace rhizome::testing
 

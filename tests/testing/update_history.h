@@ -39,6 +39,31 @@ inline Result<std::unique_ptr<Store>> OpenStore(const Path& path, Store::Mode mo
   return Store::Open(FileSystem::Posix(), path, mode);
 }
 
+/// Calls `check` with random graphs that have the array "feat", in either layout, at first and
+/// after each of some random updates.
+template <typename Check>
+void WithUpdatedGraphs(std::mt19937_64& rng, Check check) {
+  for (int round = 0; round < 6; ++round) {
+    SCOPED_TRACE(round);
+    const TempDir dir;
+    RandomBase base = DrawBase(rng);
+    if (round % 2 == 0) base.input.arrays.front().layout = ArrayLayout::kChunk;
+    UpdateModel model(base.input);
+    const bool string_ids = base.string_ids();
+    ASSERT_OK(BuildStore(dir / "g.rz", std::move(base.input), base.options));
+    const auto store = OpenStore(dir / "g.rz", Store::Mode::kWrite);
+    ASSERT_OK(store);
+    const auto graph = Graph::Open(**store);
+    ASSERT_OK(graph);
+    for (int step = 0; step < 4; ++step) {
+      check(**graph);
+      const WriteBatch batch = model.DrawBatch(rng, string_ids, 1 + rng() % 12);
+      model.Apply(batch);
+      ASSERT_OK((*graph)->Write(batch, {.sync = false, .create_types = true}));
+    }
+  }
+}
+
 inline CompactOptions DrawCompaction(std::mt19937_64& rng) {
   CompactOptions options;
   options.threads = 1 + static_cast<std::uint32_t>(rng() % 2);

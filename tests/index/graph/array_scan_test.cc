@@ -12,38 +12,10 @@
 namespace rhizome {
 namespace {
 
-using testing::BuildStore;
-using testing::DrawBase;
-using testing::OpenStore;
-using testing::RandomBase;
-using testing::TempDir;
 using testing::UpdateModel;
+using testing::WithUpdatedGraphs;
 
 constexpr std::uint64_t kDim = UpdateModel::kDim;
-
-/// Calls `check` with random graphs that have the array "feat", after each of some random updates.
-template <typename Check>
-void WithUpdatedRows(std::mt19937_64& rng, Check check) {
-  for (int round = 0; round < 6; ++round) {
-    SCOPED_TRACE(round);
-    const TempDir dir;
-    RandomBase base = DrawBase(rng);
-    if (round % 2 == 0) base.input.arrays.front().layout = ArrayLayout::kChunk;
-    UpdateModel model(base.input);
-    const bool string_ids = base.string_ids();
-    ASSERT_OK(BuildStore(dir / "g.rz", std::move(base.input), base.options));
-    const auto store = OpenStore(dir / "g.rz", Store::Mode::kWrite);
-    ASSERT_OK(store);
-    const auto graph = Graph::Open(**store);
-    ASSERT_OK(graph);
-    for (int step = 0; step < 4; ++step) {
-      check(**graph);
-      const WriteBatch batch = model.DrawBatch(rng, string_ids, 1 + rng() % 12);
-      model.Apply(batch);
-      ASSERT_OK((*graph)->Write(batch, {.sync = false, .create_types = true}));
-    }
-  }
-}
 
 std::vector<float> RowOfVertex(const Graph& graph, VertexId vertex) {
   std::vector<float> row(kDim);
@@ -53,7 +25,7 @@ std::vector<float> RowOfVertex(const Graph& graph, VertexId vertex) {
 
 TEST(ArrayScanTest, GivesEveryLiveVertexItsRowOnce) {
   std::mt19937_64 rng(testing::TestSeed());
-  WithUpdatedRows(rng, [&](const Graph& graph) {
+  WithUpdatedGraphs(rng, [&](const Graph& graph) {
     auto scan = ArrayScan::Open(graph, "feat");
     ASSERT_OK(scan);
     const std::uint64_t most = 1 + rng() % 40;
@@ -98,7 +70,7 @@ double CosineOf(const std::vector<float>& a, const std::vector<float>& b) {
 TEST(NearestTest, IsWhatComparingAllRowsGives) {
   std::mt19937_64 rng(testing::TestSeed());
   const JobControl control;
-  WithUpdatedRows(rng, [&](const Graph& graph) {
+  WithUpdatedGraphs(rng, [&](const Graph& graph) {
     const std::vector<float> query = {1, -2, 0.5};
     std::vector<ScoredVertex> expected;
     for (std::uint64_t v = 0; v < graph.vertex_count(); ++v) {
@@ -120,7 +92,7 @@ TEST(NearestTest, IsWhatComparingAllRowsGives) {
 TEST(NearestTest, LeavesTheVertexItselfOut) {
   std::mt19937_64 rng(testing::TestSeed());
   const JobControl control;
-  WithUpdatedRows(rng, [&](const Graph& graph) {
+  WithUpdatedGraphs(rng, [&](const Graph& graph) {
     const auto vertex = static_cast<VertexId>(rng() % graph.vertex_count());
     const std::vector<float> row = RowOfVertex(graph, vertex);
     const auto found = NearestVertices(graph, "feat", vertex, 1000, control);

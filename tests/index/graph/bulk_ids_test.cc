@@ -11,12 +11,7 @@
 namespace rhizome {
 namespace {
 
-using testing::BuildStore;
-using testing::DrawBase;
-using testing::OpenStore;
-using testing::RandomBase;
-using testing::TempDir;
-using testing::UpdateModel;
+using testing::WithUpdatedGraphs;
 
 /// All vertices of a graph, in random order.
 std::vector<VertexId> ShuffledVertices(const Graph& graph, std::mt19937_64& rng) {
@@ -58,37 +53,14 @@ void ExpectBulkIsSingle(const Graph& graph, std::mt19937_64& rng) {
   EXPECT_OK(found);
 }
 
-/// Calls `check` with random graphs, after each of some random updates.
-template <typename Check>
-void WithRandomGraphs(std::mt19937_64& rng, Check check) {
-  for (int round = 0; round < 5; ++round) {
-    SCOPED_TRACE(round);
-    const TempDir dir;
-    RandomBase base = DrawBase(rng);
-    UpdateModel model(base.input);
-    const bool string_ids = base.string_ids();
-    ASSERT_OK(BuildStore(dir / "g.rz", std::move(base.input), base.options));
-    const auto store = OpenStore(dir / "g.rz", Store::Mode::kWrite);
-    ASSERT_OK(store);
-    const auto graph = Graph::Open(**store);
-    ASSERT_OK(graph);
-    for (int step = 0; step < 4; ++step) {
-      check(**graph);
-      const WriteBatch batch = model.DrawBatch(rng, string_ids, 1 + rng() % 12);
-      model.Apply(batch);
-      ASSERT_OK((*graph)->Write(batch, {.sync = false, .create_types = true}));
-    }
-  }
-}
-
 TEST(BulkIdsTest, ManyAreAsManyTimesOne) {
   std::mt19937_64 rng(testing::TestSeed());
-  WithRandomGraphs(rng, [&](const Graph& graph) { ExpectBulkIsSingle(graph, rng); });
+  WithUpdatedGraphs(rng, [&](const Graph& graph) { ExpectBulkIsSingle(graph, rng); });
 }
 
 TEST(BulkIdsTest, RefuseWhatIsOutOfRange) {
   std::mt19937_64 rng(testing::TestSeed());
-  WithRandomGraphs(rng, [&](const Graph& graph) {
+  WithUpdatedGraphs(rng, [&](const Graph& graph) {
     std::int64_t out = 0;
     for (const std::int64_t wrong :
          {std::int64_t{-1}, static_cast<std::int64_t>(graph.vertex_count())}) {
@@ -104,7 +76,7 @@ TEST(BulkIdsTest, RefuseWhatIsOutOfRange) {
 
 TEST(BulkIdsTest, EdgesAreNumberedOneAfterAnother) {
   std::mt19937_64 rng(testing::TestSeed());
-  WithRandomGraphs(rng, [&](const Graph& graph) {
+  WithUpdatedGraphs(rng, [&](const Graph& graph) {
     const auto fixed = graph.Snapshot();
     const EdgeNumbering numbers(*fixed);
     std::int64_t next = 0;

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <random>
@@ -17,18 +16,8 @@
 namespace rhizome {
 namespace {
 
+using testing::GenerationBytes;
 using testing::WriteInput;
-
-std::map<std::string, std::string> GenerationBytes(const Path& store) {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(store / "generations")) {
-    if (!entry.is_regular_file()) continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    files[std::filesystem::relative(entry.path(), store)] = {std::istreambuf_iterator<char>(file),
-                                                             {}};
-  }
-  return files;
-}
 
 enum class Ids : std::uint8_t { kDense, kSparse, kStrings, kLateStrings };
 

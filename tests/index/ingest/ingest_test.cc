@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
@@ -20,22 +19,10 @@
 namespace rhizome {
 namespace {
 
+using testing::GenerationBytes;
 using testing::WriteInput;
 
 StoreId FixedId() { return *StoreId::Parse("000102030405060708090a0b0c0d0e0f"); }
-
-/// Returns every file of a store's generations, with its bytes. RocksDB's own files are not
-/// compared.
-std::map<std::string, std::string> GenerationBytesOfIngest(const Path& store) {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(store / "generations")) {
-    if (!entry.is_regular_file()) continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    files[std::filesystem::relative(entry.path(), store)] = {std::istreambuf_iterator<char>(file),
-                                                             {}};
-  }
-  return files;
-}
 
 template <typename T>
 std::string NpyBytes(DataType dtype, std::uint64_t dim, const std::vector<T>& values) {
@@ -484,9 +471,9 @@ TEST_F(IngestTest, MissingAndTruncatedFilesLeaveNothing) {
 TEST_F(IngestTest, ExistingPathIsNotTouched) {
   const Path edges = Write("e.tsv", "0\t1\n");
   ASSERT_OK(Run({.edges = {edges}}));
-  const auto before = GenerationBytesOfIngest(store_path_);
+  const auto before = GenerationBytes(store_path_);
   EXPECT_STATUS(Run({.edges = {Write("other.tsv", "0\t1\n1\t2\n")}}), kAlreadyExists);
-  EXPECT_EQ(GenerationBytesOfIngest(store_path_), before);
+  EXPECT_EQ(GenerationBytes(store_path_), before);
   store_path_ = Write("file.rz", "precious");
   EXPECT_STATUS(Run({.edges = {edges}}), kAlreadyExists);
   store_path_ = dir_ / "folder";
@@ -701,7 +688,7 @@ class IngestFormatsTest : public IngestTest {
       const Path path = dir_ / name;
       EXPECT_OK(
           IngestGraph(FileSystem::Posix(), path, graph.Input(bare), build, FixedId(), control_));
-      return GenerationBytesOfIngest(path);
+      return GenerationBytes(path);
     };
     const auto expected = from_memory("memory.rz", false);
     ASSERT_FALSE(expected.empty());
@@ -740,7 +727,7 @@ class IngestFormatsTest : public IngestTest {
                const std::string& what) {
     store_path_ = dir_ / ("file-" + what + ".rz");
     ASSERT_OK(Run(options));
-    const auto found = GenerationBytesOfIngest(store_path_);
+    const auto found = GenerationBytes(store_path_);
     ASSERT_EQ(found.size(), expected.size()) << what;
     for (const auto& [name, bytes] : expected) {
       ASSERT_TRUE(found.contains(name)) << what << " " << name;
