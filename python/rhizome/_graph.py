@@ -221,7 +221,8 @@ class Graph:
         """Merges what was written into the next generation, while reads and writes go on.
 
         ``repartition``: divide the edges anew. ``keep_generations``: how many before this one stay on disk.
-        Ctrl-C raises KeyboardInterrupt, and nothing has changed then.
+        Ctrl-C raises KeyboardInterrupt, and nothing has changed then, unless the signal came when the new generation
+        was being published: it is there then, and whole.
         Errors: Busy, another compaction runs; InvalidArgument, not open for writing; OutOfSpace; IoError.
         """
         keep = None if keep_generations is None else as_count(keep_generations, "keep_generations")
