@@ -34,7 +34,7 @@ enum class TemporalPick : std::uint8_t {
 
 /// Options of Sampler::Create.
 struct SamplerOptions {
-  /// Neighbours to draw in each hop; fanouts[0] is for the seeds.
+  /// Neighbours to draw in each hop; fanouts[0] is for the seeds. Empty: no hop, the seeds alone.
   std::vector<std::int64_t> fanouts = {};
 
   /// The lists to walk. Message passing walks in-edges. kBoth: the list of a vertex is its out-list

@@ -97,9 +97,6 @@ Result<SamplingPlan> PlanSampling(const GraphSnapshot& graph, const SamplerOptio
   RHIZOME_RETURN_IF_ERROR(CheckEdgeIds(graph, options));
   const std::size_t types = graph.edge_types().size();
   if (!options.typed_fanouts.empty()) return PlanTyped(types, options);
-  if (options.fanouts.empty()) {
-    return Fail(Status::InvalidArgument("the sampler needs the fanout of at least one hop"));
-  }
   const std::vector<TypeId>& path = options.meta_path;
   if (!path.empty() && path.size() != options.fanouts.size()) {
     return Fail(Status::InvalidArgument(

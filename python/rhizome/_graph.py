@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, overload
 
@@ -12,8 +12,9 @@ import numpy as np
 from . import _core
 from ._types import (
     ArrayInfo, BackupReport, Change, CompactReport, NeighborLists, Neighbors, Subgraph, UserId, VerifyReport,
-    as_array, as_bytes, as_count, as_path, as_rows,
+    as_array, as_bytes, as_count, as_integers, as_names, as_path, as_rows,
 )
+from .errors import NotFound
 
 #: Called with a phase, and how much of how much of it is done (0: unknown).
 Progress = Callable[[str, int, int], object]
@@ -167,20 +168,44 @@ class Graph:
             raise TypeError(f"an array has a name, a str, not {type(name).__name__}")
         return self._core.array(name)
 
-    def sampler(self, fanouts: Sequence[int], *, direction: Direction = "in", replace: bool = False,
-                weighted: bool = False, disjoint: bool = False, again: bool = False, seed: int = 1,
-                threads: int = 1) -> Sampler:
+    def sampler(self, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *, direction: Direction = "in",
+                replace: bool = False, weighted: bool = False, disjoint: bool = False, again: bool = False,
+                edge_ids: bool = False, meta_path: Sequence[str] = (), times: str | None = None,
+                pick: Literal["uniform", "last"] = "uniform", seed: int = 1, threads: int = 1) -> Sampler:
         """Returns a sampler of neighbours, of the graph as it is now.
 
-        ``fanouts``: neighbours to draw in each hop, -1 for all; ``direction``: the lists to walk.
+        ``fanouts``: neighbours to draw in each hop, the seeds' own first, -1 for all: ``[10, 10]``; ``[]`` gives the
+        seeds alone. Or by edge type, ``{"cites": [10, 5], "writes": [3, 0]}``: types that are not named are not walked.
+        ``meta_path``: the edge type that each hop walks. ``direction``: the lists to walk.
         ``replace``: draw with replacement. ``weighted``: in proportion to the weights of edges.
         ``disjoint``: each seed gets a subgraph of its own. ``again``: every hop draws for all vertices so far
         (as DGL does), instead of those of the hop before (as PyG does).
-        Errors: InvalidArgument, options out of range or that exclude each other.
+        ``edge_ids``: number the edges that are drawn (``Subgraph.edge_ids``). A store keeps the numbers of its in-edges
+        only if it has weights or attributes of edges, or no out-lists; with "both" there are none.
+        ``times``: an attribute of edges, int64: draw no edge that is later than its seed (``Sampler.sample``); with
+        ``disjoint``. ``pick``: any of those, or the "last" ones.
+        ``threads``: how many one call uses; any number gives the same samples.
+        Errors: InvalidArgument, options out of range or that exclude each other; NotFound, no such type or attribute.
         """
-        hops = [as_count(fanout, "a fanout", least=-1) for fanout in fanouts]
-        return Sampler(_core.Sampler(self._core, hops, direction, bool(replace), bool(weighted), bool(disjoint),
-                                     bool(again), as_count(seed, "seed"), _threads(threads)))
+        if pick not in ("uniform", "last"):
+            raise ValueError(f"pick is {pick!r}: it is 'uniform' or 'last'")
+        arguments = _core.SamplerArguments()
+        if isinstance(fanouts, Mapping):
+            arguments.typed_fanouts = _typed_fanouts(fanouts, self.edge_types)
+        else:
+            arguments.fanouts = _fanouts(fanouts)
+        arguments.meta_path = as_names(meta_path, "meta_path")
+        arguments.direction = direction
+        arguments.replace = bool(replace)
+        arguments.weighted = bool(weighted)
+        arguments.disjoint = bool(disjoint)
+        arguments.again = bool(again)
+        arguments.edge_ids = bool(edge_ids)
+        arguments.times = "" if times is None else times
+        arguments.last = pick == "last"
+        arguments.seed = as_count(seed, "seed")
+        arguments.threads = _threads(threads)
+        return Sampler(_core.Sampler(self._core, arguments))
 
     # --- Commits ---
 
@@ -250,13 +275,31 @@ class Sampler:
     def __init__(self, core: _core.Sampler) -> None:
         self._core = core
 
-    def sample(self, seeds: Any, batch: int = 0) -> Subgraph:
-        """Samples the subgraph of ``seeds``, vertex ids int64 [n].
+    def sample(self, seeds: Any, batch: int = 0, times: Any = None) -> Subgraph:
+        """Samples the subgraph of ``seeds``, vertex ids int64 [n]; what is repeated is there once, unless disjoint.
 
         ``batch`` selects the random numbers: the same seed, batch and graph give the same subgraph, with any
-        number of threads. Errors: IndexError, a seed that no vertex has; TypeError.
+        number of threads. ``times``: of the seeds, int64 [n], if the sampler has ``times``, and only then.
+        Errors: IndexError, a seed that no vertex has; TypeError; InvalidArgument, not a time for each seed.
         """
-        return Subgraph(*self._core.sample(seeds, as_count(batch, "batch")))
+        given = None if times is None else as_integers(times, "times")
+        return Subgraph(*self._core.sample(seeds, as_count(batch, "batch"), given))
+
+
+def _fanouts(fanouts: Sequence[int]) -> list[int]:
+    return [as_count(fanout, "a fanout", least=-1) for fanout in fanouts]
+
+
+def _typed_fanouts(fanouts: Mapping[str, Sequence[int]], types: list[str]) -> list[list[int]]:
+    """Returns fanouts by hop and type, [hops, types]."""
+    unknown = [name for name in fanouts if name not in types]
+    if unknown:
+        raise NotFound(f"no edge type {unknown[0]!r}; there are {', '.join(types)}")
+    by_type = {name: _fanouts(of_hops) for name, of_hops in fanouts.items()}
+    hops = {len(of_hops) for of_hops in by_type.values()}
+    if len(hops) != 1:
+        raise ValueError("fanouts by edge type have the same number of hops for each")
+    return [[by_type[name][hop] if name in by_type else 0 for name in types] for hop in range(hops.pop())]
 
 
 class Batch:

@@ -52,6 +52,10 @@ class Subgraph(NamedTuple):
     edge_hops: np.ndarray  #: edges drawn in each hop, int64 [hops]
     types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [edges]; None: one type
     weights: np.ndarray | None  #: float32 [edges]; None: the graph has no weights
+    edge_ids: np.ndarray | None  #: numbers of the edges, int64 [edges], until a compaction; None: not asked for
+    seed_of: np.ndarray | None  #: if disjoint, for each vertex the index of its seed, int64 [vertices]; else None
+    offsets: np.ndarray  #: the edges of list l are [offsets[l], offsets[l + 1]), int64 [lists + 1]
+    hop_lists: np.ndarray  #: the lists of hop h are [hop_lists[h], hop_lists[h + 1]), int64 [hops + 1]
 
 
 class Change(NamedTuple):
@@ -135,6 +139,13 @@ def as_count(value: Any, name: str, least: int = 0) -> int:
     return int(value.__index__())
 
 
+def as_names(names: Any, what: str) -> list[str]:
+    """Returns names as a list of str. Errors: TypeError, another thing, a single str included."""
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{what} is a list of str, not {names!r}")
+    return list(names)
+
+
 def as_path(path: str | os.PathLike[str]) -> str:
     """Returns a path as a str. Errors: TypeError; ValueError, a path that is not UTF-8 or holds a NUL."""
     text = os.fsdecode(path)
@@ -161,18 +172,29 @@ def as_vertex_ids(ids: Any, vertices: int) -> np.ndarray:
     if isinstance(ids, slice):
         return np.arange(*ids.indices(vertices), dtype=np.int64)
     array = as_array(ids)
-    if array.ndim != 1:
-        raise TypeError(f"vertex ids are an array of one dimension, not of {array.ndim}")
-    if array.dtype == np.bool_:
+    if array.dtype == np.bool_ and array.ndim == 1:
         if len(array) != vertices:
             raise IndexError(f"a mask has one bool for each of {vertices} vertices, not {len(array)}")
         return np.flatnonzero(array).astype(np.int64, copy=False)
-    if array.size == 0 and not isinstance(ids, np.ndarray):
+    if array.dtype.kind in "SU":
+        raise TypeError("vertex ids are integers, not names; find() gives those of your own ids")
+    return as_integers(array if array.size else ids, "vertex ids")
+
+
+def as_integers(values: Any, what: str) -> np.ndarray:
+    """Returns whole numbers as int64 [n], C-contiguous.
+
+    Errors: TypeError, another type or shape, which is named; IndexError, a number beyond int64.
+    """
+    array = as_array(values)
+    if array.ndim != 1:
+        raise TypeError(f"{what} are an array of one dimension, not of {array.ndim}")
+    if array.size == 0 and not isinstance(values, np.ndarray):
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"vertex ids are integers, not {array.dtype}; find() gives those of your own ids")
+        raise TypeError(f"{what} are integers, not {array.dtype}")
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
-        raise IndexError(f"vertex id {array.max()} is not in [0, {vertices})")
+        raise IndexError(f"{what}: {array.max()} is beyond int64")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 

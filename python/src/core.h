@@ -78,6 +78,29 @@ nb::object ToNumpy(std::vector<T> values) {
   return ToNumpy(std::move(values), {size});
 }
 
+/// Memory for a NumPy array that is made: filled without the GIL, and not cleared before.
+template <typename T>
+class NewArray {
+ public:
+  explicit NewArray(std::size_t size)
+      : values_(std::make_unique_for_overwrite<T[]>(size)), size_(size) {}
+  std::span<T> span() { return {values_.get(), size_}; }
+  std::size_t size() const { return size_; }
+
+  /// Returns the array, which owns the memory.
+  nb::object ToNumpy(std::initializer_list<std::size_t> shape) && {
+    T* const values = values_.get();
+    const nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    static_cast<void>(values_.release());
+    return nb::cast(nb::ndarray<nb::numpy, T>(values, shape, owner));
+  }
+  nb::object ToNumpy() && { return std::move(*this).ToNumpy({size_}); }
+
+ private:
+  std::unique_ptr<T[]> values_;
+  std::size_t size_;
+};
+
 /// Returns a new NumPy array [rows, dim] with elements of any kind, and its memory.
 std::pair<nb::object, std::span<std::byte>> NewRows(DataType dtype, std::size_t rows,
                                                     std::size_t dim);

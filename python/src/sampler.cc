@@ -4,124 +4,249 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <mutex>
+#include <optional>
 
 #include "handle.h"
 #include "rhizome/cache/direct_neighbors.h"
+#include "rhizome/cache/neighbor_sampling.h"
 #include "rhizome/index/bulk_ids.h"
 
 namespace rhizome::python {
 namespace {
 
-/// A sampler with the snapshot that it works on, which turns rows into vertex ids.
-struct Sampling {
-  std::shared_ptr<const GraphSnapshot> graph;
-  std::unique_ptr<Sampler> sampler;
-};
-
-/// A subgraph in the form that Python takes.
-struct Sample {
-  std::vector<VertexId> vertices;
-  std::vector<std::int64_t>
-      edges;  ///< [2, edges]: neighbours, then the vertices they were drawn for
-  std::vector<std::int64_t> seeds;
-  std::vector<std::int64_t> vertices_of_hop;
-  std::vector<std::int64_t> edges_of_hop;
-  std::vector<TypeId> types;
-  std::vector<float> weights;
-};
-
-Result<Sample> Convert(const Sampling& sampling, SampledSubgraph sub, Frontier frontier) {
-  Sample sample;
-  sample.vertices.resize(sub.rows.size());
-  RHIZOME_RETURN_IF_ERROR(VerticesAt(*sampling.graph, sub.rows, sample.vertices));
-  const std::size_t hops = sub.hop_lists.size() - 1;
-  sample.edges = std::move(sub.neighbors);
-  const std::size_t count = sample.edges.size();
-  sample.edges.resize(2 * count);
-  for (std::size_t hop = 0; hop < hops; ++hop) {
-    for (std::uint64_t list = sub.hop_lists[hop]; list < sub.hop_lists[hop + 1]; ++list)
-      std::fill(sample.edges.begin() + static_cast<std::ptrdiff_t>(count + sub.offsets[list]),
-                sample.edges.begin() + static_cast<std::ptrdiff_t>(count + sub.offsets[list + 1]),
-                static_cast<std::int64_t>(sub.VertexOfList(hop, list, frontier)));
-    sample.edges_of_hop.push_back(static_cast<std::int64_t>(sub.offsets[sub.hop_lists[hop + 1]] -
-                                                            sub.offsets[sub.hop_lists[hop]]));
-  }
-  for (std::size_t hop = 0; hop <= hops; ++hop)
-    sample.vertices_of_hop.push_back(
-        static_cast<std::int64_t>(sub.hop_offsets[hop + 1] - sub.hop_offsets[hop]));
-  sample.seeds = std::move(sub.seed_locals);
-  sample.types = std::move(sub.types);
-  sample.weights = std::move(sub.weights);
-  return sample;
-}
-
-class PySampler {
+/// A sampler with the snapshot that it works on, and samples whose memory later calls use again.
+/// Threads: any; each call takes a sample of its own.
+class Sampling {
  public:
-  PySampler(const PyGraph& graph, std::vector<std::int64_t> fanouts, const std::string& direction,
-            bool replace, bool weighted, bool disjoint, bool again, std::uint64_t seed,
-            std::uint32_t threads)
-      : PySampler(graph, SamplerOptions{
-                             .fanouts = std::move(fanouts),
-                             .direction = DirectionOf(direction),
-                             .replace = replace,
-                             .seed = seed,
-                             .threads = threads,
-                             .weighted = weighted,
-                             .disjoint = disjoint,
-                             .frontier = again ? Frontier::kAgain : Frontier::kOnce,
-                         }) {}
+  Sampling(std::shared_ptr<const GraphSnapshot> graph, std::unique_ptr<Sampler> sampler)
+      : graph_(std::move(graph)),
+        sampler_(std::move(sampler)),
+        numbers_(*graph_),
+        typed_(graph_->edge_types().size() > 1) {}
 
-  nb::tuple Draw(nb::handle seeds, std::uint64_t batch) const {
-    const auto sampling = sampling_.Use();
-    const Ids vertices(seeds, sampling->graph->vertex_count());
-    Sample sample = Take(Unlocked([&]() -> Result<Sample> {
-      RHIZOME_ASSIGN_OR_RETURN(SampledSubgraph sub,
-                               sampling->sampler->Sample(vertices.span(), batch));
-      return Convert(*sampling, std::move(sub), frontier_);
-    }));
-    const std::size_t edges = sample.edges.size() / 2;
-    const bool typed = !sample.types.empty(), weighted = !sample.weights.empty();
-    return nb::make_tuple(
-        ToNumpy(std::move(sample.vertices)), ToNumpy(std::move(sample.edges), {2, edges}),
-        ToNumpy(std::move(sample.seeds)), ToNumpy(std::move(sample.vertices_of_hop)),
-        ToNumpy(std::move(sample.edges_of_hop)),
-        typed ? ToNumpy(std::move(sample.types)) : nb::none(),
-        weighted ? ToNumpy(std::move(sample.weights)) : nb::none());
+  const GraphSnapshot& graph() const { return *graph_; }
+  const Sampler& sampler() const { return *sampler_; }
+  const EdgeNumbering& numbers() const { return numbers_; }
+  bool typed() const { return typed_; }
+
+  SampledSubgraph Borrow() {
+    const std::scoped_lock lock(mutex_);
+    if (kept_.empty()) return {};
+    SampledSubgraph sample = std::move(kept_.back());
+    kept_.pop_back();
+    return sample;
+  }
+  void GiveBack(SampledSubgraph sample) {
+    const std::scoped_lock lock(mutex_);
+    if (kept_.size() < kMostKept) kept_.push_back(std::move(sample));
   }
 
  private:
-  PySampler(const PyGraph& graph, const SamplerOptions& options)
-      : frontier_(options.frontier), sampling_(graph.handle(), Make(graph, options)) {}
+  static constexpr std::size_t kMostKept = 8;
 
-  static std::shared_ptr<Sampling> Make(const PyGraph& graph, const SamplerOptions& options) {
+  const std::shared_ptr<const GraphSnapshot> graph_;
+  const std::unique_ptr<Sampler> sampler_;
+  const EdgeNumbering numbers_;
+  const bool typed_;
+  std::mutex mutex_;
+  std::vector<SampledSubgraph> kept_;
+};
+
+using Numbers = NewArray<std::int64_t>;
+
+/// Copies numbers into memory for a NumPy array.
+template <typename To, typename From>
+NewArray<To> Copy(const std::vector<From>& from) {
+  NewArray<To> to(from.size());
+  std::copy(from.begin(), from.end(), to.span().begin());
+  return to;
+}
+
+/// Returns how far it is from each offset to the next.
+Numbers Steps(std::span<const std::uint64_t> offsets) {
+  Numbers steps(offsets.size() - 1);
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    steps.span()[i] = static_cast<std::int64_t>(offsets[i + 1] - offsets[i]);
+  return steps;
+}
+
+/// Returns the edges as [2, edges]: the neighbours, then the vertices that they were drawn for.
+Numbers EdgeIndexOf(const SampledSubgraph& sub, Frontier frontier) {
+  const std::size_t edges = sub.neighbors.size();
+  Numbers index(2 * edges);
+  const auto ends = std::copy(sub.neighbors.begin(), sub.neighbors.end(), index.span().begin());
+  const auto at = [&](std::uint64_t offset) { return ends + static_cast<std::ptrdiff_t>(offset); };
+  for (std::size_t hop = 0; hop + 1 < sub.hop_lists.size(); ++hop)
+    for (std::uint64_t list = sub.hop_lists[hop]; list < sub.hop_lists[hop + 1]; ++list)
+      std::fill(at(sub.offsets[list]), at(sub.offsets[list + 1]),
+                static_cast<std::int64_t>(sub.VertexOfList(hop, list, frontier)));
+  return index;
+}
+
+/// Returns the edges drawn in each hop.
+Numbers EdgesOfHops(const SampledSubgraph& sub) {
+  std::vector<std::uint64_t> bounds;
+  for (const std::uint64_t list : sub.hop_lists) bounds.push_back(sub.offsets[list]);
+  return Steps(bounds);
+}
+
+/// A subgraph in the form that Python takes.
+struct Sample {
+  Numbers vertices;
+  Numbers edge_index;
+  Numbers seeds;
+  Numbers vertices_of_hop;
+  Numbers edges_of_hop;
+  NewArray<TypeId> types;
+  NewArray<float> weights;
+  Numbers edge_ids;
+  Numbers seed_of;
+  Numbers offsets;
+  Numbers hop_lists;
+};
+
+Result<Sample> Convert(const Sampling& sampling, const SampledSubgraph& sub, Frontier frontier) {
+  Numbers vertices(sub.rows.size());
+  RHIZOME_RETURN_IF_ERROR(VerticesAt(sampling.graph(), sub.rows, vertices.span()));
+  Numbers edge_ids(sub.edges.size());
+  std::transform(sub.edges.begin(), sub.edges.end(), edge_ids.span().begin(),
+                 [&](const EdgeId& edge) { return sampling.numbers().Of(edge); });
+  return Sample{.vertices = std::move(vertices),
+                .edge_index = EdgeIndexOf(sub, frontier),
+                .seeds = Copy<std::int64_t>(sub.seed_locals),
+                .vertices_of_hop = Steps(sub.hop_offsets),
+                .edges_of_hop = EdgesOfHops(sub),
+                .types = Copy<TypeId>(sub.types),
+                .weights = Copy<float>(sub.weights),
+                .edge_ids = std::move(edge_ids),
+                .seed_of = Copy<std::int64_t>(sub.seed_of),
+                .offsets = Copy<std::int64_t>(sub.offsets),
+                .hop_lists = Copy<std::int64_t>(sub.hop_lists)};
+}
+
+/// The arguments of a sampler that are one each; Graph.sampler checks and names them.
+struct SamplerArguments {
+  std::vector<std::int64_t> fanouts;
+  std::vector<std::vector<std::int64_t>> typed_fanouts;  ///< instead, [hops, edge types]
+  std::vector<std::string> meta_path;
+  std::string direction;
+  bool replace = false;
+  bool weighted = false;
+  bool disjoint = false;
+  bool again = false;
+  bool edge_ids = false;
+  bool last = false;
+  std::string times;  ///< the edge attribute that has them; empty: none
+  std::uint64_t seed = 1;
+  std::uint32_t threads = 1;
+};
+
+using Times = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+class PySampler {
+ public:
+  PySampler(const PyGraph& graph, const SamplerArguments& arguments)
+      : frontier_(arguments.again ? Frontier::kAgain : Frontier::kOnce),
+        edge_ids_(arguments.edge_ids),
+        disjoint_(arguments.disjoint),
+        sampling_(graph.handle(), Make(graph, arguments)) {}
+
+  /// `times`: None, or int64 of one dimension.
+  nb::tuple Draw(nb::handle seeds, std::uint64_t batch, nb::handle times) const {
+    const auto sampling = sampling_.Use();
+    const Ids vertices(seeds, sampling->graph().vertex_count());
+    std::optional<Times> at;
+    if (!times.is_none()) at = nb::cast<Times>(times, false);
+    Sample sample = Take(Unlocked([&]() -> Result<Sample> {
+      SampledSubgraph sub = sampling->Borrow();
+      const auto seed_times =
+          at ? std::span(at->data(), at->size()) : std::span<const std::int64_t>();
+      RHIZOME_RETURN_IF_ERROR(
+          sampling->sampler().SampleInto(vertices.span(), seed_times, batch, sub));
+      auto converted = Convert(*sampling, sub, frontier_);
+      sampling->GiveBack(std::move(sub));
+      return converted;
+    }));
+    const std::size_t edges = sample.edge_index.size() / 2;
+    const auto optional = [](bool wanted, auto&& array) {
+      return wanted ? std::move(array).ToNumpy() : nb::object(nb::none());
+    };
+    return nb::make_tuple(
+        std::move(sample.vertices).ToNumpy(), std::move(sample.edge_index).ToNumpy({2, edges}),
+        std::move(sample.seeds).ToNumpy(), std::move(sample.vertices_of_hop).ToNumpy(),
+        std::move(sample.edges_of_hop).ToNumpy(),
+        optional(sampling->typed(), std::move(sample.types)),
+        optional(sampling->graph().info().weighted, std::move(sample.weights)),
+        optional(edge_ids_, std::move(sample.edge_ids)),
+        optional(disjoint_, std::move(sample.seed_of)), std::move(sample.offsets).ToNumpy(),
+        std::move(sample.hop_lists).ToNumpy());
+  }
+
+ private:
+  static std::shared_ptr<Sampling> Make(const PyGraph& graph, const SamplerArguments& arguments) {
     auto snapshot = graph.Snapshot();
     const bool on_disk = graph.handle()->Use()->memory().topology == TopologyPlace::kDirect;
+    SamplerOptions options{
+        .fanouts = arguments.fanouts,
+        .direction = DirectionOf(arguments.direction),
+        .replace = arguments.replace,
+        .seed = arguments.seed,
+        .threads = arguments.threads,
+        .typed_fanouts = arguments.typed_fanouts,
+        .weighted = arguments.weighted,
+        .disjoint = arguments.disjoint,
+        .frontier = arguments.again ? Frontier::kAgain : Frontier::kOnce,
+        .temporal_pick = arguments.last ? TemporalPick::kLast : TemporalPick::kUniform,
+        .edge_ids = arguments.edge_ids,
+    };
+    for (const std::string& type : arguments.meta_path)
+      options.meta_path.push_back(Take(FindEdgeType(*snapshot, type)));
     return Take(Unlocked([&]() -> Result<std::shared_ptr<Sampling>> {
+      if (!arguments.times.empty()) {
+        RHIZOME_ASSIGN_OR_RETURN(options.times, LoadEdgeTimes(*snapshot, arguments.times));
+      }
       std::shared_ptr<const NeighborSource> lists;
       if (on_disk) {
         RHIZOME_ASSIGN_OR_RETURN(lists, DirectNeighbors::Open(*snapshot, options.direction, nullptr,
                                                               DirectNeighborsOptions{}));
       }
       RHIZOME_ASSIGN_OR_RETURN(auto sampler, Sampler::Create(*snapshot, options, std::move(lists)));
-      return std::make_shared<Sampling>(Sampling{std::move(snapshot), std::move(sampler)});
+      return std::make_shared<Sampling>(std::move(snapshot), std::move(sampler));
     }));
   }
 
   Frontier frontier_;
+  bool edge_ids_;
+  bool disjoint_;
   Handle::Lease<Sampling> sampling_;
 };
 
 }  // namespace
 
 void BindSampler(nb::module_& module) {
+  using A = SamplerArguments;
+  nb::class_<A>(module, "SamplerArguments")
+      .def(nb::init<>())
+      .def_rw("fanouts", &A::fanouts)
+      .def_rw("typed_fanouts", &A::typed_fanouts)
+      .def_rw("meta_path", &A::meta_path)
+      .def_rw("direction", &A::direction)
+      .def_rw("replace", &A::replace)
+      .def_rw("weighted", &A::weighted)
+      .def_rw("disjoint", &A::disjoint)
+      .def_rw("again", &A::again)
+      .def_rw("edge_ids", &A::edge_ids)
+      .def_rw("last", &A::last)
+      .def_rw("times", &A::times)
+      .def_rw("seed", &A::seed)
+      .def_rw("threads", &A::threads);
   nb::class_<PySampler>(module, "Sampler")
-      .def(nb::init<const PyGraph&, std::vector<std::int64_t>, const std::string&, bool, bool, bool,
-                    bool, std::uint64_t, std::uint32_t>(),
-           nb::arg("graph"), nb::arg("fanouts"), nb::arg("direction"), nb::arg("replace"),
-           nb::arg("weighted"), nb::arg("disjoint"), nb::arg("again"), nb::arg("seed"),
-           nb::arg("threads"))
-      .def("sample", &PySampler::Draw, nb::arg("seeds"), nb::arg("batch"),
-           nb::sig("def sample(self, seeds: object, batch: int) -> tuple[typing.Any, ...]"));
+      .def(nb::init<const PyGraph&, const SamplerArguments&>(), nb::arg("graph"),
+           nb::arg("arguments"))
+      .def("sample", &PySampler::Draw, nb::arg("seeds"), nb::arg("batch"), nb::arg("times").none(),
+           nb::sig("def sample(self, seeds: object, batch: int, times: numpy.ndarray | None) -> "
+                   "tuple[typing.Any, ...]"));
 }
 
 }  // namespace rhizome::python

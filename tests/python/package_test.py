@@ -119,37 +119,6 @@ def test_integers_with_gaps():
                     graph.find(missing)
 
 
-def test_sampling():
-    example = Example(RNG, edges=200_000)
-    pairs = set(map(tuple, example.edges.T.tolist()))
-    with folder() as path:
-        example.ingest(path / "g.rz")
-        for memory in ("1G", "12M"):
-            with rz.open(path / "g.rz", memory=memory) as graph:
-                assert graph.topology_on_disk == (memory == "12M")
-                sampler = graph.sampler([4, 3], seed=5)
-                seeds = RNG.integers(0, example.vertices, 20)
-                sub = sampler.sample(seeds, batch=3)
-                again = sampler.sample(seeds.tolist(), batch=3)
-                assert all(np.array_equal(a, b) for a, b in zip(sub, again) if a is not None)
-                assert not np.array_equal(sub.vertices, sampler.sample(seeds, batch=4).vertices)
-                assert np.array_equal(sub.vertices[sub.seeds], seeds)
-                assert len(set(sub.vertices.tolist())) == len(sub.vertices) == sub.hops.sum()
-                assert sub.edge_index.dtype == np.int64 and sub.edge_index.shape == (2, sub.edge_hops.sum())
-                ends = sub.vertices[sub.edge_index]  # a neighbour of in-lists is the source of its edge
-                assert all(tuple(pair) in pairs for pair in ends.T.tolist())
-                for vertex in sub.vertices[:sub.hops[0]]:
-                    degree = (example.edges[1] == vertex).sum()
-                    drawn = (ends[1] == vertex).sum()
-                    assert drawn == min(degree, 4), (vertex, drawn, degree)
-                everything = graph.sampler([-1]).sample(np.arange(example.vertices))
-                assert everything.edge_index.shape[1] == example.edges.shape[1]
-                assert graph.sampler([2]).sample([]).vertices.size == 0
-                for bad in ([-7], [], [1 << 40], [1.5]):
-                    with raises((ValueError, TypeError), "fanout"):
-                        graph.sampler(bad)
-
-
 def test_indices():
     """Any index gives the rows that NumPy gives, or TypeError or IndexError."""
     example = Example(RNG, vertices=40, edges=100)

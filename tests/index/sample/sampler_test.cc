@@ -320,12 +320,27 @@ TEST(SamplerTest, VerticesWithoutEdgesAndEmptyBatchesGiveNothing) {
   EXPECT_EQ(none->offsets, (std::vector<std::uint64_t>{0}));
 }
 
+TEST(SamplerTest, WithoutHopsThereAreTheSeeds) {
+  const auto open = Build(StarInput(4), RandomPartitions(2));
+  ASSERT_NE(open, nullptr);
+  for (const Frontier frontier : {Frontier::kOnce, Frontier::kAgain}) {
+    SamplerOptions options = Fanouts({});
+    options.frontier = frontier;
+    const auto seeds =
+        MakeSampler(*open->graph, options)->Sample(std::vector<VertexId>{2, 0, 2}, 0);
+    ASSERT_OK(seeds);
+    EXPECT_EQ(seeds->seed_locals, (std::vector<std::int64_t>{0, 1, 0}));
+    EXPECT_EQ(seeds->hop_offsets, (std::vector<std::uint64_t>{0, 2}));
+    EXPECT_EQ(seeds->hop_lists, (std::vector<std::uint64_t>{0}));
+    EXPECT_TRUE(seeds->neighbors.empty());
+  }
+}
+
 TEST(SamplerTest, BadOptionsAndSeedsAreRefused) {
   const auto both = Build(StarInput(4), RandomPartitions(2));
   const auto out_only = Build(StarInput(4), RandomPartitions(2, Direction::kOut));
   ASSERT_NE(both, nullptr);
   ASSERT_NE(out_only, nullptr);
-  EXPECT_STATUS(Sampler::Create(*both->graph, Fanouts({})), kInvalidArgument);
   EXPECT_STATUS(Sampler::Create(*both->graph, Fanouts({3, -2})), kInvalidArgument);
   SamplerOptions options = Fanouts({3});
   EXPECT_STATUS(Sampler::Create(*out_only->graph, options), kInvalidArgument);
