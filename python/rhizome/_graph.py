@@ -108,8 +108,8 @@ class Graph:
     def arrays(self) -> dict[str, ArrayInfo]:
         """The arrays by name."""
         return {
-            name: ArrayInfo(name, shape, np.dtype(dtype), layout, versions)
-            for name, shape, dtype, layout, versions in self._core.arrays()
+            name: ArrayInfo(name, shape, np.dtype(dtype), layout, versions, aliases)
+            for name, shape, dtype, layout, versions, aliases in self._core.arrays()
         }
 
     @property
@@ -159,14 +159,14 @@ class Graph:
         within a list is unspecified.
         Errors: NotFound, no such id; IndexError; InvalidArgument, the store does not keep that direction.
         """
-        found = self._core.neighbors(ids, direction)
-        return Neighbors(*found) if len(found) == 3 else NeighborLists(*found)
+        found: Neighbors | NeighborLists = self._core.neighbors(ids, direction)
+        return found
 
     def __getitem__(self, name: str) -> _core.Array:
         """Returns an array by name ("feat"), version ("emb@3") or alias ("emb@live"). Errors: NotFound."""
         if not isinstance(name, str):
             raise TypeError(f"an array has a name, a str, not {type(name).__name__}")
-        return self._core.array(name)
+        return _core.Array(self._core, name)
 
     def sampler(self, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *, direction: Direction = "in",
                 replace: bool = False, weighted: bool = False, disjoint: bool = False, again: bool = False,

@@ -23,6 +23,7 @@ class ArrayInfo(NamedTuple):
     dtype: np.dtype
     layout: str  #: "row", made for reading random rows, or "chunk", made for scans
     versions: tuple[int, ...]  #: the numbers n of name@n; empty: it has no versions
+    aliases: dict[str, int]  #: the versions that name@alias stands for
 
 
 class Neighbors(NamedTuple):

@@ -3,30 +3,6 @@
 #include <nanobind/stl/string.h>
 
 namespace rhizome::python {
-namespace {
-
-nb::dlpack::dtype DlpackType(DataType dtype) {
-  switch (dtype) {
-    case DataType::kFloat32:
-      return nb::dtype<float>();
-    case DataType::kInt64:
-      return nb::dtype<std::int64_t>();
-    case DataType::kInt32:
-      return nb::dtype<std::int32_t>();
-    case DataType::kUint32:
-      return nb::dtype<std::uint32_t>();
-    case DataType::kUint8:
-      return nb::dtype<std::uint8_t>();
-    case DataType::kFloat16:
-      return {static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
-    case DataType::kInvalid:
-      break;
-  }
-  throw nb::type_error("an array of an unknown type");
-}
-
-}  // namespace
-
 void Raise(const Status& status, About about) {
   const nb::object error = nb::module_::import_("rhizome.errors")
                                .attr("_of_code")(std::string(StatusCodeName(status.code())),
@@ -77,27 +53,10 @@ nb::object ToPython(const ExternalId& id) {
   return nb::str(text.data(), text.size());
 }
 
-std::pair<nb::object, std::span<std::byte>> NewRows(DataType dtype, std::size_t rows,
-                                                    std::size_t dim) {
-  const std::size_t bytes = rows * dim * DataTypeBytes(dtype);
-  auto* memory = new std::byte[bytes];
-  const nb::capsule owner(memory, [](void* p) noexcept { delete[] static_cast<std::byte*>(p); });
-  const std::size_t shape[2] = {rows, dim};
-  return {nb::cast(nb::ndarray<nb::numpy>(memory, 2, shape, owner, nullptr, DlpackType(dtype))),
-          {memory, bytes}};
-}
-
-std::span<std::byte> WritableRows(nb::handle out, DataType dtype, std::size_t rows,
-                                  std::size_t dim) {
-  nb::ndarray<nb::c_contig, nb::device::cpu> array;
-  const std::string wanted = "a writable C-contiguous array of " +
-                             std::string(DataTypeName(dtype)) + " of shape (" +
-                             std::to_string(rows) + ", " + std::to_string(dim) + ")";
-  if (!nb::try_cast(out, array, false) || array.dtype() != DlpackType(dtype))
-    throw nb::type_error(("out must be " + wanted).c_str());
-  if (array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != dim)
-    throw nb::value_error(("out must be " + wanted).c_str());
-  return {static_cast<std::byte*>(array.data()), array.nbytes()};
+std::uint64_t CountOf(nb::handle value, const char* name, std::uint64_t least) {
+  const nb::object count =
+      nb::module_::import_("rhizome._types").attr("as_count")(value, name, least);
+  return nb::cast<std::uint64_t>(count);
 }
 
 Direction DirectionOf(std::string_view name) {
@@ -116,6 +75,8 @@ NB_MODULE(_core, module) {
   nanobind::set_leak_warnings(false);
   module.attr("VERSION") = RHIZOME_VERSION;
   python::BindGraph(module);
+  python::BindArray(module);
+  python::BindChanges(module);
   python::BindSampler(module);
   python::BindWriting(module);
   python::BindJobs(module);

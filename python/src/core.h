@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "rhizome/index/external_id.h"
-#include "rhizome/storage/dtype.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
@@ -65,56 +64,17 @@ bool IsOneId(nb::handle value);
 ExternalId IdOf(nb::handle value);
 nb::object ToPython(const ExternalId& id);
 
-/// Returns a NumPy array that owns `values`, without a copy.
-template <typename T>
-nb::object ToNumpy(std::vector<T> values, std::initializer_list<std::size_t> shape) {
-  auto* owned = new std::vector<T>(std::move(values));
-  const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape, owner));
-}
-template <typename T>
-nb::object ToNumpy(std::vector<T> values) {
-  const std::size_t size = values.size();
-  return ToNumpy(std::move(values), {size});
-}
-
-/// Memory for a NumPy array that is made: filled without the GIL, and not cleared before.
-template <typename T>
-class NewArray {
- public:
-  explicit NewArray(std::size_t size)
-      : values_(std::make_unique_for_overwrite<T[]>(size)), size_(size) {}
-  std::span<T> span() { return {values_.get(), size_}; }
-  std::size_t size() const { return size_; }
-
-  /// Returns the array, which owns the memory.
-  nb::object ToNumpy(std::initializer_list<std::size_t> shape) && {
-    T* const values = values_.get();
-    const nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    static_cast<void>(values_.release());
-    return nb::cast(nb::ndarray<nb::numpy, T>(values, shape, owner));
-  }
-  nb::object ToNumpy() && { return std::move(*this).ToNumpy({size_}); }
-
- private:
-  std::unique_ptr<T[]> values_;
-  std::size_t size_;
-};
-
-/// Returns a new NumPy array [rows, dim] with elements of any kind, and its memory.
-std::pair<nb::object, std::span<std::byte>> NewRows(DataType dtype, std::size_t rows,
-                                                    std::size_t dim);
-
-/// Returns the memory of `out`, after checking that it is a writable C-contiguous array
-/// [rows, dim] of `dtype`. Throws TypeError or ValueError.
-std::span<std::byte> WritableRows(nb::handle out, DataType dtype, std::size_t rows,
-                                  std::size_t dim);
+/// Returns a number of at least `least`, which `name` is the name of. Throws TypeError or
+/// ValueError.
+std::uint64_t CountOf(nb::handle value, const char* name, std::uint64_t least);
 
 /// Returns "out", "in" or "both" as a direction. Throws ValueError.
 Direction DirectionOf(std::string_view name);
 
 /// One function for each file of bindings.
 void BindGraph(nb::module_& module);
+void BindArray(nb::module_& module);
+void BindChanges(nb::module_& module);
 void BindSampler(nb::module_& module);
 void BindWriting(nb::module_& module);
 void BindJobs(nb::module_& module);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -86,13 +87,14 @@ class Handle : public std::enable_shared_from_this<Handle> {
   std::multiset<std::shared_ptr<const void>> leased_;
 };
 
-/// A graph as Python has it: the live one of a handle, or a snapshot of it.
+/// A graph as Python has it: the live one of a handle, or a snapshot of it. Copies are the same
+/// graph.
 class PyGraph {
  public:
   explicit PyGraph(std::shared_ptr<Handle> handle) : handle_(std::move(handle)) {}
   PyGraph(std::shared_ptr<Handle> handle, std::shared_ptr<const GraphSnapshot> snapshot)
       : handle_(handle),
-        snapshot_(std::make_unique<Handle::Lease<const GraphSnapshot>>(std::move(handle),
+        snapshot_(std::make_shared<Handle::Lease<const GraphSnapshot>>(std::move(handle),
                                                                        std::move(snapshot))) {}
 
   /// Returns the graph to read from; it lives as long as the result.
@@ -101,11 +103,10 @@ class PyGraph {
     const std::shared_ptr<GraphService> service = handle_->Use();
     return {service, &service->graph()};
   }
-  /// Returns a snapshot of now, or the one that this is.
+  /// Returns a snapshot of now, or the one that this is. A live graph keeps one until the next
+  /// commit, so that it costs a lock.
   std::shared_ptr<const GraphSnapshot> Snapshot() const {
-    if (snapshot_) return snapshot_->Use();
-    const std::shared_ptr<GraphService> service = handle_->Use();
-    return Unlocked([&] { return service->graph().Snapshot(); });
+    return snapshot_ ? snapshot_->Use() : handle_->Use()->graph().Snapshot();
   }
   /// Returns the service for what only a live graph can do. Throws ValueError for a snapshot.
   std::shared_ptr<GraphService> Live() const {
@@ -115,9 +116,27 @@ class PyGraph {
   bool is_snapshot() const { return snapshot_ != nullptr; }
   const std::shared_ptr<Handle>& handle() const { return handle_; }
 
+  /// What lists of neighbours say beside vertices: types if there are several, weights if there are
+  /// any.
+  struct Columns {
+    std::uint64_t sequence = std::numeric_limits<std::uint64_t>::max();
+    bool types = false;
+    bool weights = false;
+  };
+  /// Returns that of `now`, which Snapshot() gave. Only a commit adds types.
+  const Columns& ColumnsOf(const GraphSnapshot& now) const {
+    if (columns_.sequence != now.sequence())
+      columns_ = {now.sequence(), now.edge_types().size() > 1, now.info().weighted};
+    return columns_;
+  }
+
  private:
   std::shared_ptr<Handle> handle_;
-  std::unique_ptr<Handle::Lease<const GraphSnapshot>> snapshot_;
+  std::shared_ptr<const Handle::Lease<const GraphSnapshot>> snapshot_;
+  mutable Columns columns_;
 };
+
+/// Returns the vertex that one id of the user's names.
+VertexId VertexOf(const Graph& graph, nb::handle id);
 
 }  // namespace rhizome::python

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "handle.h"
+#include "numpy.h"
 #include "rhizome/cache/direct_neighbors.h"
 #include "rhizome/cache/neighbor_sampling.h"
 #include "rhizome/index/bulk_ids.h"

@@ -1,0 +1,222 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <tuple>
+
+#include "handle.h"
+#include "numpy.h"
+#include "rhizome/index/array_scan.h"
+#include "rhizome/storage/array_facts.h"
+
+namespace rhizome::python {
+namespace {
+
+/// One array of vertices of a graph, by a reference such as "emb" or "emb@3". It follows its name:
+/// after a refresh or a compaction, it is the array that the name then stands for.
+class PyArray {
+ public:
+  PyArray(const PyGraph& graph, std::string name) : graph_(graph), name_(std::move(name)) {
+    const auto fixed = graph_.Snapshot();
+    FactsOf(*fixed);
+    // An array that came after the opening has no cache.
+    const auto rows = graph_.handle()->Use()->Rows(name_);
+    if (rows && !graph_.is_snapshot()) cache_ = *rows;
+  }
+
+  nb::object Read(nb::handle ids, nb::handle out) const {
+    const auto service = graph_.handle()->Use();  // it keeps the cache
+    const auto fixed = graph_.Snapshot();
+    const Facts facts = FactsOf(*fixed);
+    if (IsOneId(ids)) {
+      const VertexId vertex = VertexOf(*fixed, ids);
+      auto row = NewRow(facts.dtype, facts.dim);
+      ReadInto(*fixed, {&vertex, 1}, row.values);
+      return std::move(row.array);
+    }
+    const Ids vertices(ids, fixed->vertex_count());
+    if (!out.is_none()) {
+      ReadInto(*fixed, vertices.span(), WritableRows(out, facts.dtype, vertices.size(), facts.dim));
+      return nb::borrow(out);
+    }
+    auto rows = NewRows(facts.dtype, vertices.size(), facts.dim);
+    ReadInto(*fixed, vertices.span(), rows.values);
+    return std::move(rows.array);
+  }
+
+  /// Returns what the manifest says of it now.
+  ArrayEntry entry() const {
+    const auto fixed = graph_.Snapshot();
+    return EntryIn(fixed->store().manifest());
+  }
+
+  const std::string& name() const { return name_; }
+  const PyGraph& graph() const { return graph_; }
+  std::size_t size() const { return graph_.Use()->vertex_count(); }  ///< vertices, deleted ones too
+
+ private:
+  /// What a read needs to know of the entry, and the manifest that said so.
+  struct Facts {
+    std::uint64_t generation = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t version = 0;
+    DataType dtype = DataType::kInvalid;
+    std::size_t dim = 0;
+  };
+
+  const Facts& FactsOf(const GraphSnapshot& fixed) const {
+    const Manifest& manifest = fixed.store().manifest();
+    if (facts_.generation != manifest.generation || facts_.version != manifest.version) {
+      const ArrayEntry& entry = EntryIn(manifest);
+      facts_ = {manifest.generation, manifest.version, entry.dtype, entry.dim};
+    }
+    return facts_;
+  }
+
+  const ArrayEntry& EntryIn(const Manifest& manifest) const {
+    const ArrayEntry* entry = manifest.FindArray(name_);
+    if (entry == nullptr)
+      Raise(Status::NotFound("no array '" + name_ + "'; the graph's attribute `arrays` has the " +
+                             "names that there are"));
+    if (IsOfEdges(*entry))
+      Raise(Status::InvalidArgument("'" + name_ + "' is not an array of vertices"));
+    return *entry;
+  }
+
+  void ReadInto(const GraphSnapshot& fixed, std::span<const VertexId> vertices,
+                std::span<std::byte> out) const {
+    Check(Unlocked([&] {
+      return cache_ != nullptr ? cache_->Read(vertices, out) : fixed.ReadRows(name_, vertices, out);
+    }));
+  }
+
+  PyGraph graph_;
+  std::string name_;
+  const RowLookup* cache_ = nullptr;  // of the service
+  mutable Facts facts_;
+};
+
+/// Iterates over the rows of an array, a block at a time.
+class PyArrayScan {
+ public:
+  PyArrayScan(const PyArray& array, std::uint64_t most)
+      : most_(most), scan_(array.graph().handle(), Open(*array.graph().Snapshot(), array.name())) {}
+
+  /// Returns the next vertex ids and their rows. Throws StopIteration at the end.
+  nb::tuple Next() const {
+    const auto scan = scan_.Use();
+    ArrayScan::Block block;
+    if (!Take(Unlocked([&] { return scan->Next(most_, block); }))) throw nb::stop_iteration();
+    const ArrayEntry& entry = scan->entry();
+    const auto rows = NewRows(entry.dtype, block.vertices.size(), entry.dim);
+    Unlocked([&] { std::copy(block.rows.begin(), block.rows.end(), rows.values.begin()); });
+    return nb::make_tuple(ToNumpy(std::move(block.vertices)), rows.array);
+  }
+
+ private:
+  static std::shared_ptr<ArrayScan> Open(const GraphSnapshot& graph, const std::string& name) {
+    return Take(Unlocked([&]() -> Result<std::shared_ptr<ArrayScan>> {
+      RHIZOME_ASSIGN_OR_RETURN(ArrayScan scan, ArrayScan::Open(graph, name));
+      return std::make_shared<ArrayScan>(std::move(scan));
+    }));
+  }
+
+  std::uint64_t most_;
+  Handle::Lease<ArrayScan> scan_;
+};
+
+/// Returns the rows of all vertices, as numpy.asarray asks for them.
+nb::object AsNumpy(const PyArray& array, nb::handle dtype, nb::handle copy) {
+  if (copy.is(Py_False))
+    throw nb::value_error("the rows of an array are in files: they can only be copied");
+  auto everyone = NewColumn<VertexId>(array.size());
+  std::iota(everyone.values.begin(), everyone.values.end(), 0);
+  const nb::object rows = array.Read(everyone.array, nb::none());
+  return dtype.is_none() ? rows : rows.attr("astype")(dtype);
+}
+
+}  // namespace
+
+void BindArray(nb::module_& module) {
+  nb::class_<PyArrayScan>(module, "ArrayScan")
+      .def(
+          "__iter__", [](nb::handle scan) { return nb::borrow(scan); },
+          nb::sig("def __iter__(self) -> ArrayScan"))
+      .def("__next__", &PyArrayScan::Next,
+           nb::sig("def __next__(self) -> tuple[numpy.ndarray, numpy.ndarray]"));
+  nb::class_<PyArray>(module, "Array",
+                      "An array with a row for each vertex, as ``graph[name]`` returns it.\n\n"
+                      "Threads: any. It works as long as its graph is open.")
+      .def(nb::init<const PyGraph&, std::string>(), nb::arg("graph"), nb::arg("name"))
+      .def_prop_ro("name", &PyArray::name, "The name that it was asked for by.")
+      .def_prop_ro(
+          "shape",
+          [](const PyArray& array) {
+            const ArrayEntry entry = array.entry();
+            return std::tuple(entry.rows, entry.dim);
+          },
+          "(rows, values in a row). Vertices that were added since the last compaction are not in\n"
+          "the count, but may be read.")
+      .def_prop_ro(
+          "dtype",
+          [](const PyArray& array) {
+            return nb::module_::import_("numpy").attr("dtype")(
+                std::string(DataTypeName(array.entry().dtype)));
+          },
+          nb::sig("def dtype(self) -> numpy.dtype"), "The ``numpy.dtype`` of its values.")
+      .def_prop_ro(
+          "layout",
+          [](const PyArray& array) { return std::string(ArrayLayoutName(array.entry().layout)); },
+          "'row', made for reading random rows, or 'chunk', made for scans.")
+      .def(
+          "read",
+          [](const PyArray& array, nb::handle ids, nb::handle out) { return array.Read(ids, out); },
+          nb::arg("ids"), nb::arg("out") = nb::none(),
+          nb::sig("def read(self, ids: object, out: numpy.ndarray | None = None) -> numpy.ndarray"),
+          "Reads the rows of vertices, each verified against its checksum.\n\n"
+          "``ids``: vertex ids, an integer array [n] (or a bool mask of all vertices); or one id\n"
+          "of the user's, a str or an int, for which one row [dim] is returned.\n"
+          "``out``: an array to read into, C-contiguous and of just this dtype and shape.\n"
+          "Returns: ndarray [n, dim]; ``out`` if it was given.\n"
+          "Errors: IndexError, an id that no vertex has; TypeError; ValueError, the shape of\n"
+          "``out``; NotFound; Corruption; IoError.")
+      .def(
+          "__getitem__",
+          [](const PyArray& array, nb::handle ids) { return array.Read(ids, nb::none()); },
+          nb::sig("def __getitem__(self, ids: object) -> numpy.ndarray"),
+          "Does what ``read(ids)`` does.")
+      .def(
+          "batches",
+          [](const PyArray& array, nb::handle rows) {
+            return std::make_unique<PyArrayScan>(array, CountOf(rows, "rows", 1));
+          },
+          nb::arg("rows") = 65536, nb::sig("def batches(self, rows: int = 65536) -> ArrayScan"),
+          "Iterates over all rows in the order of the disk, at one commit.\n\n"
+          "``rows``: at most so many in a block.\n"
+          "Yields: (vertex ids int64 [n], their rows [n, dim]), without vertices that are "
+          "deleted.\n"
+          "Errors: NotFound; Corruption; IoError; ValueError, the graph was closed meanwhile.")
+      .def("__len__", &PyArray::size)
+      .def("__array__", &AsNumpy, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
+           nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
+                   "numpy.ndarray"),
+           "Reads the rows of all vertices, those of deleted ones too, for ``numpy.asarray``.")
+      .def_prop_ro(
+          "attributes",
+          [](const PyArray& array) {
+            nb::dict attributes;
+            for (const auto& [key, value] : array.entry().attributes)
+              attributes[nb::str(key.c_str(), key.size())] = nb::str(value.c_str(), value.size());
+            return attributes;
+          },
+          nb::sig("def attributes(self) -> dict[str, str]"),
+          "Facts that go with the array, such as the names of classes of ``label``.")
+      .def("__repr__", [](const PyArray& array) {
+        const ArrayEntry entry = array.entry();
+        return "<rhizome.Array '" + array.name() + "' (" + std::to_string(entry.rows) + ", " +
+               std::to_string(entry.dim) + ") " + std::string(DataTypeName(entry.dtype)) + ">";
+      });
+}
+
+}  // namespace rhizome::python

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "rhizome/storage/dtype.h"
+
+namespace rhizome::python {
+
+namespace nb = nanobind;
+
+// Arrays for Python come about in three ways. Memory of NumPy's own is the fastest for small ones,
+// and for rows, which the engine writes where they stay; a vector that the engine made is handed
+// over as it is; and NewArray is for what is made without the GIL.
+
+/// A new NumPy array, and its memory, which is not cleared.
+template <typename T>
+struct Filled {
+  nb::object array;
+  std::span<T> values;
+};
+
+/// Returns the numpy.dtype of this name, which is kept for ever.
+PyObject* NumpyType(const char* name);
+
+/// Returns a new array [size] of a numpy.dtype.
+Filled<std::byte> NewValues(std::size_t size, PyObject* dtype);
+
+template <typename T>
+Filled<T> NewColumn(std::size_t size) {
+  static_assert(std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::uint16_t> ||
+                std::is_same_v<T, float>);
+  static PyObject* const dtype = NumpyType(std::is_same_v<T, float>           ? "float32"
+                                           : std::is_same_v<T, std::uint16_t> ? "uint16"
+                                                                              : "int64");
+  auto [array, bytes] = NewValues(size, dtype);
+  return {std::move(array), {reinterpret_cast<T*>(bytes.data()), size}};
+}
+
+/// Return a new array [dim], and one [rows, dim].
+Filled<std::byte> NewRow(DataType dtype, std::size_t dim);
+Filled<std::byte> NewRows(DataType dtype, std::size_t rows, std::size_t dim);
+
+/// Returns a NumPy array that owns `values`, without a copy.
+template <typename T>
+nb::object ToNumpy(std::vector<T> values) {
+  auto* owned = new std::vector<T>(std::move(values));
+  const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  // Offsets are never negative, and NumPy computes with signed numbers.
+  using Shown = std::conditional_t<std::is_same_v<T, std::uint64_t>, std::int64_t, T>;
+  auto* const data = reinterpret_cast<Shown*>(owned->data());
+  return nb::cast(nb::ndarray<nb::numpy, Shown>(data, {owned->size()}, owner));
+}
+
+/// Memory for a NumPy array that is filled without the GIL, and not cleared before.
+template <typename T>
+class NewArray {
+ public:
+  explicit NewArray(std::size_t size)
+      : values_(std::make_unique_for_overwrite<T[]>(size)), size_(size) {}
+  std::span<T> span() { return {values_.get(), size_}; }
+  std::size_t size() const { return size_; }
+
+  /// Returns the array, which owns the memory.
+  nb::object ToNumpy(std::initializer_list<std::size_t> shape) && {
+    T* const values = values_.get();
+    const nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    static_cast<void>(values_.release());
+    return nb::cast(nb::ndarray<nb::numpy, T>(values, shape, owner));
+  }
+  nb::object ToNumpy() && { return std::move(*this).ToNumpy({size_}); }
+
+ private:
+  std::unique_ptr<T[]> values_;
+  std::size_t size_;
+};
+
+/// Returns an object of a module, which is kept for ever: modules that are torn down with the
+/// interpreter do not look after each other.
+PyObject* Kept(const char* module, const char* name);
+
+/// Returns the memory of `out`, after checking that it is a writable C-contiguous array
+/// [rows, dim] of `dtype`. Throws TypeError or ValueError.
+std::span<std::byte> WritableRows(nb::handle out, DataType dtype, std::size_t rows,
+                                  std::size_t dim);
+
+}  // namespace rhizome::python
