@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -16,6 +17,9 @@ namespace {
 // at least one.
 constexpr std::uint64_t kBlockBytes = 4096;
 constexpr std::uint64_t kMostRowsPerBlock = 128;
+
+// Rows that are asked of the memory before they are copied.
+constexpr std::ptrdiff_t kRowsAhead = 8;
 
 // Returns a power of two that divides the rows of a read, so that no block lies in two reads or
 // chunks.
@@ -80,11 +84,20 @@ bool CachedRows::ReadCached(const RowTarget& target) const {
                      std::span(target.out, row_bytes));
 }
 
+void CachedRows::Prefetch(const RowTarget& target) const {
+  const std::uint64_t row_bytes = entry().row_bytes();
+  cache_.Prefetch(BlockOf(target), target.row % rows_per_block_ * row_bytes, row_bytes);
+}
+
 // Copies the rows that are cached, sorts the others, and reads those by block or, without row
 // checksums, by chunk.
 Result<std::uint64_t> CachedRows::Read(std::span<RowTarget> targets) const {
-  const auto first_missing = std::partition(
-      targets.begin(), targets.end(), [&](const RowTarget& target) { return ReadCached(target); });
+  const RowTarget* const end = targets.data() + targets.size();
+  const auto first_missing =
+      std::partition(targets.begin(), targets.end(), [&](const RowTarget& target) {
+        if (end - &target > kRowsAhead) Prefetch(*(&target + kRowsAhead));
+        return ReadCached(target);
+      });
   const auto hits = static_cast<std::uint64_t>(first_missing - targets.begin());
   const auto missing = targets.subspan(hits);
   std::sort(missing.begin(), missing.end(),

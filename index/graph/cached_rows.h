@@ -67,6 +67,7 @@ class CachedRows {
     return static_cast<std::uint64_t>(target.row) / rows_per_block_;
   }
   bool ReadCached(const RowTarget& target) const;
+  void Prefetch(const RowTarget& target) const;
   Status ReadRun(std::uint64_t first_row, std::uint64_t rows, std::span<std::byte> out) const;
   Status ReadMisses(std::span<RowTarget> targets) const;
   Status ReadBlocks(std::span<const RowTarget> targets, std::uint64_t blocks) const;

@@ -41,6 +41,9 @@ class BlockCache {
 
   /// Copies out.size() bytes at `offset` of a block; false if the block is not cached.
   bool Read(std::uint64_t block, std::uint64_t offset, std::span<std::byte> out) const;
+  /// Asks the processor for what Read of `bytes` at `offset` of a block will touch, so that the
+  /// misses of many reads overlap. It may be called for any block.
+  void Prefetch(std::uint64_t block, std::uint64_t offset, std::uint64_t bytes) const;
   bool Holds(std::uint64_t block) const {
     return block < slots_.size() && slots_[block].load(std::memory_order_acquire) != kNone;
   }
