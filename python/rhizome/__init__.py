@@ -13,10 +13,12 @@ The guide is docs/PYTHON.md. Only NumPy is imported.
 from . import errors
 from ._core import VERSION as __version__
 from ._core import Array
-from ._graph import Batch, Graph, Sampler, open, verify
+from ._graph import Batch, Graph, Sampler, open
 from ._ingest import ingest
+from ._stores import add_array, append_rows, backup, backups, drop_array, repair, restore, set_alias, verify
 from ._types import (
-    ArrayInfo, BackupReport, Change, CompactReport, IngestReport, NeighborLists, Neighbors, Subgraph, VerifyReport,
+    AddReport, ArrayInfo, BackupInfo, BackupReport, Change, CompactReport, EdgeBlock, IngestReport, LogLine,
+    NeighborLists, Neighbors, RepairReport, Similar, Subgraph, VerifyReport, VertexBlock,
 )
 from .errors import (
     AlreadyExists, Busy, Corruption, Error, Interrupted, InvalidArgument, IoError, NotFound, OutOfMemory, OutOfSpace,
@@ -24,8 +26,10 @@ from .errors import (
 )
 
 __all__ = [
-    "AlreadyExists", "Array", "ArrayInfo", "BackupReport", "Batch", "Busy", "Change", "CompactReport", "Corruption",
-    "Error", "Graph", "IngestReport", "Interrupted", "InvalidArgument", "IoError", "NeighborLists", "Neighbors",
-    "NotFound", "OutOfMemory", "OutOfSpace", "PermissionDenied", "Sampler", "StoreNotFound", "Subgraph",
-    "Unsupported", "VerifyReport", "__version__", "errors", "ingest", "open", "verify",
+    "AddReport", "AlreadyExists", "Array", "ArrayInfo", "BackupInfo", "BackupReport", "Batch", "Busy", "Change",
+    "CompactReport", "Corruption", "EdgeBlock", "Error", "Graph", "IngestReport", "Interrupted", "InvalidArgument",
+    "IoError", "LogLine", "NeighborLists", "Neighbors", "NotFound", "OutOfMemory", "OutOfSpace", "PermissionDenied",
+    "RepairReport", "Sampler", "Similar", "StoreNotFound", "Subgraph", "Unsupported", "VerifyReport", "VertexBlock",
+    "__version__", "add_array", "append_rows", "backup", "backups", "drop_array", "errors", "ingest", "open", "repair",
+    "restore", "set_alias", "verify",
 ]

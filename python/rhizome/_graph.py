@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -10,15 +11,20 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from . import _core
+from ._log import to_logging
+from ._stores import backup, verify
 from ._types import (
-    ArrayInfo, BackupReport, Change, CompactReport, NeighborLists, Neighbors, Subgraph, UserId, VerifyReport,
-    as_array, as_bytes, as_count, as_integers, as_names, as_path, as_rows,
+    ArrayInfo, BackupReport, Change, CompactReport, EdgeBlock, LogLine, NeighborLists, Neighbors, PathLike, Progress,
+    Similar, Subgraph, UserId, VerifyReport, VertexBlock, as_array, as_bytes, as_count, as_integers, as_names, as_path,
+    as_rows, as_threads,
 )
 from .errors import NotFound
 
-#: Called with a phase, and how much of how much of it is done (0: unknown).
-Progress = Callable[[str, int, int], object]
 Direction = Literal["out", "in", "both"]
+LogLevel = Literal["debug", "info", "warning", "error", "off"]
+Topology = Literal["auto", "memory", "disk"]
+
+_SPLITS = {"train": 0, "valid": 1, "val": 1, "test": 2}
 
 
 class Graph:
@@ -105,6 +111,11 @@ class Graph:
         return self._core.edge_types
 
     @property
+    def edge_attributes(self) -> dict[str, tuple[np.dtype, int]]:
+        """The attributes of edges beside type and weight, by name: their dtype, and the values of each edge."""
+        return {name: (np.dtype(dtype), dim) for name, dtype, dim in self._core.edge_attributes()}
+
+    @property
     def arrays(self) -> dict[str, ArrayInfo]:
         """The arrays by name."""
         return {
@@ -162,6 +173,71 @@ class Graph:
         found: Neighbors | NeighborLists = self._core.neighbors(ids, direction)
         return found
 
+    def degrees(self, ids: Any, direction: Direction = "in") -> np.ndarray:
+        """Returns how many neighbours vertices have, int64 [n]; parallel edges count as often as they are.
+
+        ``ids``: vertex ids int64 [n]. Errors: IndexError; TypeError; InvalidArgument, as ``neighbors``.
+        """
+        return self._core.degrees(ids, direction)
+
+    def types_of(self, ids: Any) -> np.ndarray:
+        """Returns the types of vertices as indices of ``vertex_types``, uint16 [n].
+
+        ``ids``: vertex ids int64 [n]. Errors: IndexError; TypeError.
+        """
+        return self._core.types_of(ids)
+
+    def vertices_of(self, type: str) -> np.ndarray:
+        """Returns the vertex ids of a type, int64 [n], ascending, without those that are deleted.
+
+        So ids within a type are positions in this array: ``of_type[local]``, and back by ``numpy.searchsorted``.
+        Errors: NotFound, listing the types that there are.
+        """
+        types = self.vertex_types
+        if type not in types:
+            raise NotFound(f"no vertex type {type!r}; there are {', '.join(types)}")
+        return self._core.vertices_of(types.index(type))
+
+    def split(self, name: Literal["train", "valid", "val", "test"], array: str = "split") -> np.ndarray:
+        """Returns the vertex ids of a set, int64 [n], ascending, without those that are deleted.
+
+        ``array``: that which has 0 (train), 1 (valid) and 2 (test). Errors: NotFound, no such array; ValueError.
+        """
+        if name not in _SPLITS:
+            raise ValueError(f"a set is 'train', 'valid' (or 'val') or 'test', not {name!r}")
+        found = [ids[rows[:, 0] == _SPLITS[name]] for ids, rows in self[array].batches()]
+        return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+    def similar(self, to: Any, array: str, k: int = 10, *, progress: Progress | None = None) -> list[Similar]:
+        """Returns the ``k`` vertices whose rows of ``array`` have the largest cosine, the largest first.
+
+        ``to``: a vertex (the user's id), which is left out, or a row, floats [dim]. All rows are compared.
+        Errors: NotFound; InvalidArgument, a row of zeros or of another width; KeyboardInterrupt.
+        """
+        query = to
+        if not isinstance(to, (str, int)) and as_array(to).ndim > 0:
+            query = np.ascontiguousarray(as_array(to), dtype=np.float32)
+        vertices, scores = self._core.similar(query, array, as_count(k, "k", least=1), progress)
+        labels = self._labels(vertices)
+        return [Similar(*found) for found in zip(self.external_ids(vertices), labels, scores)]
+
+    def _labels(self, vertices: np.ndarray) -> list[Any]:
+        """Returns the labels of vertices, by name where the classes have names."""
+        if "label" not in self.arrays or self["label"].shape[1] != 1:
+            return [None] * len(vertices)
+        labels = self["label"]
+        names = json.loads(labels.attributes.get("label_names", "[]"))
+        return [names[label] if isinstance(label, int) and 0 <= label < len(names) else label
+                for label in labels[vertices][:, 0].tolist()]
+
+    def __contains__(self, name: object) -> bool:
+        """Returns whether there is an array of that name."""
+        return isinstance(name, str) and name in self.arrays
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterates over the names of the arrays."""
+        return iter(self.arrays)
+
     def __getitem__(self, name: str) -> _core.Array:
         """Returns an array by name ("feat"), version ("emb@3") or alias ("emb@live"). Errors: NotFound."""
         if not isinstance(name, str):
@@ -204,7 +280,7 @@ class Graph:
         arguments.times = "" if times is None else times
         arguments.last = pick == "last"
         arguments.seed = as_count(seed, "seed")
-        arguments.threads = _threads(threads)
+        arguments.threads = as_threads(threads)
         return Sampler(_core.Sampler(self._core, arguments))
 
     # --- Commits ---
@@ -216,6 +292,22 @@ class Graph:
     def snapshot(self) -> Graph:
         """Returns the graph as it is now, for ever; it is closed with this one."""
         return Graph(self._core.snapshot())
+
+    def scan_vertices(self, rows: int = 65536) -> Iterator[VertexBlock]:
+        """Iterates over the vertices that are not deleted, ascending by the user's ids, at one commit.
+
+        ``rows``: so many in a block. Errors: ValueError, the graph was closed meanwhile.
+        """
+        return (VertexBlock(*block) for block in _core.VertexScan(self._core, as_count(rows, "rows", least=1)))
+
+    def scan_edges(self, rows: int = 65536, *, pairs_once: bool = False) -> Iterator[EdgeBlock]:
+        """Iterates over all edges, each once, from source to target, in the order of the disk, at one commit.
+
+        ``rows``: so many in a block. ``pairs_once``: of an undirected graph give each pair once, instead of both ways.
+        Errors: Corruption; IoError; ValueError, the graph was closed meanwhile.
+        """
+        scan = _core.EdgeScan(self._core, as_count(rows, "rows", least=1), bool(pairs_once))
+        return (EdgeBlock(*block) for block in scan)
 
     def changes(self, after: int, last: int = 0) -> Iterator[Change]:
         """Iterates over the changes of the commits (after, last], the last commit if ``last`` is 0.
@@ -251,20 +343,15 @@ class Graph:
         Errors: Busy, another compaction runs; InvalidArgument, not open for writing; OutOfSpace; IoError.
         """
         keep = None if keep_generations is None else as_count(keep_generations, "keep_generations")
-        return CompactReport(**_core.compact(self._core, bool(repartition), _threads(threads), keep, progress))
+        return CompactReport(**_core.compact(self._core, bool(repartition), as_threads(threads), keep, progress))
 
     def verify(self, *, progress: Progress | None = None) -> VerifyReport:
         """Does what ``rhizome.verify`` does, with this store."""
         return verify(self.path, progress=progress)
 
-    def backup(self, folder: str | os.PathLike[str], *, keep: int = 0,
-               progress: Progress | None = None) -> BackupReport:
-        """Copies the store as it is now into ``folder``, beside earlier backups, whose files it shares.
-
-        ``keep``: only so many of the newest backups; 0: all. Errors: AlreadyExists, ``folder`` is something
-        else; Busy; Corruption, a file of the store is damaged; OutOfSpace.
-        """
-        return BackupReport(**_core.backup(self.path, as_path(folder), as_count(keep, "keep"), progress))
+    def backup(self, folder: PathLike, *, keep: int = 0, progress: Progress | None = None) -> BackupReport:
+        """Does what ``rhizome.backup`` does, with this store."""
+        return backup(self.path, folder, keep=keep, progress=progress)
 
 
 class Sampler:
@@ -343,12 +430,28 @@ class Batch:
         self._core.delete_vertex(id)
 
     def put_edge(self, src: UserId, dst: UserId, type: str = "", weight: float = 1.0,
-                 attributes: Sequence[float] = (), replace: bool = False) -> None:
-        """Adds an edge, beside equal ones that exist, or, with ``replace``, in place of them.
+                 attributes: Sequence[float] = ()) -> None:
+        """Adds an edge, beside equal ones that exist. Ends that are missing are added.
 
-        ``attributes``: a value for each attribute of edges that the store has, in their order.
+        ``type``: "" is the first. ``attributes``: a value for each attribute of edges that the store has
+        (``graph.edge_attributes``), in their order; none: zeros.
         """
-        self._core.put_edge(src, dst, type, weight, attributes, replace)
+        self._core.put_edge(src, dst, type, weight, attributes)
+
+    def upsert_edge(self, src: UserId, dst: UserId, type: str = "", weight: float = 1.0,
+                    attributes: Sequence[float] = ()) -> None:
+        """Replaces all edges of that source, type and target by this one; else as ``put_edge``."""
+        self._core.upsert_edge(src, dst, type, weight, attributes)
+
+    def put_edges(self, src: Any, dst: Any, type: str = "", weights: Any = None, attributes: Sequence[Any] = ()) -> None:
+        """Adds an edge for each pair of ``src`` and ``dst``, [n]: lists of the user's ids, or arrays of vertex ids.
+
+        ``weights``: floats [n]; None: 1. ``attributes``: an array [n] of int or float for each attribute of edges.
+        Errors: IndexError; TypeError; ValueError, lengths that differ.
+        """
+        sources, targets = _named(src), _named(dst)
+        values = np.ones(len(sources), np.float32) if weights is None else np.ascontiguousarray(weights, np.float32)
+        self._core.put_edges(sources, targets, type, values, [_values(one) for one in attributes])
 
     def delete_edge(self, src: UserId, dst: UserId, type: str = "") -> None:
         """Deletes all edges of that source, type and target."""
@@ -363,38 +466,41 @@ class Batch:
         """
         target = self._graph[array]
         matrix = as_rows(rows, target.dtype, target.shape[1], array)
-        self._core.put_rows(array, list(ids) if isinstance(ids, (list, tuple)) else as_array(ids), matrix)
+        self._core.put_rows(array, _named(ids), matrix)
 
     def put_row(self, array: str, id: UserId, row: Any) -> None:
         """Replaces the row, [dim], of one vertex in an array. Errors: those of put_rows."""
         self.put_rows(array, [id], as_array(row).reshape(1, -1))
 
 
-def _threads(threads: int | None) -> int:
-    """Returns a number of threads; as many as there are processors for None."""
-    if threads is None:
-        return len(os.sched_getaffinity(0))
-    return min(as_count(threads, "threads", least=1), 1024)
+def _named(ids: Any) -> Any:
+    """Returns a list of the user's ids, or an array of vertex ids, as they were given."""
+    return list(ids) if isinstance(ids, (list, tuple)) else as_array(ids)
 
 
-def open(path: str | os.PathLike[str], mode: Literal["r", "w"] = "r", memory: int | str = "1G") -> Graph:
+def _values(values: Any) -> np.ndarray:
+    """Returns values of an attribute of edges, int64 or float64 [n]."""
+    array = as_array(values)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"values of an attribute are int or float, not {array.dtype}")
+    return np.ascontiguousarray(array, dtype=np.float64 if array.dtype.kind == "f" else np.int64)
+
+
+def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G", *, topology: Topology = "auto",
+         log: Callable[[LogLine], object] | None = None, log_level: LogLevel = "warning") -> Graph:
     """Opens the graph in a store.
 
     ``mode``: "r" to read, beside any number of other processes; "w" to write as well, one process at a time.
-    ``memory``: bytes that the open graph may take for its topology and caches, or a text such as "2G". Edges
-    that take more than half of it stay on disk.
+    ``memory``: bytes that the open graph may take for its topology and caches, or a text such as "2G".
+    ``topology``: lists of neighbours in "memory" or on "disk"; "auto": on disk if they take more than half of it.
+    ``log``: called with each event of at least ``log_level``, by the main thread or the one that closes the graph;
+    None: it goes to ``logging.getLogger("rhizome")``. ``log_level``: "off" for none.
     Errors: StoreNotFound; Busy, another process writes; OutOfMemory, saying how much it needs; Corruption;
     Unsupported, a newer format.
     """
-    if mode not in ("r", "w"):
-        raise ValueError(f"mode is {mode!r}: it is 'r' or 'w'")
-    return Graph(_core.Graph.open(as_path(path), mode == "w", as_bytes(memory)))
-
-
-def verify(path: str | os.PathLike[str], *, progress: Progress | None = None) -> VerifyReport:
-    """Reads every byte of a store and compares it with what was committed, then the graph with itself.
-
-    Damage is in the report, and raises nothing. ``progress``: called with (phase, done, total).
-    Errors: StoreNotFound; IoError; Unsupported; KeyboardInterrupt.
-    """
-    return VerifyReport(**_core.verify(as_path(path), progress))
+    for name, value, values in (("mode", mode, ("r", "w")), ("topology", topology, ("auto", "memory", "disk")),
+                                ("log_level", log_level, ("debug", "info", "warning", "error", "off"))):
+        if value not in values:
+            raise ValueError(f"{name} is {value!r}: it is one of {', '.join(values)}")
+    receiver = None if log_level == "off" else to_logging if log is None else log
+    return Graph(_core.Graph.open(as_path(path), mode == "w", as_bytes(memory), topology, receiver, log_level))

@@ -1,19 +1,112 @@
-"""Making a store: from arrays in memory, and from files."""
+"""Making a store: from arrays in memory, tables and graphs of other libraries, and from files."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from . import _core
-from ._graph import Progress, _threads
-from ._types import IngestReport, as_array, as_bytes, as_count, as_matrix, as_path, as_vertex_ids
+from ._edges import Group, bounds_of, groups_of, is_data, of_data
+from ._types import (
+    IngestReport, PathLike, Progress, as_array, as_bytes, as_count, as_ids, as_matrix, as_names, as_path, as_threads,
+    as_vertex_ids, is_path,
+)
 
-def _is_path(value: Any) -> bool:
-    return isinstance(value, (str, os.PathLike))
+
+def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | None = None,
+           edge_arrays: Mapping[str, Any] | None = None, ids: Any = None, split: Any = None,
+           vertices: int | None = None, vertex_types: Mapping[str, int] | None = None, nodes: PathLike | None = None,
+           columns: Sequence[str] = ("src", "dst"), node_columns: Sequence[str] = ("id",), header: bool = False,
+           undirected: bool = False, directions: Literal["both", "out", "in"] = "both",
+           layout: Literal["row", "chunk"] = "row", partitions: int | None = None, memory: int | str = 0,
+           scratch: PathLike | None = None, threads: int | None = None, seed: int = 1,
+           progress: Progress | None = None) -> IngestReport:
+    """Makes a new store at ``path``.
+
+    ``edges``, in memory: integers [2, n] or [n, 2] (an array [2, 2] is taken as the former); a pair (sources, targets),
+    each [n] of int or of str; a table of pandas or pyarrow, with columns ``src`` and ``dst`` (or the first two), whose
+    others are the ``type``, the ``weight`` and attributes of the edges; a sparse matrix of SciPy, from row to column;
+    a dict of such by edge type; torch_geometric's Data or HeteroData. Or a path, or a list of paths: TSV, CSV or .npy,
+    plain, .gz or .zst. What is int64 and contiguous is read where it lies; all else is copied first.
+    ``ids``: your own ids of the vertices, int or str, [n], in the order of the rows of ``arrays``; vertices that only
+    edges name follow. Without it, integers that are exactly 0, 1, 2, ... (``vertices`` counts, and the rows of
+    ``arrays``) are the vertex ids; any others are your own, and get vertex ids in order of first sight.
+    ``arrays``: by name, a row for each vertex 0, 1, 2, ...: an array [n] or [n, dim] of float32, float16,
+    int64, int32, uint32 or uint8 (float64 becomes float32), or a path (.npy, Zarr v3).
+    ``edge_arrays``: by name, a row for each edge in the order of ``edges``: float32 or int64, [n] or [n, dim];
+    the name ``weight`` makes the weights of edges.
+    ``split``: three arrays of vertex ids, or masks of bools (train, valid, test), or uint8 [n] (0, 1, 2, 255 for none).
+    ``vertices``: at least so many. ``vertex_types``: how many vertices there are of each type; ``edges`` are then a dict
+    by (type of the sources, name, type of the targets), with ids that count from 0 in each type.
+    ``nodes``: a file with a line for each vertex, whose ``node_columns`` become
+    arrays. ``columns``: those of text files of edges (src, dst, type, weight, names of attributes, "-" to skip).
+    ``header``: skip the first line of text files. ``undirected``: store each edge in both directions.
+    ``directions``: the lists of neighbours to keep. ``layout``: "row" for reading random rows of arrays, "chunk"
+    (compressed) for scans. ``partitions``: None, as many as memory requires. ``memory``: bound in bytes beyond the bare
+    process, or a text such as "4G"; 0: none. ``scratch``: a folder for temporary files; None: beside the store.
+    ``progress``: called with (phase, done, total).
+    Ctrl-C raises KeyboardInterrupt. Whatever is raised, no store is there then, unless the signal came when the
+    store had just been published: then all of it is.
+    Errors: AlreadyExists; InvalidArgument, naming file, line and reason; StoreNotFound, a file is not there;
+    TypeError, ValueError: arrays of other types or shapes; OutOfMemory; OutOfSpace.
+    """
+    given = dict(arrays or {})
+    further = dict(edge_arrays or {})
+    if is_data(edges):
+        data = of_data(edges)
+        edges = data["edges"]
+        given = {**data["arrays"], **given}
+        further = {**data["edge_arrays"], **further}
+        vertices = data.get("vertices") if vertices is None else vertices
+        vertex_types = data.get("vertex_types") if vertex_types is None else vertex_types
+        split = data["split"] if split is None else split
+
+    arguments = _core.IngestArguments()
+    arguments.path = as_path(path)
+    arguments.columns = as_names(columns, "columns")
+    arguments.node_columns = as_names(node_columns, "node_columns")
+    arguments.nodes = "" if nodes is None else as_path(nodes)
+    arguments.header = bool(header)
+    arguments.undirected = bool(undirected)
+    arguments.directions = directions
+    arguments.layout = layout
+    arguments.scratch = "" if scratch is None else as_path(scratch)
+    arguments.partitions = 0 if partitions is None else as_count(partitions, "partitions", least=1)
+    arguments.memory_bytes = as_bytes(memory)
+    arguments.threads = as_threads(threads)
+    arguments.seed = as_count(seed, "seed")
+    arguments.ids = None if ids is None else as_ids(ids, "ids")
+
+    count = None if vertices is None else as_count(vertices, "vertices")
+    matrices = {name: values if is_path(values) else as_matrix(values, name) for name, values in given.items()}
+    rows = max((len(values) for values in matrices.values() if not is_path(values)), default=None)
+    if is_path(edges):
+        edges = [edges]
+    if isinstance(edges, (list, tuple)) and edges and all(map(is_path, edges)):
+        arguments.edges = [_edge_file(file) for file in edges]
+        arguments.edge_arrays = [_edge_array(name, [as_matrix(values, name)]) for name, values in further.items()]
+        bounds = None
+    else:
+        groups = [] if edges is None else groups_of(edges, further)
+        arguments.edges = _edge_spans(groups, vertex_types)
+        arguments.edge_arrays = _edge_columns(groups)
+        bounds = None if vertex_types is not None else bounds_of(groups)
+        if count is None and ids is None and nodes is None:
+            count = _dense_count(edges, bounds, rows)
+    if vertex_types is not None:
+        ranges = {name: as_count(number, "vertex_types") for name, number in vertex_types.items()}
+        arguments.vertex_types = list(ranges.items())
+        count = sum(ranges.values())
+    arguments.vertices = count
+    if split is not None:
+        known = count if count is not None else rows if rows is not None else bounds[1] + 1 if bounds else None
+        matrices["split"] = as_matrix(_split_of(split, known), "split")
+    arguments.arrays = [(name, as_path(values), "") if is_path(values) else (name, values, values.dtype.name)
+                        for name, values in matrices.items()]
+    return IngestReport(**_core.ingest(arguments, progress))
 
 
 def _edge_file(path: Any) -> tuple[str, bool]:
@@ -25,22 +118,53 @@ def _edge_file(path: Any) -> tuple[str, bool]:
     return name, len(shape) == 2 and shape[0] == 2 and shape[1] != 2
 
 
-def _edge_pairs(edges: Any) -> np.ndarray:
-    """Returns edges [2, n] or [n, 2] as int64 [2, n], C-contiguous: without a copy if they are that already."""
-    array = as_array(edges)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"edges are integers, not {array.dtype}; edges between names come from files")
-    if array.ndim != 2 or 2 not in array.shape:
-        raise ValueError(f"edges have shape [2, n] or [n, 2], not {list(array.shape)}")
-    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"an edge has the id {array.max()}, beyond int64")
-    # [2, 2] is as edge_index of PyG.
-    return np.ascontiguousarray(array if array.shape[0] == 2 else array.T, dtype=np.int64)
+def _edge_array(name: str, parts: list[np.ndarray | None]) -> tuple[str, list[np.ndarray | None], str]:
+    floats = name == "weight" or any(part is not None and part.dtype.kind == "f" for part in parts)
+    kind = np.dtype(np.float32 if floats else np.int64)
+    return name, [None if part is None else np.ascontiguousarray(part, dtype=kind) for part in parts], kind.name
 
 
-def _split_of(split: Any, vertices: int) -> np.ndarray:
+def _edge_columns(groups: list[Group]) -> list[tuple[str, list[np.ndarray | None], str]]:
+    """Returns the columns of all groups, each with a part or None (zeros) for every group."""
+    names = dict.fromkeys(name for group in groups for name in group.columns)
+    return [_edge_array(name, [group.columns.get(name) for group in groups]) for name in names]
+
+
+def _edge_spans(groups: list[Group], vertex_types: Mapping[str, int] | None) -> list[tuple[Any, ...]]:
+    """Returns each group as (sources, targets, type, range of the sources, range of the targets)."""
+    ranges = {}
+    first = 0
+    for name, count in (vertex_types or {}).items():
+        ranges[name] = first, count
+        first += count
+    spans = []
+    for group in groups:
+        if vertex_types is None:
+            if isinstance(group.type, tuple):
+                raise ValueError(f"edges {group.type!r}: say how many vertices each type has (vertex_types=)")
+            spans.append((group.src, group.dst, group.type, None, None))
+            continue
+        if not isinstance(group.type, tuple) or group.type[0] not in ranges or group.type[2] not in ranges:
+            raise ValueError(f"edges {group.type!r}: name them by (type of the sources, name, type of the targets), " +
+                             f"where types are {', '.join(ranges)}")
+        spans.append((group.src, group.dst, group.type[1], ranges[group.type[0]], ranges[group.type[2]]))
+    return spans
+
+
+def _dense_count(edges: Any, bounds: tuple[int, int] | None, rows: int | None) -> int | None:
+    """Returns the number of vertices if integers are their numbers: rows, or the side of a matrix, say so."""
+    if hasattr(edges, "tocoo"):
+        return max(*edges.shape, rows or 0)
+    if rows is not None and bounds is not None and bounds[0] >= 0 and bounds[1] < rows:
+        return rows
+    return None
+
+
+def _split_of(split: Any, vertices: int | None) -> np.ndarray:
     """Returns uint8 [vertices]: 0 train, 1 valid, 2 test, 255 none."""
-    if isinstance(split, (tuple, list)) and len(split) == 3:
+    if isinstance(split, (tuple, list)) and len(split) == 3 and all(np.ndim(part) == 1 for part in split):
+        if vertices is None:
+            raise ValueError("split: say how many vertices there are (vertices=)")
         sets = np.full(vertices, 255, np.uint8)
         for number, ids in enumerate(split):
             members = as_vertex_ids(ids, vertices)
@@ -54,82 +178,3 @@ def _split_of(split: Any, vertices: int) -> np.ndarray:
     if sets.dtype.kind not in "iu" or not np.isin(sets, (0, 1, 2, 255)).all():
         raise ValueError("split: three arrays of vertex ids, or a number for each vertex: 0, 1, 2, or 255 for none")
     return sets.astype(np.uint8)
-
-
-def _vertex_count(edges: Any, arrays: Mapping[str, Any], vertices: int | None) -> int:
-    if vertices is not None:
-        return vertices
-    counts = [len(as_array(values)) for values in arrays.values() if not _is_path(values)]
-    if not counts and not _is_path(edges) and as_array(edges).size:
-        counts = [int(as_array(edges).max()) + 1]
-    if not counts:
-        raise ValueError("split: say how many vertices there are (vertices=)")
-    return max(counts)
-
-
-def ingest(path: str | os.PathLike[str], edges: Any, *, arrays: Mapping[str, Any] | None = None,
-           edge_arrays: Mapping[str, Any] | None = None, split: Any = None, vertices: int | None = None,
-           nodes: str | os.PathLike[str] | None = None, columns: Sequence[str] = ("src", "dst"),
-           node_columns: Sequence[str] = ("id",), header: bool = False, undirected: bool = False,
-           partitions: int | None = None, memory: int | str = 0, threads: int | None = None, seed: int = 1,
-           progress: Progress | None = None) -> IngestReport:
-    """Makes a new store at ``path``.
-
-    ``edges``: an array of integers [2, n] or [n, 2] (an array [2, 2] is taken as the former), or a path or a
-    list of paths: TSV, CSV or .npy, plain, .gz or .zst. An array that is int64 [2, n] and C-contiguous is read
-    where it lies; another is copied first, 16 bytes an edge. Ids that are exactly 0, 1, 2, ... (``vertices``
-    counts) become the vertex ids; any others are the user's own, and get vertex ids in order of first sight.
-    ``arrays``: by name, a row for each vertex 0, 1, 2, ...: an array [n] or [n, dim] of float32, float16,
-    int64, int32, uint32 or uint8 (float64 becomes float32), or a path (.npy, Zarr v3).
-    ``edge_arrays``: by name, a row for each edge in the order of ``edges``: float32 or int64, [n] or [n, dim];
-    the name ``weight`` makes the weights of edges.
-    ``split``: three arrays of vertex ids (train, valid, test), or uint8 [n] (0, 1, 2, and 255 for none).
-    ``vertices``: at least so many. ``nodes``: a file with a line for each vertex, whose ``node_columns`` become
-    arrays. ``columns``: those of text files of edges (src, dst, type, weight, names of attributes, "-" to skip).
-    ``header``: skip the first line of text files. ``undirected``: store each edge in both directions.
-    ``partitions``: None, as many as memory requires. ``memory``: bound in bytes beyond the bare process, or a
-    text such as "4G"; 0: none. ``progress``: called with (phase, done, total).
-    Ctrl-C raises KeyboardInterrupt. Whatever is raised, no store is there then, unless the signal came when the
-    store had just been published: then all of it is.
-    Errors: AlreadyExists; InvalidArgument, naming file, line and reason; StoreNotFound, a file is not there;
-    TypeError, ValueError: arrays of other types or shapes; OutOfMemory; OutOfSpace.
-    """
-    arguments = _core.IngestArguments()
-    arguments.path = as_path(path)
-    arguments.columns = list(columns)
-    arguments.node_columns = list(node_columns)
-    arguments.nodes = None if nodes is None else as_path(nodes)
-    arguments.header = bool(header)
-    arguments.undirected = bool(undirected)
-    arguments.vertices = None if vertices is None else as_count(vertices, "vertices")
-    arguments.partitions = 0 if partitions is None else as_count(partitions, "partitions", least=1)
-    arguments.memory_bytes = as_bytes(memory)
-    arguments.threads = _threads(threads)
-    arguments.seed = as_count(seed, "seed")
-
-    given = dict(arrays or {})
-    if split is not None:
-        given["split"] = _split_of(split, _vertex_count(edges, given, vertices))
-    arguments.arrays = [_source(name, values) for name, values in given.items()]
-    arguments.edge_arrays = [_edge_source(name, values) for name, values in (edge_arrays or {}).items()]
-
-    if _is_path(edges):
-        edges = [edges]
-    if isinstance(edges, (list, tuple)) and edges and all(map(_is_path, edges)):
-        arguments.edges = [_edge_file(file) for file in edges]
-    else:
-        arguments.edge_pairs = _edge_pairs(edges)
-    return IngestReport(**_core.ingest(arguments, progress))
-
-
-def _source(name: str, values: Any) -> tuple[str, Any, str]:
-    if _is_path(values):
-        return name, as_path(values), ""
-    matrix = as_matrix(values, name)
-    return name, matrix, matrix.dtype.name
-
-
-def _edge_source(name: str, values: Any) -> tuple[str, Any, str]:
-    matrix = as_matrix(values, name)
-    kind = np.float32 if matrix.dtype.kind == "f" else np.int64
-    return name, np.ascontiguousarray(matrix, dtype=kind), np.dtype(kind).name

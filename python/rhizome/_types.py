@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple, Union
 
 import numpy as np
+
+#: The path of a file or a folder.
+PathLike = Union[str, "os.PathLike[str]"]
+
+#: Called with a phase, and how much of how much of it is done (0: unknown).
+Progress = Callable[[str, int, int], object]
 
 #: One vertex, as the user names it: its id in the input, a str or an int.
 UserId = Union[str, int]
@@ -57,6 +64,41 @@ class Subgraph(NamedTuple):
     seed_of: np.ndarray | None  #: if disjoint, for each vertex the index of its seed, int64 [vertices]; else None
     offsets: np.ndarray  #: the edges of list l are [offsets[l], offsets[l + 1]), int64 [lists + 1]
     hop_lists: np.ndarray  #: the lists of hop h are [hop_lists[h], hop_lists[h + 1]), int64 [hops + 1]
+
+
+class VertexBlock(NamedTuple):
+    """Some vertices, in ascending order of the user's ids."""
+
+    vertices: np.ndarray  #: vertex ids, int64 [n]
+    ids: list[UserId]  #: the user's ids, [n]
+    types: np.ndarray  #: indices of ``graph.vertex_types``, uint16 [n]
+
+
+class EdgeBlock(NamedTuple):
+    """Some edges, in the order of the disk."""
+
+    src: np.ndarray  #: vertex ids, int64 [n]
+    dst: np.ndarray  #: vertex ids, int64 [n]
+    types: np.ndarray | None  #: as in Neighbors, [n]
+    weights: np.ndarray | None  #: as in Neighbors, [n]
+
+
+class Similar(NamedTuple):
+    """A vertex that is near to another."""
+
+    id: UserId
+    label: int | float | str | None  #: its row of ``label``, or the name of that class; None: there are no labels
+    score: float  #: the cosine of both rows
+
+
+class LogLine(NamedTuple):
+    """An event of the engine."""
+
+    time: float  #: seconds since 1970
+    level: str  #: "debug", "info", "warning" or "error"
+    component: str  #: such as "store" or "graph"
+    message: str  #: a constant text; what varies is in the fields
+    fields: dict[str, int | float | str]
 
 
 class Change(NamedTuple):
@@ -114,6 +156,36 @@ class BackupReport(NamedTuple):
     seconds: float
 
 
+class BackupInfo(NamedTuple):
+    """A backup in a folder of them."""
+
+    number: int
+    unix_seconds: int  #: when it was made
+    sequence: int  #: the last commit that it holds
+    bytes: int
+
+
+class RepairReport(NamedTuple):
+    """What a repair did, or would do."""
+
+    damaged: list[tuple[str, int, str]]  #: beforehand: file, offset in bytes, what is wrong
+    rebuilt: list[tuple[str, str]]  #: files that are again what was committed, and how
+    quarantined: list[tuple[str, str]]  #: files that were moved out of the store, and where to
+    lost: list[tuple[str, str]]  #: data that is lost, and advice
+    quarantine: str  #: the folder beside the store; empty: none was needed
+    ok: bool  #: whether the store is whole now
+
+
+class AddReport(NamedTuple):
+    """What was added to an array."""
+
+    name: str  #: as users write it: "emb", "emb@2"
+    rows_given: int  #: vertices that have a row of their own
+    rows_read: int
+    dropped_versions: list[int]
+    seconds: float
+
+
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -138,6 +210,38 @@ def as_count(value: Any, name: str, least: int = 0) -> int:
     if not least <= value.__index__() < 2**63:
         raise ValueError(f"{name} is {value}: it must be at least {least}, and below 2**63")
     return int(value.__index__())
+
+
+def as_threads(threads: int | None) -> int:
+    """Returns a number of threads; as many as there are processors for None."""
+    if threads is None:
+        return len(os.sched_getaffinity(0))
+    return min(as_count(threads, "threads", least=1), 1024)
+
+
+def is_path(value: Any) -> bool:
+    """Returns whether it is a path, and not data."""
+    return isinstance(value, (str, os.PathLike))
+
+
+def as_ids(ids: Any, what: str) -> np.ndarray | list[str]:
+    """Returns ids of the user's: int64 [n], or a list of str, from a list, a NumPy, pandas or pyarrow column.
+
+    Errors: TypeError, something else among them, or both kinds.
+    """
+    if not isinstance(ids, (list, tuple)):
+        array = as_array(ids)
+        if array.dtype.kind not in "OUT":
+            return as_integers(array, what)
+        if array.ndim != 1:
+            raise TypeError(f"{what} are an array of one dimension, not of {array.ndim}")
+        ids = array.tolist()
+    if not any(isinstance(one, str) for one in ids):
+        return as_integers(ids, what)
+    wrong = next((one for one in ids if not isinstance(one, str)), None)
+    if wrong is not None:
+        raise TypeError(f"{what} are all int or all str, and not {wrong!r} among names")
+    return [str(one) for one in ids]
 
 
 def as_names(names: Any, what: str) -> list[str]:

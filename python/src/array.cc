@@ -1,5 +1,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
 #include <limits>

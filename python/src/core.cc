@@ -2,6 +2,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include "log.h"
+
 namespace rhizome::python {
 void Raise(const Status& status, About about) {
   const nb::object error = nb::module_::import_("rhizome.errors")
@@ -76,8 +78,11 @@ NB_MODULE(_core, module) {
   module.attr("VERSION") = RHIZOME_VERSION;
   python::BindGraph(module);
   python::BindArray(module);
+  python::BindScan(module);
   python::BindChanges(module);
   python::BindSampler(module);
   python::BindWriting(module);
+  python::BindIngest(module);
   python::BindJobs(module);
+  nanobind::module_::import_("atexit").attr("register")(nanobind::cpp_function(&python::StopLogs));
 }

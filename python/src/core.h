@@ -74,9 +74,11 @@ Direction DirectionOf(std::string_view name);
 /// One function for each file of bindings.
 void BindGraph(nb::module_& module);
 void BindArray(nb::module_& module);
+void BindScan(nb::module_& module);
 void BindChanges(nb::module_& module);
 void BindSampler(nb::module_& module);
 void BindWriting(nb::module_& module);
+void BindIngest(nb::module_& module);
 void BindJobs(nb::module_& module);
 
 }  // namespace rhizome::python

@@ -36,10 +36,23 @@ std::vector<std::string> ArraysOf(const Manifest& manifest) {
   return names;
 }
 
-PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes) {
+/// `topology` is "auto", "memory" or "disk"; `log` is called with each line of at least
+/// `log_level`, or None.
+PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes,
+             const std::string& topology, nb::object log, const std::string& log_level) {
   ServiceOptions options;
   options.mode = writable ? Store::Mode::kWrite : Store::Mode::kRead;
   options.memory_budget_bytes = memory_bytes;
+  if (topology == "memory") options.topology = TopologyPlace::kMemory;
+  if (topology == "disk") options.topology = TopologyPlace::kDirect;
+  std::shared_ptr<LogSink> sink;
+  if (!log.is_none()) {
+    sink = LogSink::Make(std::move(log));
+    options.log = sink->callback();
+    for (const LogLevel level :
+         {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError})
+      if (LogLevelName(level) == log_level) options.log_level = level;
+  }
   auto service = Unlocked([&]() -> Result<std::unique_ptr<GraphService>> {
     {
       RHIZOME_ASSIGN_OR_RETURN(const auto store,
@@ -48,7 +61,9 @@ PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes)
     }
     return GraphService::Open(FileSystem::Posix(), path, options);
   });
-  return PyGraph(std::make_shared<Handle>(Take(std::move(service), About::kStore)));
+  if (!service && sink != nullptr) sink->Deliver();
+  return PyGraph(
+      std::make_shared<Handle>(Take(std::move(service), About::kStore), std::move(sink)));
 }
 
 nb::list ArraysAsTuples(const PyGraph& graph) {
@@ -211,6 +226,29 @@ nb::object TypesOfVertices(const PyGraph& graph, nb::handle ids) {
   return types.array;
 }
 
+/// Returns the vertices of a type that are not deleted, ascending.
+nb::object VerticesOf(const PyGraph& graph, TypeId type) {
+  const auto fixed = graph.Snapshot();
+  std::vector<VertexId> found;
+  Check(Unlocked([&]() -> Status {
+    const auto bound = static_cast<VertexId>(fixed->vertex_count());
+    for (VertexId vertex = 0; vertex < bound; ++vertex) {
+      RHIZOME_ASSIGN_OR_RETURN(const TypeId of_vertex, fixed->TypeOf(vertex));
+      if (of_vertex == type && !fixed->IsDeleted(vertex)) found.push_back(vertex);
+    }
+    return Status::Ok();
+  }));
+  return ToNumpy(std::move(found));
+}
+
+/// The attributes of edges: name, dtype, and values of each edge.
+nb::list EdgeAttributes(const PyGraph& graph) {
+  nb::list attributes;
+  for (const EdgeAttributeInfo& info : graph.Use()->edge_attributes())
+    attributes.append(nb::make_tuple(info.name, std::string(DataTypeName(info.dtype)), info.dim));
+  return attributes;
+}
+
 /// Returns the nearest vertices and their scores, float32 `to` being a row or an id of the user's.
 nb::tuple Similar(const PyGraph& graph, nb::handle to, const std::string& array, std::uint64_t k,
                   nb::object progress) {
@@ -247,7 +285,8 @@ VertexId VertexOf(const Graph& graph, nb::handle id) {
 
 void BindGraph(nb::module_& module) {
   nb::class_<PyGraph>(module, "Graph")
-      .def_static("open", &Open, nb::arg("path"), nb::arg("writable"), nb::arg("memory_bytes"))
+      .def_static("open", &Open, nb::arg("path"), nb::arg("writable"), nb::arg("memory_bytes"),
+                  nb::arg("topology"), nb::arg("log").none(), nb::arg("log_level"))
       .def("close", [](PyGraph& graph) { graph.handle()->Close(); })
       .def_prop_ro("closed", [](const PyGraph& graph) { return graph.handle()->closed(); })
       .def_prop_ro(
@@ -289,6 +328,10 @@ void BindGraph(nb::module_& module) {
            nb::sig("def degrees(self, ids: object, direction: str) -> numpy.ndarray"))
       .def("types_of", &TypesOfVertices, nb::arg("ids"),
            nb::sig("def types_of(self, ids: object) -> numpy.ndarray"))
+      .def("vertices_of", &VerticesOf, nb::arg("type"),
+           nb::sig("def vertices_of(self, type: int) -> numpy.ndarray"))
+      .def("edge_attributes", &EdgeAttributes,
+           nb::sig("def edge_attributes(self) -> list[tuple[str, str, int]]"))
       .def("similar", &Similar, nb::arg("to"), nb::arg("array"), nb::arg("k"),
            nb::arg("progress").none(),
            nb::sig("def similar(self, to: object, array: str, k: int, progress: object) -> "

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core.h"
+#include "log.h"
 #include "rhizome/index/graph_service.h"
 #include "rhizome/storage/process.h"
 
@@ -19,7 +20,9 @@ namespace rhizome::python {
 /// Threads: with the GIL; Use and Lease::Use return what then is used without it.
 class Handle : public std::enable_shared_from_this<Handle> {
  public:
-  explicit Handle(std::shared_ptr<GraphService> service) : service_(std::move(service)) {}
+  /// `log` may be null.
+  Handle(std::shared_ptr<GraphService> service, std::shared_ptr<LogSink> log)
+      : service_(std::move(service)), log_(std::move(log)) {}
   ~Handle() { Close(); }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
@@ -66,6 +69,7 @@ class Handle : public std::enable_shared_from_this<Handle> {
     for (std::multiset<std::shared_ptr<const void>> leased = std::move(leased_); !leased.empty();)
       Drop(std::move(leased.extract(leased.begin()).value()));
     Drop(std::move(service_));
+    if (const auto log = std::exchange(log_, nullptr)) log->Deliver();
   }
 
  private:
@@ -84,6 +88,7 @@ class Handle : public std::enable_shared_from_this<Handle> {
 
   OwnerProcess owner_;
   std::shared_ptr<GraphService> service_;
+  std::shared_ptr<LogSink> log_;
   std::multiset<std::shared_ptr<const void>> leased_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include "log.h"
+
 namespace rhizome::python {
 
 JobWatch::JobWatch(nb::object progress)
@@ -18,6 +20,7 @@ void JobWatch::Finished() {
 
 void JobWatch::Show() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  DeliverLogs();
   if (progress_.is_none()) return;
   std::optional<JobReport> report;
   {

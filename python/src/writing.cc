@@ -19,6 +19,27 @@ EdgeValue ValueOf(nb::handle value) {
   return std::get<std::int64_t>(IdOf(value));
 }
 
+EdgeFields FieldsOf(std::string type, float weight, const nb::sequence& attributes) {
+  EdgeFields fields{.type = std::move(type), .weight = weight};
+  for (const nb::handle value : attributes) fields.attributes.push_back(ValueOf(value));
+  return fields;
+}
+
+using Column = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu, nb::ro>;
+
+EdgeValue ValueAt(const Column& values, std::size_t i) {
+  if (values.dtype() == nb::dtype<std::int64_t>())
+    return static_cast<const std::int64_t*>(values.data())[i];
+  return static_cast<const double*>(values.data())[i];
+}
+
+void CheckSame(std::size_t found, std::size_t wanted, const char* what) {
+  if (found == wanted) return;
+  throw nb::value_error(("there are " + std::to_string(wanted) + " sources, and " +
+                         std::to_string(found) + " " + what)
+                            .c_str());
+}
+
 /// A batch that is being filled, and the handle to write it to.
 class PyBatch {
  public:
@@ -30,14 +51,30 @@ class PyBatch {
   void PutVertex(nb::handle id, const std::string& type) { batch_.PutVertex(IdOf(id), type); }
   void DeleteVertex(nb::handle id) { batch_.DeleteVertex(IdOf(id)); }
   void PutEdge(nb::handle src, nb::handle dst, std::string type, float weight,
-               nb::sequence attributes, bool replace) {
-    EdgeFields fields{.type = std::move(type), .weight = weight};
-    for (const nb::handle value : attributes) fields.attributes.push_back(ValueOf(value));
-    if (replace)
-      batch_.UpsertEdge(IdOf(src), IdOf(dst), std::move(fields));
-    else
-      batch_.PutEdge(IdOf(src), IdOf(dst), std::move(fields));
+               nb::sequence attributes) {
+    batch_.PutEdge(IdOf(src), IdOf(dst), FieldsOf(std::move(type), weight, attributes));
   }
+  void UpsertEdge(nb::handle src, nb::handle dst, std::string type, float weight,
+                  nb::sequence attributes) {
+    batch_.UpsertEdge(IdOf(src), IdOf(dst), FieldsOf(std::move(type), weight, attributes));
+  }
+
+  /// Puts an edge for each pair of ids. `weights`: float32 [n]; `attributes`: one array [n] for
+  /// each, int64 or float64. rhizome.Batch.put_edges has made them so.
+  void PutEdges(nb::handle src, nb::handle dst, const std::string& type, const Column& weights,
+                const std::vector<Column>& attributes) {
+    const std::vector<ExternalId> sources = NamesOf(src), targets = NamesOf(dst);
+    CheckSame(targets.size(), sources.size(), "targets");
+    CheckSame(weights.size(), sources.size(), "weights");
+    for (const Column& values : attributes)
+      CheckSame(values.size(), sources.size(), "values of an attribute");
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      EdgeFields fields{.type = type, .weight = static_cast<const float*>(weights.data())[i]};
+      for (const Column& values : attributes) fields.attributes.push_back(ValueAt(values, i));
+      batch_.PutEdge(sources[i], targets[i], std::move(fields));
+    }
+  }
+
   void DeleteEdge(nb::handle src, nb::handle dst, const std::string& type) {
     batch_.DeleteEdge(IdOf(src), IdOf(dst), type);
   }
@@ -96,7 +133,11 @@ void BindWriting(nb::module_& module) {
       .def("put_vertex", &PyBatch::PutVertex, nb::arg("id"), nb::arg("type"))
       .def("delete_vertex", &PyBatch::DeleteVertex, nb::arg("id"))
       .def("put_edge", &PyBatch::PutEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"),
-           nb::arg("weight"), nb::arg("attributes"), nb::arg("replace"))
+           nb::arg("weight"), nb::arg("attributes"))
+      .def("upsert_edge", &PyBatch::UpsertEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"),
+           nb::arg("weight"), nb::arg("attributes"))
+      .def("put_edges", &PyBatch::PutEdges, nb::arg("src"), nb::arg("dst"), nb::arg("type"),
+           nb::arg("weights"), nb::arg("attributes"))
       .def("delete_edge", &PyBatch::DeleteEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"))
       .def("put_rows", &PyBatch::PutRows, nb::arg("array"), nb::arg("ids"), nb::arg("rows"))
       .def("__len__", &PyBatch::size)

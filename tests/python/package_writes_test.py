@@ -32,7 +32,7 @@ def test_random_batches():
                             edges[a, b] += 1
                             names |= {a, b}
                         elif what == "replace":
-                            batch.put_edge(a, b, replace=True)
+                            batch.upsert_edge(a, b)
                             edges[a, b] = 1
                             names |= {a, b}
                         elif what == "delete":
@@ -89,13 +89,52 @@ def test_a_block_that_raises_writes_nothing():
                 graph.snapshot().refresh()
 
 
+def test_put_edges():
+    """Many edges in one call are those of as many calls, by the user's ids or by vertex ids."""
+    example = Example(RNG)
+    stamps = RNG.integers(0, 99, 2000)
+    with folder() as path:
+        rz.ingest(path / "g.rz", example.edges, vertices=300,
+                  edge_arrays={"weight": example.weights, "stamp": stamps, "flow": stamps / 8})
+        with rz.open(path / "g.rz", mode="w") as graph:
+            assert graph.edge_attributes == {"stamp": (np.dtype(np.int64), 1), "flow": (np.dtype(np.float32), 1)}
+            src, dst = RNG.integers(0, 300, (2, 500))
+            weights = RNG.random(500, dtype=np.float32)
+            by_name = {"stamp": RNG.integers(0, 99, 500), "flow": RNG.random(500, dtype=np.float32)}
+            values = [by_name[name] for name in graph.edge_attributes]  # in the store's order
+            with graph.batch() as batch:
+                batch.put_edges(src[:250], dst[:250], weights=weights[:250], attributes=[v[:250] for v in values])
+                batch.put_edges(src[250:].tolist(), [*dst[250:499].tolist(), 1234], "edge", weights[250:].tolist(),
+                                [values[0][250:].tolist(), values[1][250:]])
+                assert len(batch) == 500
+            assert batch.vertices_added == 1
+            graph.compact()
+            for vertex in range(300):
+                near = graph.neighbors(vertex)
+                names = graph.external_ids(near.ids)
+                added = src == vertex
+                targets = [*dst[:499].tolist(), 1234]
+                want = example.targets(vertex, "out") + [(targets[i], float(weights[i])) for i in np.flatnonzero(added)]
+                assert sorted(zip(names, near.weights.tolist())) == sorted(want)
+            late = graph.sampler([-1], disjoint=True, times="stamp", direction="out").sample(range(300), times=[50] * 300)
+            assert len(late.weights) == (stamps <= 50).sum() + (by_name["stamp"] <= 50).sum()
+            with graph.batch() as batch:
+                for wrong, kind in ((([1], [2, 3]), ValueError), ((np.array([999]), [1]), IndexError),
+                                    (([1.5], [1]), TypeError), (([1], [2], "", [1, 2]), ValueError),
+                                    (([1], [2], "", None, [[1, 2]]), ValueError),
+                                    (([1], [2], "", None, [["a"]]), TypeError)):
+                    with raises(kind):
+                        batch.put_edges(*wrong)
+                assert len(batch) == 0
+
+
 def test_arguments_of_a_batch():
     with folder() as path:
         make(path)
         with rz.open(path / "g.rz", mode="w") as graph, graph.batch() as batch:
             for wrong in (None, 1.5, True, b"p1", ["p1"]):
                 for call in (batch.put_vertex, batch.delete_vertex, lambda id: batch.put_edge("p1", id),
-                             lambda id: batch.delete_edge(id, "p1")):
+                             lambda id: batch.upsert_edge(id, "p1"), lambda id: batch.delete_edge(id, "p1")):
                     with raises(TypeError):
                         call(wrong)
             for wrong in ({"weight": "heavy"}, {"type": 3}, {"attributes": ["a"]}, {"attributes": 1}):

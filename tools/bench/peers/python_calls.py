@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What a call of the Python package costs: medians of rounds that alternate, in nanoseconds, and of fresh interpreters
-that import it, in milliseconds.
+"""What a call of the Python package costs, and what importing it costs, beside NumPy. Rounds alternate between all of
+them; shown are the median and the least of the rounds, in nanoseconds a call (a row; a vertex) and milliseconds.
 
 usage: PYTHONPATH=build/release/python tools/bench/peers/python_calls.py [--rounds N]
 """
 import argparse
+import itertools
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -16,20 +18,64 @@ import numpy as np
 
 import rhizome as rz
 
-VERTICES, EDGES, COLUMNS, CALLS = 100_000, 1_000_000, 128, 5000
+VERTICES, EDGES, COLUMNS, CALLS = 400_000, 4_000_000, 128, 5000
 
 
-def nanoseconds(call):
+def nanoseconds(call, calls):
     begun = time.perf_counter_ns()
-    for _ in range(CALLS):
+    for _ in range(calls):
         call()
-    return (time.perf_counter_ns() - begun) / CALLS
+    return (time.perf_counter_ns() - begun) / calls
 
 
-def milliseconds(command):
+def small_calls(graph, feat):
+    """Calls for one vertex; each is measured CALLS times in a round."""
+    one, row = np.array([5]), np.empty((1, COLUMNS), np.float32)
+    return {
+        "python call": lambda: None,
+        "graph.closed": lambda: graph.closed,
+        "graph.find(5)": lambda: graph.find(5),
+        "graph.neighbors(5)": lambda: graph.neighbors(5),
+        "graph.neighbors([5])": lambda: graph.neighbors(one),
+        "array[5]": lambda: feat[5],
+        "graph['feat'][5]": lambda: graph["feat"][5],
+        "array.read([5], out=)": lambda: feat.read(one, row),
+    }
+
+
+def large_calls(graph, feat, held, rng, size):
+    """Calls for `size` vertices, other ones each time."""
+    ids = itertools.cycle([rng.integers(0, VERTICES, size) for _ in range(max(4, 200_000 // size))])
+    rows = np.empty((size, COLUMNS), np.float32)
+    return {
+        f"array.read(ids, out=), {size}": lambda: feat.read(next(ids), rows),
+        f"array[ids], {size}": lambda: feat[next(ids)],
+        f"numpy held[ids], {size}": lambda: held[next(ids)],
+        f"numpy take(held, ids, out=), {size}": lambda: np.take(held, next(ids), axis=0, out=rows, mode="clip"),
+        f"graph.find(ids), {size}": lambda: graph.find(next(ids)),
+        f"graph.neighbors(ids), {size}": lambda: graph.neighbors(next(ids)),
+    }
+
+
+def milliseconds(code):
     begun = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-c", code], check=True)
     return (time.perf_counter() - begun) * 1e3
+
+
+def measure(graph, held, rng, rounds):
+    feat = graph["feat"]
+    feat[np.arange(VERTICES)]  # so that all rows are in memory
+    found = {}
+    for _ in range(rounds):
+        for name, call in small_calls(graph, feat).items():
+            found.setdefault(name, []).append(nanoseconds(call, CALLS))
+        for size in (1000, 100_000):
+            for name, call in large_calls(graph, feat, held, rng, size).items():
+                found.setdefault(name, []).append(nanoseconds(call, max(2, 100_000 // size)) / size)
+        for code in ("pass", "import numpy", "import rhizome"):
+            found.setdefault(f"python -c '{code}', ms", []).append(milliseconds(code))
+    return {name: [round(statistics.median(values), 1), round(min(values), 1)] for name, values in found.items()}
 
 
 def main():
@@ -37,44 +83,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     rounds = parser.parse_args().rounds
     rng = np.random.default_rng(1)
+    held = rng.random((VERTICES, COLUMNS), dtype=np.float32)
     with tempfile.TemporaryDirectory() as folder:
-        rz.ingest(f"{folder}/g.rz", edges=rng.integers(0, VERTICES, (2, EDGES)),
-                  arrays={"feat": rng.random((VERTICES, COLUMNS), dtype=np.float32)})
-        with rz.open(f"{folder}/g.rz", memory="1G") as g:
-            measure(g, rng, rounds)
-
-
-def measure(g, rng, rounds):
-    feat = g["feat"]
-    one, many = np.array([5]), rng.integers(0, VERTICES, 1000)
-    row, rows = np.empty((1, COLUMNS), np.float32), np.empty((1000, COLUMNS), np.float32)
-    held = np.asarray(feat)
-    feat.read(many, rows)
-    calls = {
-        "python call": lambda: None,
-        "closed": lambda: g.closed,
-        "find one": lambda: g.find(5),
-        "neighbors of one": lambda: g.neighbors(5),
-        "neighbors of an array of one": lambda: g.neighbors(one),
-        "row of one": lambda: feat[5],
-        "row into a buffer": lambda: feat.read(one, row),
-    }
-    large = {"1000 rows into a buffer": lambda: feat.read(many, rows),
-             "numpy takes 1000 rows": lambda: np.take(held, many, axis=0, out=rows)}
-    commands = {"python": [sys.executable, "-c", "pass"], "import numpy": [sys.executable, "-c", "import numpy"],
-                "import rhizome": [sys.executable, "-c", "import rhizome"]}
-    found = {name: [] for name in (*calls, *large, *commands)}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            found[name].append(nanoseconds(call))
-        for name, call in large.items():
-            begun = time.perf_counter_ns()
-            for _ in range(50):
-                call()
-            found[name].append((time.perf_counter_ns() - begun) / 50)
-        for name, command in commands.items():
-            found[name].append(milliseconds(command))
-    print(json.dumps({name: round(statistics.median(values), 1) for name, values in found.items()}, indent=1))
+        rz.ingest(f"{folder}/g.rz", rng.integers(0, VERTICES, (2, EDGES)), arrays={"feat": held})
+        with rz.open(f"{folder}/g.rz", memory="2G") as graph:
+            figures = measure(graph, held, rng, rounds)
+    print(json.dumps({"load": os.getloadavg(), **figures}, indent=1))
 
 
 main()

@@ -1,0 +1,183 @@
+#include "rhizome/index/ingest.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "array_file.h"
+#include "job.h"
+
+namespace rhizome::python {
+namespace {
+
+/// The arguments of Ingest that are one each; rhizome.ingest checks and names them.
+struct IngestArguments {
+  std::string path;
+  /// Each a tuple: (path, whether it is an array [2, m]), or (sources, targets, edge type, range of
+  /// the sources, range of the targets), where ids are int64 [n] or a list of str, and a range is
+  /// None or (first, count).
+  nb::list edges;
+  nb::object ids = nb::none();                                      ///< of the vertices, as above
+  std::vector<std::pair<std::string, std::uint64_t>> vertex_types;  ///< and how many of each
+  std::vector<std::string> columns;
+  std::string nodes;  ///< a file; empty: none
+  std::vector<std::string> node_columns;
+  nb::list arrays;       ///< (name, path or matrix, dtype)
+  nb::list edge_arrays;  ///< (name, one matrix or None for each of `edges`, or one for all, dtype)
+  std::string directions = "both";
+  std::string layout = "row";
+  std::string scratch;
+  bool header = false;
+  bool undirected = false;
+  std::optional<std::uint64_t> vertices;
+  std::uint32_t partitions = 0;  ///< 0: as memory requires
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t seed = 1;
+  std::uint32_t threads = 1;
+};
+
+/// Makes the engine's options of the arguments, which it borrows from, as they do from Python.
+class IngestInput {
+ public:
+  explicit IngestInput(const IngestArguments& arguments) {
+    for (const nb::handle edges : arguments.edges) options_.edges.push_back(EdgesOf(edges));
+    if (!arguments.ids.is_none()) {
+      options_.node_ids = IdsOf(arguments.ids);
+      options_.nodes = Path("the ids");
+    }
+    for (const auto& [type, count] : arguments.vertex_types)
+      options_.vertex_ranges.push_back({type, count});
+    for (const nb::handle array : arguments.arrays)
+      options_.arrays.push_back(
+          ArrayOf(nb::cast<std::string>(array[0]), array[1], nb::cast<std::string>(array[2])));
+    for (const nb::handle array : arguments.edge_arrays)
+      options_.edge_arrays.push_back(EdgeArrayOf(array));
+    options_.columns = arguments.columns;
+    if (!arguments.nodes.empty()) options_.nodes = Path(arguments.nodes);
+    options_.node_columns = arguments.node_columns;
+    options_.header = arguments.header;
+    options_.undirected = arguments.undirected;
+    options_.vertices = arguments.vertices;
+    options_.memory_bytes = arguments.memory_bytes;
+    options_.layout = LayoutOf(arguments.layout);
+    options_.scratch = arguments.scratch;
+    options_.choose_partitions = arguments.partitions == 0;
+    options_.build.directions = DirectionOf(arguments.directions);
+    options_.build.partition.partitions = std::max(arguments.partitions, 1U);
+    options_.build.partition.seed = arguments.seed;
+    options_.build.partition.threads = arguments.threads;
+  }
+  IngestInput(const IngestInput&) = delete;
+  IngestInput& operator=(const IngestInput&) = delete;
+
+  const IngestOptions& options() const { return options_; }
+
+ private:
+  EdgeFile EdgesOf(nb::handle edges) {
+    if (nb::len(edges) == 2) {
+      EdgeFile file{Path(nb::cast<std::string>(edges[0]))};
+      file.sources_first = nb::cast<bool>(edges[1]);
+      return file;
+    }
+    const auto type = nb::cast<std::string>(edges[2]);
+    EdgeFile file{Path(type.empty() ? "the edges" : "the edges '" + type + "'")};
+    file.spans = EdgeSpans{.src = IdsOf(edges[0]), .dst = IdsOf(edges[1])};
+    file.type = type;
+    file.src = RangeOf(edges[3]);
+    file.dst = RangeOf(edges[4]);
+    return file;
+  }
+
+  IdSpan IdsOf(nb::handle ids) {
+    if (!PyList_Check(ids.ptr())) {
+      const auto numbers =
+          nb::cast<nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(
+              ids, false);
+      return {.integers = {numbers.data(), numbers.size()}};
+    }
+    options_.id_type = IdType::kString;
+    std::vector<std::string_view>& texts = texts_.emplace_back();
+    for (const nb::handle id : nb::borrow<nb::list>(ids)) {
+      Py_ssize_t bytes = 0;
+      const char* text = PyUnicode_AsUTF8AndSize(id.ptr(), &bytes);
+      if (text == nullptr) throw nb::python_error();
+      texts.emplace_back(text, static_cast<std::size_t>(bytes));
+    }
+    return {.texts = texts};
+  }
+
+  static std::optional<IdRange> RangeOf(nb::handle range) {
+    if (range.is_none()) return std::nullopt;
+    return IdRange{nb::cast<std::uint64_t>(range[0]), nb::cast<std::uint64_t>(range[1])};
+  }
+
+  static EdgeArrayFile EdgeArrayOf(nb::handle array) {
+    const auto name = nb::cast<std::string>(array[0]);
+    const auto dtype = nb::cast<std::string>(array[2]);
+    EdgeArrayFile file{.name = name,
+                       .dtype = dtype == "int64" ? DataType::kInt64 : DataType::kFloat32};
+    for (const nb::handle part : array[1]) {
+      if (part.is_none()) {
+        file.files.emplace_back().name = name;
+        continue;
+      }
+      file.files.push_back(ArrayOf(name, part, dtype));
+      file.dim = nb::cast<nb::ndarray<nb::ndim<2>, nb::ro>>(part, false).shape(1);
+    }
+    return file;
+  }
+
+  IngestOptions options_;
+  std::deque<std::vector<std::string_view>> texts_;
+};
+
+nb::dict IngestNow(const IngestArguments& arguments, nb::object progress) {
+  const IngestInput input(arguments);
+  const IngestReport report =
+      RunJob(std::move(progress), About::kStore, [&](const JobControl& control) {
+        return Ingest(FileSystem::Posix(), arguments.path, input.options(), control);
+      });
+  nb::dict result;
+  result["vertices"] = report.info.vertices;
+  result["edges"] = report.info.edges;
+  result["partitions"] = report.info.partitions;
+  result["seconds"] = report.seconds;
+  result["spilled_bytes"] = report.spilled_bytes;
+  return result;
+}
+
+}  // namespace
+
+void BindIngest(nb::module_& module) {
+  using A = IngestArguments;
+  nb::class_<A>(module, "IngestArguments")
+      .def(nb::init<>())
+      .def_rw("path", &A::path)
+      .def_rw("edges", &A::edges)
+      .def_rw("ids", &A::ids, nb::arg().none())
+      .def_rw("vertex_types", &A::vertex_types)
+      .def_rw("columns", &A::columns)
+      .def_rw("nodes", &A::nodes)
+      .def_rw("node_columns", &A::node_columns)
+      .def_rw("arrays", &A::arrays)
+      .def_rw("edge_arrays", &A::edge_arrays)
+      .def_rw("directions", &A::directions)
+      .def_rw("layout", &A::layout)
+      .def_rw("scratch", &A::scratch)
+      .def_rw("header", &A::header)
+      .def_rw("undirected", &A::undirected)
+      .def_rw("vertices", &A::vertices, nb::arg().none())
+      .def_rw("partitions", &A::partitions)
+      .def_rw("memory_bytes", &A::memory_bytes)
+      .def_rw("seed", &A::seed)
+      .def_rw("threads", &A::threads);
+  module.def(
+      "ingest", &IngestNow, nb::arg("arguments"), nb::arg("progress").none(),
+      nb::sig("def ingest(arguments: IngestArguments, progress: object) -> dict[str, typing.Any]"));
+}
+
+}  // namespace rhizome::python

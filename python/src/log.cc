@@ -1,0 +1,98 @@
+#include "log.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core.h"
+
+namespace rhizome::python {
+namespace {
+
+std::atomic<bool> announced = false;  // the main thread will call DeliverLogs
+std::atomic<bool> stopped = false;
+
+/// All sinks; guarded by the GIL. It is never destroyed, for it may be used until the very end.
+std::vector<std::weak_ptr<LogSink>>& Sinks() {
+  static auto& sinks = *new std::vector<std::weak_ptr<LogSink>>;
+  return sinks;
+}
+
+int DeliverPending(void* /*unused*/) {
+  DeliverLogs();
+  return 0;
+}
+
+nb::object TextOf(std::string_view text) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+}
+nb::object ValueOf(std::int64_t value) { return nb::int_(value); }
+nb::object ValueOf(double value) { return nb::float_(value); }
+nb::object ValueOf(const std::string& value) { return TextOf(value); }
+
+nb::object LineOf(const LogLine& line) {
+  nb::dict fields;
+  for (const LogField& field : line.fields)
+    fields[TextOf(field.key)] =
+        std::visit([](const auto& value) { return ValueOf(value); }, field.value);
+  const std::chrono::duration<double> seconds = line.time.time_since_epoch();
+  return nb::module_::import_("rhizome._types")
+      .attr("LogLine")(seconds.count(), TextOf(LogLevelName(line.level)), TextOf(line.component),
+                       TextOf(line.message), fields);
+}
+
+}  // namespace
+
+void LogSink::Queue::Push(const LogLine& line) {
+  if (stopped) return;
+  {
+    const MutexLock lock(mutex_);
+    if (lines_.size() >= Logger::kMaxWaiting) return;
+    lines_.push_back(line);
+  }
+  // This needs no GIL. Where the interpreter has no room for it, the next line tries again.
+  if (!announced.exchange(true) && Py_AddPendingCall(DeliverPending, nullptr) != 0)
+    announced = false;
+}
+
+std::deque<LogLine> LogSink::Queue::TakeAll() {
+  const MutexLock lock(mutex_);
+  return std::exchange(lines_, {});
+}
+
+std::shared_ptr<LogSink> LogSink::Make(nb::object receiver) {
+  std::shared_ptr<LogSink> sink(new LogSink(std::move(receiver)));
+  std::erase_if(Sinks(), [](const auto& one) { return one.expired(); });
+  Sinks().push_back(sink);
+  return sink;
+}
+
+LogCallback LogSink::callback() const {
+  return [queue = queue_](const LogLine& line) { queue->Push(line); };
+}
+
+void LogSink::Deliver() {
+  for (const LogLine& line : queue_->TakeAll()) {
+    try {
+      receiver_(LineOf(line));
+    } catch (nb::python_error& error) {
+      error.discard_as_unraisable("the log of a rhizome store");
+    }
+  }
+}
+
+void DeliverLogs() {
+  announced = false;
+  const std::vector<std::weak_ptr<LogSink>> sinks = Sinks();  // a receiver may open a store
+  for (const auto& one : sinks)
+    if (const auto sink = one.lock()) sink->Deliver();
+}
+
+void StopLogs() { stopped = true; }
+
+}  // namespace rhizome::python

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Every form of edges that `rhizome.ingest` takes makes the graph that NumPy has."""
+import importlib.util
+import sys
+import types
+
+from package import SEED, Example, folder, np, raises, run, rz
+
+RNG = np.random.default_rng(SEED)
+
+
+def has(module):
+    found = importlib.util.find_spec(module) is not None
+    if not found:
+        print(f"skipped: no {module} here")
+    return found
+
+
+def edges_of(graph):
+    """(source, target, type, weight) of all edges, by the user's ids, sorted."""
+    found = []
+    for src, dst, kinds, weights in graph.scan_edges(100):
+        names = [graph.edge_types[kind] for kind in kinds] if kinds is not None else graph.edge_types * len(src)
+        heavy = weights.tolist() if weights is not None else [1.0] * len(src)
+        found += zip(graph.external_ids(src), graph.external_ids(dst), names, heavy)
+    return sorted(found)
+
+
+def want(src, dst, kinds="edge", weights=1.0):
+    many = len(src)
+    kinds = [kinds] * many if isinstance(kinds, str) else list(kinds)
+    weights = [weights] * many if isinstance(weights, float) else np.asarray(weights, np.float32).tolist()
+    return sorted(zip(list(src), list(dst), kinds, weights))
+
+
+def check(path, edges, expected, **options):
+    rz.ingest(path, edges, **options)
+    with rz.open(path) as graph:
+        assert edges_of(graph) == expected
+        return graph.num_vertices, graph.vertex_types, graph.edge_types
+
+
+def test_pairs():
+    """A pair of lists or arrays, of names or of integers."""
+    names = [f"n{i}" for i in range(30)] + ["ü", "a b"]
+    src, dst = ([names[i] for i in RNG.integers(0, 32, 200)] for _ in range(2))
+    with folder() as path:
+        for number, make in enumerate((list, tuple, np.array, lambda x: np.array(x, object))):
+            check(path / f"{number}.rz", (make(src), make(dst)), want(src, dst))
+        rows = RNG.normal(size=(32, 3)).astype(np.float32)
+        rz.ingest(path / "ids.rz", (src, dst), ids=names, arrays={"x": rows})
+        with rz.open(path / "ids.rz") as graph:
+            assert graph.num_vertices == 32 and edges_of(graph) == want(src, dst)
+            assert np.array_equal(graph["x"][graph.find(names)], rows)
+            assert graph.external_ids(np.arange(32)) == names  # vertex ids in the order of ids
+        keys = RNG.permutation(10_000)[:32] - 5000
+        ints = keys[RNG.integers(0, 32, (2, 100))]
+        for number, edges in enumerate((ints, tuple(ints), tuple(ints.tolist()), ints.astype(np.int16))):
+            rz.ingest(path / f"keys{number}.rz", edges, ids=keys, arrays={"x": rows})
+            with rz.open(path / f"keys{number}.rz") as graph:
+                assert edges_of(graph) == want(*ints.tolist()) and np.array_equal(graph["x"][graph.find(keys)], rows)
+        for wrong, kind in (((["a"], ["b", "c"]), ValueError), ((["a"], [1]), TypeError), ((["a", 1], ["b", "c"]), TypeError),
+                            (([1.5], [2]), TypeError), (([True], [False]), TypeError), (([b"a"], [b"b"]), TypeError),
+                            (([None], ["a"]), TypeError)):
+            with raises(kind):
+                rz.ingest(path / "wrong.rz", wrong)
+        for wrong in ([1, 1], [1, "a"], [0.5], [[1], [2]], ["a", "a"]):
+            with raises((ValueError, TypeError)):
+                rz.ingest(path / "wrong.rz", [[1], [1]], ids=wrong)
+        with raises(rz.InvalidArgument):  # neither edges nor vertices
+            rz.ingest(path / "wrong.rz")
+        assert not (path / "wrong.rz").exists()
+
+
+def test_rows_tell_the_vertices():
+    """Integers below the number of rows are vertex ids, whether or not all of them have edges."""
+    with folder() as path:
+        rz.ingest(path / "g.rz", [[0, 7], [7, 3]], arrays={"x": np.arange(10.0)})
+        with rz.open(path / "g.rz") as graph:
+            assert graph.num_vertices == 10 and graph.find(9) == 9
+            assert graph["x"][np.arange(10)][:, 0].tolist() == list(range(10))
+        rz.ingest(path / "masks.rz", [[0, 7], [7, 3]], arrays={"x": np.arange(10.0)},
+                  split=(np.arange(10) < 4, np.arange(10) == 5, np.arange(10) > 7))
+        with rz.open(path / "masks.rz") as graph:
+            assert [graph.split(name).tolist() for name in ("train", "valid", "test")] == [[0, 1, 2, 3], [5], [8, 9]]
+            assert graph.split("val").tolist() == [5]
+            with raises(ValueError, "train"):
+                graph.split("training")
+            with raises(rz.NotFound):
+                graph.split("train", array="none")
+
+
+def test_typed():
+    """A dict by edge type; with vertex types, ids count from 0 within their type."""
+    writes = np.stack([RNG.integers(0, 20, 50), RNG.integers(0, 30, 50)])
+    cites = RNG.integers(0, 30, (2, 40))
+    with folder() as path:
+        _, _, names = check(path / "names.rz", {"writes": writes, "cites": cites},
+                            sorted(want(*writes.tolist(), "writes") + want(*cites.tolist(), "cites")),
+                            arrays={"x": np.zeros(30)})
+        assert names == ["writes", "cites"]
+        weights = RNG.random(90, dtype=np.float32)
+        count, kinds, names = check(
+            path / "types.rz", {("author", "writes", "paper"): writes, ("paper", "cites", "paper"): cites},
+            sorted(want((writes[0] + 30).tolist(), writes[1].tolist(), "writes", weights[:50]) +
+                   want(*cites.tolist(), "cites", weights[50:])),
+            vertex_types={"paper": 30, "author": 20}, edge_arrays={"weight": weights})
+        assert (count, kinds, names) == (50, ["paper", "author"], ["writes", "cites"])
+        with rz.open(path / "types.rz") as graph:
+            assert graph.types_of(np.arange(50)).tolist() == [0] * 30 + [1] * 20
+            assert graph.vertices_of("author").tolist() == list(range(30, 50))
+            with raises(rz.NotFound, "paper"):
+                graph.vertices_of("editor")
+        for wrong, options in (({"cites": cites}, {"vertex_types": {"paper": 30}}),
+                               ({("a", "b", "c"): cites}, {"vertex_types": {"a": 30}}), ({("a", "b", "c"): cites}, {}),
+                               ({1: cites}, {}), ({("a", "b"): cites}, {}),
+                               ({("p", "c", "p"): cites}, {"vertex_types": {"p": 3}})):
+            with raises((ValueError, TypeError)):
+                rz.ingest(path / "wrong.rz", wrong, **options)
+
+
+class Table:
+    """What of a pyarrow table `ingest` uses."""
+
+    def __init__(self, columns):
+        self.columns_ = columns
+        self.column_names = list(columns)
+
+    def column(self, name):
+        return self.columns_[name]
+
+
+def test_tables():
+    example = Example(RNG)
+    src, dst = example.edges
+    kinds = np.array(["likes", "knows", "is"])[RNG.integers(0, 3, 2000)]
+    stamps = RNG.integers(0, 50, 2000)
+    columns = {"dst": dst, "stamp": stamps, "type": kinds, "src": src, "weight": example.weights.astype(np.float64)}
+    tables = {"table": Table(columns), "first two": Table({"from": src, "to": dst})}
+    if has("pandas"):
+        import pandas
+        tables["pandas"] = pandas.DataFrame(columns)
+        names = pandas.DataFrame({"src": [f"v{i}" for i in src], "dst": [f"v{i}" for i in dst]})
+        names["type"] = pandas.Categorical(kinds)
+        tables["pandas names"] = names
+    if has("pyarrow"):
+        import pyarrow
+        tables["pyarrow"] = pyarrow.table(columns)
+        tables["pyarrow names"] = pyarrow.table({"src": [f"v{i}" for i in src], "dst": [f"v{i}" for i in dst]})
+    with folder() as path:
+        for name, table in tables.items():
+            ends = [[f"v{i}" for i in end] for end in (src, dst)] if "names" in name else (src.tolist(), dst.tolist())
+            typed = kinds.tolist() if name not in ("first two", "pyarrow names") else "edge"
+            weights = example.weights if name in ("table", "pandas", "pyarrow") else 1.0
+            check(path / f"{name}.rz", table, want(*ends, typed, weights))
+            if name in ("table", "pandas", "pyarrow"):
+                with rz.open(path / f"{name}.rz") as graph:
+                    early = graph.sampler([-1], disjoint=True, times="stamp").sample(range(300), times=[20] * 300)
+                    assert len(early.types) == (stamps <= 20).sum()
+        with raises(ValueError, "rows"):
+            rz.ingest(path / "wrong.rz", Table({"src": src, "dst": dst, "w": stamps[:-1]}))
+        with raises(ValueError, "columns"):
+            rz.ingest(path / "wrong.rz", Table({"src": src}))
+
+
+def test_sparse_matrix():
+    if not has("scipy"):
+        return
+    import scipy.sparse
+    dense = np.where(RNG.random((40, 40)) < 0.1, RNG.random((40, 40)), 0).astype(np.float32)
+    dense[39] = dense[:, 39] = 0
+    rows, columns = np.nonzero(dense)
+    with folder() as path:
+        for number, make in enumerate((scipy.sparse.csr_array, scipy.sparse.coo_matrix, scipy.sparse.csc_matrix)):
+            count, _, _ = check(path / f"{number}.rz", make(dense),
+                                want(rows.tolist(), columns.tolist(), "edge", dense[rows, columns]))
+            assert count == 40
+        check(path / "ones.rz", scipy.sparse.csr_array(dense > 0), want(rows.tolist(), columns.tolist()))
+
+
+class Store(types.SimpleNamespace):
+    """What of torch_geometric's Data, and of a part of its HeteroData, `ingest` uses."""
+
+    def __contains__(self, key):
+        return key in vars(self)
+
+    def __getitem__(self, key):
+        return vars(self)[key]
+
+
+class Hetero(dict):
+    """What of torch_geometric's HeteroData `ingest` uses."""
+
+    node_types = property(lambda self: [key for key in self if isinstance(key, str)])
+    edge_types = property(lambda self: [key for key in self if isinstance(key, tuple)])
+
+
+def test_data():
+    example = Example(RNG)
+    feat, label = example.arrays["feat"], example.arrays["label"][:, 0]
+    parts = RNG.integers(0, 4, 300)
+    data = Store(edge_index=example.edges, x=feat, y=label, num_nodes=300, edge_weight=example.weights, edge_attr=None,
+                 **{f"{name}_mask": parts == i for i, name in enumerate(("train", "val", "test"))})
+    with folder() as path:
+        check(path / "g.rz", data, want(*example.edges.tolist(), "edge", example.weights), arrays={"half": feat[:, :2]})
+        with rz.open(path / "g.rz") as graph:
+            assert np.array_equal(graph["feat"][np.arange(300)], feat) and set(graph) == {"feat", "half", "label", "split"}
+            assert np.array_equal(graph["label"][np.arange(300)][:, 0], label)
+            assert np.array_equal(graph.split("val"), np.flatnonzero(parts == 1))
+        writes, cites = RNG.integers(0, 20, (2, 50)), RNG.integers(0, 20, (2, 60))
+        hetero = Hetero(paper=Store(x=feat[:20], y=label[:20], train_mask=parts[:20] == 0, num_nodes=20),
+                        author=Store(num_nodes=25))
+        hetero["author", "writes", "paper"] = Store(edge_index=writes)
+        hetero["paper", "cites", "paper"] = Store(edge_index=cites)
+        check(path / "h.rz", hetero, sorted(want((writes[0] + 20).tolist(), writes[1].tolist(), "writes") +
+                                            want(*cites.tolist(), "cites")))
+        with rz.open(path / "h.rz") as graph:
+            assert graph["label"][np.arange(45)][:, 0].tolist() == label[:20].tolist() + [-1] * 25
+            assert np.array_equal(graph["feat"][np.arange(20)], feat[:20]) and not graph["feat"][np.arange(20, 45)].any()
+            assert np.array_equal(graph.split("train"), np.flatnonzero(parts[:20] == 0))
+        hetero["author"].x = feat[:25, :3]
+        with raises(ValueError, "width"):
+            rz.ingest(path / "wrong.rz", hetero)
+
+
+def test_files_of_arrays():
+    """A file of float64 becomes float32, as an array in memory does."""
+    example = Example(RNG)
+    wide = example.arrays["feat"].astype(np.float64)
+    with folder() as path:
+        np.save(path / "x.npy", wide)
+        rz.ingest(path / "g.rz", example.edges, vertices=300, arrays={"x": path / "x.npy", "y": wide}, layout="chunk",
+                  directions="in", scratch=path)
+        with rz.open(path / "g.rz") as graph:
+            assert np.array_equal(graph["x"][np.arange(300)], wide.astype(np.float32)) and graph["x"].layout == "chunk"
+            assert np.array_equal(np.asarray(graph["y"]), wide.astype(np.float32))
+            with raises(rz.InvalidArgument, "in"):
+                graph.neighbors(1, "out")
+        for wrong in ({"layout": "rows"}, {"directions": "up"}):
+            with raises(ValueError):
+                rz.ingest(path / "wrong.rz", example.edges, **wrong)
+
+
+if __name__ == "__main__":
+    run(sys.modules[__name__])
