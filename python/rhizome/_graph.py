@@ -215,8 +215,11 @@ class Graph:
         Errors: NotFound; InvalidArgument, a row of zeros or of another width; KeyboardInterrupt.
         """
         query = to
-        if not isinstance(to, (str, int)) and as_array(to).ndim > 0:
-            query = np.ascontiguousarray(as_array(to), dtype=np.float32)
+        if not isinstance(to, (str, int, np.integer)):
+            row = as_array(to)
+            if row.ndim != 1 or row.dtype.kind not in "iuf":
+                raise TypeError("give a vertex, by a str or an int, or a row, an array of floats of one dimension")
+            query = np.ascontiguousarray(row, dtype=np.float32)
         vertices, scores = self._core.similar(query, array, as_count(k, "k", least=1), progress)
         labels = self._labels(vertices)
         return [Similar(*found) for found in zip(self.external_ids(vertices), labels, scores)]

@@ -161,8 +161,7 @@ class BackupInfo(NamedTuple):
 
     number: int
     unix_seconds: int  #: when it was made
-    sequence: int  #: the last commit that it holds
-    bytes: int
+    bytes: int  #: of its files, those that it shares with others too
 
 
 class RepairReport(NamedTuple):

@@ -87,7 +87,7 @@ nb::list BackupsIn(const std::string& folder) {
   nb::list result;
   for (const BackupInfo& one :
        Take(Unlocked([&] { return ListBackups(FileSystem::Posix(), folder); }), About::kStore))
-    result.append(nb::make_tuple(one.number, one.unix_seconds, one.sequence, one.bytes));
+    result.append(nb::make_tuple(one.number, one.unix_seconds, one.bytes));
   return result;
 }
 
@@ -206,7 +206,7 @@ void BindJobs(nb::module_& module) {
              nb::sig("def restore(folder: str, path: str, number: int | None, progress: object) -> "
                      "int"));
   module.def("backups", &BackupsIn, nb::arg("folder"),
-             nb::sig("def backups(folder: str) -> list[tuple[int, int, int, int]]"));
+             nb::sig("def backups(folder: str) -> list[tuple[int, int, int]]"));
   module.def("repair", &RepairNow, nb::arg("path"), nb::arg("fill_holes"), nb::arg("dry_run"),
              nb::arg("progress").none(),
              nb::sig("def repair(path: str, fill_holes: bool, dry_run: bool, progress: object) -> "

@@ -77,6 +77,7 @@ LogCallback LogSink::callback() const {
 }
 
 void LogSink::Deliver() {
+  const nb::error_scope kept;  // it may be called while an exception is on its way
   for (const LogLine& line : queue_->TakeAll()) {
     try {
       receiver_(LineOf(line));

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Jobs of the package `rhizome` on whole stores: arrays and their versions, backups, repair, and the log."""
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+
+from package import FOLDER, SEED, Example, folder, np, raises, run, rz
+
+RNG = np.random.default_rng(SEED)
+
+
+def test_arrays_come_and_go():
+    example = Example(RNG)
+    emb = RNG.normal(size=(300, 4)).astype(np.float32)
+    with folder() as path:
+        store = path / "g.rz"
+        example.ingest(store)
+        reader = rz.open(store)
+        report = rz.add_array(store, "emb", emb, new_version=True, live=True)
+        assert (report.name, report.rows_given) == ("emb@1", 300)
+        with raises(rz.NotFound):
+            reader["emb"]
+        reader.refresh()
+        array = reader["emb"]
+        assert np.array_equal(np.asarray(array), emb)
+        assert rz.add_array(store, "emb", emb.astype(np.float64) + 1, new_version=True, layout="chunk").name == "emb@2"
+        np.save(path / "three.npy", emb + 2)
+        assert rz.add_array(store, "emb", path / "three.npy", new_version=True).name == "emb@3"
+        reader.refresh()
+        info = reader.arrays["emb"]
+        assert (info.versions, info.aliases) == ((1, 2, 3), {"live": 1})
+        for name, plus in (("emb", 0), ("emb@live", 0), ("emb@2", 1), ("emb@3", 2), ("emb@latest", 2)):
+            assert np.allclose(np.asarray(reader[name]), emb + plus), name
+        rz.set_alias(store, "emb", "live", 3)
+        rz.drop_array(store, "emb@1")
+        reader.refresh()
+        assert np.allclose(array[[5]], emb[[5]] + 2)  # it follows its name
+        assert reader.arrays["emb"].versions == (2, 3)
+        with raises(rz.InvalidArgument):
+            rz.drop_array(store, "emb@3")  # its alias
+        rz.set_alias(store, "emb", "live", None)
+        kept = rz.add_array(store, "emb", emb, new_version=True, keep=1)
+        assert kept.dropped_versions == [2, 3]
+        rz.drop_array(store, "emb", all_versions=True)
+        reader.refresh()
+        assert "emb" not in reader
+        with raises(rz.NotFound, "emb"):
+            array[[1]]
+        for call, kind in ((lambda: rz.add_array(store, "feat", emb), rz.AlreadyExists),
+                           (lambda: rz.add_array(store, "x", emb[:, :, None]), ValueError),
+                           (lambda: rz.add_array(store, "x", np.zeros((301, 2))), rz.InvalidArgument),
+                           (lambda: rz.add_array(store, "x@y", emb), rz.InvalidArgument),
+                           (lambda: rz.add_array(store, "x", emb, layout="rows"), ValueError),
+                           (lambda: rz.add_array(path / "none", "x", emb), rz.NotFound),
+                           (lambda: rz.drop_array(store, "none"), rz.NotFound),
+                           (lambda: rz.drop_array(path / "none", "x"), rz.NotFound),
+                           (lambda: rz.set_alias(store, "none", "live", 1), rz.NotFound),
+                           (lambda: rz.set_alias(store, "feat", "latest", 1), rz.Error)):
+            with raises(kind):
+                call()
+        reader.close()
+        with rz.open(store, mode="w"), raises(rz.Busy) as _:
+            rz.add_array(store, "x", emb)
+        assert rz.verify(store).ok
+
+
+def test_rows_by_id_and_appended():
+    names = [f"v{i}" for i in range(20)]
+    with folder() as path:
+        store = path / "g.rz"
+        rz.ingest(store, (names[:-1], names[1:]), ids=names)
+        order = RNG.permutation(20)
+        rows = RNG.normal(size=(20, 3)).astype(np.float32)
+        rz.add_array(store, "x", rows[order], ids=[names[i] for i in order])
+        (path / "ids.tsv").write_text("v3\nv1\n")
+        assert rz.add_array(store, "few", rows[:2], ids=path / "ids.tsv").rows_given == 2
+        rz.add_array(store, "half", rows[:12])
+        report = rz.append_rows(store, "half", rows[12:])
+        assert report.rows_read == 8
+        with rz.open(store) as graph:
+            assert np.array_equal(graph["x"][graph.find(names)], rows)
+            assert np.array_equal(graph["few"][graph.find(["v3", "v1"])], rows[:2]) and not graph["few"]["v2"].any()
+            assert np.array_equal(graph["half"][graph.find(names)], rows)
+        with raises(rz.InvalidArgument):
+            rz.append_rows(store, "half", rows[:1])
+        for wrong, kind in ((["nobody"], rz.NotFound), ([1.5], TypeError), (["v1", "v1"], rz.InvalidArgument),
+                            (["a\tb"], ValueError), (["v1", 2], TypeError)):
+            with raises(kind):
+                rz.add_array(store, "y", rows[:len(wrong)], ids=wrong)
+
+
+def test_backups():
+    example = Example(RNG)
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        assert rz.backup(path / "g.rz", path / "copies").number == 1
+        with rz.open(path / "g.rz", mode="w") as graph:
+            with graph.batch() as batch:
+                batch.put_row("feat", 5, np.ones(12))
+            assert graph.backup(path / "copies").number == 2
+        found = rz.backups(path / "copies")
+        assert [one.number for one in found] == [1, 2] and found[1].bytes > found[0].bytes > 0
+        assert rz.restore(path / "copies", path / "newest.rz") == 2
+        assert rz.restore(path / "copies", path / "first.rz", number=1) == 1
+        for name, row in (("newest.rz", np.ones(12)), ("first.rz", example.arrays["feat"][5])):
+            with rz.open(path / name) as graph:
+                assert np.array_equal(graph["feat"][5], row)
+        for call, kind in ((lambda: rz.restore(path / "copies", path / "first.rz"), FileExistsError),
+                           (lambda: rz.restore(path / "copies", path / "x.rz", number=9), FileNotFoundError),
+                           (lambda: rz.restore(path / "none", path / "x.rz"), FileNotFoundError),
+                           (lambda: rz.backup(path / "none", path / "copies"), FileNotFoundError),
+                           (lambda: rz.backups(path / "g.rz"), rz.Error)):
+            with raises(kind):
+                call()
+        assert not (path / "x.rz").exists()
+
+
+def test_repair():
+    example = Example(RNG)
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        assert rz.repair(path / "g.rz").ok
+        victim = max((path / "g.rz").glob("generations/*/arrays/feat/**/*"), key=lambda file: file.stat().st_size)
+        data = bytearray(victim.read_bytes())
+        data[100] ^= 1
+        victim.write_bytes(data)
+        would = rz.repair(path / "g.rz", dry_run=True)
+        assert would.damaged and victim.read_bytes() == data and not rz.verify(path / "g.rz").ok
+        done = rz.repair(path / "g.rz")  # a byte is wrong: its checksum tells which
+        assert done.ok and len(done.rebuilt) == 1 and not done.lost and os.path.isdir(done.quarantine), done
+        with rz.open(path / "g.rz") as graph:
+            assert np.array_equal(np.asarray(graph["feat"]), example.arrays["feat"])
+        with raises(FileNotFoundError):
+            rz.repair(path / "none.rz")
+
+
+def write_and_compact(store, **options):
+    graph = rz.open(store, mode="w", **options)
+    with graph.batch() as batch:
+        batch.put_edge(1, 2)
+    graph.compact()
+    return graph
+
+
+def test_log():
+    """Lines reach a function, or the module logging, at the wanted level; none waits for a slow receiver."""
+    example = Example(RNG)
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        lines = []
+        write_and_compact(path / "g.rz", log=lines.append, log_level="info").close()
+        assert any(line.message == "compacted" and line.component == "graph" for line in lines), lines
+        line = lines[0]
+        assert isinstance(line, rz.LogLine) and abs(line.time - time.time()) < 600 and line.level == "info"
+        assert any("generation" in line.fields for line in lines)
+        quiet = []
+        write_and_compact(path / "g.rz", log=quiet.append).close()
+        write_and_compact(path / "g.rz", log=quiet.append, log_level="off").close()
+        assert not quiet
+
+        class Slow(logging.Handler):
+            def emit(self, record):
+                time.sleep(0.05)
+                records.append((threading.current_thread(), record.getMessage(), record.rhizome))
+
+        records, handler, logger = [], Slow(), logging.getLogger("rhizome")
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+        try:
+            write_and_compact(path / "g.rz", log_level="info").close()
+        finally:
+            logger.removeHandler(handler)
+        assert any("graph: compacted generation=" in text for _, text, _ in records), records
+        assert all(thread is threading.main_thread() and isinstance(line, rz.LogLine) for thread, _, line in records)
+        with raises(ValueError, "log_level"):
+            rz.open(path / "g.rz", log_level="loud")
+
+
+def test_log_of_a_receiver_that_closes():
+    """A receiver may close its own graph; what it raises is reported, and harms nobody."""
+    example = Example(RNG)
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        graphs, seen = [], []
+
+        def receive(line):
+            seen.append(line)
+            graphs[0].close()
+            raise RuntimeError("of the receiver")
+
+        hook, sys.unraisablehook = sys.unraisablehook, lambda report: seen.append(report.exc_value)
+        try:
+            graphs.append(write_and_compact(path / "g.rz", log=lambda line: receive(line) if graphs else None,
+                                            log_level="debug"))
+            with raises(ValueError, "closed"):
+                for _ in range(1000):
+                    graphs[0].compact()
+                    time.sleep(0.001)
+                graphs[0].close()
+                assert graphs[0].find(1)
+        finally:
+            sys.unraisablehook = hook
+        assert all(isinstance(one, (rz.LogLine, RuntimeError)) for one in seen)
+
+
+def test_interpreter_ends_with_open_graphs():
+    example = Example(RNG)
+    code = ("import logging, sys; sys.path.insert(0, sys.argv[2]); import rhizome as rz\n"
+            "logging.basicConfig(level=10)\n"
+            "g = rz.open(sys.argv[1], mode=sys.argv[3], log_level='debug'); s = g.sampler([2]); f = g['feat']; f[[1]]\n"
+            "kept = [g, s, f, f.batches(), g.scan_edges(), g.snapshot()]; kept.append(kept)")
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        for mode in "rw":
+            done = subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-c", code, path / "g.rz", FOLDER, mode],
+                                  capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0 and "leak" not in done.stderr and "Error" not in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    run(sys.modules[__name__])
