@@ -155,7 +155,7 @@ def _of_hetero(data: Any) -> dict[str, Any]:
         given = {of: _plain(data[of][key]) for of in counts if _has(data[of], key)}
         if given:
             arrays[name] = _joined(name, given, counts, missing)
-    sets = {}
+    sets: dict[str, np.ndarray] = {}
     for number, key in enumerate(("train_mask", "val_mask", "test_mask")):
         for of in counts:
             if _has(data[of], key):

@@ -81,8 +81,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     arguments.ids = None if ids is None else as_ids(ids, "ids")
 
     count = None if vertices is None else as_count(vertices, "vertices")
-    matrices = {name: values if is_path(values) else as_matrix(values, name) for name, values in given.items()}
-    rows = max((len(values) for values in matrices.values() if not is_path(values)), default=None)
+    matrices = {name: as_matrix(values, name) for name, values in given.items() if not is_path(values)}
+    rows = max((len(values) for values in matrices.values()), default=None)
     if is_path(edges):
         edges = [edges]
     if isinstance(edges, (list, tuple)) and edges and all(map(is_path, edges)):
@@ -104,8 +104,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     if split is not None:
         known = count if count is not None else rows if rows is not None else bounds[1] + 1 if bounds else None
         matrices["split"] = as_matrix(_split_of(split, known), "split")
-    arguments.arrays = [(name, as_path(values), "") if is_path(values) else (name, values, values.dtype.name)
-                        for name, values in matrices.items()]
+    arguments.arrays = [(name, as_path(given[name]), "") if name not in matrices else
+                        (name, matrices[name], matrices[name].dtype.name) for name in {**given, **matrices}]
     return IngestReport(**_core.ingest(arguments, progress))
 
 
@@ -137,7 +137,7 @@ def _edge_spans(groups: list[Group], vertex_types: Mapping[str, int] | None) -> 
     for name, count in (vertex_types or {}).items():
         ranges[name] = first, count
         first += count
-    spans = []
+    spans: list[tuple[Any, ...]] = []
     for group in groups:
         if vertex_types is None:
             if isinstance(group.type, tuple):
@@ -154,7 +154,7 @@ def _edge_spans(groups: list[Group], vertex_types: Mapping[str, int] | None) -> 
 def _dense_count(edges: Any, bounds: tuple[int, int] | None, rows: int | None) -> int | None:
     """Returns the number of vertices if integers are their numbers: rows, or the side of a matrix, say so."""
     if hasattr(edges, "tocoo"):
-        return max(*edges.shape, rows or 0)
+        return max(int(edges.shape[0]), int(edges.shape[1]), rows or 0)
     if rows is not None and bounds is not None and bounds[0] >= 0 and bounds[1] < rows:
         return rows
     return None

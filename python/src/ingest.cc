@@ -20,14 +20,15 @@ struct IngestArguments {
   /// Each a tuple: (path, whether it is an array [2, m]), or (sources, targets, edge type, range of
   /// the sources, range of the targets), where ids are int64 [n] or a list of str, and a range is
   /// None or (first, count).
-  nb::list edges;
+  nb::typed<nb::list, nb::any> edges;
   nb::object ids = nb::none();                                      ///< of the vertices, as above
   std::vector<std::pair<std::string, std::uint64_t>> vertex_types;  ///< and how many of each
   std::vector<std::string> columns;
   std::string nodes;  ///< a file; empty: none
   std::vector<std::string> node_columns;
-  nb::list arrays;       ///< (name, path or matrix, dtype)
-  nb::list edge_arrays;  ///< (name, one matrix or None for each of `edges`, or one for all, dtype)
+  nb::typed<nb::list, nb::any> arrays;  ///< (name, path or matrix, dtype)
+  nb::typed<nb::list, nb::any>
+      edge_arrays;  ///< (name, one matrix or None for each of `edges`, or one for all, dtype)
   std::string directions = "both";
   std::string layout = "row";
   std::string scratch;

@@ -133,13 +133,20 @@ void BindWriting(nb::module_& module) {
       .def("put_vertex", &PyBatch::PutVertex, nb::arg("id"), nb::arg("type"))
       .def("delete_vertex", &PyBatch::DeleteVertex, nb::arg("id"))
       .def("put_edge", &PyBatch::PutEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"),
-           nb::arg("weight"), nb::arg("attributes"))
+           nb::arg("weight"), nb::arg("attributes"),
+           nb::sig("def put_edge(self, src: object, dst: object, type: str, weight: float, "
+                   "attributes: collections.abc.Sequence[float]) -> None"))
       .def("upsert_edge", &PyBatch::UpsertEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"),
-           nb::arg("weight"), nb::arg("attributes"))
+           nb::arg("weight"), nb::arg("attributes"),
+           nb::sig("def upsert_edge(self, src: object, dst: object, type: str, weight: float, "
+                   "attributes: collections.abc.Sequence[float]) -> None"))
       .def("put_edges", &PyBatch::PutEdges, nb::arg("src"), nb::arg("dst"), nb::arg("type"),
-           nb::arg("weights"), nb::arg("attributes"))
+           nb::arg("weights"), nb::arg("attributes"),
+           nb::sig("def put_edges(self, src: object, dst: object, type: str, weights: "
+                   "numpy.ndarray, attributes: list[numpy.ndarray]) -> None"))
       .def("delete_edge", &PyBatch::DeleteEdge, nb::arg("src"), nb::arg("dst"), nb::arg("type"))
-      .def("put_rows", &PyBatch::PutRows, nb::arg("array"), nb::arg("ids"), nb::arg("rows"))
+      .def("put_rows", &PyBatch::PutRows, nb::arg("array"), nb::arg("ids"), nb::arg("rows"),
+           nb::sig("def put_rows(self, array: str, ids: object, rows: numpy.ndarray) -> None"))
       .def("__len__", &PyBatch::size)
       .def("clear", &PyBatch::Clear)
       .def("write", &PyBatch::Write, nb::arg("sync"), nb::arg("create_types"),
