@@ -79,7 +79,7 @@ bool BlockCache::Read(std::uint64_t block, std::uint64_t offset, std::span<std::
   return held;
 }
 
-// Where all blocks fit, the frame is known before the slot is read.
+// If all blocks fit, the frame is known before the slot is read.
 void BlockCache::Prefetch(std::uint64_t block, std::uint64_t offset, std::uint64_t bytes) const {
   if (block >= slots_.size()) return;
   __builtin_prefetch(&slots_[block]);

@@ -58,7 +58,7 @@ class PyArray {
   std::size_t size() const { return graph_.Use()->vertex_count(); }  ///< vertices, deleted ones too
 
  private:
-  /// What a read needs to know of the entry, and the manifest that said so.
+  /// The entry as far as a read needs it, and the manifest that said so.
   struct Facts {
     std::uint64_t generation = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t version = 0;

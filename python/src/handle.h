@@ -121,7 +121,7 @@ class PyGraph {
   bool is_snapshot() const { return snapshot_ != nullptr; }
   const std::shared_ptr<Handle>& handle() const { return handle_; }
 
-  /// What lists of neighbours say beside vertices: types if there are several, weights if there are
+  /// Lists of neighbours say more than vertices: types if there are several, weights if there are
   /// any.
   struct Columns {
     std::uint64_t sequence = std::numeric_limits<std::uint64_t>::max();
