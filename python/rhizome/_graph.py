@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -228,6 +227,8 @@ class Graph:
         """Returns the labels of vertices, by name where the classes have names."""
         if "label" not in self.arrays or self["label"].shape[1] != 1:
             return [None] * len(vertices)
+        import json  # pylint: disable=import-outside-toplevel
+
         labels = self["label"]
         names = json.loads(labels.attributes.get("label_names", "[]"))
         return [names[label] if isinstance(label, int) and 0 <= label < len(names) else label

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from typing import Any, Literal
 
 from . import _core
@@ -108,6 +106,8 @@ def _add_rows(arguments: _core.AddArguments, append: bool, path: PathLike, name:
     names = [str(one) for one in as_ids(ids, "ids")]
     if any(set(one) & set("\t\r\n") for one in names):
         raise ValueError("ids that hold a tab or the end of a line cannot be given here")
+    import tempfile  # pylint: disable=import-outside-toplevel  # it imports much
+
     with tempfile.NamedTemporaryFile("w", suffix=".tsv", encoding="utf-8", newline="\n") as file:
         file.writelines(one + "\n" for one in names)
         file.flush()

@@ -2,9 +2,12 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+
 #include "log.h"
 
 namespace rhizome::python {
+
 void Raise(const Status& status, About about) {
   const nb::object error = nb::module_::import_("rhizome.errors")
                                .attr("_of_code")(std::string(StatusCodeName(status.code())),
@@ -20,12 +23,12 @@ Ids::Ids(nb::handle ids, std::uint64_t vertices) {
         nb::module_::import_("rhizome._types").attr("as_vertex_ids")(ids, vertices);
     array_ = nb::cast<decltype(array_)>(array, false);
   }
-  for (const VertexId id : span()) {
-    if (id >= 0 && static_cast<std::uint64_t>(id) < vertices) continue;
-    throw nb::index_error(
-        ("vertex id " + std::to_string(id) + " is not in [0, " + std::to_string(vertices) + ")")
-            .c_str());
-  }
+  const auto outside = [&](VertexId id) { return static_cast<std::uint64_t>(id) >= vertices; };
+  const auto wrong = std::find_if(span().begin(), span().end(), outside);
+  if (wrong == span().end()) return;
+  throw nb::index_error(
+      ("vertex id " + std::to_string(*wrong) + " is not in [0, " + std::to_string(vertices) + ")")
+          .c_str());
 }
 
 bool IsOneId(nb::handle value) {
