@@ -11,8 +11,8 @@ The guide is docs/PYTHON.md. Only NumPy is imported.
 """
 
 from . import errors
+from ._array import Array
 from ._core import VERSION as __version__
-from ._core import Array
 from ._graph import Batch, Graph, Sampler, open
 from ._ingest import ingest
 from ._stores import add_array, append_rows, backup, backups, drop_array, repair, restore, set_alias, verify

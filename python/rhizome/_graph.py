@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from . import _core
+from ._array import Array
 from ._log import to_logging
 from ._stores import backup, verify
 from ._types import (
@@ -186,13 +187,15 @@ class Graph:
         """
         return self._core.types_of(ids)
 
-    def vertices_of(self, type: str) -> np.ndarray:
-        """Returns the vertex ids of a type, int64 [n], ascending, without those that are deleted.
+    def vertices_of(self, type: str | None = None) -> np.ndarray:
+        """Returns the vertex ids of a type, or of all, int64 [n], ascending, without those that are deleted.
 
         So ids within a type are positions in this array: ``of_type[local]``, and back by ``numpy.searchsorted``.
         Errors: NotFound, listing the types that there are.
         """
         types = self.vertex_types
+        if type is None:
+            return self._core.vertices_of(None)
         if type not in types:
             raise NotFound(f"no vertex type {type!r}; there are {', '.join(types)}")
         return self._core.vertices_of(types.index(type))
@@ -242,11 +245,11 @@ class Graph:
         """Iterates over the names of the arrays."""
         return iter(self.arrays)
 
-    def __getitem__(self, name: str) -> _core.Array:
+    def __getitem__(self, name: str) -> Array:
         """Returns an array by name ("feat"), version ("emb@3") or alias ("emb@live"). Errors: NotFound."""
         if not isinstance(name, str):
             raise TypeError(f"an array has a name, a str, not {type(name).__name__}")
-        return _core.Array(self._core, name)
+        return Array(self, name)
 
     def sampler(self, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *, direction: Direction = "in",
                 replace: bool = False, weighted: bool = False, disjoint: bool = False, again: bool = False,
@@ -286,6 +289,38 @@ class Graph:
         arguments.seed = as_count(seed, "seed")
         arguments.threads = as_threads(threads)
         return Sampler(_core.Sampler(self._core, arguments))
+
+    # --- Other libraries ---
+
+    def to_scipy(self, type: str | None = None) -> Any:
+        """Returns the adjacency matrix, a scipy.sparse.csr_array [vertex_bound, vertex_bound], in memory.
+
+        Entry (i, j) is the weight of the edge from vertex i to vertex j, 1 in a store without weights; parallel edges
+        are entries of their own. ``type``: the edges of this type alone.
+        Errors: ValueError, no such type; ImportError, there is no SciPy.
+        """
+        from . import _tables
+        return _tables.to_scipy(self, type)
+
+    def to_networkx(self, subgraph: Subgraph | None = None) -> Any:
+        """Returns a networkx.MultiDiGraph of a sampled subgraph, or of the whole graph, in memory.
+
+        Nodes are the user's ids; edges have ``type`` if the store has several, and ``weight`` if it has weights. The
+        edges of a subgraph lead from the neighbour that was drawn to the vertex for which it was.
+        Errors: ImportError, there is no NetworkX.
+        """
+        from . import _tables
+        return _tables.to_networkx(self, subgraph)
+
+    def neighbors_frame(self, ids: Any, direction: Direction = "out") -> Any:
+        """Returns the neighbours of one vertex (the user's id) or of many (vertex ids, [n]) as a pandas.DataFrame.
+
+        Columns, a line an edge: ``of``, the user's id of the vertex, if there are many; ``id``, that of the neighbour;
+        ``type``, a category, if the store has several; ``weight``, if it has weights.
+        Errors: those of ``neighbors``; ImportError, there is no pandas.
+        """
+        from . import _tables
+        return _tables.neighbors_frame(self, ids, direction)
 
     # --- Commits ---
 

@@ -53,6 +53,19 @@ class PyArray {
     return EntryIn(fixed->store().manifest());
   }
 
+  /// Returns the folder of its Zarr array.
+  std::string folder() const {
+    const auto fixed = graph_.Snapshot();
+    const ArrayEntry& entry = EntryIn(fixed->store().manifest());
+    return (fixed->store().GenerationFolder() / ArrayFolder(entry.name, entry.form)).string();
+  }
+
+  /// Counts the rows that were written since its files were.
+  std::size_t changed_rows() const {
+    const auto fixed = graph_.Snapshot();
+    return fixed->ChangedRows(EntryIn(fixed->store().manifest())).size();
+  }
+
   const std::string& name() const { return name_; }
   const PyGraph& graph() const { return graph_; }
   std::size_t size() const { return graph_.Use()->vertex_count(); }  ///< vertices, deleted ones too
@@ -170,6 +183,11 @@ void BindArray(nb::module_& module) {
           "layout",
           [](const PyArray& array) { return std::string(ArrayLayoutName(array.entry().layout)); },
           "'row', made for reading random rows, or 'chunk', made for scans.")
+      .def_prop_ro("folder", &PyArray::folder,
+                   "The folder of its files, a Zarr v3 array in the order of the disk; ``vertex_id``\n"
+                   "beside it says whose each row is (-1: of a vertex that was deleted).")
+      .def_prop_ro("changed_rows", &PyArray::changed_rows,
+                   "The number of rows that were written since its files were: they are not in these.")
       .def(
           "read",
           [](const PyArray& array, nb::handle ids, nb::handle out) { return array.Read(ids, out); },

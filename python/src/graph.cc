@@ -226,15 +226,15 @@ nb::object TypesOfVertices(const PyGraph& graph, nb::handle ids) {
   return types.array;
 }
 
-/// Returns the vertices of a type that are not deleted, ascending.
-nb::object VerticesOf(const PyGraph& graph, TypeId type) {
+/// Returns the vertices of a type, or of all, that are not deleted, ascending.
+nb::object VerticesOf(const PyGraph& graph, std::optional<TypeId> type) {
   const auto fixed = graph.Snapshot();
   std::vector<VertexId> found;
   Check(Unlocked([&]() -> Status {
     const auto bound = static_cast<VertexId>(fixed->vertex_count());
     for (VertexId vertex = 0; vertex < bound; ++vertex) {
       RHIZOME_ASSIGN_OR_RETURN(const TypeId of_vertex, fixed->TypeOf(vertex));
-      if (of_vertex == type && !fixed->IsDeleted(vertex)) found.push_back(vertex);
+      if (of_vertex == type.value_or(of_vertex) && !fixed->IsDeleted(vertex)) found.push_back(vertex);
     }
     return Status::Ok();
   }));
@@ -328,8 +328,8 @@ void BindGraph(nb::module_& module) {
            nb::sig("def degrees(self, ids: object, direction: str) -> numpy.ndarray"))
       .def("types_of", &TypesOfVertices, nb::arg("ids"),
            nb::sig("def types_of(self, ids: object) -> numpy.ndarray"))
-      .def("vertices_of", &VerticesOf, nb::arg("type"),
-           nb::sig("def vertices_of(self, type: int) -> numpy.ndarray"))
+      .def("vertices_of", &VerticesOf, nb::arg("type").none(),
+           nb::sig("def vertices_of(self, type: int | None) -> numpy.ndarray"))
       .def("edge_attributes", &EdgeAttributes,
            nb::sig("def edge_attributes(self) -> list[tuple[str, str, int]]"))
       .def("similar", &Similar, nb::arg("to"), nb::arg("array"), nb::arg("k"),

@@ -1,0 +1,60 @@
+"""An array of a graph, with what other libraries want of it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+
+if TYPE_CHECKING:
+    from ._graph import Graph
+
+
+class Array(_core.Array):
+    """An array with a row for each vertex, as ``graph[name]`` returns it.
+
+    Threads: any. It works as long as its graph is open.
+    """
+
+    __slots__ = ("graph",)
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        super().__init__(graph._core, name)
+        self.graph = graph  #: it is of
+
+    def arrow_batches(self, rows: int | None = None) -> Any:
+        """Returns a pyarrow.RecordBatchReader over all rows, which reads a block when it is asked for one.
+
+        ``rows``: at most so many in a block; by default what 32 MiB hold, and no more than 65,536.
+        Columns: ``vertex``, the vertex ids; ``id``, the user's own; and the rows under the array's name, a list of a
+        fixed size unless a row has one value. Order and errors: those of ``batches``.
+        Errors: ImportError, there is no pyarrow.
+        """
+        from . import _tables
+        return _tables.arrow_batches(self, rows)
+
+    def to_arrow(self) -> Any:
+        """Returns all rows as a pyarrow.Table, in memory, with the columns of ``arrow_batches``."""
+        return self.arrow_batches().read_all()
+
+    def to_parquet(self, path: str | os.PathLike[str], *, rows: int | None = None, **options: Any) -> int:
+        """Writes all rows to a Parquet file, block by block, with the columns of ``arrow_batches``.
+
+        ``rows``: of a row group. ``options``: those of pyarrow.parquet.ParquetWriter; nothing is compressed unless
+        ``compression`` says so. Returns the number of rows. There is no file at ``path`` unless all of it is there;
+        one that is there is replaced.
+        """
+        from . import _tables
+        return _tables.to_parquet(self, path, rows, **options)
+
+    def zarr(self) -> Any:
+        """Opens its files as a zarr.Array, to read, without a copy.
+
+        Its rows are in the order of the disk; ``vertex_id`` beside it says whose each is (docs/LIBRARY.md, "Arrays in
+        other programs"). It goes on working when the graph is closed, and as long as the generation is kept after a
+        compaction. Rows that were written since the last compaction are not in the files: a warning says so.
+        Errors: ImportError, there is no zarr-python 3.
+        """
+        from . import _tables
+        return _tables.to_zarr(self)

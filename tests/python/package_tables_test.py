@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""The package `rhizome` beside pyarrow, zarr-python, SciPy, NetworkX and pandas: each test skips where there is none."""
+import collections
+import importlib
+import os
+import sys
+import warnings
+
+from package import SEED, Example, folder, np, raises, run, rz
+
+RNG = np.random.default_rng(SEED)
+
+
+def there(*names):
+    """Whether these libraries can be imported; says which one cannot."""
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            print(f"skipped: no {name}")
+            return False
+    return True
+
+
+def changed_store(path):
+    """A store of an Example in which vertex 7 is deleted and row 3 of `feat` is zero; returns it and the example."""
+    example = Example(RNG)
+    example.ingest(path)
+    with rz.open(path, mode="w") as graph, graph.batch() as batch:
+        batch.delete_vertex(7)
+        batch.put_row("feat", 3, np.zeros(12))
+    return example
+
+
+def named_store(path):
+    """A store of 40 vertices with names, two types of edges, and rows; returns its edges (src, dst, type, weight)."""
+    edges = {(f"v{src}", f"v{dst}", ("likes", "knows")[kind])
+             for src, dst, kind in RNG.integers(0, (40, 40, 2), (300, 3))}
+    lines = [(*edge, float(weight)) for edge, weight in zip(sorted(edges), RNG.integers(1, 9, len(edges)))]
+    text = path.with_suffix(".tsv")
+    text.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines))
+    rz.ingest(path, str(text), columns=["src", "dst", "type", "weight"])
+    return lines
+
+
+def test_arrow():
+    if not there("pyarrow"):
+        return
+    import pyarrow.parquet
+    with folder() as path:
+        example = changed_store(path / "g.rz")
+        want = {vertex: row for vertex, row in enumerate(example.arrays["feat"].tolist()) if vertex != 7}
+        want[3] = [0.0] * 12
+        with rz.open(path / "g.rz") as graph:
+            table = graph["feat"].to_arrow()
+            assert table.column_names == ["vertex", "id", "feat"]
+            assert dict(zip(table["vertex"].to_pylist(), table["feat"].to_pylist())) == want
+            assert table["id"].to_pylist() == table["vertex"].to_pylist()
+            assert [len(batch) for batch in graph["label"].arrow_batches(rows=100)][0] == 100
+            labels = graph["label"].to_arrow()
+            assert labels["label"].to_pylist() == example.arrays["label"][labels["vertex"].to_numpy(), 0].tolist()
+            file = path / "feat.parquet"
+            assert graph["feat"].to_parquet(file, rows=64) == 299
+            assert pyarrow.parquet.read_table(file).equals(table)
+            graph["feat"].to_parquet(file, compression="zstd")  # replaces it
+            assert pyarrow.parquet.read_table(file).equals(table)
+            with raises(TypeError):
+                graph["feat"].to_parquet(path / "none.parquet", no_such_option=1)
+            with raises(ValueError):
+                graph["feat"].to_parquet(path / "none.parquet", rows=0)
+            assert sorted(os.listdir(path)) == ["feat.parquet", "g.rz"]
+        named_store(path / "names.rz")
+        with rz.open(path / "names.rz", mode="w") as graph:
+            values = RNG.normal(size=(graph.num_vertices, 2)).astype(np.float32)
+            graph.add_array("x", values)
+            table = graph["x"].to_arrow()
+            got = dict(zip(table["id"].to_pylist(), table["x"].to_pylist()))
+            assert got == {graph.external_ids([v])[0]: values[v].tolist() for v in range(len(values))}
+
+
+def test_zarr():
+    if not there("zarr"):
+        return
+    with folder() as path:
+        example = changed_store(path / "g.rz")
+        with rz.open(path / "g.rz", mode="w") as graph:
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                graph["feat"].zarr()
+            assert len(said) == 1 and "compact() first" in str(said[0].message)
+            graph.compact()
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                rows = graph["feat"].zarr()
+            import zarr
+            vertices = zarr.open_array(os.path.join(graph["feat"].folder, "..", "vertex_id"), mode="r")[:]
+        want = example.arrays["feat"].copy()
+        want[3] = 0
+        live = vertices >= 0
+        assert sorted(vertices[live]) == [vertex for vertex in range(300) if vertex != 7]
+        assert np.array_equal(rows[:][live], want[vertices[live]])
+        with raises(Exception):
+            rows[0] = 1
+
+
+def test_scipy():
+    if not there("scipy"):
+        return
+    with folder() as path:
+        lines = named_store(path / "g.rz")
+        with rz.open(path / "g.rz") as graph:
+            for kind in (None, "likes", "knows"):
+                want = np.zeros((graph.vertex_bound, graph.vertex_bound), np.float32)
+                for src, dst, its, weight in lines:
+                    if kind in (None, its):
+                        want[graph.find(src), graph.find(dst)] += weight
+                assert np.array_equal(graph.to_scipy(kind).toarray(), want)
+            with raises(ValueError, "'hates'"):
+                graph.to_scipy("hates")
+        example = changed_store(path / "plain.rz")
+        with rz.open(path / "plain.rz") as graph:
+            want = np.zeros((300, 300))
+            np.add.at(want, tuple(example.edges), example.weights)
+            want[7], want[:, 7] = 0, 0
+            assert np.allclose(graph.to_scipy().toarray(), want, atol=1e-5)
+            assert graph.vertices_of().tolist() == [vertex for vertex in range(300) if vertex != 7]
+
+
+def test_networkx():
+    if not there("networkx"):
+        return
+    with folder() as path:
+        lines = named_store(path / "g.rz")
+        with rz.open(path / "g.rz") as graph:
+            made = graph.to_networkx()
+            assert set(made) == {name for line in lines for name in line[:2]}
+            got = [(src, dst, its["type"], its["weight"]) for src, dst, its in made.edges(data=True)]
+            assert collections.Counter(got) == collections.Counter(lines)
+            sub = graph.sampler([3, 2]).sample(graph.find(["v1", "v2"]))
+            made = graph.to_networkx(sub)
+            assert set(made) == set(graph.external_ids(sub.vertices))
+            got = {(src, dst, its["type"], its["weight"]) for src, dst, its in made.edges(data=True)}
+            assert made.number_of_edges() == sub.edge_index.shape[1] and got <= set(lines)
+
+
+def test_pandas():
+    if not there("pandas"):
+        return
+    with folder() as path:
+        lines = named_store(path / "g.rz")
+        with rz.open(path / "g.rz") as graph:
+            frame = graph.neighbors_frame("v1")
+            assert list(frame.columns) == ["id", "type", "weight"]
+            assert sorted(frame.itertuples(index=False, name=None)) == sorted(
+                line[1:] for line in lines if line[0] == "v1")
+            frame = graph.neighbors_frame(graph.find(["v1", "v2"]), direction="in")
+            assert sorted(frame.itertuples(index=False, name=None)) == sorted(
+                (dst, src, *rest) for src, dst, *rest in lines if dst in ("v1", "v2"))
+            with raises(rz.NotFound):
+                graph.neighbors_frame("nobody")
+
+
+def test_absent():
+    """What needs a library that is not there says which one, and how to get it."""
+    code = ("import sys; sys.modules['pyarrow'] = sys.modules['networkx'] = None\n"
+            f"sys.path[:0] = {sys.path!r}\nimport rhizome as rz\n"
+            "g = rz.open(sys.argv[1])\n"
+            "for call in (lambda: g['feat'].to_arrow(), g.to_networkx):\n"
+            "    try: call()\n"
+            "    except ImportError as error: print(error)\n")
+    import subprocess
+    with folder() as path:
+        Example(RNG).ingest(path / "g.rz")
+        told = subprocess.run([sys.executable, "-c", code, path / "g.rz"], capture_output=True, text=True, check=True)
+    assert "pip install 'rhizome[arrow]'" in told.stdout and "pip install 'rhizome[networkx]'" in told.stdout, told
+
+
+if __name__ == "__main__":
+    run(sys.modules[__name__])
