@@ -26,7 +26,7 @@ class Array(_core.Array):
     def arrow_batches(self, rows: int | None = None) -> Any:
         """Returns a pyarrow.RecordBatchReader over all rows, which reads a block when it is asked for one.
 
-        ``rows``: at most so many in a block; by default what 32 MiB hold, and no more than 65,536.
+        ``rows``: at most so many in a block; by default what 16 MiB hold, and no more than 65,536.
         Columns: ``vertex``, the vertex ids; ``id``, the user's own; and the rows under the array's name, a list of a
         fixed size unless a row has one value. Order and errors: those of ``batches``.
         Errors: ImportError, there is no pyarrow.

@@ -7,6 +7,7 @@ import importlib
 import os
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Rows that a block has at most, unless its bytes are more than _BLOCK_BYTES.
 _BLOCK_ROWS = 65_536
-_BLOCK_BYTES = 32 << 20
+_BLOCK_BYTES = 16 << 20
 
 
 def library(name: str, use: str, extra: str) -> Any:
@@ -39,6 +40,15 @@ def _block_rows(array: Array, rows: int | None) -> int:
     return max(min(_BLOCK_ROWS, _BLOCK_BYTES // width), 1)
 
 
+def _ahead(blocks: Iterator[Any]) -> Iterator[Any]:
+    """Iterates over blocks, of which a thread reads the next one while this one is used."""
+    with ThreadPoolExecutor(1, "rhizome-scan") as thread:
+        following = thread.submit(next, blocks, None)
+        while (block := following.result()) is not None:
+            following = thread.submit(next, blocks, None)
+            yield block
+
+
 def _arrow_schema(array: Array) -> Any:
     arrow = library("pyarrow", "an Arrow table", "arrow")
     value = arrow.from_numpy_dtype(array.dtype)
@@ -54,7 +64,7 @@ def arrow_batches(array: Array, rows: int | None = None) -> Any:
     import pyarrow as arrow
 
     def blocks() -> Iterator[Any]:
-        for vertices, values in array.batches(_block_rows(array, rows)):
+        for vertices, values in _ahead(array.batches(_block_rows(array, rows))):
             column = arrow.array(values.reshape(-1))  # without a copy
             if array.shape[1] != 1:
                 column = arrow.FixedSizeListArray.from_arrays(column, array.shape[1])
