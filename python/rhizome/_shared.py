@@ -1,0 +1,172 @@
+"""A graph that worker processes share, and its types as PyG names them."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any, Union
+
+import numpy as np
+import torch
+
+from . import _graph
+from ._graph import Graph
+
+EdgeType = tuple[str, str, str]
+
+#: The graphs that a process opened for itself, by process, path and memory. A forked child inherits those of its
+#: parent, and neither uses nor drops them.
+_opened: dict[tuple[int, str, Union[int, str]], Graph] = {}
+
+
+class SharedGraph:
+    """A graph that passes to worker processes, forked or spawned: these open its store for themselves.
+
+    A forked child goes on using the edges that lie in its parent's memory. Pickled are the path and the options.
+    """
+
+    def __init__(self, graph: Graph, memory: int | str, edge_types: Mapping[str, EdgeType] | None) -> None:
+        self.path = graph.path
+        self.memory = memory
+        self._named = edge_types
+        self._sequence = graph.sequence
+        self._graph: Graph | None = graph
+        self._pid = os.getpid()
+        self._schema: Schema | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_graph": None, "_schema": None}
+
+    @property
+    def graph(self) -> Graph:
+        """The graph to read rows from in this process."""
+        if self._graph is not None and self._pid == os.getpid():
+            return self._graph
+        key = (os.getpid(), self.path, self.memory)
+        if key not in _opened:
+            graph = _opened[key] = _graph.open(self.path, memory=self.memory)
+            if graph.sequence != self._sequence:
+                warnings.warn(f"{self.path} was at commit {self._sequence} when it was shared, and a worker reads "
+                              f"commit {graph.sequence}: refresh the graph, and make the loader again", stacklevel=2)
+        return _opened[key]
+
+    @property
+    def topology(self) -> Graph:
+        """The graph to read edges from: in a forked child the parent's, if they are in memory."""
+        inherited = self._graph
+        return inherited if inherited is not None and not inherited.topology_on_disk else self.graph
+
+    @property
+    def schema(self) -> Schema:
+        if self._schema is None:
+            self._schema = Schema(self.topology, self._named)
+        return self._schema
+
+
+class Schema:
+    """The node and edge types of a graph as PyG names them, and the numbers of vertices within their node type.
+
+    PyG's edge types are triples. Those of a graph whose edge types are named "a__rel__b" are that; others
+    are made of the node types that the first edge of the type is between, unless ``named`` says them.
+    """
+
+    def __init__(self, graph: Graph, named: Mapping[str, EdgeType] | None) -> None:
+        self.bound = graph.vertex_bound
+        self.node_types = graph.vertex_types
+        names = graph.edge_types
+        self.typed = named is not None or len(self.node_types) > 1 or len(names) > 1
+        self.counts: dict[str, int] = {}
+        self._ids: dict[str, np.ndarray | range] = {}  # vertices of each type
+        if self.typed:
+            self._number(graph)
+        triples = {name: _triple_of(name) for name in names} if self.typed else {}
+        triples.update({name: tuple(triple) for name, triple in (named or {}).items()})
+        missing = [name for name in names if self.typed and triples[name] is None]
+        triples.update(self._discover(graph, missing, names) if missing else {})
+        #: by number of the edge type
+        self.edge_types: list[EdgeType] = [triples[name] for name in names] if self.typed else []
+        self.edge_names = dict(zip(self.edge_types, names))
+        for triple in self.edge_types:
+            for end in (triple[0], triple[2]):
+                if end not in self.node_types:
+                    raise ValueError(f"edge type {triple}: there is no node type {end!r}")
+
+    def _number(self, graph: Graph) -> None:
+        """Numbers the vertices of each type: by ranges, where their ids are consecutive, else by tables."""
+        for name in self.node_types:
+            ids = graph.vertices_of(name)
+            self.counts[name] = len(ids)
+            consecutive = len(ids) == 0 or ids[-1] - ids[0] + 1 == len(ids)
+            self._ids[name] = range(int(ids[0]) if len(ids) else 0, int(ids[-1]) + 1 if len(ids) else 0) \
+                if consecutive else ids
+        self._ranges = all(isinstance(ids, range) for ids in self._ids.values())
+        if self._ranges:
+            self._firsts = np.array([ids.start for ids in self._ids.values()], np.int64)
+            filled = [number for number, ids in enumerate(self._ids.values()) if len(ids)]
+            self._order = np.array(sorted(filled, key=lambda number: self._firsts[number]), np.int64)
+            return
+        self._type_table = graph.types_of(np.arange(self.bound))
+        self._number_table = np.zeros(self.bound, np.int64)
+        for members in self._ids.values():
+            self._number_table[members] = np.arange(len(members))
+
+    def vertices(self, node_type: str | None, numbers: Any = None) -> np.ndarray:
+        """Returns the vertex ids of numbers within a node type (None: there is one), int64 [n]; None: of all.
+
+        Errors: KeyError, no such type; IndexError, a number that no vertex has.
+        """
+        if node_type is None or not self.typed:
+            return np.arange(self.bound) if numbers is None else as_ids(numbers, self.bound)
+        if node_type not in self.counts:
+            raise KeyError(f"there is no node type {node_type!r}; there are {', '.join(self.node_types)}")
+        count, ids = self.counts[node_type], self._ids[node_type]
+        wanted = np.arange(count) if numbers is None else as_ids(numbers, count)
+        if wanted.size and not 0 <= wanted.min() <= wanted.max() < count:
+            raise IndexError(f"a number of a {node_type} is not in [0, {count})")
+        return wanted + ids.start if isinstance(ids, range) else ids[wanted]
+
+    def types_of(self, vertices: np.ndarray) -> np.ndarray:
+        """Returns the numbers of the node types of vertices, [n]."""
+        if not self._ranges:
+            return self._type_table[vertices]
+        return self._order[np.searchsorted(self._firsts[self._order], vertices, side="right") - 1]
+
+    def numbers(self, vertices: np.ndarray, types: np.ndarray) -> np.ndarray:
+        """Returns the numbers of vertices within their node types, int64 [n]."""
+        return vertices - self._firsts[types] if self._ranges else self._number_table[vertices]
+
+    def _discover(self, graph: Graph, missing: list[str], names: list[str]) -> dict[str, EdgeType]:
+        """Returns the triples of edge types, from the first edge of each; one without edges joins the first node type."""
+        found = {name: (self.node_types[0], name, self.node_types[0]) for name in missing}
+        wanted = {names.index(name) for name in missing}
+        for block in graph.scan_edges():
+            types = np.zeros(len(block.src), np.uint16) if block.types is None else block.types
+            for kind in wanted & set(np.unique(types).tolist()):
+                at = int(np.argmax(types == kind))
+                src, dst = (self.node_types[kind] for kind in graph.types_of([block.src[at], block.dst[at]]).tolist())
+                found[names[kind]] = (src, names[kind], dst)
+                wanted.discard(kind)
+            if not wanted:
+                break
+        return found
+
+
+def as_ids(index: Any, count: int) -> np.ndarray:
+    """Returns what PyG takes for an index (a tensor of integers or bools, a slice, an array) as int64 [n]."""
+    if isinstance(index, slice):
+        return np.arange(*index.indices(count))
+    ids = index.numpy() if isinstance(index, torch.Tensor) else np.asarray(index)
+    if ids.dtype == np.bool_:
+        return np.flatnonzero(ids)
+    return np.ascontiguousarray(ids, np.int64)
+
+
+def tensor(array: np.ndarray) -> torch.Tensor:
+    """Returns an array of ours as a tensor on the same memory."""
+    return torch.from_numpy(array)
+
+
+def _triple_of(name: str) -> EdgeType | None:
+    parts = name.split("__")
+    return (parts[0], parts[1], parts[2]) if len(parts) == 3 and all(parts) else None
