@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""The examples of README.md and docs/PYTHON.md run as they stand, and do what their comments say."""
+"""The examples of README.md and docs/PYTHON.md run as they stand, and do what their comments say.
+
+Those that need further libraries are marked so (```python needs=pyarrow), and run where these are there.
+"""
+import importlib
 import os
 import pathlib
 import re
@@ -9,10 +13,22 @@ from package import folder, np
 SOURCE = pathlib.Path(os.environ["RHIZOME_SOURCE"])
 
 
+def is_there(needs):
+    """Whether all libraries of a list "a,b" can be imported; says which one cannot."""
+    for name in filter(None, needs.split(",")):
+        try:
+            importlib.import_module(name)
+        except (ImportError, OSError):
+            print(f"skipped: an example that needs {name}")
+            return False
+    return True
+
+
 def main():
     for page in ("README.md", "docs/PYTHON.md"):
-        blocks = re.findall(r"^```python\n(.*?)^```$", (SOURCE / page).read_text(), re.M | re.S)
-        assert blocks, page
+        found = re.findall(r"^```python(?: needs=(\S+))?\n(.*?)^```$", (SOURCE / page).read_text(), re.M | re.S)
+        assert found, page
+        blocks = [block for needs, block in found if is_there(needs)]
         names = {"np": np}
         with folder() as path:
             os.chdir(path)
