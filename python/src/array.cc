@@ -183,11 +183,13 @@ void BindArray(nb::module_& module) {
           "layout",
           [](const PyArray& array) { return std::string(ArrayLayoutName(array.entry().layout)); },
           "'row', made for reading random rows, or 'chunk', made for scans.")
-      .def_prop_ro("folder", &PyArray::folder,
-                   "The folder of its files, a Zarr v3 array in the order of the disk; ``vertex_id``\n"
-                   "beside it says whose each row is (-1: of a vertex that was deleted).")
-      .def_prop_ro("changed_rows", &PyArray::changed_rows,
-                   "The number of rows that were written since its files were: they are not in these.")
+      .def_prop_ro(
+          "folder", &PyArray::folder,
+          "The folder of its files, a Zarr v3 array in the order of the disk; ``vertex_id``\n"
+          "beside it says whose each row is (-1: of a vertex that was deleted).")
+      .def_prop_ro(
+          "changed_rows", &PyArray::changed_rows,
+          "The number of rows that were written since its files were: they are not in these.")
       .def(
           "read",
           [](const PyArray& array, nb::handle ids, nb::handle out) { return array.Read(ids, out); },

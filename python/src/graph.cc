@@ -235,7 +235,8 @@ nb::object VerticesOf(const PyGraph& graph, std::optional<TypeId> type) {
     const auto bound = static_cast<VertexId>(fixed->vertex_count());
     for (VertexId vertex = 0; vertex < bound; ++vertex) {
       RHIZOME_ASSIGN_OR_RETURN(const TypeId of_vertex, fixed->TypeOf(vertex));
-      if (of_vertex == type.value_or(of_vertex) && !fixed->IsDeleted(vertex)) found.push_back(vertex);
+      if (of_vertex == type.value_or(of_vertex) && !fixed->IsDeleted(vertex))
+        found.push_back(vertex);
     }
     return Status::Ok();
   }));

@@ -61,6 +61,8 @@ TrainOptions SmallGin() {
 }
 
 /// Two layers of 64 for the sets of Shchur et al., who give the ranges that they searched.
+/// GraphSAGE has rows of length 1 after each layer, as Hamilton et al. (NIPS 2017, algorithm 1)
+/// have it.
 TrainOptions Shchur(const std::string& kind) {
   TrainOptions training;
   training.model = {.kind = kind, .layers = 2, .hidden = 64, .dropout = 0.5};
@@ -69,6 +71,7 @@ TrainOptions Shchur(const std::string& kind) {
   } else {
     training.model.options = {{"head", "none"}, {"input-dropout", "0.5"}};
   }
+  if (kind == "sage") training.model.options["l2-normalize"] = "true";
   if (kind == "gat") training.model.options.insert({{"heads", "8"}, {"attention-dropout", "0.3"}});
   training.fanouts = AllOf(2);
   training.epochs = 400;
