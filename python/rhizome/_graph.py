@@ -337,7 +337,7 @@ class Graph:
 
         ``rows``: so many in a block. Errors: ValueError, the graph was closed meanwhile.
         """
-        return (VertexBlock(*block) for block in _core.VertexScan(self._core, as_count(rows, "rows", least=1)))
+        return map(VertexBlock._make, _core.VertexScan(self._core, as_count(rows, "rows", least=1)))
 
     def scan_edges(self, rows: int = 65536, *, pairs_once: bool = False) -> Iterator[EdgeBlock]:
         """Iterates over all edges, each once, from source to target, in the order of the disk, at one commit.
@@ -346,7 +346,7 @@ class Graph:
         Errors: Corruption; IoError; ValueError, the graph was closed meanwhile.
         """
         scan = _core.EdgeScan(self._core, as_count(rows, "rows", least=1), bool(pairs_once))
-        return (EdgeBlock(*block) for block in scan)
+        return map(EdgeBlock._make, scan)
 
     def changes(self, after: int, last: int = 0) -> Iterator[Change]:
         """Iterates over the changes of the commits (after, last], the last commit if ``last`` is 0.

@@ -121,23 +121,28 @@ class PyArrayScan {
   nb::tuple Next() const {
     const auto scan = scan_.Use();
     ArrayScan::Block block;
-    if (!Take(Unlocked([&] { return scan->Next(most_, block); }))) throw nb::stop_iteration();
-    const ArrayEntry& entry = scan->entry();
-    const auto rows = NewRows(entry.dtype, block.vertices.size(), entry.dim);
+    DataType dtype = DataType::kInvalid;
+    std::size_t dim = 0;
+    const bool more = Take(scan->Unlocked([&](ArrayScan& rows) {
+      dtype = rows.entry().dtype;
+      dim = rows.entry().dim;
+      return rows.Next(most_, block);
+    }));
+    if (!more) throw nb::stop_iteration();
+    const auto rows = NewRows(dtype, block.vertices.size(), dim);
     Unlocked([&] { std::copy(block.rows.begin(), block.rows.end(), rows.values.begin()); });
     return nb::make_tuple(ToNumpy(std::move(block.vertices)), rows.array);
   }
 
  private:
-  static std::shared_ptr<ArrayScan> Open(const GraphSnapshot& graph, const std::string& name) {
-    return Take(Unlocked([&]() -> Result<std::shared_ptr<ArrayScan>> {
-      RHIZOME_ASSIGN_OR_RETURN(ArrayScan scan, ArrayScan::Open(graph, name));
-      return std::make_shared<ArrayScan>(std::move(scan));
-    }));
+  using Scan = OneAtATime<ArrayScan>;
+
+  static std::shared_ptr<Scan> Open(const GraphSnapshot& graph, const std::string& name) {
+    return std::make_shared<Scan>(Take(Unlocked([&] { return ArrayScan::Open(graph, name); })));
   }
 
   std::uint64_t most_;
-  Handle::Lease<ArrayScan> scan_;
+  Handle::Lease<Scan> scan_;
 };
 
 /// Returns the rows of all vertices, as numpy.asarray asks for them.

@@ -36,10 +36,10 @@ class PyChanges {
   nb::list Next(std::size_t most) const {
     const auto feed = feed_.Use();
     std::vector<Change> changes;
-    Check(Unlocked([&]() -> Status {
+    Check(feed->Unlocked([&](const std::unique_ptr<ChangeFeed>& all) -> Status {
       while (changes.size() < most) {
         Change change;
-        RHIZOME_ASSIGN_OR_RETURN(const bool more, feed->Next(change));
+        RHIZOME_ASSIGN_OR_RETURN(const bool more, all->Next(change));
         if (!more) break;
         changes.push_back(std::move(change));
       }
@@ -51,10 +51,13 @@ class PyChanges {
   }
 
  private:
-  static std::shared_ptr<ChangeFeed> OpenFeed(const PyGraph& graph, std::uint64_t after,
-                                              std::uint64_t last) {
+  using Feed = OneAtATime<std::unique_ptr<ChangeFeed>>;
+
+  static std::shared_ptr<Feed> OpenFeed(const PyGraph& graph, std::uint64_t after,
+                                        std::uint64_t last) {
     const auto used = graph.Use();
-    return Take(Unlocked([&] { return ChangeFeed::Open(*used, {.after = after, .last = last}); }));
+    return std::make_shared<Feed>(
+        Take(Unlocked([&] { return ChangeFeed::Open(*used, {.after = after, .last = last}); })));
   }
 
   static nb::tuple AsTuple(const Change& change) {
@@ -72,7 +75,7 @@ class PyChanges {
         row ? nb::object(nb::bytes(bytes, change.row.size())) : nb::none());
   }
 
-  Handle::Lease<ChangeFeed> feed_;
+  Handle::Lease<Feed> feed_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,25 @@ auto Unlocked(Call&& call) {
   const nb::gil_scoped_release released;
   return std::forward<Call>(call)();
 }
+
+/// Something of the engine that takes one call at a time, and that many threads of Python may have.
+template <typename T>
+class OneAtATime {
+ public:
+  explicit OneAtATime(T object) : object_(std::move(object)) {}
+
+  /// Calls `call(object)` without the GIL, once no other thread does.
+  template <typename Call>
+  auto Unlocked(Call&& call) {
+    const nb::gil_scoped_release released;
+    const std::scoped_lock lock(mutex_);
+    return std::forward<Call>(call)(object_);
+  }
+
+ private:
+  std::mutex mutex_;
+  T object_;
+};
 
 /// Vertex ids that a caller gave. It keeps their memory, which may be the caller's own.
 class Ids {

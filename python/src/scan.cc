@@ -21,9 +21,9 @@ class PyVertexScan {
     std::vector<VertexId> vertices;
     std::vector<ExternalId> ids;
     std::vector<TypeId> types;
-    Unlocked([&] {
+    scan->Unlocked([&](VertexScan& all) {
       while (vertices.size() < most_) {
-        auto entry = scan->Next();
+        auto entry = all.Next();
         if (!entry) break;
         vertices.push_back(entry->vertex);
         ids.push_back(std::move(entry->id));
@@ -37,12 +37,14 @@ class PyVertexScan {
   }
 
  private:
-  static std::shared_ptr<VertexScan> Open(const GraphSnapshot& graph) {
-    return Unlocked([&] { return std::make_shared<VertexScan>(graph); });
+  using Scan = OneAtATime<VertexScan>;
+
+  static std::shared_ptr<Scan> Open(const GraphSnapshot& graph) {
+    return std::make_shared<Scan>(Unlocked([&] { return VertexScan(graph); }));
   }
 
   std::uint64_t most_;
-  Handle::Lease<VertexScan> scan_;
+  Handle::Lease<Scan> scan_;
 };
 
 /// Iterates over the edges of a graph, a block at a time.
@@ -50,9 +52,10 @@ class PyEdgeScan {
  public:
   PyEdgeScan(const PyGraph& graph, std::uint64_t most, bool pairs_once)
       : most_(most), scan_(graph.handle(), Open(*graph.Snapshot(), pairs_once)) {
-    const PyGraph::Columns& has = graph.ColumnsOf(scan_.Use()->graph());
-    typed_ = has.types;
-    weighted_ = has.weights;
+    scan_.Use()->Unlocked([&](const EdgeScan& all) {
+      typed_ = all.graph().edge_types().size() > 1;
+      weighted_ = all.graph().info().weighted;
+    });
   }
 
   /// Returns sources, targets, types and weights. Throws StopIteration at the end.
@@ -61,9 +64,9 @@ class PyEdgeScan {
     std::vector<VertexId> src, dst;
     std::vector<TypeId> types;
     std::vector<float> weights;
-    Check(Unlocked([&]() -> Status {
+    Check(scan->Unlocked([&](EdgeScan& all) -> Status {
       while (src.size() < most_) {
-        RHIZOME_ASSIGN_OR_RETURN(const auto edge, scan->Next());
+        RHIZOME_ASSIGN_OR_RETURN(const auto edge, all.Next());
         if (!edge) break;
         src.push_back(edge->src);
         dst.push_back(edge->dst);
@@ -79,15 +82,15 @@ class PyEdgeScan {
   }
 
  private:
-  static std::shared_ptr<EdgeScan> Open(const GraphSnapshot& graph, bool pairs_once) {
-    return Take(Unlocked([&]() -> Result<std::shared_ptr<EdgeScan>> {
-      RHIZOME_ASSIGN_OR_RETURN(EdgeScan scan, EdgeScan::Open(graph, {.pairs_once = pairs_once}));
-      return std::make_shared<EdgeScan>(std::move(scan));
-    }));
+  using Scan = OneAtATime<EdgeScan>;
+
+  static std::shared_ptr<Scan> Open(const GraphSnapshot& graph, bool pairs_once) {
+    return std::make_shared<Scan>(
+        Take(Unlocked([&] { return EdgeScan::Open(graph, {.pairs_once = pairs_once}); })));
   }
 
   std::uint64_t most_;
-  Handle::Lease<EdgeScan> scan_;
+  Handle::Lease<Scan> scan_;
   bool typed_ = false;
   bool weighted_ = false;
 };

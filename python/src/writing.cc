@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <tuple>
+#include <utility>
 
 #include "handle.h"
 #include "rhizome/index/bulk_ids.h"
@@ -99,10 +100,12 @@ class PyBatch {
     const auto service = handle_->Use();
     const WriteOptions options{
         .sync = sync, .create_types = create_types, .create_vertices = create_vertices};
-    const WriteResult result =
-        Take(Unlocked([&] { return service->graph().Write(batch_, options); }));
-    batch_.Clear();
-    return {result.commit, result.vertices_added};
+    // Another thread may fill the batch meanwhile.
+    WriteBatch written = std::exchange(batch_, {});
+    auto result = Unlocked([&] { return service->graph().Write(written, options); });
+    if (!result) batch_ = std::move(written);
+    const WriteResult done = Take(std::move(result));
+    return {done.commit, done.vertices_added};
   }
 
  private:

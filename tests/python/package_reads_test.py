@@ -2,6 +2,7 @@
 """Scans, degrees, types and nearest rows of the package `rhizome`, against NumPy, before and after a compaction."""
 import gc
 import sys
+import threading
 
 from package import SEED, Example, folder, np, raises, run, rz
 
@@ -66,6 +67,25 @@ def test_scans():
         for scan in scans:
             with raises(ValueError, "closed"):
                 next(scan)
+
+
+def test_threads_share_a_scan():
+    """Each row, vertex and edge comes to one of the threads that ask for them."""
+    example = Example(RNG)
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        with rz.open(path / "g.rz") as graph:
+            for make, count, total in ((lambda: graph["feat"].batches(3), lambda block: block[0].tolist(), 300),
+                                       (lambda: graph.scan_vertices(3), lambda block: block.ids, 300),
+                                       (lambda: graph.scan_edges(9), lambda block: block.src.tolist(), 2000)):
+                scan, found = make(), []
+                threads = [threading.Thread(target=lambda: [found.append(count(block)) for block in scan])
+                           for _ in range(4)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                assert len(sum(found, [])) == total
 
 
 def test_undirected_pairs():
