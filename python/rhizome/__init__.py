@@ -15,6 +15,7 @@ from ._array import Array
 from ._core import VERSION as __version__
 from ._graph import Batch, Graph, Sampler, open
 from ._ingest import ingest
+from ._loader import LentRows, Loader, LoaderMemory, LoaderReport, Minibatch
 from ._stores import add_array, append_rows, backup, backups, drop_array, repair, restore, set_alias, verify
 from ._types import (
     AddReport, ArrayInfo, BackupInfo, BackupReport, Change, CompactReport, EdgeBlock, IngestReport, LogLine,
@@ -28,7 +29,8 @@ from .errors import (
 __all__ = [
     "AddReport", "AlreadyExists", "Array", "ArrayInfo", "BackupInfo", "BackupReport", "Batch", "Busy", "Change",
     "CompactReport", "Corruption", "EdgeBlock", "Error", "Graph", "IngestReport", "Interrupted", "InvalidArgument",
-    "IoError", "LogLine", "NeighborLists", "Neighbors", "NotFound", "OutOfMemory", "OutOfSpace", "PermissionDenied",
+    "IoError", "LentRows", "Loader", "LoaderMemory", "LoaderReport", "LogLine", "Minibatch", "NeighborLists", "Neighbors",
+    "NotFound", "OutOfMemory", "OutOfSpace", "PermissionDenied",
     "RepairReport", "Sampler", "Similar", "StoreNotFound", "Subgraph", "Unsupported", "VerifyReport", "VertexBlock",
     "__version__", "add_array", "append_rows", "backup", "backups", "drop_array", "errors", "ingest", "open", "repair",
     "restore", "set_alias", "verify",

@@ -270,25 +270,9 @@ class Graph:
         ``threads``: how many one call uses; any number gives the same samples.
         Errors: InvalidArgument, options out of range or that exclude each other; NotFound, no such type or attribute.
         """
-        if pick not in ("uniform", "last"):
-            raise ValueError(f"pick is {pick!r}: it is 'uniform' or 'last'")
-        arguments = _core.SamplerArguments()
-        if isinstance(fanouts, Mapping):
-            arguments.typed_fanouts = _typed_fanouts(fanouts, self.edge_types)
-        else:
-            arguments.fanouts = _fanouts(fanouts)
-        arguments.meta_path = as_names(meta_path, "meta_path")
-        arguments.direction = direction
-        arguments.replace = bool(replace)
-        arguments.weighted = bool(weighted)
-        arguments.disjoint = bool(disjoint)
-        arguments.again = bool(again)
-        arguments.edge_ids = bool(edge_ids)
-        arguments.times = "" if times is None else times
-        arguments.last = pick == "last"
-        arguments.seed = as_count(seed, "seed")
-        arguments.threads = as_threads(threads)
-        return Sampler(_core.Sampler(self._core, arguments))
+        return Sampler(_core.Sampler(self._core, _sampler_arguments(
+            self, fanouts, direction=direction, replace=replace, weighted=weighted, disjoint=disjoint, again=again,
+            edge_ids=edge_ids, meta_path=meta_path, times=times, pick=pick, seed=seed, threads=threads)))
 
     # --- Other libraries ---
 
@@ -410,6 +394,32 @@ class Sampler:
         """
         given = None if times is None else as_integers(times, "times")
         return Subgraph(*self._core.sample(seeds, as_count(batch, "batch"), given))
+
+
+def _sampler_arguments(graph: Graph, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *, direction: Direction,
+                       replace: bool, weighted: bool, disjoint: bool, again: bool, edge_ids: bool,
+                       meta_path: Sequence[str], seed: int, threads: int, times: str | None = None,
+                       pick: Literal["uniform", "last"] = "uniform") -> _core.SamplerArguments:
+    """Checks what ``Graph.sampler`` takes, and returns it as the engine takes it."""
+    if pick not in ("uniform", "last"):
+        raise ValueError(f"pick is {pick!r}: it is 'uniform' or 'last'")
+    arguments = _core.SamplerArguments()
+    if isinstance(fanouts, Mapping):
+        arguments.typed_fanouts = _typed_fanouts(fanouts, graph.edge_types)
+    else:
+        arguments.fanouts = _fanouts(fanouts)
+    arguments.meta_path = as_names(meta_path, "meta_path")
+    arguments.direction = direction
+    arguments.replace = bool(replace)
+    arguments.weighted = bool(weighted)
+    arguments.disjoint = bool(disjoint)
+    arguments.again = bool(again)
+    arguments.edge_ids = bool(edge_ids)
+    arguments.times = "" if times is None else times
+    arguments.last = pick == "last"
+    arguments.seed = as_count(seed, "seed")
+    arguments.threads = as_threads(threads)
+    return arguments
 
 
 def _fanouts(fanouts: Sequence[int]) -> list[int]:

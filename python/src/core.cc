@@ -84,6 +84,7 @@ NB_MODULE(_core, module) {
   python::BindScan(module);
   python::BindChanges(module);
   python::BindSampler(module);
+  python::BindLoader(module);
   python::BindWriting(module);
   python::BindIngest(module);
   python::BindJobs(module);

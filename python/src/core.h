@@ -97,6 +97,7 @@ void BindArray(nb::module_& module);
 void BindScan(nb::module_& module);
 void BindChanges(nb::module_& module);
 void BindSampler(nb::module_& module);
+void BindLoader(nb::module_& module);
 void BindWriting(nb::module_& module);
 void BindIngest(nb::module_& module);
 void BindJobs(nb::module_& module);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core.h"
@@ -37,10 +38,12 @@ class Handle : public std::enable_shared_from_this<Handle> {
       handle_->leased_.insert(std::move(object));
     }
     ~Lease() {
-      if (std::shared_ptr<const void> object = object_.lock()) {
-        handle_->leased_.erase(handle_->leased_.find(object));
-        handle_->Drop(std::move(object));
-      }
+      // After Close it may still be in use, and then it is not the handle's any more.
+      std::shared_ptr<const void> object = object_.lock();
+      const auto leased = handle_->leased_.find(object);
+      if (leased == handle_->leased_.end()) return;
+      handle_->leased_.erase(leased);
+      handle_->Drop(std::move(object));
     }
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
@@ -64,6 +67,9 @@ class Handle : public std::enable_shared_from_this<Handle> {
     return service_;
   }
   bool closed() const { return service_ == nullptr; }
+
+  /// Throws InvalidArgument in a forked child, for `what` needs threads of the process that opened.
+  void CheckHere(std::string_view what) const { Check(owner_.Check(what)); }
 
   void Close() {
     for (std::multiset<std::shared_ptr<const void>> leased = std::move(leased_); !leased.empty();)

@@ -35,7 +35,7 @@ void JobWatch::Wait() {
   for (;;) {
     const bool finished = Unlocked([&] {
       std::unique_lock lock(mutex_);
-      return wake_.wait_for(lock, kPoll, [&] { return finished_; });
+      return wake_.wait_for(lock, kSignalPoll, [&] { return finished_; });
     });
     if (finished) break;  // a signal from now on is for whoever comes after the job
     if (!raised) {

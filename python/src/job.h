@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,6 +17,17 @@
 
 namespace rhizome::python {
 
+/// How often Python's handlers of signals get their turn while something is waited for.
+inline constexpr std::chrono::milliseconds kSignalPoll{50};
+
+/// Waits until `future` is ready, without the GIL, while Python's handlers of signals run. Throws
+/// what one of them raises; then the work goes on.
+template <typename T>
+void Await(const std::future<T>& future) {
+  while (Unlocked([&] { return future.wait_for(kSignalPoll); }) != std::future_status::ready)
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 /// The latest report of a job, which its thread writes and the waiting one shows.
 struct JobReport {
   std::string phase;
@@ -23,8 +36,8 @@ struct JobReport {
 };
 
 /// Waits for jobs on behalf of Python. A job runs on a thread of its own, which never enters
-/// Python, while the calling thread wakes up every kPoll, so that a signal is seen however long the
-/// job's own steps take.
+/// Python, while the calling thread wakes up every kSignalPoll, so that a signal is seen however
+/// long the job's own steps take.
 class JobWatch {
  public:
   /// `progress`: None, or a callable (phase, done, total).
@@ -39,7 +52,6 @@ class JobWatch {
   void Finished();
 
  private:
-  static constexpr std::chrono::milliseconds kPoll{50};
   void Show();
 
   nb::object progress_;

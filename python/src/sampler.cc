@@ -1,4 +1,4 @@
-#include "rhizome/index/sampler.h"
+#include "sampler.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -12,6 +12,7 @@
 #include "rhizome/cache/direct_neighbors.h"
 #include "rhizome/cache/neighbor_sampling.h"
 #include "rhizome/index/bulk_ids.h"
+#include "rhizome/index/sampler.h"
 
 namespace rhizome::python {
 namespace {
@@ -53,24 +54,6 @@ class Sampling {
   std::mutex mutex_;
   std::vector<SampledSubgraph> kept_;
 };
-
-using Numbers = NewArray<std::int64_t>;
-
-/// Copies numbers into memory for a NumPy array.
-template <typename To, typename From>
-NewArray<To> Copy(const std::vector<From>& from) {
-  NewArray<To> to(from.size());
-  std::copy(from.begin(), from.end(), to.span().begin());
-  return to;
-}
-
-/// Returns how far it is from each offset to the next.
-Numbers Steps(std::span<const std::uint64_t> offsets) {
-  Numbers steps(offsets.size() - 1);
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    steps.span()[i] = static_cast<std::int64_t>(offsets[i + 1] - offsets[i]);
-  return steps;
-}
 
 /// Returns the edges as [2, edges]: the neighbours, then the vertices that they were drawn for.
 Numbers EdgeIndexOf(const SampledSubgraph& sub, Frontier frontier) {
@@ -126,23 +109,6 @@ Result<Sample> Convert(const Sampling& sampling, const SampledSubgraph& sub, Fro
                 .hop_lists = Copy<std::int64_t>(sub.hop_lists)};
 }
 
-/// The arguments of a sampler that are one each; Graph.sampler checks and names them.
-struct SamplerArguments {
-  std::vector<std::int64_t> fanouts;
-  std::vector<std::vector<std::int64_t>> typed_fanouts;  ///< instead, [hops, edge types]
-  std::vector<std::string> meta_path;
-  std::string direction;
-  bool replace = false;
-  bool weighted = false;
-  bool disjoint = false;
-  bool again = false;
-  bool edge_ids = false;
-  bool last = false;
-  std::string times;  ///< the edge attribute that has them; empty: none
-  std::uint64_t seed = 1;
-  std::uint32_t threads = 1;
-};
-
 using Times = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 class PySampler {
@@ -188,25 +154,9 @@ class PySampler {
   static std::shared_ptr<Sampling> Make(const PyGraph& graph, const SamplerArguments& arguments) {
     auto snapshot = graph.Snapshot();
     const bool on_disk = graph.handle()->Use()->memory().topology == TopologyPlace::kDirect;
-    SamplerOptions options{
-        .fanouts = arguments.fanouts,
-        .direction = DirectionOf(arguments.direction),
-        .replace = arguments.replace,
-        .seed = arguments.seed,
-        .threads = arguments.threads,
-        .typed_fanouts = arguments.typed_fanouts,
-        .weighted = arguments.weighted,
-        .disjoint = arguments.disjoint,
-        .frontier = arguments.again ? Frontier::kAgain : Frontier::kOnce,
-        .temporal_pick = arguments.last ? TemporalPick::kLast : TemporalPick::kUniform,
-        .edge_ids = arguments.edge_ids,
-    };
-    for (const std::string& type : arguments.meta_path)
-      options.meta_path.push_back(Take(FindEdgeType(*snapshot, type)));
     return Take(Unlocked([&]() -> Result<std::shared_ptr<Sampling>> {
-      if (!arguments.times.empty()) {
-        RHIZOME_ASSIGN_OR_RETURN(options.times, LoadEdgeTimes(*snapshot, arguments.times));
-      }
+      RHIZOME_ASSIGN_OR_RETURN(const SamplerOptions options,
+                               SamplerOptionsOf(*snapshot, arguments));
       std::shared_ptr<const NeighborSource> lists;
       if (on_disk) {
         RHIZOME_ASSIGN_OR_RETURN(lists, DirectNeighbors::Open(*snapshot, options.direction, nullptr,
@@ -224,6 +174,31 @@ class PySampler {
 };
 
 }  // namespace
+
+Result<SamplerOptions> SamplerOptionsOf(const GraphSnapshot& graph,
+                                        const SamplerArguments& arguments) {
+  SamplerOptions options{
+      .fanouts = arguments.fanouts,
+      .direction = DirectionOf(arguments.direction),
+      .replace = arguments.replace,
+      .seed = arguments.seed,
+      .threads = arguments.threads,
+      .typed_fanouts = arguments.typed_fanouts,
+      .weighted = arguments.weighted,
+      .disjoint = arguments.disjoint,
+      .frontier = arguments.again ? Frontier::kAgain : Frontier::kOnce,
+      .temporal_pick = arguments.last ? TemporalPick::kLast : TemporalPick::kUniform,
+      .edge_ids = arguments.edge_ids,
+  };
+  for (const std::string& type : arguments.meta_path) {
+    RHIZOME_ASSIGN_OR_RETURN(const TypeId id, FindEdgeType(graph, type));
+    options.meta_path.push_back(id);
+  }
+  if (!arguments.times.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(options.times, LoadEdgeTimes(graph, arguments.times));
+  }
+  return options;
+}
 
 void BindSampler(nb::module_& module) {
   using A = SamplerArguments;

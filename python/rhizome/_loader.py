@@ -1,0 +1,275 @@
+"""Minibatches with their features, read ahead: the engine's loader for graphs whose features exceed memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Union
+
+import numpy as np
+
+from . import _core
+from ._graph import Direction, Graph, _sampler_arguments
+from ._types import as_bytes, as_count, as_vertex_ids
+from .errors import Error
+
+#: The sets of a split array, by their values.
+_SETS = ("train", "valid", "test")
+
+
+class LentRows:
+    """Rows that lie where the loader keeps them: row i is ``table[place[i]]``. (``zero_copy=True``.)
+
+    They keep the loader alive, and take its room, until no array refers to them any more. Other rows of the table hold
+    whatever they hold, and change. ``numpy.asarray(rows)`` copies.
+    """
+
+    __slots__ = ("place", "table")
+
+    def __init__(self, table: np.ndarray, place: np.ndarray) -> None:
+        self.table = table  #: [rows of the cache, dim], not writable
+        self.place = place  #: int64 [n]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.place), self.table.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.table.dtype
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        """Copies some of the rows: an int, a slice, or an array of numbers or bools."""
+        picked: np.ndarray = np.take(self.table, self.place[rows], axis=0)
+        return picked
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("lent rows lie scattered: an array of them is a copy")
+        rows = self[:]
+        return rows if dtype is None else rows.astype(dtype, copy=False)
+
+
+class Minibatch(NamedTuple):
+    """A sampled subgraph with its features. Its vertices have numbers from 0, the seeds first, as they were given."""
+
+    vertices: np.ndarray  #: vertex ids by number, int64 [n]
+    edge_index: np.ndarray  #: int64 [2, edges] of numbers: the neighbour drawn, and for which vertex
+    x: Union[np.ndarray, LentRows]  #: the row of each vertex, [n, dim], float32 or float16 as the array is
+    y: np.ndarray | None  #: the labels of the seeds, int64 [batch_size]; None: not asked for
+    batch_size: int  #: the number of seeds
+    hops: np.ndarray  #: vertices found in each hop, the seeds first, int64 [hops + 1]
+    edge_hops: np.ndarray  #: edges drawn in each hop, int64 [hops]
+    types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [edges]; None: one type
+    weights: np.ndarray | None  #: float32 [edges]; None: the graph has no weights
+    edge_ids: np.ndarray | None  #: numbers of the edges, int64 [edges]; None: not asked for
+    seed_of: np.ndarray | None  #: if disjoint, for each vertex the number of its seed, int64 [n]; else None
+    epoch: int  #: from 0
+    number: int  #: within the epoch, from 0
+    tag: int  #: ``graph.sampler(...).sample(vertices[:batch_size], batch=tag)`` draws the same subgraph
+
+
+class LoaderMemory(NamedTuple):
+    """How a loader divides its memory, in bytes: estimates from its first minibatch."""
+
+    held: int  #: seeds, labels, tables of the sampler
+    working: int  #: minibatches, rows beside the cache, read buffers, checksums
+    schedules: int  #: of the superbatch in use and the next one
+    cache: int  #: feature rows that are kept
+    neighbor_cache: int  #: lists of neighbours, where those are on disk
+    total: int
+    superbatch: int  #: minibatches that are sampled and scheduled together, a count
+
+
+class LoaderReport(NamedTuple):
+    """The counts and times of an epoch so far."""
+
+    epoch: int
+    minibatches: int  #: delivered
+    seeds: int  #: of those
+    wait_seconds: float  #: the caller waited for a minibatch
+    sample_seconds: float  #: of the loader's threads, as are the following ones
+    schedule_seconds: float
+    switch_seconds: float
+    gather_seconds: float
+    update_seconds: float
+    rows_requested: int
+    pool_hits: int  #: rows that were in the cache
+    rows_kept: int
+    rows_read: int
+    bytes_read: int
+    reads_issued: int
+
+
+class Loader:
+    """Minibatches of sampled subgraphs with their features, for graphs whose features exceed memory.
+
+        loader = rz.Loader(g, [10, 10], features="feat", labels="label", split="train", memory="1536M")
+        for epoch in range(10):
+            for batch in loader:
+                ...  # batch.x, batch.edge_index, batch.y
+
+    A ``for`` loop is one epoch. Minibatches are sampled ahead, many at a time, so that the cache of rows knows what
+    will be asked for (Belady's rule), and are read while the caller computes. No worker processes are needed.
+
+    Minibatch k of epoch e depends on the graph as it was when the loader was made, on the seeds, ``batch_size``,
+    ``shuffle``, ``drop_last``, ``seed`` and the options of sampling; not on memory, policy or threads, nor on what was
+    asked for before.
+
+    Threads: one at a time. A child made by fork cannot use it: open the store and make a loader there.
+    """
+
+    def __init__(self, graph: Graph, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *, features: str,
+                 labels: str | None = None, seeds: Any = None, split: Literal["train", "valid", "test"] | None = None,
+                 split_array: str = "split", batch_size: int = 1000, shuffle: bool = True, drop_last: bool = False,
+                 epochs: int | None = None, memory: int | str = "1G", policy: str = "belady",
+                 superbatch: int | None = None, normalize: bool = False, zero_copy: bool = False,
+                 direction: Direction = "in", replace: bool = False, weighted: bool = False, disjoint: bool = False,
+                 again: bool = False, edge_ids: bool = False, meta_path: Sequence[str] = (), seed: int = 1,
+                 threads: int = 1) -> None:
+        """Makes a loader of the graph as it is now, and begins to prepare its first minibatches.
+
+        ``features``: the array of rows, float32 or float16, of layout "row". ``normalize``: divide each row by the sum
+        of its absolute values. ``labels``: an array of a column, int32 or int64; every seed must have a label.
+        ``seeds``: vertex ids [n], distinct (or a mask of bools); or ``split``: those of that set of ``split_array``.
+        ``batch_size``: seeds of a minibatch; ``drop_last``: leave out one that has fewer; ``shuffle``: an order of each
+        epoch's own, which ``seed`` determines, else as given.
+        ``epochs``: how many there will be; None: any number. The loader then prepares some minibatches too many.
+        ``memory``: bytes that it may take, beside the open graph and what the caller keeps, or a text such as "1536M";
+        0: no bound. ``policy``: of the cache. ``superbatch``: minibatches to schedule together; None: chosen.
+        ``zero_copy``: ``x`` is not copied (LentRows).
+        ``fanouts``, ``direction`` ... ``threads``: as ``Graph.sampler`` takes them.
+        Errors: ValueError, a seed twice (named), options that exclude each other or are out of range; IndexError, a
+        seed that no vertex has; NotFound, no such array; OutOfMemory, saying how much is needed; Corruption; IoError.
+        """
+        if split is not None and split not in _SETS:
+            raise ValueError(f"split is {split!r}: it is 'train', 'valid' or 'test'")
+        if (seeds is None) == (split is None):
+            raise ValueError("give either seeds or split")
+        if policy not in _core.POLICIES:
+            raise ValueError(f"policy is {policy!r}: there are {', '.join(_core.POLICIES)}")
+        arguments = _core.LoaderArguments()
+        arguments.sampler = _sampler_arguments(
+            graph, fanouts, direction=direction, replace=replace, weighted=weighted, disjoint=disjoint, again=again,
+            edge_ids=edge_ids, meta_path=meta_path, seed=seed, threads=threads)
+        arguments.features = features
+        arguments.normalize = bool(normalize)
+        arguments.labels = labels or ""
+        if split is not None:
+            arguments.split, arguments.set = split_array, _SETS.index(split)
+        else:
+            arguments.seeds = as_vertex_ids(seeds, graph.vertex_bound).copy()  # it may be opened again
+            if not arguments.seeds.size:
+                raise ValueError("there are no seeds")
+        arguments.batch_size = as_count(batch_size, "batch_size", least=1)
+        arguments.shuffle = bool(shuffle)
+        arguments.drop_last = bool(drop_last)
+        arguments.epochs = 0 if epochs is None else as_count(epochs, "epochs", least=1)
+        arguments.memory_bytes = as_bytes(memory)
+        arguments.policy = policy
+        arguments.superbatch = 0 if superbatch is None else as_count(superbatch, "superbatch", least=1)
+        self._arguments = arguments
+        self._zero_copy = bool(zero_copy)
+        self._graph = graph.snapshot()
+        self._core: _core.Loader | None = None
+        self._position = 0  # minibatches given or skipped, of all epochs
+        self._goes_on = True  # the next loop begins at the position, even within an epoch
+        self._end_due = False  # the engine has not said yet that the epoch is at its end
+        self._loops = 0  # begun
+        core = self._open()
+        self._memory = LoaderMemory(**core.memory())
+        self._seed_count = core.seed_count
+        self._length = core.minibatches_of_epoch
+        self._classes = core.classes
+
+    def __len__(self) -> int:
+        """The minibatches of an epoch."""
+        return self._length
+
+    @property
+    def num_seeds(self) -> int:
+        """The seeds of an epoch, before ``drop_last``."""
+        return self._seed_count
+
+    @property
+    def num_classes(self) -> int:
+        """1 + the largest label of the array; 0: no labels."""
+        return self._classes
+
+    @property
+    def memory(self) -> LoaderMemory:
+        """How the loader divides its memory."""
+        return self._memory
+
+    def report(self) -> LoaderReport:
+        """Returns the counts and times of the epoch that runs, or that has just ended."""
+        if self._core is None:
+            return LoaderReport(self._position // self._length, *[0] * (len(LoaderReport._fields) - 1))
+        return LoaderReport(**self._core.report())
+
+    def state_dict(self) -> dict[str, int]:
+        """Returns how many minibatches were given, for ``load_state_dict`` of a loader that is made alike."""
+        return {"position": self._position, "minibatches_of_epoch": self._length}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Moves to where another loader was: the next loop gives the rest of that epoch, the same minibatches.
+
+        Errors: ValueError, that loader's epochs had another number of minibatches.
+        """
+        if state["minibatches_of_epoch"] != self._length:
+            raise ValueError(f"the state is of epochs of {state['minibatches_of_epoch']} minibatches, and these have "
+                             f"{self._length}: make the loader as that one was made")
+        self._move(as_count(state["position"], "position"))
+
+    def __iter__(self) -> Iterator[Minibatch]:
+        """Begins an epoch, or goes on with one after load_state_dict.
+
+        A loop that was left early is over: the next one begins the next epoch. What was read ahead is of no use then,
+        so that this takes about as long as making a loader.
+        Errors: ValueError, all ``epochs`` are over; and, as the loop goes, those of reading and OutOfMemory (too many
+        minibatches of ``zero_copy`` are kept). After such an error the next loop goes on where it came.
+        """
+        if not self._goes_on and self._position % self._length:
+            self._move(self._position + self._length - self._position % self._length)
+        epochs = self._arguments.epochs
+        if epochs and self._position >= epochs * self._length:
+            raise ValueError(f"all of the loader's {epochs} epochs are over")
+        core = self._open()
+        if self._end_due:
+            core.next(False)
+        self._goes_on = self._end_due = False
+        self._loops += 1
+        return self._epoch(core, self._loops)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError("a loader cannot be pickled: make it in the process that uses it")
+
+    def _move(self, position: int) -> None:
+        self._core, self._position, self._goes_on, self._end_due = None, position, True, False
+
+    def _open(self) -> _core.Loader:
+        if self._core is None:
+            self._arguments.first = self._position
+            self._core = _core.Loader(self._graph._core, self._arguments)
+        return self._core
+
+    def _epoch(self, core: _core.Loader, loop: int) -> Iterator[Minibatch]:
+        while loop == self._loops:
+            try:
+                parts = core.next(self._zero_copy)
+            except Error:
+                self._move(self._position)  # the engine's loader is at its end
+                raise
+            if parts is None:
+                self._end_due = False
+                return
+            self._position += 1
+            self._end_due = self._position % self._length == 0
+            yield self._minibatch(parts)
+        raise ValueError("another loop over this loader has begun: one follows the other")
+
+    def _minibatch(self, parts: tuple[Any, ...]) -> Minibatch:
+        batch = Minibatch(*parts)
+        return batch._replace(x=LentRows(*batch.x)) if self._zero_copy else batch

@@ -1,0 +1,360 @@
+#include "rhizome/cache/loader.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+#include <optional>
+
+#include "handle.h"
+#include "job.h"
+#include "rhizome/cache/policies.h"
+#include "rhizome/index/bulk_ids.h"
+#include "sampler.h"
+
+namespace rhizome::python {
+namespace {
+
+/// The arguments of a loader that are one each; rhizome.Loader checks and names them.
+struct LoaderArguments {
+  SamplerArguments sampler;
+  std::string features;
+  bool normalize = false;
+  std::string labels;  ///< empty: none
+  nb::object seeds = nb::none();
+  std::string split;     ///< instead of seeds: the array,
+  std::uint8_t set = 0;  ///< and the number of the set in it
+  std::uint64_t batch_size = 0;
+  bool shuffle = false;
+  bool drop_last = false;
+  std::uint32_t epochs = 0;  ///< 0: without an end
+  std::uint64_t first = 0;
+  std::uint64_t memory_bytes = 0;
+  std::string policy;
+  std::uint32_t superbatch = 0;  ///< 0: chosen
+};
+
+LoaderOptions OptionsOf(const GraphSnapshot& graph, const LoaderArguments& arguments) {
+  LoaderOptions options;
+  options.sampler = Take(Unlocked([&] { return SamplerOptionsOf(graph, arguments.sampler); }));
+  options.features = arguments.features;
+  options.normalize = arguments.normalize;
+  options.labels = arguments.labels;
+  if (!arguments.seeds.is_none()) {
+    const Ids seeds(arguments.seeds, graph.vertex_count());
+    options.seeds.assign(seeds.span().begin(), seeds.span().end());
+  }
+  options.split = arguments.split;
+  options.set = static_cast<Split>(arguments.set);
+  options.batch_size = arguments.batch_size;
+  options.shuffle = arguments.shuffle;
+  options.drop_last = arguments.drop_last;
+  options.epochs = arguments.epochs;
+  options.first = arguments.first;
+  options.memory_bytes = arguments.memory_bytes;
+  const auto policy = ParsePolicy(arguments.policy);
+  if (!policy) throw nb::value_error(("policy: there is no '" + arguments.policy + "'").c_str());
+  options.policy = *policy;
+  options.superbatch = arguments.superbatch;
+  options.job = "python";
+  return options;
+}
+
+/// A loader with what has to outlive it, shared by its Python object and the arrays that are views
+/// of its rows. In a forked child it is the parent's, and never destroyed.
+struct Loading {
+  /// The result of a call of Next, and the report after it.
+  struct Next {
+    Result<std::optional<Minibatch>> minibatch;
+    LoaderReport report;
+  };
+
+  OwnerProcess owner;
+  JobControl control;
+  std::shared_ptr<const GraphSnapshot> graph;
+  std::unique_ptr<Loader> loader;
+
+  // Guarded by the GIL.
+  std::future<Next> next;  ///< the call that runs, or whose result nobody took for a signal
+  bool awaited = false;    ///< a thread of Python waits for it
+  LoaderReport report;
+
+  ~Loading() {
+    control.Cancel();
+    if (next.valid()) next.wait();
+  }
+};
+
+/// Drops the last use of a loader, or one of several. Its threads are joined without the GIL.
+void Drop(std::shared_ptr<Loading> loading) {
+  if (!loading->owner.here()) {
+    new std::shared_ptr<Loading>(std::move(loading));
+    return;
+  }
+  Unlocked([&] { loading.reset(); });
+}
+
+/// The rows of a minibatch, for arrays that are views of them.
+struct LentRows {
+  std::shared_ptr<Loading> loading;
+  FeatureRows rows;
+
+  static void Return(void* lent) noexcept {
+    auto* self = static_cast<LentRows*>(lent);
+    if (!self->loading->owner.here()) return;  // the parent's
+    Unlocked([&] { self->rows = {}; });
+    Drop(std::move(self->loading));
+    delete self;
+  }
+};
+
+/// Returns `task` at work on a thread of its own.
+template <typename Task>
+auto Begin(Task&& task) {
+  try {
+    return std::async(std::launch::async, std::forward<Task>(task));
+  } catch (const std::system_error&) {
+    Raise(Status::OutOfMemory("the system gives no thread for the loader"));
+  }
+}
+
+std::shared_ptr<Loading> OpenLoader(const PyGraph& graph, const LoaderArguments& arguments) {
+  graph.handle()->CheckHere("a loader of the graph");
+  auto loading = std::make_shared<Loading>();
+  loading->graph = graph.Snapshot();
+  const LoaderOptions options = OptionsOf(*loading->graph, arguments);
+  auto opening = Begin([&] { return Loader::Open(*loading->graph, options, loading->control); });
+  try {
+    Await(opening);
+  } catch (...) {
+    loading->control.Cancel();
+    Unlocked([&] { opening.wait(); });
+    throw;
+  }
+  loading->loader = Take(opening.get());
+  return loading;
+}
+
+/// Returns the edges as [2, edges]: the neighbours, then the vertices that they were drawn for.
+NewArray<std::int64_t> EdgeIndexOf(const Minibatch& minibatch) {
+  NewArray<std::int64_t> index(2 * minibatch.neighbors.size());
+  const auto ends =
+      std::copy(minibatch.neighbors.begin(), minibatch.neighbors.end(), index.span().begin());
+  const std::vector<std::uint32_t>& offsets = minibatch.offsets;
+  std::uint64_t first = 0;  // list of the hop
+  std::size_t hop = 0;
+  for (std::size_t list = 0; list + 1 < offsets.size(); ++list) {
+    while (hop + 1 < minibatch.hop_lists.size() && list == minibatch.hop_lists[hop + 1])
+      first = minibatch.hop_lists[++hop];
+    std::fill(ends + offsets[list], ends + offsets[list + 1],
+              static_cast<std::int64_t>(list - first));
+  }
+  return index;
+}
+
+/// Returns how many edges each hop drew.
+NewArray<std::int64_t> EdgesOfHops(const Minibatch& minibatch) {
+  const std::vector<std::uint64_t>& bounds =
+      minibatch.hop_lists.empty() ? minibatch.hop_offsets : minibatch.hop_lists;
+  const std::size_t hops = minibatch.hop_offsets.size() - 2;
+  NewArray<std::int64_t> counts(hops);
+  const auto edges_before = [&](std::uint64_t list) {
+    return minibatch.offsets[std::min<std::uint64_t>(list, minibatch.offsets.size() - 1)];
+  };
+  for (std::size_t hop = 0; hop < hops; ++hop)
+    counts.span()[hop] = static_cast<std::int64_t>(edges_before(bounds[hop + 1])) -
+                         static_cast<std::int64_t>(edges_before(bounds[hop]));
+  return counts;
+}
+
+/// A minibatch in the form that Python takes; without its rows.
+struct Parts {
+  NewArray<std::int64_t> vertices, edge_index, hops, edge_hops, edge_ids, seed_of, labels;
+  NewArray<TypeId> types;
+  NewArray<float> weights;
+};
+
+Parts PartsOf(const Loading& loading, const Minibatch& minibatch) {
+  NewArray<std::int64_t> edge_ids(minibatch.edges.size());
+  const EdgeNumbering numbers(*loading.graph);
+  std::transform(minibatch.edges.begin(), minibatch.edges.end(), edge_ids.span().begin(),
+                 [&](const EdgeId& edge) { return numbers.Of(edge); });
+  return {.vertices = Copy<std::int64_t>(minibatch.vertices),
+          .edge_index = EdgeIndexOf(minibatch),
+          .hops = Steps(minibatch.hop_offsets),
+          .edge_hops = EdgesOfHops(minibatch),
+          .edge_ids = std::move(edge_ids),
+          .seed_of = Copy<std::int64_t>(minibatch.seed_of),
+          .labels = Copy<std::int64_t>(minibatch.labels),
+          .types = Copy<TypeId>(minibatch.types),
+          .weights = Copy<float>(minibatch.weights)};
+}
+
+/// Copies rows as they lie there into a new array.
+nb::object CopyOf(const FeatureRows& features) {
+  auto [array, bytes] = NewRows(features.type(), features.rows(), features.dim());
+  Unlocked([&, &bytes = bytes] {
+    const std::size_t size = features.row_bytes();
+    for (std::size_t i = 0; i < features.rows(); ++i)
+      std::memcpy(bytes.data() + i * size, features.row(i).data(), size);
+  });
+  return array;
+}
+
+/// Returns (table, place): row i is table[place[i]]. The table is a view of the cache, and keeps
+/// the rows and the loader.
+nb::object ViewOf(std::shared_ptr<Loading> loading, FeatureRows features) {
+  auto* lent = new LentRows{std::move(loading), std::move(features)};
+  const nb::capsule owner(lent, &LentRows::Return);
+  const FeatureRows& rows = lent->rows;
+  const std::size_t shape[2] = {rows.table().size() / std::max<std::size_t>(rows.row_bytes(), 1),
+                                rows.dim()};
+  const auto half =
+      nb::dlpack::dtype{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
+  NewArray<std::int64_t> place(rows.rows());
+  for (std::size_t i = 0; i < rows.rows(); ++i)
+    place.span()[i] = rows.place().empty() ? static_cast<std::int64_t>(i) : rows.place()[i];
+  return nb::make_tuple(nb::cast(nb::ndarray<nb::numpy, nb::ro>(
+                            rows.table().data(), 2, shape, owner, nullptr,
+                            rows.type() == DataType::kFloat16 ? half : nb::dtype<float>())),
+                        std::move(place).ToNumpy());
+}
+
+class PyLoader {
+ public:
+  PyLoader(const PyGraph& graph, const LoaderArguments& arguments)
+      : edge_ids_(arguments.sampler.edge_ids),
+        disjoint_(arguments.sampler.disjoint),
+        labels_(!arguments.labels.empty()),
+        loading_(graph.handle(), OpenLoader(graph, arguments)) {}
+
+  /// Returns the next minibatch as a tuple; None at the end of an epoch.
+  nb::object Next(bool zero_copy) const {
+    const std::shared_ptr<Loading> loading = Here();
+    std::optional<Minibatch> minibatch = Take(TakeNext(*loading));
+    if (!minibatch) return nb::none();
+    Parts parts = Unlocked([&] { return PartsOf(*loading, *minibatch); });
+    FeatureRows features = std::move(minibatch->features);
+    const auto number = std::pair(minibatch->epoch, minibatch->number);
+    const std::size_t seeds = minibatch->seed_count, edges = minibatch->neighbors.size();
+    const std::uint64_t tag = minibatch->tag;
+    nb::object rows = zero_copy ? ViewOf(loading, std::move(features)) : CopyOf(features);
+    Unlocked([&] { features = {}; });
+    const auto optional = [](bool wanted, auto&& array) {
+      return wanted ? std::move(array).ToNumpy() : nb::object(nb::none());
+    };
+    const bool typed = loading->graph->edge_types().size() > 1;
+    return nb::make_tuple(
+        std::move(parts.vertices).ToNumpy(), std::move(parts.edge_index).ToNumpy({2, edges}),
+        std::move(rows), optional(labels_, std::move(parts.labels)), seeds,
+        std::move(parts.hops).ToNumpy(), std::move(parts.edge_hops).ToNumpy(),
+        optional(typed, std::move(parts.types)),
+        optional(loading->graph->info().weighted, std::move(parts.weights)),
+        optional(edge_ids_, std::move(parts.edge_ids)),
+        optional(disjoint_, std::move(parts.seed_of)), number.first, number.second, tag);
+  }
+
+  std::uint64_t seed_count() const { return Here()->loader->seed_count(); }
+  std::uint64_t minibatches_of_epoch() const { return Here()->loader->minibatches_of_epoch(); }
+  std::int64_t classes() const { return Here()->loader->classes(); }
+
+  nb::dict Report() const {
+    const LoaderReport report = Here()->report;
+    nb::dict result;
+    result["epoch"] = report.epoch;
+    result["minibatches"] = report.minibatches;
+    result["seeds"] = report.seeds;
+    result["wait_seconds"] = report.wait_seconds;
+    MinibatchCosts::Each([&](const char* name, const auto& figure) { result[name] = figure; },
+                         report.costs);
+    return result;
+  }
+
+  nb::dict Memory() const {
+    const LoaderMemory& memory = Here()->loader->memory();
+    nb::dict result;
+    result["held"] = memory.held;
+    result["working"] = memory.working;
+    result["schedules"] = memory.schedules;
+    result["cache"] = memory.cache;
+    result["neighbor_cache"] = memory.neighbor_cache;
+    result["total"] = memory.total_bytes();
+    result["superbatch"] = memory.superbatch;
+    return result;
+  }
+
+ private:
+  std::shared_ptr<Loading> Here() const {
+    std::shared_ptr<Loading> loading = loading_.Use();
+    Check(loading->owner.Check("the loader"));
+    return loading;
+  }
+
+  /// Waits for the next minibatch, which a thread of its own takes, so that signals are seen. What
+  /// a handler then raises loses nothing: the next call returns that minibatch.
+  static Result<std::optional<Minibatch>> TakeNext(Loading& loading) {
+    if (loading.awaited)
+      throw std::runtime_error("another thread waits for a minibatch of this loader");
+    if (!loading.next.valid()) {
+      loading.next = Begin([&loader = *loading.loader] {
+        auto minibatch = loader.Next();
+        return Loading::Next{std::move(minibatch), loader.report()};
+      });
+    }
+    loading.awaited = true;
+    try {
+      Await(loading.next);
+    } catch (...) {
+      loading.awaited = false;
+      throw;
+    }
+    loading.awaited = false;
+    Loading::Next next = loading.next.get();
+    loading.report = next.report;
+    return std::move(next.minibatch);
+  }
+
+  const bool edge_ids_, disjoint_, labels_;
+  Handle::Lease<Loading> loading_;
+};
+
+}  // namespace
+
+void BindLoader(nb::module_& module) {
+  using A = LoaderArguments;
+  nb::class_<A>(module, "LoaderArguments")
+      .def(nb::init<>())
+      .def_rw("sampler", &A::sampler)
+      .def_rw("features", &A::features)
+      .def_rw("normalize", &A::normalize)
+      .def_rw("labels", &A::labels)
+      .def_rw("seeds", &A::seeds, nb::arg().none())
+      .def_rw("split", &A::split)
+      .def_rw("set", &A::set)
+      .def_rw("batch_size", &A::batch_size)
+      .def_rw("shuffle", &A::shuffle)
+      .def_rw("drop_last", &A::drop_last)
+      .def_rw("epochs", &A::epochs)
+      .def_rw("first", &A::first)
+      .def_rw("memory_bytes", &A::memory_bytes)
+      .def_rw("policy", &A::policy)
+      .def_rw("superbatch", &A::superbatch);
+  nb::class_<PyLoader>(module, "Loader")
+      .def(nb::init<const PyGraph&, const LoaderArguments&>(), nb::arg("graph"),
+           nb::arg("arguments"))
+      .def("next", &PyLoader::Next, nb::arg("zero_copy"),
+           nb::sig("def next(self, zero_copy: bool) -> tuple[typing.Any, ...] | None"))
+      .def_prop_ro("seed_count", &PyLoader::seed_count)
+      .def_prop_ro("minibatches_of_epoch", &PyLoader::minibatches_of_epoch)
+      .def_prop_ro("classes", &PyLoader::classes)
+      .def("report", &PyLoader::Report, nb::sig("def report(self) -> dict[str, typing.Any]"))
+      .def("memory", &PyLoader::Memory, nb::sig("def memory(self) -> dict[str, int]"));
+  std::vector<std::string> policies;
+  for (const PolicyKind kind : AllPolicies()) policies.emplace_back(PolicyName(kind));
+  module.attr("POLICIES") = nb::cast(policies);
+}
+
+}  // namespace rhizome::python
