@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -40,7 +41,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     the name ``weight`` makes the weights of edges.
     ``split``: three arrays of vertex ids, or masks of bools (train, valid, test), or uint8 [n] (0, 1, 2, 255 for none).
     ``vertices``: at least so many. ``vertex_types``: how many vertices there are of each type; ``edges`` are then a dict
-    by (type of the sources, name, type of the targets), with ids that count from 0 in each type.
+    by (type of the sources, name, type of the targets), with ids that count from 0 in each type. A name that several of
+    them share, "to" in a__to__b and b__to__a, is not the name of their edge types: those are named like this.
     ``nodes``: a file with a line for each vertex, whose ``node_columns`` become
     arrays. ``columns``: those of text files of edges (src, dst, type, weight, names of attributes, "-" to skip).
     ``header``: skip the first line of text files. ``undirected``: store each edge in both directions.
@@ -137,6 +139,8 @@ def _edge_spans(groups: list[Group], vertex_types: Mapping[str, int] | None) -> 
     for name, count in (vertex_types or {}).items():
         ranges[name] = first, count
         first += count
+    # A name that is between several pairs of types is an edge type of its own for each of them.
+    names = Counter(group.type[1] for group in groups if isinstance(group.type, tuple))
     spans: list[tuple[Any, ...]] = []
     for group in groups:
         if vertex_types is None:
@@ -147,7 +151,8 @@ def _edge_spans(groups: list[Group], vertex_types: Mapping[str, int] | None) -> 
         if not isinstance(group.type, tuple) or group.type[0] not in ranges or group.type[2] not in ranges:
             raise ValueError(f"edges {group.type!r}: name them by (type of the sources, name, type of the targets), " +
                              f"where types are {', '.join(ranges)}")
-        spans.append((group.src, group.dst, group.type[1], ranges[group.type[0]], ranges[group.type[2]]))
+        name = group.type[1] if names[group.type[1]] == 1 else "__".join(group.type)
+        spans.append((group.src, group.dst, name, ranges[group.type[0]], ranges[group.type[2]]))
     return spans
 
 

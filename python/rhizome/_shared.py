@@ -80,13 +80,13 @@ class Schema:
         self._ids: dict[str, np.ndarray | range] = {}  # vertices of each type
         if self.typed:
             self._number(graph)
-        triples = {name: _triple_of(name) for name in names} if self.typed else {}
+        triples: dict[str, EdgeType | None] = {name: _triple_of(name) for name in names} if self.typed else {}
         triples.update({name: tuple(triple) for name, triple in (named or {}).items()})
-        missing = [name for name in names if self.typed and triples[name] is None]
-        triples.update(self._discover(graph, missing, names) if missing else {})
-        #: by number of the edge type
-        self.edge_types: list[EdgeType] = [triples[name] for name in names] if self.typed else []
-        self.edge_names = dict(zip(self.edge_types, names))
+        triples.update(self._discover(graph, [name for name, triple in triples.items() if triple is None], names))
+        #: The numbers and names of edge types in the store. A type without edges whose triple nobody says is left out.
+        self.edge_numbers = {triple: names.index(name) for name, triple in triples.items() if triple is not None}
+        self.edge_names = {triple: names[number] for triple, number in self.edge_numbers.items()}
+        self.edge_types = list(self.edge_numbers)
         for triple in self.edge_types:
             for end in (triple[0], triple[2]):
                 if end not in self.node_types:
@@ -137,10 +137,10 @@ class Schema:
         return vertices - self._firsts[types] if self._ranges else self._number_table[vertices]
 
     def _discover(self, graph: Graph, missing: list[str], names: list[str]) -> dict[str, EdgeType]:
-        """Returns the triples of edge types, from the first edge of each; one without edges joins the first node type."""
-        found = {name: (self.node_types[0], name, self.node_types[0]) for name in missing}
+        """Returns the triples of edge types, from the first edge of each."""
+        found: dict[str, EdgeType] = {}
         wanted = {names.index(name) for name in missing}
-        for block in graph.scan_edges():
+        for block in graph.scan_edges() if wanted else ():
             types = np.zeros(len(block.src), np.uint16) if block.types is None else block.types
             for kind in wanted & set(np.unique(types).tolist()):
                 at = int(np.argmax(types == kind))

@@ -85,6 +85,7 @@ NB_MODULE(_core, module) {
   python::BindChanges(module);
   python::BindSampler(module);
   python::BindLoader(module);
+  python::BindEdgeValues(module);
   python::BindWriting(module);
   python::BindIngest(module);
   python::BindJobs(module);

@@ -98,6 +98,7 @@ void BindScan(nb::module_& module);
 void BindChanges(nb::module_& module);
 void BindSampler(nb::module_& module);
 void BindLoader(nb::module_& module);
+void BindEdgeValues(nb::module_& module);
 void BindWriting(nb::module_& module);
 void BindIngest(nb::module_& module);
 void BindJobs(nb::module_& module);

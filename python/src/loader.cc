@@ -11,6 +11,7 @@
 
 #include "handle.h"
 #include "job.h"
+#include "numpy.h"
 #include "rhizome/cache/policies.h"
 #include "rhizome/index/bulk_ids.h"
 #include "sampler.h"

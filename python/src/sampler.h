@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core.h"
+#include "numpy.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/sampler_options.h"
 

@@ -46,11 +46,11 @@ class SamplingGraph(gb.SamplingGraph):
         schema, graph = self.shared.schema, self.shared.topology
         if not schema.typed:
             return graph.num_edges
-        counts = np.zeros(len(schema.edge_types), np.int64)
+        counts = np.zeros(len(graph.edge_types), np.int64)
         for block in graph.scan_edges():
             kinds = np.zeros(len(block.src), np.uint16) if block.types is None else block.types
             counts += np.bincount(kinds, minlength=len(counts))
-        return {_name(kind): count for kind, count in zip(schema.edge_types, counts.tolist())}
+        return {_name(triple): int(counts[kind]) for triple, kind in schema.edge_numbers.items()}
 
     def copy_to_shared_memory(self, shared_memory_name: str) -> SamplingGraph:
         """Returns the graph itself: its processes share the store."""
@@ -190,7 +190,7 @@ def _typed_layers(sub: Subgraph, schema: Schema) -> tuple[dict[str, torch.Tensor
         end = int(sub.edge_hops[:hop + 1].sum())
         begin = end - int(sub.edge_hops[hop])
         csc, ids = {}, {}
-        for kind, triple in enumerate(schema.edge_types):
+        for triple, kind in schema.edge_numbers.items():
             edges = begin + np.flatnonzero(kinds[begin:end] == kind)
             src, dst = sub.edge_index[:, edges]
             counts = np.bincount(vertices.local[dst], minlength=len(columns[triple[2]]))

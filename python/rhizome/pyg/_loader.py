@@ -1,0 +1,124 @@
+"""rhizome.Loader's minibatches as PyG's Data and HeteroData."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data, HeteroData
+
+from .._graph import Graph
+from .._loader import Loader as CoreLoader
+from .._loader import LoaderMemory, LoaderReport, Minibatch
+from .._shared import EdgeType, SharedGraph, as_ids, tensor
+from ._sampler import Fanouts, TypedSubgraph, as_fanouts, as_num_neighbors
+
+
+class Loader:
+    """Minibatches for PyG's models, read ahead from a store whose features exceed memory.
+
+        loader = rzpyg.Loader(g, [10, 10], x="feat", y="label", input_nodes="train", batch_size=1000, memory="1536M")
+        for batch in loader:
+            loss = F.cross_entropy(model(batch.x, batch.edge_index)[:batch.batch_size], batch.y)
+
+    A minibatch is a Data (in a typed graph, a HeteroData) with ``x`` of all its vertices, ``y`` of the seeds,
+    ``edge_index``, ``n_id``, ``e_id``, ``edge_weight`` in a weighted graph, ``batch`` if disjoint, ``batch_size``,
+    ``num_sampled_nodes`` and ``num_sampled_edges``. Otherwise it is as ``rhizome.Loader``, which it is made of: a loop is
+    an epoch, no worker processes are needed, and each row is copied once.
+    """
+
+    def __init__(self, graph: Graph, fanouts: Fanouts, *, x: str, y: str | None = None, input_nodes: Any = "train",
+                 edge_types: Mapping[str, EdgeType] | None = None, transform: Callable[[Any], Any] | None = None,
+                 **options: Any) -> None:
+        """Makes a loader. ``x``, ``y``: arrays, the features and the labels.
+
+        ``input_nodes``: "train", "valid" or "test", or vertex ids or a mask; in a typed graph (node type, numbers within
+        it or None for all). ``edge_types``: as ``backend`` takes them. ``transform``: called with each minibatch.
+        ``options``: those of ``rhizome.Loader``, such as batch_size, shuffle, drop_last, memory, epochs, seed, weighted,
+        disjoint, edge_ids.
+        """
+        schema = SharedGraph(graph, "1G", edge_types).schema
+        self._schema, self._transform, self._options = schema, transform, options
+        if isinstance(input_nodes, str):
+            options["split"] = input_nodes
+        elif isinstance(input_nodes, tuple) and isinstance(input_nodes[0], str):
+            options["seeds"] = schema.vertices(*input_nodes)
+        else:
+            options["seeds"] = as_ids(input_nodes, schema.bound)
+        self._loader = CoreLoader(graph, as_fanouts(as_num_neighbors(fanouts), schema), features=x, labels=y,
+                                  zero_copy=schema.typed, **options)
+
+    def __len__(self) -> int:
+        """The minibatches of an epoch."""
+        return len(self._loader)
+
+    @property
+    def memory(self) -> LoaderMemory:
+        """How the loader divides its memory."""
+        return self._loader.memory
+
+    def report(self) -> LoaderReport:
+        """Returns the counts and times of the epoch that runs, or that has just ended."""
+        return self._loader.report()
+
+    def state_dict(self) -> dict[str, int]:
+        """As ``rhizome.Loader.state_dict``."""
+        return self._loader.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """As ``rhizome.Loader.load_state_dict``."""
+        self._loader.load_state_dict(state)
+
+    def __iter__(self) -> Iterator[Any]:
+        batches = iter(self._loader)  # an error of beginning is raised here
+        return self._data_of_each(batches)
+
+    def _data_of_each(self, batches: Iterator[Minibatch]) -> Iterator[Any]:
+        make = self._hetero if self._schema.typed else self._data
+        for batch in batches:
+            data = make(batch)
+            del batch  # its rows go back to the loader
+            yield data if self._transform is None else self._transform(data)
+
+    def _ends(self, batch: Minibatch) -> np.ndarray:
+        return batch.edge_index[::-1] if self._options.get("direction") == "out" else batch.edge_index
+
+    def _data(self, batch: Minibatch) -> Data:
+        data = Data(x=tensor(batch.x), edge_index=_stack(self._ends(batch)), n_id=tensor(batch.vertices))
+        for name, values in (("y", batch.y), ("e_id", batch.edge_ids), ("edge_weight", batch.weights),
+                             ("batch", batch.seed_of)):
+            if values is not None:
+                data[name] = tensor(values)
+        data.num_sampled_nodes, data.num_sampled_edges = batch.hops.tolist(), batch.edge_hops.tolist()
+        data.batch_size = batch.batch_size
+        return data
+
+    def _hetero(self, batch: Minibatch) -> HeteroData:
+        split = TypedSubgraph(batch.vertices, self._ends(batch), batch.types, batch.hops, batch.edge_hops, self._schema)
+        data = HeteroData()
+        for name, places in split.members().items():
+            store = data[name]
+            store.x, store.n_id = tensor(batch.x[places]), split.nodes[name]
+            seeds = int(np.searchsorted(places, batch.batch_size))
+            store.num_sampled_nodes = split.nodes_of_hops[name]
+            if batch.seed_of is not None:
+                store.batch = tensor(batch.seed_of[places])
+            if seeds:
+                store.batch_size = seeds
+                if batch.y is not None:
+                    store.y = tensor(batch.y[places[:seeds]])
+        of_edges = {"e_id": split.of_edges(batch.edge_ids), "edge_weight": split.of_edges(batch.weights)}
+        for kind, row in split.rows.items():
+            data[kind].edge_index = torch.stack([row, split.cols[kind]])
+            data[kind].num_sampled_edges = split.edges_of_hops[kind]
+            for name, values in of_edges.items():
+                if values is not None:
+                    data[kind][name] = values[kind]
+        return data
+
+
+def _stack(ends: np.ndarray) -> Tensor:
+    return tensor(np.ascontiguousarray(ends))

@@ -1,0 +1,261 @@
+"""A sampler for PyG's loaders that draws from a Rhizome store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Union
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.sampler import (
+    BaseSampler, EdgeSamplerInput, HeteroSamplerOutput, NegativeSampling, NodeSamplerInput, SamplerOutput,
+)
+from torch_geometric.sampler.base import NumNeighbors, SubgraphType
+from torch_geometric.sampler.neighbor_sampler import edge_sample, node_sample
+
+from .._graph import Direction, Sampler
+from .._shared import EdgeType, Schema, tensor
+from .._types import Subgraph
+from ..errors import InvalidArgument
+from ._stores import GraphStore
+
+Fanouts = Union[Sequence[int], Mapping[EdgeType, Sequence[int]], NumNeighbors]
+Output = Union[SamplerOutput, HeteroSamplerOutput]
+
+
+class NeighborSampler(BaseSampler):
+    """Samples neighbours for PyG's NeighborLoader and LinkNeighborLoader: ``neighbor_sampler=NeighborSampler(gs, [10])``.
+
+    The edges stay in the store; pickled, it is a path and options. Batches draw their random numbers from torch's, so
+    that ``torch.manual_seed`` determines them, in worker processes too.
+
+    Seeds come first. Without ``disjoint`` they must be distinct: ValueError, naming one that is not.
+    """
+
+    def __init__(self, store: GraphStore, fanouts: Fanouts, *, replace: bool = False, weighted: bool = False,
+                 disjoint: bool = False, times: str | None = None, seed_times: str | None = None,
+                 pick: Literal["uniform", "last"] = "uniform", direction: Direction = "in",
+                 subgraph_type: SubgraphType | str = "directional", edge_ids: bool | None = None, seed: int = 1, threads: int = 1) -> None:
+        """Makes a sampler of ``store``, as ``backend`` returns it.
+
+        ``fanouts``: for each hop, in a typed graph of each edge type; or by edge type, a triple.
+        ``times``: an attribute of edges, int64: no edge is drawn that is later than its seed; this is disjoint.
+        ``seed_times``: an array of a column, the time of each vertex as a seed, where the loader's input has no times.
+        ``subgraph_type``: "directional", "bidirectional" or "induced", as in PyG.
+        ``edge_ids``: number edges (``e_id``); None: if the store has their numbers.
+        The others are those of ``Graph.sampler``. Errors: its own.
+        """
+        self._store = store
+        self._fanouts = as_num_neighbors(fanouts)
+        self._options: dict[str, Any] = {
+            "replace": replace, "weighted": weighted, "disjoint": disjoint or times is not None, "times": times,
+            "pick": pick, "direction": direction, "seed": seed, "threads": threads,
+        }
+        self.subgraph_type = SubgraphType(subgraph_type)
+        self._edge_ids = True if store.e_id is not None else edge_ids
+        self._seed_times = seed_times
+        self._temporal = times is not None
+        self._samplers: dict[str, Sampler] = {}  # by what they are for
+        self._sampler("draw")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_samplers": {}}
+
+    @property
+    def disjoint(self) -> bool:
+        return bool(self._options["disjoint"])
+
+    @property
+    def is_temporal(self) -> bool:
+        return self._temporal
+
+    @property
+    def num_neighbors(self) -> NumNeighbors:
+        return self._fanouts
+
+    @property
+    def edge_permutation(self) -> None:
+        """None: ``edge`` of a sample is what minibatches have for ``e_id``."""
+        return None
+
+    def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> Output:
+        return self._finish(node_sample(index, self._sample))
+
+    def sample_from_edges(self, index: EdgeSamplerInput, neg_sampling: NegativeSampling | None = None) -> Output:
+        schema = self._store.shared.schema
+        counts = schema.counts if index.input_type is not None else schema.bound
+        times = None if index.time is None else self._node_times(index.input_type)
+        return self._finish(edge_sample(index, self._sample, counts, self.disjoint, times, neg_sampling))
+
+    def _finish(self, output: Output) -> Output:
+        return output.to_bidirectional() if self.subgraph_type == SubgraphType.bidirectional else output
+
+    def _sample(self, seed: Tensor | dict[str, Tensor], seed_time: Any = None, **kwargs: Any) -> Output:
+        """Samples for seeds, or seeds by node type; called by PyG's node_sample and edge_sample."""
+        schema = self._store.shared.schema
+        seeds = seed if isinstance(seed, dict) else {None: seed}
+        given = seed_time if isinstance(seed_time, dict) else {None: seed_time}
+        vertices = np.concatenate([schema.vertices(kind, numbers) for kind, numbers in seeds.items()])
+        times = None
+        if self._temporal:
+            if seed_time is not None:
+                times = np.concatenate([_ids(given[kind]) for kind in seeds])
+            elif self._seed_times is not None:
+                times = self._times_of(vertices)
+        sub = self._draw(vertices, times)
+        return self._typed_output(sub, schema) if isinstance(seed, dict) else self._output(sub)
+
+    def _times_of(self, vertices: np.ndarray) -> np.ndarray:
+        return self._store.shared.graph[self._seed_times].read(vertices)[:, 0].astype(np.int64)
+
+    def _node_times(self, link: EdgeType | None) -> Any:
+        """Returns the times of all nodes at the ends of links, by which PyG chooses negative ones; None: no times."""
+        if self._seed_times is None:
+            return None
+        vertices = self._store.shared.schema.vertices
+        if link is None:
+            return tensor(self._times_of(vertices(None)))
+        return {kind: tensor(self._times_of(vertices(kind))) for kind in {link[0], link[2]}}
+
+    def _draw(self, seeds: np.ndarray, times: np.ndarray | None) -> Subgraph:
+        if not self.disjoint:
+            values, counts = np.unique(seeds, return_counts=True)
+            if len(values) < len(seeds):
+                raise ValueError(f"vertex {values[counts > 1][0]} is a seed twice in one minibatch: give distinct input "
+                                 f"nodes, or sample with disjoint=True")
+        batch = int(torch.randint(1 << 62, ()))
+        sub = self._sampler("draw").sample(seeds, batch, times)
+        if self.subgraph_type == SubgraphType.induced:
+            sub = self._induce(sub)
+        if self._store.e_id is None:
+            return sub
+        return sub._replace(edge_ids=self._store.e_ids(sub.edge_ids, self._options["direction"]))
+
+    def _induce(self, sub: Subgraph) -> Subgraph:
+        """Replaces the edges that were drawn by all edges between the vertices."""
+        if self.disjoint:
+            raise ValueError("an induced subgraph is not disjoint")
+        count = len(sub.vertices)
+        whole = self._sampler("induce").sample(sub.vertices)
+        inside = whole.edge_index[0] < count
+        pick = lambda values: None if values is None else values[inside]  # noqa: E731
+        edge_hops = np.zeros_like(sub.edge_hops)
+        edge_hops[:1] = inside.sum()
+        return sub._replace(edge_index=whole.edge_index[:, inside], edge_hops=edge_hops, types=pick(whole.types),
+                            weights=pick(whole.weights), edge_ids=pick(whole.edge_ids))
+
+    def _sampler(self, purpose: Literal["draw", "induce"]) -> Sampler:
+        if purpose not in self._samplers:
+            shared = self._store.shared
+            options = dict(self._options)
+            if purpose == "induce":
+                options.update(replace=False, weighted=False)
+                fanouts: Any = [-1]
+            else:
+                fanouts = as_fanouts(self._fanouts, shared.schema)
+            make = shared.topology.sampler
+            if self._edge_ids is None:
+                try:
+                    self._samplers[purpose] = make(fanouts, edge_ids=True, **options)
+                    return self._samplers[purpose]
+                except InvalidArgument as error:
+                    if "edge" not in str(error):
+                        raise
+            self._samplers[purpose] = make(fanouts, edge_ids=bool(self._edge_ids), **options)
+        return self._samplers[purpose]
+
+    def _ends(self, sub: Subgraph) -> np.ndarray:
+        """Returns [2, edges]: the numbers of sources and targets, whichever lists were walked."""
+        return sub.edge_index[::-1] if self._options["direction"] == "out" else sub.edge_index
+
+    def _output(self, sub: Subgraph) -> SamplerOutput:
+        row, col = self._ends(sub)
+        return SamplerOutput(
+            node=tensor(sub.vertices), row=tensor(row), col=tensor(col),
+            edge=None if sub.edge_ids is None else tensor(sub.edge_ids),
+            batch=None if sub.seed_of is None else tensor(sub.seed_of),
+            num_sampled_nodes=sub.hops.tolist(), num_sampled_edges=sub.edge_hops.tolist())
+
+    def _typed_output(self, sub: Subgraph, schema: Schema) -> HeteroSamplerOutput:
+        split = TypedSubgraph(sub.vertices, self._ends(sub), sub.types, sub.hops, sub.edge_hops, schema)
+        return HeteroSamplerOutput(
+            node=split.nodes, row=split.rows, col=split.cols, edge=split.of_edges(sub.edge_ids),
+            batch=None if sub.seed_of is None else split.of_nodes(sub.seed_of),
+            num_sampled_nodes=split.nodes_of_hops, num_sampled_edges=split.edges_of_hops)
+
+
+class TypedSubgraph:
+    """A subgraph divided by node and edge types: tensors by type, with numbers within node types."""
+
+    def __init__(self, vertices: np.ndarray, ends: np.ndarray, types: np.ndarray | None, hops: np.ndarray,
+                 edge_hops: np.ndarray, schema: Schema) -> None:
+        """``ends``: sources and targets, [2, edges]; ``types``: of edges; ``hops``: vertices found in each hop."""
+        kinds = schema.types_of(vertices)
+        numbers = schema.numbers(vertices, kinds)
+        self._of_nodes = [np.flatnonzero(kinds == kind) for kind in range(len(schema.node_types))]
+        self._node_types, self._edge_types = schema.node_types, schema.edge_types
+        local = np.empty(len(vertices), np.int64)
+        for members in self._of_nodes:
+            local[members] = np.arange(len(members))
+        if types is None:
+            types = np.zeros(ends.shape[1], np.uint16)
+        self._of_edges = [np.flatnonzero(types == number) for number in schema.edge_numbers.values()]
+        self._check(kinds, ends, schema)
+        self.nodes = self.of_nodes(numbers)
+        self.rows, self.cols = (self.of_edges(local[end]) or {} for end in ends)
+        self.nodes_of_hops = _hops(self._of_nodes, hops, self._node_types)
+        self.edges_of_hops = _hops(self._of_edges, edge_hops, self._edge_types)
+
+    def _check(self, kinds: np.ndarray, ends: np.ndarray, schema: Schema) -> None:
+        """Raises ValueError for an edge that is not of the node types which its triple names."""
+        if sum(map(len, self._of_edges)) < ends.shape[1]:
+            raise ValueError("the store has new edge types: make its PyG backend again")
+        for triple, members in zip(self._edge_types, self._of_edges):
+            for end, name in ((0, triple[0]), (1, triple[2])):
+                if (kinds[ends[end, members]] != schema.node_types.index(name)).any():
+                    raise ValueError(f"an edge of type {schema.edge_names[triple]!r} is not of {triple}: give each triple "
+                                     f"an edge type of its own when it is ingested, such as {'__'.join(triple)!r}, or "
+                                     f"name the triples (edge_types=)")
+
+    def of_nodes(self, values: np.ndarray) -> dict[str, Tensor]:
+        """Divides values of vertices, [n, ...], by node type."""
+        return {name: tensor(values[members]) for name, members in zip(self._node_types, self._of_nodes)}
+
+    def of_edges(self, values: np.ndarray | None) -> dict[EdgeType, Tensor] | None:
+        """Divides values of edges, [edges], by edge type."""
+        if values is None:
+            return None
+        return {name: tensor(values[members]) for name, members in zip(self._edge_types, self._of_edges)}
+
+    def members(self) -> dict[str, np.ndarray]:
+        """Returns the places of each node type among the vertices."""
+        return dict(zip(self._node_types, self._of_nodes))
+
+
+def _hops(members: list[np.ndarray], counts: np.ndarray, names: list[Any]) -> dict[Any, list[int]]:
+    """Returns how many members each type has in each hop, whose lengths are ``counts``."""
+    bounds = np.concatenate([[0], np.cumsum(counts)])
+    return {name: np.diff(np.searchsorted(places, bounds)).tolist() for name, places in zip(names, members)}
+
+
+def _ids(values: Tensor) -> np.ndarray:
+    return values.to(torch.int64).contiguous().numpy()
+
+
+def as_num_neighbors(fanouts: Fanouts) -> NumNeighbors:
+    """Returns fanouts as PyG keeps them."""
+    if isinstance(fanouts, NumNeighbors):
+        return fanouts
+    return NumNeighbors({tuple(kind): list(hops) for kind, hops in fanouts.items()} if isinstance(fanouts, Mapping)
+                        else list(fanouts))
+
+
+def as_fanouts(fanouts: NumNeighbors, schema: Schema) -> list[int] | dict[str, list[int]]:
+    """Returns fanouts as ``Graph.sampler`` takes them; where edges have types, a list is for each of them."""
+    values = fanouts.get_values(schema.edge_types or None)
+    if not schema.edge_types:
+        return [] if isinstance(values, dict) else list(values)
+    if not isinstance(values, dict):
+        values = dict.fromkeys(schema.edge_types, values)
+    return {schema.edge_names[tuple(kind)]: list(hops) for kind, hops in values.items()}

@@ -1,0 +1,184 @@
+"""PyG's FeatureStore and GraphStore on a Rhizome store."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Union
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import EdgeAttr, TensorAttr
+from torch_geometric.data import FeatureStore as PygFeatureStore
+from torch_geometric.data import GraphStore as PygGraphStore
+from torch_geometric.data.graph_store import EdgeLayout
+
+from .. import _core
+from .._graph import Graph
+from .._shared import EdgeType, SharedGraph, tensor
+from .._types import as_bytes
+from ..errors import OutOfMemory
+
+#: An array for all node types, or arrays by node type.
+Served = Union[str, Mapping[str, str], None]
+
+
+def backend(graph: Graph, x: Served = None, y: Served = None, *, memory: int | str = "1G",
+            e_id: str | None = None, edge_types: Mapping[str, EdgeType] | None = None,
+            **more: Served) -> tuple[FeatureStore, GraphStore]:
+    """Returns PyG's two stores of a graph, for its loaders: ``NeighborLoader((fs, gs), ...)``.
+
+    ``x``, ``y`` and ``more``: the array that PyG sees by that name, or arrays by node type. What is named is read for
+    every minibatch, and nothing else. An array of one column is a vector there, and integers are int64.
+    ``e_id``: an attribute of edges, int64: the place of each edge in the edge_index (of its type) that PyG sees, such as
+    the one that was ingested. It is held in memory, 8 bytes an edge. Without it edges have the store's own numbers.
+    ``edge_types``: PyG's triple for each edge type of the store, where the names do not say it ("author__writes__paper")
+    and the first edge of the type is no example of all of them.
+    ``memory``: what a worker process that opens the store itself may take, and what all edges may take in the GraphStore.
+    Pickled, as for workers that are spawned, the stores are a path and these options.
+    """
+    shared = SharedGraph(graph, memory, edge_types)
+    served = {name: array for name, array in {"x": x, "y": y, **more}.items() if array is not None}
+    return FeatureStore(shared, served), GraphStore(shared, e_id)
+
+
+class FeatureStore(PygFeatureStore):
+    """The arrays of a store's vertices as PyG asks for them; made by ``backend``.
+
+    What is put goes into an array that exists, in a store that is open with mode "w".
+    """
+
+    def __init__(self, shared: SharedGraph, served: Mapping[str, Served]) -> None:
+        super().__init__()
+        self.__dict__["shared"] = shared
+        self.__dict__["_served"] = {
+            (group, name): array if isinstance(array, str) else array[group]
+            for name, array in served.items()
+            for group in (_groups(shared) if isinstance(array, str) else array)
+        }
+        for _, array in self._served.items():
+            shared.graph[array]  # NotFound, naming it
+
+    def get_all_tensor_attrs(self) -> list[TensorAttr]:
+        return [self._tensor_attr_cls(group, name) for group, name in self._served]
+
+    def _get_tensor(self, attr: TensorAttr) -> Tensor:
+        array = self.shared.graph[self._array(attr)]
+        rows = array.read(self.shared.schema.vertices(attr.group_name, attr.index))
+        if rows.shape[1] == 1:
+            rows = rows[:, 0]
+        if rows.dtype.kind in "iu":
+            rows = rows.astype(np.int64, copy=False)
+        return tensor(rows)
+
+    def _get_tensor_size(self, attr: TensorAttr) -> tuple[int, ...]:
+        width = self.shared.graph[self._array(attr)].shape[1]
+        schema = self.shared.schema
+        count = schema.counts[attr.group_name] if schema.typed else schema.bound
+        return (count,) if width == 1 else (count, width)
+
+    def _put_tensor(self, rows: Tensor | np.ndarray, attr: TensorAttr) -> bool:
+        values = rows.detach().cpu().numpy() if isinstance(rows, Tensor) else np.asarray(rows)
+        ids = self.shared.schema.vertices(attr.group_name, attr.index)
+        with self.shared.graph.batch(create_vertices=False) as batch:
+            batch.put_rows(self._array(attr), ids, values.reshape(len(values), -1))
+        return True
+
+    def _remove_tensor(self, attr: TensorAttr) -> bool:
+        """Stops serving it; the array stays in the store, where others may use it."""
+        return self._served.pop((attr.group_name, attr.attr_name), None) is not None
+
+    def _array(self, attr: TensorAttr) -> str:
+        try:
+            return self._served[attr.group_name, attr.attr_name]
+        except KeyError:
+            raise KeyError(f"no array is served as {attr.attr_name!r} of {attr.group_name!r}: backend() names those "
+                           f"that are") from None
+
+
+def _groups(shared: SharedGraph) -> list[str | None]:
+    return list(shared.schema.node_types) if shared.schema.typed else [None]
+
+
+class GraphStore(PygGraphStore):
+    """The edges of a store as PyG asks for them; made by ``backend``.
+
+    Our NeighborSampler takes it without reading all edges; PyG's own sampler, and whoever asks for an edge_index, gets
+    them in memory, with a warning that says how much that is. Edges are read-only here: ``Graph.batch`` writes.
+    """
+
+    def __init__(self, shared: SharedGraph, e_id: str | None = None) -> None:
+        super().__init__()
+        self.__dict__["shared"] = shared
+        self.__dict__["e_id"] = e_id
+        self.__dict__["_e_id_of"] = {}  # by direction: by the store's number of an edge
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_e_id_of": {}}
+
+    def e_ids(self, numbers: np.ndarray, direction: str) -> np.ndarray:
+        """Returns the attribute ``e_id`` of edges by the store's numbers, int64 [edges]; of lists of a direction."""
+        if direction not in self._e_id_of:
+            self._e_id_of[direction] = _core.edge_values(self.shared.topology._core, self.e_id, direction)
+        return self._e_id_of[direction][numbers]
+
+    def get_all_edge_attrs(self) -> list[EdgeAttr]:
+        schema = self.shared.schema
+        if not schema.typed:
+            return [EdgeAttr(None, EdgeLayout.CSC, size=(schema.bound, schema.bound))]
+        return [EdgeAttr(kind, EdgeLayout.CSC, size=(schema.counts[kind[0]], schema.counts[kind[2]]))
+                for kind in schema.edge_types]
+
+    def _get_edge_index(self, attr: EdgeAttr) -> tuple[Tensor, Tensor] | None:
+        schema, kind = self.shared.schema, attr.edge_type
+        if (kind not in schema.edge_types) if schema.typed else (kind is not None):
+            return None
+        self._warn_of_size()
+        if attr.layout == EdgeLayout.COO and not attr.is_sorted:
+            return self._coo(kind)
+        walks_out = attr.layout == EdgeLayout.CSR
+        ids = schema.vertices(kind and kind[0 if walks_out else 2])
+        offsets, ends, kinds, _ = self.shared.topology.neighbors(ids, "out" if walks_out else "in")
+        if kind is not None:
+            wanted = self._of_type(kind, kinds, len(ends))
+            offsets = np.concatenate([[0], np.cumsum(wanted)])[offsets]
+            ends = self._numbers(ends[wanted])
+        pointers, neighbors = tensor(offsets), tensor(ends)
+        if attr.layout == EdgeLayout.COO:
+            pointers = torch.repeat_interleave(torch.arange(len(ids)), pointers.diff())
+        return (pointers, neighbors) if walks_out else (neighbors, pointers)
+
+    def _coo(self, kind: EdgeType | None) -> tuple[Tensor, Tensor]:
+        """Returns the edges of a type in the order of ``e_id``, if there is one, else by their targets."""
+        sampler = self.shared.topology.sampler([-1], edge_ids=self.e_id is not None)
+        sub = sampler.sample(np.arange(self.shared.schema.bound))  # so that numbers are vertex ids
+        row, col = sub.edge_index
+        e_ids = None if self.e_id is None else self.e_ids(sub.edge_ids, "in")
+        if kind is not None:
+            wanted = self._of_type(kind, sub.types, len(row))
+            row, col = self._numbers(row[wanted]), self._numbers(col[wanted])
+            e_ids = None if e_ids is None else e_ids[wanted]
+        order = slice(None) if e_ids is None else np.argsort(e_ids, kind="stable")
+        return tensor(row[order]), tensor(col[order])
+
+    def _of_type(self, kind: EdgeType, kinds: np.ndarray | None, count: int) -> np.ndarray:
+        return np.ones(count, bool) if kinds is None else kinds == self.shared.schema.edge_numbers[kind]
+
+    def _numbers(self, vertices: np.ndarray) -> np.ndarray:
+        schema = self.shared.schema
+        return schema.numbers(vertices, schema.types_of(vertices))
+
+    def _put_edge_index(self, edge_index: Any, attr: EdgeAttr) -> bool:
+        raise NotImplementedError("edges are written by Graph.batch(), and whole graphs by rhizome.ingest()")
+
+    def _remove_edge_index(self, attr: EdgeAttr) -> bool:
+        raise NotImplementedError("edges are deleted by Graph.batch()")
+
+    def _warn_of_size(self) -> None:
+        size = 16 * self.shared.topology.num_edges + 8 * self.shared.schema.bound
+        if size > as_bytes(self.shared.memory):
+            raise OutOfMemory(f"all edges as tensors take {size} bytes, and memory is {self.shared.memory}: sample with "
+                              f"rhizome.pyg.NeighborSampler, or give backend() more")
+        warnings.warn(f"all edges are read into memory, {size} bytes; rhizome.pyg.NeighborSampler does without",
+                      stacklevel=4)

@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""rhizome.pyg: what PyG's loaders and our own give on a store is what NumPy has, with workers and without."""
+import os
+import pickle
+import sys
+import warnings
+
+from package import SEED, Example, folder, np, raises, run, rz
+from pyg_package import torch
+from torch_geometric.data import Data, EdgeAttr, HeteroData
+from torch_geometric.loader import LinkNeighborLoader, NeighborLoader
+from torch_geometric.nn import SAGEConv
+from torch_geometric.sampler import NodeSamplerInput
+
+import rhizome.pyg as rzpyg
+
+RNG = np.random.default_rng(SEED)
+torch.manual_seed(SEED)
+
+
+def pairs_of(edges):
+    return set(map(tuple, np.asarray(edges).T.tolist()))
+
+
+def check(example, data, seeds=None, whole_y=True):
+    """The rows and the edges of a minibatch are those of the example."""
+    ids = data.n_id.numpy()
+    assert data.x.dtype == torch.float32 and np.array_equal(data.x.numpy(), example.arrays["feat"][ids])
+    labelled = ids if whole_y else ids[:data.batch_size]
+    assert data.y.dtype == torch.int64 and np.array_equal(data.y.numpy(), example.arrays["label"][labelled, 0])
+    assert pairs_of(ids[data.edge_index.numpy()]) <= pairs_of(example.edges)
+    assert sum(data.num_sampled_nodes) == len(ids) and sum(data.num_sampled_edges) == data.edge_index.shape[1]
+    if seeds is not None:
+        assert np.array_equal(ids[:data.batch_size], seeds)
+
+
+def test_stores():
+    example = Example(RNG)
+    with folder() as path, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        example.ingest(path / "g.rz")
+        with rz.open(path / "g.rz", mode="w") as graph:
+            fs, gs = rzpyg.backend(graph, x="feat", y="label", half="half")
+            attrs = {attr.attr_name: attr for attr in fs.get_all_tensor_attrs()}
+            assert set(attrs) == {"x", "y", "half"} and attrs["x"].group_name is None
+            assert [fs.get_tensor_size(attrs[name]) for name in ("x", "y")] == [(300, 12), (300,)]
+            for index in (torch.tensor([5, 2, 2]), torch.arange(300) % 3 == 0, slice(7, 20, 2), None):
+                numbers = np.arange(300) if index is None else np.arange(300)[
+                    index if isinstance(index, slice) else index.numpy()]
+                x, y = fs.multi_get_tensor([_at(attrs["x"], index), _at(attrs["y"], index)])
+                assert np.array_equal(x.numpy(), example.arrays["feat"][numbers])
+                assert np.array_equal(y.numpy(), example.arrays["label"][numbers, 0]) and y.dtype == torch.int64
+            half = fs.get_tensor(group_name=None, attr_name="half", index=torch.tensor([1]))
+            assert half.dtype == torch.float16
+            fs.put_tensor(torch.ones(2, 12), group_name=None, attr_name="x", index=torch.tensor([3, 4]))
+            assert fs.get_tensor(None, "x", torch.tensor([3, 4, 5]))[:2].eq(1).all()
+            with raises(KeyError, "backend"):
+                fs.get_tensor(None, "z", None)
+            with raises(rz.NotFound, "nothing"):
+                rzpyg.backend(graph, x="nothing")
+            assert fs.remove_tensor(None, "half", None) and len(fs.get_all_tensor_attrs()) == 2
+            with raises(KeyError):
+                gs.get_edge_index(EdgeAttr(("a", "b", "c"), "coo"))
+            warnings.simplefilter("always")
+            with warnings.catch_warnings(record=True) as told:
+                row, col, _ = gs.coo()
+            assert "bytes" in str(told[0].message)
+            assert sorted(zip(row.tolist(), col.tolist())) == sorted(map(tuple, example.edges.T.tolist()))
+            pointers, neighbors, _ = gs.csr()
+            assert sorted(neighbors[pointers[9]:pointers[10]].tolist()) == [v for v, _ in example.targets(9, "out")]
+            with raises(rz.OutOfMemory, "NeighborSampler"):
+                rzpyg.backend(graph, memory="1K")[1].csc()
+            with raises(NotImplementedError, "batch"):
+                gs.put_edge_index((row, col), edge_type=None, layout="coo")
+
+
+def _at(attr, index):
+    attr.index = index
+    return attr
+
+
+def test_neighbor_loader():
+    """PyG's own loader, without workers, and with those that are forked and spawned."""
+    example = Example(RNG, vertices=1000, edges=10_000)
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        for memory in ("1G", "9M"):
+            with rz.open(path / "g.rz", memory=memory) as graph:
+                fs, gs = rzpyg.backend(graph, x="feat", y="label")
+                seeds = RNG.permutation(1000)[:60]
+                batches = {}
+                for workers, method in ((0, None), (2, "fork"), (2, "spawn"))[:3 if memory == "1G" else 2]:
+                    sampler = rzpyg.NeighborSampler(gs, [4, 3])
+                    loader = NeighborLoader((fs, gs), [4, 3], neighbor_sampler=sampler, input_nodes=torch.tensor(seeds),
+                                            batch_size=20, num_workers=workers, multiprocessing_context=method)
+                    for _ in range(1 if method == "spawn" else 2):
+                        torch.manual_seed(7)
+                        batches[workers, method] = list(loader)
+                        assert len(batches[workers, method]) == 3
+                        for number, data in enumerate(batches[workers, method]):
+                            check(example, data, seeds[20 * number:20 * number + 20])
+                            assert data.batch is None and len(data.e_id) == data.edge_index.shape[1]
+                if (2, "spawn") in batches:
+                    assert all(torch.equal(a.n_id, b.n_id) for a, b in zip(batches[2, "fork"], batches[2, "spawn"]))
+                assert graph.verify().ok
+
+
+def test_samples():
+    """Random numbers come from torch's; seeds are distinct; disjoint and induced subgraphs are what they say."""
+    example = Example(RNG, vertices=500, edges=6000)
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        with rz.open(path / "g.rz") as graph:
+            _, gs = rzpyg.backend(graph)
+            seeds = NodeSamplerInput(None, torch.tensor([5, 9, 7]))
+
+            def draw(fanouts, manual=1, **options):
+                torch.manual_seed(manual)
+                return rzpyg.NeighborSampler(gs, fanouts, **options).sample_from_nodes(seeds)
+
+            once, again, other = draw([3, 2]), draw([3, 2]), draw([3, 2], manual=2)
+            assert torch.equal(once.node, again.node) and torch.equal(once.row, again.row)
+            assert not torch.equal(once.node, other.node)
+            weights = dict(zip(range(6000), example.weights))
+            assert once.edge.max() < 6000 and len(weights) == 6000
+            out = draw([-1], direction="out")
+            assert pairs_of(out.node.numpy()[torch.stack([out.row, out.col]).numpy()]) == {
+                (a, b) for a, b in example.edges.T.tolist() if a in (5, 9, 7)}
+            apart = draw([3, 2], disjoint=True)
+            assert torch.equal(apart.batch[:3], torch.arange(3))
+            assert torch.equal(apart.batch[apart.row], apart.batch[apart.col])
+            induced = draw([3, 2], subgraph_type="induced")
+            inside = np.isin(example.edges, induced.node.numpy()).all(0)
+            assert induced.row.numel() == inside.sum()
+            assert pairs_of(induced.node.numpy()[torch.stack([induced.row, induced.col]).numpy()]) == pairs_of(
+                example.edges[:, inside])
+            both = draw([3, 2], subgraph_type="bidirectional")
+            edges = pairs_of(torch.stack([both.row, both.col]))
+            assert edges == {(b, a) for a, b in edges}
+            twice = NodeSamplerInput(None, torch.tensor([5, 9, 5]))
+            with raises(ValueError, "vertex 5 is a seed twice"):
+                rzpyg.NeighborSampler(gs, [3]).sample_from_nodes(twice)
+            assert rzpyg.NeighborSampler(gs, [3], disjoint=True).sample_from_nodes(twice).node[:3].tolist() == [5, 9, 5]
+            copy = pickle.loads(pickle.dumps(rzpyg.NeighborSampler(gs, [3, 2])))
+            torch.manual_seed(1)
+            assert torch.equal(copy.sample_from_nodes(seeds).node, once.node)
+            with raises(ValueError, "fanout"):
+                rzpyg.NeighborSampler(gs, [-7])
+
+
+def test_link_neighbor_loader():
+    example = Example(RNG, vertices=400, edges=5000)
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        with rz.open(path / "g.rz") as graph:
+            fs, gs = rzpyg.backend(graph, x="feat", y="label")
+            links = example.edges[:, RNG.permutation(5000)[:64]]
+            for negatives in (None, {"mode": "binary", "amount": 2.0}, {"mode": "triplet", "amount": 1}):
+                loader = LinkNeighborLoader((fs, gs), [3, 3], neighbor_sampler=rzpyg.NeighborSampler(gs, [3, 3]),
+                                            edge_label_index=(None, torch.tensor(links)), batch_size=16,
+                                            neg_sampling=negatives)
+                for number, data in enumerate(loader):
+                    check(example, data)
+                    want, ids = links[:, 16 * number:16 * number + 16], data.n_id.numpy()
+                    if negatives is None or negatives["mode"] == "binary":
+                        assert np.array_equal(ids[data.edge_label_index.numpy()[:, :16]], want)
+                        assert data.edge_label_index.shape[1] == (16 if negatives is None else 48)
+                    else:
+                        assert np.array_equal(ids[[data.src_index.numpy(), data.dst_pos_index.numpy()]], want)
+
+
+def test_own_loader():
+    """Minibatches of our loader are those of our sampler, and a GNN on them computes what it does on the whole graph."""
+    example = Example(RNG, vertices=600, edges=4000)
+    with folder() as path:
+        example.ingest(path / "g.rz", split=(range(200), range(200, 300), range(300, 400)))
+        with rz.open(path / "g.rz") as graph:
+            for options in ({}, {"weighted": True, "edge_ids": True}, {"disjoint": True}, {"direction": "out"}):
+                loader = rzpyg.Loader(graph, [4, 3], x="feat", y="label", batch_size=64, memory="16M", seed=3, **options)
+                core = rz.Loader(graph, [4, 3], features="feat", split="train", batch_size=64, seed=3, **options)
+                assert len(loader) == 4
+                for data, batch in zip(loader, core, strict=True):
+                    assert isinstance(data, Data) and data.x.data_ptr() % 8 == 0
+                    check(example, data, batch.vertices[:batch.batch_size], whole_y=False)
+                    edges = data.edge_index if options.get("direction") != "out" else data.edge_index.flip(0)
+                    assert np.array_equal(edges.numpy(), batch.edge_index)
+                    assert np.array_equal(data.edge_weight.numpy(), batch.weights)
+                    assert ("e_id" in data) == ("edge_ids" in options) and ("batch" in data) == ("disjoint" in options)
+            layers = [SAGEConv(12, 8), SAGEConv(8, 3)]
+            with torch.no_grad():
+                whole = torch.tensor(example.arrays["feat"])
+                for layer in layers:
+                    whole = layer(whole, torch.tensor(example.edges))
+                loader = rzpyg.Loader(graph, [-1, -1], x="feat", input_nodes=torch.arange(600), batch_size=100,
+                                      transform=lambda data: data.to("cpu"))
+                for data in loader:
+                    h = data.x
+                    for layer in layers:
+                        h = layer(h, data.edge_index)
+                    assert torch.allclose(h[:100], whole[data.n_id[:100]], atol=1e-5)
+            state = loader.state_dict()
+            assert state["position"] == 6 and loader.report().minibatches == 6 and loader.memory.total
+            loader.load_state_dict({**state, "position": 4})
+            assert len(list(loader)) == 2
+
+
+class Typed:
+    """A random graph of papers and authors, whose vertices are mixed, in files."""
+
+    def __init__(self, path):
+        self.papers, self.authors = 120, 70
+        self.edges = {
+            ("paper", "cites", "paper"): RNG.integers(0, 120, (2, 900)),
+            ("author", "writes", "paper"): np.stack([RNG.integers(0, 70, 500), RNG.integers(0, 120, 500)]),
+        }
+        names = [f"paper{i}" for i in range(120)] + [f"author{i}" for i in range(70)]
+        order = RNG.permutation(190)
+        (path / "nodes.tsv").write_text("".join(f"{names[i]}\t{names[i].rstrip('0123456789')}\n" for i in order))
+        with open(path / "edges.tsv", "w") as file:
+            for (src, kind, dst), edges in self.edges.items():
+                file.writelines(f"{src}{a}\t{dst}{b}\t{kind}\t{i}\n" for i, (a, b) in enumerate(edges.T))
+        self.feat = RNG.normal(size=(190, 6)).astype(np.float32)
+        self.label = RNG.integers(0, 4, 190)
+        rz.ingest(path / "g.rz", path / "edges.tsv", columns=["src", "dst", "type", "time"], nodes=path / "nodes.tsv",
+                  node_columns=["id", "type"], arrays={"feat": self.feat, "label": self.label})
+        self.place = {names[v]: i for i, v in enumerate(order)}
+
+    def check(self, data, schema_names):
+        for kind in ("paper", "author"):
+            names = schema_names(kind, data[kind].n_id)
+            rows = [self.place[name] for name in names]
+            assert all(name.startswith(kind) for name in names)
+            assert np.array_equal(data[kind].x.numpy(), self.feat[rows])
+        for (src, kind, dst), edges in self.edges.items():
+            index = data[src, kind, dst].edge_index
+            a, b = (schema_names(end, data[end].n_id[index[i]]) for i, end in ((0, src), (1, dst)))
+            got = {(int(x.lstrip("paerutho")), int(y.lstrip("paerutho"))) for x, y in zip(a, b)}
+            assert got <= pairs_of(edges), kind
+
+
+def test_typed():
+    with folder() as path:
+        example = Typed(path)
+        with rz.open(path / "g.rz") as graph:
+            assert sorted(graph.vertex_types) == ["author", "paper"]
+            fs, gs = rzpyg.backend(graph, x="feat", y={"paper": "label"})
+            assert {attr.edge_type for attr in gs.get_all_edge_attrs()} == set(example.edges)
+            assert {(a.group_name, a.attr_name) for a in fs.get_all_tensor_attrs()} == {
+                ("paper", "x"), ("author", "x"), ("paper", "y")}
+            vertices = gs.shared.schema.vertices
+
+            def names(kind, numbers):
+                return graph.external_ids(vertices(kind, numbers))
+
+            for kind, edges in gs.coo()[0].items():
+                assert len(edges) == example.edges[kind].shape[1]
+            for fanouts in ([3, 2], {kind: [2, 2] for kind in example.edges}):
+                loader = NeighborLoader((fs, gs), fanouts, neighbor_sampler=rzpyg.NeighborSampler(gs, fanouts),
+                                        input_nodes=("paper", torch.arange(40)), batch_size=10)
+                for number, data in enumerate(loader):
+                    assert isinstance(data, HeteroData) and data["paper"].batch_size == 10
+                    assert torch.equal(data["paper"].n_id[:10], torch.arange(10 * number, 10 * number + 10))
+                    example.check(data, names)
+                    assert sum(data["author"].num_sampled_nodes) == len(data["author"].n_id)
+            links = ("author", "writes", "paper")
+            # Numbers within types are those of the store, so the links are read from it.
+            row, col, _ = gs.coo([links])
+            index = torch.stack([row[links], col[links]])[:, :30]
+            loader = LinkNeighborLoader((fs, gs), [2, 2], neighbor_sampler=rzpyg.NeighborSampler(gs, [2, 2]),
+                                        edge_label_index=(links, index), batch_size=10, neg_sampling_ratio=1.0)
+            for data in loader:
+                example.check(data, names)
+                assert data[links].edge_label_index.shape == (2, 20)
+            own = rzpyg.Loader(graph, [3, 2], x="feat", y="label", input_nodes=("paper", None), batch_size=50)
+            total = 0
+            for data in own:
+                example.check(data, names)
+                total += data["paper"].batch_size
+                seeds = [example.place[name] for name in names("paper", data["paper"].n_id[:data["paper"].batch_size])]
+                assert np.array_equal(data["paper"].y.numpy(), example.label[seeds])
+            assert total == 120
+            mixed = {"writes": ("paper", "writes", "author"), "cites": ("paper", "cites", "paper")}
+            fs, gs = rzpyg.backend(graph, edge_types=mixed)
+            with raises(ValueError, "'writes'"):
+                rzpyg.NeighborSampler(gs, [3]).sample_from_nodes(NodeSamplerInput(None, torch.arange(120), None, "paper"))
+
+
+def test_temporal():
+    """No edge is later than its seed."""
+    with folder() as path:
+        edges, times = RNG.integers(0, 200, (2, 3000)), RNG.integers(0, 100, 3000)
+        rz.ingest(path / "g.rz", edges, edge_arrays={"time": times}, arrays={"x": np.eye(200, dtype=np.float32)})
+        latest = {}
+        for (a, b), time in zip(edges.T.tolist(), times.tolist()):
+            latest.setdefault((a, b), []).append(time)
+        with rz.open(path / "g.rz") as graph:
+            fs, gs = rzpyg.backend(graph, x="x")
+            sampler = rzpyg.NeighborSampler(gs, [5, 5], times="time")
+            assert sampler.disjoint and sampler.is_temporal
+            seed_times = torch.tensor(RNG.integers(0, 100, 50))
+            loader = NeighborLoader((fs, gs), [5, 5], neighbor_sampler=sampler, input_nodes=torch.arange(50),
+                                    input_time=seed_times, time_attr="time", batch_size=25)
+            for data in loader:
+                assert torch.equal(data.seed_time, seed_times[data.input_id])
+                ends = data.n_id[data.edge_index].T.tolist()
+                for (a, b), seed in zip(ends, data.batch[data.edge_index[1]].tolist()):
+                    assert min(latest[a, b]) <= data.seed_time[seed]
+
+
+if __name__ == "__main__":
+    assert os.environ["PYTHONPATH"]
+    run(sys.modules[__name__])
