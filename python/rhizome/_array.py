@@ -19,9 +19,7 @@ class Array(_core.Array):
 
     __slots__ = ("graph",)
 
-    def __init__(self, graph: Graph, name: str) -> None:
-        super().__init__(graph._core, name)
-        self.graph = graph  #: it is of
+    graph: Graph  #: it is of; ``Graph.__getitem__`` sets it, for an __init__ in Python would double its time
 
     def arrow_batches(self, rows: int | None = None) -> Any:
         """Returns a pyarrow.RecordBatchReader over all rows, which reads a block when it is asked for one.

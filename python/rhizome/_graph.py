@@ -14,13 +14,12 @@ from ._array import Array
 from ._log import to_logging
 from ._stores import backup, verify
 from ._types import (
-    ArrayInfo, BackupReport, Change, CompactReport, EdgeBlock, LogLine, NeighborLists, Neighbors, PathLike, Progress,
-    Similar, Subgraph, UserId, VerifyReport, VertexBlock, as_array, as_bytes, as_count, as_integers, as_names, as_path,
-    as_rows, as_threads,
+    ArrayInfo, BackupReport, Change, CompactReport, Direction, EdgeBlock, LogLine, NeighborLists, Neighbors, PathLike,
+    Progress, Similar, Subgraph, UserId, VerifyReport, VertexBlock, as_array, as_bytes, as_count, as_integers, as_names,
+    as_path, as_rows, as_threads,
 )
 from .errors import NotFound
 
-Direction = Literal["out", "in", "both"]
 LogLevel = Literal["debug", "info", "warning", "error", "off"]
 Topology = Literal["auto", "memory", "disk"]
 
@@ -249,7 +248,9 @@ class Graph:
         """Returns an array by name ("feat"), version ("emb@3") or alias ("emb@live"). Errors: NotFound."""
         if not isinstance(name, str):
             raise TypeError(f"an array has a name, a str, not {type(name).__name__}")
-        return Array(self, name)
+        array = Array(self._core, name)
+        array.graph = self
+        return array
 
     def sampler(self, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *, direction: Direction = "in",
                 replace: bool = False, weighted: bool = False, disjoint: bool = False, again: bool = False,
@@ -492,7 +493,8 @@ class Batch:
         """Replaces all edges of that source, type and target by this one; else as ``put_edge``."""
         self._core.upsert_edge(src, dst, type, weight, attributes)
 
-    def put_edges(self, src: Any, dst: Any, type: str = "", weights: Any = None, attributes: Sequence[Any] = ()) -> None:
+    def put_edges(self, src: Any, dst: Any, type: str = "", weights: Any = None,
+                  attributes: Sequence[Any] = ()) -> None:
         """Adds an edge for each pair of ``src`` and ``dst``, [n]: lists of the user's ids, or arrays of vertex ids.
 
         ``weights``: floats [n]; None: 1. ``attributes``: an array [n] of int or float for each attribute of edges.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._types import Subgraph, as_array, as_count, as_path, as_vertex_ids
+from ._types import Direction, Subgraph, as_array, as_count, as_path, as_vertex_ids
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -105,7 +105,7 @@ def to_zarr(array: Array) -> Any:
     return zarr.open_array(array.folder, mode="r")
 
 
-def _all_lists(graph: Graph, direction: str) -> Any:
+def _all_lists(graph: Graph, direction: Direction) -> Any:
     return graph.neighbors(np.arange(graph.vertex_bound), direction)
 
 
@@ -149,7 +149,7 @@ def to_networkx(graph: Graph, subgraph: Subgraph | None = None) -> Any:
     return made
 
 
-def neighbors_frame(graph: Graph, ids: Any, direction: str) -> Any:
+def neighbors_frame(graph: Graph, ids: Any, direction: Direction) -> Any:
     """Returns a pandas.DataFrame with a line for each edge of some vertices."""
     pandas = library("pandas", "a data frame", "pandas")
     one = isinstance(ids, (str, int))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, Union
+from typing import Any, Literal, NamedTuple, Union
 
 import numpy as np
 
 #: The path of a file or a folder.
 PathLike = Union[str, "os.PathLike[str]"]
+
+#: The lists of neighbours: of the edges that leave a vertex, of those that end in it, or of both.
+Direction = Literal["out", "in", "both"]
 
 #: Called with a phase, and how much of how much of it is done (0: unknown).
 Progress = Callable[[str, int, int], object]

@@ -106,7 +106,8 @@ def test_degrees_and_arrays():
         with rz.open(path / "g.rz") as graph:
             ids = RNG.integers(0, 300, 100)
             for direction, end in (("out", 0), ("in", 1)):
-                assert np.array_equal(graph.degrees(ids, direction), np.bincount(example.edges[end], minlength=300)[ids])
+                want = np.bincount(example.edges[end], minlength=300)[ids]
+                assert np.array_equal(graph.degrees(ids, direction), want)
             assert np.array_equal(graph.degrees(ids), graph.degrees(ids, "in"))
             assert np.array_equal(graph.degrees(ids, "both"), graph.degrees(ids, "in") + graph.degrees(ids, "out"))
             assert not graph.types_of(ids).any() and graph.types_of(ids).dtype == np.uint16
@@ -146,7 +147,8 @@ def test_similar():
             seen = []
             graph.similar(3, "feat", progress=lambda *report: seen.append(report))
             for wrong, kind in ((dict(to=13, array="feat"), rz.InvalidArgument), (dict(to=3, array="none"), rz.NotFound),
-                                (dict(to=999, array="feat"), rz.NotFound), (dict(to=[1.0], array="feat"), rz.InvalidArgument),
+                                (dict(to=999, array="feat"), rz.NotFound),
+                                (dict(to=[1.0], array="feat"), rz.InvalidArgument),
                                 (dict(to=3, array="feat", k=0), ValueError), (dict(to=["a"], array="feat"), TypeError),
                                 (dict(to=None, array="feat"), TypeError), (dict(to=True, array="feat"), TypeError),
                                 (dict(to=[[1.0] * 12], array="feat"), TypeError)):
@@ -178,11 +180,11 @@ def test_nothing_leaks():
                          lambda: refused(feat.read, bad), lambda: refused(graph.find, 5000), lambda: graph.arrays):
                 call()
                 gc.collect()
-                before = sys.getrefcount(ids), sys.getrefcount(None), sys.getrefcount(np.dtype(np.int64)), len(gc.get_objects())
+                before = [*map(sys.getrefcount, (ids, None, np.dtype(np.int64))), len(gc.get_objects())]
                 for _ in range(500):
                     call()
                 gc.collect()
-                after = sys.getrefcount(ids), sys.getrefcount(None), sys.getrefcount(np.dtype(np.int64)), len(gc.get_objects())
+                after = [*map(sys.getrefcount, (ids, None, np.dtype(np.int64))), len(gc.get_objects())]
                 assert all(b - a < 50 for a, b in zip(before, after)), (before, after)
 
 

@@ -116,7 +116,8 @@ def test_put_edges():
                 targets = [*dst[:499].tolist(), 1234]
                 want = example.targets(vertex, "out") + [(targets[i], float(weights[i])) for i in np.flatnonzero(added)]
                 assert sorted(zip(names, near.weights.tolist())) == sorted(want)
-            late = graph.sampler([-1], disjoint=True, times="stamp", direction="out").sample(range(300), times=[50] * 300)
+            sampler = graph.sampler([-1], disjoint=True, times="stamp", direction="out")
+            late = sampler.sample(range(300), times=[50] * 300)
             assert len(late.weights) == (stamps <= 50).sum() + (by_name["stamp"] <= 50).sum()
             with graph.batch() as batch:
                 for wrong, kind in ((([1], [2, 3]), ValueError), ((np.array([999]), [1]), IndexError),
