@@ -353,7 +353,7 @@ class Graph:
         rows name; else both are refused. ``sync``: the commit is durable when the block ends.
         Errors: InvalidArgument, the store is not open with mode "w".
         """
-        return Batch(self, create_types, create_vertices, sync)
+        return Batch(self, bool(create_types), bool(create_vertices), bool(sync))
 
     # --- Jobs ---
 
@@ -553,5 +553,7 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
                                 ("log_level", log_level, ("debug", "info", "warning", "error", "off"))):
         if value not in values:
             raise ValueError(f"{name} is {value!r}: it is one of {', '.join(values)}")
+    if log is not None and not callable(log):
+        raise TypeError(f"log is a function, or None, not {type(log).__name__}")
     receiver = None if log_level == "off" else to_logging if log is None else log
     return Graph(_core.Graph.open(as_path(path), mode == "w", as_bytes(memory), topology, receiver, log_level))

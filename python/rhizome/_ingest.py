@@ -81,6 +81,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     arguments.seed = as_count(seed, "seed")
     arguments.ids = None if ids is None else as_ids(ids, "ids")
 
+    as_names(given, "names of arrays")
+    as_names(further, "names of columns of edges")
     count = None if vertices is None else as_count(vertices, "vertices")
     matrices = {name: as_matrix(values, name) for name, values in given.items() if not is_path(values)}
     rows = max((len(values) for values in matrices.values()), default=None)

@@ -249,7 +249,7 @@ def as_ids(ids: Any, what: str) -> np.ndarray | list[str]:
 def as_names(names: Any, what: str) -> list[str]:
     """Returns names as a list of str. Errors: TypeError, another thing, a single str included."""
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"{what} is a list of str, not {names!r}")
+        raise TypeError(f"{what}: a list of str, not {names!r}")
     return list(names)
 
 

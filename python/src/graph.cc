@@ -138,7 +138,7 @@ class NamedVertices {
 nb::object Find(const PyGraph& graph, nb::handle ids) {
   const auto used = graph.Use();
   if (IsOneId(ids)) return nb::int_(VertexOf(*used, ids));
-  if (!nb::isinstance<nb::iterable>(ids))
+  if (PyBytes_Check(ids.ptr()) || !nb::isinstance<nb::iterable>(ids))
     throw nb::type_error("ids are a str, an int, or several of them in a row");
   const NamedVertices wanted(ids);
   auto found = NewColumn<VertexId>(wanted.span().size());

@@ -60,13 +60,17 @@ def test_pairs():
             with rz.open(path / f"keys{number}.rz") as graph:
                 assert edges_of(graph) == want(*ints.tolist()) and np.array_equal(graph["x"][graph.find(keys)], rows)
         for wrong, kind in (((["a"], ["b", "c"]), ValueError), ((["a"], [1]), TypeError),
-                            ((["a", 1], ["b", "c"]), TypeError), (([1.5], [2]), TypeError), (([True], [False]), TypeError), (([b"a"], [b"b"]), TypeError),
+                            ((["a", 1], ["b", "c"]), TypeError), (([1.5], [2]), TypeError), (([True], [False]), TypeError),
+                            (([b"a"], [b"b"]), TypeError),
                             (([None], ["a"]), TypeError)):
             with raises(kind):
                 rz.ingest(path / "wrong.rz", wrong)
         for wrong in ([1, 1], [1, "a"], [0.5], [[1], [2]], ["a", "a"]):
             with raises((ValueError, TypeError)):
                 rz.ingest(path / "wrong.rz", [[1], [1]], ids=wrong)
+        for wrong in ({"arrays": {3: [1.0, 2.0]}}, {"edge_arrays": {b"w": [1.0]}}):
+            with raises(TypeError, "names"):
+                rz.ingest(path / "wrong.rz", [[0], [1]], **wrong)
         with raises(rz.InvalidArgument):  # neither edges nor vertices
             rz.ingest(path / "wrong.rz")
         assert not (path / "wrong.rz").exists()

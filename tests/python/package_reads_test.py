@@ -146,7 +146,8 @@ def test_similar():
             assert len(graph.similar(3, "feat", k=1000)) == 298
             seen = []
             graph.similar(3, "feat", progress=lambda *report: seen.append(report))
-            for wrong, kind in ((dict(to=13, array="feat"), rz.InvalidArgument), (dict(to=3, array="none"), rz.NotFound),
+            for wrong, kind in ((dict(to=13, array="feat"), rz.InvalidArgument),
+                                (dict(to=3, array="none"), rz.NotFound),
                                 (dict(to=999, array="feat"), rz.NotFound),
                                 (dict(to=[1.0], array="feat"), rz.InvalidArgument),
                                 (dict(to=3, array="feat", k=0), ValueError), (dict(to=["a"], array="feat"), TypeError),

@@ -176,6 +176,8 @@ def test_log():
             logger.removeHandler(handler)
         assert any("graph: compacted generation=" in text for _, text, _ in records), records
         assert all(thread is threading.main_thread() and isinstance(line, rz.LogLine) for thread, _, line in records)
+        with raises(TypeError, "log"):
+            rz.open(path / "g.rz", log="loud")
         with raises(ValueError, "log_level"):
             rz.open(path / "g.rz", log_level="loud")
 

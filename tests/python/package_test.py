@@ -96,7 +96,7 @@ def test_names_and_types():
             for call in (lambda: graph.find("zz"), lambda: graph.find(["a", "zz"]), lambda: graph.neighbors("zz")):
                 with raises(rz.NotFound, "zz"):
                     call()
-            for wrong in (1.5, None, True, [b"a"], [True], [None], np.array(1), np.arange(2.0), np.zeros((2, 2), int)):
+            for wrong in (1.5, None, True, b"a", [b"a"], [True], [None], np.array(1), np.arange(2.0), np.zeros((2, 2), int)):
                 with raises(TypeError):
                     graph.find(wrong)
             with raises(OverflowError):
