@@ -41,7 +41,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     the name ``weight`` makes the weights of edges.
     ``split``: three arrays of vertex ids, or masks of bools (train, valid, test), or uint8 [n] (0, 1, 2, 255 for none).
     ``vertices``: at least so many. ``vertex_types``: how many vertices there are of each type; ``edges`` are then a
-    dict by (type of the sources, name, type of the targets), with ids that count from 0 in each type.
+    dict by (type of the sources, name, type of the targets), with ids that count from 0 in each type. A name that
+    several of them share, "to" in a__to__b and b__to__a, is not the name of their edge types: those are named like this.
     ``nodes``: a file with a line for each vertex, whose ``node_columns`` become arrays.
     ``columns``: those of text files of edges (src, dst, type, weight, names of attributes, "-" to skip).
     ``header``: skip the first line of text files. ``undirected``: store each edge in both directions.
