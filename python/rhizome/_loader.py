@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, Union
 import numpy as np
 
 from . import _core
-from ._graph import Direction, Graph, _sampler_arguments
-from ._types import as_bytes, as_count, as_vertex_ids
+from ._graph import Graph, _sampler_arguments
+from ._types import Direction, as_bytes, as_count, as_vertex_ids
 from .errors import Error
 
 #: The sets of a split array, by their values.
@@ -58,7 +58,7 @@ class Minibatch(NamedTuple):
     vertices: np.ndarray  #: vertex ids by number, int64 [n]
     edge_index: np.ndarray  #: int64 [2, edges] of numbers: the neighbour drawn, and for which vertex
     x: Union[np.ndarray, LentRows]  #: the row of each vertex, [n, dim], float32 or float16 as the array is
-    y: np.ndarray | None  #: the labels of the seeds, int64 [batch_size]; None: not asked for
+    y: Any  #: the labels of the seeds, an array int64 [batch_size]; None: not asked for
     batch_size: int  #: the number of seeds
     hops: np.ndarray  #: vertices found in each hop, the seeds first, int64 [hops + 1]
     edge_hops: np.ndarray  #: edges drawn in each hop, int64 [hops]
@@ -148,8 +148,8 @@ class Loader:
             raise ValueError(f"split is {split!r}: it is 'train', 'valid' or 'test'")
         if (seeds is None) == (split is None):
             raise ValueError("give either seeds or split")
-        if policy not in _core.POLICIES:
-            raise ValueError(f"policy is {policy!r}: there are {', '.join(_core.POLICIES)}")
+        if policy not in _core.policies():
+            raise ValueError(f"policy is {policy!r}: there are {', '.join(_core.policies())}")
         arguments = _core.LoaderArguments()
         arguments.sampler = _sampler_arguments(
             graph, fanouts, direction=direction, replace=replace, weighted=weighted, disjoint=disjoint, again=again,
@@ -271,5 +271,5 @@ class Loader:
         raise ValueError("another loop over this loader has begun: one follows the other")
 
     def _minibatch(self, parts: tuple[Any, ...]) -> Minibatch:
-        batch = Minibatch(*parts)
-        return batch._replace(x=LentRows(*batch.x)) if self._zero_copy else batch
+        lent = [LentRows(*parts[2])] if self._zero_copy else [parts[2]]
+        return Minibatch._make([*parts[:2], *lent, *parts[3:]])

@@ -353,9 +353,11 @@ void BindLoader(nb::module_& module) {
       .def_prop_ro("classes", &PyLoader::classes)
       .def("report", &PyLoader::Report, nb::sig("def report(self) -> dict[str, typing.Any]"))
       .def("memory", &PyLoader::Memory, nb::sig("def memory(self) -> dict[str, int]"));
-  std::vector<std::string> policies;
-  for (const PolicyKind kind : AllPolicies()) policies.emplace_back(PolicyName(kind));
-  module.attr("POLICIES") = nb::cast(policies);
+  module.def("policies", [] {
+    std::vector<std::string> names;
+    for (const PolicyKind kind : AllPolicies()) names.emplace_back(PolicyName(kind));
+    return names;
+  });
 }
 
 }  // namespace rhizome::python

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
-from .._graph import Direction, Graph, Sampler
+from .._graph import Graph, Sampler
 from .._shared import tensor
 from .._stores import add_array
-from .._types import AddReport, Progress, as_bytes
+from .._types import AddReport, Direction, Progress, as_bytes
 
 #: Called with x [n, dim] and edge_index [2, edges] (and edge_weight [edges]); returns rows [n, dim of the next layer].
 Layer = Callable[..., Tensor]

@@ -14,9 +14,9 @@ from torch_geometric.sampler import (
 from torch_geometric.sampler.base import NumNeighbors, SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample, node_sample
 
-from .._graph import Direction, Sampler
+from .._graph import Sampler
 from .._shared import EdgeType, Schema, tensor
-from .._types import Subgraph
+from .._types import Direction, Subgraph
 from ..errors import InvalidArgument
 from ._stores import GraphStore
 
