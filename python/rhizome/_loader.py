@@ -262,13 +262,25 @@ class Loader:
             except Error:
                 self._move(self._position)  # the engine's loader is at its end
                 raise
-            if parts is None:
+            if self._is_ahead(parts):
+                self._move(self._position)
+                core = self._open()
+                self._goes_on = False
+            elif parts is None:
                 self._end_due = False
                 return
-            self._position += 1
-            self._end_due = self._position % self._length == 0
-            yield self._minibatch(parts)
+            else:
+                self._position += 1
+                self._end_due = self._position % self._length == 0
+                yield self._minibatch(parts)
         raise ValueError("another loop over this loader has begun: one follows the other")
+
+    def _is_ahead(self, parts: tuple[Any, ...] | None) -> bool:
+        """Returns whether Ctrl-C came when a minibatch before this one was handed over, and nobody got it."""
+        if parts is None:
+            return self._position % self._length != 0
+        epoch, number = parts[-3:-1]
+        return bool(epoch * self._length + number != self._position)
 
     def _minibatch(self, parts: tuple[Any, ...]) -> Minibatch:
         lent = [LentRows(*parts[2])] if self._zero_copy else [parts[2]]
