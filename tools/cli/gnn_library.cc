@@ -27,7 +27,10 @@ std::vector<std::string> Candidates() {
   const Path binary = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) {
     const Path folder = binary.parent_path();
-    for (const Path& beside : {folder, folder.parent_path() / "lib"}) {
+    // In a folder of Python packages the program is rhizome/bin/rhizome, and the library is in the
+    // package beside it.
+    for (const Path& beside : {folder, folder.parent_path() / "lib",
+                               folder.parent_path().parent_path() / "rhizome_gnn"}) {
       const Path path = beside / kLibraryName;
       if (std::filesystem::exists(path, error)) paths.push_back(path.string());
     }
@@ -109,9 +112,9 @@ Result<void*> Find(const char* symbol) {
   }
   if (auto shortage = ShortageIn(reasons)) return Fail(*std::move(shortage));
   return Fail(Status::Unsupported(fmt::format(
-      "training and inference need librhizome_gnn and the libtorch that it was built with. If it "
-      "was "
-      "not built: tools/install_deps.sh installs libtorch, after which the build makes it. If "
+      "training and inference need librhizome_gnn and the libtorch that it was built with. If "
+      "rhizome came by pip: install the wheel rhizome-gnn of its version. If it was not built: "
+      "tools/install_deps.sh installs libtorch, after which the build makes it. If "
       "libtorch is not found: name the folder of libtorch_cpu.so in LD_LIBRARY_PATH, or build with "
       "-DRHIZOME_TORCH= a folder that stays.{}",
       reasons)));

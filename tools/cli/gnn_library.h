@@ -7,8 +7,8 @@
 namespace rhizome {
 
 /// Loads librhizome_gnn, which brings libtorch, at most once in a process: from the binary's
-/// folder, from ../lib, or from where the system's loader finds it. The binary itself links
-/// neither.
+/// folder, from ../lib, from the Python package rhizome_gnn beside that of the binary, or from
+/// where the system's loader finds it. The binary itself links neither.
 /// Errors: kUnsupported, it is not installed or does not match; the message says how to get it.
 Result<const GnnEntry*> LoadGnnLibrary();
 

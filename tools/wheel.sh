@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Makes wheels that run on other machines, and checks them: build/wheel/dist/. usage: tools/wheel.sh [rhizome|gnn ...]
+#   rhizome  the package, with the libraries that it needs, the command line, licences and SBOM; and its sdist,
+#            from which the wheel is made (the default)
+#   gnn      rhizome-gnn: librhizome_gnn for the torch in build/venv
+# Both run where glibc is as new as Ubuntu 22.04's, and the former on every Python from 3.10 on.
+# RHIZOME_PYTHONS="python3.10 ..." names those in which the wheel is tried; the default is the one of build/venv.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=$PWD/build/wheel
+platform=manylinux_2_35_$(uname -m)
+
+# Runs a command, and shows what it says only if it fails.
+logged() {
+  "$@" >"$folder/log" 2>&1 && return
+  tail -n 40 "$folder/log" >&2
+  echo "tools/wheel.sh: failed: $*" >&2
+  exit 1
+}
+
+# make_wheel NAME PROJECT [OPTION of auditwheel...]: builds PROJECT, a folder of the unpacked sdist, brings in the
+# libraries that it needs, adds licences and SBOM, and checks the result.
+make_wheel() {
+  local name=$1 project=$2 stage=$folder/$1
+  shift 2
+  rm -rf "$stage"
+  mkdir "$stage"
+  logged python -m build --no-isolation --wheel --outdir "$stage/built" -C build-dir="$stage/cmake" "$project"
+  logged auditwheel repair --strip --only-plat --plat "$platform" "$@" --wheel-dir "$stage/repaired" \
+    "$stage"/built/*.whl
+  logged python -m wheel unpack --dest "$stage/unpacked" "$stage"/repaired/*.whl
+  tools/wheel_sbom.py "$stage"/unpacked/* "$stage/cmake"
+  rm -f "$folder/dist/$name"-*.whl
+  logged python -m wheel pack --dest-dir "$folder/dist" "$stage"/unpacked/*
+  tools/wheel_check.py "$folder/dist/$name"-*.whl "$stage/cmake"
+}
+
+tools/install_deps.sh --wheel
+export PATH=$PWD/build/venv/bin:$PATH
+export CXX=g++  # as the preset `release` says it: the compiler cache tells compilers apart by their names
+mkdir -p "$folder/dist"
+# The wheels are made of what the sdist holds, so that it is known to build.
+rm -rf "$folder"/dist/*.tar.gz "$folder/source"
+logged python -m build --no-isolation --sdist --outdir "$folder/dist" .
+mkdir "$folder/source"
+tar -xzf "$folder"/dist/*.tar.gz -C "$folder/source" --strip-components 1
+
+for what in "${@:-rhizome}"; do
+  case $what in
+    rhizome)
+      make_wheel rhizome "$folder/source"
+      ;;
+    gnn)
+      CMAKE_ARGS=-DRHIZOME_TORCH=$(echo "$PWD"/build/venv/lib/python3*/site-packages/torch) \
+        make_wheel rhizome_gnn "$folder/source/python/gnn" \
+        --exclude 'librhizome.so.*' --exclude libtorch_cpu.so --exclude libc10.so
+      ;;
+    *)
+      sed -n 's/^# \{0,1\}//p' "$0" | sed -n 1,6p >&2
+      exit 1
+      ;;
+  esac
+done
+ls -l "$folder"/dist
