@@ -160,10 +160,7 @@ nb::list ExternalIdsAsList(const PyGraph& graph, nb::handle ids) {
 nb::object Named(PyObject* type, const nb::tuple& fields) {
   static PyObject* const make =
       nb::object(nb::module_::import_("builtins").attr("tuple").attr("__new__")).release().ptr();
-  PyObject* const arguments[] = {type, fields.ptr()};
-  nb::object made = nb::steal(PyObject_Vectorcall(make, arguments, 2, nullptr));
-  if (!made.is_valid()) throw nb::python_error();
-  return made;
+  return nb::handle(make)(nb::handle(type), fields);
 }
 
 /// One field of `list`, as an array.

@@ -17,14 +17,10 @@ PyObject* NumpyType(DataType dtype) {
 /// Calls numpy.empty. `shape`: an int, or a tuple of them.
 Filled<std::byte> Empty(const nb::object& shape, PyObject* dtype) {
   static PyObject* const empty = Kept("numpy", "empty");
-  PyObject* const arguments[] = {shape.ptr(), dtype};
-  nb::object array = nb::steal(PyObject_Vectorcall(empty, arguments, 2, nullptr));
-  if (!array.is_valid()) throw nb::python_error();
-  Py_buffer view;
-  if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_WRITABLE) != 0) throw nb::python_error();
-  const std::span<std::byte> bytes(static_cast<std::byte*>(view.buf),
-                                   static_cast<std::size_t>(view.len));
-  PyBuffer_Release(&view);  // the array keeps its memory where it is
+  nb::object array = nb::handle(empty)(shape, nb::handle(dtype));
+  // Python's own functions of buffers are younger than the stable ABI of 3.10.
+  const auto view = nb::cast<nb::ndarray<nb::c_contig, nb::device::cpu>>(array, false);
+  const std::span bytes(static_cast<std::byte*>(view.data()), view.nbytes());
   return {std::move(array), bytes};
 }
 
