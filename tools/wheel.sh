@@ -21,29 +21,31 @@ logged() {
 # make_wheel NAME PROJECT [OPTION of auditwheel...]: builds PROJECT, a folder of the unpacked sdist, brings in the
 # libraries that it needs, adds licences and SBOM, and checks the result.
 make_wheel() {
-  local name=$1 project=$2 stage=$folder/$1
+  local name=$1 project=$2 stage=$folder/$1 build=$folder/source/build/$1
   shift 2
   rm -rf "$stage"
   mkdir "$stage"
-  logged python -m build --no-isolation --wheel --outdir "$stage/built" -C build-dir="$stage/cmake" "$project"
+  logged python -m build --no-isolation --wheel --outdir "$stage/built" -C build-dir="$build" "$project"
   logged auditwheel repair --strip --only-plat --plat "$platform" "$@" --wheel-dir "$stage/repaired" \
     "$stage"/built/*.whl
   logged python -m wheel unpack --dest "$stage/unpacked" "$stage"/repaired/*.whl
-  tools/wheel_sbom.py "$stage"/unpacked/* "$stage/cmake"
+  tools/wheel_sbom.py "$stage"/unpacked/* "$build"
   rm -f "$folder/dist/$name"-*.whl
   logged python -m wheel pack --dest-dir "$folder/dist" "$stage"/unpacked/*
-  tools/wheel_check.py "$folder/dist/$name"-*.whl "$stage/cmake"
+  tools/wheel_check.py "$folder/dist/$name"-*.whl "$build"
 }
 
 tools/install_deps.sh --wheel
 export PATH=$PWD/build/venv/bin:$PATH
-export CXX=g++  # as the preset `release` says it: the compiler cache tells compilers apart by their names
+# The compiler cache finds what the preset `release` has compiled, if compiler and folders have the same names.
+export CXX=g++
 mkdir -p "$folder/dist"
 # The wheels are made of what the sdist holds, so that it is known to build.
 rm -rf "$folder"/dist/*.tar.gz "$folder/source"
 logged python -m build --no-isolation --sdist --outdir "$folder/dist" .
-mkdir "$folder/source"
+mkdir -p "$folder/source/build"
 tar -xzf "$folder"/dist/*.tar.gz -C "$folder/source" --strip-components 1
+ln -s "$PWD/build/venv" "$folder/source/build/venv"
 
 for what in "${@:-rhizome}"; do
   case $what in
@@ -51,8 +53,7 @@ for what in "${@:-rhizome}"; do
       make_wheel rhizome "$folder/source"
       ;;
     gnn)
-      CMAKE_ARGS=-DRHIZOME_TORCH=$(echo "$PWD"/build/venv/lib/python3*/site-packages/torch) \
-        make_wheel rhizome_gnn "$folder/source/python/gnn" \
+      make_wheel rhizome_gnn "$folder/source/python/gnn" \
         --exclude 'librhizome.so.*' --exclude libtorch_cpu.so --exclude libc10.so
       ;;
     *)

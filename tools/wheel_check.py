@@ -93,8 +93,8 @@ def newer_instructions(file):
 
 def check_instructions(check, build):
     """Old processors run it: newer instructions stand where the processor is asked first, and nowhere else."""
-    files = [*build.glob("lib/lib*.so.*.*"), build / "bin/rhizome", *build.glob("python/rhizome/_core*.so")]
-    for file in files:
+    libraries = {file.resolve() for file in build.glob("lib/lib*.so")}
+    for file in [*sorted(libraries), build / "bin/rhizome", *build.glob("python/rhizome/_core*.so")]:
         if not file.exists():
             continue
         found = newer_instructions(file)

@@ -90,9 +90,8 @@ class Inventory:
             self.components[source] = Component(source, version, purl, texts, licenses_in(text))
         return self.components[source]
 
-    def python(self, path):
-        """Returns the component of a file below some site-packages."""
-        folder = path.parts[path.parts.index("site-packages") + 1]
+    def python(self, folder):
+        """Returns the component of a folder of this Python's packages."""
         names = importlib.metadata.packages_distributions()[folder]
         distribution = importlib.metadata.distribution(names[0])
         if names[0] not in self.components:
@@ -127,8 +126,8 @@ class Inventory:
         theirs = [path for path in seen if not any(folder in path.parents for folder in ours if folder != source)
                   and not (source.resolve() in path.parents and "site-packages" not in path.parts)]
         system = [path for path in theirs if "site-packages" not in path.parts]
-        for path in set(theirs) - set(system):
-            self.python(path)
+        for folder in {path.parts[path.parts.index("site-packages") + 1] for path in set(theirs) - set(system)}:
+            self.python(folder)
         packages = owners([str(path) for path in system])
         for path in system:
             if str(path) not in packages:
