@@ -81,22 +81,27 @@ class _Pass:
 
         They are written to ``path``, .npy: row i belongs to the i-th of the vertices by id.
         """
+        if not len(order):
+            raise ValueError("the graph has no vertices")
         places = np.sort(order)
+        dense = places[-1] == len(places) - 1  # then places are ids
+
+        def place(ids: np.ndarray) -> np.ndarray:
+            return ids if dense else np.searchsorted(places, ids)
+
         self._try(layer, rows, order)
-        result = None
+        result: Any = None
         done = 0
         for block in self._blocks(order, rows(order[:1]).shape[1], memory):
             values = self._compute(layer, rows, block, self._sampler)
             if result is None:
                 result = np.lib.format.open_memmap(path, "w+", np.float32, (len(order), values.shape[1]))
-            result[np.searchsorted(places, block)] = values
+            result[place(block)] = values
             done += len(block)
             if say:
                 say(done, len(order))
-        if result is None:
-            raise ValueError("the graph has no vertices")
         result.flush()
-        return lambda ids: result[np.searchsorted(places, ids)]
+        return lambda ids: result[place(ids)]
 
     def _blocks(self, order: np.ndarray, dim: int, memory: int) -> Iterator[np.ndarray]:
         """Divides vertices so that each block, with its neighbours, takes about ``memory`` bytes."""
