@@ -52,6 +52,30 @@ def test_models():
             assert not [name for name in os.listdir(path) if name.startswith(".infer")]
 
 
+def test_forms():
+    """A layer gets blocks in the cheapest form that it takes, and computes the same from each."""
+    example = Example(RNG, vertices=300, edges=3000)
+    x, edges = torch.tensor(example.arrays["feat"]), torch.tensor(example.edges)
+    conv, gat = SAGEConv(12, 4), GATConv(12, 4)
+    seen = []
+
+    def any_form(x, e):
+        seen.append((isinstance(x, tuple), e.layout == torch.sparse_csr))
+        return conv(x, e)
+
+    def plain_alone(x, e):
+        return conv(x.clone(), e[:, :])
+
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        with rz.open(path / "g.rz") as graph:
+            for layer, want in ((any_form, conv), (plain_alone, conv), (gat, gat)):
+                rzpyg.infer([layer], graph, features="feat", out="emb", memory="100K")
+                versions = graph.arrays["emb"].versions
+                assert close(graph[f"emb@{versions[-1]}"], want(x, edges)), layer
+            assert seen[-1] == (True, True)
+
+
 def test_deleted_and_new_vertices():
     """What was written since the ingestion counts, and deleted vertices have no row."""
     example = Example(RNG, vertices=200, edges=1500)

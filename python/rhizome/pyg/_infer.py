@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Union
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 import torch
@@ -15,16 +16,18 @@ from torch_geometric.nn.models.basic_gnn import BasicGNN
 from .._graph import Graph, Sampler
 from .._shared import tensor
 from .._stores import add_array
-from .._types import AddReport, Direction, Progress, as_bytes
+from .._types import AddReport, Direction, Progress, Subgraph, as_bytes
 
-#: Called with x [n, dim] and edge_index [2, edges] (and edge_weight [edges]); returns rows [n, dim of the next layer].
+#: Called with x [n, dim] and edge_index [2, edges] (and edge_weight [edges]), or, if that gives the same, with a pair
+#: (x of all, x of those to compute) and a sparse adj_t; returns rows [n, dim of the next layer].
 Layer = Callable[..., Tensor]
 
 #: Vertices on which a layer is tried, and their neighbours at most.
 _TRIED, _MOST_NEIGHBORS = 32, 1000
 
-#: Copies of the features of a block, of its messages and their results, that a layer holds at once; a round figure.
-_COPIES = 4
+#: Copies of the features of a block's neighbours, and of messages, that a layer holds at once; round figures. Of a sparse
+#: matrix there are no messages, and neighbours have no output.
+_COPIES, _COPIES_SPARSE = 4, 1
 
 
 def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out: str, memory: int | str = "1G",
@@ -67,6 +70,16 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
     return report
 
 
+class _Form(NamedTuple):
+    """How a layer is given a block."""
+
+    bipartite: bool  #: x as (of all vertices, of the block's), so that neighbours have no output
+    sparse: bool  #: the edges as a sparse matrix, so that neighbours are added up by a product, with no row an edge
+
+
+_PLAIN = _Form(False, False)
+
+
 class _Pass:
     """Computes layers on a snapshot."""
 
@@ -74,6 +87,7 @@ class _Pass:
         self._graph, self._direction, self._device = graph, direction, device
         self._sampler = graph.sampler([-1], direction=direction)
         self._edge_weight = edge_weight
+        self._form = _PLAIN
 
     def run(self, layer: Layer, rows: Callable[[np.ndarray], np.ndarray], order: np.ndarray, path: str, memory: int,
             say: Callable[[int, int], object] | None) -> Callable[[np.ndarray], np.ndarray]:
@@ -89,7 +103,9 @@ class _Pass:
         def place(ids: np.ndarray) -> np.ndarray:
             return ids if dense else np.searchsorted(places, ids)
 
+        self._form = _PLAIN
         self._try(layer, rows, order)
+        self._form = self._form_of(layer, rows, order)
         result: Any = None
         done = 0
         for block in self._blocks(order, rows(order[:1]).shape[1], memory):
@@ -105,7 +121,8 @@ class _Pass:
 
     def _blocks(self, order: np.ndarray, dim: int, memory: int) -> Iterator[np.ndarray]:
         """Divides vertices so that each block, with its neighbours, takes about ``memory`` bytes."""
-        costs = (self._graph.degrees(order, self._direction) + 1) * (_COPIES * 4 * dim + 3 * 8)
+        copies = _COPIES_SPARSE if self._form == _Form(True, True) else _COPIES
+        costs = (self._graph.degrees(order, self._direction) + 1) * (copies * 4 * dim + 3 * 8)
         ends = np.cumsum(costs)
         first = 0
         while first < len(order):
@@ -114,10 +131,32 @@ class _Pass:
             yield order[first:end]
             first = end
 
+    def _few(self, order: np.ndarray) -> np.ndarray:
+        few = order[self._graph.degrees(order, self._direction) <= _MOST_NEIGHBORS]
+        return few[:: max(len(few) // _TRIED, 1)][:_TRIED]
+
+    def _form_of(self, layer: Layer, rows: Callable[[np.ndarray], np.ndarray], order: np.ndarray) -> _Form:
+        """Returns the cheapest form of arguments from which a layer makes the same as from x and edge_index."""
+        few = self._few(order)
+        if not len(few):
+            return _PLAIN
+        self._form = _PLAIN
+        expected = self._compute(layer, rows, few, self._sampler)
+        for form in (_Form(True, True), _Form(True, False), _Form(False, True)):
+            if form.sparse and self._edge_weight:
+                continue
+            self._form = form
+            try:
+                made = self._compute(layer, rows, few, self._sampler)
+                if made.shape == expected.shape and np.allclose(made, expected, rtol=1e-4, atol=1e-5):
+                    return form
+            except Exception:  # pylint: disable=broad-except  # whatever a layer says to what it does not take
+                continue
+        return _PLAIN
+
     def _try(self, layer: Layer, rows: Callable[[np.ndarray], np.ndarray], order: np.ndarray) -> None:
         """Raises ValueError if edges of the neighbours change what a layer computes for some vertices."""
-        few = order[self._graph.degrees(order, self._direction) <= _MOST_NEIGHBORS]
-        few = few[:: max(len(few) // _TRIED, 1)][:_TRIED]
+        few = self._few(order)
         if not len(few):
             return
         further = self._graph.sampler([-1, 3], direction=self._direction)
@@ -130,12 +169,22 @@ class _Pass:
     def _compute(self, layer: Layer, rows: Callable[[np.ndarray], np.ndarray], block: np.ndarray,
                  sampler: Sampler) -> np.ndarray:
         sub = sampler.sample(block)
-        given = [tensor(rows(sub.vertices).astype(np.float32, copy=False)), tensor(sub.edge_index)]
+        x = tensor(rows(sub.vertices).astype(np.float32, copy=False)).to(self._device)
+        edges = self._matrix(sub, len(block)) if self._form.sparse else tensor(sub.edge_index)
+        given = [(x, x[:len(block)]) if self._form.bipartite else x, edges.to(self._device)]
         if self._edge_weight:
             if sub.weights is None:
                 raise ValueError("edge_weight: the store has no weights of edges")
-            given.append(tensor(sub.weights))
-        return layer(*(part.to(self._device) for part in given))[:len(block)].cpu().numpy()
+            given.append(tensor(sub.weights).to(self._device))
+        return layer(*given)[:len(block)].cpu().numpy()
+
+    def _matrix(self, sub: Subgraph, count: int) -> Tensor:
+        """Returns the edges as PyG's adj_t: a row for each vertex, or for the first ``count``, with those it draws from."""
+        rows = count if self._form.bipartite else len(sub.vertices)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch calls its sparse matrices a beta
+            return torch.sparse_csr_tensor(tensor(sub.offsets[:rows + 1]), tensor(sub.edge_index[0]),
+                                           torch.ones(sub.edge_index.shape[1]), (rows, len(sub.vertices)))
 
 
 class _Evaluation:
@@ -158,7 +207,7 @@ def _layers_of(model: Union[BasicGNN, Sequence[Layer]]) -> list[Layer]:
     if isinstance(model, BasicGNN):
         if getattr(model, "jk_mode", None) is not None:
             raise TypeError("a model with jumping knowledge joins its layers at the end: give its layers instead")
-        return [lambda x, e, i=i: model.inference_per_layer(i, x, e, len(x)) for i in range(model.num_layers)]
+        return [lambda x, e, i=i: model.inference_per_layer(i, x, e, None) for i in range(model.num_layers)]
     try:
         layers = list(model)
     except TypeError:
