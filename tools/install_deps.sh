@@ -26,7 +26,8 @@ wheel_wheels=(scikit-build-core==1.1.2 build==1.6.1 wheel==0.48.0 auditwheel==6.
   abi3audit==0.0.26)
 # What the tests compare with. torch_geometric uses the torch above, whose binding imports sympy.
 test_wheels=(prometheus-client==0.26.0 numpy==2.4.6 zarr==3.1.6 tensorstore==0.1.86 xarray==2026.9.0
-  scikit-learn==1.9.1 torch_geometric==2.8.1 sympy==1.14.0 pyarrow==26.0.1 networkx==3.6.1 mypy==2.4.1)
+  scikit-learn==1.9.1 torch_geometric==2.8.1 sympy==1.14.0 pyarrow==26.0.1 networkx==3.6.1 mypy==2.4.1
+  matplotlib==3.11.2)
 
 tests=no
 torch=yes
