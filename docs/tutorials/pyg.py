@@ -2,9 +2,9 @@
 
     python docs/tutorials/pyg.py DATA [PICTURES]
 
-DATA is a folder with nodes.tsv.zst, edges.tsv.zst and features.npy.zst of 141,695 packages (tests/README.md says where
-tests find it); PICTURES is where the two pictures go. It needs torch, torch_geometric, matplotlib and networkx. Editors
-that know `# %%` run it cell by cell.
+DATA is a folder with nodes.tsv.zst, edges.tsv.zst and features.npy.zst of 141,695 packages (tests find it in
+RHIZOME_TEST_DATA); PICTURES is where the two pictures go. It needs torch, torch_geometric, matplotlib and networkx.
+Editors that know `# %%` run it cell by cell.
 """
 # %% [markdown]
 # A graph of Debian: binary packages, the sources they are built from, and the virtual packages that they provide. Labels
