@@ -16,6 +16,7 @@ from ._core import VERSION as __version__
 from ._graph import Batch, Graph, Sampler, open
 from ._ingest import ingest
 from ._loader import LentRows, Loader, LoaderMemory, LoaderReport, Minibatch
+from ._native import import_, infer, train
 from ._stores import add_array, append_rows, backup, backups, drop_array, repair, restore, set_alias, verify
 from ._types import (
     AddReport, ArrayInfo, BackupInfo, BackupReport, Change, CompactReport, EdgeBlock, IngestReport, LogLine,
@@ -29,9 +30,9 @@ from .errors import (
 __all__ = [
     "AddReport", "AlreadyExists", "Array", "ArrayInfo", "BackupInfo", "BackupReport", "Batch", "Busy", "Change",
     "CompactReport", "Corruption", "EdgeBlock", "Error", "Graph", "IngestReport", "Interrupted", "InvalidArgument",
-    "IoError", "LentRows", "Loader", "LoaderMemory", "LoaderReport", "LogLine", "Minibatch", "NeighborLists", "Neighbors",
-    "NotFound", "OutOfMemory", "OutOfSpace", "PermissionDenied",
-    "RepairReport", "Sampler", "Similar", "StoreNotFound", "Subgraph", "Unsupported", "VerifyReport", "VertexBlock",
-    "__version__", "add_array", "append_rows", "backup", "backups", "drop_array", "errors", "ingest", "open", "repair",
-    "restore", "set_alias", "verify",
+    "IoError", "LentRows", "Loader", "LoaderMemory", "LoaderReport", "LogLine", "Minibatch", "NeighborLists",
+    "Neighbors", "NotFound", "OutOfMemory", "OutOfSpace", "PermissionDenied", "RepairReport", "Sampler", "Similar",
+    "StoreNotFound", "Subgraph", "Unsupported", "VerifyReport", "VertexBlock", "__version__", "add_array",
+    "append_rows", "backup", "backups", "drop_array", "errors", "import_", "infer", "ingest", "open", "repair",
+    "restore", "set_alias", "train", "verify",
 ]

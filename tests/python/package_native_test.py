@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Training, inference and imports as child processes: `rhizome.train`, `infer` and `import_`."""
+import logging
+import os
+import signal
+import subprocess
+import sys
+
+from package import FOLDER, SEED, folder, np, raises, run, rz
+
+RNG = np.random.default_rng(SEED)
+
+
+def planted(path):
+    """A store whose labels say which of its rows' columns is large, and whose edges mostly keep within a class."""
+    label = RNG.integers(0, 4, 400)
+    rows = RNG.normal(size=(400, 8)).astype(np.float32)
+    rows[np.arange(400), label] += 2
+    src = RNG.integers(0, 400, 4000)
+    same = np.array([RNG.choice(np.flatnonzero(label == label[v])) for v in src])
+    dst = np.where(RNG.random(4000) < 0.8, same, RNG.integers(0, 400, 4000))
+    order = RNG.permutation(400)
+    rz.ingest(path, np.array([src, dst]), arrays={"feat": rows, "label": label}, undirected=True,
+              split=(order[:200], order[200:300], order[300:]))
+    return label
+
+
+def can_train(path):
+    try:
+        rz.train(path, epochs=1, fanout=[2], layers=1)
+    except rz.Unsupported as error:
+        print("skipped:", error)
+        return False
+    return True
+
+
+def test_train_and_infer():
+    with folder() as path:
+        label = planted(path / "g.rz")
+        if not can_train(path / "g.rz"):
+            return
+        notes, phases = [], set()
+        handler = logging.Handler()
+        handler.emit = lambda record: notes.append(record.getMessage())
+        logging.getLogger("rhizome").addHandler(handler)
+        model = path / "g.safetensors"
+        told = rz.train(path / "g.rz", model="sage", layers=2, fanout=[5, 5], hidden=16, epochs=20, out=model, seed=3,
+                        progress=lambda phase, done, total: phases.add(phase))
+        logging.getLogger("rhizome").removeHandler(handler)
+        assert told["test_accuracy"] > 0.8 and model.exists() and "train" in phases, (told["test_accuracy"], phases)
+        made = rz.infer(path / "g.rz", model_file=model, out="emb", scores=True, memory="256M")
+        with rz.open(path / "g.rz") as graph:
+            scores = graph["emb"][np.arange(400)]
+            assert (scores.argmax(1) == label).mean() > 0.8, made
+        rz.infer(path / "g.rz", model_file=model, out="emb", new_version=True, live=True)
+        with rz.open(path / "g.rz") as graph:
+            assert graph["emb@live"].shape == (400, 16)
+        with raises(rz.AlreadyExists, "emb"):
+            rz.infer(path / "g.rz", model_file=model, out="emb")
+
+
+def test_errors():
+    with folder() as path:
+        planted(path / "g.rz")
+        with raises(rz.StoreNotFound, "none.rz"):
+            rz.train(path / "none.rz")
+        with raises(rz.InvalidArgument, "--nonsense"):
+            rz.train(path / "g.rz", nonsense=3)
+        if can_train(path / "g.rz"):
+            with raises(rz.NotFound, "gone"):
+                rz.train(path / "g.rz", features="gone")
+        with raises(rz.Error, "wordnet"):
+            rz.import_("wordnet", path / "w.rz", from_=path)
+        assert sorted(os.listdir(path)) == ["g.rz"]
+
+
+INTERRUPTED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import rhizome as rz
+said = []
+def say(*words):
+    if not said:
+        said.append(print("begun", flush=True))
+try:
+    rz.train(sys.argv[2], epochs=100_000, out=sys.argv[2] + ".model", progress=say)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_interrupt():
+    """Ctrl-C ends the child, which leaves what it has learnt."""
+    with folder() as path:
+        planted(path / "g.rz")
+        if not can_train(path / "g.rz"):
+            return
+        with subprocess.Popen([sys.executable, "-c", INTERRUPTED, FOLDER, path / "g.rz"], stdout=subprocess.PIPE,
+                              text=True) as process:
+            assert process.stdout.readline() == "begun\n"
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.read() == "interrupted\n" and process.wait() == 0
+        assert not [name for name in os.listdir("/proc") if name.isdigit() and (path / "g.rz").name.encode() + b".model"
+                    in read(f"/proc/{name}/cmdline") and str(path).encode() in read(f"/proc/{name}/cmdline")]
+
+
+def read(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+if __name__ == "__main__":
+    run(sys.modules[__name__])
