@@ -80,6 +80,21 @@ class _Form(NamedTuple):
 _PLAIN = _Form(False, False)
 
 
+#: Vertices of the block that forms are tried on; as many lie outside.
+_HARD = 8
+
+
+def _hard_block(order: np.ndarray, weighted: bool) -> Subgraph:
+    """Returns a block whose edges are made up: into each vertex but the last one a loop, an edge twice, one from outside."""
+    src = np.array([[d, (d + 1) % _HARD, (d + 1) % _HARD, _HARD + d] for d in range(_HARD - 1)], np.int64).ravel()
+    dst = np.repeat(np.arange(_HARD - 1), 4)
+    counts = np.bincount(dst, minlength=2 * _HARD)
+    weights = np.linspace(0.5, 2, len(src), dtype=np.float32) if weighted else None
+    nothing = np.empty(0, np.int64)
+    return Subgraph(order[np.arange(2 * _HARD) % len(order)], np.stack([src, dst]), nothing, nothing, nothing, None,
+                    weights, None, None, np.concatenate([[0], np.cumsum(counts)]), nothing)
+
+
 class _Pass:
     """Computes layers on a snapshot."""
 
@@ -136,22 +151,25 @@ class _Pass:
         return few[:: max(len(few) // _TRIED, 1)][:_TRIED]
 
     def _form_of(self, layer: Layer, rows: Callable[[np.ndarray], np.ndarray], order: np.ndarray) -> _Form:
-        """Returns the cheapest form of arguments from which a layer makes the same as from x and edge_index."""
-        few = self._few(order)
-        if not len(few):
-            return _PLAIN
+        """Returns the cheapest form of arguments from which a layer makes the same as from x and edge_index.
+
+        It is tried on a small block that has what layers may treat by the form: loops, parallel edges, edges within the
+        block and into it, a vertex without any.
+        """
+        block = _hard_block(order, self._edge_weight)
+        x = tensor(rows(block.vertices).astype(np.float32, copy=False)).to(self._device)
         self._form = _PLAIN
-        expected = self._compute(layer, rows, few, self._sampler)
+        expected = self._apply(layer, x, block, _HARD)
         for form in (_Form(True, True), _Form(True, False), _Form(False, True)):
             if form.sparse and self._edge_weight:
                 continue
             self._form = form
             try:
-                made = self._compute(layer, rows, few, self._sampler)
-                if made.shape == expected.shape and np.allclose(made, expected, rtol=1e-4, atol=1e-5):
-                    return form
+                made = self._apply(layer, x, block, _HARD)
             except Exception:  # pylint: disable=broad-except  # whatever a layer says to what it does not take
                 continue
+            if made.shape == expected.shape and np.allclose(made, expected, rtol=1e-4, atol=1e-5):
+                return form
         return _PLAIN
 
     def _try(self, layer: Layer, rows: Callable[[np.ndarray], np.ndarray], order: np.ndarray) -> None:
@@ -170,13 +188,17 @@ class _Pass:
                  sampler: Sampler) -> np.ndarray:
         sub = sampler.sample(block)
         x = tensor(rows(sub.vertices).astype(np.float32, copy=False)).to(self._device)
-        edges = self._matrix(sub, len(block)) if self._form.sparse else tensor(sub.edge_index)
-        given = [(x, x[:len(block)]) if self._form.bipartite else x, edges.to(self._device)]
+        return self._apply(layer, x, sub, len(block))
+
+    def _apply(self, layer: Layer, x: Tensor, sub: Subgraph, count: int) -> np.ndarray:
+        """Computes a layer for the first ``count`` vertices of a sample."""
+        edges = self._matrix(sub, count) if self._form.sparse else tensor(sub.edge_index)
+        given = [(x, x[:count]) if self._form.bipartite else x, edges.to(self._device)]
         if self._edge_weight:
             if sub.weights is None:
                 raise ValueError("edge_weight: the store has no weights of edges")
             given.append(tensor(sub.weights).to(self._device))
-        return layer(*given)[:len(block)].cpu().numpy()
+        return layer(*given)[:count].cpu().numpy()
 
     def _matrix(self, sub: Subgraph, count: int) -> Tensor:
         """Returns the edges as PyG's adj_t: a row for each vertex, or for the first ``count``, with those it draws from."""
