@@ -6,7 +6,7 @@ on features that are mapped (np.memmap), and on features in memory without a lim
 
 As root, for control groups: each contestant is a process that may take --limit (1.5 GiB), page cache included. PyG of
 PyPI has no neighbour sampler of its own, so that all contestants draw by rhizome.pyg.NeighborSampler. The graph is R-MAT
-of 2^N vertices, edge factor 8, 128 columns of float32. Prints one JSON object: milliseconds a minibatch of each turn,
+of 2^N vertices, edge factor 8, 256 columns of float32. Prints one JSON object: milliseconds a minibatch of each turn,
 medians, and their ratios to rhizome.pyg.Loader's.
 """
 import argparse
@@ -20,7 +20,7 @@ import time
 
 import numpy as np
 
-FANOUTS, BATCH, DIM = [10, 10, 10], 1000, 128
+FANOUTS, BATCH, DIM = [10, 10, 10], 1000, 256
 CONTESTANTS = ("loader", "stores", "mapped", "memory")
 
 
@@ -53,10 +53,10 @@ def minibatches(name, folder):
     import rhizome.pyg as rzpyg
     from torch_geometric.data import Data
     from torch_geometric.loader import NeighborLoader
-    graph = rz.open(folder / "g.rz", memory="900M" if name == "stores" else "600M", topology="memory")
+    graph = rz.open(folder / "g.rz", memory="700M" if name == "stores" else "400M", topology="memory")
     seeds = torch.from_numpy(graph.split("train"))
     if name == "loader":
-        return rzpyg.Loader(graph, FANOUTS, x="feat", y="label", input_nodes="train", batch_size=BATCH, memory="500M")
+        return rzpyg.Loader(graph, FANOUTS, x="feat", y="label", input_nodes="train", batch_size=BATCH, memory="300M")
     fs, gs = rzpyg.backend(graph, x="feat", y="label")
     sampler = rzpyg.NeighborSampler(gs, FANOUTS)
     if name == "stores":
@@ -109,7 +109,7 @@ def in_group(limit, command):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scale", type=int, default=23)
+    parser.add_argument("--scale", type=int, default=22)
     parser.add_argument("--limit", default="1536M")
     parser.add_argument("--batches", type=int, default=30)
     parser.add_argument("--turns", type=int, default=3)
