@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._types import Direction, Subgraph, as_array, as_count, as_path, as_vertex_ids
+from ._types import Direction, NeighborLists, Subgraph, as_array, as_count, as_path, as_vertex_ids
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -105,14 +105,14 @@ def to_zarr(array: Array) -> Any:
     return zarr.open_array(array.folder, mode="r")
 
 
-def _all_lists(graph: Graph, direction: Direction) -> Any:
-    return graph.neighbors(np.arange(graph.vertex_bound), direction)
+def _out_lists(graph: Graph) -> NeighborLists:
+    return graph.neighbors(np.arange(graph.vertex_bound))
 
 
 def to_scipy(graph: Graph, type: str | None = None) -> Any:
     """Returns the adjacency matrix."""
     sparse = library("scipy.sparse", "a SciPy matrix", "scipy")
-    lists = _all_lists(graph, "out")
+    lists = _out_lists(graph)
     values = np.ones(len(lists.ids), np.float32) if lists.weights is None else lists.weights
     matrix = sparse.csr_array((values, lists.ids, lists.offsets), shape=(graph.vertex_bound, graph.vertex_bound))
     if type is None:
@@ -130,7 +130,7 @@ def to_networkx(graph: Graph, subgraph: Subgraph | None = None) -> Any:
     """Returns a networkx.MultiDiGraph of the whole graph, or of a sampled subgraph."""
     networkx = library("networkx", "a NetworkX graph", "networkx")
     if subgraph is None:
-        lists = _all_lists(graph, "out")
+        lists = _out_lists(graph)
         vertices = graph.vertices_of()
         src = np.repeat(np.arange(graph.vertex_bound), np.diff(lists.offsets))
         ends, types, weights = (src, lists.ids), lists.types, lists.weights

@@ -130,9 +130,9 @@ def _task_of_store(shared: SharedGraph, labels: str | None, split: str) -> Task:
         if not schema.typed:
             return items(vertices, vertices)
         types = schema.types_of(vertices)
-        found = {kind: vertices[types == number] for number, kind in enumerate(schema.node_types)}
-        return gb.ItemSetDict({kind: items(of_kind, schema.numbers(of_kind, schema.types_of(of_kind)))
-                               for kind, of_kind in found.items() if len(of_kind)})
+        numbers = schema.numbers(vertices, types)
+        return gb.ItemSetDict({schema.node_types[kind]: items(vertices[types == kind], numbers[types == kind])
+                               for kind in np.unique(types)})
 
     metadata = {"name": "node_classification"}
     if labels is not None and graph[labels].dtype.kind in "iu":
@@ -205,7 +205,7 @@ def _load(root: pathlib.Path, data: Mapping[str, Any]) -> np.ndarray:
     path = root / data["path"]
     if data.get("format", "numpy") == "torch":
         return torch.load(path).numpy()
-    return np.load(path, mmap_mode=None if data.get("in_memory", True) else "r")
+    return np.load(path, mmap_mode="r")  # of features the shape is asked for more often than the rows
 
 
 def _arrays(root: pathlib.Path, features: Iterable[Mapping[str, Any]],

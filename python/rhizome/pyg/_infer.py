@@ -146,10 +146,6 @@ class _Pass:
             yield order[first:end]
             first = end
 
-    def _few(self, order: np.ndarray) -> np.ndarray:
-        few = order[self._graph.degrees(order, self._direction) <= _MOST_NEIGHBORS]
-        return few[:: max(len(few) // _TRIED, 1)][:_TRIED]
-
     def _form_of(self, layer: Layer, rows: Callable[[np.ndarray], np.ndarray], order: np.ndarray) -> _Form:
         """Returns the cheapest form of arguments from which a layer makes the same as from x and edge_index.
 
@@ -174,7 +170,8 @@ class _Pass:
 
     def _try(self, layer: Layer, rows: Callable[[np.ndarray], np.ndarray], order: np.ndarray) -> None:
         """Raises ValueError if edges of the neighbours change what a layer computes for some vertices."""
-        few = self._few(order)
+        few = order[self._graph.degrees(order, self._direction) <= _MOST_NEIGHBORS]
+        few = few[:: max(len(few) // _TRIED, 1)][:_TRIED]
         if not len(few):
             return
         further = self._graph.sampler([-1, 3], direction=self._direction)
