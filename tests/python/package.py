@@ -3,8 +3,11 @@ import contextlib
 import os
 import pathlib
 import random
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 
 FOLDER = pathlib.Path(os.environ["RHIZOME_BUILD"]) / "python"
 if not list((FOLDER / "rhizome").glob("_core*.so")):
@@ -61,6 +64,17 @@ class Example:
         """The neighbours of a vertex with their weights, sorted: parallel edges as often as they are."""
         src, dst = self.edges if direction == "out" else self.edges[::-1]
         return sorted(zip(dst[src == vertex].tolist(), self.weights[src == vertex].tolist()))
+
+
+def interrupted(code, *arguments, after, signalled=True):
+    """Runs Python that prints "begun" and, `after` seconds later, gets SIGINT; returns its next words, status, and when."""
+    with subprocess.Popen([sys.executable, "-c", code, FOLDER, *arguments], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(after)
+        sent = time.monotonic()
+        if signalled:
+            process.send_signal(signal.SIGINT)
+        return process.stdout.read().split(), process.wait(), sent
 
 
 def run(module):

@@ -4,12 +4,10 @@ import gc
 import itertools
 import pickle
 import signal
-import subprocess
 import sys
 import threading
-import time
 
-from package import FOLDER, SEED, Example, folder, np, raises, run, rz
+from package import SEED, Example, folder, interrupted, np, raises, run, rz
 from package_processes_test import in_child
 
 RNG = np.random.default_rng(SEED)
@@ -368,18 +366,10 @@ if sys.argv[3] == "next":
 
 def loading(store, job, after):
     """Starts a process that loads, sends SIGINT; returns whether it raised KeyboardInterrupt, and how late."""
-    with subprocess.Popen([sys.executable, "-c", LOADING, FOLDER, store, job], stdout=subprocess.PIPE,
-                          text=True) as process:
-        assert process.stdout.readline() == "begun\n"
-        time.sleep(after)
-        sent = time.monotonic()
-        if job != "end":
-            process.send_signal(signal.SIGINT)
-        words = process.stdout.read().split()
-        status = process.wait()
-        if words == ["done"] and status in (0, -signal.SIGINT):  # the signal came when all was done
-            return False, 0.0
-        assert status == 0, (status, words)
+    words, status, sent = interrupted(LOADING, store, job, after=after, signalled=job != "end")
+    if words == ["done"] and status in (0, -signal.SIGINT):  # the signal came when all was done
+        return False, 0.0
+    assert status == 0, (status, words)
     return words[:1] == ["interrupted"], float(words[1]) - sent if len(words) > 1 else 0.0
 
 

@@ -2,11 +2,9 @@
 """Training, inference and imports as child processes: `rhizome.train`, `infer` and `import_`."""
 import logging
 import os
-import signal
-import subprocess
 import sys
 
-from package import FOLDER, SEED, folder, np, raises, run, rz
+from package import SEED, folder, interrupted, np, raises, run, rz
 
 RNG = np.random.default_rng(SEED)
 
@@ -95,11 +93,7 @@ def test_interrupt():
         planted(path / "g.rz")
         if not can_train(path / "g.rz"):
             return
-        with subprocess.Popen([sys.executable, "-c", INTERRUPTED, FOLDER, path / "g.rz"], stdout=subprocess.PIPE,
-                              text=True) as process:
-            assert process.stdout.readline() == "begun\n"
-            process.send_signal(signal.SIGINT)
-            assert process.stdout.read() == "interrupted\n" and process.wait() == 0
+        assert interrupted(INTERRUPTED, path / "g.rz", after=0)[:2] == (["interrupted"], 0)
         assert not [name for name in os.listdir("/proc") if name.isdigit() and (path / "g.rz").name.encode() + b".model"
                     in read(f"/proc/{name}/cmdline") and str(path).encode() in read(f"/proc/{name}/cmdline")]
 

@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 
+import package
 from package import FOLDER, SEED, Example, folder, np, raises, run, rz
 
 RNG = np.random.default_rng(SEED)
@@ -98,14 +99,7 @@ except KeyboardInterrupt:
 
 def interrupted(store, job, after):
     """Starts a job, sends SIGINT `after` seconds since its first report; returns whether it ended, and how late."""
-    with subprocess.Popen([sys.executable, "-c", INTERRUPTED, FOLDER, store, job], stdout=subprocess.PIPE,
-                          text=True) as process:
-        assert process.stdout.readline() == "begun\n"
-        time.sleep(after)
-        sent = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        words = process.stdout.read().split()
-        status = process.wait()
+    words, status, sent = package.interrupted(INTERRUPTED, store, job, after=after)
     if words == ["done"] or status == -signal.SIGINT:  # the signal came when the job was done
         return False, 0.0
     assert status == 0, status
