@@ -81,6 +81,58 @@ def test_layers():
                 list(twice.sample_rhizome(ours, [2]))
 
 
+def layers_of(minibatch):
+    """Pairs of each layer with how often each is there; rows that follow the columns; columns that are the rows within."""
+    within = None
+    made = []
+    for layer in reversed(minibatch.sampled_subgraphs):
+        columns = layer.original_column_node_ids
+        assert torch.equal(layer.original_row_node_ids[:len(columns)], columns)
+        assert within is None or torch.equal(columns, within)
+        within = layer.original_row_node_ids
+        made.append(pairs_of(layer))
+    return made
+
+
+def test_without_deduplication():
+    """With all neighbours these are GraphBolt's own layers, edge by edge as often; seeds may repeat."""
+    with folder() as path:
+        edges, _, _ = small_store(path / "g.rz", edge_arrays={"any": np.arange(EDGES)})
+        peers = peers_graph(edges)
+        with rz.open(path / "g.rz") as graph:
+            items = gb.ItemSet(torch.from_numpy(RNG.integers(0, VERTICES, 12)), names="seed_nodes")
+            pipe = lambda: gb.ItemSampler(items, batch_size=6)
+            ours = list(pipe().sample_rhizome(graph, [-1, -1], deduplicate=False, edge_ids=True))
+            for mine, its in zip(ours, pipe().sample_neighbor(peers, [-1, -1], deduplicate=False), strict=True):
+                assert layers_of(mine) == layers_of(its)
+                for layer in mine.sampled_subgraphs:
+                    assert len(layer.original_edge_ids) == len(layer.sampled_csc.indices)
+            (few,) = list(gb.ItemSampler(items, batch_size=12).sample_rhizome(graph, [2, 3], deduplicate=False))
+            for layer, fanout in zip(few.sampled_subgraphs, (2, 3)):
+                degrees = np.bincount(edges[1], minlength=VERTICES)[layer.original_column_node_ids]
+                assert np.array_equal(layer.sampled_csc.indptr.diff().numpy(), np.minimum(degrees, fanout))
+            with raises(ValueError, "no fanouts"):
+                list(pipe().sample_rhizome(graph, [], deduplicate=False))
+
+
+def test_times():
+    """Edges earlier than the seed's timestamp, as GraphBolt's own sampler draws them."""
+    with folder() as path:
+        times = RNG.integers(0, 20, EDGES)
+        edges, _, _ = small_store(path / "g.rz", edge_arrays={"time": times})
+        peers = peers_graph(edges)
+        order = np.argsort(edges[1], kind="stable")
+        peers.edge_attributes = {"timestamp": torch.from_numpy(times[order])}
+        with rz.open(path / "g.rz") as graph:
+            items = gb.ItemSet((torch.from_numpy(RNG.permutation(VERTICES)[:20]),
+                                torch.from_numpy(RNG.integers(0, 21, 20))), names=("seed_nodes", "timestamp"))
+            pipe = lambda: gb.ItemSampler(items, batch_size=10)
+            ours = list(pipe().sample_rhizome(graph, [-1, -1], times="time"))
+            theirs = pipe().temporal_sample_neighbor(peers, [-1, -1], edge_timestamp_attr_name="timestamp")
+            for mine, its in zip(ours, theirs, strict=True):
+                assert layers_of(mine) == layers_of(its)
+
+
 def test_features():
     with folder() as path:
         _, arrays, _ = small_store(path / "g.rz")

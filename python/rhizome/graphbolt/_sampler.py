@@ -91,30 +91,36 @@ class NeighborSampler(gb.SubgraphSampler):
     """
 
     def __init__(self, datapipe: Any, graph: SamplingGraph | Graph, fanouts: Sequence[Any], *, replace: bool = False,
-                 weighted: bool = False, times: str | None = None, direction: Direction = "in", edge_ids: bool = False,
-                 seed: int = 1, threads: int = 1) -> None:
+                 weighted: bool = False, times: str | None = None, deduplicate: bool = True, direction: Direction = "in",
+                 edge_ids: bool = False, seed: int = 1, threads: int = 1) -> None:
         """``fanouts``: of each layer, the seeds' own last, as GraphBolt has it; -1 for all neighbours. In a typed graph
         each may be a tensor, a fanout for each edge type in the order of ``rhizome.Graph.edge_types``.
-        ``times``: an attribute of edges, int64: none is drawn that is later than its seed's ``timestamp``; each seed
-        then has a subgraph of its own. ``edge_ids``: fill ``original_edge_ids`` with the numbers of the edges.
+        ``times``: an attribute of edges, int64: those are drawn that are earlier than their seed's ``timestamp``.
+        ``deduplicate``: False: each edge drawn leads to a vertex of its own, which draws for itself, so that a vertex
+        has several rows, and seeds may repeat; with ``times`` it is always so, as in GraphBolt.
+        ``edge_ids``: fill ``original_edge_ids`` with the numbers of the edges.
         The others are those of ``rhizome.Graph.sampler``. Errors: its own.
         """
         super().__init__(datapipe)
         self._graph = graph if isinstance(graph, SamplingGraph) else SamplingGraph(graph)
-        self._fanouts = _fanouts(fanouts, self._graph.shared.topology.edge_types)
-        self._options = {"replace": replace, "weighted": weighted, "times": times, "disjoint": times is not None,
+        self._apart = times is not None or not deduplicate
+        whole = _fanouts(fanouts, self._graph.shared.topology.edge_types)
+        self._fanouts = _each_hop(whole) if self._apart else [whole]
+        self._options = {"replace": replace, "weighted": weighted, "times": times, "disjoint": self._apart,
                          "direction": direction, "edge_ids": edge_ids, "seed": seed, "threads": threads, "again": True}
-        self._sampler: Sampler | None = None
+        self._samplers: list[Sampler] = []
         self._use()
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()
-        return {**state, "_sampler": None} if isinstance(state, dict) else state
+        return {**state, "_samplers": []} if isinstance(state, dict) else state
 
-    def _use(self) -> Sampler:
-        if self._sampler is None:
-            self._sampler = self._graph.shared.topology.sampler(self._fanouts, **self._options)
-        return self._sampler
+    def _use(self) -> list[Sampler]:
+        """Returns a sampler of all hops; or, where vertices are drawn for apart, one of each hop."""
+        if not self._samplers:
+            topology = self._graph.shared.topology
+            self._samplers = [topology.sampler(fanouts, **self._options) for fanouts in self._fanouts]
+        return self._samplers
 
     def sample_subgraphs(self, seeds: Nodes, seeds_timestamp: Any = None) -> tuple[Nodes, list[Any]]:
         """Returns the vertices whose features are needed, and a subgraph for each layer, the outermost first."""
@@ -126,11 +132,60 @@ class NeighborSampler(gb.SubgraphSampler):
             if seeds_timestamp is None:
                 raise ValueError("a sampler with times needs minibatches with a timestamp for each seed")
             given = seeds_timestamp if isinstance(seeds_timestamp, dict) else {None: seeds_timestamp}
-            times = np.concatenate([given[kind].numpy() for kind in by_type])
-        sub = self._use().sample(vertices, int(torch.randint(1 << 62, ())), times)
-        if len(sub.vertices) and sub.hops[0] != len(vertices):
-            raise ValueError("a vertex is a seed twice in one minibatch: give distinct seeds")
+            # The engine draws what is not later than a time, and GraphBolt what is earlier.
+            times = np.concatenate([given[kind].numpy() for kind in by_type]).astype(np.int64) - 1
+        sub = _draw_apart(self._use(), vertices, times) if self._apart else _draw(self._use()[0], vertices)
         return _typed_layers(sub, schema) if isinstance(seeds, dict) else _layers(sub)
+
+
+def _random() -> int:
+    """Returns a number of a minibatch, from torch's generator."""
+    return int(torch.randint(1 << 62, ()))
+
+
+def _draw(sampler: Sampler, vertices: np.ndarray) -> Subgraph:
+    sub = sampler.sample(vertices, _random())
+    if len(sub.vertices) and sub.hops[0] != len(vertices):
+        raise ValueError("a vertex is a seed twice in one minibatch: give distinct seeds, or deduplicate=False")
+    return sub
+
+
+def _draw_apart(samplers: list[Sampler], vertices: np.ndarray, times: np.ndarray | None) -> Subgraph:
+    """Samples hop by hop: all vertices found so far draw again, each for itself, at the time of its seed."""
+    if not samplers:
+        raise ValueError("there are no fanouts: give one for each layer")
+    hops, subs = [vertices], []
+    for sampler in samplers:
+        columns = np.concatenate(hops)
+        sub = sampler.sample(columns, _random(), times)
+        first, last = sub.offsets[sub.hop_lists[[0, 1]]]
+        hops.append(sub.vertices[sub.edge_index[0, first:last]])
+        counts = np.diff(sub.offsets[sub.hop_lists[0]:sub.hop_lists[1] + 1])
+        subs.append((counts, sub))
+        times = None if times is None else np.concatenate([times, np.repeat(times, counts)])
+    return _together(hops, subs)
+
+
+def _together(hops: list[np.ndarray], subs: list[tuple[np.ndarray, Subgraph]]) -> Subgraph:
+    """Returns samples of one hop each as one of all: the edges of a hop lead to its vertices, in their order."""
+    found = np.cumsum([len(hop) for hop in hops])
+    join = lambda column: None if column[0] is None else np.concatenate(column)
+    return Subgraph(
+        vertices=np.concatenate(hops),
+        edge_index=np.stack([np.arange(found[0], found[-1]),
+                             np.concatenate([np.repeat(np.arange(len(counts)), counts) for counts, _ in subs])]),
+        seeds=np.arange(found[0]), hops=np.array([len(hop) for hop in hops]),
+        edge_hops=np.array([len(hop) for hop in hops[1:]]), types=join([sub.types for _, sub in subs]),
+        weights=join([sub.weights for _, sub in subs]), edge_ids=join([sub.edge_ids for _, sub in subs]), seed_of=None,
+        offsets=np.concatenate([[0], np.cumsum(np.concatenate([counts for counts, _ in subs]))]),
+        hop_lists=np.concatenate([[0], np.cumsum([len(counts) for counts, _ in subs])]))
+
+
+def _each_hop(fanouts: Any) -> list[Any]:
+    """Returns the fanouts of each hop alone."""
+    if isinstance(fanouts, dict):
+        return [{name: [fanout] for name, fanout in zip(fanouts, hop)} for hop in zip(*fanouts.values())]
+    return [[fanout] for fanout in fanouts]
 
 
 def _fanouts(fanouts: Sequence[Any], types: list[str]) -> Any:
