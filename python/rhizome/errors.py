@@ -63,7 +63,7 @@ class Corruption(Error):
 
 
 class Busy(Error, BlockingIOError):
-    """Another process holds a lock. ``pid`` is that process, None if it is not known."""
+    """A lock is held. ``pid`` is the process that holds it (maybe this one), None if it is not known."""
 
     code = "busy"
 

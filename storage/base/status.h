@@ -18,7 +18,7 @@ enum class StatusCode : std::uint8_t {
   kPermissionDenied,  ///< the operating system refused
   kIoError,           ///< a read, write or sync failed; the message carries path, offset and errno
   kCorruption,        ///< stored bytes are not what was written; the message names file and place
-  kBusy,              ///< another process holds a lock; the message names its pid where it is known
+  kBusy,              ///< a lock is held; the message names the process where it is known
   kOutOfSpace,        ///< the disk, a quota or a file-size limit is exhausted
   kOutOfMemory,       ///< the memory budget cannot hold what was asked for
   kUnsupported,       ///< a newer format, or a feature that this build lacks

@@ -19,7 +19,7 @@ struct BackupInfo {
   std::int64_t unix_seconds = 0;  ///< time when it was made
   std::uint64_t generation = 0;
   std::uint64_t manifest_version = 0;
-  std::uint64_t sequence = 0;  ///< the last commit that it holds
+  std::uint64_t sequence = 0;  ///< of the newest generation or array change
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;  ///< bytes of its files and of the delta
   std::uint64_t delta_entries = 0;

@@ -74,21 +74,27 @@ std::string DescribeContent(int descriptor) {
   return Printable(std::move(content));
 }
 
+std::string DescribeAll(const std::set<pid_t>& holders) {
+  constexpr std::size_t kMostNames = 3;
+  std::string text;
+  std::size_t names = 0;
+  for (const pid_t pid : holders) {
+    if (++names > kMostNames) return text + " and others";
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", Describe(pid));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string DescribeLockHolder(int descriptor) {
-  constexpr std::size_t kMostNames = 3;
   struct stat file = {};
-  if (fstat(descriptor, &file) == 0) {
-    std::string text;
-    std::size_t names = 0;
-    for (const pid_t pid : HoldersOf(file)) {
-      if (++names > kMostNames) return text + " and others";
-      text += fmt::format("{}{}", text.empty() ? "" : ", ", Describe(pid));
-    }
-    if (names > 0) return text;
-  }
-  return DescribeContent(descriptor);
+  const std::set<pid_t> holders =
+      fstat(descriptor, &file) == 0 ? HoldersOf(file) : std::set<pid_t>{};
+  if (holders.contains(getpid()))
+    return fmt::format("this process {} itself; close what holds it", getpid());
+  const std::string who = holders.empty() ? DescribeContent(descriptor) : DescribeAll(holders);
+  return fmt::format("another process: {}; wait for it or end it", who);
 }
 
 }  // namespace rhizome::inline internal

@@ -88,9 +88,8 @@ Result<Descriptor> OpenAndLock(const Place& place, const Path& path, bool exclus
     if (errno != EWOULDBLOCK) return Fail(SystemError(errno, "lock", path));
     if (exclusive && content.empty())
       return Fail(Status::Busy(fmt::format("'{}' is locked", path.string())));
-    return Fail(
-        Status::Busy(fmt::format("'{}' is locked by another process: {}; wait for it or end it",
-                                 path.string(), DescribeLockHolder(descriptor.get()))));
+    return Fail(Status::Busy(
+        fmt::format("'{}' is locked by {}", path.string(), DescribeLockHolder(descriptor.get()))));
   }
   return descriptor;
 }

@@ -245,7 +245,7 @@ TEST_F(PosixFileSystemTest, LocksExcludeAndNameTheirHolder) {
     // The message names the holder as the kernel knows it, or, where the kernel does not show its
     // locks, as the holder named itself.
     const std::string& message = refused.error().message();
-    const std::string holder = "process " + std::to_string(getpid());
+    const std::string holder = "by this process " + std::to_string(getpid()) + " itself";
     EXPECT_TRUE(message.find(holder) != message.npos ||
                 message.find("rhizome 4711") != message.npos)
         << message;
@@ -315,6 +315,7 @@ TEST_F(PosixFileSystemTest, AKilledHolderLosesTheLock) {
   ASSERT_EQ(byte, 'y');
   const auto refused = fs_.Lock(dir_ / "LOCK", LockMode::kExclusive, "parent");
   EXPECT_STATUS(refused, kBusy);
+  EXPECT_NE(refused.error().message().find("by another process: "), std::string::npos);
   child.Kill();
   EXPECT_OK(fs_.Lock(dir_ / "LOCK", LockMode::kExclusive, "parent"));
   close(ready[0]);
