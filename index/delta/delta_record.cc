@@ -41,7 +41,7 @@ void EncodeEdges(ByteWriter& out, const DeltaRun& run, bool symmetric) {
     if (edge.erase) continue;
     out.Number(std::bit_cast<std::uint32_t>(edge.weight));
     for (std::uint32_t a = 0; a < run.attribute_count; ++a)
-      out.Number(run.attributes[std::size_t{edge.attributes} * run.attribute_count + a]);
+      out.Number(run.attributes[std::size_t{edge.number} * run.attribute_count + a]);
   }
 }
 

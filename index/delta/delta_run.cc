@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace rhizome::inline internal {
 
@@ -32,6 +33,25 @@ void SortEdges(std::vector<DeltaEdge>& edges) {
   edges.erase(out, edges.end());
 }
 
+// Numbers the edges that are left in the order of `out`. That is the order of the commit's record,
+// so that every process that reads it gives them the same numbers.
+void NumberEdges(DeltaRun& run) {
+  constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  std::vector<std::uint32_t> numbers(std::exchange(run.numbered, 0), kNone);
+  const std::vector<std::int64_t> attributes = std::exchange(run.attributes, {});
+  for (DeltaEdge& edge : run.out) {
+    if (edge.erase) continue;
+    std::uint32_t& number = numbers[edge.number];
+    if (number == kNone) {
+      number = run.numbered++;
+      const auto first = attributes.begin() + static_cast<std::ptrdiff_t>(std::size_t{edge.number} *
+                                                                          run.attribute_count);
+      run.attributes.insert(run.attributes.end(), first, first + run.attribute_count);
+    }
+    edge.number = number;
+  }
+}
+
 // Returns the same changes from the other end.
 std::vector<DeltaEdge> Reversed(std::vector<DeltaEdge> edges) {
   for (DeltaEdge& edge : edges) std::swap(edge.vertex, edge.neighbor);
@@ -41,14 +61,13 @@ std::vector<DeltaEdge> Reversed(std::vector<DeltaEdge> edges) {
 
 // A tombstone in the newer run replaces all entries of its key in the older run.
 std::vector<DeltaEdge> MergeEdges(const std::vector<DeltaEdge>& older,
-                                  const std::vector<DeltaEdge>& newer,
-                                  std::uint32_t attribute_base) {
+                                  const std::vector<DeltaEdge>& newer, std::uint32_t first_number) {
   std::vector<DeltaEdge> merged;
   merged.reserve(older.size() + newer.size());
   auto a = older.begin();
   const auto take_newer = [&](const DeltaEdge& edge) {
     merged.push_back(edge);
-    merged.back().attributes += attribute_base;
+    merged.back().number += first_number;
   };
   for (auto b = newer.begin(); b != newer.end();) {
     while (a != older.end() && KeyLess(*a, *b)) merged.push_back(*a++);
@@ -105,10 +124,9 @@ std::shared_ptr<const DeltaRun> MergeRuns(const DeltaRun& older, const DeltaRun&
   merged->last_sequence = newer.last_sequence;
   merged->attribute_count = older.attribute_count;
   merged->attributes = Joined(older.attributes, newer.attributes);
-  const auto base = static_cast<std::uint32_t>(
-      older.attribute_count == 0 ? 0 : older.attributes.size() / older.attribute_count);
-  merged->out = MergeEdges(older.out, newer.out, base);
-  merged->in = MergeEdges(older.in, newer.in, base);
+  merged->numbered = older.numbered + newer.numbered;
+  merged->out = MergeEdges(older.out, newer.out, older.numbered);
+  merged->in = MergeEdges(older.in, newer.in, older.numbered);
   merged->first_vertex = older.first_vertex;
   merged->vertex_types = Joined(older.vertex_types, newer.vertex_types);
   merged->vertex_ids = Joined(older.vertex_ids, newer.vertex_ids);
@@ -139,14 +157,11 @@ DeltaRunBuilder::DeltaRunBuilder(bool symmetric, std::uint32_t attribute_count,
 
 void DeltaRunBuilder::AddEdge(VertexId src, VertexId dst, TypeId type, float weight,
                               std::span<const std::int64_t> attributes) {
-  std::uint32_t row = 0;
-  if (run_.attribute_count > 0) {
-    row = static_cast<std::uint32_t>(run_.attributes.size() / run_.attribute_count);
-    run_.attributes.insert(run_.attributes.end(), attributes.begin(), attributes.end());
-    run_.attributes.resize((row + std::size_t{1}) * run_.attribute_count);
-  }
-  run_.out.push_back({src, dst, type, false, weight, row});
-  if (symmetric_ && src != dst) run_.out.push_back({dst, src, type, false, weight, row});
+  const std::uint32_t number = run_.numbered++;
+  run_.attributes.insert(run_.attributes.end(), attributes.begin(), attributes.end());
+  run_.attributes.resize(std::size_t{run_.numbered} * run_.attribute_count);
+  run_.out.push_back({src, dst, type, false, weight, number});
+  if (symmetric_ && src != dst) run_.out.push_back({dst, src, type, false, weight, number});
 }
 
 void DeltaRunBuilder::EraseEdges(VertexId src, VertexId dst, TypeId type) {
@@ -164,6 +179,7 @@ DeltaRun DeltaRunBuilder::Finish(std::uint64_t sequence) {
   DeltaRun run = std::exchange(run_, {});
   run.first_sequence = run.last_sequence = sequence;
   SortEdges(run.out);
+  NumberEdges(run);
   if (!symmetric_) run.in = Reversed(run.out);
   run.ids_sorted.resize(run.vertex_ids.size());
   std::iota(run.ids_sorted.begin(), run.ids_sorted.end(), 0U);

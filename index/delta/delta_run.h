@@ -21,7 +21,9 @@ struct DeltaEdge {
   TypeId type = 0;
   bool erase = false;  // a tombstone
   float weight = 1;
-  std::uint32_t attributes = 0;  ///< row of DeltaRun::attributes
+  /// The edge among all of the run; a row of DeltaRun::attributes. Both entries of an edge, in the
+  /// out-list and the in-list, or at both ends of a pair, have one number.
+  std::uint32_t number = 0;
 };
 
 /// The order of a run's lists: by (vertex, type, neighbour).
@@ -52,7 +54,11 @@ struct DeltaRun {
   std::vector<DeltaEdge> out;
   std::vector<DeltaEdge> in;
 
-  /// Values of edge attributes: row i begins at [i * attribute_count].
+  /// Edges have numbers in [0, numbered), commit by commit, and in a commit in the order of `out`.
+  /// Those of edges that a later commit of the run erased are used by no entry.
+  std::uint32_t numbered = 0;
+
+  /// Values of edge attributes: those of edge i begin at [i * attribute_count].
   std::uint32_t attribute_count = 0;
   std::vector<std::int64_t> attributes;
 

@@ -34,7 +34,8 @@ class DeltaViewBuilder {
   // 1. collects the erased edges of the generation's lists (CollectGone);
   // 2. finds the lists that differ (TouchedLists);
   // 3. cuts the erased edges out of the generation's lists (CutBase, FindHoles);
-  // 4. appends the added edges to each (AppendAdded).
+  // 4. appends the added edges to each (AppendAdded);
+  // and notes where each of these is (FindPlaces).
   Status Build() {
     view_.partition_ = static_cast<PartitionId>(parts_.partitions.size());
     view_.merged_ = delta_.Merged();
@@ -44,7 +45,9 @@ class DeltaViewBuilder {
     if (in) RHIZOME_RETURN_IF_ERROR(BuildSide(Direction::kIn, view_.in_));
     std::uint64_t base = 0;
     for (const Adjacency& partition : parts_.partitions) base += partition.edge_count();
-    view_.edge_count_ = base - holes_ + (out ? view_.out_ : view_.in_).rows.size();
+    const DeltaView::Side& side = out ? view_.out_ : view_.in_;
+    view_.edge_count_ = base - holes_ + side.rows.size();
+    FindPlaces(out ? Direction::kOut : Direction::kIn, side);
     return Status::Ok();
   }
 
@@ -65,6 +68,11 @@ class DeltaViewBuilder {
   }
 
   Status BuildSide(Direction direction, DeltaView::Side& side);
+  void FindPlaces(Direction direction, const DeltaView::Side& side) {
+    view_.place_direction_ = direction;
+    view_.places_.assign(view_.merged_->numbered, DeltaView::kNoPlace);
+    for (std::size_t i = 0; i < side.numbers.size(); ++i) view_.places_[side.numbers[i]] = i;
+  }
   std::vector<std::pair<Row, VertexId>> TouchedLists(Direction direction,
                                                      std::span<const Gone> gone) const;
   void AppendAdded(VertexId vertex, Direction direction, std::uint64_t begin,
@@ -137,7 +145,7 @@ void DeltaViewBuilder::AppendAdded(VertexId vertex, Direction direction, std::ui
     side.rows.push_back(parts_.RowOf(edge.neighbor));
     side.types.push_back(edge.type);
     side.weights.push_back(edge.weight);
-    side.attributes.push_back(edge.attributes);
+    side.numbers.push_back(edge.number);
   }
   if (side.rows.size() == first) return;
   side.pieces.push_back({.end = begin + side.rows.size() - first,

@@ -38,8 +38,10 @@ struct ExternalIds {
 Result<ExternalIds> ExternalIdsOf(const Graph& graph, std::span<const VertexId> vertices);
 
 /// Numbers the edges of a snapshot from 0, so that an EdgeId is one integer: partition after
-/// partition, each in the order of its edge ids, and then those written since the generation.
-/// Threads: const. Ownership: a value.
+/// partition, each in the order of its edge ids, and then those written since the generation, in
+/// the order of their commits. The number of an edge stays the same after further commits, and is
+/// the same in every process that reads the store, until the next compaction. Threads: const.
+/// Ownership: a value.
 class EdgeNumbering {
  public:
   explicit EdgeNumbering(const GraphSnapshot& graph);

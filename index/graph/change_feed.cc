@@ -164,9 +164,8 @@ class ChangeFeed::Impl {
     change.name = edge_types_[edge.type];
     if (edge.erase) return true;
     change.weight = parts_->info().weighted ? edge.weight : 1;
-    const auto first =
-        run_.attributes.begin() +
-        static_cast<std::ptrdiff_t>(std::size_t{edge.attributes} * run_.attribute_count);
+    const auto first = run_.attributes.begin() +
+                       static_cast<std::ptrdiff_t>(std::size_t{edge.number} * run_.attribute_count);
     change.attributes.assign(first, first + run_.attribute_count);
     return true;
   }

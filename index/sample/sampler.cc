@@ -365,8 +365,10 @@ void Sampler::Impl::Annotate(SampleChunk& chunk) const {
     chunk.edges.resize(entries.size());
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const auto [position, local, p] = entries[i];
-      chunk.edges[i] = {
-          p, OfDelta(entries[i]) ? position : partitions_[p]->EdgeAt(options_.direction, position)};
+      const Direction direction = sides_.DirectionOf(p);
+      chunk.edges[i] = {sides_.Within(p),
+                        OfDelta(entries[i]) ? view_->NumberOf(direction, position)
+                                            : PartitionOf(entries[i]).EdgeAt(direction, position)};
     }
   }
 }

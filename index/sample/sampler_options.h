@@ -69,7 +69,8 @@ struct SamplerOptions {
   std::shared_ptr<const EdgeTimes> times = nullptr;
   TemporalPick temporal_pick = TemporalPick::kUniform;
 
-  /// Fill SampledSubgraph::edges. Not for both directions at once.
+  /// Fill SampledSubgraph::edges. With both directions, an edge that is drawn from either list has
+  /// one id.
   bool edge_ids = false;
 };
 
@@ -95,8 +96,8 @@ struct SampledSubgraph {
   std::vector<float> weights;            ///< parallel to neighbors; empty without weights
   std::vector<EdgeId> edges;             ///< parallel to neighbors; empty unless asked for. Edges
                                          ///< written since the generation have the partition
-                                         ///< Graph::partition_count() and their position in the
-                                         ///< delta's lists of the direction that was sampled
+                                         ///< Graph::partition_count(), and count from 0 there in
+                                         ///< the order of their commits
   std::vector<std::uint64_t> hop_lists;  ///< [hops + 1]: lists [hop_lists[h], hop_lists[h + 1])
 
   /// Disjoint: the index of the seed in whose subgraph a vertex is. Otherwise empty.

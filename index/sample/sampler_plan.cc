@@ -36,12 +36,11 @@ Status CheckCombination(const GenerationInfo& info, const SamplerOptions& option
 
 Status CheckEdgeIds(const GraphSnapshot& graph, const SamplerOptions& options) {
   if (!options.edge_ids) return Status::Ok();
-  if (options.direction == Direction::kBoth) {
-    return Status::InvalidArgument(
-        "edge ids are kept for one direction; sample in-edges or out-edges alone");
-  }
+  // Only in-lists can lack them.
+  const Direction direction =
+      options.direction == Direction::kOut ? Direction::kOut : Direction::kIn;
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
-    if (graph.partition(p).has_edge_ids(options.direction)) continue;
+    if (graph.partition(p).has_edge_ids(direction)) continue;
     return Status::InvalidArgument(
         "the store does not keep the edge ids of its in-edges, for it has neither weights nor "
         "edge attributes; sample along out-edges, or ingest it with an edge attribute or with "

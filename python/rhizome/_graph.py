@@ -179,6 +179,19 @@ class Graph:
         """
         return self._core.degrees(ids, direction)
 
+    def edge_rows(self, name: str, edges: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """Reads an attribute of edges: of ``edge_attributes``, or "weight" (float32), or "type" (int64, an index of
+        ``edge_types``).
+
+        ``edges``: numbers of edges, int64 [n], such as ``Subgraph.edge_ids``; they may repeat. A number is one edge's until
+        the next compaction, whatever else is written. ``out``: an array to read into, C-contiguous and of just this dtype
+        and shape.
+        Returns: ndarray [n, values of the attribute]; ``out`` if it was given.
+        Errors: NotFound, naming what there is; InvalidArgument, a number that no edge has; TypeError; ValueError, the
+        shape of ``out``; Corruption; IoError.
+        """
+        return _core.edge_rows(self._core, name, as_integers(edges, "numbers of edges"), out)
+
     def types_of(self, ids: Any) -> np.ndarray:
         """Returns the types of vertices as indices of ``vertex_types``, uint16 [n].
 
@@ -265,7 +278,7 @@ class Graph:
         ``disjoint``: each seed gets a subgraph of its own. ``again``: every hop draws for all vertices so far
         (as DGL does), instead of those of the hop before (as PyG does).
         ``edge_ids``: number the edges that are drawn (``Subgraph.edge_ids``). A store keeps the numbers of its in-edges
-        only if it has weights or attributes of edges, or no out-lists; with "both" there are none.
+        only if it has weights or attributes of edges, or no out-lists. ``Graph.edge_rows`` reads attributes by them.
         ``times``: an attribute of edges, int64: draw no edge that is later than its seed (``Sampler.sample``); with
         ``disjoint``. ``pick``: any of those, or the "last" ones.
         ``threads``: how many one call uses; any number gives the same samples.

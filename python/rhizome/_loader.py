@@ -64,7 +64,7 @@ class Minibatch(NamedTuple):
     edge_hops: np.ndarray  #: edges drawn in each hop, int64 [hops]
     types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [edges]; None: one type
     weights: np.ndarray | None  #: float32 [edges]; None: the graph has no weights
-    edge_ids: np.ndarray | None  #: numbers of the edges, int64 [edges]; None: not asked for
+    edge_ids: np.ndarray | None  #: numbers of the edges, for ``loader.graph.edge_rows``, int64 [edges]; None: not asked for
     seed_of: np.ndarray | None  #: if disjoint, for each vertex the number of its seed, int64 [n]; else None
     epoch: int  #: from 0
     number: int  #: within the epoch, from 0
@@ -187,6 +187,11 @@ class Loader:
     def __len__(self) -> int:
         """The minibatches of an epoch."""
         return self._length
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it was when the loader was made, a snapshot: ``edge_ids`` of minibatches are its numbers."""
+        return self._graph
 
     @property
     def num_seeds(self) -> int:

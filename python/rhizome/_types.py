@@ -63,7 +63,7 @@ class Subgraph(NamedTuple):
     edge_hops: np.ndarray  #: edges drawn in each hop, int64 [hops]
     types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [edges]; None: one type
     weights: np.ndarray | None  #: float32 [edges]; None: the graph has no weights
-    edge_ids: np.ndarray | None  #: numbers of the edges, int64 [edges], until a compaction; None: not asked for
+    edge_ids: np.ndarray | None  #: numbers of the edges, for ``graph.edge_rows``, int64 [edges]; None: not asked for
     seed_of: np.ndarray | None  #: if disjoint, for each vertex the index of its seed, int64 [vertices]; else None
     offsets: np.ndarray  #: the edges of list l are [offsets[l], offsets[l + 1]), int64 [lists + 1]
     hop_lists: np.ndarray  #: the lists of hop h are [hop_lists[h], hop_lists[h + 1]), int64 [hops + 1]

@@ -1,6 +1,9 @@
+#include "rhizome/index/edge_values.h"
+
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "handle.h"
 #include "numpy.h"
@@ -9,23 +12,38 @@
 namespace rhizome::python {
 namespace {
 
-/// Returns an attribute of all edges, int64, by their numbers (EdgeNumbering): those of the
-/// generation, then those written since, as they lie in the lists of `direction`.
-nb::object EdgeValues(const PyGraph& graph, const std::string& attribute,
-                      const std::string& direction) {
+using EdgeNumbers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// Reads a column of edges by their numbers, [n, values of the column].
+nb::object EdgeRows(const PyGraph& graph, const std::string& name, nb::handle edges,
+                    nb::handle out) {
   const auto snapshot = graph.Snapshot();
-  const Direction walked = DirectionOf(direction);
+  const EdgeAttributeInfo column = Take(FindEdgeColumn(*snapshot, name));
+  // The engine knows which numbers there are, and names one that is none.
+  const auto numbers = nb::cast<EdgeNumbers>(edges, false);
+  const std::span<const std::int64_t> wanted(numbers.data(), numbers.size());
+  nb::object rows = nb::borrow(out);
+  std::span<std::byte> values;
+  if (out.is_none()) {
+    Filled<std::byte> made = NewRows(column.dtype, wanted.size(), column.dim);
+    rows = std::move(made.array);
+    values = made.values;
+  } else {
+    values = WritableRows(out, column.dtype, wanted.size(), column.dim);
+  }
+  Check(Unlocked([&] { return ReadEdgeRows(*snapshot, name, wanted, values); }));
+  return rows;
+}
+
+/// Returns an attribute of all edges of the generation, int64, by their numbers.
+nb::object EdgeValues(const PyGraph& graph, const std::string& attribute) {
+  const auto snapshot = graph.Snapshot();
   return Take(Unlocked([&]() -> Result<NewArray<std::int64_t>> {
            RHIZOME_ASSIGN_OR_RETURN(const auto values, LoadEdgeTimes(*snapshot, attribute));
-           std::vector<std::span<const std::int64_t>> parts;
-           for (std::uint32_t p = 0; p < snapshot->partition_count(); ++p)
-             parts.push_back(values->OfPartition(p));
-           parts.push_back(values->OfDelta(walked));
-           std::size_t size = 0;
-           for (const auto part : parts) size += part.size();
-           NewArray<std::int64_t> all(size);
+           NewArray<std::int64_t> all(snapshot->generation_edge_count());
            auto end = all.span().begin();
-           for (const auto part : parts) end = std::copy(part.begin(), part.end(), end);
+           for (std::uint32_t p = 0; p < snapshot->partition_count(); ++p)
+             end = std::ranges::copy(values->OfPartition(p), end).out;
            return all;
          }))
       .ToNumpy();
@@ -35,9 +53,11 @@ nb::object EdgeValues(const PyGraph& graph, const std::string& attribute,
 
 void BindEdgeValues(nb::module_& module) {
   module.def("edge_values", &EdgeValues, nb::arg("graph"), nb::arg("attribute"),
-             nb::arg("direction"),
-             nb::sig("def edge_values(graph: Graph, attribute: str, direction: str) -> "
-                     "numpy.ndarray"));
+             nb::sig("def edge_values(graph: Graph, attribute: str) -> numpy.ndarray"));
+  module.def("edge_rows", &EdgeRows, nb::arg("graph"), nb::arg("name"), nb::arg("edges"),
+             nb::arg("out").none(),
+             nb::sig("def edge_rows(graph: Graph, name: str, edges: numpy.ndarray, "
+                     "out: numpy.ndarray | None) -> numpy.ndarray"));
 }
 
 }  // namespace rhizome::python

@@ -186,21 +186,85 @@ def test_edge_ids():
         with rz.open(path / "g.rz") as graph:
             seen = {}
             for fanout in (-1, 3, 5):
-                for direction in ("in", "out"):
+                for direction in ("in", "out", "both"):
                     sub = graph.sampler([fanout, 2], edge_ids=True, direction=direction).sample(range(example.vertices))
                     ends = sub.vertices[sub.edge_index if direction == "in" else sub.edge_index[::-1]]
+                    if direction == "both":  # which way an edge leads is in neither
+                        assert all({a, b} == set(seen[number][:2]) for number, a, b in zip(sub.edge_ids.tolist(), *ends))
+                        continue
                     for number, src, dst, weight in zip(sub.edge_ids.tolist(), *ends.tolist(), sub.weights.tolist()):
                         assert seen.setdefault(number, (src, dst, weight)) == (src, dst, weight)
             assert sorted(seen) == list(range(example.edges.shape[1]))
             assert sorted(seen.values()) == sorted(zip(*example.edges.tolist(), example.weights.tolist()))
             assert graph.sampler([1]).sample([1]).edge_ids is None
-            with raises(rz.InvalidArgument):
-                graph.sampler([1], edge_ids=True, direction="both")
         rz.ingest(path / "plain.rz", example.edges)
         with rz.open(path / "plain.rz") as graph:
             with raises(rz.InvalidArgument, "edge ids"):
                 graph.sampler([1], edge_ids=True)
             assert graph.sampler([1], edge_ids=True, direction="out").sample([1]).edge_ids.dtype == np.int64
+
+
+def test_edge_rows():
+    """Attributes by the numbers of edges are those that were ingested or put, whatever is written, and after a compaction."""
+    example = Example(RNG, edges=3000)
+    years, vectors = RNG.integers(0, 1 << 40, 3000), RNG.normal(size=(3000, 3)).astype(np.float32)
+    names = RNG.permutation(3000)
+    kinds = {"a": example.edges[:, :1000], "b": example.edges[:, 1000:]}
+    columns = {"name": names, "year": years, "vector": vectors, "weight": example.weights}
+    known = {name: (0 if i < 1000 else 1, years[i], vectors[i], example.weights[i], tuple(example.edges[:, i]))
+             for i, name in enumerate(names.tolist())}
+    with folder() as path:
+        rz.ingest(path / "g.rz", kinds, edge_arrays=columns, vertices=300, partitions=3)
+
+        def check(graph):
+            sub = graph.sampler([-1], edge_ids=True).sample(np.arange(graph.vertex_bound))
+            found = graph.edge_rows("name", sub.edge_ids)[:, 0]
+            assert sorted(found.tolist()) == sorted(known)
+            wanted = [known[name] for name in found.tolist()]
+            for column, values in zip(("type", "year", "vector", "weight"), zip(*wanted)):
+                rows = graph.edge_rows(column, sub.edge_ids)
+                assert np.array_equal(rows, np.reshape(values, rows.shape).astype(rows.dtype)), column
+            assert np.array_equal(graph.edge_rows("weight", sub.edge_ids)[:, 0], sub.weights)
+            assert np.array_equal(graph.edge_rows("type", sub.edge_ids)[:, 0], sub.types)
+            ends = sub.vertices[sub.edge_index]
+            assert [tuple(pair) for pair in ends.T.tolist()] == [one[4] for one in wanted]
+            return dict(zip(found.tolist(), sub.edge_ids.tolist()))
+
+        with rz.open(path / "g.rz", mode="w") as graph:
+            assert list(graph.edge_attributes) == ["name", "vector", "year"]
+            first = check(graph)
+            for commit in range(3):
+                with graph.batch() as batch:
+                    for i in range(5):
+                        name, src, dst = 3000 + 5 * commit + i, *RNG.integers(0, 300, 2).tolist()
+                        year, weight, vector = int(RNG.integers(0, 99)), float(np.float32(RNG.random())), [0.5, i, commit]
+                        batch.put_edge(src, dst, "ab"[i % 2], weight, [name, *vector, year])
+                        known[name] = (i % 2, year, vector, weight, (src, dst))
+                    gone = known[(3000 if commit == 2 else 17) + commit]  # one that was written, and some of before
+                    batch.delete_edge(*(int(end) for end in gone[4]), "ab"[gone[0]])
+                    for name in [name for name, one in known.items() if one[4] == gone[4] and one[0] == gone[0]]:
+                        del known[name]
+                now = check(graph)
+                assert all(now[name] == first[name] for name in now.keys() & first.keys())  # numbers stay
+                first.update(now)
+            with rz.open(path / "g.rz") as reader:
+                assert check(reader) == now
+            last = graph.sampler([-1], edge_ids=True).sample(np.arange(300)).edge_ids[:7]
+            out = np.empty((7, 3), np.float32)
+            assert graph.edge_rows("vector", last, out=out) is out
+            assert np.array_equal(graph.edge_rows("vector", last.astype(np.int32)), out)
+            assert graph.edge_rows("year", []).shape == (0, 1)
+            with raises(rz.NotFound, "name, vector, year, weight, type"):
+                graph.edge_rows("month", [1])
+            for wrong, kind in (([-1], rz.InvalidArgument), ([1 << 40], rz.InvalidArgument), ([1.5], TypeError),
+                                ([[1]], TypeError)):
+                with raises(kind):
+                    graph.edge_rows("year", wrong)
+            for bad, kind in ((np.empty((6, 3), np.float32), ValueError), (np.empty((7, 3)), TypeError)):
+                with raises(kind):
+                    graph.edge_rows("vector", last, out=bad)
+            graph.compact()
+            check(graph)
 
 
 def test_threads_give_the_same():

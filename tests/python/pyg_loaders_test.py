@@ -204,6 +204,54 @@ def test_own_loader():
             assert len(list(loader)) == 2
 
 
+def test_edge_attributes():
+    """Minibatches have the attributes of their edges, of PyG's loaders and of ours, in workers too, and with any e_id."""
+    vertices, count = 300, 4000
+    edges, times = RNG.integers(0, vertices, (2, count)), RNG.integers(0, 1 << 40, count)
+    vectors, weights = RNG.normal(size=(count, 3)).astype(np.float32), RNG.random(count, dtype=np.float32)
+    feat = RNG.normal(size=(vertices, 4)).astype(np.float32)
+    served = {"edge_attr": "vector", "edge_time": "time", "place": "place"}
+
+    def check_edges(data):
+        places = data.place.numpy()
+        assert data.edge_attr.dtype == torch.float32 and data.edge_time.shape == (data.edge_index.shape[1],)
+        assert np.array_equal(data.edge_attr.numpy(), vectors[places])
+        assert np.array_equal(data.edge_time.numpy(), times[places])
+        assert np.array_equal(data.n_id.numpy()[data.edge_index.numpy()], edges[:, places])
+
+    with folder() as path:
+        rz.ingest(path / "g.rz", edges, arrays={"feat": feat}, partitions=2,
+                  edge_arrays={"vector": vectors, "time": times, "weight": weights, "place": np.arange(count)})
+        with rz.open(path / "g.rz") as graph:
+            for e_id in (None, "place"):
+                fs, gs = rzpyg.backend(graph, x="feat", e_id=e_id)
+                for workers, method in ((0, None), (2, "fork")):
+                    loader = rzpyg.NeighborLoader((fs, gs), [4, 3], input_nodes=torch.arange(100), batch_size=50,
+                                                  edge_attr=served, num_workers=workers, multiprocessing_context=method,
+                                                  transform=lambda data: data.to("cpu"))
+                    assert len(loader) == 2
+                    for data in loader:
+                        check_edges(data)
+                        assert e_id is None or torch.equal(data.e_id, data.place)
+                induced = rzpyg.NeighborSampler(gs, [3, 2], subgraph_type="induced", edge_ids=True)
+                for data in rzpyg.NeighborLoader((fs, gs), [3, 2], input_nodes=torch.arange(60), batch_size=30,
+                                                 edge_attr=served, neighbor_sampler=induced):
+                    check_edges(data)
+                links = rzpyg.LinkNeighborLoader((fs, gs), [3, 3], edge_label_index=(None, torch.tensor(edges[:, :40])),
+                                                 batch_size=20, neg_sampling="binary", edge_attr=served)
+                for data in links:
+                    check_edges(data)
+            for data in rzpyg.Loader(graph, [4, 3], x="feat", input_nodes=torch.arange(90), batch_size=45, memory="16M",
+                                     edge_attr=served):
+                check_edges(data)
+            for data in rzpyg.Loader(graph, [4], x="feat", input_nodes=torch.arange(90), edge_attr="weight"):
+                assert torch.equal(data.edge_attr[:, 0], data.edge_weight)
+            with raises(rz.NotFound, "place, time, vector, weight, type"):
+                rzpyg.Loader(graph, [4], x="feat", input_nodes=torch.arange(90), edge_attr="color")
+            with raises(rz.NotFound, "color"):
+                rzpyg.NeighborLoader((fs, gs), [4], input_nodes=torch.arange(90), edge_attr={"edge_attr": "color"})
+
+
 class Typed:
     """A random graph of papers and authors, whose vertices are mixed, in files."""
 
@@ -262,6 +310,16 @@ def test_typed():
                     assert torch.equal(data["paper"].n_id[:10], torch.arange(10 * number, 10 * number + 10))
                     example.check(data, names)
                     assert sum(data["author"].num_sampled_nodes) == len(data["author"].n_id)
+            numbers = {kind: set() for kind in example.edges}
+            for data in rzpyg.Loader(graph, [-1], x="feat", input_nodes=("paper", None), batch_size=60,
+                                     edge_attr={"time": "time", "edge_attr": "type"}):
+                for kind, edges in example.edges.items():
+                    ends = [names(end, data[end].n_id[data[kind].edge_index[i]]) for i, end in ((0, kind[0]), (1, kind[2]))]
+                    for a, b, at in zip(*ends, data[kind].time.tolist()):
+                        assert (a, b) == (f"{kind[0]}{edges[0, at]}", f"{kind[2]}{edges[1, at]}")
+                        numbers[kind].add(at)
+                    assert (data[kind].edge_attr == graph.edge_types.index(kind[1])).all()
+            assert all(len(numbers[kind]) == edges.shape[1] for kind, edges in example.edges.items())
             links = ("author", "writes", "paper")
             # Numbers within types are those of the store, so the links are read from it.
             row, col, _ = gs.coo([links])

@@ -10,9 +10,11 @@
 It needs torch and torch_geometric. The guide is docs/PYTHON.md.
 """
 
+from ._edges import LinkNeighborLoader, NeighborLoader
 from ._infer import infer
 from ._loader import Loader
 from ._sampler import NeighborSampler
 from ._stores import FeatureStore, GraphStore, backend
 
-__all__ = ["FeatureStore", "GraphStore", "Loader", "NeighborSampler", "backend", "infer"]
+__all__ = ["FeatureStore", "GraphStore", "LinkNeighborLoader", "Loader", "NeighborLoader", "NeighborSampler", "backend",
+           "infer"]

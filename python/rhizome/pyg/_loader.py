@@ -14,6 +14,7 @@ from .._graph import Graph
 from .._loader import Loader as CoreLoader
 from .._loader import LoaderMemory, LoaderReport, Minibatch
 from .._shared import EdgeType, SharedGraph, as_ids, tensor
+from ._edges import EdgeAttributes, ServedEdges
 from ._sampler import Fanouts, TypedSubgraph, as_fanouts, as_num_neighbors
 
 
@@ -26,22 +27,25 @@ class Loader:
 
     A minibatch is a Data (in a typed graph, a HeteroData) with ``x`` of all its vertices, ``y`` of the seeds,
     ``edge_index``, ``n_id``, ``e_id``, ``edge_weight`` in a weighted graph, ``batch`` if disjoint, ``batch_size``,
-    ``num_sampled_nodes`` and ``num_sampled_edges``. Otherwise it is as ``rhizome.Loader``, which it is made of: a loop is
+    ``num_sampled_nodes`` and ``num_sampled_edges``, and the attributes of edges that are asked for. Otherwise it is as ``rhizome.Loader``, which it is made of: a loop is
     an epoch, no worker processes are needed, and each row is copied once.
     """
 
     def __init__(self, graph: Graph, fanouts: Fanouts, *, x: str, y: str | None = None, input_nodes: Any = "train",
-                 edge_types: Mapping[str, EdgeType] | None = None, transform: Callable[[Any], Any] | None = None,
-                 **options: Any) -> None:
+                 edge_attr: EdgeAttributes = None, edge_types: Mapping[str, EdgeType] | None = None,
+                 transform: Callable[[Any], Any] | None = None, **options: Any) -> None:
         """Makes a loader. ``x``, ``y``: arrays, the features and the labels.
 
         ``input_nodes``: "train", "valid" or "test", or vertex ids or a mask; in a typed graph (node type, numbers within
-        it or None for all). ``edge_types``: as ``backend`` takes them. ``transform``: called with each minibatch.
+        it or None for all). ``edge_attr``: attributes of edges, as NeighborLoader takes them. ``edge_types``: as ``backend`` takes them. ``transform``: called with each minibatch.
         ``options``: those of ``rhizome.Loader``, such as batch_size, shuffle, drop_last, memory, epochs, seed, weighted,
         disjoint, edge_ids.
         """
         schema = SharedGraph(graph, "1G", edge_types).schema
         self._schema, self._transform, self._options = schema, transform, options
+        self._served = ServedEdges(graph, edge_attr)
+        if self._served.names:
+            options["edge_ids"] = True
         if isinstance(input_nodes, str):
             options["split"] = input_nodes
         elif isinstance(input_nodes, tuple) and isinstance(input_nodes[0], str):
@@ -86,12 +90,16 @@ class Loader:
     def _ends(self, batch: Minibatch) -> np.ndarray:
         return batch.edge_index[::-1] if self._options.get("direction") == "out" else batch.edge_index
 
+    def _edge_values(self, batch: Minibatch) -> dict[str, np.ndarray]:
+        return self._served.read(self._loader.graph, batch.edge_ids) if batch.edge_ids is not None else {}
+
     def _data(self, batch: Minibatch) -> Data:
         data = Data(x=tensor(batch.x), edge_index=_stack(self._ends(batch)), n_id=tensor(batch.vertices))
         for name, values in (("y", batch.y), ("e_id", batch.edge_ids), ("edge_weight", batch.weights),
                              ("batch", batch.seed_of)):
             if values is not None:
                 data[name] = tensor(values)
+        data.update({name: tensor(rows) for name, rows in self._edge_values(batch).items()})
         data.num_sampled_nodes, data.num_sampled_edges = batch.hops.tolist(), batch.edge_hops.tolist()
         data.batch_size = batch.batch_size
         return data
@@ -111,6 +119,7 @@ class Loader:
                 if batch.y is not None:
                     store.y = tensor(batch.y[places[:seeds]])
         of_edges = {"e_id": split.of_edges(batch.edge_ids), "edge_weight": split.of_edges(batch.weights)}
+        of_edges.update({name: split.of_edges(rows) for name, rows in self._edge_values(batch).items()})
         for kind, row in split.rows.items():
             data[kind].edge_index = torch.stack([row, split.cols[kind]])
             data[kind].num_sampled_edges = split.edges_of_hops[kind]

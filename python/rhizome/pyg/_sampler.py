@@ -89,7 +89,14 @@ class NeighborSampler(BaseSampler):
         return self._finish(edge_sample(index, self._sample, counts, self.disjoint, times, neg_sampling))
 
     def _finish(self, output: Output) -> Output:
-        return output.to_bidirectional() if self.subgraph_type == SubgraphType.bidirectional else output
+        """Returns PyG's output: with ``edge`` as minibatches have it, and ``store_edge``, the store's numbers."""
+        if self.subgraph_type == SubgraphType.bidirectional:
+            output = output.to_bidirectional()
+        edge = output.store_edge = output.edge
+        if self._store.e_id is not None:
+            e_ids = lambda numbers: tensor(self._store.e_ids(numbers.numpy()))  # noqa: E731
+            output.edge = {kind: e_ids(of) for kind, of in edge.items()} if isinstance(edge, dict) else e_ids(edge)
+        return output
 
     def _sample(self, seed: Tensor | dict[str, Tensor], seed_time: Any = None, **kwargs: Any) -> Output:
         """Samples for seeds, or seeds by node type; called by PyG's node_sample and edge_sample."""
@@ -126,11 +133,7 @@ class NeighborSampler(BaseSampler):
                                  f"nodes, or sample with disjoint=True")
         batch = int(torch.randint(1 << 62, ()))
         sub = self._sampler("draw").sample(seeds, batch, times)
-        if self.subgraph_type == SubgraphType.induced:
-            sub = self._induce(sub)
-        if self._store.e_id is None:
-            return sub
-        return sub._replace(edge_ids=self._store.e_ids(sub.edge_ids, self._options["direction"]))
+        return self._induce(sub) if self.subgraph_type == SubgraphType.induced else sub
 
     def _induce(self, sub: Subgraph) -> Subgraph:
         """Replaces the edges that were drawn by all edges between the vertices."""

@@ -112,16 +112,24 @@ class GraphStore(PygGraphStore):
         super().__init__()
         self.__dict__["shared"] = shared
         self.__dict__["e_id"] = e_id
-        self.__dict__["_e_id_of"] = {}  # by direction: by the store's number of an edge
+        self.__dict__["_e_id_of"] = None  # by the store's number of an edge, of those of the generation
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_e_id_of": {}}
+        return {**self.__dict__, "_e_id_of": None}
 
-    def e_ids(self, numbers: np.ndarray, direction: str) -> np.ndarray:
-        """Returns the attribute ``e_id`` of edges by the store's numbers, int64 [edges]; of lists of a direction."""
-        if direction not in self._e_id_of:
-            self._e_id_of[direction] = _core.edge_values(self.shared.topology._core, self.e_id, direction)
-        return self._e_id_of[direction][numbers]
+    def e_ids(self, numbers: np.ndarray) -> np.ndarray:
+        """Returns the attribute ``e_id`` of edges by the store's numbers, int64 [edges]."""
+        graph = self.shared.topology
+        if self._e_id_of is None:
+            self.__dict__["_e_id_of"] = _core.edge_values(graph._core, self.e_id)
+        known = self._e_id_of
+        written = numbers >= len(known)
+        if not written.any():
+            return known[numbers]
+        found = np.empty(len(numbers), np.int64)
+        found[~written] = known[numbers[~written]]
+        found[written] = graph.edge_rows(self.e_id, numbers[written])[:, 0]
+        return found
 
     def get_all_edge_attrs(self) -> list[EdgeAttr]:
         schema = self.shared.schema
@@ -154,7 +162,7 @@ class GraphStore(PygGraphStore):
         sampler = self.shared.topology.sampler([-1], edge_ids=self.e_id is not None)
         sub = sampler.sample(np.arange(self.shared.schema.bound))  # so that numbers are vertex ids
         row, col = sub.edge_index
-        e_ids = None if self.e_id is None else self.e_ids(sub.edge_ids, "in")
+        e_ids = None if self.e_id is None else self.e_ids(sub.edge_ids)
         if kind is not None:
             wanted = self._of_type(kind, sub.types, len(row))
             row, col = self._numbers(row[wanted]), self._numbers(col[wanted])

@@ -150,7 +150,7 @@ SamplerOptions DrawSampler(std::mt19937_64& random) {
   sampler.direction = kDirections[random() % 3];
   sampler.replace = random() % 3 == 0;
   sampler.weighted = random() % 3 == 0;
-  sampler.edge_ids = sampler.direction != Direction::kBoth && random() % 2 == 0;
+  sampler.edge_ids = random() % 2 == 0;
   sampler.disjoint = random() % 3 == 0;
   if (!sampler.disjoint && random() % 3 == 0) sampler.frontier = Frontier::kAgain;
   const std::size_t hops = 1 + random() % 3;

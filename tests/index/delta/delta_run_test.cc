@@ -40,9 +40,8 @@ std::vector<Added> Plain(const DeltaRun& run, std::span<const DeltaEdge> edges) 
   std::vector<Added> plain;
   for (const DeltaEdge& edge : edges) {
     if (edge.erase) continue;
-    const auto first =
-        run.attributes.begin() +
-        static_cast<std::ptrdiff_t>(std::size_t{edge.attributes} * run.attribute_count);
+    const auto first = run.attributes.begin() +
+                       static_cast<std::ptrdiff_t>(std::size_t{edge.number} * run.attribute_count);
     plain.emplace_back(edge.vertex, edge.type, edge.neighbor, edge.weight,
                        std::vector<std::int64_t>(first, first + run.attribute_count));
   }

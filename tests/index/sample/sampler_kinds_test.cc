@@ -268,7 +268,7 @@ TEST(SamplerKindsTest, EdgeIdsNameTheEdges) {
   const std::uint64_t seed = testing::TestSeed();
   const auto open = Build(RandomInput(300, 4000, true, seed), RandomPartitions(3));
   ASSERT_NE(open, nullptr);
-  for (const Direction direction : {Direction::kIn, Direction::kOut}) {
+  for (const Direction direction : {Direction::kIn, Direction::kOut, Direction::kBoth}) {
     SamplerOptions options = Fanouts({5, 3});
     options.edge_ids = true;
     options.direction = direction;

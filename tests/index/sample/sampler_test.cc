@@ -349,7 +349,7 @@ TEST(SamplerTest, BadOptionsAndSeedsAreRefused) {
   options.direction = Direction::kBoth;
   EXPECT_STATUS(Sampler::Create(*out_only->graph, options), kInvalidArgument);
   EXPECT_OK(Sampler::Create(*both->graph, options));
-  options.edge_ids = true;  // of which direction?
+  options.edge_ids = true;  // this store keeps none of its in-edges
   EXPECT_STATUS(Sampler::Create(*both->graph, options), kInvalidArgument);
   options.edge_ids = false;
   options.direction = Direction::kIn;

@@ -1,0 +1,95 @@
+"""Attributes of edges in minibatches, and PyG's loaders with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+from torch import Tensor
+from torch_geometric.data import Data, HeteroData
+from torch_geometric.loader import LinkNeighborLoader as PygLinkNeighborLoader
+from torch_geometric.loader import NeighborLoader as PygNeighborLoader
+
+from .._graph import Graph
+from .._shared import EdgeType, tensor
+from ._sampler import Fanouts, NeighborSampler
+from ._stores import FeatureStore, GraphStore
+
+#: The attribute that is ``edge_attr`` of minibatches, or attributes by the names that they have there.
+EdgeAttributes = Union[str, Mapping[str, str], None]
+
+
+class ServedEdges:
+    """Attributes of edges by the names that minibatches have for them.
+
+    ``edge_attr`` is [edges, values of the attribute], as PyG has it; by another name one value an edge is [edges].
+    """
+
+    def __init__(self, graph: Graph, served: EdgeAttributes) -> None:
+        """Errors: NotFound, no such attribute."""
+        self.names = {"edge_attr": served} if isinstance(served, str) else dict(served or {})
+        for attribute in self.names.values():
+            graph.edge_rows(attribute, [])
+
+    def read(self, graph: Graph, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        """Returns the values of edges by their numbers in the store."""
+        values = {}
+        for name, attribute in self.names.items():
+            rows = graph.edge_rows(attribute, numbers)
+            values[name] = rows[:, 0] if rows.shape[1] == 1 and name != "edge_attr" else rows
+        return values
+
+    def add_to(self, data: Data | HeteroData, graph: Graph, numbers: Tensor | dict[EdgeType, Tensor]) -> None:
+        """Gives a minibatch the values of its edges."""
+        if isinstance(numbers, dict):
+            for kind, of_kind in numbers.items():
+                data[kind].update({name: tensor(rows) for name, rows in self.read(graph, of_kind.numpy()).items()})
+        else:
+            data.update({name: tensor(rows) for name, rows in self.read(graph, numbers.numpy()).items()})
+
+
+if TYPE_CHECKING:
+    _Loader = PygNeighborLoader
+else:
+    _Loader = object
+
+
+class _WithEdges(_Loader):
+    """What both of PyG's loaders get: our sampler, and attributes of edges."""
+
+    def __init__(self, data: tuple[FeatureStore, GraphStore], num_neighbors: Fanouts, *arguments: Any,
+                 edge_attr: EdgeAttributes = None, neighbor_sampler: NeighborSampler | None = None,
+                 transform: Callable[[Any], Any] | None = None, **options: Any) -> None:
+        shared = data[1].shared
+        self._served = ServedEdges(shared.graph, edge_attr)
+        if neighbor_sampler is None:
+            given = {name: options[name] for name in ("replace", "disjoint", "subgraph_type") if name in options}
+            neighbor_sampler = NeighborSampler(data[1], num_neighbors, edge_ids=bool(self._served.names) or None, **given)
+        self._store, self._after = data[1], transform
+        super().__init__(data, num_neighbors, *arguments, neighbor_sampler=neighbor_sampler, **options)
+
+    def filter_fn(self, out: Any) -> Any:
+        data = super().filter_fn(out)
+        if self._served.names:
+            if out.store_edge is None:
+                raise ValueError("edge_attr: the sampler has no numbers of edges; make it with edge_ids=True")
+            self._served.add_to(data, self._store.shared.graph, out.store_edge)
+        return data if self._after is None else self._after(data)
+
+
+class NeighborLoader(_WithEdges, PygNeighborLoader):
+    """PyG's NeighborLoader with our sampler, and with attributes of edges: ``edge_attr`` or others, by ``edge_attr=``.
+
+        fs, gs = rzpyg.backend(g, x="feat")
+        loader = rzpyg.NeighborLoader((fs, gs), [10, 10], edge_attr="time", input_nodes=ids, batch_size=1000)
+
+    ``edge_attr``: the attribute of edges ("weight" and "type" are some, too) that is ``edge_attr``, [edges, dim], or
+    attributes by the names that minibatches have for them, ``{"edge_attr": "vector", "edge_time": "time"}``: by other names
+    than ``edge_attr``, one value an edge is [edges]. ``neighbor_sampler``: a NeighborSampler with options of its own.
+    The others are PyG's. Errors: NotFound, no such attribute; InvalidArgument, the store has no numbers of edges.
+    """
+
+
+class LinkNeighborLoader(_WithEdges, PygLinkNeighborLoader):
+    """PyG's LinkNeighborLoader in the same way."""
