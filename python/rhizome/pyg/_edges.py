@@ -40,13 +40,14 @@ class ServedEdges:
             values[name] = rows[:, 0] if rows.shape[1] == 1 and name != "edge_attr" else rows
         return values
 
-    def add_to(self, data: Data | HeteroData, graph: Graph, numbers: Tensor | dict[EdgeType, Tensor]) -> None:
-        """Gives a minibatch the values of its edges."""
-        if isinstance(numbers, dict):
-            for kind, of_kind in numbers.items():
-                data[kind].update({name: tensor(rows) for name, rows in self.read(graph, of_kind.numpy()).items()})
-        else:
-            data.update({name: tensor(rows) for name, rows in self.read(graph, numbers.numpy()).items()})
+    def add_to(self, data: Data | HeteroData, graph: Graph, numbers: Tensor | dict[EdgeType, Tensor] | None) -> None:
+        """Gives a minibatch the values of its edges. Errors: ValueError, they have no numbers."""
+        parts = [(data[kind], of) for kind, of in numbers.items()] if isinstance(numbers, dict) else [(data, numbers)]
+        for part, of_part in parts:
+            if of_part is None:
+                raise ValueError("edge_attr: the sampler gives no numbers of edges; make it with edge_ids=True, and not "
+                                 "bidirectional where edges have types")
+            part.update({name: tensor(rows) for name, rows in self.read(graph, of_part.numpy()).items()})
 
 
 if TYPE_CHECKING:
@@ -72,8 +73,6 @@ class _WithEdges(_Loader):
     def filter_fn(self, out: Any) -> Any:
         data = super().filter_fn(out)
         if self._served.names:
-            if out.store_edge is None:
-                raise ValueError("edge_attr: the sampler has no numbers of edges; make it with edge_ids=True")
             self._served.add_to(data, self._store.shared.graph, out.store_edge)
         return data if self._after is None else self._after(data)
 

@@ -89,12 +89,19 @@ class NeighborSampler(BaseSampler):
         return self._finish(edge_sample(index, self._sample, counts, self.disjoint, times, neg_sampling))
 
     def _finish(self, output: Output) -> Output:
-        """Returns PyG's output: with ``edge`` as minibatches have it, and ``store_edge``, the store's numbers."""
-        if self.subgraph_type == SubgraphType.bidirectional:
-            output = output.to_bidirectional()
-        edge = output.store_edge = output.edge
+        """Returns the output with ``store_edge`` beside ``edge``: the store's numbers of the edges that are left."""
+        if self.subgraph_type != SubgraphType.bidirectional:
+            return output
+        output.edge = output.store_edge
+        output = output.to_bidirectional()
+        output.store_edge = output.edge
+        return self._with_e_ids(output)
+
+    def _with_e_ids(self, output: Output) -> Output:
+        """Replaces the store's numbers of edges by what minibatches have for ``e_id``."""
         if self._store.e_id is not None:
-            e_ids = lambda numbers: tensor(self._store.e_ids(numbers.numpy()))  # noqa: E731
+            e_ids = lambda numbers: None if numbers is None else tensor(self._store.e_ids(numbers.numpy()))  # noqa: E731
+            edge = output.store_edge
             output.edge = {kind: e_ids(of) for kind, of in edge.items()} if isinstance(edge, dict) else e_ids(edge)
         return output
 
@@ -111,7 +118,9 @@ class NeighborSampler(BaseSampler):
             elif self._seed_times is not None:
                 times = self._times_of(vertices)
         sub = self._draw(vertices, times)
-        return self._typed_output(sub, schema) if isinstance(seed, dict) else self._output(sub)
+        output = self._typed_output(sub, schema) if isinstance(seed, dict) else self._output(sub)
+        output.store_edge = output.edge
+        return self._with_e_ids(output)
 
     def _times_of(self, vertices: np.ndarray) -> np.ndarray:
         return self._store.shared.graph[self._seed_times].read(vertices)[:, 0].astype(np.int64)

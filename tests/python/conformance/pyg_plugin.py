@@ -190,7 +190,7 @@ class MyGraphStore(rzpyg.GraphStore):
 
     def _make(self):
         graph = self.graph()
-        self.__dict__.update(shared=graph.shared(), e_id=graph.e_id, _e_id_of={})
+        self.__dict__.update(shared=graph.shared(), e_id=graph.e_id, _e_id_of=None)
 
     def get_all_edge_attrs(self):
         return [EdgeAttr(*_key(attr), attr.is_sorted, attr.size) for attr in self.served]
