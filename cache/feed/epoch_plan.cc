@@ -13,18 +13,50 @@ namespace {
 constexpr int kEpochShift = 41;
 constexpr std::uint64_t kValidBit = std::uint64_t{1} << 40;
 
+std::vector<VertexId> Part(const std::vector<VertexId>& from, std::uint64_t begin,
+                           std::uint64_t end) {
+  return {from.begin() + static_cast<std::ptrdiff_t>(begin),
+          from.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
 }  // namespace
 
 EpochPlan::EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid,
                      const EpochPlanOptions& options)
     : train_(std::move(train)), valid_(std::move(valid)), options_(options) {
-  RHIZOME_CHECK(options.batch_size > 0 && options.epochs <= kMostEpochs && options.valid_every > 0);
+  RHIZOME_CHECK(options.batch_size > 0 && options.epochs <= kMostEpochs &&
+                options.valid_every > 0 && options.rank < options.ranks);
+}
+
+/// Returns the rounds of an epoch, the one that is not whole included unless it is left out.
+std::uint64_t EpochPlan::Rounds() const {
+  const std::uint64_t whole = train_.size() / options_.batch_size / options_.ranks;
+  const bool some_left = whole * options_.batch_size * options_.ranks < train_.size();
+  return whole + (some_left && !options_.drop_last ? 1 : 0);
 }
 
 std::uint64_t EpochPlan::train_batches() const {
-  const std::uint64_t all =
-      options_.drop_last ? train_.size() / options_.batch_size : Batches(train_.size());
+  const std::uint64_t all = Rounds();
   return options_.most_train_batches == 0 ? all : std::min(all, options_.most_train_batches);
+}
+
+bool EpochPlan::IsEven() const {
+  return options_.drop_last || train_.size() >= Rounds() * options_.ranks;
+}
+
+/// Returns the places of this rank's vertices of a round in the order of the epoch: [begin, end).
+std::pair<std::uint64_t, std::uint64_t> EpochPlan::TrainRange(std::uint64_t round) const {
+  const std::uint64_t ranks = options_.ranks, in_round = options_.batch_size * ranks;
+  const std::uint64_t at = round * ranks + options_.rank;
+  const std::uint64_t left = options_.drop_last ? 0 : train_.size() % in_round;
+  std::uint64_t full = train_.size() / in_round;  // rounds of full minibatches
+  if (full > 0 && left > 0 && left < ranks) --full;
+  if (round < full) return {at * options_.batch_size, (at + 1) * options_.batch_size};
+  const std::uint64_t first = full * in_round, parts = (Rounds() - full) * ranks;
+  const std::uint64_t part = at - full * ranks, size = (train_.size() - first) / parts;
+  const std::uint64_t larger = (train_.size() - first) % parts;  // parts of one vertex more
+  const auto begin = [&](std::uint64_t i) { return first + i * size + std::min(i, larger); };
+  return {begin(part), begin(part + 1)};
 }
 
 bool EpochPlan::HasValid(std::uint32_t epoch) const {
@@ -57,18 +89,24 @@ void EpochPlan::Shuffle() {
   }
 }
 
-SeedBatch EpochPlan::Take(const std::vector<VertexId>& from, bool is_valid) const {
-  const std::uint64_t batch = is_valid ? batch_ - train_batches() : batch_;
-  const std::uint64_t begin = batch * options_.batch_size;
-  const std::uint64_t end = std::min<std::uint64_t>(begin + options_.batch_size, from.size());
+SeedBatch EpochPlan::TakeTrain() const {
+  const auto [begin, end] = TrainRange(batch_);
+  const std::uint64_t batch = batch_ * options_.ranks + options_.rank;
   RHIZOME_DCHECK(begin < end && batch < kValidBit);
-  const std::uint64_t part = (is_valid ? kValidBit : 0) | batch;
-  const std::uint64_t tag = std::uint64_t{epoch_} << kEpochShift | part;
-  return {.tag = tag,
-          .key = is_valid ? part : tag,
-          .vertices = {from.begin() + static_cast<std::ptrdiff_t>(begin),
-                       from.begin() + static_cast<std::ptrdiff_t>(end)},
-          .is_valid = is_valid};
+  const std::uint64_t tag = std::uint64_t{epoch_} << kEpochShift | batch;
+  return {
+      .tag = tag, .key = tag, .vertices = Part(options_.shuffle ? shuffled_ : train_, begin, end)};
+}
+
+SeedBatch EpochPlan::TakeValid() const {
+  const std::uint64_t batch = batch_ - train_batches(), begin = batch * options_.batch_size;
+  const std::uint64_t end = std::min<std::uint64_t>(begin + options_.batch_size, valid_.size());
+  RHIZOME_DCHECK(begin < end && batch < kValidBit);
+  const std::uint64_t key = kValidBit | batch;
+  return {.tag = std::uint64_t{epoch_} << kEpochShift | key,
+          .key = key,
+          .vertices = Part(valid_, begin, end),
+          .is_valid = true};
 }
 
 void EpochPlan::Skip(std::uint64_t minibatches) {
@@ -81,9 +119,7 @@ void EpochPlan::Skip(std::uint64_t minibatches) {
 std::optional<SeedBatch> EpochPlan::Next() {
   if (epoch_ == options_.epochs) return std::nullopt;
   if (batch_ == 0) Shuffle();
-  const bool is_valid = batch_ >= train_batches();
-  const std::vector<VertexId>& train = options_.shuffle ? shuffled_ : train_;
-  SeedBatch taken = Take(is_valid ? valid_ : train, is_valid);
+  SeedBatch taken = batch_ < train_batches() ? TakeTrain() : TakeValid();
   if (++batch_ == BatchesOf(epoch_)) {
     batch_ = 0;
     ++epoch_;

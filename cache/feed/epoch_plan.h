@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "rhizome/cache/minibatch_sampler.h"
@@ -18,7 +19,14 @@ struct EpochPlanOptions {
   /// Each epoch has its own order of the training vertices; else they come as they are given.
   /// Either way each epoch draws its own neighbours.
   bool shuffle = true;
-  bool drop_last = false;                ///< no training minibatch below batch_size
+  bool drop_last = false;  ///< no training minibatch below batch_size
+
+  /// The training vertices are divided among `ranks` plans alike but for `rank`: round i holds
+  /// minibatch i of each, in turn. What is left after whole rounds is divided evenly, together with
+  /// the round before if it has fewer vertices than there are ranks (or is left out).
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;
+
   std::uint64_t most_train_batches = 0;  ///< of an epoch; 0: all
 
   /// Every so many epochs, at least 1, and after the last one, the validation vertices follow.
@@ -34,7 +42,7 @@ class EpochPlan {
   struct Tag {
     std::uint32_t epoch = 0;
     bool is_valid = false;
-    std::uint64_t batch = 0;  ///< within its part of the epoch
+    std::uint64_t batch = 0;  ///< within its part of the epoch, of all ranks
   };
 
   /// The most epochs that tags can number.
@@ -51,7 +59,10 @@ class EpochPlan {
 
   static Tag Decode(std::uint64_t tag);
 
-  /// Minibatches of an epoch's two parts, and of all.
+  /// Whether each rank has vertices in every round.
+  bool IsEven() const;
+
+  /// Minibatches of an epoch's two parts, and of all; of this rank.
   std::uint64_t train_batches() const;
   std::uint64_t valid_batches() const { return Batches(valid_.size()); }
   std::uint64_t minibatches() const { return Before(options_.epochs); }
@@ -66,11 +77,14 @@ class EpochPlan {
   std::uint64_t Batches(std::size_t vertices) const {
     return (vertices + options_.batch_size - 1) / options_.batch_size;
   }
+  std::uint64_t Rounds() const;
+  std::pair<std::uint64_t, std::uint64_t> TrainRange(std::uint64_t round) const;
   std::uint64_t BatchesOf(std::uint32_t epoch) const {
     return train_batches() + (HasValid(epoch) ? valid_batches() : 0);
   }
   void Shuffle();
-  SeedBatch Take(const std::vector<VertexId>& from, bool is_valid) const;
+  SeedBatch TakeTrain() const;
+  SeedBatch TakeValid() const;
 
   const std::vector<VertexId> train_;
   const std::vector<VertexId> valid_;

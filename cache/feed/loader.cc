@@ -25,6 +25,29 @@ constexpr std::uint64_t kMostStagingBytes = std::uint64_t{16} << 20;
 /// Loaders of one name that are open at once.
 constexpr int kMostLoaders = 1000;
 
+constexpr std::uint32_t kMostRanks = std::uint32_t{1} << 20;
+
+/// Checks that temporal samples, and they alone, have times of seeds.
+Status CheckTimes(const LoaderOptions& options) {
+  const std::size_t given = options.seed_times.size();
+  const bool by_array = !options.seed_time_array.empty();
+  const bool is_temporal = options.sampler.times != nullptr;
+  if (given > 0 && by_array)
+    return Status::InvalidArgument("loader: times of seeds and an array of them; give one of them");
+  if (is_temporal != (given > 0 || by_array)) {
+    return Status::InvalidArgument(
+        is_temporal ? "loader: temporal samples need a time for each seed; give them, or name an "
+                      "array of the vertices' times"
+                    : "loader: times of seeds, and no times of edges; name the attribute that has "
+                      "them");
+  }
+  if (given > 0 && given != options.seeds.size()) {
+    return Status::InvalidArgument(
+        fmt::format("loader: {} times for {} seeds", given, options.seeds.size()));
+  }
+  return Status::Ok();
+}
+
 Status CheckOptions(const LoaderOptions& options) {
   const auto refuse = [](std::string_view what) {
     return Status::InvalidArgument(fmt::format("loader: {}", what));
@@ -32,8 +55,6 @@ Status CheckOptions(const LoaderOptions& options) {
   const SamplerOptions& sampler = options.sampler;
   if (sampler.fanouts.empty() && sampler.typed_fanouts.empty())
     return refuse("no fanouts; give the neighbours to draw in each hop, such as {10, 10}");
-  if (sampler.times != nullptr)
-    return refuse("temporal samples need a time for each seed, which it does not take");
   if (options.features.empty()) return refuse("no features; name the array of feature rows");
   if (options.batch_size == 0) return refuse("a batch size of 0; it must be at least 1");
   if (options.epochs > EpochPlan::kMostEpochs)
@@ -41,7 +62,10 @@ Status CheckOptions(const LoaderOptions& options) {
   if (options.seeds.empty() == options.split.empty())
     return refuse("give either seeds or the name of a split array");
   if (options.set > Split::kTest) return refuse("the seeds are the set train, valid or test");
-  return Status::Ok();
+  if (options.ranks == 0 || options.ranks > kMostRanks || options.rank >= options.ranks)
+    return refuse(fmt::format("rank {} of {}; there are 1 to {}, counted from 0", options.rank,
+                              options.ranks, kMostRanks));
+  return CheckTimes(options);
 }
 
 /// Errors: kInvalidArgument, a vertex twice, one that is none, or one without label.
@@ -89,14 +113,40 @@ EpochPlan MakePlan(std::vector<VertexId> seeds, const LoaderOptions& options) {
                     .epochs = options.epochs == 0 ? EpochPlan::kMostEpochs : options.epochs,
                     .seed = options.sampler.seed,
                     .shuffle = options.shuffle,
-                    .drop_last = options.drop_last});
+                    .drop_last = options.drop_last,
+                    .rank = options.rank,
+                    .ranks = options.ranks});
+}
+
+using RowTimes = std::shared_ptr<const std::vector<std::int64_t>>;
+
+/// Returns the times of vertices as seeds, by row; null unless samples are temporal.
+Result<RowTimes> TimesOf(const GraphSnapshot& graph, const LoaderOptions& options) {
+  if (options.sampler.times == nullptr) return RowTimes();
+  std::vector<std::int64_t> times;
+  if (!options.seed_time_array.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(times, ReadSeedTimes(graph, options.seed_time_array));
+  } else {
+    times.resize(graph.vertex_count(), 0);
+  }
+  for (std::size_t i = 0; i < options.seed_times.size(); ++i) {
+    RHIZOME_ASSIGN_OR_RETURN(const Row row, graph.RowOf(options.seeds[i]));
+    times[static_cast<std::size_t>(row)] = options.seed_times[i];
+  }
+  return std::make_shared<const std::vector<std::int64_t>>(std::move(times));
 }
 
 /// Checks that there is at least one minibatch, and that the first one is within the epochs.
 Status CheckPlan(const EpochPlan& plan, const LoaderOptions& options) {
   if (plan.minibatches() == 0) {
     return Status::InvalidArgument(
-        "loader: fewer seeds than the batch size, and drop_last leaves them out");
+        "loader: fewer seeds than the batch size (of all ranks), and drop_last leaves them out");
+  }
+  if (!plan.IsEven()) {
+    return Status::InvalidArgument(fmt::format(
+        "loader: the seeds do not give each of {} ranks as many minibatches; use drop_last, or "
+        "another batch size",
+        options.ranks));
   }
   if (options.first > plan.minibatches()) {
     return Status::InvalidArgument(fmt::format("loader: {} minibatches to leave out, of {}",
@@ -105,12 +155,13 @@ Status CheckPlan(const EpochPlan& plan, const LoaderOptions& options) {
   return Status::Ok();
 }
 
-FeedPipelineOptions PipelineOptionsOf(const LoaderOptions& options) {
+FeedPipelineOptions PipelineOptionsOf(const LoaderOptions& options, RowTimes times) {
   FeedPipelineOptions pipeline;
   pipeline.sampler = {.sampler = options.sampler,
                       .degrees = options.degrees,
                       .edge_types = true,
-                      .edge_weights = true};
+                      .edge_weights = true,
+                      .seed_times = std::move(times)};
   pipeline.features = options.features;
   pipeline.normalize = options.normalize;
   pipeline.policy = options.policy;
@@ -129,6 +180,7 @@ std::uint64_t HeldBytes(const GraphSnapshot& graph, const LoaderOptions& options
   const std::uint64_t vertices = graph.vertex_count();
   std::uint64_t bytes = 3 * seeds * sizeof(VertexId) + 4 * vertices;
   if (!options.labels.empty()) bytes += vertices * sizeof(std::int32_t);
+  if (options.sampler.times != nullptr) bytes += vertices * sizeof(std::int64_t);
   return bytes + SamplerTableBytes(graph, options.sampler);
 }
 
@@ -176,6 +228,8 @@ class Loader::Impl {
   const std::shared_ptr<const GraphParts> parts_;
   const JobControl& control_;
   ClassLabels labels_;
+  RowTimes times_;
+  std::uint32_t ranks_ = 1;
   std::uint64_t seed_count_ = 0;
   std::uint64_t minibatches_of_epoch_ = 0;
   LoaderMemory memory_;
@@ -196,13 +250,15 @@ Status Loader::Impl::Start(const LoaderOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(labels_, ReadLabels(*graph_, options.labels, options.split));
   RHIZOME_ASSIGN_OR_RETURN(std::vector<VertexId> seeds, SeedsOf(*graph_, options, labels_));
   labels_.split = {};
+  RHIZOME_ASSIGN_OR_RETURN(times_, TimesOf(*graph_, options));
+  ranks_ = options.ranks;
   seed_count_ = seeds.size();
   EpochPlan plan = MakePlan(std::move(seeds), options);
   RHIZOME_RETURN_IF_ERROR(CheckPlan(plan, options));
   minibatches_of_epoch_ = plan.train_batches();
 
   const FeedJob job{.graph = *graph_,
-                    .pipeline = PipelineOptionsOf(options),
+                    .pipeline = PipelineOptionsOf(options, times_),
                     .fixed = {.superbatch = options.superbatch},
                     .memory_bytes = options.memory_bytes,
                     .held_bytes = [&] { return HeldBytes(*graph_, options, seed_count_); },
@@ -240,12 +296,15 @@ void Loader::Impl::Describe(const FeedPlan& feed) {
 void Loader::Impl::Complete(Minibatch& minibatch) const {
   const EpochPlan::Tag tag = EpochPlan::Decode(minibatch.tag);
   minibatch.epoch = tag.epoch;
-  minibatch.number = tag.batch;
+  minibatch.number = tag.batch / ranks_;
   minibatch.vertices.reserve(minibatch.rows.size());
   for (const Row row : minibatch.rows) minibatch.vertices.push_back(parts_->VertexAt(row));
-  if (labels_.label.empty()) return;
-  for (std::size_t i = 0; i < minibatch.seed_count; ++i)
-    minibatch.labels.push_back(labels_.label[static_cast<std::size_t>(minibatch.rows[i])]);
+  const auto each_seed = [&minibatch](const auto& of_row, auto& of_seed) {
+    for (std::size_t i = 0; i < minibatch.seed_count; ++i)
+      of_seed.push_back(of_row[static_cast<std::size_t>(minibatch.rows[i])]);
+  };
+  if (times_ != nullptr) each_seed(*times_, minibatch.seed_times);
+  if (!labels_.label.empty()) each_seed(labels_.label, minibatch.labels);
 }
 
 Result<std::optional<Minibatch>> Loader::Impl::Next() {

@@ -24,8 +24,8 @@ namespace RHIZOME_API rhizome {
 /// Settings fixed when a Loader opens. `sampler.fanouts`, `features`, and either `seeds` or `split`
 /// must be given.
 struct LoaderOptions {
-  /// The samples to draw around the seeds: any that a Sampler draws, except temporal ones. Its
-  /// `seed` also determines the order of the seeds.
+  /// The samples to draw around the seeds: any that a Sampler draws. Its `seed` also determines the
+  /// order of the seeds.
   SamplerOptions sampler = {};
 
   /// The array of feature rows, float32 or float16, of layout kRow. With `normalize` every row is
@@ -39,6 +39,11 @@ struct LoaderOptions {
   std::string split = {};
   Split set = Split::kTrain;
 
+  /// The times of the seeds, if samples are temporal (`sampler.times`), and only then: one for each
+  /// of `seeds`; or an array, int64 or int32 with one column, that has those of vertices as seeds.
+  std::vector<std::int64_t> seed_times = {};
+  std::string seed_time_array = {};
+
   /// Fill Minibatch::labels from this array, int32 or int64 with one column; every seed must have a
   /// label. Empty: none.
   std::string labels = {};
@@ -50,12 +55,21 @@ struct LoaderOptions {
   bool drop_last = false;           ///< leave out the minibatch of an epoch that has fewer seeds
   bool shuffle = true;              ///< an order of each epoch's own; else as given, or by id
 
+  /// This is one of `ranks` loaders, of as many processes, which divide each epoch among them: all
+  /// have the same options but for `rank`, from 0. Each has equally many minibatches, so that they
+  /// can be computed in step. Minibatch i of rank r is minibatch i * ranks + r of a loader that is
+  /// alone, as long as there are `batch_size` seeds for every rank; the seeds that are left are
+  /// divided evenly (if they are fewer than the ranks, together with the round before). drop_last
+  /// leaves them out. Range of `ranks`: [1, 2^20].
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;
+
   /// Range [0, 2^23]; 0: without an end. Minibatches of the next epoch are prepared while the last
   /// ones of an epoch are used, so that more epochs are asked of one Loader, not of many.
   std::uint32_t epochs = 1;
 
-  /// Minibatches to leave out at the beginning, of all epochs: what position() said when a job was
-  /// stopped. What follows is the same as if it had not been.
+  /// Minibatches of this rank to leave out at the beginning, of all epochs: what position() said
+  /// when a job was stopped. What follows is the same as if it had not been.
   std::uint64_t first = 0;
 
   /// Bound on what the loader takes, in bytes: rows, schedules, minibatches that are prepared and
@@ -107,9 +121,9 @@ struct LoaderReport {
 /// read in deep batches of direct reads, and the caller computes.
 ///
 /// Minibatch k of epoch e depends on the graph as it was at Open, on the seeds, `batch_size`,
-/// `shuffle`, `drop_last` and the sampler's options; not on threads, memory, policy, superbatch,
-/// nor on what was asked for before. Its subgraph is what Sampler::Sample returns for its seeds and
-/// Minibatch::tag.
+/// `shuffle`, `drop_last`, the ranks and the sampler's options; not on threads, memory, policy,
+/// superbatch, nor on what was asked for before. Its subgraph is what Sampler::Sample returns for
+/// its seeds and Minibatch::tag (and Minibatch::seed_times).
 ///
 /// Source: Ginex (VLDB 2022): superbatches as inspector and executor (section 3.1), the neighbour
 /// cache (3.2), and the optimal feature cache (3.4). Here the stages overlap, and the caller
@@ -125,10 +139,11 @@ class Loader {
   /// Samples the first minibatch, divides the memory, and starts to prepare. `control` is asked
   /// whether to stop, then and later; nothing is reported to it.
   /// Errors: kInvalidArgument, no fanouts, other options out of range or that exclude each other,
-  /// no seeds, a seed twice, or one that is no vertex or has no label (named), an array of a wrong
-  /// dtype, shape or layout; kNotFound, no such array; kOutOfMemory, the bound is too small: the
-  /// message says how much is needed; those of Sampler::Create, of reading arrays (kCorruption,
-  /// kIoError) and of writing the scratch (kOutOfSpace, kPermissionDenied); kInterrupted.
+  /// no seeds, a seed twice, or one that is no vertex or has no label (named), fewer seeds than
+  /// minibatches, an array of a wrong dtype, shape or layout; kNotFound, no such array;
+  /// kOutOfMemory, the bound is too small: the message says how much is needed; those of
+  /// Sampler::Create, of reading arrays (kCorruption, kIoError) and of writing the scratch
+  /// (kOutOfSpace, kPermissionDenied); kInterrupted.
   static Result<std::unique_ptr<Loader>> Open(const Graph& graph, const LoaderOptions& options,
                                               const JobControl& control);
 
@@ -142,9 +157,9 @@ class Loader {
   /// nothing more.
   Result<std::optional<Minibatch>> Next();
 
-  std::uint64_t seed_count() const;  ///< of an epoch, before drop_last
-  std::uint64_t minibatches_of_epoch() const;
-  std::int64_t classes() const;  ///< 1 + the largest label of the array; 0: no labels
+  std::uint64_t seed_count() const;            ///< of an epoch, of all ranks, before drop_last
+  std::uint64_t minibatches_of_epoch() const;  ///< of this rank
+  std::int64_t classes() const;                ///< 1 + the largest label of the array; 0: no labels
   std::uint64_t position()
       const;  ///< minibatches done of all epochs, LoaderOptions::first included
 

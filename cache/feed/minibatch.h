@@ -107,6 +107,7 @@ struct Minibatch {
   std::vector<std::uint32_t> degrees;        ///< [n], in the whole graph, if asked for
   std::vector<float> weighted_degrees;       ///< [n], sums of the weights of all edges that are
                                              ///< walked, in the whole graph, if asked for
+  std::vector<std::int64_t> seed_times;      ///< [seed_count], of a Loader of temporal samples
   std::vector<std::int32_t> labels;          ///< [seed_count], if asked for
   FeatureRows features;                      ///< [n, feature columns]
   MinibatchCosts costs;

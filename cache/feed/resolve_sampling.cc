@@ -68,7 +68,31 @@ Result<FanoutsByType> ResolveMetaPath(const std::vector<std::string>& path,
   return by_type;
 }
 
-/// Reads the time of each row, as a seed.
+Status AddTimes(const NeighborSampling& sampling, const GraphSnapshot& graph,
+                MinibatchSamplerOptions& options) {
+  if (sampling.time_attribute.empty() && sampling.seed_times.empty()) return Status::Ok();
+  if (sampling.seed_times.empty()) {
+    return Status::InvalidArgument(
+        fmt::format("times of edges (attribute '{}') need a time for each seed; name an array of "
+                    "the vertices' times with --seed-times, int64 with one column",
+                    sampling.time_attribute));
+  }
+  if (sampling.time_attribute.empty()) {
+    return Status::InvalidArgument(fmt::format(
+        "times of seeds (array '{}') need the times of edges; name the edge attribute with "
+        "--time-attribute",
+        sampling.seed_times));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(options.sampler.times, LoadEdgeTimes(graph, sampling.time_attribute));
+  RHIZOME_ASSIGN_OR_RETURN(std::vector<std::int64_t> times,
+                           ReadSeedTimes(graph, sampling.seed_times));
+  options.seed_times = std::make_shared<const std::vector<std::int64_t>>(std::move(times));
+  options.sampler.disjoint = true;
+  return Status::Ok();
+}
+
+}  // namespace
+
 Result<std::vector<std::int64_t>> ReadSeedTimes(const GraphSnapshot& graph,
                                                 const std::string& name) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, graph.store().OpenArray(name));
@@ -105,31 +129,6 @@ Result<std::vector<std::int64_t>> ReadSeedTimes(const GraphSnapshot& graph,
   }
   return times;
 }
-
-Status AddTimes(const NeighborSampling& sampling, const GraphSnapshot& graph,
-                MinibatchSamplerOptions& options) {
-  if (sampling.time_attribute.empty() && sampling.seed_times.empty()) return Status::Ok();
-  if (sampling.seed_times.empty()) {
-    return Status::InvalidArgument(
-        fmt::format("times of edges (attribute '{}') need a time for each seed; name an array of "
-                    "the vertices' times with --seed-times, int64 with one column",
-                    sampling.time_attribute));
-  }
-  if (sampling.time_attribute.empty()) {
-    return Status::InvalidArgument(fmt::format(
-        "times of seeds (array '{}') need the times of edges; name the edge attribute with "
-        "--time-attribute",
-        sampling.seed_times));
-  }
-  RHIZOME_ASSIGN_OR_RETURN(options.sampler.times, LoadEdgeTimes(graph, sampling.time_attribute));
-  RHIZOME_ASSIGN_OR_RETURN(std::vector<std::int64_t> times,
-                           ReadSeedTimes(graph, sampling.seed_times));
-  options.seed_times = std::make_shared<const std::vector<std::int64_t>>(std::move(times));
-  options.sampler.disjoint = true;
-  return Status::Ok();
-}
-
-}  // namespace
 
 Result<MinibatchSamplerOptions> ResolveSampling(const NeighborSampling& sampling,
                                                 std::optional<bool> edge_weights,

@@ -27,6 +27,12 @@ Result<MinibatchSamplerOptions> ResolveSampling(const NeighborSampling& sampling
                                                 std::vector<std::int64_t> fanouts,
                                                 const GraphSnapshot& graph);
 
+/// Reads the time of each row as a seed, [rows], from an array of a snapshot; of a vertex without a
+/// row: 0. Errors: kNotFound, no such array; kInvalidArgument, not int64 or int32 with one column;
+/// those of reading.
+Result<std::vector<std::int64_t>> ReadSeedTimes(const GraphSnapshot& graph,
+                                                const std::string& name);
+
 /// Describes what DescribeSampling does, and whether layers use the weights of edges; empty:
 /// nothing is other than usual.
 std::string DescribeDraws(const NeighborSampling& sampling, bool edge_weights);

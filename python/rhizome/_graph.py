@@ -15,15 +15,13 @@ from ._log import to_logging
 from ._stores import backup, verify
 from ._types import (
     ArrayInfo, BackupReport, Change, CompactReport, Direction, EdgeBlock, LogLine, NeighborLists, Neighbors, PathLike,
-    Progress, Similar, Subgraph, UserId, VerifyReport, VertexBlock, as_array, as_bytes, as_count, as_integers, as_names,
-    as_path, as_rows, as_threads,
+    Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_array, as_bytes, as_count, as_integers,
+    as_names, as_path, as_rows, as_split, as_threads,
 )
 from .errors import NotFound
 
 LogLevel = Literal["debug", "info", "warning", "error", "off"]
 Topology = Literal["auto", "memory", "disk"]
-
-_SPLITS = {"train": 0, "valid": 1, "val": 1, "test": 2}
 
 
 class Graph:
@@ -212,14 +210,13 @@ class Graph:
             raise NotFound(f"no vertex type {type!r}; there are {', '.join(types)}")
         return self._core.vertices_of(types.index(type))
 
-    def split(self, name: Literal["train", "valid", "val", "test"], array: str = "split") -> np.ndarray:
+    def split(self, name: SplitName, array: str = "split") -> np.ndarray:
         """Returns the vertex ids of a set, int64 [n], ascending, without those that are deleted.
 
         ``array``: that which has 0 (train), 1 (valid) and 2 (test). Errors: NotFound, no such array; ValueError.
         """
-        if name not in _SPLITS:
-            raise ValueError(f"a set is 'train', 'valid' (or 'val') or 'test', not {name!r}")
-        found = [ids[rows[:, 0] == _SPLITS[name]] for ids, rows in self[array].batches()]
+        number = as_split(name)
+        found = [ids[rows[:, 0] == number] for ids, rows in self[array].batches()]
         return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
 
     def similar(self, to: Any, array: str, k: int = 10, *, progress: Progress | None = None) -> list[Similar]:

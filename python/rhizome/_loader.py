@@ -9,11 +9,12 @@ import numpy as np
 
 from . import _core
 from ._graph import Graph, _sampler_arguments
-from ._types import Direction, as_bytes, as_count, as_vertex_ids
+from ._types import Direction, SplitName, as_bytes, as_count, as_integers, as_split, as_vertex_ids
 from .errors import Error
 
-#: The sets of a split array, by their values.
-_SETS = ("train", "valid", "test")
+
+#: The largest world_size.
+_MOST_RANKS = 1 << 20
 
 
 class LentRows:
@@ -66,9 +67,10 @@ class Minibatch(NamedTuple):
     weights: np.ndarray | None  #: float32 [edges]; None: the graph has no weights
     edge_ids: np.ndarray | None  #: numbers of the edges, for ``loader.graph.edge_rows``, int64 [edges]; None: not asked for
     seed_of: np.ndarray | None  #: if disjoint, for each vertex the number of its seed, int64 [n]; else None
+    seed_times: np.ndarray | None  #: of the seeds, int64 [batch_size], if samples are temporal; else None
     epoch: int  #: from 0
     number: int  #: within the epoch, from 0
-    tag: int  #: ``graph.sampler(...).sample(vertices[:batch_size], batch=tag)`` draws the same subgraph
+    tag: int  #: ``graph.sampler(...).sample(vertices[:batch_size], tag, seed_times)`` draws the same subgraph
 
 
 class LoaderMemory(NamedTuple):
@@ -115,19 +117,25 @@ class Loader:
     will be asked for (Belady's rule), and are read while the caller computes. No worker processes are needed.
 
     Minibatch k of epoch e depends on the graph as it was when the loader was made, on the seeds, ``batch_size``,
-    ``shuffle``, ``drop_last``, ``seed`` and the options of sampling; not on memory, policy or threads, nor on what was
-    asked for before.
+    ``shuffle``, ``drop_last``, ``seed``, the rank and the options of sampling; not on memory, policy or threads, nor on
+    what was asked for before.
+
+    Distributed training: each of ``world_size`` processes opens the store and makes its loader, alike but for ``rank``.
+    Each then has equally many minibatches, and together they are the epoch of one loader: minibatch i of rank r is its
+    minibatch ``i * world_size + r``, as long as there are ``batch_size`` seeds for each. Those that are left at the end
+    are divided evenly, or left out with ``drop_last``.
 
     Threads: one at a time. A child made by fork cannot use it: open the store and make a loader there.
     """
 
     def __init__(self, graph: Graph, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *, features: str,
-                 labels: str | None = None, seeds: Any = None, split: Literal["train", "valid", "test"] | None = None,
+                 labels: str | None = None, seeds: Any = None, split: SplitName | None = None,
                  split_array: str = "split", batch_size: int = 1000, shuffle: bool = True, drop_last: bool = False,
-                 epochs: int | None = None, memory: int | str = "1G", policy: str = "belady",
+                 rank: int = 0, world_size: int = 1, epochs: int | None = None, memory: int | str = "1G", policy: str = "belady",
                  superbatch: int | None = None, normalize: bool = False, zero_copy: bool = False,
                  direction: Direction = "in", replace: bool = False, weighted: bool = False, disjoint: bool = False,
-                 again: bool = False, edge_ids: bool = False, meta_path: Sequence[str] = (), seed: int = 1,
+                 again: bool = False, edge_ids: bool = False, meta_path: Sequence[str] = (), times: str | None = None,
+                 seed_times: Any = None, pick: Literal["uniform", "last"] = "uniform", seed: int = 1,
                  threads: int = 1) -> None:
         """Makes a loader of the graph as it is now, and begins to prepare its first minibatches.
 
@@ -135,17 +143,17 @@ class Loader:
         of its absolute values. ``labels``: an array of a column, int32 or int64; every seed must have a label.
         ``seeds``: vertex ids [n], distinct (or a mask of bools); or ``split``: those of that set of ``split_array``.
         ``batch_size``: seeds of a minibatch; ``drop_last``: leave out one that has fewer; ``shuffle``: an order of each
-        epoch's own, which ``seed`` determines, else as given.
+        epoch's own, which ``seed`` determines, else as given. ``rank``, ``world_size``: this is one of so many loaders.
         ``epochs``: how many there will be; None: any number. The loader then prepares some minibatches too many.
         ``memory``: bytes that it may take, beside the open graph and what the caller keeps, or a text such as "1536M";
         0: no bound. ``policy``: of the cache. ``superbatch``: minibatches to schedule together; None: chosen.
         ``zero_copy``: ``x`` is not copied (LentRows).
+        ``times``: an attribute of edges, int64: no edge is drawn that is later than its seed; with ``disjoint``.
+        ``seed_times``: the times of ``seeds``, int64 [n], or the name of an array that has those of vertices as seeds.
         ``fanouts``, ``direction`` ... ``threads``: as ``Graph.sampler`` takes them.
-        Errors: ValueError, a seed twice (named), options that exclude each other or are out of range; IndexError, a
-        seed that no vertex has; NotFound, no such array; OutOfMemory, saying how much is needed; Corruption; IoError.
+        Errors: ValueError, a seed twice (named), options that exclude each other or are out of range, too few seeds for
+        ``world_size``; IndexError, a seed that no vertex has; NotFound, no such array; OutOfMemory, saying how much is needed; Corruption; IoError.
         """
-        if split is not None and split not in _SETS:
-            raise ValueError(f"split is {split!r}: it is 'train', 'valid' or 'test'")
         if (seeds is None) == (split is None):
             raise ValueError("give either seeds or split")
         if policy not in _core.policies():
@@ -153,19 +161,26 @@ class Loader:
         arguments = _core.LoaderArguments()
         arguments.sampler = _sampler_arguments(
             graph, fanouts, direction=direction, replace=replace, weighted=weighted, disjoint=disjoint, again=again,
-            edge_ids=edge_ids, meta_path=meta_path, seed=seed, threads=threads)
+            edge_ids=edge_ids, meta_path=meta_path, times=times, pick=pick, seed=seed, threads=threads)
         arguments.features = features
         arguments.normalize = bool(normalize)
         arguments.labels = labels or ""
         if split is not None:
-            arguments.split, arguments.set = split_array, _SETS.index(split)
+            arguments.split, arguments.set = split_array, as_split(split)
         else:
             arguments.seeds = as_vertex_ids(seeds, graph.vertex_bound).copy()  # it may be opened again
             if not arguments.seeds.size:
                 raise ValueError("there are no seeds")
+        if isinstance(seed_times, str):
+            arguments.seed_time_array = seed_times
+        elif seed_times is not None:
+            arguments.seed_times = as_integers(seed_times, "seed_times").copy()
         arguments.batch_size = as_count(batch_size, "batch_size", least=1)
         arguments.shuffle = bool(shuffle)
         arguments.drop_last = bool(drop_last)
+        if not as_count(rank, "rank") < as_count(world_size, "world_size", least=1) <= _MOST_RANKS:
+            raise ValueError(f"rank {rank} of world_size {world_size}: ranks count from 0, and are {_MOST_RANKS} at most")
+        arguments.rank, arguments.ranks = int(rank), int(world_size)
         arguments.epochs = 0 if epochs is None else as_count(epochs, "epochs", least=1)
         arguments.memory_bytes = as_bytes(memory)
         arguments.policy = policy
@@ -185,7 +200,7 @@ class Loader:
         self._classes = core.classes
 
     def __len__(self) -> int:
-        """The minibatches of an epoch."""
+        """The minibatches of an epoch, of this rank."""
         return self._length
 
     @property
@@ -195,7 +210,7 @@ class Loader:
 
     @property
     def num_seeds(self) -> int:
-        """The seeds of an epoch, before ``drop_last``."""
+        """The seeds of an epoch, of all ranks, before ``drop_last``."""
         return self._seed_count
 
     @property
@@ -215,14 +230,20 @@ class Loader:
         return LoaderReport(**self._core.report())
 
     def state_dict(self) -> dict[str, int]:
-        """Returns how many minibatches were given, for ``load_state_dict`` of a loader that is made alike."""
-        return {"position": self._position, "minibatches_of_epoch": self._length}
+        """Returns how many minibatches were given, for ``load_state_dict`` of a loader that is made alike.
+
+        It holds for any rank, as all have equally many.
+        """
+        return {"position": self._position, "minibatches_of_epoch": self._length, "world_size": self._arguments.ranks}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Moves to where another loader was: the next loop gives the rest of that epoch, the same minibatches.
 
-        Errors: ValueError, that loader's epochs had another number of minibatches.
+        Errors: ValueError, that loader's epochs had another number of minibatches, or it was one of another number.
         """
+        if state.get("world_size", 1) != self._arguments.ranks:
+            raise ValueError(f"the state is of a loader among {state.get('world_size', 1)}, and this is one of "
+                             f"{self._arguments.ranks}: world_size must be the same")
         if state["minibatches_of_epoch"] != self._length:
             raise ValueError(f"the state is of epochs of {state['minibatches_of_epoch']} minibatches, and these have "
                              f"{self._length}: make the loader as that one was made")

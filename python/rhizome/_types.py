@@ -15,6 +15,10 @@ PathLike = Union[str, "os.PathLike[str]"]
 #: The lists of neighbours: of the edges that leave a vertex, of those that end in it, or of both.
 Direction = Literal["out", "in", "both"]
 
+#: The sets of vertices that a split array names, and its values for them.
+SplitName = Literal["train", "valid", "val", "test"]
+_SPLITS = {"train": 0, "valid": 1, "val": 1, "test": 2}
+
 #: Called with a phase, and how much of how much of it is done (0: unknown).
 Progress = Callable[[str, int, int], object]
 
@@ -244,6 +248,13 @@ def as_ids(ids: Any, what: str) -> np.ndarray | list[str]:
     if wrong is not None:
         raise TypeError(f"{what} are all int or all str, and not {wrong!r} among names")
     return [str(one) for one in ids]
+
+
+def as_split(name: str) -> int:
+    """Returns the number that a split array has for a set. Errors: ValueError, there is no such set."""
+    if name not in _SPLITS:
+        raise ValueError(f"a set is 'train', 'valid' (or 'val') or 'test', not {name!r}")
+    return _SPLITS[name]
 
 
 def as_names(names: Any, what: str) -> list[str]:

@@ -26,11 +26,14 @@ struct LoaderArguments {
   bool normalize = false;
   std::string labels;  ///< empty: none
   nb::object seeds = nb::none();
+  nb::object seed_times = nb::none();
+  std::string seed_time_array;
   std::string split;     ///< instead of seeds: the array,
   std::uint8_t set = 0;  ///< and the number of the set in it
   std::uint64_t batch_size = 0;
   bool shuffle = false;
   bool drop_last = false;
+  std::uint32_t rank = 0, ranks = 1;
   std::uint32_t epochs = 0;  ///< 0: without an end
   std::uint64_t first = 0;
   std::uint64_t memory_bytes = 0;
@@ -48,11 +51,18 @@ LoaderOptions OptionsOf(const GraphSnapshot& graph, const LoaderArguments& argum
     const Ids seeds(arguments.seeds, graph.vertex_count());
     options.seeds.assign(seeds.span().begin(), seeds.span().end());
   }
+  if (!arguments.seed_times.is_none()) {
+    const auto times = nb::cast<Times>(arguments.seed_times, false);
+    options.seed_times.assign(times.data(), times.data() + times.size());
+  }
+  options.seed_time_array = arguments.seed_time_array;
   options.split = arguments.split;
   options.set = static_cast<Split>(arguments.set);
   options.batch_size = arguments.batch_size;
   options.shuffle = arguments.shuffle;
   options.drop_last = arguments.drop_last;
+  options.rank = arguments.rank;
+  options.ranks = arguments.ranks;
   options.epochs = arguments.epochs;
   options.first = arguments.first;
   options.memory_bytes = arguments.memory_bytes;
@@ -173,7 +183,8 @@ NewArray<std::int64_t> EdgesOfHops(const Minibatch& minibatch) {
 
 /// A minibatch in the form that Python takes; without its rows.
 struct Parts {
-  NewArray<std::int64_t> vertices, edge_index, hops, edge_hops, edge_ids, seed_of, labels;
+  NewArray<std::int64_t> vertices, edge_index, hops, edge_hops, edge_ids, seed_of, seed_times,
+      labels;
   NewArray<TypeId> types;
   NewArray<float> weights;
 };
@@ -189,6 +200,7 @@ Parts PartsOf(const Loading& loading, const Minibatch& minibatch) {
           .edge_hops = EdgesOfHops(minibatch),
           .edge_ids = std::move(edge_ids),
           .seed_of = Copy<std::int64_t>(minibatch.seed_of),
+          .seed_times = Copy<std::int64_t>(minibatch.seed_times),
           .labels = Copy<std::int64_t>(minibatch.labels),
           .types = Copy<TypeId>(minibatch.types),
           .weights = Copy<float>(minibatch.weights)};
@@ -229,6 +241,7 @@ class PyLoader {
   PyLoader(const PyGraph& graph, const LoaderArguments& arguments)
       : edge_ids_(arguments.sampler.edge_ids),
         disjoint_(arguments.sampler.disjoint),
+        temporal_(!arguments.sampler.times.empty()),
         labels_(!arguments.labels.empty()),
         loading_(graph.handle(), OpenLoader(graph, arguments)) {}
 
@@ -255,7 +268,8 @@ class PyLoader {
         optional(typed, std::move(parts.types)),
         optional(loading->graph->info().weighted, std::move(parts.weights)),
         optional(edge_ids_, std::move(parts.edge_ids)),
-        optional(disjoint_, std::move(parts.seed_of)), number.first, number.second, tag);
+        optional(disjoint_, std::move(parts.seed_of)),
+        optional(temporal_, std::move(parts.seed_times)), number.first, number.second, tag);
   }
 
   std::uint64_t seed_count() const { return Here()->loader->seed_count(); }
@@ -318,7 +332,7 @@ class PyLoader {
     return std::move(next.minibatch);
   }
 
-  const bool edge_ids_, disjoint_, labels_;
+  const bool edge_ids_, disjoint_, temporal_, labels_;
   Handle::Lease<Loading> loading_;
 };
 
@@ -333,11 +347,15 @@ void BindLoader(nb::module_& module) {
       .def_rw("normalize", &A::normalize)
       .def_rw("labels", &A::labels)
       .def_rw("seeds", &A::seeds, nb::arg().none())
+      .def_rw("seed_times", &A::seed_times, nb::arg().none())
+      .def_rw("seed_time_array", &A::seed_time_array)
       .def_rw("split", &A::split)
       .def_rw("set", &A::set)
       .def_rw("batch_size", &A::batch_size)
       .def_rw("shuffle", &A::shuffle)
       .def_rw("drop_last", &A::drop_last)
+      .def_rw("rank", &A::rank)
+      .def_rw("ranks", &A::ranks)
       .def_rw("epochs", &A::epochs)
       .def_rw("first", &A::first)
       .def_rw("memory_bytes", &A::memory_bytes)

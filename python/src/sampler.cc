@@ -109,8 +109,6 @@ Result<Sample> Convert(const Sampling& sampling, const SampledSubgraph& sub, Fro
                 .hop_lists = Copy<std::int64_t>(sub.hop_lists)};
 }
 
-using Times = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 class PySampler {
  public:
   PySampler(const PyGraph& graph, const SamplerArguments& arguments)

@@ -37,6 +37,9 @@ Result<SamplerOptions> SamplerOptionsOf(const GraphSnapshot& graph,
 
 using Numbers = NewArray<std::int64_t>;
 
+/// Times of seeds, as they are given: [seeds].
+using Times = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 /// Copies numbers into memory for a NumPy array.
 template <typename To, typename From>
 NewArray<To> Copy(const std::vector<From>& from) {

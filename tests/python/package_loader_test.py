@@ -117,7 +117,8 @@ def test_options():
                 for batch in batches:
                     check(graph, example, batch, [3, 2, 2], **options)
                     assert (batch.edge_ids is not None) == ("edge_ids" in options)
-            for name, members in (("train", range(300)), ("valid", range(300, 400)), ("test", range(400, 500))):
+            for name, members in (("train", range(300)), ("valid", range(300, 400)), ("val", range(300, 400)),
+                                  ("test", range(400, 500))):
                 loader = rz.Loader(graph, [1], features="feat", split=name, shuffle=False)
                 assert np.array_equal(next(iter(loader)).vertices[:len(members)], members)
             mask = np.arange(1000) % 3 == 0
@@ -127,6 +128,106 @@ def test_options():
             assert half.x.dtype == np.float16 and np.array_equal(half.x, example.arrays["half"][half.vertices])
             even = next(iter(rz.Loader(graph, [2], features="feat", split="test", normalize=True)))
             assert np.allclose(np.abs(even.x).sum(1), 1, atol=1e-5)
+
+
+def test_ranks():
+    """The loaders of all ranks are one loader, dealt out; a state of any rank is that of all."""
+    example = Example(RNG, vertices=900, edges=9000)
+    with folder() as path:
+        example.ingest(path / "g.rz", split=(range(500), range(500, 700), range(700, 900)))
+        with rz.open(path / "g.rz") as graph:
+
+            def make(rank=0, world_size=1, **options):
+                return rz.Loader(graph, [3, 2], **{"features": "feat", "labels": "label", "split": "train",
+                                                   "batch_size": 16, "rank": rank, "world_size": world_size, **options})
+
+            for world_size in (1, 2, 3, 5):
+                for options in ({}, {"drop_last": True}, {"seeds": RNG.permutation(900)[:481], "split": None},
+                                {"split": "val", "shuffle": False}):
+                    alone = make(**options)
+                    ranks = [make(rank, world_size, **options) for rank in range(world_size)]
+                    size, rounds = 16 * world_size, len(ranks[0])
+                    whole = alone.num_seeds // size
+                    assert rounds == whole + (alone.num_seeds % size > 0 and "drop_last" not in options)
+                    for _ in range(2):
+                        one = list(alone)
+                        given = list(zip(*ranks, strict=True))
+                        assert len(given) == rounds
+                        left = alone.num_seeds % size
+                        alike = whole - (0 < left < world_size and "drop_last" not in options)
+                        for number, batches in enumerate(given):
+                            assert {batch.number for batch in batches} == {number}
+                            sizes = [batch.batch_size for batch in batches]
+                            assert max(sizes) <= 16 and max(sizes) - min(sizes) <= 1 and min(sizes) > 0
+                            if number < alike:
+                                want = one[number * world_size:(number + 1) * world_size]
+                                assert all(same(batch._replace(number=0), other._replace(number=0))
+                                           for batch, other in zip(batches, want, strict=True))
+                        seeds = np.concatenate([b.vertices[:b.batch_size] for batches in given for b in batches])
+                        assert len(np.unique(seeds)) == len(seeds)
+                        if "drop_last" in options:
+                            assert len(seeds) == whole * size
+                        else:
+                            assert np.array_equal(np.sort(seeds),
+                                                  np.sort(np.concatenate([b.vertices[:b.batch_size] for b in one])))
+            loader = make(2, 3)
+            want = [list(loader), list(loader)]
+            first = make(0, 3)
+            for _ in zip(range(4), first):
+                state = first.state_dict()
+            other = make(2, 3)
+            other.load_state_dict(state)
+            position = state["position"]
+            assert all(map(same, list(other), want[0][position:])) and all(map(same, list(other), want[1]))
+            with raises(ValueError, "world_size"):
+                make(1, 2).load_state_dict(state)
+            for kind, text, options in ((ValueError, "rank", {"rank": 2, "world_size": 2}), (ValueError, "rank", {"rank": -1}),
+                                        (ValueError, "world_size", {"world_size": 0}), (ValueError, "rank", {"world_size": 1 << 40}),
+                                        (TypeError, "world_size", {"world_size": 1.5}),
+                                        (ValueError, "ranks", {"world_size": 7, "split": None, "seeds": [1, 2]})):
+                with raises(kind, text):
+                    make(**options)
+
+
+def test_times():
+    """With all neighbours, each seed has the edges that NumPy finds at its time, given or in an array."""
+    src, dst = RNG.integers(0, 300, (2, 4000))
+    stamps, born = RNG.integers(0, 100, 4000), RNG.integers(0, 100, 300)
+    feat = RNG.normal(size=(300, 3)).astype(np.float32)
+    with folder() as path:
+        rz.ingest(path / "g.rz", np.stack([src, dst]), edge_arrays={"stamp": stamps}, vertices=300,
+                  arrays={"feat": feat, "born": born})
+        with rz.open(path / "g.rz") as graph:
+            seeds, given = RNG.permutation(300)[:100], RNG.integers(-10, 110, 100)
+            time_of = dict(zip(seeds.tolist(), given.tolist()))
+            options = {"features": "feat", "seeds": seeds, "batch_size": 30, "disjoint": True, "times": "stamp"}
+            for seed_times in (given, "born"):
+                loader = rz.Loader(graph, [-1], seed_times=seed_times, **options)
+                for batch in loader:
+                    of_batch = batch.vertices[:batch.batch_size]
+                    want = born[of_batch] if isinstance(seed_times, str) else [time_of[v] for v in of_batch.tolist()]
+                    assert np.array_equal(batch.seed_times, want) and batch.seed_times.dtype == np.int64
+                    assert np.array_equal(batch.x, feat[batch.vertices])
+                    for seed, (vertex, limit) in enumerate(zip(of_batch, batch.seed_times)):
+                        got = batch.vertices[batch.edge_index[0][batch.edge_index[1] == seed]]
+                        assert np.array_equal(np.sort(got), np.sort(src[(dst == vertex) & (stamps <= limit)]))
+            for pick in ("uniform", "last"):
+                loader = rz.Loader(graph, [2, 2], seed_times="born", pick=pick, seed=5, rank=1, world_size=2, **options)
+                sampler = graph.sampler([2, 2], disjoint=True, times="stamp", pick=pick, seed=5)
+                for batch in loader:
+                    sub = sampler.sample(batch.vertices[:batch.batch_size], batch.tag, batch.seed_times)
+                    assert np.array_equal(sub.vertices, batch.vertices) and np.array_equal(sub.edge_index, batch.edge_index)
+            plain = next(iter(rz.Loader(graph, [2], features="feat", seeds=seeds)))
+            assert plain.seed_times is None
+            for kind, text, change in (
+                    (ValueError, "time for each seed", {}), (ValueError, "times", {"seed_times": given[:7]}),
+                    (TypeError, "seed_times", {"seed_times": [1.5] * 100}), (rz.NotFound, "none", {"seed_times": "none"}),
+                    (ValueError, "feat", {"seed_times": "feat"}), (ValueError, "disjoint", {"seed_times": given, "disjoint": False}),
+                    (ValueError, "times of edges", {"seed_times": given, "times": None}),
+                    (ValueError, "pick", {"seed_times": given, "pick": "first"}),
+                    (rz.NotFound, "none", {"seed_times": given, "times": "none"})):
+                with raises(kind, text):
+                    rz.Loader(graph, [2], **{**options, **change})
 
 
 def test_types():
@@ -331,7 +432,7 @@ def test_processes_and_threads():
                 thread.start()
             for thread in threads:
                 thread.join()
-            numbers = [(batch[11], batch[12]) for batch in got if batch is not None]
+            numbers = [batch[-3:-1] for batch in got if batch is not None]
             assert len(set(numbers)) == len(numbers) and len(got) + len(told) == 80
             assert all("another thread" in text for text in told)
 

@@ -4,6 +4,7 @@ import os
 import pickle
 import sys
 import warnings
+from unittest import mock
 
 from package import SEED, Example, folder, np, raises, run, rz
 from pyg_package import torch
@@ -186,6 +187,10 @@ def test_own_loader():
                     assert np.array_equal(edges.numpy(), batch.edge_index)
                     assert np.array_equal(data.edge_weight.numpy(), batch.weights)
                     assert ("e_id" in data) == ("edge_ids" in options) and ("batch" in data) == ("disjoint" in options)
+            ranks = [rzpyg.Loader(graph, [4], x="feat", input_nodes="val", batch_size=30, rank=rank, world_size=2)
+                     for rank in range(2)]
+            seeds = torch.cat([data.n_id[:data.batch_size] for pair in zip(*ranks, strict=True) for data in pair])
+            assert torch.equal(seeds.sort().values, torch.arange(200, 300))
             layers = [SAGEConv(12, 8), SAGEConv(8, 3)]
             with torch.no_grad():
                 whole = torch.tensor(example.arrays["feat"])
@@ -250,6 +255,45 @@ def test_edge_attributes():
                 rzpyg.Loader(graph, [4], x="feat", input_nodes=torch.arange(90), edge_attr="color")
             with raises(rz.NotFound, "color"):
                 rzpyg.NeighborLoader((fs, gs), [4], input_nodes=torch.arange(90), edge_attr={"edge_attr": "color"})
+
+
+def test_own_loader_is_neighbor_loader():
+    """For the same seeds and random numbers both give the same minibatch, whole or of a rank, temporal or not."""
+    example = Example(RNG, vertices=500, edges=5000)
+    stamps, born = RNG.integers(0, 100, 5000), RNG.integers(0, 100, 500)
+    with folder() as path:
+        rz.ingest(path / "g.rz", example.edges, vertices=500, edge_arrays={"stamp": stamps},
+                  arrays={"feat": example.arrays["feat"], "label": example.arrays["label"], "born": born})
+        with rz.open(path / "g.rz") as graph:
+            fs, gs = rzpyg.backend(graph, x="feat", y="label")
+            seeds = torch.tensor(RNG.permutation(500)[:300])
+            for options in ({}, {"disjoint": True}, {"times": "stamp", "seed_times": "born"},
+                            {"times": "stamp", "seed_times": "born", "pick": "last", "direction": "out"}):
+                alike = {"seed": 11, **options}
+                for world_size in (1, 3):
+                    for rank in range(world_size):
+                        loader = rzpyg.Loader(graph, [4, 3], x="feat", y="label", input_nodes=seeds, batch_size=40,
+                                              rank=rank, world_size=world_size, **alike)
+                        ours = list(loader)
+                        core = rz.Loader(graph, [1], features="feat", seeds=seeds, batch_size=40, rank=rank,
+                                         world_size=world_size, seed=11)  # has the tags
+                        tags = iter([batch.tag for batch in core])
+                        sampler = rzpyg.NeighborSampler(gs, [4, 3], **alike)
+                        with mock.patch.object(torch, "randint", lambda *_: next(tags)):
+                            for data in ours:
+                                index = data.n_id[:data.batch_size]
+                                theirs = next(iter(NeighborLoader((fs, gs), [4, 3], neighbor_sampler=sampler,
+                                                                  input_nodes=index, batch_size=40)))
+                                for name in ("x", "n_id", "edge_index", "batch"):
+                                    assert torch.equal(data[name], theirs[name]) if name in data else name not in theirs
+                                assert torch.equal(data.y, theirs.y[:data.batch_size])
+                                assert data.num_sampled_nodes == theirs.num_sampled_nodes
+                                assert data.num_sampled_edges == theirs.num_sampled_edges
+                                if "times" in options:
+                                    assert np.array_equal(data.seed_time.numpy(), born[index.numpy()])
+            given = torch.tensor(RNG.integers(0, 100, 300))
+            loader = rzpyg.Loader(graph, [3], x="feat", input_nodes=seeds, times="stamp", seed_times=given, shuffle=False)
+            assert torch.equal(next(iter(loader)).seed_time, given)
 
 
 class Typed:
@@ -337,6 +381,12 @@ def test_typed():
                 seeds = [example.place[name] for name in names("paper", data["paper"].n_id[:data["paper"].batch_size])]
                 assert np.array_equal(data["paper"].y.numpy(), example.label[seeds])
             assert total == 120
+            times = torch.tensor(RNG.integers(0, 500, 120))
+            own = rzpyg.Loader(graph, [3], x="feat", input_nodes=("paper", None), batch_size=50, times="time",
+                               seed_times=times)
+            for data in own:
+                assert torch.equal(data["paper"].seed_time, times[data["paper"].n_id[:data["paper"].batch_size]])
+                example.check(data, names)
             mixed = {"writes": ("paper", "writes", "author"), "cites": ("paper", "cites", "paper")}
             fs, gs = rzpyg.backend(graph, edge_types=mixed)
             with raises(ValueError, "'writes'"):

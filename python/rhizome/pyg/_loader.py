@@ -26,8 +26,9 @@ class Loader:
             loss = F.cross_entropy(model(batch.x, batch.edge_index)[:batch.batch_size], batch.y)
 
     A minibatch is a Data (in a typed graph, a HeteroData) with ``x`` of all its vertices, ``y`` of the seeds,
-    ``edge_index``, ``n_id``, ``e_id``, ``edge_weight`` in a weighted graph, ``batch`` if disjoint, ``batch_size``,
-    ``num_sampled_nodes`` and ``num_sampled_edges``, and the attributes of edges that are asked for. Otherwise it is as ``rhizome.Loader``, which it is made of: a loop is
+    ``edge_index``, ``n_id``, ``e_id``, ``edge_weight`` in a weighted graph, ``batch`` if disjoint, ``seed_time`` if
+    samples are temporal, ``batch_size``, ``num_sampled_nodes`` and ``num_sampled_edges``, and the attributes of edges that
+    are asked for. Otherwise it is as ``rhizome.Loader``, which it is made of: a loop is
     an epoch, no worker processes are needed, and each row is copied once.
     """
 
@@ -36,13 +37,16 @@ class Loader:
                  transform: Callable[[Any], Any] | None = None, **options: Any) -> None:
         """Makes a loader. ``x``, ``y``: arrays, the features and the labels.
 
-        ``input_nodes``: "train", "valid" or "test", or vertex ids or a mask; in a typed graph (node type, numbers within
-        it or None for all). ``edge_attr``: attributes of edges, as NeighborLoader takes them. ``edge_types``: as ``backend`` takes them. ``transform``: called with each minibatch.
-        ``options``: those of ``rhizome.Loader``, such as batch_size, shuffle, drop_last, memory, epochs, seed, weighted,
-        disjoint, edge_ids.
+        ``input_nodes``: "train", "valid" (or "val") or "test", or vertex ids or a mask; in a typed graph (node type,
+        numbers within it or None for all). ``edge_attr``: attributes of edges, as NeighborLoader takes them.
+        ``edge_types``: as ``backend`` takes them. ``transform``: called with each minibatch.
+        ``options``: those of ``rhizome.Loader``, such as batch_size, shuffle, drop_last, rank and world_size, memory,
+        epochs, seed, weighted, disjoint, times and seed_times, edge_ids. Temporal samples are disjoint.
         """
         schema = SharedGraph(graph, "1G", edge_types).schema
         self._schema, self._transform, self._options = schema, transform, options
+        if options.get("times") is not None:
+            options["disjoint"] = True
         self._served = ServedEdges(graph, edge_attr)
         if self._served.names:
             options["edge_ids"] = True
@@ -96,7 +100,7 @@ class Loader:
     def _data(self, batch: Minibatch) -> Data:
         data = Data(x=tensor(batch.x), edge_index=_stack(self._ends(batch)), n_id=tensor(batch.vertices))
         for name, values in (("y", batch.y), ("e_id", batch.edge_ids), ("edge_weight", batch.weights),
-                             ("batch", batch.seed_of)):
+                             ("batch", batch.seed_of), ("seed_time", batch.seed_times)):
             if values is not None:
                 data[name] = tensor(values)
         data.update({name: tensor(rows) for name, rows in self._edge_values(batch).items()})
@@ -116,8 +120,9 @@ class Loader:
                 store.batch = tensor(batch.seed_of[places])
             if seeds:
                 store.batch_size = seeds
-                if batch.y is not None:
-                    store.y = tensor(batch.y[places[:seeds]])
+                for what, values in (("y", batch.y), ("seed_time", batch.seed_times)):
+                    if values is not None:
+                        store[what] = tensor(values[places[:seeds]])
         of_edges = {"e_id": split.of_edges(batch.edge_ids), "edge_weight": split.of_edges(batch.weights)}
         of_edges.update({name: split.of_edges(rows) for name, rows in self._edge_values(batch).items()})
         for kind, row in split.rows.items():
