@@ -2,7 +2,6 @@
 """`rhizome.graphbolt` against GraphBolt's own graph and features: pipelines, layers, typed graphs, datasets."""
 import pathlib
 import sys
-import warnings
 
 from package import SEED, folder, np, raises, run, rz
 
@@ -213,8 +212,9 @@ def write_dataset(root, typed):
     for kind in kinds:
         np.save(root / f"{kind}.npy", rows[kind].reshape(-1, 2, 3))
         lines.append(f"- {{domain: node, {f'type: {kind}, ' if typed else ''}name: feat, format: numpy, path: {kind}.npy}}")
-    np.save(root / "edge.npy", np.ones((120, 1)))
-    lines.append("- {domain: edge, name: age, format: numpy, path: edge.npy}")
+    np.save(root / "edge.npy", np.arange(240.).reshape(120, 2))
+    kind = 'type: "paper:cites:paper", ' if typed else ""
+    lines.append(f"- {{domain: edge, {kind}name: age, format: numpy, path: edge.npy}}")
     np.save(root / "ids.npy", np.arange(0, 40, 2))
     np.save(root / "labels.npy", np.arange(20) % 3)
     lines += ["tasks:", "- name: classes", "  num_classes: 3", "  train_set:", f"  - {'type: paper' if typed else 'data:'}"]
@@ -224,13 +224,26 @@ def write_dataset(root, typed):
     return rows, edges
 
 
+def ends_of(layer, name=None):
+    """The edges of a layer as ids [edges, 2]."""
+    csc, rows, columns = layer.sampled_csc, layer.original_row_node_ids, layer.original_column_node_ids
+    if name is not None:
+        csc, rows, columns = csc[name], rows[name.split(":")[0]], columns[name.split(":")[2]]
+    dst = torch.repeat_interleave(torch.arange(len(csc.indptr) - 1), csc.indptr.diff())
+    return torch.stack([rows[csc.indices], columns[dst]], 1).numpy()
+
+
+def check_ages(ends, ages, pairs):
+    """The ages of edges, [2 n, 2 n + 1] of the n-th, say which edges they are."""
+    ages = ages.numpy()
+    assert ages.shape == (len(ends), 2) and np.array_equal(ages[:, 1], ages[:, 0] + 1)
+    assert np.array_equal(pairs[(ages[:, 0] / 2).astype(np.int64)], ends)
+
+
 def test_metadata():
     with folder() as path:
         rows, edges = write_dataset(path, typed=False)
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            dataset = rzgb.Dataset(path)
-        assert any("edge age" in str(one.message) for one in said)
+        dataset = rzgb.Dataset(path)
         assert dataset.dataset_name == "small" and dataset.tasks[0].metadata == {"name": "classes", "num_classes": 3}
         assert torch.equal(dataset.feature.read("node", None, "feat"), torch.from_numpy(rows["paper"]).reshape(-1, 2, 3))
         pipe = gb.ItemSampler(dataset.tasks[0].train_set, batch_size=20).sample_rhizome(dataset.graph, [-1])
@@ -240,20 +253,29 @@ def test_metadata():
             (src, dst) for src, dst in cites.tolist() if dst % 2 == 0)
         again = rzgb.Dataset(path)  # the store is there now
         assert again.graph.num_edges == 120
+        pipe = gb.ItemSampler(dataset.tasks[0].train_set, batch_size=7).sample_rhizome(dataset.graph, [-1, 2], edge_ids=True)
+        for minibatch in pipe.fetch_feature(dataset.feature, ["feat"], ["age"]):
+            for layer, ages in zip(minibatch.sampled_subgraphs, minibatch.edge_features):
+                check_ages(ends_of(layer), ages["age"], cites)
+        assert dataset.feature.size("edge", None, "age") == (2,)
+        with raises(NotImplementedError, "put_edges"):
+            dataset.feature.update("edge", None, "age", torch.zeros(1, 2), torch.tensor([0]))
 
 
 def test_typed():
     with folder() as path:
         rows, edges = write_dataset(path, typed=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            dataset = rzgb.Dataset(path)
+        dataset = rzgb.Dataset(path)
         assert dataset.graph.num_nodes == {"paper": 40, "author": 25}
         assert dataset.graph.num_edges == {"author:writes:paper": 90, "paper:cites:paper": 120}
         for kind in rows:
             assert torch.equal(dataset.feature.read("node", kind, "feat").reshape(-1, 6), torch.from_numpy(rows[kind]))
-        pipe = gb.ItemSampler(dataset.tasks[0].train_set, batch_size=20).sample_rhizome(dataset.graph, [-1, -1])
-        (minibatch,) = list(pipe.fetch_feature(dataset.feature, node_feature_keys={"paper": ["feat"], "author": ["feat"]}))
+        pipe = gb.ItemSampler(dataset.tasks[0].train_set, batch_size=20)
+        pipe = pipe.sample_rhizome(dataset.graph, [-1, -1], edge_ids=True)
+        (minibatch,) = list(pipe.fetch_feature(dataset.feature, {"paper": ["feat"], "author": ["feat"]},
+                                               {"paper:cites:paper": ["age"]}))
+        for layer, ages in zip(minibatch.sampled_subgraphs, minibatch.edge_features):
+            check_ages(ends_of(layer, "paper:cites:paper"), ages["paper:cites:paper", "age"], edges["paper:cites:paper"])
         outer, inner = minibatch.sampled_subgraphs
         for layer in (outer, inner):
             columns = layer.original_column_node_ids["paper"]

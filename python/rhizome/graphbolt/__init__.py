@@ -12,7 +12,8 @@ The guide is docs/PYTHON.md. DGL 2.1 and its later GraphBolt are served alike.
 """
 
 from ._dataset import Dataset, Task, ingest_dataset
-from ._features import Feature, feature_store
+from ._features import EdgeFeature, Feature, feature_store
 from ._sampler import NeighborSampler, SamplingGraph
 
-__all__ = ["Dataset", "Feature", "NeighborSampler", "SamplingGraph", "Task", "feature_store", "ingest_dataset"]
+__all__ = ["Dataset", "EdgeFeature", "Feature", "NeighborSampler", "SamplingGraph", "Task", "feature_store",
+           "ingest_dataset"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
@@ -15,7 +14,7 @@ from .. import _graph, _ingest
 from .._graph import Graph
 from .._shared import SharedGraph, tensor
 from .._types import IngestReport, PathLike, Progress
-from ._features import Feature, Features, feature_store
+from ._features import EdgeFeature, Feature, Features, feature_store
 from ._sampler import SamplingGraph
 
 _STORE = "rhizome.rz"  #: beside the metadata.yaml that it was made of
@@ -59,11 +58,12 @@ class Dataset(gb.Dataset):
     A store has one task, ``node_classification``: the sets of its array ``split`` with their labels.
     """
 
-    def __init__(self, source: PathLike | Graph, *, features: Features | None = None, labels: str | None = "label",
-                 split: str = "split", memory: int | str = "1G", progress: Progress | None = None) -> None:
-        """``features``: as ``feature_store`` takes them; None: all, but labels and split. ``memory``: of the graph.
+    def __init__(self, source: PathLike | Graph, *, features: Features | None = None,
+                 edge_features: Features | None = None, labels: str | None = "label", split: str = "split", memory: int | str = "1G",
+                 progress: Progress | None = None) -> None:
+        """``features``, ``edge_features``: as ``feature_store`` takes them; None: all, but labels and split.
 
-        ``labels``: an array of one column, None: the sets have no labels. Errors: those of ``rhizome.open``; NotFound,
+        ``memory``: of the graph. ``labels``: an array of one column, None: the sets have no labels. Errors: those of ``rhizome.open``; NotFound,
         no such array.
         """
         super().__init__()
@@ -84,7 +84,9 @@ class Dataset(gb.Dataset):
             return
         if features is None:
             features = [name for name in graph.arrays if name not in (labels, split)]
-        self._features = feature_store(self._shared, features)
+        if edge_features is None:
+            edge_features = list(graph.edge_attributes)
+        self._features = feature_store(self._shared, features, edge_features)
         self._tasks = [_task_of_store(self._shared, labels, split)] if split in graph.arrays else []
 
     @property
@@ -148,19 +150,24 @@ def ingest_dataset(folder: PathLike, store: PathLike | None = None, *, memory: i
                    progress: Progress | None = None) -> IngestReport:
     """Makes a store of the dataset that ``folder``/metadata.yaml describes; None: ``folder``/rhizome.rz.
 
-    Node features become arrays under their names; where node types have features of a name that differ in width or
-    type, or lack them, under "TYPE.NAME". Features of edges are left out, with a warning that names them.
+    Node features become arrays under their names, and features of edges attributes of edges; where types have features
+    of a name that differ in width or type, or lack them, under "TYPE.NAME" (of edges, "SRC__NAME__DST.NAME").
+    The features that the file says of the graph, for its sampler, become the same.
     Errors: those of ``rhizome.ingest``; ValueError, what the file should have and has not; ImportError, no PyYAML.
     """
     root = pathlib.Path(folder)
     meta = _read_meta(root)
     counts = _node_counts(meta)
-    edges, kinds = _edges(meta, root), _features(meta)
-    arrays = {array: _column(root, parts, counts) for array, parts in _arrays(root, kinds, counts).items()}
+    edges = _edges(meta, root)
+    edge_counts = {":".join(kind): len(ends[0]) for kind, ends in edges.items()} if isinstance(edges, dict) else {None: 0}
+    columns = lambda domain, by_type: {name: _column(root, parts, by_type)
+                                       for name, parts in _arrays(root, meta, domain, by_type).items()}
+    edge_arrays = {name: rows.astype(np.float32 if rows.dtype.kind == "f" else np.int64)
+                   for name, rows in columns("edge", edge_counts).items()}
     target = root / _STORE if store is None else store
-    if list(counts) == [None]:
-        return _ingest.ingest(target, edges, arrays=arrays, vertices=counts[None], memory=memory, progress=progress)
-    return _ingest.ingest(target, edges, arrays=arrays, vertex_types=counts, memory=memory, progress=progress)
+    size: dict[str, Any] = {"vertices": counts[None]} if list(counts) == [None] else {"vertex_types": counts}
+    return _ingest.ingest(target, edges, arrays=columns("node", counts), edge_arrays=edge_arrays, memory=memory,
+                          progress=progress, **size)
 
 
 def _read_meta(folder: pathlib.Path) -> dict[str, Any]:
@@ -192,13 +199,10 @@ def _edges(meta: Mapping[str, Any], root: pathlib.Path) -> Any:
     return made
 
 
-def _features(meta: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns what the file says of node features."""
-    listed = meta.get("feature_data") or []
-    others = [f"{one['domain']} {one['name']}" for one in listed if one["domain"] != "node"]
-    if others:
-        warnings.warn(f"these features are left out, for they are not of nodes: {', '.join(others)}", stacklevel=3)
-    return [one for one in listed if one["domain"] == "node"]
+def _features(meta: Mapping[str, Any], domain: str) -> list[dict[str, Any]]:
+    """Returns what the file says of the features of nodes or of edges."""
+    listed = [*(meta["graph"].get("feature_data") or []), *(meta.get("feature_data") or [])]
+    return list({(one.get("type"), one["name"]): one for one in listed if one["domain"] == domain}.values())
 
 
 def _load(root: pathlib.Path, data: Mapping[str, Any]) -> np.ndarray:
@@ -208,24 +212,24 @@ def _load(root: pathlib.Path, data: Mapping[str, Any]) -> np.ndarray:
     return np.load(path, mmap_mode="r")  # of features the shape is asked for more often than the rows
 
 
-def _arrays(root: pathlib.Path, features: Iterable[Mapping[str, Any]],
-            counts: Mapping[Any, int]) -> dict[str, dict[Any, Mapping[str, Any]]]:
-    """Returns for each array the features that it is made of, by node type."""
+def _arrays(root: pathlib.Path, meta: Mapping[str, Any], domain: str,
+            types: Iterable[Any]) -> dict[str, dict[Any, Mapping[str, Any]]]:
+    """Returns for each array, or attribute of edges, the features that it is made of, by type."""
     by_name: dict[str, dict[Any, Mapping[str, Any]]] = {}
-    for one in features:
+    for one in _features(meta, domain):
         by_name.setdefault(one["name"], {})[one.get("type")] = one
     made = {}
     for name, parts in by_name.items():
         forms = {(_load(root, one).shape[1:], _load(root, one).dtype) for one in parts.values()}
-        if len(forms) == 1 and set(parts) == set(counts):
+        if len(forms) == 1 and set(parts) == set(types):
             made[name] = parts
         else:
-            made.update({f"{kind}.{name}": {kind: one} for kind, one in parts.items()})
+            made.update({f"{kind.replace(':', '__')}.{name}": {kind: one} for kind, one in parts.items()})
     return made
 
 
 def _column(root: pathlib.Path, parts: Mapping[Any, Mapping[str, Any]], counts: Mapping[Any, int]) -> np.ndarray:
-    """Returns the rows of an array, of all node types in the order of the file; zeros where a type has none."""
+    """Returns the rows of an array, of all types in the order of the file; zeros where a type has none."""
     first = _load(root, next(iter(parts.values())))
     if list(counts) == [None]:
         return first.reshape(len(first), -1)
@@ -239,13 +243,14 @@ def _column(root: pathlib.Path, parts: Mapping[Any, Mapping[str, Any]], counts: 
 
 
 def _features_of_meta(meta: Mapping[str, Any], root: pathlib.Path, shared: SharedGraph) -> gb.BasicFeatureStore:
-    made = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ingestion has said it
-        features = _features(meta)
-    for array, parts in _arrays(root, features, _node_counts(meta)).items():
+    made: dict[Any, gb.Feature] = {}
+    for array, parts in _arrays(root, meta, "node", _node_counts(meta)).items():
         for kind, one in parts.items():
             made["node", kind, one["name"]] = Feature(shared, array, kind, shape=_load(root, one).shape[1:] or (1,))
+    kinds = [one.get("type") for one in meta["graph"]["edges"]]
+    for attribute, parts in _arrays(root, meta, "edge", kinds).items():
+        for kind, one in parts.items():
+            made["edge", kind, one["name"]] = EdgeFeature(shared, attribute, shape=_load(root, one).shape[1:] or (1,))
     return gb.BasicFeatureStore(made)
 
 

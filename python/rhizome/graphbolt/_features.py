@@ -1,4 +1,4 @@
-"""Arrays of a store as features of GraphBolt."""
+"""Arrays and attributes of edges of a store as features of GraphBolt."""
 
 from __future__ import annotations
 
@@ -18,34 +18,19 @@ from .._shared import SharedGraph, as_ids, tensor
 Features = Union[Iterable[str], Mapping[str, Union[str, Mapping[str, str]]]]
 
 
-class Feature(gb.Feature):
-    """An array of the vertices, or of those of one type, as a feature: rows are read when they are asked for.
+class _Stored(gb.Feature):
+    """Rows of some shape that are read from a store when they are asked for."""
 
-    A row has the shape [dim], or that which is given, or which the array's attribute ``shape`` says, such as "[4, 32]".
-    """
-
-    def __init__(self, graph: Graph | SharedGraph, array: str, node_type: str | None = None, *,
-                 shape: Sequence[int] | None = None) -> None:
-        """``array``: a name, a version or an alias. ``node_type``: ids are then numbers within this type.
-
-        Errors: NotFound, no such array; ValueError, a shape that does not fit.
-        """
+    def __init__(self, graph: Graph | SharedGraph, name: str, width: int, shape: Sequence[int] | None,
+                 metadata: Mapping[str, str]) -> None:
         super().__init__()
         self._shared = graph if isinstance(graph, SharedGraph) else SharedGraph(graph, "1G", None)
-        self._array = array
-        self._type = node_type
-        rows = self._shared.graph[array]
-        self._metadata = dict(rows.attributes)
+        self._name = name
+        self._metadata = dict(metadata)
         said = json.loads(self._metadata.get("shape", "[]")) if shape is None else shape
-        self._shape = tuple(said) or (rows.shape[1],)
-        if int(np.prod(self._shape)) != rows.shape[1]:
-            raise ValueError(f"array {array!r} has rows of {rows.shape[1]} values, and their shape is said to be "
-                             f"{list(self._shape)}")
-
-    def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
-        """Returns the rows of ``ids``, a tensor [n] (None: of all), as a tensor [n, *size()]."""
-        vertices = self._shared.schema.vertices(self._type, ids)
-        return tensor(self._shared.graph[self._array].read(vertices)).reshape(len(vertices), *self._shape)
+        self._shape = tuple(said) or (width,)
+        if int(np.prod(self._shape)) != width:
+            raise ValueError(f"{name!r} has rows of {width} values, and their shape is said to be {list(self._shape)}")
 
     def read_async(self, ids: torch.Tensor) -> Iterator[_Reading]:
         """Yields an object whose ``wait()`` returns the rows, which a thread reads meanwhile."""
@@ -59,6 +44,36 @@ class Feature(gb.Feature):
     def size(self) -> torch.Size:
         """Returns the shape of a row."""
         return torch.Size(self._shape)
+
+    def metadata(self) -> dict[str, str]:
+        """Returns the attributes of the array; those of edges have none."""
+        return dict(self._metadata)
+
+    def __repr__(self) -> str:
+        return f"rhizome.graphbolt.{type(self).__name__}({self._name!r}, size={list(self._shape)}, count={self.count()})"
+
+
+class Feature(_Stored):
+    """An array of the vertices, or of those of one type, as a feature: rows are read when they are asked for.
+
+    A row has the shape [dim], or that which is given, or which the array's attribute ``shape`` says, such as "[4, 32]".
+    """
+
+    def __init__(self, graph: Graph | SharedGraph, array: str, node_type: str | None = None, *,
+                 shape: Sequence[int] | None = None) -> None:
+        """``array``: a name, a version or an alias. ``node_type``: ids are then numbers within this type.
+
+        Errors: NotFound, no such array; ValueError, a shape that does not fit.
+        """
+        shared = graph if isinstance(graph, SharedGraph) else SharedGraph(graph, "1G", None)
+        rows = shared.graph[array]
+        super().__init__(shared, array, rows.shape[1], shape, rows.attributes)
+        self._type = node_type
+
+    def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
+        """Returns the rows of ``ids``, a tensor [n] (None: of all), as a tensor [n, *size()]."""
+        vertices = self._shared.schema.vertices(self._type, ids)
+        return tensor(self._shared.graph[self._name].read(vertices)).reshape(len(vertices), *self._shape)
 
     def count(self) -> int:
         """Returns how many rows there are."""
@@ -76,14 +91,38 @@ class Feature(gb.Feature):
             raise ValueError(f"the rows have shape {list(rows.shape)}, and there are {len(vertices)} ids of "
                              f"{list(self._shape)}")
         with self._shared.graph.batch(create_vertices=False) as batch:
-            batch.put_rows(self._array, vertices, rows.reshape(len(rows), -1))
+            batch.put_rows(self._name, vertices, rows.reshape(len(rows), -1))
 
-    def metadata(self) -> dict[str, str]:
-        """Returns the attributes of the array."""
-        return dict(self._metadata)
 
-    def __repr__(self) -> str:
-        return f"rhizome.graphbolt.Feature({self._array!r}, size={list(self._shape)}, count={self.count()})"
+class EdgeFeature(_Stored):
+    """An attribute of the edges as a feature, by the numbers of edges that the sampler gives with ``edge_ids=True``.
+
+    Numbers are an edge's until the next compaction, whatever else is written. In a typed graph they count all edges, so
+    that a feature is of those edges of a type that have it.
+    """
+
+    def __init__(self, graph: Graph | SharedGraph, attribute: str, *, shape: Sequence[int] | None = None) -> None:
+        """``attribute``: one of ``rhizome.Graph.edge_attributes``, or "weight" or "type".
+
+        ``shape``: of a row; None: [values]. Errors: NotFound, no such attribute; ValueError, a shape that does not fit.
+        """
+        shared = graph if isinstance(graph, SharedGraph) else SharedGraph(graph, "1G", None)
+        super().__init__(shared, attribute, shared.graph.edge_rows(attribute, []).shape[1], shape, {})
+
+    def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
+        """Returns the values of ``ids``, numbers of edges [n], as a tensor [n, *size()]; None: of all edges, until some
+        are written."""
+        numbers = np.arange(self.count()) if ids is None else ids.numpy()
+        return tensor(self._shared.graph.edge_rows(self._name, numbers)).reshape(len(numbers), *self._shape)
+
+    def count(self) -> int:
+        """Returns how many edges there are, of all types."""
+        return self._shared.graph.num_edges
+
+    def update(self, value: torch.Tensor, ids: torch.Tensor | None = None) -> None:
+        """Errors: NotImplementedError: attributes are written with their edges."""
+        raise NotImplementedError(f"{self._name!r} is an attribute of edges, and is written with them: "
+                                  "rhizome.Batch.put_edges")
 
 
 class _Reading:
@@ -96,19 +135,29 @@ class _Reading:
         return self._future.result()
 
 
-def feature_store(graph: Graph | SharedGraph, features: Features) -> gb.BasicFeatureStore:
-    """Returns arrays as node features for ``fetch_feature``.
+def feature_store(graph: Graph | SharedGraph, features: Features, edge_features: Features = ()) -> gb.BasicFeatureStore:
+    """Returns arrays as node features, and attributes of edges as edge features, for ``fetch_feature``.
 
     ``features``: names of arrays; or for the name of each feature its array, or arrays by node type. In a typed graph an
     array that is named without types is a feature of all of them.
-    Errors: NotFound, no such array.
+    ``edge_features``: attributes of edges in the same way; types are "src:name:dst".
+    Errors: NotFound, no such array or attribute.
     """
     shared = graph if isinstance(graph, SharedGraph) else SharedGraph(graph, "1G", None)
-    named = features if isinstance(features, Mapping) else {name: name for name in features}
-    types: list[Any] = shared.schema.node_types if shared.schema.typed else [None]
-    made = {}
-    for name, array in named.items():
-        by_type = {kind: array for kind in types} if isinstance(array, str) else array
-        for kind, its in by_type.items():
-            made["node", kind, name] = Feature(shared, its, kind)
+    schema = shared.schema
+    node_types: list[Any] = schema.node_types if schema.typed else [None]
+    edge_types: list[Any] = [":".join(triple) for triple in schema.edge_types] if schema.typed else [None]
+    made: dict[Any, gb.Feature] = {}
+    for kind, name, array in _by_type(features, node_types):
+        made["node", kind, name] = Feature(shared, array, kind)
+    for kind, name, attribute in _by_type(edge_features, edge_types):
+        made["edge", kind, name] = EdgeFeature(shared, attribute)
     return gb.BasicFeatureStore(made)
+
+
+def _by_type(features: Features, types: list[Any]) -> Iterator[tuple[Any, str, str]]:
+    """Yields type, name of the feature and what it is in the store."""
+    named = features if isinstance(features, Mapping) else {name: name for name in features}
+    for name, stored in named.items():
+        for kind, its in ({kind: stored for kind in types} if isinstance(stored, str) else stored).items():
+            yield kind, name, its
