@@ -28,8 +28,8 @@ class Loader:
     A minibatch is a Data (in a typed graph, a HeteroData) with ``x`` of all its vertices, ``y`` of the seeds,
     ``edge_index``, ``n_id``, ``e_id``, ``edge_weight`` in a weighted graph, ``batch`` if disjoint, ``seed_time`` if
     samples are temporal, ``batch_size``, ``num_sampled_nodes`` and ``num_sampled_edges``, and the attributes of edges that
-    are asked for. Otherwise it is as ``rhizome.Loader``, which it is made of: a loop is
-    an epoch, no worker processes are needed, and each row is copied once.
+    are asked for. Otherwise it is as ``rhizome.Loader``, which it is made of: a loop is an epoch, no worker processes are
+    needed, and each row is copied once.
     """
 
     def __init__(self, graph: Graph, fanouts: Fanouts, *, x: str, y: str | None = None, input_nodes: Any = "train",
