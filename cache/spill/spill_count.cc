@@ -1,0 +1,88 @@
+#include "rhizome/cache/spill_count.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Adds up what moves, as whoever runs the passes would move it.
+class SpillCounter {
+ public:
+  SpillCounter(const ChosenPasses& passes, SpillPolicy& policy)
+      : passes_(passes), policy_(policy) {}
+
+  SpillCounts Count() && {
+    const std::size_t arrays = passes_.sequence->arrays.size();
+    for (std::size_t p = 0; p < passes_.sequence->passes.size(); ++p) {
+      reads_.assign(arrays, 0);
+      writes_.assign(arrays, 0);
+      policy_.Begin(p, leaves_);
+      Leave();
+      sums_ = passes_.choice(p).blocks.memory_bytes;
+      for (const ChunkAccess& access : AccessesOf(*passes_.sequence, p, passes_.choice(p)))
+        Access(access);
+      policy_.End(leaves_);
+      Leave();
+      counts_.passes.push_back({.reads = Moved(reads_), .writes = Moved(writes_)});
+    }
+    return std::move(counts_);
+  }
+
+ private:
+  void Access(const ChunkAccess& access) {
+    const std::uint64_t bytes = BytesOf(access.array, access.chunk);
+    const SpillPolicy::Verdict verdict = access.write
+                                             ? policy_.Made(access.array, access.chunk, leaves_)
+                                             : policy_.Read(access.array, access.chunk, leaves_);
+    if (!access.write && !verdict.hit) reads_[access.array] += bytes;
+    if (verdict.write) writes_[access.array] += bytes;
+    const std::pair id(access.array, access.chunk);
+    if (verdict.hit && held_.erase(id) == 1) held_bytes_ -= bytes;
+    Leave();
+    if (!verdict.keep || !held_.insert(id).second) return;
+    held_bytes_ += bytes;
+    counts_.peak_bytes = std::max(counts_.peak_bytes, held_bytes_ + sums_);
+  }
+
+  void Leave() {
+    for (const LeavingChunk& chunk : leaves_) {
+      const std::uint64_t bytes = BytesOf(chunk.array, chunk.chunk);
+      if (held_.erase({chunk.array, chunk.chunk}) == 1) held_bytes_ -= bytes;
+      if (chunk.write) writes_[chunk.array] += bytes;
+    }
+    leaves_.clear();
+  }
+
+  std::uint64_t BytesOf(ArrayId array, std::uint32_t chunk) const {
+    return passes_.sequence->arrays[array].BytesOfChunk(chunk);
+  }
+
+  std::vector<ArrayBytes> Moved(const std::vector<std::uint64_t>& bytes) {
+    std::vector<ArrayBytes> moved;
+    for (ArrayId a = 0; a < bytes.size(); ++a) {
+      if (bytes[a] > 0) moved.push_back({.array = a, .bytes = bytes[a]});
+      (&bytes == &reads_ ? counts_.read_bytes : counts_.written_bytes) += bytes[a];
+    }
+    return moved;
+  }
+
+  const ChosenPasses& passes_;
+  SpillPolicy& policy_;
+  SpillCounts counts_;
+  std::vector<LeavingChunk> leaves_;
+  std::vector<std::uint64_t> reads_;
+  std::vector<std::uint64_t> writes_;
+  std::set<std::pair<ArrayId, std::uint32_t>> held_;
+  std::uint64_t held_bytes_ = 0;
+  std::uint64_t sums_ = 0;
+};
+
+}  // namespace
+
+SpillCounts CountSpill(const ChosenPasses& passes, SpillPolicy& policy) {
+  return SpillCounter(passes, policy).Count();
+}
+
+}  // namespace rhizome::inline internal

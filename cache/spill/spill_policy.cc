@@ -1,0 +1,264 @@
+#include "rhizome/cache/spill_policy.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "rhizome/cache/spill_count.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+using ChunkId = std::pair<ArrayId, std::uint32_t>;
+
+class StreamAll : public SpillPolicy {
+ public:
+  explicit StreamAll(ChosenPasses passes) : passes_(std::move(passes)) {}
+  void Begin(std::size_t pass, std::vector<LeavingChunk>&) override { pass_ = pass; }
+  Verdict Read(ArrayId, std::uint32_t, std::vector<LeavingChunk>&) override { return {}; }
+  Verdict Made(ArrayId array, std::uint32_t, std::vector<LeavingChunk>&) override {
+    return {.hit = false, .keep = false, .write = passes_.sequence->NeededAfter(array, pass_)};
+  }
+  void End(std::vector<LeavingChunk>&) override {}
+
+ private:
+  ChosenPasses passes_;
+  std::size_t pass_ = 0;
+};
+
+/// Keeps the first chunks of arrays, as many as are decided for each pass.
+class PrefixSpill : public SpillPolicy {
+ public:
+  PrefixSpill(ChosenPasses passes, std::vector<std::vector<std::uint32_t>> resident)
+      : passes_(std::move(passes)), resident_(std::move(resident)) {}
+
+  void Begin(std::size_t pass, std::vector<LeavingChunk>& leaves) override {
+    pass_ = pass;
+    for (auto held = held_.begin(); held != held_.end();) {
+      const auto [id, dirty] = *held;
+      if (id.second < resident_[pass][id.first]) {
+        ++held;
+      } else {
+        leaves.push_back({.array = id.first, .chunk = id.second, .write = dirty});
+        held = held_.erase(held);
+      }
+    }
+  }
+
+  Verdict Read(ArrayId array, std::uint32_t chunk, std::vector<LeavingChunk>&) override {
+    const auto held = held_.find({array, chunk});
+    const bool hit = held != held_.end();
+    if (passes_.sequence->EndsInOrder(array, pass_, passes_.choice(pass_))) {
+      if (hit) held_.erase(held);
+      return {.hit = hit, .keep = false, .write = false};
+    }
+    const bool keep = hit || chunk < resident_[pass_][array];
+    if (keep && !hit) held_.emplace(ChunkId(array, chunk), false);
+    return {.hit = hit, .keep = keep, .write = false};
+  }
+
+  Verdict Made(ArrayId array, std::uint32_t chunk, std::vector<LeavingChunk>&) override {
+    if (!passes_.sequence->NeededAfter(array, pass_)) return {};
+    const bool keep = chunk < resident_[pass_][array];
+    if (keep) held_.emplace(ChunkId(array, chunk), true);
+    return {.hit = false, .keep = keep, .write = !keep};
+  }
+
+  void End(std::vector<LeavingChunk>& leaves) override {
+    for (auto held = held_.begin(); held != held_.end();) {
+      const ChunkId id = held->first;
+      if (passes_.sequence->NeededAfter(id.first, pass_)) {
+        ++held;
+      } else {
+        leaves.push_back({.array = id.first, .chunk = id.second, .write = false});
+        held = held_.erase(held);
+      }
+    }
+  }
+
+ private:
+  ChosenPasses passes_;
+  std::vector<std::vector<std::uint32_t>> resident_;
+  std::map<ChunkId, bool> held_;  // true: dirty
+  std::size_t pass_ = 0;
+};
+
+/// Keeps chunks by rank: the lowest leaves first.
+class RankedSpill : public SpillPolicy {
+ public:
+  explicit RankedSpill(ChosenPasses passes) : passes_(std::move(passes)) {}
+
+  void Begin(std::size_t pass, std::vector<LeavingChunk>& leaves) override {
+    pass_ = pass;
+    while (held_bytes_ > passes_.room(pass_)) Evict(leaves);
+  }
+
+  Verdict Read(ArrayId array, std::uint32_t chunk, std::vector<LeavingChunk>& leaves) override {
+    const ChunkId id(array, chunk);
+    const auto held = held_.find(id);
+    const bool hit = held != held_.end();
+    bool dirty = false;
+    if (hit) {
+      dirty = held->second.dirty;
+      Remove(held);
+    }
+    const Rank rank = NextRank();
+    const bool keep = rank.stays && Insert(id, rank.value, dirty, leaves);
+    if (dirty && rank.stays && !keep) {
+      leaves.push_back({.array = array, .chunk = chunk, .write = Needed(array)});
+    }
+    return {.hit = hit, .keep = keep, .write = false};
+  }
+
+  Verdict Made(ArrayId array, std::uint32_t chunk, std::vector<LeavingChunk>& leaves) override {
+    const Rank rank = NextRank();
+    if (!rank.stays || !Needed(array)) return {};
+    const bool keep = Insert({array, chunk}, rank.value, /*dirty=*/true, leaves);
+    return {.hit = false, .keep = keep, .write = !keep};
+  }
+
+  void End(std::vector<LeavingChunk>& leaves) override {
+    for (auto held = held_.begin(); held != held_.end();) {
+      const auto next = std::next(held);
+      if (IsDead(held->first.first)) {
+        leaves.push_back({.array = held->first.first, .chunk = held->first.second, .write = false});
+        Remove(held);
+      }
+      held = next;
+    }
+  }
+
+ protected:
+  /// The rank of the chunk that is accessed now, and whether it may stay.
+  struct Rank {
+    std::uint64_t value = 0;
+    bool stays = true;
+  };
+  virtual Rank NextRank() = 0;
+
+  /// Is a chunk of the array, if it is nowhere else, to be written when it leaves?
+  virtual bool Needed(ArrayId array) const = 0;
+
+  /// Does nothing of the array stay behind the pass that ends?
+  virtual bool IsDead(ArrayId array) const = 0;
+
+  const CountedSequence& sequence() const { return *passes_.sequence; }
+  const ChosenPasses& passes() const { return passes_; }
+  std::size_t pass() const { return pass_; }
+
+ private:
+  struct Held {
+    std::uint64_t rank = 0;
+    bool dirty = false;
+  };
+  using HeldChunks = std::map<ChunkId, Held>;
+
+  std::uint64_t BytesOf(const ChunkId& id) const {
+    return sequence().arrays[id.first].BytesOfChunk(id.second);
+  }
+
+  void Remove(HeldChunks::iterator held) {
+    held_bytes_ -= BytesOf(held->first);
+    ranks_.erase({held->second.rank, held->first});
+    held_.erase(held);
+  }
+
+  void Evict(std::vector<LeavingChunk>& leaves) {
+    const auto held = held_.find(ranks_.begin()->second);
+    const ArrayId array = held->first.first;
+    leaves.push_back({.array = array,
+                      .chunk = held->first.second,
+                      .write = held->second.dirty && Needed(array)});
+    Remove(held);
+  }
+
+  /// Returns whether the chunk stays.
+  bool Insert(const ChunkId& id, std::uint64_t rank, bool dirty,
+              std::vector<LeavingChunk>& leaves) {
+    const std::uint64_t bytes = BytesOf(id);
+    while (held_bytes_ + bytes > passes_.room(pass_)) {
+      if (ranks_.empty() || rank < ranks_.begin()->first) return false;
+      Evict(leaves);
+    }
+    held_.emplace(id, Held{.rank = rank, .dirty = dirty});
+    ranks_.emplace(rank, id);
+    held_bytes_ += bytes;
+    return true;
+  }
+
+  ChosenPasses passes_;
+  HeldChunks held_;
+  std::set<std::pair<std::uint64_t, ChunkId>> ranks_;
+  std::uint64_t held_bytes_ = 0;
+  std::size_t pass_ = 0;
+};
+
+class LruSpill : public RankedSpill {
+ public:
+  LruSpill(ChosenPasses passes, bool live) : RankedSpill(std::move(passes)), live_(live) {}
+
+ protected:
+  Rank NextRank() override { return {.value = ++clock_, .stays = true}; }
+  bool Needed(ArrayId array) const override {
+    return !live_ || sequence().last_read[array] >= static_cast<std::int32_t>(pass());
+  }
+  bool IsDead(ArrayId array) const override {
+    return live_ && !sequence().NeededAfter(array, pass());
+  }
+
+ private:
+  bool live_;
+  std::uint64_t clock_ = 0;
+};
+
+/// The rank of a chunk falls with the time of its next use; one without is not kept.
+class BeladySpill : public RankedSpill {
+ public:
+  explicit BeladySpill(ChosenPasses chosen) : RankedSpill(std::move(chosen)) {
+    std::vector<ChunkAccess> all;
+    for (std::size_t p = 0; p < sequence().passes.size(); ++p) {
+      const std::vector<ChunkAccess> accesses = AccessesOf(sequence(), p, passes().choice(p));
+      all.insert(all.end(), accesses.begin(), accesses.end());
+    }
+    ranks_.resize(all.size());
+    std::map<ChunkId, std::size_t> next;
+    for (std::size_t i = all.size(); i-- > 0;) {
+      const auto [use, is_last] = next.try_emplace(ChunkId(all[i].array, all[i].chunk), i);
+      ranks_[i] = is_last ? Rank{.value = 0, .stays = false}
+                          : Rank{.value = all.size() - use->second, .stays = true};
+      use->second = i;
+    }
+  }
+
+ protected:
+  Rank NextRank() override { return ranks_[at_++]; }
+  bool Needed(ArrayId) const override { return true; }
+  bool IsDead(ArrayId) const override { return false; }
+
+ private:
+  std::vector<Rank> ranks_;  // by access
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<SpillPolicy> MakeStreamAll(const ChosenPasses& passes) {
+  return std::make_unique<StreamAll>(passes);
+}
+
+std::unique_ptr<SpillPolicy> MakeLruSpill(const ChosenPasses& passes, bool live) {
+  return std::make_unique<LruSpill>(passes, live);
+}
+
+std::unique_ptr<SpillPolicy> MakeBeladySpill(const ChosenPasses& passes) {
+  return std::make_unique<BeladySpill>(passes);
+}
+
+std::unique_ptr<SpillPolicy> MakePrefixSpill(const ChosenPasses& passes,
+                                             std::vector<std::vector<std::uint32_t>> resident) {
+  return std::make_unique<PrefixSpill>(passes, std::move(resident));
+}
+
+}  // namespace rhizome::inline internal
