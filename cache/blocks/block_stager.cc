@@ -10,7 +10,7 @@
 namespace rhizome::inline internal {
 
 Result<std::unique_ptr<BlockStager>> BlockStager::Create(
-    BlockPlanner planner, std::vector<Block> blocks, ChunkReader& reader, std::uint64_t stage_rows,
+    BlockPlanner planner, std::vector<Block> blocks, ChunkFeed& reader, std::uint64_t stage_rows,
     std::size_t dim, std::span<const float> row_scale, bool has_cache) {
   std::unique_ptr<BlockStager> stager(
       new BlockStager(std::move(planner), std::move(blocks), reader, dim, row_scale, has_cache));
@@ -33,7 +33,7 @@ Result<std::unique_ptr<BlockStager>> BlockStager::Create(
   return stager;
 }
 
-BlockStager::BlockStager(BlockPlanner planner, std::vector<Block> blocks, ChunkReader& reader,
+BlockStager::BlockStager(BlockPlanner planner, std::vector<Block> blocks, ChunkFeed& reader,
                          std::size_t dim, std::span<const float> row_scale, bool has_cache)
     : blocks_(std::move(blocks)),
       dim_(dim),

@@ -11,8 +11,10 @@
 
 #include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/bounded_queue.h"
-#include "rhizome/cache/chunk_reader.h"
+#include "rhizome/cache/chunk_feed.h"
 #include "rhizome/storage/export.h"
+#include "rhizome/storage/io_queue.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {
@@ -36,7 +38,7 @@ struct StagedWindow {
 
 /// Plans the blocks of a layer on one thread; on another it copies the rows that they need from
 /// chunks to a stage, window by window, while the caller works on the other stage. Memory: kStages
-/// stages, the lists of kBlocks blocks, and what ChunkReader takes.
+/// stages, the lists of kBlocks blocks, and what the feed takes.
 /// Threads: Next one at a time.
 /// Ownership: borrows all that it is given.
 class BlockStager {
@@ -48,7 +50,7 @@ class BlockStager {
   /// that the blocks read, in their order; if it has no cache, the stager appends them to it.
   /// Errors: kOutOfMemory.
   static Result<std::unique_ptr<BlockStager>> Create(BlockPlanner planner,
-                                                     std::vector<Block> blocks, ChunkReader& reader,
+                                                     std::vector<Block> blocks, ChunkFeed& reader,
                                                      std::uint64_t stage_rows, std::size_t dim,
                                                      std::span<const float> row_scale,
                                                      bool has_cache);
@@ -72,7 +74,7 @@ class BlockStager {
     std::vector<float> scale;  // [stage rows], GCN only
   };
 
-  BlockStager(BlockPlanner planner, std::vector<Block> blocks, ChunkReader& reader, std::size_t dim,
+  BlockStager(BlockPlanner planner, std::vector<Block> blocks, ChunkFeed& reader, std::size_t dim,
               std::span<const float> row_scale, bool has_cache);
   Status PlanBlocks();
   Status TakePlanned();
@@ -89,7 +91,7 @@ class BlockStager {
   BlockPlanner planner_;  // used by the planning thread
 
   // Used by the staging thread; each stage by the thread that holds its index.
-  ChunkReader& reader_;
+  ChunkFeed& reader_;
   std::deque<std::shared_ptr<const BlockLists>> to_stage_;
   std::uint64_t next_request_ = 0;
   double copy_seconds_ = 0;

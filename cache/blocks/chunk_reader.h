@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rhizome/cache/bounded_queue.h"
+#include "rhizome/cache/chunk_feed.h"
 #include "rhizome/cache/feature_decoder.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/index/delta_rows.h"
@@ -52,15 +53,6 @@ class FloatBuffers {
   std::shared_ptr<Shared> shared_;  // shared with the buffers in use
 };
 
-/// A decoded chunk: rows [first_row, first_row + rows) as floats.
-struct DecodedChunk {
-  std::uint64_t request = 0;  ///< index into the keys of the trace
-  std::uint64_t chunk = 0;
-  Row first_row = 0;
-  std::uint64_t rows = 0;
-  std::shared_ptr<const float[]> values;  ///< [rows, dim]
-};
-
 struct ChunkReaderOptions {
   PolicyKind policy = PolicyKind::kBelady;
 
@@ -91,7 +83,7 @@ struct ChunkReaderStats {
 /// delivery, and the chunk that was delivered last.
 /// Threads: Next one at a time.
 /// Ownership: `array` and `control` must outlive it.
-class ChunkReader {
+class ChunkReader final : public ChunkFeed {
  public:
   /// `blocks` is the whole sequence; a step holds the chunks that are wanted together. `array` has
   /// rows that `decoder` turns into floats. `delta`, or null, has rows that differ from the
@@ -105,19 +97,18 @@ class ChunkReader {
   ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
               const ChunkReaderOptions& options, const JobControl& control,
               std::shared_ptr<const DeltaRows> delta = nullptr);
-  ~ChunkReader();
+  ~ChunkReader() override;
 
   /// Returns whether the cache of such a reader has room for a chunk.
   static bool HasCache(const ArrayEntry& array, const ChunkReaderOptions& options) {
     return options.cache_bytes >= DecodedBytes(array);
   }
 
-  /// Appends a chunk to the sequence. Must be called on the thread that calls Next.
-  void Append(std::uint64_t chunk) { appended_.push_back(static_cast<CacheKey>(chunk)); }
+  /// Of a reader without a cache. Must be called on the thread that calls Next.
+  void Append(std::uint64_t chunk) override { appended_.push_back(static_cast<CacheKey>(chunk)); }
 
-  /// Waits for the next chunk of the sequence. Errors: kCorruption; kIoError; kOutOfMemory;
-  /// kInterrupted.
-  Result<DecodedChunk> Next();
+  /// With a cache DecodedChunk::request is an index into the keys of the trace.
+  Result<DecodedChunk> Next() override;
 
   /// Ends the threads and returns the statistics. Call after the whole sequence was delivered.
   ChunkReaderStats Finish();

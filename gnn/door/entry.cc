@@ -7,6 +7,7 @@
 #include "rhizome/gnn/score_pairs.h"
 #include "rhizome/gnn/torch_guard.h"
 #include "rhizome/gnn/train.h"
+#include "rhizome/gnn/train_full.h"
 #include "rhizome/storage/build_id.h"
 #include "rhizome/storage/this_build.h"
 
@@ -16,10 +17,16 @@ namespace {
 class Entry final : public GnnEntry {
  public:
   Result<TrainReport> Train(const TrainOptions& options, const JobControl& control) const override {
-    return GuardedTorch([&] { return TrainModel(options, control); });
+    return GuardedTorch([&] {
+      return options.full_graph ? TrainFullGraph(options, control) : TrainModel(options, control);
+    });
   }
   Result<InferReport> Infer(const InferOptions& options, const JobControl& control) const override {
     return GuardedTorch([&] { return InferArray(options, control); });
+  }
+  Result<FullGraphReport> PlanTrain(const TrainOptions& options,
+                                  const JobControl& control) const override {
+    return GuardedTorch([&] { return PlanFullTraining(options, control); });
   }
   std::vector<ModelInfo> Models() const override { return DescribeModels(); }
   Result<InferPlan> PlanInfer(const InferOptions& options,

@@ -28,9 +28,13 @@ struct WeightSpec {
 };
 using WeightVisitor = std::function<void(const WeightSpec& spec, torch::Tensor& weight)>;
 
+struct GraphNorms;
+
 /// How the network is run: to learn, with a seed from which every dropout is drawn, or to evaluate.
 struct RunMode {
   const std::uint64_t* dropout_seed = nullptr;  ///< null: evaluation, nothing is dropped
+  std::int64_t first_row = 0;   ///< where dropout is drawn: the number of the first row
+  GraphNorms* norms = nullptr;  ///< statistics of batch norms over more rows than are given
   bool training() const { return dropout_seed != nullptr; }
 
   /// Returns the seed of draw `number`; different numbers draw independently.
@@ -69,6 +73,10 @@ struct UpdateRows {
   torch::Tensor reduced;  ///< [targets, ConvPieces::width]
   torch::Tensor first;    ///< [targets, hidden], of the network's first hidden rows
   torch::Tensor both;     ///< undefined in training
+
+  /// Whether `reduced` [targets, out] is that of rows which were multiplied by
+  /// Conv::ReducedWeight.
+  bool multiplied = false;
 };
 
 /// One message-passing layer of some kind. A kind implements the pieces; whoever has a faster way
@@ -103,6 +111,10 @@ class Conv {
 
   /// The vectors of scores that are additive-v2: [heads, width of a head].
   virtual torch::Tensor ScoreVectors() const { return {}; }
+
+  /// The weight [out, width] by which Update multiplies reduced rows before it does anything else
+  /// with them, so that rows may as well be multiplied before they are summed; or undefined.
+  virtual torch::Tensor ReducedWeight() const { return {}; }
 
   /// Computes the outputs of targets, [n, out]. A row depends on that target's rows alone, but for
   /// statistics of a batch while training.

@@ -25,9 +25,12 @@ class CommNetConv final : public Conv {
     visit({.name = "bias", .shape = {shape_.out}, .fill = WeightSpec::Fill::kZeros}, bias_);
   }
 
+  torch::Tensor ReducedWeight() const override { return communication_; }
+
   torch::Tensor Update(const UpdateRows& rows, const RunMode&) const override {
     const torch::Tensor out =
-        Linear(rows.own, hidden_) + Linear({rows.reduced}, communication_) + bias_;
+        Linear(rows.own, hidden_) +
+        (rows.multiplied ? rows.reduced : Linear({rows.reduced}, communication_)) + bias_;
     return skips_ ? out + Linear({rows.first}, skip_) : out;
   }
 

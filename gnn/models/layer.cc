@@ -96,8 +96,11 @@ std::int64_t Layer::raw_out() const {
 
 bool Layer::finish_reads_own() const {
   // Attention takes its own edge first.
-  const bool own_joins = pieces_.reduce.own_joins && !pieces_.attends();
-  return pieces_.update_reads_own || own_joins || pieces_.reads_first || style_.feed_forward ||
+  return finish_reads_raw() || (pieces_.reduce.own_joins && !pieces_.attends());
+}
+
+bool Layer::finish_reads_raw() const {
+  return pieces_.update_reads_own || pieces_.reads_first || style_.feed_forward ||
          (style_.residual && !shape_.is_output) || style_.jump != Jump::kNone || shape_.first > 0;
 }
 
@@ -139,7 +142,10 @@ void Layer::VisitWeights(const WeightVisitor& visit) const {
 torch::Tensor Layer::Dropped(const torch::Tensor& x, std::uint64_t draw,
                              const RunMode& mode) const {
   if (!mode.training() || style_.dropout == 0) return x;
-  return Activate(x, {.relu = false, .dropout = style_.dropout, .seed = mode.Seed(draw)});
+  return Activate(x, {.relu = false,
+                      .dropout = style_.dropout,
+                      .seed = mode.Seed(draw),
+                      .first_row = mode.first_row});
 }
 
 Layer::Entered Layer::Enter(const LayerRows& raw, const RunMode& mode) const {
@@ -225,6 +231,41 @@ torch::Tensor Layer::Forward(const LayerRows& raw, const LayerGraph& graph,
   const torch::Tensor convolved =
       conv_->Forward(entered.input, graph, FirstRows(own, own_raw), activation, mode);
   return Leave(convolved, fuses(), own, own_raw, mode);
+}
+
+bool Layer::multiplies_first() const {
+  return pieces_.reduce.weighs() && !pieces_.projects && shape_.out < pieces_.width &&
+         conv_->ReducedWeight().defined();
+}
+
+std::size_t Layer::batch_norms() const {
+  std::size_t count = 0;
+  VisitWeights([&](const WeightSpec& spec, torch::Tensor&) {
+    if (spec.name.ends_with(".variance")) ++count;
+  });
+  return count;
+}
+
+torch::Tensor Layer::PrepareGathered(const torch::Tensor& raw, const RunMode& mode) const {
+  const Entered entered = Enter({raw}, mode);
+  if (multiplies_first()) return Linear(entered.input, conv_->ReducedWeight());
+  return pieces_.projects ? conv_->Project(entered.input, mode) : entered.input.Floats();
+}
+
+torch::Tensor Layer::FinishGathered(const torch::Tensor& raw, const torch::Tensor& gathered,
+                                    const RunMode& mode) const {
+  UpdateRows rows{.own = {},
+                  .reduced = gathered,
+                  .first = {},
+                  .both = {},
+                  .multiplied = multiplies_first()};
+  Entered own;
+  if (raw.defined()) {
+    own = Enter({raw}, mode);
+    rows.own = own.input;
+    rows.first = FirstRows(own, {raw});
+  }
+  return Leave(conv_->Update(rows, mode), false, own, {raw}, mode);
 }
 
 std::uint64_t Layer::StepNumbers(std::uint64_t targets, std::uint64_t sources) const {

@@ -86,6 +86,36 @@ class Layer {
   /// Computes the rows of targets with gradients: raw [sources, raw] -> [targets, raw_out].
   torch::Tensor Forward(const LayerRows& raw, const LayerGraph& graph, const RunMode& mode) const;
 
+  // In training on the full graph: rows are prepared, gathered (which is reducing them over lists,
+  // by sum or mean) and finished, by tiles of rows that are whole rows of the graph. With gradients
+  // if the calling thread records them; from any thread.
+
+  /// Whether rows are multiplied by the weights of their reduction before they are gathered, which
+  /// makes them narrower.
+  bool multiplies_first() const;
+
+  /// Whether gathered rows are not simply the first columns of what the layer reads.
+  bool prepares_gathered() const { return prepares() || multiplies_first(); }
+
+  /// Columns of a gathered row.
+  std::int64_t gathered_columns() const {
+    return multiplies_first() ? shape_.out : pieces_.width;
+  }
+
+  /// Whether FinishGathered reads what the layer reads of the targets themselves.
+  bool finish_reads_raw() const;
+
+  /// Batch norms whose statistics Finish needs (GraphNorms).
+  std::size_t batch_norms() const;
+
+  /// Computes the rows to be gathered: [n, raw] -> [n, gathered_columns()].
+  torch::Tensor PrepareGathered(const torch::Tensor& raw, const RunMode& mode) const;
+
+  /// Computes the layer's rows: raw [n, raw], or undefined unless finish_reads_raw(), and gathered
+  /// [n, gathered_columns()] -> [n, raw_out].
+  torch::Tensor FinishGathered(const torch::Tensor& raw, const torch::Tensor& gathered,
+                               const RunMode& mode) const;
+
   /// Numbers that a training step keeps for so many targets and sources.
   std::uint64_t StepNumbers(std::uint64_t targets, std::uint64_t sources) const;
 

@@ -32,7 +32,8 @@ void LinearConv::VisitWeights(const WeightVisitor& visit) {
 
 torch::Tensor LinearConv::Update(const UpdateRows& rows, const RunMode&) const {
   if (rows.both.defined()) return Multiply(rows.both, tile_weight_, bias_);
-  const torch::Tensor out = Linear({rows.reduced}, neighbor_weight_) + bias_;
+  const torch::Tensor out =
+      (rows.multiplied ? rows.reduced : Linear({rows.reduced}, neighbor_weight_)) + bias_;
   return has_own() ? out + Linear(rows.own, self_weight_) : out;
 }
 

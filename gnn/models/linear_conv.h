@@ -20,6 +20,7 @@ class LinearConv : public Conv {
 
   ConvPieces pieces() const override;
   void VisitWeights(const WeightVisitor& visit) override;
+  torch::Tensor ReducedWeight() const override { return neighbor_weight_; }
   torch::Tensor Update(const UpdateRows& rows, const RunMode& mode) const override;
   torch::Tensor Forward(const LayerRows& x, const LayerGraph& graph, const torch::Tensor& first,
                         const Activation& activation, const RunMode& mode) const override;

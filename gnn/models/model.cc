@@ -80,6 +80,10 @@ Result<Model> Model::Build(const ModelShape& shape) {
 
 void Model::VisitWeights(const WeightVisitor& visit) const {
   for (const Layer& layer : layers_) layer.VisitWeights(visit);
+  VisitHead(visit);
+}
+
+void Model::VisitHead(const WeightVisitor& visit) const {
   if (head_ == HeadKind::kNone) return;
   const std::int64_t width = embedding_width();
   HeadWeights& w = *head_weights_;
@@ -222,12 +226,29 @@ torch::Tensor Model::Embed(const Minibatch& minibatch, const std::vector<LayerGr
 
 torch::Tensor Model::Scores(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
                             const RunMode& mode) const {
-  torch::Tensor embeddings = Embed(minibatch, graphs, mode);
-  if (mode.training() && head_ != HeadKind::kNone && head_drops_) {
-    embeddings =
-        Activate(embeddings, {.relu = false, .dropout = shape_.spec.dropout, .seed = mode.Seed(0)});
-  }
-  return Head(embeddings);
+  return ScoresOf(Embed(minibatch, graphs, mode), mode);
+}
+
+torch::Tensor Model::ScoresOf(const torch::Tensor& embeddings, const RunMode& mode) const {
+  if (!mode.training() || head_ == HeadKind::kNone || !head_drops_) return Head(embeddings);
+  return Head(Activate(embeddings, {.relu = false,
+                                    .dropout = shape_.spec.dropout,
+                                    .seed = mode.Seed(0),
+                                    .first_row = mode.first_row}));
+}
+
+std::vector<torch::Tensor> Model::HeadParameters() const {
+  std::vector<torch::Tensor> parameters;
+  VisitHead([&](const WeightSpec&, torch::Tensor& tensor) { parameters.push_back(tensor); });
+  return parameters;
+}
+
+std::vector<torch::Tensor> Model::LayerParameters(std::uint32_t number) const {
+  std::vector<torch::Tensor> parameters;
+  layers_[number].VisitWeights([&](const WeightSpec& spec, torch::Tensor& tensor) {
+    if (spec.trained) parameters.push_back(tensor);
+  });
+  return parameters;
 }
 
 std::vector<torch::Tensor> Model::Parameters() const {

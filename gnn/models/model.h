@@ -74,6 +74,14 @@ class Model {
   torch::Tensor Scores(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
                        const RunMode& mode) const;
 
+  /// Computes the scores of embeddings while training or not: [n, embedding_width()] -> [n,
+  /// classes], with gradients.
+  torch::Tensor ScoresOf(const torch::Tensor& embeddings, const RunMode& mode) const;
+
+  /// Returns the weights of the head that are learnt, and those of a layer, in a fixed order.
+  std::vector<torch::Tensor> HeadParameters() const;
+  std::vector<torch::Tensor> LayerParameters(std::uint32_t number) const;
+
   /// Returns the weights that are learnt, in a fixed order; they require gradients.
   std::vector<torch::Tensor> Parameters() const;
 
@@ -93,6 +101,7 @@ class Model {
   static Result<Model> Build(const ModelShape& shape);
   /// Calls visit for every tensor.
   void VisitWeights(const WeightVisitor& visit) const;
+  void VisitHead(const WeightVisitor& visit) const;
   LayerRows Features(const Minibatch& minibatch, const RunMode& mode) const;
 
   struct HeadWeights {

@@ -60,7 +60,8 @@ TileLayer::TileLayer(const BlockLists& lists, const Layer& layer, std::span<cons
       width_(static_cast<std::size_t>(layer.pieces().width)),
       row_scale_(row_scale),
       degrees_(std::move(degrees)),
-      state_(state) {
+      state_(state),
+      window_lists_(lists, reduce_.weighs()) {
   const std::size_t targets = lists.targets.size();
   if (layer.pieces().attends()) attention_.emplace(layer, targets, state);
   if (one_window()) return;
@@ -71,7 +72,6 @@ TileLayer::TileLayer(const BlockLists& lists, const Layer& layer, std::span<cons
   } else if (lists.sum_windows() == 0 && !attention_) {
     std::fill_n(state.begin(), targets * width_, 0.0F);
   }
-  added_.assign(lists.offsets.begin(), lists.offsets.end() - 1);
 }
 
 SumArgs TileLayer::RowArgs(const WindowRows& staged) const {
@@ -91,41 +91,8 @@ MaxArgs TileLayer::MaxRowArgs(const WindowRows& staged) const {
   return args;
 }
 
-/// Returns the lists of a tile in a block of one window, in which a row's number is its slot.
-TileLists TileLayer::WholeLists(const TargetRange& range) const {
-  const std::uint32_t* const begins = lists_.offsets.data() + range.first;
-  // Lists are contiguous, so rows of later targets may be prefetched.
-  return {.begins = begins,
-          .ends = begins + 1,
-          .slots = lists_.neighbors.data(),
-          .slots_end = lists_.offsets[range.first + range.count],
-          .weights = weighs() ? lists_.weights.data() : nullptr};
-}
-
 void TileLayer::AddWindow(std::size_t window, const WindowRows& staged, const TargetRange& range) {
-  // The parts of the lists that are in the window, as slots of the stage.
-  thread_local std::vector<std::uint32_t> offsets;
-  thread_local std::vector<std::uint32_t> slots;
-  thread_local std::vector<float> weights;
-  const auto first = static_cast<std::uint32_t>(window * lists_.stage_rows);
-  const std::uint64_t end = (window + 1) * lists_.stage_rows;
-  offsets.assign(1, 0);
-  slots.clear();
-  weights.clear();
-  for (std::size_t t = range.first; t < range.first + range.count; ++t) {
-    std::uint32_t e = added_[t];
-    for (; e < lists_.offsets[t + 1] && lists_.neighbors[e] < end; ++e) {
-      slots.push_back(lists_.neighbors[e] - first);
-      if (weighs()) weights.push_back(lists_.weights[e]);
-    }
-    added_[t] = e;
-    offsets.push_back(static_cast<std::uint32_t>(slots.size()));
-  }
-  const TileLists lists{.begins = offsets.data(),
-                        .ends = offsets.data() + 1,
-                        .slots = slots.data(),
-                        .slots_end = offsets.back(),
-                        .weights = weighs() ? weights.data() : nullptr};
+  const TileLists lists = window_lists_.In(window, range);
   if (attention_) return attention_->Add(staged, lists, range);
   float* const out = state_.data() + range.first * width_;
   if (takes_max()) {
@@ -190,7 +157,7 @@ void TileLayer::ReduceSums(const WindowRows& staged, const TargetRange& range,
     own_scale[i] = scales.self;
   }
   SumArgs args = RowArgs(staged);
-  TileLists lists = WholeLists(range);
+  TileLists lists = window_lists_.Whole(range);
   if (!one_window()) lists = {.begins = lists.begins, .ends = lists.begins};  // the sums are whole
   lists.WalkedBy(args);
   args.edge_weight = lists.weights;
@@ -211,7 +178,7 @@ void TileLayer::ReduceMaxima(const WindowRows& staged, const TargetRange& range,
                              std::size_t stride) const {
   if (one_window()) {
     MaxArgs args = MaxRowArgs(staged);
-    WholeLists(range).WalkedBy(args);
+    window_lists_.Whole(range).WalkedBy(args);
     args.out = out;
     args.out_stride = stride;
     Kernels().max(args, 0, range.count);
@@ -251,7 +218,7 @@ torch::Tensor TileLayer::Finish(const WindowRows& staged, const TargetRange& ran
   } else if (attention_ && !one_window()) {
     attention_->Finish(range, reduced, stride);
   } else if (attention_) {
-    attention_->Compute(staged, WholeLists(range), entered,
+    attention_->Compute(staged, window_lists_.Whole(range), entered,
                         OwnTile(staged.reduced, staged.reduced_stride, width_, range, 0),
                         range.count, reduced, stride);
   } else {

@@ -13,6 +13,7 @@
 #include "rhizome/gnn/layer.h"
 #include "rhizome/gnn/tile_attention.h"
 #include "rhizome/gnn/tile_rows.h"
+#include "rhizome/gnn/window_lists.h"
 
 namespace rhizome::inline internal {
 
@@ -50,7 +51,6 @@ class TileLayer {
   bool weighs() const { return reduce_.weighs() && !lists_.weights.empty(); }
   SumArgs RowArgs(const WindowRows& staged) const;
   MaxArgs MaxRowArgs(const WindowRows& staged) const;
-  TileLists WholeLists(const TargetRange& range) const;
   torch::Tensor OwnTile(const float* rows, std::size_t stride, std::size_t columns,
                         const TargetRange& range, std::size_t own_first) const;
   void CopyOwn(const float* rows, std::size_t row_stride, std::size_t columns,
@@ -69,7 +69,7 @@ class TileLayer {
   const std::vector<std::uint32_t> degrees_;
   const std::span<float> state_;            // sums first, [targets, width]; for several windows
   std::optional<TileAttention> attention_;  // of layers that attend
-  std::vector<std::uint32_t> added_;  // [targets]: end of the part of each list that is in the sums
+  WindowLists window_lists_;
 };
 
 /// Prepares the rows [0, count) of a window, raw [count, raw] -> out [count,

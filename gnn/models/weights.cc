@@ -3,6 +3,23 @@
 #include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
+namespace {
+
+constexpr double kEpsilon = 1e-5;
+constexpr double kMomentum = 0.1;
+
+/// A batch norm with the statistics of a graph, if they are known.
+torch::Tensor OfGraph(const NormWeights& norm, const torch::Tensor& x, GraphNorms& norms) {
+  const std::size_t number = norms.given.size();
+  norms.norms.push_back(&norm);
+  norms.given.push_back(x);
+  if (number >= norms.known.size()) return x;
+  const GraphNorms::Statistics& statistics = norms.known[number];
+  return (x - statistics.mean) * at::rsqrt(statistics.variance + kEpsilon) * norm.weight +
+         norm.bias;
+}
+
+}  // namespace
 
 using Fill = WeightSpec::Fill;
 
@@ -22,10 +39,17 @@ void NormWeights::Visit(Normalization kind, const std::string& name, std::int64_
         variance);
 }
 
+void NormWeights::Keep(const GraphNorms::Statistics& statistics, std::int64_t rows) const {
+  const torch::NoGradGuard guard;
+  const double unbiased = static_cast<double>(rows) / static_cast<double>(rows - 1);
+  torch::Tensor kept_mean = mean, kept_variance = variance;  // handles of the same tensors
+  kept_mean.mul_(1 - kMomentum).add_(statistics.mean, kMomentum);
+  kept_variance.mul_(1 - kMomentum).add_(statistics.variance, kMomentum * unbiased);
+}
+
 torch::Tensor NormWeights::Of(const torch::Tensor& x, const RunMode& mode) const {
-  constexpr double kEpsilon = 1e-5;
-  constexpr double kMomentum = 0.1;
   if (!mean.defined()) return at::layer_norm(x, {x.size(1)}, weight, bias, kEpsilon);
+  if (mode.norms != nullptr) return OfGraph(*this, x, *mode.norms);
   return at::batch_norm(
       x, weight, bias, mean, variance,
       mode.training() || RHIZOME_MUTANT("batch norm looks at the batch at inference"), kMomentum,

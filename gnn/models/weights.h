@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "rhizome/gnn/conv.h"
 
@@ -24,6 +25,24 @@ struct DenseWeights {
 
 enum class Normalization : std::uint8_t { kNone, kLayer, kBatch };
 
+struct NormWeights;
+
+/// The batch norms of a layer in a run over some rows of a graph, if they are to have the statistics
+/// of all rows. The norms are numbered in the order in which rows pass them.
+struct GraphNorms {
+  struct Statistics {
+    torch::Tensor mean, variance;  ///< [width], of the population
+  };
+
+  /// Statistics of the first norms. Rows pass a norm without statistics unchanged: such a run is
+  /// made to collect them.
+  std::vector<Statistics> known = {};
+
+  /// The norms that the rows have passed, and what each was given, [n, width].
+  std::vector<const NormWeights*> norms = {};
+  std::vector<torch::Tensor> given = {};
+};
+
 /// The weights of a layer or batch norm of rows, with the constants of libtorch's modules. A batch
 /// norm keeps running statistics while training, and uses them otherwise.
 /// Source: Ba et al., Layer Normalization (2016); Ioffe and Szegedy, Batch Normalization (ICML
@@ -38,6 +57,10 @@ struct NormWeights {
 
   /// Computes it with gradients: [n, width] -> [n, width].
   torch::Tensor Of(const torch::Tensor& x, const RunMode& mode) const;
+
+  /// Moves the running statistics towards those of a graph of `rows` rows, at least 2, as a run over
+  /// all of them at once does.
+  void Keep(const GraphNorms::Statistics& statistics, std::int64_t rows) const;
 };
 
 }  // namespace rhizome::inline internal

@@ -27,7 +27,7 @@ ActivateArgs ArgsOf(const Activation& activation, const float* in, std::int64_t 
           .dropped = draws.dropped,
           .scale = draws.scale,
           .seed = activation.seed,
-          .first_row = static_cast<std::uint64_t>(first_row)};
+          .first_row = static_cast<std::uint64_t>(activation.first_row + first_row)};
 }
 
 /// Calls body(first, count) for runs of rows, on the compute threads.
@@ -42,8 +42,8 @@ void ForRows(std::int64_t rows, const Body& body) {
 
 struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, bool relu,
-                               double dropout, std::int64_t seed) {
-    const Activation activation{relu, dropout, static_cast<std::uint64_t>(seed)};
+                               double dropout, std::int64_t seed, std::int64_t first_row) {
+    const Activation activation{relu, dropout, static_cast<std::uint64_t>(seed), first_row};
     const torch::Tensor in = x.contiguous();
     torch::Tensor out = at::empty_like(in);
     const std::int64_t dim = in.size(1);
@@ -55,13 +55,15 @@ struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
     context->saved_data["relu"] = relu;
     context->saved_data["dropout"] = dropout;
     context->saved_data["seed"] = seed;
+    context->saved_data["first_row"] = first_row;
     return out;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const Activation activation{context->saved_data["relu"].toBool(),
                                 context->saved_data["dropout"].toDouble(),
-                                static_cast<std::uint64_t>(context->saved_data["seed"].toInt())};
+                                static_cast<std::uint64_t>(context->saved_data["seed"].toInt()),
+                                context->saved_data["first_row"].toInt()};
     const torch::Tensor result = context->get_saved_variables()[0];
     const torch::Tensor gradient = gradients[0].contiguous();
     torch::Tensor out = at::empty_like(gradient);
@@ -71,7 +73,7 @@ struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
                            gradient.data_ptr<float>() + first * dim, count, dim, first,
                            out.data_ptr<float>() + first * dim);
     });
-    return {out, {}, {}, {}};
+    return {out, {}, {}, {}, {}};
   }
 };
 
@@ -126,7 +128,7 @@ void ActivateGradientRows(const Activation& activation, const float* result, con
 torch::Tensor Activate(const torch::Tensor& x, const Activation& activation) {
   if (activation.none()) return x;
   return ActivateFunction::apply(x, activation.relu, activation.dropout,
-                                 static_cast<std::int64_t>(activation.seed));
+                                 static_cast<std::int64_t>(activation.seed), activation.first_row);
 }
 
 torch::Tensor Elu(const torch::Tensor& x) { return EluFunction::apply(x); }

@@ -12,6 +12,7 @@ struct Activation {
   bool relu = false;
   double dropout = 0;  ///< share of the values that become zero, in [0, 1)
   std::uint64_t seed = 0;
+  std::int64_t first_row = 0;  ///< number, in the whole matrix, of the first row that is activated
   bool none() const { return !relu && dropout == 0; }
 };
 
@@ -23,7 +24,7 @@ struct DropoutDraws {
 DropoutDraws DrawsOf(double dropout);
 
 /// Activates rows [0, count) of `in` into `out`, which may be `in`, on the calling thread. Both
-/// have `dim` columns. The first of them is row `first_row` of the whole matrix.
+/// have `dim` columns. The first of them is row `first_row` of those that are activated.
 void ActivateRows(const Activation& activation, const float* in, std::int64_t count,
                   std::int64_t dim, std::int64_t first_row, float* out);
 

@@ -122,6 +122,10 @@ void Optimizer::SetLearningRate(double rate) {
 void Optimizer::Step(const torch::Tensor& loss) {
   optimizer_->zero_grad();
   loss.backward();
+  StepAlongGradients();
+}
+
+void Optimizer::StepAlongGradients() {
   if (settings_.clip_norm > 0) torch::nn::utils::clip_grad_norm_(parameters_, settings_.clip_norm);
   optimizer_->step();
   ++steps_;

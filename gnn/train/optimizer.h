@@ -40,6 +40,9 @@ class Optimizer {
   /// Takes a step down `loss`, which a forward pass over the weights made.
   void Step(const torch::Tensor& loss);
 
+  /// Takes a step along the gradients that the weights have.
+  void StepAlongGradients();
+
   /// Copies and restores the state; together with the weights it is all that a later step depends
   /// on. RestoreState is for an optimiser that has taken no step. Errors: kCorruption, the state is
   /// of other weights or of another optimiser.

@@ -10,24 +10,48 @@ namespace {
 
 namespace nnf = torch::nn::functional;
 
-/// Gathers the seeds' rows of `from` [rows, columns] as a tensor [seeds, columns].
+/// Gathers rows of `from` [rows, columns] as a tensor [rows.size(), columns].
 template <typename To, typename From>
-torch::Tensor SeedRows(const std::vector<From>& from, std::size_t columns,
-                       const Minibatch& minibatch, torch::Dtype dtype) {
-  const auto seeds = static_cast<std::int64_t>(minibatch.seed_count);
-  torch::Tensor rows = torch::empty({seeds, static_cast<std::int64_t>(columns)}, dtype);
-  To* out = rows.data_ptr<To>();
-  for (std::uint64_t i = 0; i < minibatch.seed_count; ++i) {
-    const std::size_t first = static_cast<std::size_t>(minibatch.rows[i]) * columns;
+torch::Tensor Gathered(const std::vector<From>& from, std::size_t columns,
+                       std::span<const Row> rows, torch::Dtype dtype) {
+  torch::Tensor gathered = torch::empty(
+      {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)}, dtype);
+  To* out = gathered.data_ptr<To>();
+  for (const Row row : rows) {
+    const std::size_t first = static_cast<std::size_t>(row) * columns;
     for (std::size_t c = 0; c < columns; ++c) *out++ = static_cast<To>(from[first + c]);
   }
-  return rows;
+  return gathered;
 }
 
-/// The mean of `values` where `known` is set; 0 where nothing is.
-torch::Tensor MeanOfKnown(const torch::Tensor& values, const torch::Tensor& known) {
-  const torch::Tensor zero = torch::zeros({}, values.options());
-  return torch::where(known, values, zero).sum() / known.sum().clamp_min(1);
+/// The sum of `values` where `known` is set.
+torch::Tensor SumOfKnown(const torch::Tensor& values, const torch::Tensor& known) {
+  return torch::where(known, values, torch::zeros({}, values.options())).sum();
+}
+
+/// A loss of several labels or numbers: one for each, and which of them are known.
+struct KnownLosses {
+  torch::Tensor values, known;
+  torch::Tensor Mean() const { return SumOfKnown(values, known) / known.sum().clamp_min(1); }
+};
+
+KnownLosses LossesOf(const Labels& labels, const torch::Tensor& scores,
+                     std::span<const Row> rows) {
+  if (labels.task == Task::kRegression) {
+    const torch::Tensor values =
+        Gathered<float>(labels.values, labels.columns, rows, torch::kFloat32);
+    return {(scores - values.nan_to_num()).square(), values.isnan().logical_not()};
+  }
+  const torch::Tensor flags = Gathered<float>(labels.flags, labels.columns, rows, torch::kFloat32);
+  torch::Tensor known = flags.ne(static_cast<float>(kMissingFlag));
+  if (RHIZOME_MUTANT("missing labels are learnt")) known = known.logical_or(known.logical_not());
+  return {nnf::binary_cross_entropy_with_logits(
+              scores, flags, nnf::BinaryCrossEntropyWithLogitsFuncOptions().reduction(torch::kNone)),
+          known};
+}
+
+bool HasClasses(const Labels& labels) {
+  return labels.task == Task::kMulticlass || labels.task == Task::kBinary;
 }
 
 }  // namespace
@@ -38,24 +62,42 @@ TaskLoss::TaskLoss(const Labels& labels, const std::vector<float>& class_weights
 }
 
 torch::Tensor TaskLoss::Of(const torch::Tensor& scores, const Minibatch& minibatch) const {
-  if (labels_.task == Task::kMultilabel) {
-    const torch::Tensor flags =
-        SeedRows<float>(labels_.flags, labels_.columns, minibatch, torch::kFloat32);
-    torch::Tensor known = flags.ne(static_cast<float>(kMissingFlag));
-    if (RHIZOME_MUTANT("missing labels are learnt")) known = known.logical_or(known.logical_not());
-    const torch::Tensor losses = nnf::binary_cross_entropy_with_logits(
-        scores, flags, nnf::BinaryCrossEntropyWithLogitsFuncOptions().reduction(torch::kNone));
-    return MeanOfKnown(losses, known);
-  }
-  if (labels_.task == Task::kRegression) {
-    const torch::Tensor values =
-        SeedRows<float>(labels_.values, labels_.columns, minibatch, torch::kFloat32);
-    const torch::Tensor known = values.isnan().logical_not();
-    return MeanOfKnown((scores - values.nan_to_num()).square(), known);
-  }
-  const torch::Tensor classes =
-      SeedRows<std::int64_t>(labels_.label, 1, minibatch, torch::kInt64).squeeze(1);
+  const auto rows = std::span(minibatch.rows).first(minibatch.seed_count);
+  if (!HasClasses(labels_)) return LossesOf(labels_, scores, rows).Mean();
+  const torch::Tensor classes = ClassesOf(rows);
   return labels_.task == Task::kBinary ? OfBinary(scores, classes) : OfClasses(scores, classes);
+}
+
+torch::Tensor TaskLoss::SumOf(const torch::Tensor& scores, std::span<const Row> rows) const {
+  if (!HasClasses(labels_)) {
+    const KnownLosses losses = LossesOf(labels_, scores, rows);
+    return SumOfKnown(losses.values, losses.known);
+  }
+  const torch::Tensor classes = ClassesOf(rows);
+  if (labels_.task == Task::kBinary) {
+    const torch::Tensor losses = BinaryLosses(scores, classes);
+    return (class_weights_.defined() ? losses * class_weights_.index_select(0, classes) : losses)
+        .sum();
+  }
+  nnf::CrossEntropyFuncOptions options;
+  options.reduction(torch::kSum);
+  if (class_weights_.defined()) options.weight(class_weights_);
+  if (smoothing_ > 0) options.label_smoothing(smoothing_);
+  return nnf::cross_entropy(scores, classes, options);
+}
+
+double TaskLoss::WeightOf(std::span<const Row> rows) const {
+  if (!HasClasses(labels_)) {
+    const torch::Tensor scores = torch::zeros(
+        {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(labels_.columns)});
+    return LossesOf(labels_, scores, rows).known.sum().item<double>();
+  }
+  if (!class_weights_.defined()) return static_cast<double>(rows.size());
+  return class_weights_.index_select(0, ClassesOf(rows)).sum(torch::kFloat64).item<double>();
+}
+
+torch::Tensor TaskLoss::ClassesOf(std::span<const Row> rows) const {
+  return Gathered<std::int64_t>(labels_.label, 1, rows, torch::kInt64).squeeze(1);
 }
 
 torch::Tensor TaskLoss::OfClasses(const torch::Tensor& scores, const torch::Tensor& classes) const {
@@ -65,16 +107,23 @@ torch::Tensor TaskLoss::OfClasses(const torch::Tensor& scores, const torch::Tens
   return nnf::cross_entropy(scores, classes, options);
 }
 
-torch::Tensor TaskLoss::OfBinary(const torch::Tensor& scores, const torch::Tensor& classes) const {
-  const torch::Tensor targets =
-      classes.to(torch::kFloat32) * (1 - smoothing_) +
-      (RHIZOME_MUTANT("smoothing makes labels smaller") ? 0 : smoothing_ / 2);
+torch::Tensor TaskLoss::BinaryTargets(const torch::Tensor& classes) const {
+  return classes.to(torch::kFloat32) * (1 - smoothing_) +
+         (RHIZOME_MUTANT("smoothing makes labels smaller") ? 0 : smoothing_ / 2);
+}
+
+torch::Tensor TaskLoss::BinaryLosses(const torch::Tensor& scores,
+                                     const torch::Tensor& classes) const {
   nnf::BinaryCrossEntropyWithLogitsFuncOptions options;
+  return nnf::binary_cross_entropy_with_logits(scores.squeeze(1), BinaryTargets(classes),
+                                               options.reduction(torch::kNone));
+}
+
+torch::Tensor TaskLoss::OfBinary(const torch::Tensor& scores, const torch::Tensor& classes) const {
   if (!class_weights_.defined())
-    return nnf::binary_cross_entropy_with_logits(scores.squeeze(1), targets, options);
+    return nnf::binary_cross_entropy_with_logits(scores.squeeze(1), BinaryTargets(classes));
   const torch::Tensor weights = class_weights_.index_select(0, classes);
-  const torch::Tensor losses = nnf::binary_cross_entropy_with_logits(
-      scores.squeeze(1), targets, options.reduction(torch::kNone));
+  const torch::Tensor losses = BinaryLosses(scores, classes);
   return (losses * weights).sum() / (RHIZOME_MUTANT("weighted losses are divided by vertices")
                                          ? at::ones({}) * losses.size(0)
                                          : weights.sum());

@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include <span>
 #include <vector>
 
 #include "rhizome/cache/minibatch.h"
@@ -23,9 +24,17 @@ class TaskLoss {
   /// Computes the loss of scores [seeds, Labels::outputs()].
   torch::Tensor Of(const torch::Tensor& scores, const Minibatch& minibatch) const;
 
+  /// Computes the same of some rows as a sum, [rows, Labels::outputs()] -> []. Divided by the weight
+  /// of all rows, if that is above 0, it is the mean.
+  torch::Tensor SumOf(const torch::Tensor& scores, std::span<const Row> rows) const;
+  double WeightOf(std::span<const Row> rows) const;
+
  private:
   torch::Tensor OfClasses(const torch::Tensor& scores, const torch::Tensor& classes) const;
   torch::Tensor OfBinary(const torch::Tensor& scores, const torch::Tensor& classes) const;
+  torch::Tensor BinaryTargets(const torch::Tensor& classes) const;
+  torch::Tensor BinaryLosses(const torch::Tensor& scores, const torch::Tensor& classes) const;
+  torch::Tensor ClassesOf(std::span<const Row> rows) const;
 
   const Labels& labels_;
   torch::Tensor class_weights_;  // undefined: all 1

@@ -14,6 +14,7 @@
 #include "rhizome/gnn/best_model.h"
 #include "rhizome/gnn/ignored_facts.h"
 #include "rhizome/gnn/measure.h"
+#include "rhizome/gnn/minibatch_steps.h"
 #include "rhizome/gnn/torch_threads.h"
 #include "rhizome/gnn/train_job.h"
 #include "rhizome/gnn/training_memory.h"
@@ -71,6 +72,7 @@ Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch) {
 struct JobState {
   const JobScratch& scratch;
   BestModel best;
+  const TrainOnce& once;
   std::optional<std::uint64_t> held_bytes = {};  // before the first of them
 };
 
@@ -121,44 +123,34 @@ TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& optio
   return run;
 }
 
-Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& plan, FeedPlan feed,
-                 JobState& state, TrainReport& report, const JobControl& control) {
+Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed) {
+  const auto& [job, options, scratch, run_options, held_bytes, report, control] = one;
   FileSystem& fs = job.store->fs();
-  RHIZOME_ASSIGN_OR_RETURN(const Path superbatches,
-                           MakeSuperbatchFolder(fs, state.scratch.folder()));
+  RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
   RHIZOME_RETURN_IF_ERROR(feed.Prepare(*job.graph, superbatches, control));
   StageTrace trace;
   if (!options.trace.empty()) feed.pipeline.trace = &trace;
-  const TrainingRunOptions run_options = MakeRunOptions(job, options, state, report);
-  TrainingRun run(*job.model, job.labels, run_options, plan, feed.pipeline.trace);
+  MinibatchSteps steps(*job.model, job.labels, run_options.learner, feed.pipeline.trace);
+  TrainingRun run(*job.model, job.labels, run_options, plan, steps);
   // The pipeline asks a copy, on its own thread, for what the run counts on this one.
   EpochPlan seeds = plan;
-  if (options.resume) {
-    RHIZOME_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
-                             LoadCheckpoint(fs, run_options.checkpoint, run_options.job));
-    if (checkpoint) {
-      RHIZOME_RETURN_IF_ERROR(run.Resume(*checkpoint));
-      seeds.Skip(run.progress().done);
-      report.resumed_minibatches += run.progress().done;
-    }
-  }
+  RHIZOME_RETURN_IF_ERROR(ResumeTraining(one, run));
+  seeds.Skip(run.progress().done);
   {
     RHIZOME_ASSIGN_OR_RETURN(
         const std::unique_ptr<FeedPipeline> pipeline,
         FeedPipeline::Open(
             *job.graph, feed.pipeline, [seeds]() mutable { return seeds.Next(); }, control));
-    const Status status = run.Run(*pipeline, control);
-    report.epochs = run.progress().epochs;
-    report.best_epoch = run.progress().best_epoch;
+    steps.ReadFrom(*pipeline);
+    const Status status = run.Run(control);
+    TakeProgress(run, report);
     const RowReaderStats reads = pipeline->reader_stats();
     report.maker = reads.maker;
     report.direct = reads.direct;
     report.mean_depth = reads.mean_depth;
     RHIZOME_RETURN_IF_ERROR(status);
   }
-  // A resumed run may have found its best epoch before.
-  RHIZOME_RETURN_IF_ERROR(run_options.on_best(run.progress()));
-  report.stopped_early = run.stopped_early();
+  RHIZOME_RETURN_IF_ERROR(FinishTraining(one, run));
   if (feed.pipeline.lists != nullptr) report.list_reads = feed.pipeline.lists->report();
   if (!options.trace.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(options.trace));
   return RemoveTree(fs, superbatches);
@@ -166,13 +158,12 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
 
 /// Divides the memory by what the first minibatches lead to expect, and adds the plan to the
 /// report.
-Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const EpochPlan& plan,
-                         JobState& state, TrainReport& report, const JobControl& control) {
-  const auto held_bytes = [&] {
-    if (!state.held_bytes) state.held_bytes = HeldBytes(report.base_memory_bytes);
+Result<FeedPlan> PlanJob(const OneTraining& one, const EpochPlan& plan) {
+  const auto& [job, options, scratch, run, held, report, control] = one;
+  const auto held_bytes = [&job = job, &options = options, &held = held] {
     const std::uint64_t measured =
         job.valid.size() + (options.train_metrics ? job.train.size() : 0);
-    return *state.held_bytes + ScoreTable::BytesFor(job.labels, measured);
+    return held() + ScoreTable::BytesFor(job.labels, measured);
   };
   const FeedJob feed_job{.graph = *job.graph,
                          .pipeline = MakePipelineOptions(options, job),
@@ -182,7 +173,7 @@ Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const
                                    .in_turn = InTurn(options)},
                          .memory_bytes = options.memory_bytes,
                          .held_bytes = held_bytes,
-                         .compute_bytes = [&job](const Minibatch& minibatch) {
+                         .compute_bytes = [&job = job](const Minibatch& minibatch) {
                            return StepBytes(minibatch, *job.model);
                          }};
   RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(feed_job, plan, control));
@@ -197,27 +188,44 @@ Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const
   return feed;
 }
 
-/// Trains and measures with one seed, and completes the report. If it fails, the checkpoint stays
-/// in the scratch folder.
-Status RunTraining(TrainJob& job, const TrainOptions& options, JobState& state, TrainReport& report,
-                   const JobControl& control) {
+/// Trains on minibatches.
+Status TrainOnMinibatches(const OneTraining& one) {
+  const auto& [job, options, folder, run, held, report, control] = one;
   const EpochPlan plan(job.train, job.valid,
                        {.batch_size = options.batch_size,
                         .epochs = options.epochs,
                         .seed = options.seed,
                         .most_train_batches = options.steps,
                         .valid_every = options.eval_every});
-  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanJob(job, options, plan, state, report, control));
+  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanJob(one, plan));
   const JobMemoryPlan memory = feed.memory;
   report.minibatches = plan.train_batches() + plan.valid_batches();
-  RHIZOME_RETURN_IF_ERROR(RunEpochs(job, options, plan, std::move(feed), state, report, control));
+  RHIZOME_RETURN_IF_ERROR(RunEpochs(one, plan, std::move(feed)));
   if (!options.test) return Status::Ok();
-  const Path scratch = state.scratch.folder() / "evaluation";
+  const Path scratch = folder / "evaluation";
   RHIZOME_ASSIGN_OR_RETURN(report.metrics,
                            MeasureModel(job, options, memory.cache_bytes, scratch, control));
+  return RemoveTree(job.store->fs(), scratch);
+}
+
+/// Trains and measures with one seed, and completes the report. If it fails, the checkpoint stays
+/// in the scratch folder.
+Status RunTraining(TrainJob& job, const TrainOptions& options, JobState& state, TrainReport& report,
+                   const JobControl& control) {
+  const auto held = [&] {
+    if (!state.held_bytes) state.held_bytes = HeldBytes(report.base_memory_bytes);
+    return *state.held_bytes;
+  };
+  RHIZOME_RETURN_IF_ERROR(state.once({.job = job,
+                                      .options = options,
+                                      .scratch = state.scratch.folder(),
+                                      .run = MakeRunOptions(job, options, state, report),
+                                      .held_bytes = held,
+                                      .report = report,
+                                      .control = control}));
   if (report.metrics.valid) report.valid_accuracy = report.metrics.valid->Of(Metric::kAccuracy);
   if (report.metrics.test) report.test_accuracy = report.metrics.test->Of(Metric::kAccuracy);
-  return RemoveTree(job.store->fs(), scratch);
+  return Status::Ok();
 }
 
 SeedReport SeedReportOf(const TrainReport& report, std::uint64_t seed) {
@@ -277,6 +285,29 @@ Status RunSeeds(TrainJob& job, const TrainOptions& options, JobState& state, Tra
 
 }  // namespace
 
+Status ResumeTraining(const OneTraining& one, TrainingRun& run) {
+  if (!one.options.resume) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::optional<Checkpoint> checkpoint,
+      LoadCheckpoint(one.job.store->fs(), one.run.checkpoint, one.run.job));
+  if (!checkpoint) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(run.Resume(*checkpoint));
+  one.report.resumed_minibatches += run.progress().done;
+  return Status::Ok();
+}
+
+void TakeProgress(const TrainingRun& run, TrainReport& report) {
+  report.epochs = run.progress().epochs;
+  report.best_epoch = run.progress().best_epoch;
+}
+
+Status FinishTraining(const OneTraining& one, const TrainingRun& run) {
+  // A resumed run may have found its best epoch before.
+  RHIZOME_RETURN_IF_ERROR(one.run.on_best(run.progress()));
+  one.report.stopped_early = run.stopped_early();
+  return Status::Ok();
+}
+
 // Trains a model in these steps:
 // 1. Opens the store, the graph, the labels and the model (OpenTrainJob), and locks the job's
 //    scratch folder.
@@ -288,6 +319,11 @@ Status RunSeeds(TrainJob& job, const TrainOptions& options, JobState& state, Tra
 // 4. Measures the best epoch's weights with all neighbours (MeasureModel).
 // 5. Removes the scratch folder.
 Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control) {
+  return TrainModel(options, TrainOnMinibatches, control);
+}
+
+Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& once,
+                               const JobControl& control) {
   TrainReport report;
   report.base_memory_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
@@ -314,7 +350,9 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
                                             options.resume ? JobScratch::Leftovers::kKeep
                                                            : JobScratch::Leftovers::kRemove));
   if (options.checkpoint_every > 0 || options.resume) scratch->Keep();
-  JobState state{.scratch = *scratch, .best = BestModel(options.out, job.labels.task, job.monitor)};
+  JobState state{.scratch = *scratch,
+                 .best = BestModel(options.out, job.labels.task, job.monitor),
+                 .once = once};
   const Status status = RunSeeds(job, options, state, report, control);
   if (!status.ok()) {
     report.peak_memory_bytes = PeakResidentBytes();

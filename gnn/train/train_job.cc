@@ -260,6 +260,7 @@ std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
   if (options.weight_decay > 0) description["decay"] = "matrices";
   add("clip_norm", options.optimizer.clip_norm, usual.optimizer.clip_norm);
   add("init", job.init ? ToHex(job.init->hash) : "", "");
+  add("full_graph", options.full_graph, false);
   add("eval_every", options.eval_every, usual.eval_every);
   add("eval_fanouts", options.eval_fanouts, usual.eval_fanouts);
   if (options.split.find(':') != options.split.npos) description["split_column"] = options.split;

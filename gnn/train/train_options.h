@@ -22,6 +22,12 @@ namespace RHIZOME_API rhizome {
 
 struct TrainReport;
 
+/// What stays in memory of the arrays of a training on the full graph.
+enum class SpillRule : std::uint8_t {
+  kAuto,  ///< as much as the memory limit allows
+  kNone,  ///< nothing
+};
+
 struct TrainOptions {
   Path store;
   ModelSpec model;
@@ -88,6 +94,14 @@ struct TrainOptions {
   std::uint32_t superbatch = 0;                       ///< minibatches; 0: chosen
   std::optional<Overlap> overlap = {};                ///< default: chosen
   std::uint64_t steps = 0;    ///< limit of training minibatches in an epoch; 0: all
+
+  /// Train on all edges at once: an epoch is one step, down the gradient of the loss over the whole
+  /// training set, with what does not fit into memory in the job's folder. `fanouts` are then
+  /// kAllNeighbors; batch_size, steps and what is about minibatches is not used, and
+  /// checkpoint_every counts epochs.
+  bool full_graph = false;
+  SpillRule spill = SpillRule::kAuto;  ///< of full_graph
+
   bool test = true;           ///< measure the kept weights with all neighbours at the end
   std::string job = "train";  ///< name of the job and of its folder, scratch/<job>
   Path scratch;               ///< replaces the store's scratch folder (StoreOptions), if not empty
@@ -126,6 +140,42 @@ struct EpochReport : MinibatchCosts {
   std::vector<MetricValue> valid_metrics = {};
   std::vector<MetricValue> train_metrics = {};
   std::uint64_t resident_bytes = 0;  ///< memory of the process at the epoch's end
+
+  /// Of a training on the full graph: the time to gradients and back, without measuring, and the
+  /// bytes of arrays in the job's folder, measuring included.
+  double forward_seconds = 0;
+  double backward_seconds = 0;
+  double measure_seconds = 0;
+  std::uint64_t spill_bytes_read = 0;
+  std::uint64_t spill_bytes_written = 0;
+};
+
+/// A pass of an epoch on the full graph, over all rows of the arrays that it reads and writes.
+struct FullGraphPass {
+  struct Moved {
+    std::string array;  ///< "features", or an array in the job's folder
+    std::uint64_t bytes = 0;
+  };
+  std::string name;
+  bool measures = false;      ///< it belongs to the measuring of an epoch
+  std::vector<Moved> reads;   ///< of files; of the features 0, which are not in the job's folder
+  std::vector<Moved> writes;  ///< likewise
+  std::uint64_t blocks = 0;   ///< in which rows are gathered; 0: none are
+};
+
+/// How an epoch on the full graph goes. Bytes are those of arrays in the job's folder.
+struct FullGraphReport {
+  struct Array {
+    std::string name;
+    std::uint64_t bytes = 0;
+    std::uint64_t resident_bytes = 0;  ///< of its first chunks, which stay in memory
+  };
+  std::vector<FullGraphPass> passes;
+  std::vector<Array> arrays;
+  std::uint64_t chunk_rows = 0;
+  std::uint64_t planned_bytes = 0;  ///< read and written in an epoch that is measured
+  std::uint64_t memory_bytes = 0;   ///< that the passes and resident chunks take, at most
+  std::uint64_t disk_bytes = 0;     ///< of files that exist at once, at most
 };
 
 /// Metrics of kept weights, with all neighbours. Absent: not measured (TrainOptions::test), or no
@@ -207,6 +257,7 @@ struct TrainReport {
   std::uint64_t base_memory_bytes = 0;
   std::uint64_t peak_memory_bytes = 0;
   std::string model;                  ///< path of the model file, or empty
+  std::optional<FullGraphReport> full_graph;  ///< of a training on the full graph
   ModelSpec network;                  ///< what was trained, with all options
   std::vector<WeightReport> weights;  ///< of the network
 };

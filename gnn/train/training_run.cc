@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "rhizome/cache/process_memory.h"
-#include "rhizome/storage/check.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/stopwatch.h"
 
@@ -27,26 +26,14 @@ double MeanLoss(const BatchOutcome& outcome) {
   return outcome.loss_sum / static_cast<double>(outcome.seeds);
 }
 
-/// Returns the number of the first vertex of a minibatch with a feature that is no number.
-std::optional<std::size_t> FindBadFeatures(const FeatureRows& features) {
-  std::vector<float> row(features.rows() * features.dim());
-  if (!features.CopyTo(row).ok()) return std::nullopt;
-  const auto bad =
-      std::find_if_not(row.begin(), row.end(), [](float x) { return std::isfinite(x); });
-  if (bad == row.end()) return std::nullopt;
-  return static_cast<std::size_t>(bad - row.begin()) / features.dim();
-}
-
 }  // namespace
 
 TrainingRun::TrainingRun(Model& model, const Labels& labels, TrainingRunOptions options,
-                         const EpochPlan& plan, StageTrace* trace)
+                         const EpochPlan& plan, TrainingSteps& steps)
     : model_(model),
-      labels_(labels),
       options_(std::move(options)),
       plan_(plan),
-      trace_(trace),
-      learner_(model, labels, options_.learner),
+      steps_(steps),
       valid_(labels, Split::kValid) {
   if (options_.train_metrics) train_.emplace(labels, Split::kTrain);
 }
@@ -64,7 +51,7 @@ Status TrainingRun::Resume(const Checkpoint& checkpoint) {
       (!scores.defined() || static_cast<std::size_t>(scores.numel()) == valid_.kept().size()) &&
       checkpoint.progress.done <= plan_.minibatches();
   if (!fits) return Status::Corruption("the checkpoint is not of this model and these epochs");
-  RHIZOME_RETURN_IF_ERROR(learner_.RestoreState(checkpoint.learner));
+  RHIZOME_RETURN_IF_ERROR(steps_.RestoreState(checkpoint.learner));
   model_.RestoreWeights(checkpoint.weights);
   best_weights_ = checkpoint.best_weights;
   progress_ = checkpoint.progress;
@@ -79,10 +66,10 @@ Status TrainingRun::Resume(const Checkpoint& checkpoint) {
   return Status::Ok();
 }
 
-Status TrainingRun::Run(FeedPipeline& pipeline, const JobControl& control) {
+Status TrainingRun::Run(const JobControl& control) {
   BeginEpoch();
   while (!AtEnd()) {
-    const Status status = Step(pipeline, control);
+    const Status status = Step(control);
     // An interrupted run saves its progress, so that nothing is lost.
     const bool interrupted = status.code() == StatusCode::kInterrupted;
     const bool due = progress_.done % std::max<std::uint64_t>(options_.checkpoint_every, 1) == 0;
@@ -120,30 +107,24 @@ void TrainingRun::BeginEpoch() {
   const double rate = LearningRate(options_.schedule, options_.learner.optimizer.learning_rate,
                                    options_.epochs, History(), better());
   progress_.current.learning_rate = rate;
-  learner_.SetLearningRate(rate);
+  steps_.SetLearningRate(rate);
 }
 
-Status TrainingRun::Step(FeedPipeline& pipeline, const JobControl& control) {
+Status TrainingRun::Step(const JobControl& control) {
   const Stopwatch watch;
-  const std::uint64_t number = progress_.done;
   EpochReport& epoch = progress_.current;
-  const StageTimer wait(trace_, Stage::kWait, number);
-  RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, pipeline.Next());
-  RHIZOME_CHECK(minibatch.has_value());  // the plan gives the pipeline as many
-  epoch.stall_seconds += wait.Stop();
-  const bool is_valid = EpochPlan::Decode(minibatch->tag).is_valid;
-  const StageTimer compute(trace_, Stage::kCompute, number);
-  const BatchOutcome outcome = is_valid ? learner_.Evaluate(*minibatch, valid_)
-                                        : learner_.Learn(*minibatch, train_ ? &*train_ : nullptr);
-  epoch.compute_seconds += compute.Stop();
-  if (!std::isfinite(outcome.loss_sum)) return Diverged(*minibatch);
+  const auto epochs = static_cast<std::uint32_t>(progress_.epochs.size());
+  const bool is_valid = progress_.done - plan_.Before(epochs) >= plan_.train_batches();
+  RHIZOME_ASSIGN_OR_RETURN(
+      const BatchOutcome outcome,
+      steps_.Take({.number = progress_.done, .epoch = epochs, .is_valid = is_valid},
+                  is_valid ? &valid_ : (train_ ? &*train_ : nullptr), epoch, control));
+  if (!std::isfinite(outcome.loss_sum)) return Diverged();
   Add(outcome, is_valid ? progress_.valid : progress_.train);
-  epoch += minibatch->costs;
   epoch.loss = MeanLoss(progress_.train);
   epoch.seconds += watch.seconds();
   ++progress_.done;
   const std::string detail = Detail();
-  const auto epochs = static_cast<std::uint32_t>(progress_.epochs.size());
   if (progress_.done == plan_.Before(epochs + 1)) RHIZOME_RETURN_IF_ERROR(FinishEpoch());
   return control.Report(
       {.phase = "train", .done = progress_.done, .total = plan_.minibatches(), .detail = detail});
@@ -228,7 +209,7 @@ Status TrainingRun::Save() const {
   Checkpoint checkpoint{.progress = progress_,
                         .weights = model_.CopyWeights(),
                         .best_weights = best_weights_,
-                        .learner = learner_.CopyState(),
+                        .learner = steps_.CopyState(),
                         .valid_scores = {}};
   if (progress_.valid.seeds > 0)
     checkpoint.valid_scores =
@@ -236,15 +217,19 @@ Status TrainingRun::Save() const {
   return SaveCheckpoint(options_.checkpoint, options_.job, checkpoint);
 }
 
-Status TrainingRun::Diverged(const Minibatch& minibatch) const {
-  const std::string where =
-      fmt::format("the loss of epoch {}, minibatch {} is not a number", progress_.epochs.size() + 1,
-                  EpochPlan::Decode(minibatch.tag).batch + 1);
-  const std::optional<std::size_t> bad = FindBadFeatures(minibatch.features);
+Status TrainingRun::Diverged() const {
+  const auto epochs = static_cast<std::uint32_t>(progress_.epochs.size());
+  const std::uint64_t of_epoch = progress_.done - plan_.Before(epochs);
+  std::string where = fmt::format("the loss of epoch {}", epochs + 1);
+  if (plan_.train_batches() > 1) {
+    where += fmt::format(", minibatch {}", of_epoch % plan_.train_batches() + 1);
+  }
+  where += " is not a number";
+  const std::optional<Row> bad = steps_.BadRow();
   if (bad && options_.name_of_vertex) {
     return Status::InvalidArgument(
         fmt::format("{}: array {} has NaN or an infinite value for vertex {}; correct its row",
-                    where, options_.features, options_.name_of_vertex(minibatch.rows[*bad])));
+                    where, options_.features, options_.name_of_vertex(*bad)));
   }
   return Status::InvalidArgument(
       fmt::format("{}: look for huge values in array {}, or try a smaller learning rate than {}, "
@@ -264,6 +249,7 @@ std::string TrainingRun::Detail() const {
     text += fmt::format(", valid {} {:.4f} (best {:.4f} in {})", MetricName(options_.monitor),
                         *last->valid_metric, progress_.best_value, progress_.best_epoch);
   }
+  if (epoch.rows_requested == 0) return text;  // not read by minibatches
   const auto rows = static_cast<double>(epoch.rows_requested);
   return text + fmt::format(", {:.0f} k rows/s, {:.0f} MB/s, {:.0f} % hits",
                             rows / epoch.seconds / 1e3,

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/feed_pipeline.h"
 #include "rhizome/cache/score_table.h"
 #include "rhizome/gnn/checkpoint.h"
-#include "rhizome/gnn/learner.h"
 #include "rhizome/gnn/schedule.h"
+#include "rhizome/gnn/training_steps.h"
 #include "rhizome/storage/job_control.h"
 
 namespace rhizome::inline internal {
@@ -39,22 +38,22 @@ struct TrainingRunOptions {
   std::function<std::string(Row)> name_of_vertex;  ///< for messages
 };
 
-/// Runs epochs over the minibatches of a loader, and keeps the weights of the best epoch. It can be
-/// resumed from a checkpoint; the loader must then begin after the minibatches that are done.
+/// Runs the steps of all epochs, and keeps the weights of the best epoch. It can be resumed from a
+/// checkpoint; the steps must then begin after those that are done.
 /// Threads: one at a time.
 /// Ownership: all arguments must outlive it.
 class TrainingRun {
  public:
   TrainingRun(Model& model, const Labels& labels, TrainingRunOptions options, const EpochPlan& plan,
-              StageTrace* trace);
+              TrainingSteps& steps);
 
   /// Continues from a checkpoint. Errors: kCorruption, it is of another model or more epochs.
   Status Resume(const Checkpoint& checkpoint);
 
   /// Runs to the last epoch, or until StopsEarly says so; the model then has the best epoch's
-  /// weights. Errors: of the pipeline; kInvalidArgument, a loss that is not a number, or a
+  /// weights. Errors: those of a step; kInvalidArgument, a loss that is not a number, or a
   /// monitored metric that is undefined; kInterrupted; those of SaveCheckpoint and `on_best`.
-  Status Run(FeedPipeline& pipeline, const JobControl& control);
+  Status Run(const JobControl& control);
 
   const TrainProgress& progress() const { return progress_; }
 
@@ -66,21 +65,19 @@ class TrainingRun {
   Improvement better() const;
   std::vector<std::optional<double>> History() const;
   void BeginEpoch();
-  Status Step(FeedPipeline& pipeline, const JobControl& control);
+  Status Step(const JobControl& control);
   Status MeasureEpoch(EpochReport& epoch);
   void MeasureTrain(EpochReport& epoch);
   Status FinishEpoch();
   void WarnOfLoss(const EpochReport& epoch);
   Status Save() const;
-  Status Diverged(const Minibatch& minibatch) const;
+  Status Diverged() const;
   std::string Detail() const;
 
   Model& model_;
-  const Labels& labels_;
   const TrainingRunOptions options_;
   const EpochPlan& plan_;
-  StageTrace* const trace_;
-  Learner learner_;
+  TrainingSteps& steps_;
   ScoreTable valid_;
   std::optional<ScoreTable> train_;  // if the training set's metrics are wanted
   TrainProgress progress_;

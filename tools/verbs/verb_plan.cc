@@ -99,6 +99,7 @@ void AddPlanVerb(CLI::App& root, Session& session) {
   verb->add_option("STORE", flags->store, "The folder that would be made; default: here");
   AddIngestFlags(*verb, *flags);
   AddPlanInfer(*plan, session);
+  AddPlanTrain(*plan, session);
 }
 
 }  // namespace rhizome

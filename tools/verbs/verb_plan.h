@@ -7,4 +7,7 @@ namespace rhizome {
 /// Adds `plan infer`, which needs librhizome_gnn.
 void AddPlanInfer(CLI::App& plan, Session& session);
 
+/// Adds `plan train`, which needs it too.
+void AddPlanTrain(CLI::App& plan, Session& session);
+
 }  // namespace rhizome

@@ -3,35 +3,20 @@
 
 #include <utility>
 
+#include "full_graph_report.h"
 #include "gnn_flags.h"
 #include "gnn_library.h"
 #include "learning_flags.h"
-#include "model_flags.h"
 #include "neighbor_flags.h"
 #include "svg_chart.h"
 #include "text.h"
-#include "topology_flags.h"
+#include "train_flags.h"
 #include "training_curves.h"
 #include "training_page.h"
 #include "verbs.h"
 
 namespace rhizome {
 namespace {
-
-struct TrainFlags {
-  TrainOptions options;
-  std::string store;
-  std::string out;
-  std::string trace;
-  std::optional<std::uint32_t> layers;
-  std::optional<std::vector<std::int64_t>> fanouts;
-  std::string report;  // files that describe the training; empty: not written
-  std::string curves;
-  std::string plot;
-  const CLI::App* verb = nullptr;  // whose options the report lists
-
-  bool describes() const { return !report.empty() || !curves.empty() || !plot.empty(); }
-};
 
 Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
@@ -100,7 +85,25 @@ std::string DescribeOutcome(const Json& f) {
   return text + DescribeMetrics(f) + DescribeSeeds(f);
 }
 
+/// Names the files that describe the training.
+std::string Described(const Json& f) {
+  std::string text;
+  for (const Json& file : f["described_in"])
+    text += fmt::format("wrote {}\n", file.get<std::string>());
+  return text;
+}
+
 std::string DescribeTrain(const Json& f) {
+  const std::string model = f["model"];
+  const std::string next =
+      model.empty() ? std::string()
+                    : fmt::format("wrote {}\nnext: rhizome infer {} --model-file {} --out embedding\n",
+                                  model, f["store"].get<std::string>(), model);
+  if (f.contains("plan"))
+    return DescribeFullGraphEpochs(f) + DescribeEdges(f) + DescribeOutcome(f) +
+           DescribeFullGraphPlan(f) +
+           fmt::format("peak memory {}\n", HumanBytes(f["peak_memory_bytes"])) + Described(f) +
+           next;
   TextTable table({0, 1, 2, 3, 4, 5, 6});
   const std::string monitor = f["monitor"];
   table.Add({"epoch", "loss", "valid " + monitor, "seconds", "rows wanted", "pool hits", "read"});
@@ -135,12 +138,7 @@ std::string DescribeTrain(const Json& f) {
         HumanBytes(lists["neighbor_cache_bytes"]), WithCommas(lists["reads"]),
         HumanBytes(lists["bytes_read"]), lists["mean_depth"].get<double>());
   }
-  for (const Json& file : f["described_in"])
-    text += fmt::format("wrote {}\n", file.get<std::string>());
-  const std::string model = f["model"];
-  if (model.empty()) return text;
-  return text + fmt::format("wrote {}\nnext: rhizome infer {} --model-file {} --out embedding\n",
-                            model, f["store"].get<std::string>(), model);
+  return text + Described(f) + next;
 }
 
 Json ListsJson(const ListReadsReport& lists) {
@@ -191,41 +189,10 @@ Json TrainReportJson(const TrainReport& report) {
                {"peak_memory_bytes", report.peak_memory_bytes},
                {"network", NetworkJson(report.network)},
                {"model", report.model}};
+  if (report.full_graph) AddFullGraphReport(report, json);
   if (report.list_reads) json["topology"] = ListsJson(*report.list_reads);
   AddLearningReport(report, json);
   return json;
-}
-
-/// --layers, --fanout, --typed-fanout and --meta-path imply the same number of layers; any of them
-/// is enough.
-Status ReconcileLayers(const TrainFlags& flags, TrainOptions& options) {
-  constexpr std::int64_t kDefaultFanout = 10;
-  const bool typed = !options.sampling.typed_fanouts.empty();
-  if (typed && flags.fanouts)
-    return Status::InvalidArgument("--typed-fanout stands for --fanout; give one of them");
-  const auto hops = static_cast<std::uint32_t>(HopsOf(options.sampling));
-  if (hops != 0 && flags.layers.value_or(hops) != hops) {
-    return Status::InvalidArgument(
-        fmt::format("{} names {} hops but --layers is {}; give one for each layer",
-                    typed ? "--typed-fanout" : "--meta-path", hops, *flags.layers));
-  }
-  if (flags.fanouts) {
-    options.fanouts = *flags.fanouts;
-    options.model.layers = flags.layers.value_or(
-        hops != 0 ? hops : static_cast<std::uint32_t>(options.fanouts.size()));
-    // A single number, or `all`, applies to every layer.
-    if (options.fanouts.size() == 1)
-      options.fanouts.resize(options.model.layers, options.fanouts[0]);
-  } else {
-    options.model.layers = flags.layers.value_or(hops != 0 ? hops : 2);
-    options.fanouts.assign(options.model.layers, kDefaultFanout);
-  }
-  if (options.eval_fanouts.size() == 1)
-    options.eval_fanouts.resize(options.model.layers, options.eval_fanouts[0]);
-  if (options.fanouts.size() == options.model.layers) return Status::Ok();
-  return Status::InvalidArgument(
-      fmt::format("--fanout names {} hops but --layers is {}; give one number for each layer",
-                  options.fanouts.size(), options.model.layers));
 }
 
 /// The files that describe the training.
@@ -310,12 +277,7 @@ Result<TrainReport> TrainAndDescribe(const GnnEntry& gnn, TrainOptions options,
 // Trains: (1) completes and checks the options; (2) loads librhizome_gnn; (3) trains; (4) the
 // report becomes the answer.
 Result<Answer> RunTrain(const TrainFlags& flags, Session& session) {
-  TrainOptions options = flags.options;
-  options.store = flags.store;
-  options.out = flags.out;
-  options.trace = flags.trace;
-  RHIZOME_RETURN_IF_ERROR(ReconcileLayers(flags, options));
-  RHIZOME_RETURN_IF_ERROR(CheckName("job", options.job));
+  RHIZOME_ASSIGN_OR_RETURN(TrainOptions options, CompleteTrainOptions(flags));
   RHIZOME_RETURN_IF_ERROR(CheckDescriptions(flags));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
   options.note = PrintsNotes(session);
@@ -329,111 +291,6 @@ Result<Answer> RunTrain(const TrainFlags& flags, Session& session) {
   return answer;
 }
 
-void AddModelFlags(CLI::App& verb, TrainFlags& flags) {
-  TrainOptions& options = flags.options;
-  AddModelKindFlags(verb, options.model);
-  verb.add_option("--layers", flags.layers, "Layers; as many hops are sampled")
-      ->check(CLI::Range(1U, 16U))
-      ->type_name("N")
-      ->default_str("2");
-  verb.add_option_function<std::string>(
-          "--fanout",
-          [&flags](const std::string& given) {
-            flags.fanouts = ParseFanouts(given);
-            if (!flags.fanouts) {
-              throw CLI::ValidationError("--fanout",
-                                         "'" + given + "' is not a list such as 10,10 or all,10");
-            }
-          },
-          "Neighbours drawn in each layer, the seeds' own first; default: 10 in each")
-      ->type_name("N,N,...|all");
-  AddNeighborFlags(verb, options.sampling, options.edge_weights);
-  verb.add_option("--hidden", options.model.hidden, "Width of the hidden layers")
-      ->check(CLI::Range(1, 65536))
-      ->type_name("N")
-      ->capture_default_str();
-  verb.add_option("--dropout", options.model.dropout, "Share of units dropped while training")
-      ->check(CLI::Range(0.0, 0.99))
-      ->type_name("X")
-      ->capture_default_str();
-  verb.add_flag("--normalize-features", options.model.normalize_features,
-                "Divide each row by the sum of its absolute values");
-  verb.add_flag("--no-edges", options.model.no_edges,
-                "The same network without edges: what are they worth?");
-}
-
-void AddEpochFlags(CLI::App& verb, TrainOptions& options) {
-  verb.add_option("--steps", options.steps, "Minibatches of an epoch at most; default: all")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
-      ->type_name("N");
-  verb.add_flag("!--no-test", options.test,
-                "Leave out the accuracies at the end, which take a pass over all vertices");
-  verb.add_option("--epochs", options.epochs, "Times that every training vertex is seen")
-      ->check(CLI::Range(1U, 1000000U))
-      ->type_name("N")
-      ->capture_default_str();
-  verb.add_option("--batch-size", options.batch_size, "Training vertices of a minibatch")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
-      ->type_name("N")
-      ->capture_default_str();
-  AddThreads(verb, options.threads);
-}
-
-void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
-  TrainOptions& options = flags.options;
-  AddGnnMemoryFlags(verb, options.memory_bytes, options.cache, options.cache_bytes);
-  AddBaselineIoFlag(verb, options.io, "How rows are read, and lists with --topology direct");
-  AddTopologyFlag(verb, options.topology);
-  AddSize(verb, kNeighborCacheFlag, options.neighbor_cache_bytes,
-          std::string(kNeighborCacheHelp) + "; default: what --memory leaves, at most 256M");
-  verb.add_option_function<std::string>(
-          "--superbatch",
-          [&options](const std::string& given) {
-            options.superbatch = 0;
-            if (given == "auto") return;
-            if (!CLI::detail::lexical_cast(given, options.superbatch) || options.superbatch == 0) {
-              throw CLI::ValidationError("--superbatch",
-                                         "'" + given + "' is neither a number nor auto");
-            }
-          },
-          "Minibatches that are sampled ahead")
-      ->type_name("N|auto")
-      ->default_str("auto");
-  verb.add_option_function<std::string>(
-          "--overlap",
-          [&options](const std::string& given) {
-            if (given == "all") options.overlap = Overlap::kAll;
-            if (given == "changeset") options.overlap = Overlap::kChangeset;
-          },
-          "all: sample a superbatch ahead while the network computes; changeset: while the one "
-          "before is scheduled, so that the caches of lists and of rows have the memory in turn")
-      ->check(CLI::IsMember({"all", "changeset", "auto"}))
-      ->type_name("all|changeset|auto")
-      ->default_str("auto");
-  verb.add_option("--checkpoint-every", options.checkpoint_every,
-                  "Write all that was learnt to the job's folder after so many minibatches")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
-      ->type_name("N");
-  verb.add_flag("--resume", options.resume,
-                "Go on from the checkpoint of a run that was stopped: the same model comes of it");
-  verb.add_option("--job", options.job, "Name of the job's folder under scratch/")
-      ->type_name("NAME")
-      ->capture_default_str();
-  AddScratch(verb, options.scratch);
-  verb.add_option("--out", flags.out, "Write the model here (safetensors)")->type_name("F");
-  verb.add_option("--report", flags.report,
-                  "Describe the training here as a page: curves, confusion, figures by class, "
-                  "seeds, network, memory and disk; a file of its own, without scripts (HTML)")
-      ->type_name("F.html");
-  verb.add_option("--curves", flags.curves,
-                  "Write figures here, a line for each seed and epoch (CSV)")
-      ->type_name("F.csv");
-  verb.add_option("--plot", flags.plot, "Draw them here (SVG)")->type_name("F.svg");
-  verb.add_option("--trace", flags.trace,
-                  "Write here when each stage ran, for chrome://tracing or Perfetto (JSON)")
-      ->type_name("F");
-}
-
 }  // namespace
 
 void AddTrainVerb(CLI::App& root, Session& session) {
@@ -443,13 +300,7 @@ void AddTrainVerb(CLI::App& root, Session& session) {
               "rhizome train demo.rz --model sage --layers 2 --fanout 10,10 --epochs 3 "
               "--memory 512M --out demo.safetensors",
               flags, RunTrain);
-  flags->verb = verb;
-  verb->add_option("STORE", flags->store, "The store's folder")->required();
-  AddGnnArrayFlags(*verb, flags->options.features, flags->options.labels, flags->options.split);
-  AddModelFlags(*verb, *flags);
-  AddEpochFlags(*verb, flags->options);
-  AddLearningFlags(*verb, flags->options);
-  AddStorageFlags(*verb, *flags);
+  AddTrainFlags(*verb, *flags);
   verb->footer(std::string(kIgnoredHelp) + verb->get_footer());
 }
 

@@ -1,0 +1,156 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rhizome/cache/task_labels.h"
+#include "rhizome/cache/vertex_score_sink.h"
+#include "rhizome/gnn/graph_pass.h"
+#include "rhizome/gnn/model.h"
+#include "rhizome/gnn/task_loss.h"
+#include "rhizome/gnn/weights.h"
+
+namespace rhizome::inline internal {
+
+/// Checks that a network can be trained on the full graph: every step of it but the gathering works
+/// row by row, or needs the statistics of batch norms between steps. Errors: kInvalidArgument,
+/// saying what cannot, and what can.
+Status CheckFullGraph(const Model& model, std::uint64_t rows);
+
+/// The scratch arrays of a job, by name.
+using FullArrays = std::map<std::string, std::unique_ptr<ScratchArray>>;
+
+/// Returns the shapes of the arrays that an epoch of a network writes for a graph of `rows` rows, in
+/// chunks of `chunk_rows`.
+std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows, std::uint64_t chunk_rows);
+
+/// What is done with the passes of an epoch: they are run, or only counted, with sums of nothing.
+using PassUser = std::function<Result<TileSums>(const GraphPass& pass)>;
+
+/// Computes loss and gradients of a network over all edges of a graph, pass by pass: forward, layer
+/// by layer, and back. Of layer k there are, in scratch,
+///   prepared-k        the rows that are gathered, if they are not those of the layer before
+///   sums-k            the gathered sums, which the way back needs
+///   hidden-k          the layer's rows
+///   gradient-k        the gradient of these, if batch norms need more than one pass over it
+///   sums-gradient-k   the gradient of the sums, gathered over the lists of the other side
+///   own-gradient-k    the gradient of what the layer reads of a target's own row.
+/// What lies between them is computed again, tile by tile, where its gradients are wanted
+/// (libtorch's autograd on a tile), so that nothing but these arrays grows with the graph.
+///
+/// The last layer's forward pass goes on with the loss and the gradients of its sums, and the pass
+/// that gathers the gradients of layer k goes on with those of the layer before.
+///
+/// Source: ROC (Jia et al., MLSys 2020) for training on full graphs beyond memory.
+/// Threads: one at a time; works on the compute threads.
+/// Ownership: borrows all that it is given.
+class FullNetwork {
+ public:
+  /// `arrays`: those of ArraysOf.
+  FullNetwork(const Model& model, const Labels& labels, const TaskLoss& loss,
+              const FullArrays& arrays);
+
+  /// Computes the loss over the training set, a mean, and sets the gradients of the weights. `seed`:
+  /// of dropout. `sink`, if not null, is given the scores of the training set. Running statistics of
+  /// batch norms move on. Errors: those of `use`.
+  Result<double> Learn(std::uint64_t seed, VertexScoreSink* sink, const PassUser& use);
+
+  /// Computes the scores of the vertices of all sets without dropout, gives them to `sink`, and
+  /// returns the loss over the validation set; 0 if that is empty. Errors: those of `use`.
+  Result<double> Evaluate(VertexScoreSink& sink, const PassUser& use);
+
+ private:
+  /// How rows are computed: to learn, with a seed, or to evaluate.
+  struct Mode {
+    bool learns = false;
+    std::uint64_t seed = 0;
+    RunMode At(const PassTile& tile, GraphNorms* norms = nullptr) const {
+      return {.dropout_seed = learns ? &seed : nullptr, .first_row = tile.first, .norms = norms};
+    }
+  };
+
+  using TileTensor = std::function<torch::Tensor(const PassTile&)>;
+
+  /// A pass that knows, of each tile, the gradient of a layer's rows and what the layer computed
+  /// them from. What is computed with these is still to be added.
+  struct Incoming {
+    GraphPass pass;
+    std::function<torch::Tensor(const PassTile&, TileSums&)> gradient;  ///< null: that of the loss
+    TileTensor sums;
+    TileTensor raw;  ///< null: the layer reads no own rows
+  };
+
+  // The arrays of layer `layer`, and what it reads.
+  ScratchArray* Array(const char* what, std::uint32_t layer) const;
+  PassInput RowsBefore(std::uint32_t layer) const;
+  PassInput GatheredBy(std::uint32_t layer) const;
+
+  const Layer& At(std::uint32_t layer) const { return model_.layer(layer); }
+  bool IsLast(std::uint32_t layer) const { return layer + 1 == model_.layers(); }
+  bool WantsSumsGradient(std::uint32_t layer) const {
+    return layer > 0 || At(layer).prepares_gathered();
+  }
+  bool WantsOwnGradient(std::uint32_t layer) const {
+    return layer > 0 && At(layer).finish_reads_raw();
+  }
+
+  // Steps of an epoch.
+  Status PrepareLayer(std::uint32_t layer, const Mode& mode, const PassUser& use);
+  Status ForwardLayer(std::uint32_t layer, const Mode& mode, const PassUser& use);
+  Status CollectStatistics(std::uint32_t layer, const Mode& mode, const PassUser& use);
+  Status BackwardNorms(std::uint32_t layer, Incoming& incoming, const Mode& mode,
+                       const PassUser& use);
+  Status BackwardLayer(std::uint32_t layer, Incoming incoming, const Mode& mode,
+                       const PassUser& use);
+  Status BackwardPrepared(const Mode& mode, const PassUser& use);
+
+  // Passes, or what they begin with.
+  GraphPass GatherPass(std::uint32_t layer, std::string name) const;
+  GraphPass GradientPass(std::uint32_t layer, std::string name) const;
+  Incoming FromLoss(std::uint32_t layer) const;
+  Incoming FromAbove(std::uint32_t layer, const Mode& mode) const;
+  Incoming FromArrays(std::uint32_t layer, bool from_loss) const;
+  TileTensor RawOf(std::uint32_t layer, GraphPass& pass) const;
+
+  // Tiles.
+  struct Work;
+  struct Objective;
+  Work Compute(std::uint32_t layer, const Mode& mode, const PassTile& tile,
+               const Incoming& incoming) const;
+  Objective Wanted(std::uint32_t layer, const Mode& mode, const PassTile& tile,
+                   const Incoming& incoming, const Work& work, TileSums& sums) const;
+  torch::Tensor GradientAbove(std::uint32_t layer, const Mode& mode, const PassTile& tile,
+                              const TileTensor& own, const TileTensor& raw, TileSums& sums) const;
+  std::vector<torch::Tensor> ParametersOf(std::uint32_t layer) const;
+  std::vector<Row> Members(Row first, std::int64_t count, Split set) const;
+  double WeightOf(Split set) const;
+  std::uint64_t SummedBytes(std::uint32_t layer) const;
+  std::size_t loss_sum() const { return parameters_.size(); }
+  Status Use(const GraphPass& pass, const PassUser& use);
+
+  const Model& model_;
+  const Labels& labels_;
+  const TaskLoss& task_loss_;
+  const FullArrays& arrays_;
+  const std::vector<torch::Tensor> parameters_;  // a pass sums their gradients, and the loss
+  std::vector<std::size_t> first_parameter_;     // of each layer, then of the head
+  const double train_weight_, valid_weight_;
+
+  /// A batch norm of a layer: its statistics, and the gradients of these.
+  struct Norm {
+    GraphNorms::Statistics known;
+    GraphNorms::Statistics gradient;  // undefined: not yet
+  };
+  std::vector<std::vector<Norm>> norms_;  // of each layer, of the epoch
+  double loss_ = 0;                       // of the epoch
+  VertexScoreSink* sink_ = nullptr;       // of the epoch
+};
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rhizome/cache/block_plan.h"
+#include "rhizome/cache/block_stager.h"
+#include "rhizome/cache/chunk_feed.h"
+#include "rhizome/gnn/window_lists.h"
+
+namespace rhizome::inline internal {
+
+/// The factors of a gathered sum, [rows] each; an empty one means all ones.
+struct GatherFactors {
+  std::span<const float> source;  ///< of each row where it is read
+  std::span<const float> target;  ///< of each row's sum
+  std::span<const float> own;     ///< of a row's own row, if that joins its sum
+};
+
+/// What a gathering reads, and how it is cut.
+struct GatherShape {
+  BlockPlannerOptions planner = {};  ///< OwnWindows of none: own rows are the caller's
+  std::vector<Block> blocks;         ///< of all rows in order
+  std::size_t dim = 0;               ///< columns of the rows that are read
+  std::size_t width = 0;             ///< of these, the first that are summed
+};
+
+/// Sums rows over lists for all rows in order: out[t] = own[t] * x[t] + target[t] * sum of source[j]
+/// * weight of the edge * x[j] over the list of t. The sums of a block stay in memory while the
+/// source goes by, window after window; a sum is taken by one thread in ascending order of rows, so
+/// that its bits depend neither on blocks nor on windows.
+/// Threads: one at a time; works on the compute threads.
+/// Ownership: borrows all that it is given.
+class Gatherer {
+ public:
+  /// `feed` delivers chunks of the array that is read. Errors: those of BlockPlanner; kOutOfMemory.
+  static Result<std::unique_ptr<Gatherer>> Create(const GraphSnapshot& graph,
+                                                  const GatherShape& shape,
+                                                  const GatherFactors& factors, ChunkFeed& feed);
+
+  /// Writes the sums of rows [first, first + count), which follow those of the call before, to
+  /// `out` [count, width]. `own`: the same rows of the array that is read, `own_stride` floats
+  /// apart; null if GatherFactors::own is empty. Errors: those of the feed and of the lists.
+  Status Take(std::uint64_t first, std::uint64_t count, const float* own, std::size_t own_stride,
+              float* out);
+
+ private:
+  Gatherer(const GatherShape& shape, const GatherFactors& factors)
+      : shape_(shape), factors_(factors) {}
+  Status SumBlock();
+  void AddWindow(const StagedWindow& window, WindowLists& lists, const TargetRange& range);
+  void Finish(std::uint64_t first, std::uint64_t count, const float* own, std::size_t own_stride,
+              float* out) const;
+
+  const GatherShape shape_;
+  const GatherFactors factors_;
+  std::unique_ptr<BlockStager> stager_;
+  std::size_t next_block_ = 0;
+  Block block_;              // whose sums are in sums_
+  std::vector<float> sums_;  // [rows of the largest block, width]
+};
+
+}  // namespace rhizome::inline internal

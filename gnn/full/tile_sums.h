@@ -1,0 +1,49 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace rhizome::inline internal {
+
+/// Sums over the tiles of a pass: gradients of weights, losses, statistics. Tile t adds to group
+/// t % kGroups, the tiles of a group one after another in ascending order, and the groups are added
+/// in order at the end. So the bits depend on the tiles alone, not on threads or on the pieces in
+/// which a pass goes over its rows.
+/// Threads: Add from one thread for each group.
+class TileSums {
+ public:
+  static constexpr std::size_t kGroups = 8;
+
+  explicit TileSums(std::size_t count) : groups_(kGroups, std::vector<torch::Tensor>(count)) {}
+
+  /// Adds to sum `index`. An undefined tensor adds nothing.
+  void Add(std::size_t group, std::size_t index, const torch::Tensor& tensor) {
+    if (!tensor.defined()) return;
+    torch::Tensor& sum = groups_[group][index];
+    if (sum.defined()) {
+      sum.add_(tensor.detach());
+    } else {
+      sum = tensor.detach().clone();
+    }
+  }
+
+  /// Returns a sum; undefined if nothing was added to it.
+  torch::Tensor Sum(std::size_t index) const {
+    torch::Tensor sum;
+    for (const std::vector<torch::Tensor>& group : groups_) {
+      if (!group[index].defined()) continue;
+      sum = sum.defined() ? sum + group[index] : group[index].clone();
+    }
+    return sum;
+  }
+
+  std::size_t count() const { return groups_.front().size(); }
+
+ private:
+  std::vector<std::vector<torch::Tensor>> groups_;
+};
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,151 @@
+#include "rhizome/gnn/train_full.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rhizome/cache/epoch_plan.h"
+#include "rhizome/cache/process_memory.h"
+#include "rhizome/cache/score_table.h"
+#include "rhizome/gnn/full_job.h"
+#include "rhizome/gnn/optimizer.h"
+#include "rhizome/gnn/torch_threads.h"
+#include "rhizome/gnn/train.h"
+#include "rhizome/gnn/training_steps.h"
+#include "rhizome/storage/mix.h"
+#include "rhizome/storage/stopwatch.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+constexpr const char* kArraysFolder = "arrays";
+
+Status CheckOptions(const TrainOptions& options) {
+  const auto refuse = [](const char* what) { return Status::InvalidArgument(what); };
+  const NeighborSampling& sampling = options.sampling;
+  const auto is_all = [](std::int64_t fanout) { return fanout == kAllNeighbors; };
+  if (!std::all_of(options.fanouts.begin(), options.fanouts.end(), is_all) ||
+      !sampling.typed_fanouts.empty() || !sampling.meta_path.empty() || sampling.weighted)
+    return refuse(
+        "--full-graph takes all neighbours: fanouts, meta-paths and draws by weight are for "
+        "minibatches");
+  if (!sampling.time_attribute.empty())
+    return refuse("--full-graph has no time of a seed by which edges could be left out");
+  if (options.steps != 0) return refuse("--full-graph takes one step an epoch: leave --steps");
+  return Status::Ok();
+}
+
+/// The steps of a training on the full graph: one down the gradient, and one to measure.
+class FullSteps final : public TrainingSteps {
+ public:
+  FullSteps(FullJob& full, const TrainJob& job, const LearnerOptions& options)
+      : full_(full), job_(job), optimizer_(*job.model, options.optimizer), seed_(options.seed) {}
+
+  Result<BatchOutcome> Take(const TrainingStep& step, VertexScoreSink* sink, EpochReport& epoch,
+                            const JobControl& control) override {
+    const ScratchBytes before = full_.moved();
+    const Stopwatch watch;
+    BatchOutcome outcome;
+    const PassUser run = [&](const GraphPass& pass) -> Result<TileSums> {
+      const Stopwatch of_pass;
+      const std::string phase = fmt::format("epoch {}", step.epoch + 1);
+      RHIZOME_ASSIGN_OR_RETURN(TileSums sums, full_.Run(pass, phase, control));
+      double& seconds = step.is_valid                        ? epoch.measure_seconds
+                        : pass.name.starts_with("backward")  ? epoch.backward_seconds
+                                                             : epoch.forward_seconds;
+      seconds += of_pass.seconds();
+      return sums;
+    };
+    double loss = 0;
+    if (step.is_valid) {
+      RHIZOME_ASSIGN_OR_RETURN(loss, full_.network().Evaluate(*sink, run));
+      outcome.seeds = job_.valid.size();
+    } else {
+      RHIZOME_ASSIGN_OR_RETURN(loss,
+                               full_.network().Learn(SplitMix64(seed_, step.epoch), sink, run));
+      optimizer_.StepAlongGradients();
+      outcome.seeds = job_.train.size();
+    }
+    outcome.loss_sum = loss * static_cast<double>(outcome.seeds);
+    epoch.compute_seconds += watch.seconds();
+    epoch.spill_bytes_read += full_.moved().read - before.read;
+    epoch.spill_bytes_written += full_.moved().written - before.written;
+    return outcome;
+  }
+
+  void SetLearningRate(double rate) override { optimizer_.SetLearningRate(rate); }
+  LearnerState CopyState() const override { return optimizer_.CopyState(); }
+  Status RestoreState(const LearnerState& state) override { return optimizer_.RestoreState(state); }
+
+ private:
+  FullJob& full_;
+  const TrainJob& job_;
+  Optimizer optimizer_;
+  const std::uint64_t seed_;
+};
+
+/// Measures the weights of the model on all sets.
+Result<TaskMetrics> Measure(FullJob& full, const TrainJob& job, const JobControl& control) {
+  ScoreTable scores(job.labels, std::nullopt);
+  RHIZOME_RETURN_IF_ERROR(full.network().Evaluate(
+      scores, [&](const GraphPass& pass) { return full.Run(pass, "test", control); }));
+  TaskMetrics metrics;
+  for (const auto& [set, into] : {std::pair{Split::kTrain, &metrics.train},
+                                  {Split::kValid, &metrics.valid},
+                                  {Split::kTest, &metrics.test}}) {
+    SplitMetrics of_set = scores.Metrics(set);
+    if (of_set.vertices > 0) *into = std::move(of_set);
+  }
+  return metrics;
+}
+
+Status TrainOnFullGraph(const OneTraining& one) {
+  const Path folder = one.scratch / kArraysFolder;
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<FullJob> full,
+      FullJob::Open(one.job, one.options, folder, one.held_bytes(), one.control));
+  RHIZOME_RETURN_IF_ERROR(full->Prepare());
+  one.report.full_graph = full->plan();
+  one.report.memory = {.held = one.held_bytes(), .working = full->plan().memory_bytes};
+  // An epoch has one batch of each set.
+  const EpochPlan plan(one.job.train, one.job.valid,
+                       {.batch_size = std::max(one.job.train.size(), one.job.valid.size()),
+                        .epochs = one.options.epochs,
+                        .seed = one.options.seed,
+                        .shuffle = false,
+                        .valid_every = one.options.eval_every});
+  TrainingRunOptions options = one.run;
+  options.checkpoint_every *= plan.train_batches() + plan.valid_batches();
+  FullSteps steps(*full, one.job, options.learner);
+  TrainingRun run(*one.job.model, one.job.labels, options, plan, steps);
+  RHIZOME_RETURN_IF_ERROR(ResumeTraining(one, run));
+  const Status status = run.Run(one.control);
+  TakeProgress(run, one.report);
+  RHIZOME_RETURN_IF_ERROR(status);
+  RHIZOME_RETURN_IF_ERROR(FinishTraining(one, run));
+  if (one.options.test) {
+    RHIZOME_ASSIGN_OR_RETURN(one.report.metrics, Measure(*full, one.job, one.control));
+  }
+  return RemoveTree(one.job.store->fs(), folder);
+}
+
+}  // namespace
+
+Result<TrainReport> TrainFullGraph(const TrainOptions& options, const JobControl& control) {
+  RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
+  return TrainModel(options, TrainOnFullGraph, control);
+}
+
+Result<FullGraphReport> PlanFullTraining(const TrainOptions& options, const JobControl& control) {
+  const std::uint64_t base_bytes = ResidentBytes();
+  RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
+  SetTorchThreads(options.threads);
+  RHIZOME_ASSIGN_OR_RETURN(const TrainJob job, OpenTrainJob(options));
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<FullJob> full,
+                           FullJob::Open(job, options, job.store->scratch() / options.job,
+                                         HeldBytes(base_bytes), control));
+  return full->plan();
+}
+
+}  // namespace rhizome::inline internal

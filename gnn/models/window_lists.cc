@@ -1,0 +1,46 @@
+#include "rhizome/gnn/window_lists.h"
+
+namespace rhizome::inline internal {
+
+WindowLists::WindowLists(const BlockLists& lists, bool weighs)
+    : lists_(lists), weighs_(weighs && !lists.weights.empty()) {
+  // A block of one window gives its lists whole.
+  if (lists.numbers.empty()) taken_.assign(lists.offsets.begin(), lists.offsets.end() - 1);
+}
+
+TileLists WindowLists::Whole(const TargetRange& range) const {
+  const std::uint32_t* const begins = lists_.offsets.data() + range.first;
+  // Lists are contiguous, so rows of later targets may be prefetched.
+  return {.begins = begins,
+          .ends = begins + 1,
+          .slots = lists_.neighbors.data(),
+          .slots_end = lists_.offsets[range.first + range.count],
+          .weights = weighs_ ? lists_.weights.data() : nullptr};
+}
+
+TileLists WindowLists::In(std::size_t window, const TargetRange& range) {
+  thread_local std::vector<std::uint32_t> offsets;
+  thread_local std::vector<std::uint32_t> slots;
+  thread_local std::vector<float> weights;
+  const auto first = static_cast<std::uint32_t>(window * lists_.stage_rows);
+  const std::uint64_t end = (window + 1) * lists_.stage_rows;
+  offsets.assign(1, 0);
+  slots.clear();
+  weights.clear();
+  for (std::size_t t = range.first; t < range.first + range.count; ++t) {
+    std::uint32_t e = taken_[t];
+    for (; e < lists_.offsets[t + 1] && lists_.neighbors[e] < end; ++e) {
+      slots.push_back(lists_.neighbors[e] - first);
+      if (weighs_) weights.push_back(lists_.weights[e]);
+    }
+    taken_[t] = e;
+    offsets.push_back(static_cast<std::uint32_t>(slots.size()));
+  }
+  return {.begins = offsets.data(),
+          .ends = offsets.data() + 1,
+          .slots = slots.data(),
+          .slots_end = offsets.back(),
+          .weights = weighs_ ? weights.data() : nullptr};
+}
+
+}  // namespace rhizome::inline internal

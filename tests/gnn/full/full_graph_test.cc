@@ -1,0 +1,506 @@
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <random>
+#include <regex>
+
+#include "gnn/gnn_testing.h"
+#include "rhizome/cache/process_memory.h"
+#include "rhizome/cache/safetensors.h"
+#include "rhizome/index/write_batch.h"
+#include "testing/test_store.h"
+
+namespace rhizome {
+namespace {
+
+using testing::MakePlanted;
+using testing::NetworkCase;
+using testing::PlantedGraph;
+using testing::PlantedOptions;
+using testing::TempDir;
+using testing::TestSeed;
+using testing::WriteStore;
+
+Result<TrainReport> Train(const TrainOptions& options) {
+  const JobControl control;
+  return rhizome_gnn_entry_v1()->Train(options, control);
+}
+
+TensorFile ReadModel(const Path& path) {
+  Result<LoadedTensorFile> file = LoadSafetensors(FileSystem::Posix(), path);
+  EXPECT_OK(file);
+  return file ? std::move(file->file) : TensorFile();
+}
+
+/// A directed graph with parallel edges, loops, a hub, and vertices without edges of either side.
+/// `everyone`: all vertices are of the training set.
+PlantedGraph DirectedGraph(std::uint64_t seed, bool everyone) {
+  PlantedOptions options;
+  options.vertices = 900;
+  options.dim = 12;
+  options.seed = seed;
+  PlantedGraph graph = MakePlanted(options);
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < 300; ++i) {
+    const auto source = static_cast<VertexId>(random() % 900);
+    graph.edges.src.push_back(source);
+    graph.edges.dst.push_back(i < 200 ? 7 : source);  // a hub, and loops
+  }
+  EdgeList kept;
+  for (std::size_t e = 0; e < graph.edges.src.size(); ++e) {
+    if (graph.edges.dst[e] % 10 == 3 || graph.edges.src[e] % 10 == 4) continue;
+    for (int copies = e % 11 == 0 ? 2 : 1; copies > 0; --copies) {
+      kept.src.push_back(graph.edges.src[e]);
+      kept.dst.push_back(graph.edges.dst[e]);
+    }
+  }
+  graph.edges = kept;
+  if (everyone) std::fill(graph.split.begin(), graph.split.end(), std::uint8_t{0});
+  return graph;
+}
+
+Status WriteDirected(const Path& path, const PlantedGraph& graph,
+                     Direction directions = Direction::kBoth) {
+  GraphInput input;
+  input.vertex_count = graph.labels.size();
+  input.edges = graph.edges;
+  input.vertex_type_names = {"vertex"};
+  input.edge_type_names = {"edge"};
+  const std::uint64_t dim = graph.features.size() / graph.labels.size();
+  input.arrays.push_back(testing::MakeArray("feat", dim, DataType::kFloat32, graph.features));
+  input.arrays.back().chunk_rows = 128;
+  input.arrays.push_back(testing::MakeArray("label", 1, DataType::kInt64, graph.labels));
+  input.arrays.push_back(testing::MakeArray("split", 1, DataType::kUint8, graph.split));
+  BuildOptions build;
+  build.partition.partitions = 3;
+  build.directions = directions;
+  const JobControl control;
+  return testing::AsStatus(
+      IngestGraph(FileSystem::Posix(), path, std::move(input), build, StoreId(), control));
+}
+
+TrainOptions FullTraining(const Path& store, const ModelSpec& model) {
+  TrainOptions options;
+  options.store = store;
+  options.model = model;
+  options.fanouts.assign(model.layers, kAllNeighbors);
+  options.full_graph = true;
+  options.epochs = 1;
+  options.seed = 3;
+  options.test = false;
+  return options;
+}
+
+/// One step of plain gradient descent at rate 1: the weights move by the gradients.
+void StepDown(TrainOptions& options) {
+  options.optimizer.kind = OptimizerKind::kSgd;
+  options.optimizer.momentum = 0;
+  options.learning_rate = 1;
+}
+
+std::vector<NetworkCase> FullGraphNetworks() {
+  using Options = std::map<std::string, std::string>;
+  std::vector<NetworkCase> networks;
+  const auto add = [&](const std::string& name, const std::string& kind, std::uint32_t layers,
+                       const Options& options) {
+    networks.push_back(
+        {name,
+         {.kind = kind, .layers = layers, .hidden = 16, .dropout = 0, .options = options}});
+  };
+  add("Gcn", "gcn", 2, {});
+  add("GcnNarrow", "gcn", 3, {{"head", "none"}});  // 12 > 4 columns: it multiplies first
+  add("Sage", "sage", 3, {});
+  add("SageGcn", "sage", 2, {{"aggregator", "gcn"}, {"l2-normalize", "true"}});
+  add("Gin", "gin", 2, {});
+  add("GinBatch", "gin", 2, {{"norm", "batch"}, {"residual", "true"}});
+  add("CommNet", "commnet", 2, {});
+  add("CommNetSkip", "commnet", 3, {{"skip", "true"}});
+  add("DeepResidualGcn", "gcn", 4, {{"residual", "true"}});
+  add("ResidualBatch", "gcn", 3, {{"residual", "true"}, {"norm", "batch"}});
+  add("ResidualLayer", "sage", 2,
+      {{"residual", "true"}, {"norm", "layer"}, {"activation", "elu"}});
+  add("FeedForward", "sage", 2,
+      {{"feed-forward", "true"}, {"norm", "layer"}, {"activation", "gelu"}});
+  add("JumpConcat", "sage", 3, {{"jump", "concat"}, {"head", "mlp"}});
+  add("JumpMax", "gcn", 3, {{"jump", "max"}, {"activation", "tanh"}});
+  return networks;
+}
+
+class FullGraphNetworkTest : public ::testing::TestWithParam<NetworkCase> {};
+
+INSTANTIATE_TEST_SUITE_P(Each, FullGraphNetworkTest, ::testing::ValuesIn(FullGraphNetworks()),
+                         [](const auto& info) { return info.param.name; });
+
+// A minibatch of all vertices with all neighbours is the whole graph in one program of libtorch.
+TEST_P(FullGraphNetworkTest, GradientsAndLossesAreThoseOfOneProgram) {
+  const std::uint64_t seed = TestSeed();
+  const TempDir folder;
+  ASSERT_OK(WriteDirected(folder / "s", DirectedGraph(seed, /*everyone=*/true)));
+  TrainOptions options = FullTraining(folder / "s", GetParam().spec);
+  options.seed = seed;
+  options.learning_rate = 1e-9;
+  options.out = folder / "before.safetensors";
+  ASSERT_OK(Train(options));
+  const TensorFile before = ReadModel(options.out);
+  StepDown(options);
+  options.init = options.out;
+  const auto gradients = [&](bool full, std::uint64_t memory_bytes) {
+    options.full_graph = full;
+    options.batch_size = 900;
+    options.memory_bytes = memory_bytes;
+    options.out = folder / "after.safetensors";
+    const Result<TrainReport> report = Train(options);
+    EXPECT_OK(report);
+    return std::pair(report ? report->epochs.front().loss : 0, ReadModel(options.out));
+  };
+  const auto [loss, whole] = gradients(false, 0);
+  const auto [full_loss, full] = gradients(true, 0);
+  EXPECT_NEAR(full_loss, loss, 1e-4 * std::abs(loss));
+  double largest = 0;
+  for (const auto& [name, start] : before.tensors)
+    for (std::size_t i = 0; i < start.values.size(); ++i)
+      largest = std::max<double>(largest, std::abs(start.values[i] - whole.tensors.at(name).values[i]));
+  ASSERT_GT(largest, 0);
+  for (const auto& [name, start] : before.tensors) {
+    const std::vector<float>& a = whole.tensors.at(name).values;
+    const std::vector<float>& b = full.tensors.at(name).values;
+    double most = 0, error = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      most = std::max<double>(most, std::abs(start.values[i] - a[i]));
+      error = std::max<double>(error, std::abs(a[i] - b[i]));
+    }
+    // What is moved little, or by roundings alone, as a bias before a batch norm, is compared with
+    // the others.
+    EXPECT_LE(error, 1e-4 * std::max(most, 1e-2 * largest)) << name << " of seed " << seed;
+  }
+}
+
+// With dropout, and with the statistics of batch norms: along the gradient the loss changes as the
+// gradient says, when the same units are dropped.
+TEST_P(FullGraphNetworkTest, GradientsAreThoseOfDifferencesWithDropout) {
+  const std::uint64_t seed = TestSeed();
+  const TempDir folder;
+  ASSERT_OK(WriteDirected(folder / "s", DirectedGraph(seed, /*everyone=*/true)));
+  TrainOptions options = FullTraining(folder / "s", GetParam().spec);
+  options.model.dropout = 0.3;
+  // Corners of rectifiers would disturb differences.
+  if (!options.model.options.contains("activation")) options.model.options["activation"] = "tanh";
+  options.seed = seed;
+  StepDown(options);
+  options.learning_rate = 1e-9;
+  options.out = folder / "start.safetensors";
+  ASSERT_OK(Train(options));
+  options.learning_rate = 1;
+  options.init = options.out;
+  options.out = folder / "after.safetensors";
+  ASSERT_OK(Train(options));
+  const TensorFile start = ReadModel(folder / "start.safetensors");
+  const TensorFile after = ReadModel(options.out);
+  double squares = 0;
+  TensorFile direction = start;
+  for (auto& [name, tensor] : direction.tensors) {
+    const bool statistic = name.ends_with(".mean") || name.ends_with(".variance");
+    for (std::size_t i = 0; i < tensor.values.size(); ++i) {
+      const float gradient = start.tensors.at(name).values[i] - after.tensors.at(name).values[i];
+      tensor.values[i] = statistic ? 0 : gradient;
+      if (!statistic) squares += static_cast<double>(gradient) * gradient;
+    }
+  }
+  const double length = std::sqrt(squares);
+  ASSERT_GT(length, 1e-3);
+  constexpr double kStep = 4e-3;
+  const auto loss_at = [&](double step) {
+    TensorFile moved = start;
+    for (auto& [name, tensor] : moved.tensors) {
+      for (std::size_t i = 0; i < tensor.values.size(); ++i) {
+        tensor.values[i] += static_cast<float>(step / length) * direction.tensors.at(name).values[i];
+      }
+    }
+    TrainOptions there = options;
+    there.init = folder / "moved.safetensors";
+    EXPECT_OK(SaveSafetensors(there.init, moved));
+    there.out = folder / "unused.safetensors";
+    const Result<TrainReport> report = Train(there);
+    EXPECT_OK(report);
+    return report ? report->epochs.front().loss : 0;
+  };
+  const double slope = (loss_at(kStep) - loss_at(-kStep)) / (2 * kStep);
+  EXPECT_NEAR(slope, length, 0.02 * length) << "seed " << seed;
+}
+
+/// A training of a few epochs with everything that could go another way in another run.
+TrainOptions DeepTraining(const Path& store, const Path& out) {
+  TrainOptions options = FullTraining(
+      store, {.kind = "gcn", .layers = 3, .hidden = 32, .dropout = 0.3,
+              .options = {{"residual", "true"}, {"norm", "batch"}}});
+  options.epochs = 3;
+  options.test = true;
+  options.out = out;
+  return options;
+}
+
+std::uint64_t PlannedArrays(const TrainOptions& options) {
+  const JobControl control;
+  const Result<FullGraphReport> plan = rhizome_gnn_entry_v1()->PlanTrain(options, control);
+  EXPECT_OK(plan);
+  std::uint64_t bytes = 0;
+  if (plan)
+    for (const FullGraphReport::Array& array : plan->arrays) bytes += array.bytes;
+  return bytes;
+}
+
+/// The least --memory of a training, as its error says.
+std::uint64_t LeastMemory(TrainOptions options) {
+  options.memory_bytes = 1 << 20;
+  const JobControl control;
+  const Result<FullGraphReport> plan = rhizome_gnn_entry_v1()->PlanTrain(options, control);
+  EXPECT_FALSE(plan.has_value());
+  if (plan) return 0;
+  EXPECT_EQ(plan.error().code(), StatusCode::kOutOfMemory);
+  std::smatch found;
+  const std::string message = plan.error().message();
+  EXPECT_TRUE(std::regex_search(message, found, std::regex("needs at least (\\d+) MiB")))
+      << message;
+  EXPECT_THAT(message, ::testing::HasSubstr("pass"));
+  return found.empty() ? 0 : std::stoull(found[1]) << 20;
+}
+
+PlantedOptions LargerGraph(std::uint64_t seed) {
+  PlantedOptions options;
+  options.vertices = 9000;
+  options.degree = 4;
+  options.seed = seed;
+  return options;
+}
+
+TEST(FullGraphTest, BitsDependNeitherOnMemoryNorOnThreads) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", LargerGraph(TestSeed())));
+  TrainOptions options = DeepTraining(folder / "s", folder / "a.safetensors");
+  const Result<TrainReport> reference = Train(options);
+  ASSERT_OK(reference);
+  EXPECT_EQ(reference->full_graph->planned_bytes, 0u);  // all stays
+  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
+  ASSERT_OK(weights);
+  const std::uint64_t least = LeastMemory(options);
+  const std::uint64_t arrays = PlannedArrays(options);
+  options.out = folder / "b.safetensors";
+  std::uint64_t blocks = 0;
+  bool in_parts = false;
+  for (const std::uint64_t share : {1, 2, 4, 8, 0}) {
+    options.threads = share == 0 ? 3 : static_cast<std::uint32_t>(std::min<std::uint64_t>(share, 4));
+    options.memory_bytes = share == 0 ? least : least + arrays / share;
+    options.spill = share == 2 ? SpillRule::kNone : SpillRule::kAuto;
+    if (share == 0) options.threads = 1;
+    const Result<TrainReport> report = Train(options);
+    ASSERT_OK(report);
+    const auto again = LoadSafetensors(FileSystem::Posix(), options.out);
+    ASSERT_OK(again);
+    EXPECT_EQ(again->hash, weights->hash) << "arrays / " << share;
+    for (std::size_t e = 0; e < report->epochs.size(); ++e) {
+      EXPECT_EQ(report->epochs[e].loss, reference->epochs[e].loss);
+      EXPECT_EQ(report->epochs[e].valid_loss, reference->epochs[e].valid_loss);
+      EXPECT_EQ(report->epochs[e].spill_bytes_read + report->epochs[e].spill_bytes_written,
+                report->full_graph->planned_bytes)
+          << "arrays / " << share;
+    }
+    EXPECT_EQ(report->test_accuracy, reference->test_accuracy);
+    for (const FullGraphPass& pass : report->full_graph->passes)
+      blocks = std::max(blocks, pass.blocks);
+    for (const FullGraphReport::Array& array : report->full_graph->arrays)
+      in_parts |= array.resident_bytes > 0 && array.resident_bytes < array.bytes;
+    EXPECT_LE(report->peak_memory_bytes,
+              report->base_memory_bytes + options.memory_bytes + (std::uint64_t{64} << 20));
+  }
+  EXPECT_GT(blocks, 1u);
+  EXPECT_TRUE(in_parts);
+}
+
+TEST(FullGraphTest, AResumedTrainingEndsWithTheSameWeights) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", LargerGraph(5)));
+  TrainOptions options = DeepTraining(folder / "s", folder / "a.safetensors");
+  options.epochs = 4;
+  const Result<TrainReport> reference = Train(options);
+  ASSERT_OK(reference);
+  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
+  options.out = folder / "b.safetensors";
+  options.checkpoint_every = 1;
+  options.memory_bytes = LeastMemory(options);
+  // Stopped again and again, in later and later passes.
+  std::uint64_t reports = 0;
+  for (std::uint64_t stop = 20;; stop += 35) {
+    JobControl* stopped = nullptr;
+    std::uint64_t seen = 0;
+    JobControl control([&](const JobControl::Progress&) {
+      if (++seen == stop) stopped->Cancel();
+    });
+    stopped = &control;
+    const Result<TrainReport> report = rhizome_gnn_entry_v1()->Train(options, control);
+    options.resume = true;
+    options.threads = options.threads % 3 + 1;
+    if (!report) {
+      ASSERT_EQ(report.error().code(), StatusCode::kInterrupted);
+      ++reports;
+      ASSERT_LT(reports, 100u);
+      continue;
+    }
+    for (std::size_t e = 0; e < report->epochs.size(); ++e)
+      EXPECT_EQ(report->epochs[e].loss, reference->epochs[e].loss);
+    break;
+  }
+  EXPECT_GE(reports, 3u);
+  const auto again = LoadSafetensors(FileSystem::Posix(), options.out);
+  EXPECT_EQ(again->hash, weights->hash);
+}
+
+TEST(FullGraphTest, LearnsAPlantedPartitionAndItsModelFileInfers) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", {}));
+  TrainOptions options = FullTraining(folder / "s", {.kind = "sage", .layers = 2, .hidden = 32});
+  options.epochs = 60;
+  options.test = true;
+  options.patience = 50;
+  options.schedule.kind = ScheduleKind::kCosine;
+  options.out = folder / "m.safetensors";
+  const Result<TrainReport> report = Train(options);
+  ASSERT_OK(report);
+  EXPECT_GE(*report->test_accuracy, 0.85);
+  EXPECT_FALSE(std::filesystem::exists(folder / "s" / "scratch" / "train"));
+  InferOptions infer;
+  infer.store = options.store;
+  infer.model_file = options.out;
+  infer.out = "emb";
+  infer.labels = "label";
+  infer.split = "split";
+  const JobControl control;
+  const Result<InferReport> inferred = rhizome_gnn_entry_v1()->Infer(infer, control);
+  ASSERT_OK(inferred);
+  EXPECT_NEAR(*inferred->test_accuracy, *report->test_accuracy, 0.01);
+}
+
+// What was written since the generation is one more partition.
+TEST(FullGraphTest, TakesWhatWasWrittenSinceTheGeneration) {
+  const TempDir folder;
+  const PlantedGraph graph = DirectedGraph(11, /*everyone=*/true);
+  ASSERT_OK(WriteDirected(folder / "s", graph));
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store,
+                         Store::Open(FileSystem::Posix(), folder / "s", Store::Mode::kWrite));
+    ASSERT_OK_AND_ASSIGN(const auto live, Graph::Open(*store));
+    WriteBatch batch;
+    std::mt19937_64 random(3);
+    const auto id = [](std::uint64_t v) { return ExternalId(static_cast<std::int64_t>(v)); };
+    for (int i = 0; i < 80; ++i) batch.PutEdge(id(random() % 900), id(random() % 900));
+    ASSERT_OK(live->Write(batch));
+  }
+  TrainOptions options = FullTraining(folder / "s", {.kind = "gcn", .layers = 2, .hidden = 16,
+                                                     .dropout = 0});
+  StepDown(options);
+  options.epochs = 3;
+  options.learning_rate = 0.5;
+  const Result<TrainReport> full = Train(options);
+  ASSERT_OK(full);
+  options.full_graph = false;
+  options.batch_size = 900;
+  const Result<TrainReport> whole = Train(options);
+  ASSERT_OK(whole);
+  for (std::size_t e = 0; e < 3; ++e)
+    EXPECT_NEAR(full->epochs[e].loss, whole->epochs[e].loss, 1e-4);
+}
+
+Status Refusal(const TrainOptions& options) {
+  const Result<TrainReport> report = Train(options);
+  return report ? Status::Ok() : report.error();
+}
+
+MATCHER_P(RefusedWith, text, "") {
+  *result_listener << arg.ToString();
+  return arg.code() == StatusCode::kInvalidArgument &&
+         arg.message().find(text) != std::string::npos;
+}
+
+TEST(FullGraphTest, SaysWhatItCannotDoAndWhatToDo) {
+  const TempDir folder;
+  const PlantedGraph graph = DirectedGraph(2, /*everyone=*/false);
+  ASSERT_OK(WriteDirected(folder / "s", graph));
+  ASSERT_OK(WriteDirected(folder / "one", graph, Direction::kIn));
+  const TrainOptions good = FullTraining(folder / "s", {.kind = "gcn", .layers = 2, .hidden = 16});
+  TrainOptions options = good;
+  options.store = folder / "one";
+  EXPECT_THAT(Refusal(options), RefusedWith("--directions both"));
+  options = good;
+  options.fanouts = {10, 10};
+  EXPECT_THAT(Refusal(options), RefusedWith("all neighbours"));
+  options = good;
+  options.steps = 3;
+  EXPECT_THAT(Refusal(options), RefusedWith("--steps"));
+  for (const auto& [kind, aggregator] :
+       {std::pair("gat", ""), std::pair("gatv2", ""), std::pair("sage", "max"),
+        std::pair("sage", "pool")}) {
+    options = good;
+    options.model.kind = kind;
+    if (*aggregator != 0) options.model.options["aggregator"] = aggregator;
+    EXPECT_THAT(Refusal(options), RefusedWith("gcn, gin, commnet, and sage"));
+  }
+  options = good;
+  options.model.options["input-dropout"] = "0.5";
+  EXPECT_THAT(Refusal(options), RefusedWith("input-dropout"));
+  options = good;
+  options.model.options = {{"feed-forward", "true"}, {"norm", "batch"}};
+  EXPECT_THAT(Refusal(options), RefusedWith("--norm layer"));
+  PlantedGraph unlabelled = graph;
+  for (std::uint8_t& split : unlabelled.split) split = split == 0 ? 255 : split;
+  ASSERT_OK(WriteDirected(folder / "none", unlabelled));
+  options = good;
+  options.store = folder / "none";
+  EXPECT_THAT(Refusal(options), RefusedWith("no vertex into the training set"));
+}
+
+TEST(FullGraphTest, ABatchNormNeedsMoreThanOneVertex) {
+  const TempDir folder;
+  PlantedGraph graph;
+  graph.labels = {0};
+  graph.split = {0};
+  graph.features = {1, 2};
+  ASSERT_OK(WriteDirected(folder / "s", graph));
+  EXPECT_THAT(Refusal(FullTraining(folder / "s", {.kind = "gin", .layers = 1, .hidden = 4})),
+              RefusedWith("more than one vertex"));
+}
+
+TEST(FullGraphTest, ADamagedChunkIsNamedAndAResumedRunComputesItAgain) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", LargerGraph(6)));
+  TrainOptions options = DeepTraining(folder / "s", folder / "a.safetensors");
+  ASSERT_OK(Train(options));
+  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
+  options.out = folder / "b.safetensors";
+  options.spill = SpillRule::kNone;
+  options.checkpoint_every = 1;
+  bool damaged = false;
+  std::uint64_t seen = 0;
+  const JobControl control([&](const JobControl::Progress& progress) {
+    if (progress.phase != "epoch 2" || ++seen < 12 || damaged) return;
+    for (const auto& file :
+         std::filesystem::directory_iterator(folder / "s" / "scratch" / "train" / "arrays")) {
+      if (!file.path().filename().string().starts_with("sums-")) continue;
+      std::fstream stream(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+      stream.seekp(100);
+      stream.put(static_cast<char>(0x5a));
+      damaged = true;
+    }
+  });
+  const Result<TrainReport> stopped = rhizome_gnn_entry_v1()->Train(options, control);
+  ASSERT_TRUE(damaged);
+  ASSERT_FALSE(stopped.has_value());
+  EXPECT_EQ(stopped.error().code(), StatusCode::kCorruption);
+  EXPECT_THAT(stopped.error().message(), ::testing::HasSubstr("arrays/sums-"));
+  options.resume = true;
+  ASSERT_OK(Train(options));
+  EXPECT_EQ(LoadSafetensors(FileSystem::Posix(), options.out)->hash, weights->hash);
+}
+
+}  // namespace
+}  // namespace rhizome

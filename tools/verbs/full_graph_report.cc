@@ -1,0 +1,105 @@
+#include "full_graph_report.h"
+
+#include <fmt/format.h>
+
+#include "learning_flags.h"
+#include "text.h"
+
+namespace rhizome {
+namespace {
+
+Json MovedJson(const std::vector<FullGraphPass::Moved>& moved) {
+  Json json = Json::array();
+  for (const FullGraphPass::Moved& one : moved)
+    json.push_back({{"array", one.array}, {"bytes", one.bytes}});
+  return json;
+}
+
+std::uint64_t Sum(const Json& moved) {
+  std::uint64_t bytes = 0;
+  for (const Json& one : moved) bytes += one["bytes"].get<std::uint64_t>();
+  return bytes;
+}
+
+}  // namespace
+
+void AddFullGraphPlan(const FullGraphReport& plan, Json& json) {
+  Json passes = Json::array();
+  for (const FullGraphPass& pass : plan.passes) {
+    passes.push_back({{"pass", pass.name},
+                      {"measures", pass.measures},
+                      {"reads", MovedJson(pass.reads)},
+                      {"writes", MovedJson(pass.writes)},
+                      {"blocks", pass.blocks}});
+  }
+  Json arrays = Json::array();
+  for (const FullGraphReport::Array& array : plan.arrays) {
+    arrays.push_back({{"array", array.name},
+                      {"bytes", array.bytes},
+                      {"resident_bytes", array.resident_bytes}});
+  }
+  json["plan"] = std::move(passes);
+  json["arrays"] = std::move(arrays);
+  json["chunk_rows"] = plan.chunk_rows;
+  json["planned_bytes"] = plan.planned_bytes;
+  json["plan_memory_bytes"] = plan.memory_bytes;
+  json["plan_disk_bytes"] = plan.disk_bytes;
+}
+
+void AddFullGraphReport(const TrainReport& report, Json& json) {
+  AddFullGraphPlan(*report.full_graph, json);
+  std::size_t number = 0;
+  for (Json& epoch : json["epochs"]) {
+    const EpochReport& of = report.epochs[number++];
+    epoch["forward_seconds"] = of.forward_seconds;
+    epoch["backward_seconds"] = of.backward_seconds;
+    epoch["measure_seconds"] = of.measure_seconds;
+    epoch["spill_bytes_read"] = of.spill_bytes_read;
+    epoch["spill_bytes_written"] = of.spill_bytes_written;
+  }
+  json["measured_bytes"] = report.epochs.empty() ? 0
+                                                 : report.epochs.back().spill_bytes_read +
+                                                       report.epochs.back().spill_bytes_written;
+}
+
+std::string DescribeFullGraphPlan(const Json& f) {
+  TextTable table({1, 2, 3});
+  table.Add({"pass", "reads", "writes", "blocks"});
+  for (const Json& pass : f["plan"]) {
+    const std::string measures = pass["measures"].get<bool>() ? "measure: " : "";
+    table.Add({measures + pass["pass"].get<std::string>(), HumanBytes(Sum(pass["reads"])),
+               HumanBytes(Sum(pass["writes"])), WithCommas(pass["blocks"])});
+  }
+  std::uint64_t bytes = 0, resident = 0;
+  for (const Json& array : f["arrays"]) {
+    bytes += array["bytes"].get<std::uint64_t>();
+    resident += array["resident_bytes"].get<std::uint64_t>();
+  }
+  return table.ToString() +
+         fmt::format(
+             "{} of arrays in chunks of {} rows, {} of them stay in memory; an epoch moves {}, "
+             "takes {} of memory and {} of disk at most\n",
+             HumanBytes(bytes), WithCommas(f["chunk_rows"]), HumanBytes(resident),
+             HumanBytes(f["planned_bytes"]), HumanBytes(f["plan_memory_bytes"]),
+             HumanBytes(f["plan_disk_bytes"]));
+}
+
+std::string DescribeFullGraphEpochs(const Json& f) {
+  TextTable table({0, 1, 2, 3, 4, 5, 6, 7});
+  const std::string monitor = f["monitor"];
+  table.Add({"epoch", "loss", "valid " + monitor, "seconds", "forward", "backward", "read",
+             "written"});
+  std::size_t number = 0;
+  for (const Json& e : f["epochs"]) {
+    const auto seconds = [&](const char* name) {
+      return fmt::format("{:.2f}", e[name].get<double>());
+    };
+    table.Add({std::to_string(++number), fmt::format("{:.4f}", e["loss"].get<double>()),
+               MetricText(monitor, e["valid_metric"]), seconds("seconds"),
+               seconds("forward_seconds"), seconds("backward_seconds"),
+               HumanBytes(e["spill_bytes_read"]), HumanBytes(e["spill_bytes_written"])});
+  }
+  return table.ToString();
+}
+
+}  // namespace rhizome

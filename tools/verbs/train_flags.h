@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli.h"
+#include "rhizome/gnn/train_options.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome {
+
+/// The flags of `train`, and of what says beforehand how it would go.
+struct TrainFlags {
+  TrainOptions options;
+  std::string store;
+  std::string out;
+  std::string trace;
+  std::optional<std::uint32_t> layers;
+  std::optional<std::vector<std::int64_t>> fanouts;
+  std::string report;  // files that describe the training; empty: not written
+  std::string curves;
+  std::string plot;
+  const CLI::App* verb = nullptr;  // whose options the report lists
+
+  bool describes() const { return !report.empty() || !curves.empty() || !plot.empty(); }
+};
+
+/// Adds them. `flags` must outlive the verb.
+void AddTrainFlags(CLI::App& verb, TrainFlags& flags);
+
+/// Completes the options by what the flags imply. Errors: kInvalidArgument, flags that exclude each
+/// other.
+Result<TrainOptions> CompleteTrainOptions(const TrainFlags& flags);
+
+}  // namespace rhizome
