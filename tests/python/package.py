@@ -68,7 +68,10 @@ class Example:
 
 def interrupted(code, *arguments, after, signalled=True):
     """Runs Python that prints "begun" and, `after` seconds later, gets SIGINT; returns its next words, status, and when."""
-    with subprocess.Popen([sys.executable, "-c", code, FOLDER, *arguments], stdout=subprocess.PIPE, text=True) as process:
+    # A shell has SIGINT ignored by what it starts in the background, and Python would leave it so.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    command = [sys.executable, "-c", heard + code, FOLDER, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "begun\n"
         time.sleep(after)
         sent = time.monotonic()

@@ -78,10 +78,11 @@ def main():
                     assert status == 0 and words[0] == "interrupted", (status, words)
                     ended, late = ended + 1, late + [float(words[1]) - sent]
                 check(path, job, words == ["done"])
+    assert ended >= MOMENTS // 2, (ended, whole)
     late.sort()
     print(f"{ended} jobs were interrupted, {whole} were done before: half of them ended within {late[len(late) // 2]:.2f} s of "
           f"the signal, 95 of 100 within {late[len(late) * 95 // 100]:.2f}, the slowest within {late[-1]:.2f}")
-    assert ended >= MOMENTS // 2 and late[-1] < 5, late[-5:]  # 0.5 s on a machine that does nothing else
+    assert late[-1] < 5, late[-5:]  # 0.5 s on a machine that does nothing else
 
 
 if __name__ == "__main__":
