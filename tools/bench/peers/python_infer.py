@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Times the embeddings of all vertices by a model of PyG: rhizome.pyg.infer under a limit on memory, against PyG's
-BasicGNN.inference with everything in memory and none.
+"""Times the embeddings of all vertices by a model of PyG: rhizome.pyg.infer under a limit on memory, by blocks in torch
+and by the engine's own network, against PyG's BasicGNN.inference with everything in memory and no limit.
 
     python3 python_infer.py [--scale N] [--limit SIZE] [--turns N] [--store DIR]
 
@@ -9,18 +9,21 @@ PyG of PyPI has no neighbour sampler of its own, so that its loader draws by rhi
 object: vertices a second and MB of the process in each turn, ratios, and the largest difference of the results.
 """
 import argparse
+import contextlib
 import json
 import pathlib
 import re
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
 from python_epoch import in_group, rmat
 
 DIM, HIDDEN = 128, 256
+CONTESTANTS = ("torch", "native", "pyg")
 
 
 def make(folder, scale):
@@ -31,8 +34,18 @@ def make(folder, scale):
     rz.ingest(folder / "g.rz", rmat(scale, 16 << scale, rng), vertices=1 << scale, arrays={"feat": rows})
 
 
-def peak_mb():
-    return int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path("/proc/self/status").read_text())[1]) / 1024
+def peak_mb(process="self"):
+    return int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{process}/status").read_text())[1]) / 1024
+
+
+def watch_children(peaks):
+    """Adds the peaks of this process's children, as long as they run."""
+    while True:
+        for task in pathlib.Path("/proc/self/task").iterdir():
+            for child in (task / "children").read_text().split():
+                with contextlib.suppress(OSError, TypeError):  # it has ended
+                    peaks.append(peak_mb(child))
+        time.sleep(0.05)
 
 
 def contest(name, folder):
@@ -44,11 +57,12 @@ def contest(name, folder):
     from torch_geometric.nn import GraphSAGE
     torch.manual_seed(1)
     model = GraphSAGE(DIM, HIDDEN, num_layers=2, out_channels=HIDDEN).eval()
-    graph = rz.open(folder / "g.rz", memory="256M" if name == "rhizome" else "2G")
-    base = peak_mb()
-    if name == "rhizome":
+    graph = rz.open(folder / "g.rz", memory="2G" if name == "pyg" else "256M")
+    base, children = peak_mb(), []
+    threading.Thread(target=watch_children, args=[children], daemon=True).start()
+    if name != "pyg":
         begin = time.perf_counter()
-        rzpyg.infer(model, graph, features="feat", out="emb", memory="96M")
+        rzpyg.infer(model, graph, features="feat", out="emb", memory="96M" if name == "torch" else "256M", engine=name)
         seconds = time.perf_counter() - begin
         graph.refresh()
         some = graph[f"emb@{graph.arrays['emb'].versions[-1]}"][np.arange(1000)]
@@ -62,7 +76,8 @@ def contest(name, folder):
             some = model.inference(loader)[:1000].numpy()
         seconds = time.perf_counter() - begin
     np.save(folder / f"{name}.npy", some)
-    print(json.dumps({"vertices_per_second": round(graph.num_vertices / seconds), "mb": round(peak_mb() - base)}))
+    print(json.dumps({"vertices_per_second": round(graph.num_vertices / seconds),
+                      "mb": round(max([peak_mb() - base, *children]))}))
 
 
 def main():
@@ -82,18 +97,20 @@ def main():
     turns = []
     for _ in range(flags.turns):
         turn = {}
-        for name in ("rhizome", "pyg"):
+        for name in CONTESTANTS:
             command = [sys.executable, __file__, "--contestant", name, "--store", flags.store]
-            turn[name] = json.loads(in_group(flags.limit if name == "rhizome" else "", command))
+            turn[name] = json.loads(in_group("" if name == "pyg" else flags.limit, command))
         turns.append(turn)
         print(turn, file=sys.stderr, flush=True)
-    rows = [np.load(flags.store / f"{name}.npy") for name in ("rhizome", "pyg")]
-    print(json.dumps({
-        "scale": flags.scale, "limit": flags.limit, "turns": turns,
-        "speed_of_pyg": round(statistics.median(t["rhizome"]["vertices_per_second"] / t["pyg"]["vertices_per_second"]
-                                                for t in turns), 2),
-        "memory_of_pyg": round(statistics.median(t["rhizome"]["mb"] / t["pyg"]["mb"] for t in turns), 2),
-        "difference": float(np.abs(rows[0] - rows[1]).max())}))
+    expected = np.load(flags.store / "pyg.npy")
+
+    def of_pyg(name, what):
+        return round(statistics.median(turn[name][what] / turn["pyg"][what] for turn in turns), 2)
+
+    print(json.dumps({"scale": flags.scale, "limit": flags.limit, "turns": turns} | {
+        name: {"speed_of_pyg": of_pyg(name, "vertices_per_second"), "memory_of_pyg": of_pyg(name, "mb"),
+               "difference": float(np.abs(np.load(flags.store / f"{name}.npy") - expected).max())}
+        for name in CONTESTANTS if name != "pyg"}))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,77 @@
+"""Inference by the engine's own networks, where a model of PyG is one of them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import _native
+from .._graph import Graph, open as open_store
+from .._ingest import ingest
+from .._types import AddReport, Direction, Progress
+from ..errors import Unsupported
+from ._networks import Network, OtherModel, network_of
+
+#: The graph that a model is tried on.
+_TRIED, _TRIED_EDGES = 40, 240
+
+
+def infer_natively(model: Any, layers: Sequence[Callable[..., torch.Tensor]], graph: Graph, *, features: str, out: str,
+                   memory: int | str, direction: Direction, live: bool, resume: bool,
+                   progress: Progress | None) -> AddReport:
+    """Computes the output of a model by ``rhizome infer``, a child process, and stores it; see ``rhizome.pyg.infer``.
+
+    Errors: OtherModel, this is not for the engine, and why; those of ``rhizome.infer``.
+    """
+    if graph._core.is_snapshot:
+        raise OtherModel("the graph is a snapshot, and the engine computes on the last commit")
+    if graph.arrays[features.partition("@")[0]].dtype not in (np.float32, np.float16):
+        raise OtherModel("the features are no floats")
+    network = network_of(model)
+    if graph[features].shape[1] != network.widths[0]:
+        raise OtherModel(f"the features have {graph[features].shape[1]} columns, and it takes {network.widths[0]}")
+    graph.refresh()
+    if network.without_loops and _has_loops(graph):
+        raise OtherModel("vertices have edges to themselves, which PyG's layers take away before they add one")
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "model.safetensors")
+        network.write(file)
+        _try(network, layers, file, folder)
+        said = _native.infer(graph.path, model_file=file, features=features, out=out, new_version=True, live=live,
+                             memory=memory, direction=direction, edge_weights="ignore", resume=resume, progress=progress)
+    graph.refresh()
+    return AddReport(said["array"], said["vertices"], said["vertices"], [], said["seconds"])
+
+
+def _has_loops(graph: Graph) -> bool:
+    return any(bool((block.src == block.dst).any()) for block in graph.scan_edges())
+
+
+def _try(network: Network, layers: Sequence[Callable[..., torch.Tensor]], file: str, folder: str) -> None:
+    """Computes a model by the engine on a small graph with parallel edges. Errors: OtherModel, PyG computes another output."""
+    rng = np.random.default_rng(1)
+    edges = rng.integers(0, _TRIED - 2, (2, _TRIED_EDGES))  # two vertices have none
+    edges[:, :20] = edges[:, 20:40]
+    if network.without_loops:
+        edges = edges[:, edges[0] != edges[1]]
+    else:
+        edges[1, 40:50] = edges[0, 40:50]
+    x = rng.normal(size=(_TRIED, network.widths[0])).astype(np.float32)
+    store = os.path.join(folder, "tried.rz")
+    ingest(store, edges, vertices=_TRIED, arrays={"x": x})
+    try:
+        _native.infer(store, model_file=file, features="x", out="made", memory="256M", threads=1)
+    except Unsupported as error:
+        raise OtherModel(f"there is no rhizome-gnn ({error})") from error
+    expected = torch.from_numpy(x)
+    for layer in layers:
+        expected = layer(expected, torch.from_numpy(edges))
+    with open_store(store) as tried:
+        made = np.asarray(tried["made"])
+    if made.shape != expected.shape or not np.allclose(made, expected, rtol=1e-4, atol=1e-5):
+        raise OtherModel("the engine computes something else on a small graph")
