@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 import numpy as np
 import torch
@@ -15,9 +15,9 @@ from ._graph import Graph
 
 EdgeType = tuple[str, str, str]
 
-#: The graphs that a process opened for itself, by process, path and memory. A forked child inherits those of its
+#: The graphs that a process opened for itself, by process, path, memory and topology. A forked child inherits those of its
 #: parent, and neither uses nor drops them.
-_opened: dict[tuple[int, str, Union[int, str]], Graph] = {}
+_opened: dict[tuple[int, str, Union[int, str], str], Graph] = {}
 
 
 class SharedGraph:
@@ -43,9 +43,11 @@ class SharedGraph:
         """The graph to read rows from in this process."""
         if self._graph is not None and self._pid == os.getpid():
             return self._graph
-        key = (os.getpid(), self.path, self.memory)
+        # Where the parent's edges are there, those of the graph that is opened for its rows stay on disk.
+        topology: Literal["auto", "disk"] = "disk" if self._inherits else "auto"
+        key = (os.getpid(), self.path, self.memory, topology)
         if key not in _opened:
-            graph = _opened[key] = _graph.open(self.path, memory=self.memory)
+            graph = _opened[key] = _graph.open(self.path, memory=self.memory, topology=topology)
             if graph.sequence != self._sequence:
                 warnings.warn(f"{self.path} was at commit {self._sequence} when it was shared, and a worker reads "
                               f"commit {graph.sequence}: refresh the graph, and make the loader again", stacklevel=2)
@@ -54,8 +56,11 @@ class SharedGraph:
     @property
     def topology(self) -> Graph:
         """The graph to read edges from: in a forked child the parent's, if they are in memory."""
-        inherited = self._graph
-        return inherited if inherited is not None and not inherited.topology_on_disk else self.graph
+        return self._graph if self._graph is not None and self._inherits else self.graph
+
+    @property
+    def _inherits(self) -> bool:
+        return self._graph is not None and not self._graph.topology_on_disk
 
     @property
     def schema(self) -> Schema:

@@ -257,7 +257,6 @@ def test_resume():
         with rz.open(path / "g.rz") as graph:
             torch.manual_seed(5)
             layers = [SAGEConv(12, 9), SAGEConv(9, 8), SAGEConv(8, 3)]
-            torch.manual_seed(SEED)
             options = {"features": "feat", "memory": "40K", "engine": "torch"}
 
             def infer(stop=None, layers=layers, said=None, **more):

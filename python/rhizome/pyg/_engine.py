@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -16,6 +17,8 @@ from .._ingest import ingest
 from .._types import AddReport, Direction, Progress
 from ..errors import Unsupported
 from ._networks import Network, OtherModel, network_of
+
+_LOG = logging.getLogger("rhizome")
 
 #: The graph that a model is tried on.
 _TRIED, _TRIED_EDGES = 40, 240
@@ -44,6 +47,8 @@ def infer_natively(model: Any, layers: Sequence[Callable[..., torch.Tensor]], gr
         _try(network, layers, file, folder)
         said = _native.infer(graph.path, model_file=file, features=features, out=out, new_version=True, live=live,
                              memory=memory, direction=direction, edge_weights="ignore", resume=resume, progress=progress)
+    _LOG.info("infer: %s was computed by the native engine, in %.1f s and %.0f MB", said["array"], said["seconds"],
+              said["peak_memory_bytes"] / 2**20)
     graph.refresh()
     return AddReport(said["array"], said["vertices"], said["vertices"], [], said["seconds"])
 

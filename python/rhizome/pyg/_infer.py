@@ -63,10 +63,8 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
             try:
                 if edge_weight or torch.device(device).type != "cpu":
                     raise OtherModel("weights of edges, or a device, were asked for")
-                report = infer_natively(given, layers, graph, features=features, out=out, memory=memory,
-                                        direction=direction, live=live, resume=resume, progress=progress)
-                _LOG.info("infer: %s was computed by the native engine", out)
-                return report
+                return infer_natively(given, layers, graph, features=features, out=out, memory=memory,
+                                      direction=direction, live=live, resume=resume, progress=progress)
             except OtherModel as other:
                 if engine == "native":
                     raise ValueError(f"the native engine cannot compute this: {other}") from None

@@ -9,14 +9,13 @@ PyG of PyPI has no neighbour sampler of its own, so that its loader draws by rhi
 object: vertices a second and MB of the process in each turn, ratios, and the largest difference of the results.
 """
 import argparse
-import contextlib
 import json
+import logging
 import pathlib
 import re
 import statistics
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
@@ -34,18 +33,18 @@ def make(folder, scale):
     rz.ingest(folder / "g.rz", rmat(scale, 16 << scale, rng), vertices=1 << scale, arrays={"feat": rows})
 
 
-def peak_mb(process="self"):
-    return int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{process}/status").read_text())[1]) / 1024
+def peak_mb():
+    return int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path("/proc/self/status").read_text())[1]) / 1024
 
 
-def watch_children(peaks):
-    """Adds the peaks of this process's children, as long as they run."""
-    while True:
-        for task in pathlib.Path("/proc/self/task").iterdir():
-            for child in (task / "children").read_text().split():
-                with contextlib.suppress(OSError, TypeError):  # it has ended
-                    peaks.append(peak_mb(child))
-        time.sleep(0.05)
+class Peaks(logging.Handler):
+    """The memory of the processes that compute for this one, as the package logs it."""
+
+    found = [0]
+
+    def emit(self, record):
+        if "native engine" in record.msg and len(record.args) == 3:
+            self.found.append(record.args[-1])
 
 
 def contest(name, folder):
@@ -58,8 +57,9 @@ def contest(name, folder):
     torch.manual_seed(1)
     model = GraphSAGE(DIM, HIDDEN, num_layers=2, out_channels=HIDDEN).eval()
     graph = rz.open(folder / "g.rz", memory="2G" if name == "pyg" else "256M")
-    base, children = peak_mb(), []
-    threading.Thread(target=watch_children, args=[children], daemon=True).start()
+    base = peak_mb()
+    logging.getLogger("rhizome").addHandler(Peaks())
+    logging.getLogger("rhizome").setLevel("INFO")
     if name != "pyg":
         begin = time.perf_counter()
         rzpyg.infer(model, graph, features="feat", out="emb", memory="96M" if name == "torch" else "256M", engine=name)
@@ -77,7 +77,7 @@ def contest(name, folder):
         seconds = time.perf_counter() - begin
     np.save(folder / f"{name}.npy", some)
     print(json.dumps({"vertices_per_second": round(graph.num_vertices / seconds),
-                      "mb": round(max([peak_mb() - base, *children]))}))
+                      "mb": round(max(peak_mb() - base, *Peaks.found))}))
 
 
 def main():
