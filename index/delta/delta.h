@@ -48,6 +48,8 @@ class Delta {
   bool empty() const { return runs_.empty(); }
   bool symmetric() const { return base_.symmetric; }
   std::uint64_t sequence() const { return sequence_; }  ///< of the last commit that it includes
+  /// the first commit that it was loaded from; 0: none
+  std::uint64_t first_commit() const { return runs_.empty() ? 0 : runs_.front()->first_sequence; }
   /// number of commits that it was loaded from
   std::uint64_t commits() const { return commits_; }
   std::uint64_t entries() const;

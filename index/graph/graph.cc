@@ -744,6 +744,16 @@ GraphSnapshot::~GraphSnapshot() = default;
 const GenerationInfo& GraphSnapshot::info() const { return impl().use()->info(); }
 std::uint64_t GraphSnapshot::generation_edge_count() const { return info().edges; }
 const Store& GraphSnapshot::store() const { return *impl().use()->store(); }
+StorePoint GraphSnapshot::point() const {
+  const auto state = impl().use();
+  const Manifest& manifest = state->store()->manifest();
+  return {.store = state->store()->id(),
+          .generation = manifest.generation,
+          .manifest_version = manifest.version,
+          .base_sequence = state->store()->base_sequence(),
+          .first_commit = state->delta()->first_commit(),
+          .sequence = state->delta()->sequence()};
+}
 
 std::uint32_t GraphSnapshot::partition_count() const {
   return static_cast<std::uint32_t>(impl().use()->parts()->partitions.size());

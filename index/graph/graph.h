@@ -17,6 +17,7 @@
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
+#include "rhizome/storage/store_point.h"
 #include "rhizome/storage/types.h"
 #include "rhizome/storage/verify.h"
 
@@ -84,7 +85,7 @@ class Graph {
   Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
 
   /// Advances a live graph to the last commit of other processes. Does nothing if the store is open
-  /// for writing. Errors: as Open; then nothing changes.
+  /// for writing, or at a point. Errors: as Open; then nothing changes.
   Status Refresh();
 
   /// Returns the sequence number of the last commit that this graph includes.
@@ -180,6 +181,9 @@ class GraphSnapshot final : public Graph {
   const GenerationInfo& info() const;
   std::uint64_t generation_edge_count() const;  ///< directed; without the delta, unlike CountEdges
   const Store& store() const;                   ///< a snapshot of the store, at the generation
+
+  /// Returns what another process opens this state by (StoreOptions::at) while the snapshot lives.
+  StorePoint point() const;
 
   /// How much the delta holds.
   struct DeltaSize {

@@ -248,6 +248,7 @@ Result<std::unique_ptr<GraphService>> GraphService::Open(FileSystem& fs, const P
                                                          .catalog_write_bytes = catalog.write_bytes,
                                                          .log = options.log,
                                                          .log_level = options.log_level,
+                                                         .at = options.at,
                                                          .metrics = service->metrics_}));
   RHIZOME_ASSIGN_OR_RETURN(service->plan_, PlanMemory(*service->store_, options));
   const ServiceMemoryPlan& plan = service->plan_;

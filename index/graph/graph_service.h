@@ -23,6 +23,9 @@ namespace RHIZOME_API rhizome {
 struct ServiceOptions {
   Store::Mode mode = Store::Mode::kRead;
 
+  /// The state to open, which somebody holds (StoreOptions::at). Unset: the last commit.
+  std::optional<StorePoint> at = {};
+
   /// Memory of the service, besides that of the process, in bytes; ServiceMemoryPlan describes how
   /// it is divided.
   std::uint64_t memory_budget_bytes = std::uint64_t{1} << 30;

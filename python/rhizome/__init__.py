@@ -20,7 +20,7 @@ from ._native import import_, infer, train
 from ._stores import add_array, append_rows, backup, backups, drop_array, repair, restore, set_alias, verify
 from ._types import (
     AddReport, ArrayInfo, BackupInfo, BackupReport, Change, CompactReport, EdgeBlock, IngestReport, LogLine,
-    NeighborLists, Neighbors, RepairReport, Similar, Subgraph, VerifyReport, VertexBlock,
+    NeighborLists, Neighbors, Point, RepairReport, Similar, Subgraph, VerifyReport, VertexBlock,
 )
 from .errors import (
     AlreadyExists, Busy, Corruption, Error, Interrupted, InvalidArgument, IoError, NotFound, OutOfMemory, OutOfSpace,
@@ -31,7 +31,7 @@ __all__ = [
     "AddReport", "AlreadyExists", "Array", "ArrayInfo", "BackupInfo", "BackupReport", "Batch", "Busy", "Change",
     "CompactReport", "Corruption", "EdgeBlock", "Error", "Graph", "IngestReport", "Interrupted", "InvalidArgument",
     "IoError", "LentRows", "Loader", "LoaderMemory", "LoaderReport", "LogLine", "Minibatch", "NeighborLists",
-    "Neighbors", "NotFound", "OutOfMemory", "OutOfSpace", "PermissionDenied", "RepairReport", "Sampler", "Similar",
+    "Neighbors", "NotFound", "OutOfMemory", "OutOfSpace", "PermissionDenied", "Point", "RepairReport", "Sampler", "Similar",
     "StoreNotFound", "Subgraph", "Unsupported", "VerifyReport", "VertexBlock", "__version__", "add_array",
     "append_rows", "backup", "backups", "drop_array", "errors", "import_", "infer", "ingest", "open", "repair",
     "restore", "set_alias", "train", "verify",

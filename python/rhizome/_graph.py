@@ -15,8 +15,8 @@ from ._log import to_logging
 from ._stores import backup, verify
 from ._types import (
     ArrayInfo, BackupReport, Change, CompactReport, Direction, EdgeBlock, LogLine, NeighborLists, Neighbors, PathLike,
-    Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_array, as_bytes, as_count, as_integers,
-    as_names, as_path, as_rows, as_split, as_threads,
+    Point, Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_array, as_bytes, as_count,
+    as_integers, as_names, as_path, as_rows, as_split, as_threads,
 )
 from .errors import NotFound
 
@@ -33,13 +33,16 @@ class Graph:
 
     Threads: all functions may be called from many threads; the GIL is released while the engine works.
     Processes: a child made by fork may use what lies in memory; what reads files through an inherited graph
-    raises InvalidArgument there. Open the store in the child instead.
+    raises InvalidArgument there. Pickled, a graph is its path and ``point``: the process that unpickles it opens just that
+    state, whatever was written and compacted meanwhile, as long as this one holds it: until it is closed, or, unless it
+    is a snapshot, refreshed.
     """
 
-    __slots__ = ("_core",)
+    __slots__ = ("_core", "_options")
 
-    def __init__(self, core: _core.Graph) -> None:
+    def __init__(self, core: _core.Graph, options: tuple[int | str, Topology]) -> None:
         self._core = core
+        self._options = options  #: memory and topology that it was opened with
 
     def close(self) -> None:
         """Closes the store: its files and locks are free when this returns.
@@ -64,11 +67,11 @@ class Graph:
     def __repr__(self) -> str:
         if self.closed:
             return "<rhizome.Graph, closed>"
-        mode = "snapshot" if self._core.is_snapshot else "w" if self._core.writable else "r"
+        mode = "snapshot" if self._core.fixed else "w" if self._core.writable else "r"
         return f"<rhizome.Graph {self.path!r}, {mode}: {self.num_vertices} vertices, {self.num_edges} edges>"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        raise TypeError("a graph that is open cannot be pickled: pass its path, and open it there")
+        return _open_at, (os.path.abspath(self.path), *self._options, self.point)
 
     # --- What there is ---
 
@@ -129,6 +132,11 @@ class Graph:
     def sequence(self) -> int:
         """The number of the last commit that this graph includes."""
         return self._core.sequence
+
+    @property
+    def point(self) -> Point:
+        """This state by numbers, for ``rhizome.open(path, at=point)`` in another process while this graph holds it."""
+        return Point._make(self._core.point)
 
     def metrics(self) -> str:
         """Returns all metrics in Prometheus' text format: counts, gauges, times, errors."""
@@ -320,12 +328,12 @@ class Graph:
     # --- Commits ---
 
     def refresh(self) -> None:
-        """Moves on to the last commit of other processes. Errors: ValueError, this is a snapshot."""
+        """Moves on to the last commit of other processes. Errors: ValueError, this is a snapshot, or opened at a point."""
         self._core.refresh()
 
     def snapshot(self) -> Graph:
         """Returns the graph as it is now, for ever; it is closed with this one."""
-        return Graph(self._core.snapshot())
+        return Graph(self._core.snapshot(), self._options)
 
     def scan_vertices(self, rows: int = 65536) -> Iterator[VertexBlock]:
         """Iterates over the vertices that are not deleted, ascending by the user's ids, at one commit.
@@ -548,15 +556,18 @@ def _values(values: Any) -> np.ndarray:
 
 
 def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G", *, topology: Topology = "auto",
-         log: Callable[[LogLine], object] | None = None, log_level: LogLevel = "warning") -> Graph:
+         at: Point | None = None, log: Callable[[LogLine], object] | None = None,
+         log_level: LogLevel = "warning") -> Graph:
     """Opens the graph in a store.
 
     ``mode``: "r" to read, beside any number of other processes; "w" to write as well, one process at a time.
     ``memory``: bytes that the open graph may take for its topology and caches, or a text such as "2G".
     ``topology``: lists of neighbours in "memory" or on "disk"; "auto": on disk if they take more than half of it.
+    ``at``: the ``point`` of a graph that somebody holds, in any process, until this one is open: it is then just that
+    state, never changes, and is held by this graph, too. None: the last commit.
     ``log``: called with each event of at least ``log_level``, by the main thread or the one that closes the graph;
     None: it goes to ``logging.getLogger("rhizome")``. ``log_level``: "off" for none.
-    Errors: StoreNotFound; Busy, another process writes; OutOfMemory, saying how much it needs; Corruption;
+    Errors: StoreNotFound; Busy, another process writes; NotFound, ``at`` is gone; OutOfMemory, saying how much it needs; Corruption;
     Unsupported, a newer format.
     """
     for name, value, values in (("mode", mode, ("r", "w")), ("topology", topology, ("auto", "memory", "disk")),
@@ -566,4 +577,11 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
     if log is not None and not callable(log):
         raise TypeError(f"log is a function, or None, not {type(log).__name__}")
     receiver = None if log_level == "off" else to_logging if log is None else log
-    return Graph(_core.Graph.open(as_path(path), mode == "w", as_bytes(memory), topology, receiver, log_level))
+    core = _core.Graph.open(as_path(path), mode == "w", as_bytes(memory), topology, receiver, log_level,
+                            None if at is None else tuple(at))
+    return Graph(core, (memory, topology))
+
+
+def _open_at(path: str, memory: int | str, topology: Topology, at: Point) -> Graph:
+    """Opens a graph that was pickled."""
+    return open(path, memory=memory, topology=topology, at=at)

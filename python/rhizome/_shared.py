@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, Union
 
@@ -12,55 +11,74 @@ import torch
 
 from . import _graph
 from ._graph import Graph
+from ._types import Point
 
 EdgeType = tuple[str, str, str]
 
-#: The graphs that a process opened for itself, by process, path, memory and topology. A forked child inherits those of its
-#: parent, and neither uses nor drops them.
-_opened: dict[tuple[int, str, Union[int, str], str], Graph] = {}
+#: The graphs that a process opened for itself, by process, path, memory, point and topology. A forked child inherits those
+#: of its parent, and neither uses nor drops them.
+_opened: dict[tuple[int, str, Union[int, str], Point, str], Graph] = {}
 
 
 class SharedGraph:
-    """A graph that passes to worker processes, forked or spawned: these open its store for themselves.
+    """A graph as it is now, that passes to worker processes, forked or spawned: these open its store for themselves, at
+    just this state, which is held here.
 
-    A forked child goes on using the edges that lie in its parent's memory. Pickled are the path and the options.
+    A forked child goes on using the edges that lie in its parent's memory. Pickled are the path, the point and the options.
     """
 
     def __init__(self, graph: Graph, memory: int | str, edge_types: Mapping[str, EdgeType] | None) -> None:
-        self.path = graph.path
+        self.path = os.path.abspath(graph.path)
         self.memory = memory
         self._named = edge_types
-        self._sequence = graph.sequence
-        self._graph: Graph | None = graph
+        self._live: Graph | None = graph
         self._pid = os.getpid()
         self._schema: Schema | None = None
+        self.renew()
+
+    def renew(self) -> None:
+        """Moves on to what the graph is now: the process that shares it has written."""
+        assert self._live is not None
+        self._held: Graph | None = self._live.snapshot()
+        self._point = self._held.point
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_graph": None, "_schema": None}
+        return {**self.__dict__, "_live": None, "_held": None, "_schema": None}
+
+    @property
+    def live(self) -> Graph:
+        """The graph that is shared, to write to. Errors: ValueError, in another process."""
+        if self._live is None or self._pid != os.getpid():
+            raise ValueError("a worker process only reads the graph")
+        return self._live
 
     @property
     def graph(self) -> Graph:
-        """The graph to read rows from in this process."""
-        if self._graph is not None and self._pid == os.getpid():
-            return self._graph
+        """The graph to read from in this process."""
+        if self._held is not None and self._pid == os.getpid():
+            return self._held
         # Where the parent's edges are there, those of the graph that is opened for its rows stay on disk.
         topology: Literal["auto", "disk"] = "disk" if self._inherits else "auto"
-        key = (os.getpid(), self.path, self.memory, topology)
+        key = (os.getpid(), self.path, self.memory, self._point, topology)
         if key not in _opened:
-            graph = _opened[key] = _graph.open(self.path, memory=self.memory, topology=topology)
-            if graph.sequence != self._sequence:
-                warnings.warn(f"{self.path} was at commit {self._sequence} when it was shared, and a worker reads "
-                              f"commit {graph.sequence}: refresh the graph, and make the loader again", stacklevel=2)
+            _opened[key] = _graph.open(self.path, memory=self.memory, topology=topology, at=self._point)
         return _opened[key]
+
+    @property
+    def rows(self) -> Graph:
+        """The graph to read rows of arrays from: through the caches of the one that is shared while it has not moved."""
+        live = self._live
+        unmoved = live is not None and self._pid == os.getpid() and live.point == self._point
+        return live if unmoved else self.graph  # type: ignore[return-value]
 
     @property
     def topology(self) -> Graph:
         """The graph to read edges from: in a forked child the parent's, if they are in memory."""
-        return self._graph if self._graph is not None and self._inherits else self.graph
+        return self._held if self._held is not None and self._inherits else self.graph
 
     @property
     def _inherits(self) -> bool:
-        return self._graph is not None and not self._graph.topology_on_disk
+        return self._held is not None and not self._held.topology_on_disk
 
     @property
     def schema(self) -> Schema:

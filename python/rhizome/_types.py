@@ -40,6 +40,17 @@ class ArrayInfo(NamedTuple):
     aliases: dict[str, int]  #: the versions that name@alias stands for
 
 
+class Point(NamedTuple):
+    """A state of a store by numbers: ``graph.point``, which ``rhizome.open(path, at=...)`` opens in any process."""
+
+    store: str  #: the id of the store
+    generation: int
+    version: int  #: of the generation's manifest
+    base: int  #: commits up to it are in the generation's files
+    first: int  #: the first commit since; 0: there is none
+    sequence: int  #: the last commit
+
+
 class Neighbors(NamedTuple):
     """The neighbours of one vertex, one entry for each edge."""
 

@@ -1,11 +1,13 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <tuple>
 
 #include "handle.h"
 #include "job.h"
@@ -37,11 +39,33 @@ std::vector<std::string> ArraysOf(const Manifest& manifest) {
   return names;
 }
 
+/// A StorePoint as Python has it, in the order of rhizome._types.Point.
+using PointTuple = std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t,
+                              std::uint64_t, std::uint64_t>;
+
+StorePoint PointOf(const PointTuple& tuple) {
+  const auto& [store, generation, version, base, first, sequence] = tuple;
+  return {.store = Take(StoreId::Parse(store)),
+          .generation = generation,
+          .manifest_version = version,
+          .base_sequence = base,
+          .first_commit = first,
+          .sequence = sequence};
+}
+
+PointTuple PointAsTuple(const PyGraph& graph) {
+  const StorePoint point = graph.Snapshot()->point();
+  return {point.store.ToString(), point.generation,   point.manifest_version,
+          point.base_sequence,    point.first_commit, point.sequence};
+}
+
 /// `topology` is "auto", "memory" or "disk"; `log` is called with each line of at least
 /// `log_level`, or None.
 PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes,
-             const std::string& topology, nb::object log, const std::string& log_level) {
+             const std::string& topology, nb::object log, const std::string& log_level,
+             const std::optional<PointTuple>& at) {
   ServiceOptions options;
+  if (at) options.at = PointOf(*at);
   options.mode = writable ? Store::Mode::kWrite : Store::Mode::kRead;
   options.memory_budget_bytes = memory_bytes;
   if (topology == "memory") options.topology = TopologyPlace::kMemory;
@@ -56,8 +80,9 @@ PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes,
   }
   auto service = Unlocked([&]() -> Result<std::unique_ptr<GraphService>> {
     {
-      RHIZOME_ASSIGN_OR_RETURN(const auto store,
-                               Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
+      RHIZOME_ASSIGN_OR_RETURN(
+          const auto store,
+          Store::Open(FileSystem::Posix(), path, Store::Mode::kRead, {.at = options.at}));
       options.arrays = ArraysOf(store->manifest());
     }
     return GraphService::Open(FileSystem::Posix(), path, options);
@@ -285,7 +310,8 @@ VertexId VertexOf(const Graph& graph, nb::handle id) {
 void BindGraph(nb::module_& module) {
   nb::class_<PyGraph>(module, "Graph")
       .def_static("open", &Open, nb::arg("path"), nb::arg("writable"), nb::arg("memory_bytes"),
-                  nb::arg("topology"), nb::arg("log").none(), nb::arg("log_level"))
+                  nb::arg("topology"), nb::arg("log").none(), nb::arg("log_level"),
+                  nb::arg("at").none())
       .def("close", [](PyGraph& graph) { graph.handle()->Close(); })
       .def_prop_ro("closed", [](const PyGraph& graph) { return graph.handle()->closed(); })
       .def_prop_ro(
@@ -298,9 +324,16 @@ void BindGraph(nb::module_& module) {
                    })
       .def("snapshot",
            [](const PyGraph& graph) { return PyGraph(graph.handle(), graph.Snapshot()); })
+      .def_prop_ro("fixed",
+                   [](const PyGraph& graph) {
+                     return graph.is_snapshot() || graph.handle()->Use()->store().fixed();
+                   })
+      .def_prop_ro("point", &PointAsTuple)
       .def("refresh",
            [](const PyGraph& graph) {
              const auto service = graph.Live();
+             if (service->store().fixed())
+               throw nb::value_error("a graph that was opened at a point never changes");
              Check(Unlocked([&] { return service->graph().Refresh(); }));
            })
       .def_prop_ro("vertex_bound", [](const PyGraph& graph) { return graph.Use()->vertex_count(); })

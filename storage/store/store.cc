@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
@@ -115,6 +116,9 @@ const Manifest& Store::manifest() const RHIZOME_THREAD_ATTRIBUTE(no_thread_safet
 Result<std::unique_ptr<Store>> Store::Open(FileSystem& fs, const Path& path, Mode mode,
                                            const StoreOptions& options) try {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(fs, options));
+  if (options.at && mode == Mode::kWrite)
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}': a store is opened at a point to read it only", path.string())));
   auto store = Guarded([&] {
     return mode == Mode::kWrite ? OpenForWriting(fs, path, /*clear_scratch=*/true, options)
                                 : OpenForReading(fs, path, options);
@@ -188,7 +192,18 @@ Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path&
     return Fail(NoCatalog(fs, path, /*held=*/false));
   if (!catalog) return Fail(catalog.error());
   store->catalog_ = *std::move(catalog);
-  RHIZOME_RETURN_IF_ERROR(store->Refresh());
+  if (!options.at) {
+    RHIZOME_RETURN_IF_ERROR(store->Refresh());
+    return store;
+  }
+  const StorePoint& at = *options.at;
+  if (at.store != store->id_)
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' is store {}, and the point to open it at is one of store {}",
+                    path.string(), store->id_.ToString(), at.store.ToString())));
+  RHIZOME_RETURN_IF_ERROR(store->PinBy([&] { return store->TryPinAt(at); }));
+  store->snapshot_ = true;
+  store->opened_at_ = at;
   return store;
 }
 
@@ -233,6 +248,72 @@ Result<bool> Store::TryPin() {
   return true;
 }
 
+Status Store::NotThere(const StorePoint& at) const {
+  return Status::NotFound(
+      fmt::format("'{}': commit {} of generation {} is not there any more, for the store was "
+                  "compacted and nobody held it; keep the graph open that it is of, or open the "
+                  "last commit",
+                  path_.string(), at.sequence, at.generation));
+}
+
+/// Tries once to pin the generation of a point and show it; returns false if a writer was in the
+/// way. The holder of the point keeps its files and commits until PIN is locked here, too; that it
+/// was there so long is not taken for granted:
+///   1. locks PIN, and looks whether it still has its name;
+///   2. reads the manifest of the point;
+///   3. looks for the first and the last commit of its delta. Commits are dropped from the front.
+Result<bool> Store::TryPinAt(const StorePoint& at) {
+  const Path pin_path = GenerationFolder(path_, at.generation) / kPinName;
+  auto pin = fs_->Lock(pin_path, LockMode::kShared, "");
+  if (!pin && pin.error().code() == StatusCode::kBusy) return false;
+  if (!pin && pin.error().code() == StatusCode::kNotFound) return Fail(NotThere(at));
+  if (!pin) return Fail(pin.error());
+  if (!fs_->Stat(pin_path)) return Fail(NotThere(at));
+  RHIZOME_RETURN_IF_ERROR(catalog_->CatchUp());
+  RHIZOME_ASSIGN_OR_RETURN(Manifest manifest, ManifestAt(at));
+  RHIZOME_RETURN_IF_ERROR(CheckCommits(at));
+  Show(std::make_shared<const Manifest>(std::move(manifest)),
+       std::make_shared<CountedPin>(*std::move(pin), context_, at.generation), at.sequence,
+       at.base_sequence);
+  return true;
+}
+
+Result<Manifest> Store::ManifestAt(const StorePoint& at) const {
+  const auto now = catalog_->Current();
+  if (!now && now.error().code() == StatusCode::kNotFound) return Fail(NothingCommitted(path_));
+  if (!now) return Fail(now.error());
+  CommitRecord record = *now;
+  const bool current =
+      record.generation == at.generation && record.manifest_version == at.manifest_version;
+  record.generation = at.generation;
+  record.manifest_version = at.manifest_version;
+  const Path path = CommittedManifestPath(path_, record);
+  // The record of an earlier version was overwritten. A manifest has checksums of its own, too.
+  auto manifest =
+      current ? ReadCommittedManifest(*fs_, path_, id_, record) : ReadManifestFile(*fs_, path, id_);
+  if (!manifest && manifest.error().code() == StatusCode::kNotFound) return Fail(NotThere(at));
+  if (manifest &&
+      (manifest->generation != at.generation || manifest->version != at.manifest_version))
+    return Fail(Status::Corruption(
+        fmt::format("'{}': says it is another generation's or version's", path.string())));
+  return manifest;
+}
+
+Status Store::CheckCommits(const StorePoint& at) const {
+  if (at.first_commit == 0) return Status::Ok();
+  for (const auto& [after, wanted] :
+       {std::pair(at.base_sequence, at.first_commit), std::pair(at.sequence - 1, at.sequence)}) {
+    std::uint64_t found = 0;
+    const Status status = catalog_->ScanDelta(after, [&](std::uint64_t sequence, auto) {
+      found = sequence;
+      return Status::Interrupted("one is enough");
+    });
+    if (found == 0) RHIZOME_RETURN_IF_ERROR(status);
+    if (found != wanted) return NotThere(at);
+  }
+  return Status::Ok();
+}
+
 // Makes room in earlier_ for one more manifest, so that Show needs no memory.
 void Store::MakeRoomToShow() {
   const MutexLock lock(shown_);
@@ -273,6 +354,7 @@ std::shared_ptr<Store> Store::Copy() const {
   snapshot->path_ = path_;
   snapshot->id_ = id_;
   snapshot->snapshot_ = true;
+  snapshot->opened_at_ = opened_at_;
   snapshot->lock_ = lock_;
   snapshot->catalog_ = catalog_;
   std::shared_ptr<FileLock> pin;
@@ -293,15 +375,20 @@ std::shared_ptr<Store> Store::Copy() const {
 Status Store::Refresh() try {
   if (snapshot_) return Status::Ok();
   if (lock_ != nullptr) return catalog_->CheckProcess();
+  return PinBy([&] { return TryPin(); });
+} catch (...) {
+  return StatusOfException();
+}
+
+template <typename Try>
+Status Store::PinBy(Try&& try_once) {
   for (int attempt = 0; attempt < kPinAttempts; ++attempt) {
-    RHIZOME_ASSIGN_OR_RETURN(const bool pinned, TryPin());
+    RHIZOME_ASSIGN_OR_RETURN(const bool pinned, try_once());
     if (pinned) return Status::Ok();
     PauseForWriter();
   }
   return Status::Busy(
       fmt::format("'{}' is being cleaned up by a writer: try again", path_.string()));
-} catch (...) {
-  return StatusOfException();
 }
 
 Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, const StoreId& id,
@@ -559,7 +646,18 @@ Status Store::CommitDelta(
 Status Store::ScanDelta(
     std::uint64_t after,
     const std::function<Status(std::uint64_t, std::span<const std::byte>)>& visit) const try {
-  return catalog_->ScanDelta(after, visit);
+  constexpr std::uint64_t kEvery = std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t last = opened_at_ ? opened_at_->sequence : kEvery;
+  std::uint64_t seen = after;
+  const Status status = catalog_->ScanDelta(
+      after, [&](std::uint64_t sequence, std::span<const std::byte> record) -> Status {
+        seen = sequence;
+        return sequence > last ? Status::Interrupted("beyond the point") : visit(sequence, record);
+      });
+  if (seen > last) return Status::Ok();
+  // A writer may have begun to drop commits before this handle held their generation.
+  if (opened_at_ && status.ok() && seen < last) return NotThere(*opened_at_);
+  return status;
 } catch (...) {
   return StatusOfException();
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,8 +54,9 @@ class Store {
   /// Opens a committed store. kWrite takes LOCK and removes orphans; kRead never writes into the
   /// folder. Errors: kNotFound, no committed store there; kBusy, another writer has it open (the
   /// message names its pid if it is known); kUnsupported, a newer format; kCorruption;
-  /// kInvalidArgument, `options` out of range, or kWrite in a fork of a process that had a store
-  /// open; kIoError and others of the FileSystem.
+  /// kInvalidArgument, `options` out of range, StoreOptions::at is of another store or with kWrite,
+  /// or kWrite in a fork of a process that had a store open; kNotFound too, nobody held
+  /// StoreOptions::at any more, and it is gone; kIoError and others of the FileSystem.
   static Result<std::unique_ptr<Store>> Open(FileSystem& fs, const Path& path, Mode mode,
                                              const StoreOptions& options = {});
 
@@ -123,6 +125,9 @@ class Store {
   Status ClaimDelta() RHIZOME_EXCLUDES(commits_);
   void ReleaseDelta() RHIZOME_EXCLUDES(commits_);
 
+  /// Returns whether this handle sees one state for ever: a snapshot, or opened at a point.
+  bool fixed() const { return snapshot_; }
+
   /// Returns whether this handle may write.
   bool writable() const { return lock_ != nullptr && !snapshot_; }
 
@@ -180,6 +185,12 @@ class Store {
   Status MakeEmpty();
   std::shared_ptr<Store> Copy() const RHIZOME_EXCLUDES(shown_);
   Result<bool> TryPin();
+  Result<bool> TryPinAt(const StorePoint& at);
+  Result<Manifest> ManifestAt(const StorePoint& at) const;
+  Status CheckCommits(const StorePoint& at) const;
+  Status NotThere(const StorePoint& at) const;
+  template <typename Try>
+  Status PinBy(Try&& try_once);
   Result<std::shared_ptr<FileLock>> PinOf(std::uint64_t generation) const;
   Status CheckWritable() const RHIZOME_REQUIRES(commits_);
   Status DropOldDelta(std::uint64_t generation, std::uint64_t base_sequence);
@@ -221,8 +232,9 @@ class Store {
   Path path_;
   StoreId id_;
   bool snapshot_ = false;
-  std::vector<Path> made_folders_;  // by Create, the innermost first
-  std::shared_ptr<FileLock> lock_;  // kWrite
+  std::optional<StorePoint> opened_at_;  // the delta is read up to there
+  std::vector<Path> made_folders_;       // by Create, the innermost first
+  std::shared_ptr<FileLock> lock_;       // kWrite
   std::shared_ptr<Catalog> catalog_;
 
   // Locked in this order.

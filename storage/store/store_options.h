@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/logger.h"
 #include "rhizome/storage/metrics.h"
+#include "rhizome/storage/store_point.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -34,6 +36,11 @@ struct StoreOptions {
   /// Receives log lines of at least `log_level`, the catalogue's warnings included; none: no log.
   LogCallback log = {};
   LogLevel log_level = LogLevel::kInfo;
+
+  /// Opens the store, for reading, at a point that somebody holds: a reader of that state in any
+  /// process, whose snapshot or handle lives until this one is open. It never changes then, and
+  /// holds the point itself. Unset: the last commit.
+  std::optional<StorePoint> at = {};
 
   /// Counts the work of the store, its graphs and their look-ups; null: nothing is counted. Use one
   /// for each store, or the counts of two would add up.

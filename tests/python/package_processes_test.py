@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The package `rhizome` among processes: forks, interrupts, the command line."""
+import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -74,6 +76,75 @@ def test_fork():
                 batch.put_edge(1, 2)
         with rz.open(path / "g.rz") as graph:
             assert graph.num_edges == 2001 and graph.verify().ok
+
+
+def state_of(graph):
+    """What two graphs of one state have in common, edge numbers included; a worker is asked for it."""
+    sub = graph.sampler([3, 2], edge_ids=True, seed=4).sample([5, 6, 7])
+    edges = [np.concatenate(column) for column in zip(*((block.src, block.dst, block.weights)
+                                                        for block in graph.scan_edges()))]
+    everyone = np.arange(graph.vertex_bound)
+    columns = [*edges, *sub[:2], sub.edge_ids, graph.edge_rows("weight", sub.edge_ids), graph["feat"][everyone]]
+    return graph.sequence, graph.num_vertices, graph.vertex_types, sorted(graph.arrays), [one.tobytes() for one in columns]
+
+
+def write_to(path, seed, compactions):
+    """Changes edges, rows and arrays of a store, in a process of its own, and compacts it."""
+    rng = np.random.default_rng(seed)
+    with rz.open(path, mode="w") as graph:
+        for compaction in range(compactions + 1):
+            for _ in range(2):
+                with graph.batch(sync=False) as batch:
+                    batch.put_edges(rng.integers(0, 300, 40), rng.integers(0, 300, 40))
+                    batch.put_edge(int(rng.integers(0, 300)), f"{rng.integers(1 << 40)}")
+                    batch.put_rows("feat", rng.permutation(300)[:20], rng.normal(size=(20, 12)))
+            if compaction < compactions:
+                graph.compact()
+    name = f"emb{rng.integers(1 << 40)}"
+    rz.add_array(path, name, rng.normal(size=(300, 2)).astype(np.float32))
+    if seed % 2:
+        rz.drop_array(path, name)
+    return seed
+
+
+def test_pickled_graphs():
+    """Workers of every kind see the state that the parent has, whatever another process writes and compacts meanwhile."""
+    for method in ("fork", "forkserver", "spawn"):
+        example = Example(RNG)
+        with (folder() as path, multiprocessing.get_context(method).Pool(2) as pool,
+              multiprocessing.get_context("spawn").Pool(1) as writer):  # a fork of one that has a store open cannot write
+            example.ingest(path / "g.rz")
+            store = str(path / "g.rz")
+            writer.apply(write_to, (store, int(RNG.integers(1 << 40)), 0))
+            graph = rz.open(store, memory="64M")
+            expected, data = state_of(graph), pickle.dumps(graph)
+            assert len(data) < 1000
+            writer.apply(write_to, (store, int(RNG.integers(1 << 40)), 1))
+            assert pool.apply(state_of, (graph,)) == expected, method
+            assert pool.apply(state_of, (graph.snapshot(),)) == expected, method
+            assert all(one.get() == expected for one in [pool.apply_async(state_of, (graph,)) for _ in range(4)])
+            with rz.open(store, at=graph.point) as again, rz.open(store) as now:
+                assert state_of(again) == expected and again.point == graph.point
+                assert now.sequence > graph.sequence and state_of(now) != expected
+                with raises(ValueError, "never changes"):
+                    again.refresh()
+                with raises(rz.InvalidArgument):
+                    again.batch()
+            other = pickle.loads(data)
+            graph.close()
+            writer.apply(write_to, (store, int(RNG.integers(1 << 40)), 1))
+            assert state_of(other) == expected  # it holds the state itself
+            data, point = pickle.dumps(other), other.point
+            other.close()
+            writer.apply(write_to, (store, int(RNG.integers(1 << 40)), 1))
+            for gone in (lambda: pickle.loads(data), lambda: rz.open(store, at=point),
+                         lambda: pool.apply(pickle.loads, (data,))):
+                with raises(rz.NotFound, "not there any more"):
+                    gone()
+            with raises(rz.InvalidArgument, "point"):
+                rz.ingest(path / "other.rz", example.edges)
+                rz.open(path / "other.rz", at=point)
+            assert rz.verify(store).ok
 
 
 INTERRUPTED = """

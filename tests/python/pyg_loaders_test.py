@@ -106,6 +106,34 @@ def test_neighbor_loader():
                 assert graph.verify().ok
 
 
+def test_workers_see_what_was_shared():
+    """Whatever is written and compacted after backend() is in no minibatch, in the parent or in any worker."""
+    example = Example(RNG, vertices=400, edges=4000)
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        with rz.open(path / "g.rz") as graph, rz.open(path / "g.rz", mode="w") as writer:
+            fs, gs = rzpyg.backend(graph, x="feat", y="label")
+            for round_, (workers, method) in enumerate(((0, None), (2, "fork"), (1, "spawn"))):
+                with writer.batch() as batch:
+                    batch.put_rows("feat", np.arange(400), np.zeros((400, 12)))
+                    batch.put_edges(RNG.integers(0, 400, 500), RNG.integers(0, 400, 500))
+                    batch.delete_edge(*example.edges[:, round_].tolist())
+                writer.compact()
+                if round_ == 1:
+                    graph.refresh()
+                loader = rzpyg.NeighborLoader((fs, gs), [4, 3], input_nodes=torch.arange(60), batch_size=20,
+                                              edge_attr="weight", num_workers=workers, multiprocessing_context=method)
+                for number, data in enumerate(loader):
+                    check(example, data, np.arange(20 * number, 20 * number + 20))
+                    ends = zip(*data.n_id[data.edge_index].tolist(), data.edge_attr[:, 0].tolist())
+                    assert set(ends) <= set(zip(*example.edges.tolist(), example.weights.tolist()))
+            fs, gs = rzpyg.backend(graph, x="feat")
+            assert not fs.get_tensor(None, "x", None).any()
+            fs, gs = rzpyg.backend(writer, x="feat")  # what is put through a store is seen by it
+            fs.put_tensor(torch.ones(2, 12), None, "x", index=torch.tensor([3, 9]))
+            assert fs.get_tensor(None, "x", torch.tensor([3, 4])).sum(1).tolist() == [12, 0]
+
+
 def test_samples():
     """Random numbers come from torch's; seeds are distinct; disjoint and induced subgraphs are what they say."""
     example = Example(RNG, vertices=500, edges=6000)

@@ -66,14 +66,14 @@ class Feature(_Stored):
         Errors: NotFound, no such array; ValueError, a shape that does not fit.
         """
         shared = graph if isinstance(graph, SharedGraph) else SharedGraph(graph, "1G", None)
-        rows = shared.graph[array]
+        rows = shared.rows[array]
         super().__init__(shared, array, rows.shape[1], shape, rows.attributes)
         self._type = node_type
 
     def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
         """Returns the rows of ``ids``, a tensor [n] (None: of all), as a tensor [n, *size()]."""
         vertices = self._shared.schema.vertices(self._type, ids)
-        return tensor(self._shared.graph[self._name].read(vertices)).reshape(len(vertices), *self._shape)
+        return tensor(self._shared.rows[self._name].read(vertices)).reshape(len(vertices), *self._shape)
 
     def count(self) -> int:
         """Returns how many rows there are."""
@@ -90,8 +90,9 @@ class Feature(_Stored):
         if rows.shape != (len(vertices), *self._shape):
             raise ValueError(f"the rows have shape {list(rows.shape)}, and there are {len(vertices)} ids of "
                              f"{list(self._shape)}")
-        with self._shared.graph.batch(create_vertices=False) as batch:
+        with self._shared.live.batch(create_vertices=False) as batch:
             batch.put_rows(self._name, vertices, rows.reshape(len(rows), -1))
+        self._shared.renew()
 
 
 class EdgeFeature(_Stored):

@@ -123,7 +123,7 @@ class NeighborSampler(BaseSampler):
         return self._with_e_ids(output)
 
     def _times_of(self, vertices: np.ndarray) -> np.ndarray:
-        return self._store.shared.graph[self._seed_times].read(vertices)[:, 0].astype(np.int64)
+        return self._store.shared.rows[self._seed_times].read(vertices)[:, 0].astype(np.int64)
 
     def _node_times(self, link: EdgeType | None) -> Any:
         """Returns the times of all nodes at the ends of links, by which PyG chooses negative ones; None: no times."""

@@ -58,13 +58,13 @@ class FeatureStore(PygFeatureStore):
             for group in (_groups(shared) if isinstance(array, str) else array)
         }
         for _, array in self._served.items():
-            shared.graph[array]  # NotFound, naming it
+            shared.rows[array]  # NotFound, naming it
 
     def get_all_tensor_attrs(self) -> list[TensorAttr]:
         return [self._tensor_attr_cls(group, name) for group, name in self._served]
 
     def _get_tensor(self, attr: TensorAttr) -> Tensor:
-        array = self.shared.graph[self._array(attr)]
+        array = self.shared.rows[self._array(attr)]
         rows = array.read(self.shared.schema.vertices(attr.group_name, attr.index))
         if rows.shape[1] == 1:
             rows = rows[:, 0]
@@ -73,7 +73,7 @@ class FeatureStore(PygFeatureStore):
         return tensor(rows)
 
     def _get_tensor_size(self, attr: TensorAttr) -> tuple[int, ...]:
-        width = self.shared.graph[self._array(attr)].shape[1]
+        width = self.shared.rows[self._array(attr)].shape[1]
         schema = self.shared.schema
         count = schema.counts[attr.group_name] if schema.typed else schema.bound
         return (count,) if width == 1 else (count, width)
@@ -81,8 +81,9 @@ class FeatureStore(PygFeatureStore):
     def _put_tensor(self, rows: Tensor | np.ndarray, attr: TensorAttr) -> bool:
         values = rows.detach().cpu().numpy() if isinstance(rows, Tensor) else np.asarray(rows)
         ids = self.shared.schema.vertices(attr.group_name, attr.index)
-        with self.shared.graph.batch(create_vertices=False) as batch:
+        with self.shared.live.batch(create_vertices=False) as batch:
             batch.put_rows(self._array(attr), ids, values.reshape(len(values), -1))
+        self.shared.renew()
         return True
 
     def _remove_tensor(self, attr: TensorAttr) -> bool:
