@@ -5,6 +5,7 @@ namespace rhizome {
 void AddGatherBench(const Bench& bench, CLI::App& root, Session& session);
 void AddSampleBench(const Bench& bench, CLI::App& root, Session& session);
 void AddPoolBench(const Bench& bench, CLI::App& root, Session& session);
+void AddFullGraphBench(const Bench& bench, CLI::App& root, Session& session);
 void AddPartitionBench(const Bench& bench, CLI::App& root, Session& session);
 void AddTopologyBench(const Bench& bench, CLI::App& root, Session& session);
 void AddIngestBench(const Bench& bench, CLI::App& root, Session& session);
@@ -28,6 +29,10 @@ const Bench kBenches[] = {
     {"sample", "Sampled edges a second, in memory", AddSampleBench},
     {"pool", "Reads of the cache policies on a sampled trace, and their time on disk",
      AddPoolBench},
+    {"fullgraph",
+     "Bytes that training on the full graph moves under a limit, by counting: each policy beside "
+     "the plan and a lower bound; ROC's Figure 10a",
+     AddFullGraphBench},
     {"partition", "Partitioners over scales and numbers of parts", AddPartitionBench},
     {"topology", "Partition files: bytes, loading, lists read from disk", AddTopologyBench},
     {"ingest", "Edges a second into a store: .npy and text, in memory and spilled", AddIngestBench},

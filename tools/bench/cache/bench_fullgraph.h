@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench.h"
+#include "json.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome {
+
+/// `bench fullgraph`: what training on the full graph would move between memory and disk, by
+/// counting. Nothing is computed.
+struct BenchFullGraphOptions {
+  BenchGraphOptions graph;
+  std::vector<std::uint32_t> layers = {2, 3, 4, 6};
+  std::vector<std::string> limits = {"1/2", "1/4", "1/8"};  ///< of the activations
+  std::uint32_t features = 128;                             ///< columns
+  std::uint32_t hidden = 256;
+  std::uint64_t chunk_rows = 1024;
+  std::uint64_t stage_rows = std::uint64_t{1} << 16;
+  std::uint64_t most_states = 20'000;
+  std::string plot;
+};
+Result<Json> BenchFullGraph(const BenchFullGraphOptions& options, const JobControl& control);
+
+/// `bench fullgraph --reddit-shape`: the bars of ROC's Figure 10a, counted from the published sizes
+/// of Reddit.
+Result<Json> BenchRedditShape();
+
+}  // namespace rhizome
