@@ -253,7 +253,7 @@ void BlockPlanner::Stage(BlockLists& lists) {
   lists.first_sum = lists.windows();
   StageRows(std::span<const std::uint32_t>(lists.rows), lists);
   if (!one_window && lists.own.after) StageRows(std::span<const Row>(lists.targets), lists);
-  // Who goes from window to window wants one, even if it is empty.
+  // A block has a window even if it reads nothing, so that its user goes from one to the next.
   if (lists.windows() == 0) lists.window_visits.push_back(0);
 }
 

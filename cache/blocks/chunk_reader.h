@@ -104,7 +104,7 @@ class ChunkReader final : public ChunkFeed {
     return options.cache_bytes >= DecodedBytes(array);
   }
 
-  /// Of a reader without a cache. Must be called on the thread that calls Next.
+  /// The reader has no cache. Must be called on the thread that calls Next.
   void Append(std::uint64_t chunk) override { appended_.push_back(static_cast<CacheKey>(chunk)); }
 
   /// With a cache DecodedChunk::request is an index into the keys of the trace.

@@ -25,7 +25,7 @@ class Entry final : public GnnEntry {
     return GuardedTorch([&] { return InferArray(options, control); });
   }
   Result<FullGraphReport> PlanTrain(const TrainOptions& options,
-                                  const JobControl& control) const override {
+                                    const JobControl& control) const override {
     return GuardedTorch([&] { return PlanFullTraining(options, control); });
   }
   std::vector<ModelInfo> Models() const override { return DescribeModels(); }

@@ -38,7 +38,7 @@ class GnnEntry {
   /// Counts what an epoch of Train on the full graph would read and write, and takes. Writes
   /// nothing.
   virtual Result<FullGraphReport> PlanTrain(const TrainOptions& options,
-                                          const JobControl& control) const = 0;
+                                            const JobControl& control) const = 0;
 
   /// Makes this process a child of one that runs Infer with these options (InferWorkers::command):
   /// serves it on the standard streams, in `memory_bytes` (0: no limit), until it needs no more.

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 /// Memory that libtorch and the allocator take when they first work.
-constexpr std::uint64_t kSlackBytes = 48 * kMiB;
+constexpr std::uint64_t kSlackBytes = 72 * kMiB;
 
 /// Bytes of each row: degrees of both sides, factors, and the planner's marks.
 constexpr std::uint64_t kBytesOfRow = 24;
@@ -91,8 +91,9 @@ Result<std::unique_ptr<FullJob>> FullJob::Open(const TrainJob& job, const TrainO
   RHIZOME_RETURN_IF_ERROR(CheckFullGraph(*job.model, job.graph->vertex_count()));
   std::unique_ptr<FullJob> full(new FullJob(job, options));
   full->space_ = std::make_unique<ScratchSpace>(job.store->fs(), folder);
-  full->loss_ = std::make_unique<TaskLoss>(job.labels, job.class_weights,
-                                           options.loss.label_smoothing);
+  full->loss_ =
+      std::make_unique<TaskLoss>(job.labels, job.class_weights, options.loss.label_smoothing);
+  full->weights_ = WeightsOfSets(job.labels, *full->loss_);
   RHIZOME_RETURN_IF_ERROR(full->OpenFeatures());
   RHIZOME_RETURN_IF_ERROR(full->OpenSides(control));
   full->ground_ = std::make_unique<PassGround>(PassGround{.graph = *job.graph,
@@ -107,9 +108,9 @@ Result<std::unique_ptr<FullJob>> FullJob::Open(const TrainJob& job, const TrainO
 
 Status FullJob::OpenFeatures() {
   RHIZOME_ASSIGN_OR_RETURN(features_array_, job_.store->OpenArray(options_.features));
-  RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
-                           FeatureDecoder::Create(features_array_->entry(),
-                                                  options_.model.normalize_features));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const FeatureDecoder decoder,
+      FeatureDecoder::Create(features_array_->entry(), options_.model.normalize_features));
   const std::uint32_t threads = std::max<std::uint32_t>(options_.threads, 1);
   features_ = std::make_unique<FeatureSource>(FeatureSource{
       .array = *features_array_,
@@ -117,8 +118,8 @@ Status FullJob::OpenFeatures() {
       .delta = DeltaRows::Of(job_.graph->Snapshot(), features_array_->entry()),
       .reader = {.threads = threads,
                  .direct = options_.memory_bytes != 0,
-                 .ahead = ChunkReader::AheadFor(features_array_->entry(), threads,
-                                                kFeatureAheadBytes)},
+                 .ahead =
+                     ChunkReader::AheadFor(features_array_->entry(), threads, kFeatureAheadBytes)},
       .rows = job_.graph->vertex_count()});
   return Status::Ok();
 }
@@ -137,28 +138,24 @@ Status FullJob::OpenSides(const JobControl& control) {
   backward_.draw = draw;
   backward_.draw.direction = OtherSide(draw.direction);
   if (draw.no_edges) {
-    RHIZOME_ASSIGN_OR_RETURN(
-        factors_, MakeFactors(job_.model->layer(0).pieces().reduce, graph, draw, {}));
+    RHIZOME_ASSIGN_OR_RETURN(factors_,
+                             MakeFactors(job_.model->layer(0).pieces().reduce, graph, draw, {}));
   } else {
     RHIZOME_RETURN_IF_ERROR(CheckBothSides(graph.info(), backward_.draw.direction));
     RHIZOME_ASSIGN_OR_RETURN(forward_.degrees, Degrees(graph, draw.direction));
     RHIZOME_ASSIGN_OR_RETURN(backward_.degrees, Degrees(graph, backward_.draw.direction));
     RHIZOME_ASSIGN_OR_RETURN(
-        factors_,
-        MakeFactors(job_.model->layer(0).pieces().reduce, graph, draw, forward_.degrees));
-    RHIZOME_ASSIGN_OR_RETURN(
-        lists_, ListsOnDisk::Open(graph, draw.direction, 0, {}, options_.io, control));
-    RHIZOME_ASSIGN_OR_RETURN(
-        other_lists_,
-        ListsOnDisk::Open(graph, backward_.draw.direction, 0, {}, options_.io, control));
+        factors_, MakeFactors(job_.model->layer(0).pieces().reduce, graph, draw, forward_.degrees));
+    RHIZOME_ASSIGN_OR_RETURN(lists_,
+                             ListsOnDisk::Open(graph, draw.direction, 0, {}, options_.io, control));
+    RHIZOME_ASSIGN_OR_RETURN(other_lists_, ListsOnDisk::Open(graph, backward_.draw.direction, 0, {},
+                                                             options_.io, control));
     if (lists_ != nullptr) forward_.draw.neighbors = lists_->source();
     if (other_lists_ != nullptr) backward_.draw.neighbors = other_lists_->source();
   }
-  forward_.factors = {
-      .source = factors_.source, .target = factors_.target, .own = factors_.own};
+  forward_.factors = {.source = factors_.source, .target = factors_.target, .own = factors_.own};
   // The way back: an edge counts as much, read from its other end.
-  backward_.factors = {
-      .source = factors_.target, .target = factors_.source, .own = factors_.own};
+  backward_.factors = {.source = factors_.target, .target = factors_.source, .own = factors_.own};
   return Status::Ok();
 }
 
@@ -169,12 +166,11 @@ void FullJob::Arrange(const PassSizes& sizes, std::uint64_t eighths) {
   arrays_.clear();
   const std::uint64_t rows = job_.graph->vertex_count();
   for (ScratchShape& shape : ArraysOf(*job_.model, rows, sizes.chunk_rows)) {
-    const std::uint64_t resident = (shape.chunks() * eighths + kParts - 1) / kParts;
+    const std::uint64_t resident = shape.chunks() * eighths / kParts;
     const std::string name = shape.name;
-    arrays_[name] = std::make_unique<ScratchArray>(
-        *space_, std::move(shape), eighths == kParts ? resident : shape.chunks() * eighths / kParts);
+    arrays_[name] = std::make_unique<ScratchArray>(*space_, std::move(shape), resident);
   }
-  network_ = std::make_unique<FullNetwork>(*job_.model, job_.labels, *loss_, arrays_);
+  network_ = std::make_unique<FullNetwork>(*job_.model, job_.labels, *loss_, weights_, arrays_);
 }
 
 /// Goes over the passes of an epoch that is measured.
@@ -242,8 +238,8 @@ FullJob::Need FullJob::Needed() {
 }
 
 // Divides the memory: (1) what the job takes whatever passes do; (2) small chunks and stages, by
-// what is left; (3) sums of blocks, so large that all passes fit; of several sizes the one with which
-// least is moved, when what is then left holds parts of the arrays.
+// what is left; (3) sums of blocks, so large that all passes fit; of several sizes the one with
+// which least is moved, when what is then left holds parts of the arrays.
 Status FullJob::Divide(std::uint64_t held_bytes, const JobControl& control) {
   const std::uint64_t rows = job_.graph->vertex_count();
   std::uint64_t weights = 0;
@@ -257,7 +253,8 @@ Status FullJob::Divide(std::uint64_t held_bytes, const JobControl& control) {
                                                          : options_.memory_bytes;
   const std::uint64_t left = BytesLeft(limit, fixed);
   std::uint64_t widest = 1;
-  for (const ScratchShape& shape : ArraysOf(*job_.model, rows, 1)) widest = std::max(widest, shape.dim);
+  for (const ScratchShape& shape : ArraysOf(*job_.model, rows, 1))
+    widest = std::max(widest, shape.dim);
   const auto sizes_for = [&](std::uint64_t bytes, std::uint64_t block_bytes) {
     const auto tile = static_cast<std::uint64_t>(kDenseRows);
     const std::uint64_t chunk_bytes = std::clamp(bytes / 64, kLeastChunkBytes, kMostChunkBytes);
@@ -286,14 +283,18 @@ Status FullJob::Divide(std::uint64_t held_bytes, const JobControl& control) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     const PassSizes sizes =
         sizes_for(left, std::max(kLeastBlockBytes, std::min(left, kMiB << 20) / share));
-    for (std::uint64_t parts = options_.spill == SpillRule::kNone ? 0 : kParts;; --parts) {
+    Arrange(sizes, kParts);
+    Need need = Needed();
+    if (need.working_bytes > left) continue;
+    std::uint64_t parts = options_.spill == SpillRule::kNone ? 0 : kParts;
+    while (parts > 0 && need.resident_bytes / kParts * parts > left - need.working_bytes) --parts;
+    if (parts < kParts) {
       Arrange(sizes, parts);
-      const Need need = Needed();
-      const std::uint64_t bytes = need.working_bytes + need.resident_bytes;
-      if (bytes <= left && need.moved_bytes < best.moved)
-        best = {sizes, parts, need.moved_bytes, fixed - held_bytes + bytes, need.disk_bytes};
-      if (bytes <= left || parts == 0) break;
+      need = Needed();
     }
+    const std::uint64_t bytes = need.working_bytes + need.resident_bytes;
+    if (bytes <= left && need.moved_bytes < best.moved)
+      best = {sizes, parts, need.moved_bytes, fixed - held_bytes + bytes, need.disk_bytes};
     if (best.moved == 0) break;
   }
   if (best.memory == 0) {  // only the smallest sizes fit
@@ -319,9 +320,9 @@ Status FullJob::Count(const JobControl& control) {
   }
   return ForPasses([&](const GraphPass& pass, bool measures) -> Status {
     // Passes over arrays that are in memory move nothing: their lists need not be walked.
-    const bool counts = pass.gather && pass.gather->source.array != nullptr &&
-                        !pass.gather->source.array->IsResident(
-                            pass.gather->source.array->shape().chunks() - 1);
+    const bool counts =
+        pass.gather && pass.gather->source.array != nullptr &&
+        !pass.gather->source.array->IsResident(pass.gather->source.array->shape().chunks() - 1);
     RHIZOME_ASSIGN_OR_RETURN(const PassCount count, CountPass(pass, *ground_, counts, control));
     FullGraphPass planned;
     planned.name = pass.name;

@@ -60,6 +60,7 @@ class FullJob {
   const TrainJob& job_;
   const TrainOptions& options_;
   std::unique_ptr<TaskLoss> loss_;
+  SetWeights weights_;
   std::unique_ptr<ChunkArray> features_array_;
   std::unique_ptr<FeatureSource> features_;
   std::unique_ptr<ListsOnDisk> lists_, other_lists_;  // null: in memory

@@ -28,8 +28,8 @@ std::string NameOf(const char* what, std::uint32_t layer) {
 std::size_t InputOf(GraphPass& pass, const PassInput& input) {
   const auto found = std::find(pass.inputs.begin(), pass.inputs.end(), input);
   if (found == pass.inputs.end()) pass.inputs.push_back(input);
-  return static_cast<std::size_t>(
-      std::find(pass.inputs.begin(), pass.inputs.end(), input) - pass.inputs.begin());
+  return static_cast<std::size_t>(std::find(pass.inputs.begin(), pass.inputs.end(), input) -
+                                  pass.inputs.begin());
 }
 
 /// Returns a tile's tensor as the beginning of a computation with gradients.
@@ -47,6 +47,25 @@ std::vector<torch::Tensor> GradientsOf(const std::vector<torch::Tensor>& outputs
 void Give(std::span<const Row> rows, const torch::Tensor& scores, VertexScoreSink& sink) {
   const torch::Tensor values = scores.detach().contiguous();
   sink.Take(rows, {values.data_ptr<float>(), static_cast<std::size_t>(values.numel())});
+}
+
+/// The rows of a set among `count` rows from `first` on.
+std::vector<Row> MembersOf(const Labels& labels, Row first, std::int64_t count, Split set) {
+  std::vector<Row> rows;
+  for (Row row = first; row < first + count; ++row)
+    if (labels.split[static_cast<std::size_t>(row)] == set) rows.push_back(row);
+  return rows;
+}
+
+double WeightOf(const Labels& labels, const TaskLoss& loss, Split set) {
+  double weight = 0;
+  const auto rows = static_cast<std::int64_t>(labels.split.size());
+  for (std::int64_t first = 0; first < rows; first += kDenseRows) {
+    const std::vector<Row> members =
+        MembersOf(labels, first, std::min(kDenseRows, rows - first), set);
+    if (!members.empty()) weight += loss.WeightOf(members);
+  }
+  return weight > 0 ? weight : 1;  // without labels the loss is 0
 }
 
 void CopyTo(const torch::Tensor& values, torch::Tensor& output) {
@@ -89,13 +108,15 @@ Status CheckFullGraph(const Model& model, std::uint64_t rows) {
         "--full-graph has no batch norm at the input of feed-forward blocks; give --norm layer");
   }
   if (!option("input-dropout").empty() && std::stod(option("input-dropout")) > 0)
-    return Status::InvalidArgument("--full-graph does not drop out features: leave --input-dropout");
+    return Status::InvalidArgument(
+        "--full-graph does not drop out features: leave --input-dropout");
   if (rows < 2 && first.batch_norms() > 0)
     return Status::InvalidArgument("a batch norm needs more than one vertex");
   return Status::Ok();
 }
 
-std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows, std::uint64_t chunk_rows) {
+std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows,
+                                   std::uint64_t chunk_rows) {
   std::vector<ScratchShape> shapes;
   const auto add = [&](bool wanted, const char* what, std::uint32_t layer, std::int64_t columns) {
     if (!wanted) return;
@@ -118,15 +139,26 @@ std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows, std::
   return shapes;
 }
 
+RunMode FullNetwork::Mode::At(const PassTile& tile, GraphNorms* norms) const {
+  RunMode mode{.dropout_seed = learns ? &seed : nullptr, .first_row = tile.first, .norms = norms};
+  if (RHIZOME_MUTANT("dropout is drawn again by rows of the tile") && at::GradMode::is_enabled())
+    mode.first_row = 0;
+  return mode;
+}
+
+SetWeights WeightsOfSets(const Labels& labels, const TaskLoss& loss) {
+  return {.train = WeightOf(labels, loss, Split::kTrain),
+          .valid = WeightOf(labels, loss, Split::kValid)};
+}
+
 FullNetwork::FullNetwork(const Model& model, const Labels& labels, const TaskLoss& loss,
-                         const FullArrays& arrays)
+                         const SetWeights& weights, const FullArrays& arrays)
     : model_(model),
       labels_(labels),
       task_loss_(loss),
       arrays_(arrays),
       parameters_(model.Parameters()),
-      train_weight_(WeightOf(Split::kTrain)),
-      valid_weight_(WeightOf(Split::kValid)),
+      weights_(weights),
       norms_(model.layers()) {
   std::size_t next = 0;
   for (std::uint32_t layer = 0; layer < model.layers(); ++layer) {
@@ -191,21 +223,8 @@ std::vector<torch::Tensor> FullNetwork::ParametersOf(std::uint32_t layer) const 
   return {begin, parameters_.begin() + static_cast<std::ptrdiff_t>(first_parameter_[layer + 1])};
 }
 
-std::vector<Row> FullNetwork::Members(Row first, std::int64_t count, Split set) const {
-  std::vector<Row> rows;
-  for (Row row = first; row < first + count; ++row)
-    if (labels_.split[static_cast<std::size_t>(row)] == set) rows.push_back(row);
-  return rows;
-}
-
-double FullNetwork::WeightOf(Split set) const {
-  double weight = 0;
-  const auto rows = static_cast<std::int64_t>(labels_.split.size());
-  for (std::int64_t first = 0; first < rows; first += kDenseRows) {
-    const std::vector<Row> members = Members(first, std::min(kDenseRows, rows - first), set);
-    if (!members.empty()) weight += task_loss_.WeightOf(members);
-  }
-  return weight > 0 ? weight : 1;
+std::vector<Row> FullNetwork::Members(const PassTile& tile, Split set) const {
+  return MembersOf(labels_, tile.first, tile.count, set);
 }
 
 std::uint64_t FullNetwork::SummedBytes(std::uint32_t layer) const {
@@ -226,7 +245,7 @@ Status FullNetwork::Use(const GraphPass& pass, const PassUser& use) {
     gradient = gradient.defined() ? gradient + sum : sum;
   }
   if (const torch::Tensor loss = sums.Sum(loss_sum()); loss.defined())
-    loss_ += loss.item<double>() / train_weight_;
+    loss_ += loss.item<double>() / weights_.train;
   return Status::Ok();
 }
 
@@ -321,8 +340,8 @@ FullNetwork::Work FullNetwork::Compute(std::uint32_t layer, const Mode& mode, co
   const bool norms = mode.learns && At(layer).batch_norms() > 0;
   for (const Norm& norm : norms_[layer])
     work.norms.known.push_back({Leaf(norm.known.mean, true), Leaf(norm.known.variance, true)});
-  work.out = At(layer).FinishGathered(work.raw, work.sums,
-                                      mode.At(tile, norms ? &work.norms : nullptr));
+  work.out =
+      At(layer).FinishGathered(work.raw, work.sums, mode.At(tile, norms ? &work.norms : nullptr));
   return work;
 }
 
@@ -333,7 +352,7 @@ FullNetwork::Objective FullNetwork::Wanted(std::uint32_t layer, const Mode& mode
   if (incoming.gradient) {
     wanted.of.push_back(work.out);
     wanted.gradients.push_back(incoming.gradient(tile, sums));
-  } else if (const std::vector<Row> rows = Members(tile.first, tile.count, Split::kTrain); !rows.empty()) {
+  } else if (const std::vector<Row> rows = Members(tile, Split::kTrain); !rows.empty()) {
     const torch::Tensor at = torch::tensor(at::ArrayRef<std::int64_t>(rows)) - tile.first;
     const torch::Tensor scores = model_.ScoresOf(work.out, mode.At(tile)).index_select(0, at);
     const torch::Tensor loss = task_loss_.SumOf(scores, rows);
@@ -342,7 +361,7 @@ FullNetwork::Objective FullNetwork::Wanted(std::uint32_t layer, const Mode& mode
       if (sink_ != nullptr) Give(rows, scores, *sink_);
     }
     wanted.of.push_back(loss);
-    wanted.gradients.push_back(torch::full({}, 1 / train_weight_));
+    wanted.gradients.push_back(torch::full({}, 1 / weights_.train));
   }
   // Rows also act on each other by the statistics of batch norms, as far as their gradients are
   // known.
@@ -468,9 +487,8 @@ Status FullNetwork::BackwardNorms(std::uint32_t layer, Incoming& incoming, const
       const Work work = Compute(layer, mode, tile, incoming);
       const Objective wanted = Wanted(layer, mode, tile, incoming, work, sums);
       if (wanted.of.empty()) return;
-      const auto gradients =
-          GradientsOf(wanted.of, wanted.gradients,
-                      {work.norms.known[i].mean, work.norms.known[i].variance});
+      const auto gradients = GradientsOf(wanted.of, wanted.gradients,
+                                         {work.norms.known[i].mean, work.norms.known[i].variance});
       for (std::size_t s = 0; s < 2; ++s)
         if (gradients[s].defined()) sums.Add(tile.group, s, gradients[s].to(torch::kFloat64));
     };
@@ -567,7 +585,7 @@ Result<double> FullNetwork::Evaluate(VertexScoreSink& sink, const PassUser& use)
     std::vector<Row> rows(static_cast<std::size_t>(tile.count));
     std::iota(rows.begin(), rows.end(), tile.first);
     Give(rows, scores, sink);
-    const std::vector<Row> valid = Members(tile.first, tile.count, Split::kValid);
+    const std::vector<Row> valid = Members(tile, Split::kValid);
     if (valid.empty()) return;
     const torch::Tensor at = torch::tensor(at::ArrayRef<std::int64_t>(valid)) - tile.first;
     sums.Add(tile.group, 0,
@@ -575,7 +593,7 @@ Result<double> FullNetwork::Evaluate(VertexScoreSink& sink, const PassUser& use)
   };
   RHIZOME_ASSIGN_OR_RETURN(const TileSums sums, use(read.pass));
   const torch::Tensor loss = sums.Sum(0);
-  return loss.defined() ? loss.item<double>() / valid_weight_ : 0;
+  return loss.defined() ? loss.item<double>() / weights_.valid : 0;
 }
 
 }  // namespace rhizome::inline internal

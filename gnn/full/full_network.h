@@ -27,11 +27,20 @@ Status CheckFullGraph(const Model& model, std::uint64_t rows);
 /// The scratch arrays of a job, by name.
 using FullArrays = std::map<std::string, std::unique_ptr<ScratchArray>>;
 
-/// Returns the shapes of the arrays that an epoch of a network writes for a graph of `rows` rows, in
-/// chunks of `chunk_rows`.
-std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows, std::uint64_t chunk_rows);
+/// Returns the shapes of the arrays that an epoch of a network writes for a graph of `rows` rows,
+/// in chunks of `chunk_rows`.
+std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows,
+                                   std::uint64_t chunk_rows);
 
-/// What is done with the passes of an epoch: they are run, or only counted, with sums of nothing.
+/// The numbers by which the losses over sets are divided, to be means.
+struct SetWeights {
+  double train = 1;
+  double valid = 1;
+};
+SetWeights WeightsOfSets(const Labels& labels, const TaskLoss& loss);
+
+/// The use that is made of the passes of an epoch: they are run, or only counted, with sums of
+/// nothing.
 using PassUser = std::function<Result<TileSums>(const GraphPass& pass)>;
 
 /// Computes loss and gradients of a network over all edges of a graph, pass by pass: forward, layer
@@ -55,11 +64,11 @@ class FullNetwork {
  public:
   /// `arrays`: those of ArraysOf.
   FullNetwork(const Model& model, const Labels& labels, const TaskLoss& loss,
-              const FullArrays& arrays);
+              const SetWeights& weights, const FullArrays& arrays);
 
-  /// Computes the loss over the training set, a mean, and sets the gradients of the weights. `seed`:
-  /// of dropout. `sink`, if not null, is given the scores of the training set. Running statistics of
-  /// batch norms move on. Errors: those of `use`.
+  /// Computes the loss over the training set, a mean, and sets the gradients of the weights.
+  /// `seed`: of dropout. `sink`, if not null, is given the scores of the training set. Running
+  /// statistics of batch norms move on. Errors: those of `use`.
   Result<double> Learn(std::uint64_t seed, VertexScoreSink* sink, const PassUser& use);
 
   /// Computes the scores of the vertices of all sets without dropout, gives them to `sink`, and
@@ -71,9 +80,7 @@ class FullNetwork {
   struct Mode {
     bool learns = false;
     std::uint64_t seed = 0;
-    RunMode At(const PassTile& tile, GraphNorms* norms = nullptr) const {
-      return {.dropout_seed = learns ? &seed : nullptr, .first_row = tile.first, .norms = norms};
-    }
+    RunMode At(const PassTile& tile, GraphNorms* norms = nullptr) const;
   };
 
   using TileTensor = std::function<torch::Tensor(const PassTile&)>;
@@ -129,8 +136,7 @@ class FullNetwork {
   torch::Tensor GradientAbove(std::uint32_t layer, const Mode& mode, const PassTile& tile,
                               const TileTensor& own, const TileTensor& raw, TileSums& sums) const;
   std::vector<torch::Tensor> ParametersOf(std::uint32_t layer) const;
-  std::vector<Row> Members(Row first, std::int64_t count, Split set) const;
-  double WeightOf(Split set) const;
+  std::vector<Row> Members(const PassTile& tile, Split set) const;
   std::uint64_t SummedBytes(std::uint32_t layer) const;
   std::size_t loss_sum() const { return parameters_.size(); }
   Status Use(const GraphPass& pass, const PassUser& use);
@@ -141,7 +147,7 @@ class FullNetwork {
   const FullArrays& arrays_;
   const std::vector<torch::Tensor> parameters_;  // a pass sums their gradients, and the loss
   std::vector<std::size_t> first_parameter_;     // of each layer, then of the head
-  const double train_weight_, valid_weight_;
+  const SetWeights weights_;
 
   /// A batch norm of a layer: its statistics, and the gradients of these.
   struct Norm {

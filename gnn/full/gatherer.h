@@ -20,7 +20,7 @@ struct GatherFactors {
   std::span<const float> own;     ///< of a row's own row, if that joins its sum
 };
 
-/// What a gathering reads, and how it is cut.
+/// The lists and rows of a gathering, and how it is cut.
 struct GatherShape {
   BlockPlannerOptions planner = {};  ///< OwnWindows of none: own rows are the caller's
   std::vector<Block> blocks;         ///< of all rows in order
@@ -28,7 +28,8 @@ struct GatherShape {
   std::size_t width = 0;             ///< of these, the first that are summed
 };
 
-/// Sums rows over lists for all rows in order: out[t] = own[t] * x[t] + target[t] * sum of source[j]
+/// Sums rows over lists for all rows in order: out[t] = own[t] * x[t] + target[t] * sum of
+/// source[j]
 /// * weight of the edge * x[j] over the list of t. The sums of a block stay in memory while the
 /// source goes by, window after window; a sum is taken by one thread in ascending order of rows, so
 /// that its bits depend neither on blocks nor on windows.

@@ -5,6 +5,7 @@
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/gnn/dense.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -19,8 +20,8 @@ constexpr double kBlockEdgeRatio = 1.5;
 
 constexpr std::uint64_t kBytesOfListedRow = 20;
 
-/// What autograd keeps of a tile, in copies of what the tile reads and writes.
-constexpr std::uint64_t kTileCopies = 4;
+/// Memory of a tile with its gradients, in copies of the rows that the tile reads and writes.
+constexpr std::uint64_t kTileCopies = 10;
 
 /// Memory of the sums, lists, windows and finished rows of a gathering.
 std::uint64_t BytesOfGather(const PassGround& ground, const PassGather& gather) {
@@ -29,9 +30,9 @@ std::uint64_t BytesOfGather(const PassGround& ground, const PassGather& gather) 
   for (const Block& block : shape.blocks) rows = std::max(rows, block.rows());
   const std::uint64_t all = MostEdgesOf(shape.planner.draw, ground.graph);
   const double share = static_cast<double>(rows) / static_cast<double>(ground.rows());
-  const std::uint64_t edges = std::min(
-      all, std::max(kSampledEdges,
-                    static_cast<std::uint64_t>(kBlockEdgeRatio * share * static_cast<double>(all))));
+  const std::uint64_t edges =
+      std::min(all, std::max(kSampledEdges, static_cast<std::uint64_t>(kBlockEdgeRatio * share *
+                                                                       static_cast<double>(all))));
   const std::uint64_t lists = edges * kBytesOfListedEdge + rows * kBytesOfListedTarget +
                               std::min(edges + rows, ground.rows()) * kBytesOfListedRow;
   return BlockStager::kStages * shape.planner.stage_rows * shape.dim * sizeof(float) +
@@ -81,15 +82,14 @@ class PassRun {
     if (!pass_.gather) return Status::Ok();
     const GatherSide& side = ground_.SideOf(*pass_.gather);
     if (!side.factors.own.empty()) {
-      const auto found =
-          std::find(pass_.inputs.begin(), pass_.inputs.end(), pass_.gather->source);
+      const auto found = std::find(pass_.inputs.begin(), pass_.inputs.end(), pass_.gather->source);
       RHIZOME_CHECK(found != pass_.inputs.end());  // own rows are read in their order
       own_ = static_cast<std::size_t>(found - pass_.inputs.begin());
     }
     feed_ = OpenFeed(pass_.gather->source, ground_, control);
-    RHIZOME_ASSIGN_OR_RETURN(gatherer_,
-                             Gatherer::Create(ground_.graph, ground_.ShapeOf(*pass_.gather),
-                                              side.factors, *feed_));
+    RHIZOME_ASSIGN_OR_RETURN(
+        gatherer_,
+        Gatherer::Create(ground_.graph, ground_.ShapeOf(*pass_.gather), side.factors, *feed_));
     gathered_.resize(std::min(ground_.sizes.chunk_rows, ground_.rows()) * pass_.gather->width);
     return Status::Ok();
   }
@@ -102,8 +102,7 @@ class PassRun {
     }
     if (gatherer_ != nullptr) {
       RHIZOME_RETURN_IF_ERROR(gatherer_->Take(first, count, own_ ? inputs[*own_] : nullptr,
-                                              own_ ? streams_[*own_]->dim() : 0,
-                                              gathered_.data()));
+                                              own_ ? streams_[*own_]->dim() : 0, gathered_.data()));
     }
     std::vector<std::shared_ptr<float[]>> outputs;
     for (const ScratchArray* const array : pass_.outputs) {
@@ -116,9 +115,12 @@ class PassRun {
     ComputeFor(std::min(tiles, TileSums::kGroups), [&](std::size_t i) {
       for (std::size_t tile = i; tile < tiles; tile += TileSums::kGroups) {
         const auto before = static_cast<std::int64_t>(tile) * kDenseRows;
-        PassTile made = TileAt(before, std::min(kDenseRows, static_cast<std::int64_t>(count) - before),
-                               inputs, outputs);
-        made.group = (first_tile + tile) % TileSums::kGroups;
+        PassTile made =
+            TileAt(before, std::min(kDenseRows, static_cast<std::int64_t>(count) - before), inputs,
+                   outputs);
+        made.group = RHIZOME_MUTANT("gradients are grouped by chunks")
+                         ? i
+                         : (first_tile + tile) % TileSums::kGroups;
         made.first = static_cast<std::int64_t>(first) + before;
         pass_.body(made, sums);
       }
@@ -188,14 +190,13 @@ GatherShape PassGround::ShapeOf(const PassGather& gather) const {
   const double per_row = static_cast<double>(edges) / static_cast<double>(rows());
   const std::uint64_t row_bytes =
       shape.width * sizeof(float) +
-      kListedBlocks *
-          (kBytesOfListedTarget +
-           static_cast<std::uint64_t>(kBlockEdgeRatio * per_row *
-                                      static_cast<double>(kBytesOfListedEdge)));
+      kListedBlocks * (kBytesOfListedTarget +
+                       static_cast<std::uint64_t>(kBlockEdgeRatio * per_row *
+                                                  static_cast<double>(kBytesOfListedEdge)));
   const std::uint64_t block_rows =
       std::clamp(sizes.block_bytes / row_bytes, kTileRows, RoundUpToTiles(rows()));
-  const auto most = static_cast<std::uint64_t>(kBlockEdgeRatio * per_row *
-                                               static_cast<double>(block_rows));
+  const auto most =
+      static_cast<std::uint64_t>(kBlockEdgeRatio * per_row * static_cast<double>(block_rows));
   const BlockEdges bound{.most = std::max(kSampledEdges, most), .of = [&](std::uint64_t row) {
                            return EdgesOfRow(shape.planner, static_cast<Row>(row));
                          }};
@@ -245,9 +246,8 @@ std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground, std::
   std::uint64_t bytes = pass.summed_bytes * (TileSums::kGroups + 1);
   std::uint64_t columns = 0;  // of a tile
   const auto add_feed = [&](const PassInput& input) {
-    bytes += input.array != nullptr
-                 ? ScratchReader::Bytes(input.array->shape(), sizes.ahead)
-                 : ChunkReader::WorkingBytes(features, ground.features.reader);
+    bytes += input.array != nullptr ? ScratchReader::Bytes(input.array->shape(), sizes.ahead)
+                                    : ChunkReader::WorkingBytes(features, ground.features.reader);
   };
   for (const PassInput& input : pass.inputs) {
     add_feed(input);
@@ -263,8 +263,8 @@ std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground, std::
     columns += pass.gather->width;
     bytes += BytesOfGather(ground, *pass.gather);
   }
-  return bytes + threads * static_cast<std::uint64_t>(kDenseRows) * columns * sizeof(float) *
-                     kTileCopies;
+  return bytes +
+         threads * static_cast<std::uint64_t>(kDenseRows) * columns * sizeof(float) * kTileCopies;
 }
 
 }  // namespace rhizome::inline internal

@@ -29,7 +29,7 @@ struct FeatureSource {
   std::uint64_t rows = 0;  ///< of the graph
 };
 
-/// What a pass reads: a scratch array, or the features.
+/// An input of a pass: a scratch array, or the features.
 struct PassInput {
   ScratchArray* array = nullptr;  ///< null: the features
   bool operator==(const PassInput&) const = default;
@@ -52,8 +52,8 @@ struct PassTile {
   std::vector<torch::Tensor> outputs;  ///< to be filled in, by GraphPass::outputs
 };
 
-/// One pass over all rows in order: it reads arrays row by row, may gather rows over lists, computes
-/// tile by tile, and writes arrays and sums.
+/// One pass over all rows in order: it reads arrays row by row, may gather rows over lists,
+/// computes tile by tile, and writes arrays and sums.
 struct GraphPass {
   std::string name;  ///< for progress and reports
   std::vector<PassInput> inputs = {};
@@ -69,10 +69,10 @@ struct GraphPass {
 
 /// How passes of a job are cut. None of it changes results.
 struct PassSizes {
-  std::uint64_t chunk_rows = 0;         ///< of all scratch arrays, a multiple of kDenseRows
-  std::uint64_t block_bytes = 0;        ///< for the sums and lists of a block
-  std::uint64_t stage_bytes = 0;        ///< for the rows of a window; there are two
-  std::size_t ahead = 2;                ///< chunks of a scratch array that are read ahead
+  std::uint64_t chunk_rows = 0;   ///< of all scratch arrays, a multiple of kDenseRows
+  std::uint64_t block_bytes = 0;  ///< for the sums and lists of a block
+  std::uint64_t stage_bytes = 0;  ///< for the rows of a window; there are two
+  std::size_t ahead = 2;          ///< chunks of a scratch array that are read ahead
   std::uint64_t feature_ahead_bytes = 0;
 };
 
@@ -109,7 +109,7 @@ struct PassGround {
 Result<TileSums> RunPass(const GraphPass& pass, const PassGround& ground, const std::string& phase,
                          const JobControl& control);
 
-/// What a pass moves between memory and files, by array.
+/// The bytes that a pass moves between memory and files, by array.
 struct PassCount {
   std::map<std::string, std::uint64_t> read, written;
   std::uint64_t blocks = 0;

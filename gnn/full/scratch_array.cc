@@ -102,7 +102,7 @@ void ScratchArray::Drop() {
   for (std::uint64_t chunk = 0; chunk < on_disk_.size(); ++chunk) {
     if (on_disk_[chunk] == 0) continue;
     on_disk_[chunk] = 0;
-    // What cannot be removed now is removed with the job's folder.
+    // A file that cannot be removed now is removed with the job's folder.
     static_cast<void>(space_.fs().RemoveFile(FileOf(chunk)));
   }
 }

@@ -20,8 +20,8 @@ struct ScratchBytes {
   std::uint64_t written = 0;
 };
 
-/// A matrix of floats in chunks: chunk c holds rows [c * chunk_rows, (c + 1) * chunk_rows), the last
-/// perhaps fewer.
+/// A matrix of floats in chunks: chunk c holds rows [c * chunk_rows, (c + 1) * chunk_rows), the
+/// last perhaps fewer.
 struct ScratchShape {
   std::string name;
   std::uint64_t rows = 0;
@@ -39,10 +39,8 @@ struct ScratchShape {
   std::uint64_t BytesAfter(std::uint64_t but) const;
 };
 
-/// A folder of scratch arrays, with memory for chunks that is used again and again, and the count of
-/// what was read and written.
-/// Threads: any.
-/// Ownership: `fs` must outlive it.
+/// A folder of scratch arrays, with memory for chunks that is used again and again, and the count
+/// of what was read and written. Threads: any. Ownership: `fs` must outlive it.
 class ScratchSpace {
  public:
   /// Touches nothing: who only counts needs no folder.

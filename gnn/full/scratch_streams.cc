@@ -89,7 +89,8 @@ Status ScratchWriter::WriteTasks() {
   }
 }
 
-Status ScratchWriter::Write(ScratchArray& array, std::uint64_t chunk, std::shared_ptr<float[]> values) {
+Status ScratchWriter::Write(ScratchArray& array, std::uint64_t chunk,
+                            std::shared_ptr<float[]> values) {
   RHIZOME_RETURN_IF_ERROR(started_);
   if (array.IsResident(chunk)) return array.Write(chunk, std::move(values));
   if (tasks_.Push({&array, chunk, std::move(values)})) return Status::Ok();

@@ -80,7 +80,7 @@ class ScratchWriter {
 /// Threads: one at a time.
 class RowStream {
  public:
-  /// Of a matrix of `rows` rows of `dim` floats whose chunks have `chunk_rows` rows.
+  /// The matrix has `rows` rows of `dim` floats, and its chunks have `chunk_rows` rows.
   RowStream(std::unique_ptr<ChunkFeed> feed, std::uint64_t rows, std::uint64_t dim,
             std::uint64_t chunk_rows);
 

@@ -51,9 +51,9 @@ class FullSteps final : public TrainingSteps {
       const Stopwatch of_pass;
       const std::string phase = fmt::format("epoch {}", step.epoch + 1);
       RHIZOME_ASSIGN_OR_RETURN(TileSums sums, full_.Run(pass, phase, control));
-      double& seconds = step.is_valid                        ? epoch.measure_seconds
-                        : pass.name.starts_with("backward")  ? epoch.backward_seconds
-                                                             : epoch.forward_seconds;
+      double& seconds = step.is_valid                       ? epoch.measure_seconds
+                        : pass.name.starts_with("backward") ? epoch.backward_seconds
+                                                            : epoch.forward_seconds;
       seconds += of_pass.seconds();
       return sums;
     };

@@ -6,10 +6,10 @@
 
 namespace rhizome::inline internal {
 
-/// Implements the verb `train` on the full graph (TrainOptions::full_graph): every epoch is one step
-/// down the exact gradient of the loss over the whole training set. Losses, weights and metrics have
-/// the same bits for any memory limit and number of threads, and after a kill and a resume.
-/// Errors: those of TrainModel; kInvalidArgument, a network that cannot be trained so
+/// Implements the verb `train` on the full graph (TrainOptions::full_graph): every epoch is one
+/// step down the exact gradient of the loss over the whole training set. Losses, weights and
+/// metrics have the same bits for any memory limit and number of threads, and after a kill and a
+/// resume. Errors: those of TrainModel; kInvalidArgument, a network that cannot be trained so
 /// (CheckFullGraph), or options that are for minibatches; kOutOfSpace.
 Result<TrainReport> TrainFullGraph(const TrainOptions& options, const JobControl& control);
 

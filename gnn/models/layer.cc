@@ -180,10 +180,12 @@ torch::Tensor Layer::Leave(torch::Tensor convolved, bool activated, const Entere
     if (shape_.last) out = w.last_norm.Of(out, mode);
   } else if (!activated && !shape_.is_output) {
     if (normed()) out = w.norm.Of(out, mode);
-    out = ApplyNonlinearity(style_.activation, out);
+    const bool before = RHIZOME_MUTANT("residuals are added before the activation");
+    if (!before) out = ApplyNonlinearity(style_.activation, out);
     if (style_.residual && !RHIZOME_MUTANT("residuals are left out")) {
       out = out + (w.skip.defined() ? Linear(own.stream, w.skip) : own.stream.Floats());
     }
+    if (before) out = ApplyNonlinearity(style_.activation, out);
     if (!shape_.last) out = Dropped(out, shape_.number + 1, mode);
   }
   return Carry(out, own, raw);
@@ -254,11 +256,8 @@ torch::Tensor Layer::PrepareGathered(const torch::Tensor& raw, const RunMode& mo
 
 torch::Tensor Layer::FinishGathered(const torch::Tensor& raw, const torch::Tensor& gathered,
                                     const RunMode& mode) const {
-  UpdateRows rows{.own = {},
-                  .reduced = gathered,
-                  .first = {},
-                  .both = {},
-                  .multiplied = multiplies_first()};
+  UpdateRows rows{
+      .own = {}, .reduced = gathered, .first = {}, .both = {}, .multiplied = multiplies_first()};
   Entered own;
   if (raw.defined()) {
     own = Enter({raw}, mode);

@@ -98,9 +98,7 @@ class Layer {
   bool prepares_gathered() const { return prepares() || multiplies_first(); }
 
   /// Columns of a gathered row.
-  std::int64_t gathered_columns() const {
-    return multiplies_first() ? shape_.out : pieces_.width;
-  }
+  std::int64_t gathered_columns() const { return multiplies_first() ? shape_.out : pieces_.width; }
 
   /// Whether FinishGathered reads what the layer reads of the targets themselves.
   bool finish_reads_raw() const;

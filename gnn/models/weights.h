@@ -27,8 +27,8 @@ enum class Normalization : std::uint8_t { kNone, kLayer, kBatch };
 
 struct NormWeights;
 
-/// The batch norms of a layer in a run over some rows of a graph, if they are to have the statistics
-/// of all rows. The norms are numbered in the order in which rows pass them.
+/// The batch norms of a layer in a run over some rows of a graph, if they are to have the
+/// statistics of all rows. The norms are numbered in the order in which rows pass them.
 struct GraphNorms {
   struct Statistics {
     torch::Tensor mean, variance;  ///< [width], of the population
@@ -58,8 +58,8 @@ struct NormWeights {
   /// Computes it with gradients: [n, width] -> [n, width].
   torch::Tensor Of(const torch::Tensor& x, const RunMode& mode) const;
 
-  /// Moves the running statistics towards those of a graph of `rows` rows, at least 2, as a run over
-  /// all of them at once does.
+  /// Moves the running statistics towards those of a graph of `rows` rows, at least 2, as a run
+  /// over all of them at once does.
   void Keep(const GraphNorms::Statistics& statistics, std::int64_t rows) const;
 };
 

@@ -17,13 +17,13 @@ class WindowLists {
   /// `weighs`: whether edges have weights.
   WindowLists(const BlockLists& lists, bool weighs);
 
-  /// Returns the whole lists of some targets, for a block whose only window holds all rows, those of
-  /// the targets too (BlockLists::numbers).
+  /// Returns the whole lists of some targets, for a block whose only window holds all rows, those
+  /// of the targets too (BlockLists::numbers).
   TileLists Whole(const TargetRange& range) const;
 
-  /// Returns the parts of the lists of some targets that are in a window of another block. Windows are numbered from
-  /// the first that is reduced, and asked for in ascending order. The result is valid until the
-  /// calling thread asks again, of whichever block.
+  /// Returns the parts of the lists of some targets that are in a window of another block. Windows
+  /// are numbered from the first that is reduced, and asked for in ascending order. The result is
+  /// valid until the calling thread asks again, of whichever block.
   TileLists In(std::size_t window, const TargetRange& range);
 
  private:

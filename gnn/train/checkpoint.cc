@@ -35,6 +35,16 @@ void VisitNewFields(Report& r, const Visit& visit) {
   visit("valid_loss", r.valid_loss);
 }
 
+/// The fields of trainings on the full graph.
+template <typename Report, typename Visit>
+void VisitFullGraph(Report& r, const Visit& visit) {
+  visit("forward_seconds", r.forward_seconds);
+  visit("backward_seconds", r.backward_seconds);
+  visit("measure_seconds", r.measure_seconds);
+  visit("spill_bytes_read", r.spill_bytes_read);
+  visit("spill_bytes_written", r.spill_bytes_written);
+}
+
 template <typename Outcome, typename Visit>
 void VisitOutcome(Outcome& o, const Visit& visit) {
   visit("loss_sum", o.loss_sum);
@@ -95,6 +105,7 @@ Json ReportJson(const EpochReport& report) {
       json[name] = value;
     }
   });
+  if (report.forward_seconds > 0) VisitFullGraph(report, Into(json));
   json["resident_bytes"] = report.resident_bytes;
   json[kValidMetrics] = MetricsJson(report.valid_metrics);
   json[kTrainMetrics] = MetricsJson(report.train_metrics);
@@ -108,6 +119,7 @@ EpochReport ReportFrom(const Json& json) {
   VisitNewFields(report, [&json](const char* name, auto& value) {
     if (json.contains(name)) value = json.at(name).get<double>();
   });
+  if (json.contains("forward_seconds")) VisitFullGraph(report, From(json));
   if (json.contains("resident_bytes")) json.at("resident_bytes").get_to(report.resident_bytes);
   if (json.contains(kValidMetrics)) report.valid_metrics = MetricsFrom(json.at(kValidMetrics));
   if (json.contains(kTrainMetrics)) report.train_metrics = MetricsFrom(json.at(kTrainMetrics));

@@ -24,13 +24,13 @@ class MinibatchSteps final : public TrainingSteps {
   void SetLearningRate(double rate) override { learner_.SetLearningRate(rate); }
   LearnerState CopyState() const override { return learner_.CopyState(); }
   Status RestoreState(const LearnerState& state) override { return learner_.RestoreState(state); }
-  std::optional<Row> BadRow() const override;
+  std::optional<Row> BadRow() const override { return bad_row_; }
 
  private:
   Learner learner_;
   StageTrace* const trace_;
   FeedPipeline* pipeline_ = nullptr;
-  std::optional<Minibatch> minibatch_;  // of the last step
+  std::optional<Row> bad_row_;
 };
 
 }  // namespace rhizome::inline internal

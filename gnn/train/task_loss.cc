@@ -35,8 +35,7 @@ struct KnownLosses {
   torch::Tensor Mean() const { return SumOfKnown(values, known) / known.sum().clamp_min(1); }
 };
 
-KnownLosses LossesOf(const Labels& labels, const torch::Tensor& scores,
-                     std::span<const Row> rows) {
+KnownLosses LossesOf(const Labels& labels, const torch::Tensor& scores, std::span<const Row> rows) {
   if (labels.task == Task::kRegression) {
     const torch::Tensor values =
         Gathered<float>(labels.values, labels.columns, rows, torch::kFloat32);
@@ -45,9 +44,10 @@ KnownLosses LossesOf(const Labels& labels, const torch::Tensor& scores,
   const torch::Tensor flags = Gathered<float>(labels.flags, labels.columns, rows, torch::kFloat32);
   torch::Tensor known = flags.ne(static_cast<float>(kMissingFlag));
   if (RHIZOME_MUTANT("missing labels are learnt")) known = known.logical_or(known.logical_not());
-  return {nnf::binary_cross_entropy_with_logits(
-              scores, flags, nnf::BinaryCrossEntropyWithLogitsFuncOptions().reduction(torch::kNone)),
-          known};
+  return {
+      nnf::binary_cross_entropy_with_logits(
+          scores, flags, nnf::BinaryCrossEntropyWithLogitsFuncOptions().reduction(torch::kNone)),
+      known};
 }
 
 bool HasClasses(const Labels& labels) {

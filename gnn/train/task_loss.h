@@ -24,8 +24,8 @@ class TaskLoss {
   /// Computes the loss of scores [seeds, Labels::outputs()].
   torch::Tensor Of(const torch::Tensor& scores, const Minibatch& minibatch) const;
 
-  /// Computes the same of some rows as a sum, [rows, Labels::outputs()] -> []. Divided by the weight
-  /// of all rows, if that is above 0, it is the mean.
+  /// Computes the same of some rows as a sum, [rows, Labels::outputs()] -> []. Divided by the
+  /// weight of all rows, if that is above 0, it is the mean.
   torch::Tensor SumOf(const torch::Tensor& scores, std::span<const Row> rows) const;
   double WeightOf(std::span<const Row> rows) const;
 

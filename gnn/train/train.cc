@@ -287,9 +287,8 @@ Status RunSeeds(TrainJob& job, const TrainOptions& options, JobState& state, Tra
 
 Status ResumeTraining(const OneTraining& one, TrainingRun& run) {
   if (!one.options.resume) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::optional<Checkpoint> checkpoint,
-      LoadCheckpoint(one.job.store->fs(), one.run.checkpoint, one.run.job));
+  RHIZOME_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
+                           LoadCheckpoint(one.job.store->fs(), one.run.checkpoint, one.run.job));
   if (!checkpoint) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(run.Resume(*checkpoint));
   one.report.resumed_minibatches += run.progress().done;

@@ -15,8 +15,8 @@ namespace rhizome::inline internal {
 struct OneTraining {
   TrainJob& job;
   const TrainOptions& options;
-  const Path& scratch;           ///< the job's folder
-  const TrainingRunOptions run;  ///< with checkpoint and best model
+  const Path& scratch;                               ///< the job's folder
+  const TrainingRunOptions run;                      ///< with checkpoint and best model
   const std::function<std::uint64_t()>& held_bytes;  ///< of memory, before the first training
   TrainReport& report;
   const JobControl& control;
@@ -27,7 +27,8 @@ using TrainOnce = std::function<Status(const OneTraining& one)>;
 
 /// Steps of a TrainOnce. ResumeTraining goes on from the checkpoint, if that is asked for and there
 /// is one; TakeProgress takes what there is to report, also of a run that failed; FinishTraining
-/// writes the best model. Errors: those of LoadCheckpoint, TrainingRun::Resume and BestModel::Offer.
+/// writes the best model. Errors: those of LoadCheckpoint, TrainingRun::Resume and
+/// BestModel::Offer.
 Status ResumeTraining(const OneTraining& one, TrainingRun& run);
 void TakeProgress(const TrainingRun& run, TrainReport& report);
 Status FinishTraining(const OneTraining& one, const TrainingRun& run);

@@ -22,7 +22,7 @@ namespace RHIZOME_API rhizome {
 
 struct TrainReport;
 
-/// What stays in memory of the arrays of a training on the full graph.
+/// The part of the arrays of a training on the full graph that stays in memory.
 enum class SpillRule : std::uint8_t {
   kAuto,  ///< as much as the memory limit allows
   kNone,  ///< nothing
@@ -93,7 +93,7 @@ struct TrainOptions {
   std::optional<std::uint64_t> neighbor_cache_bytes;  ///< default: chosen, at most 256 MiB; 0: none
   std::uint32_t superbatch = 0;                       ///< minibatches; 0: chosen
   std::optional<Overlap> overlap = {};                ///< default: chosen
-  std::uint64_t steps = 0;    ///< limit of training minibatches in an epoch; 0: all
+  std::uint64_t steps = 0;  ///< limit of training minibatches in an epoch; 0: all
 
   /// Train on all edges at once: an epoch is one step, down the gradient of the loss over the whole
   /// training set, with what does not fit into memory in the job's folder. `fanouts` are then
@@ -141,7 +141,7 @@ struct EpochReport : MinibatchCosts {
   std::vector<MetricValue> train_metrics = {};
   std::uint64_t resident_bytes = 0;  ///< memory of the process at the epoch's end
 
-  /// Of a training on the full graph: the time to gradients and back, without measuring, and the
+  /// Figures of a training on the full graph: the time forward and back, that of measuring, and the
   /// bytes of arrays in the job's folder, measuring included.
   double forward_seconds = 0;
   double backward_seconds = 0;
@@ -256,10 +256,10 @@ struct TrainReport {
   std::uint64_t resumed_minibatches = 0;  ///< minibatches done before this run
   std::uint64_t base_memory_bytes = 0;
   std::uint64_t peak_memory_bytes = 0;
-  std::string model;                  ///< path of the model file, or empty
+  std::string model;                          ///< path of the model file, or empty
   std::optional<FullGraphReport> full_graph;  ///< of a training on the full graph
-  ModelSpec network;                  ///< what was trained, with all options
-  std::vector<WeightReport> weights;  ///< of the network
+  ModelSpec network;                          ///< what was trained, with all options
+  std::vector<WeightReport> weights;          ///< of the network
 };
 
 }  // namespace rhizome

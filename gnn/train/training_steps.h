@@ -18,14 +18,15 @@ struct TrainingStep {
   bool is_valid = false;
 };
 
-/// What learns and measures in a TrainingRun: minibatch by minibatch, or a whole graph at once.
-/// Threads: one at a time.
+/// The learning and measuring of a TrainingRun: minibatch by minibatch, or of a whole graph at
+/// once. Threads: one at a time.
 class TrainingSteps {
  public:
   virtual ~TrainingSteps() = default;
 
   /// Takes a step, the one after that of the call before. The scores of its vertices go to `sink`,
-  /// if that is not null, and its costs are added to `epoch`. Errors: those of reading; kInterrupted.
+  /// if that is not null, and its costs are added to `epoch`. Errors: those of reading;
+  /// kInterrupted.
   virtual Result<BatchOutcome> Take(const TrainingStep& step, VertexScoreSink* sink,
                                     EpochReport& epoch, const JobControl& control) = 0;
 

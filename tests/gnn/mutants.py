@@ -31,11 +31,13 @@ NETWORK = gtest("models", "*NetworkTest*")
 LOSS = gtest("gnn", "TaskLossTest.*")
 SCHEDULE = gtest("gnn", "ScheduleTest.*")
 METRICS = gtest("cache", "TaskMetricsTest.*")
+FULL = gtest("fullgraph", "*FullGraph*")
 SAMPLING = gtest("cache", "NeighborSamplingTest.*")
 
 MUTANTS = {
     # Layers
     "residuals are left out": (PYG,),
+    "residuals are added before the activation": (PYG,),
     "feed-forward has one layer": (PYG,),
     "jump takes the least": (PYG,),
     "batch norm looks at the batch at inference": NETWORK,
@@ -54,6 +56,10 @@ MUTANTS = {
     # Windows of layerwise inference
     "a window forgets those before": NETWORK,
     "sums are divided in every window": NETWORK,
+    # Training on the full graph
+    "gradients go along the lists of layers": FULL,
+    "dropout is drawn again by rows of the tile": FULL,
+    "gradients are grouped by chunks": FULL,
     # Learning
     "biases decay": gtest("gnn", "OptimizerTest.*"),
     "every layer decays": gtest("gnn", "OptimizerTest.*"),

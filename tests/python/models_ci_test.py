@@ -103,6 +103,9 @@ def cases_of(models):
 
 
 class Oracle:
+    # The step whose gradients are compared: down those of all training vertices, with all neighbours.
+    STEP = ["--fanout", "all", "--batch-size", 1 << 20]
+
     def __init__(self, folder, torch, seed):
         import pyg_net
         self.torch, self.pyg_net, self.folder, self.seed = torch, pyg_net, folder, seed
@@ -152,13 +155,13 @@ class Oracle:
         graph = self.pyg_net.Graph(len(labels), edges)
         features = self.torch.from_numpy(features.astype(np.float64))
         before, after = self.folder / "before.safetensors", self.folder / "after.safetensors"
-        model = ["--model", kind, "--hidden", 12, "--dropout", 0, "--fanout", "all", "--threads", 1, "--no-test",
-                 "--seed", self.seed, *arguments]
-        rhizome("train", store, "--epochs", 1, "--batch-size", 50, "--out", before, *model)
+        model = ["--model", kind, "--hidden", 12, "--dropout", 0, "--threads", 1, "--no-test", "--seed", self.seed,
+                 *arguments]
+        rhizome("train", store, "--epochs", 1, "--batch-size", 50, "--fanout", "all", "--out", before, *model)
         # In training a batch norm has the statistics of its minibatch: of the graph if that has all vertices.
         everyone = kind == "gin" or "batch" in arguments
-        rhizome("train", store, "--init", before, "--epochs", 1, "--batch-size", 1 << 20, "--optimizer", "sgd",
-                "--momentum", 0, "--lr", RATE, "--out", after, "--split", "everyone" if everyone else "split", *model)
+        rhizome("train", store, "--init", before, "--epochs", 1, *self.STEP, "--optimizer", "sgd", "--momentum", 0,
+                "--lr", RATE, "--out", after, "--split", "everyone" if everyone else "split", *model)
         members = self.torch.from_numpy(np.full(len(labels), True) if everyone else split == 0)
         name = f"s{len(list(self.folder.glob('s*.npy')))}"
         self.check_scores(store, graph, features, before, name)

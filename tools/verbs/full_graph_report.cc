@@ -34,9 +34,8 @@ void AddFullGraphPlan(const FullGraphReport& plan, Json& json) {
   }
   Json arrays = Json::array();
   for (const FullGraphReport::Array& array : plan.arrays) {
-    arrays.push_back({{"array", array.name},
-                      {"bytes", array.bytes},
-                      {"resident_bytes", array.resident_bytes}});
+    arrays.push_back(
+        {{"array", array.name}, {"bytes", array.bytes}, {"resident_bytes", array.resident_bytes}});
   }
   json["plan"] = std::move(passes);
   json["arrays"] = std::move(arrays);
@@ -87,8 +86,8 @@ std::string DescribeFullGraphPlan(const Json& f) {
 std::string DescribeFullGraphEpochs(const Json& f) {
   TextTable table({0, 1, 2, 3, 4, 5, 6, 7});
   const std::string monitor = f["monitor"];
-  table.Add({"epoch", "loss", "valid " + monitor, "seconds", "forward", "backward", "read",
-             "written"});
+  table.Add(
+      {"epoch", "loss", "valid " + monitor, "seconds", "forward", "backward", "read", "written"});
   std::size_t number = 0;
   for (const Json& e : f["epochs"]) {
     const auto seconds = [&](const char* name) {

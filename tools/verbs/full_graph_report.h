@@ -7,8 +7,8 @@
 
 namespace rhizome {
 
-/// Adds to `json` how an epoch on the full graph goes: plan, arrays, planned_bytes and what else the
-/// plan has.
+/// Adds to `json` how an epoch on the full graph goes: plan, arrays, planned_bytes and what else
+/// the plan has.
 void AddFullGraphPlan(const FullGraphReport& plan, Json& json);
 
 /// Adds the same of a training, with measured_bytes, those of the last epoch; and to its epochs

@@ -11,8 +11,8 @@ namespace {
 Result<Answer> RunPlanTrain(const TrainFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(TrainOptions options, CompleteTrainOptions(flags));
   if (!options.full_graph) {
-    return Fail(Status::InvalidArgument(
-        "only training on the full graph is planned: give --full-graph"));
+    return Fail(
+        Status::InvalidArgument("only training on the full graph is planned: give --full-graph"));
   }
   options.out.clear();
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
@@ -26,10 +26,10 @@ Result<Answer> RunPlanTrain(const TrainFlags& flags, Session& session) {
 
 void AddPlanTrain(CLI::App& plan, Session& session) {
   auto flags = std::make_shared<TrainFlags>();
-  CLI::App* verb = AddVerb(
-      plan, session, "train", "Passes, bytes and memory of an epoch on the full graph",
-      "rhizome plan train demo.rz --full-graph --model gcn --layers 3 --memory 512M", flags,
-      RunPlanTrain);
+  CLI::App* verb =
+      AddVerb(plan, session, "train", "Passes, bytes and memory of an epoch on the full graph",
+              "rhizome plan train demo.rz --full-graph --model gcn --layers 3 --memory 512M", flags,
+              RunPlanTrain);
   AddTrainFlags(*verb, *flags);
 }
 

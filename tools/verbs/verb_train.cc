@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "allocator.h"
 #include "full_graph_report.h"
 #include "gnn_flags.h"
 #include "gnn_library.h"
@@ -96,9 +97,10 @@ std::string Described(const Json& f) {
 std::string DescribeTrain(const Json& f) {
   const std::string model = f["model"];
   const std::string next =
-      model.empty() ? std::string()
-                    : fmt::format("wrote {}\nnext: rhizome infer {} --model-file {} --out embedding\n",
-                                  model, f["store"].get<std::string>(), model);
+      model.empty()
+          ? std::string()
+          : fmt::format("wrote {}\nnext: rhizome infer {} --model-file {} --out embedding\n", model,
+                        f["store"].get<std::string>(), model);
   if (f.contains("plan"))
     return DescribeFullGraphEpochs(f) + DescribeEdges(f) + DescribeOutcome(f) +
            DescribeFullGraphPlan(f) +
@@ -282,6 +284,8 @@ Result<Answer> RunTrain(const TrainFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
   options.note = PrintsNotes(session);
   StartMemory(session, options.memory_bytes);
+  // Passes come and go, each with buffers of its own sizes.
+  if (options.full_graph && options.memory_bytes != 0) ReturnFreedMemory(1 << 20);
   RHIZOME_ASSIGN_OR_RETURN(const TrainReport report,
                            TrainAndDescribe(*gnn, options, flags, session.control));
   Answer answer{TrainReportJson(report), DescribeTrain, {}};

@@ -106,8 +106,7 @@ std::vector<NetworkCase> FullGraphNetworks() {
   const auto add = [&](const std::string& name, const std::string& kind, std::uint32_t layers,
                        const Options& options) {
     networks.push_back(
-        {name,
-         {.kind = kind, .layers = layers, .hidden = 16, .dropout = 0, .options = options}});
+        {name, {.kind = kind, .layers = layers, .hidden = 16, .dropout = 0, .options = options}});
   };
   add("Gcn", "gcn", 2, {});
   add("GcnNarrow", "gcn", 3, {{"head", "none"}});  // 12 > 4 columns: it multiplies first
@@ -119,8 +118,7 @@ std::vector<NetworkCase> FullGraphNetworks() {
   add("CommNetSkip", "commnet", 3, {{"skip", "true"}});
   add("DeepResidualGcn", "gcn", 4, {{"residual", "true"}});
   add("ResidualBatch", "gcn", 3, {{"residual", "true"}, {"norm", "batch"}});
-  add("ResidualLayer", "sage", 2,
-      {{"residual", "true"}, {"norm", "layer"}, {"activation", "elu"}});
+  add("ResidualLayer", "sage", 2, {{"residual", "true"}, {"norm", "layer"}, {"activation", "elu"}});
   add("FeedForward", "sage", 2,
       {{"feed-forward", "true"}, {"norm", "layer"}, {"activation", "gelu"}});
   add("JumpConcat", "sage", 3, {{"jump", "concat"}, {"head", "mlp"}});
@@ -161,7 +159,8 @@ TEST_P(FullGraphNetworkTest, GradientsAndLossesAreThoseOfOneProgram) {
   double largest = 0;
   for (const auto& [name, start] : before.tensors)
     for (std::size_t i = 0; i < start.values.size(); ++i)
-      largest = std::max<double>(largest, std::abs(start.values[i] - whole.tensors.at(name).values[i]));
+      largest =
+          std::max<double>(largest, std::abs(start.values[i] - whole.tensors.at(name).values[i]));
   ASSERT_GT(largest, 0);
   for (const auto& [name, start] : before.tensors) {
     const std::vector<float>& a = whole.tensors.at(name).values;
@@ -171,8 +170,8 @@ TEST_P(FullGraphNetworkTest, GradientsAndLossesAreThoseOfOneProgram) {
       most = std::max<double>(most, std::abs(start.values[i] - a[i]));
       error = std::max<double>(error, std::abs(a[i] - b[i]));
     }
-    // What is moved little, or by roundings alone, as a bias before a batch norm, is compared with
-    // the others.
+    // A weight that moves little, or by roundings alone, as a bias before a batch norm, is compared
+    // with the others.
     EXPECT_LE(error, 1e-4 * std::max(most, 1e-2 * largest)) << name << " of seed " << seed;
   }
 }
@@ -215,7 +214,8 @@ TEST_P(FullGraphNetworkTest, GradientsAreThoseOfDifferencesWithDropout) {
     TensorFile moved = start;
     for (auto& [name, tensor] : moved.tensors) {
       for (std::size_t i = 0; i < tensor.values.size(); ++i) {
-        tensor.values[i] += static_cast<float>(step / length) * direction.tensors.at(name).values[i];
+        tensor.values[i] +=
+            static_cast<float>(step / length) * direction.tensors.at(name).values[i];
       }
     }
     TrainOptions there = options;
@@ -232,9 +232,12 @@ TEST_P(FullGraphNetworkTest, GradientsAreThoseOfDifferencesWithDropout) {
 
 /// A training of a few epochs with everything that could go another way in another run.
 TrainOptions DeepTraining(const Path& store, const Path& out) {
-  TrainOptions options = FullTraining(
-      store, {.kind = "gcn", .layers = 3, .hidden = 32, .dropout = 0.3,
-              .options = {{"residual", "true"}, {"norm", "batch"}}});
+  TrainOptions options =
+      FullTraining(store, {.kind = "gcn",
+                           .layers = 3,
+                           .hidden = 48,
+                           .dropout = 0.3,
+                           .options = {{"residual", "true"}, {"norm", "batch"}}});
   options.epochs = 3;
   options.test = true;
   options.out = out;
@@ -251,7 +254,8 @@ std::uint64_t PlannedArrays(const TrainOptions& options) {
   return bytes;
 }
 
-/// The least --memory of a training, as its error says.
+/// The least --memory of a training, as its error says, and some more: what the process holds is
+/// measured, and differs from run to run.
 std::uint64_t LeastMemory(TrainOptions options) {
   options.memory_bytes = 1 << 20;
   const JobControl control;
@@ -264,12 +268,12 @@ std::uint64_t LeastMemory(TrainOptions options) {
   EXPECT_TRUE(std::regex_search(message, found, std::regex("needs at least (\\d+) MiB")))
       << message;
   EXPECT_THAT(message, ::testing::HasSubstr("pass"));
-  return found.empty() ? 0 : std::stoull(found[1]) << 20;
+  return found.empty() ? 0 : (std::stoull(found[1]) + 16) << 20;
 }
 
 PlantedOptions LargerGraph(std::uint64_t seed) {
   PlantedOptions options;
-  options.vertices = 9000;
+  options.vertices = 6000;
   options.degree = 4;
   options.seed = seed;
   return options;
@@ -290,7 +294,8 @@ TEST(FullGraphTest, BitsDependNeitherOnMemoryNorOnThreads) {
   std::uint64_t blocks = 0;
   bool in_parts = false;
   for (const std::uint64_t share : {1, 2, 4, 8, 0}) {
-    options.threads = share == 0 ? 3 : static_cast<std::uint32_t>(std::min<std::uint64_t>(share, 4));
+    options.threads =
+        share == 0 ? 3 : static_cast<std::uint32_t>(std::min<std::uint64_t>(share, 4));
     options.memory_bytes = share == 0 ? least : least + arrays / share;
     options.spill = share == 2 ? SpillRule::kNone : SpillRule::kAuto;
     if (share == 0) options.threads = 1;
@@ -381,23 +386,24 @@ TEST(FullGraphTest, LearnsAPlantedPartitionAndItsModelFileInfers) {
   EXPECT_NEAR(*inferred->test_accuracy, *report->test_accuracy, 0.01);
 }
 
-// What was written since the generation is one more partition.
+// The changes since the generation are one more partition.
 TEST(FullGraphTest, TakesWhatWasWrittenSinceTheGeneration) {
   const TempDir folder;
   const PlantedGraph graph = DirectedGraph(11, /*everyone=*/true);
   ASSERT_OK(WriteDirected(folder / "s", graph));
   {
-    ASSERT_OK_AND_ASSIGN(const auto store,
-                         Store::Open(FileSystem::Posix(), folder / "s", Store::Mode::kWrite));
-    ASSERT_OK_AND_ASSIGN(const auto live, Graph::Open(*store));
+    const auto store = Store::Open(FileSystem::Posix(), folder / "s", Store::Mode::kWrite);
+    ASSERT_OK(store);
+    const auto live = Graph::Open(**store);
+    ASSERT_OK(live);
     WriteBatch batch;
     std::mt19937_64 random(3);
     const auto id = [](std::uint64_t v) { return ExternalId(static_cast<std::int64_t>(v)); };
     for (int i = 0; i < 80; ++i) batch.PutEdge(id(random() % 900), id(random() % 900));
-    ASSERT_OK(live->Write(batch));
+    ASSERT_OK((*live)->Write(batch));
   }
-  TrainOptions options = FullTraining(folder / "s", {.kind = "gcn", .layers = 2, .hidden = 16,
-                                                     .dropout = 0});
+  TrainOptions options =
+      FullTraining(folder / "s", {.kind = "gcn", .layers = 2, .hidden = 16, .dropout = 0});
   StepDown(options);
   options.epochs = 3;
   options.learning_rate = 0.5;
@@ -437,9 +443,8 @@ TEST(FullGraphTest, SaysWhatItCannotDoAndWhatToDo) {
   options = good;
   options.steps = 3;
   EXPECT_THAT(Refusal(options), RefusedWith("--steps"));
-  for (const auto& [kind, aggregator] :
-       {std::pair("gat", ""), std::pair("gatv2", ""), std::pair("sage", "max"),
-        std::pair("sage", "pool")}) {
+  for (const auto& [kind, aggregator] : {std::pair("gat", ""), std::pair("gatv2", ""),
+                                         std::pair("sage", "max"), std::pair("sage", "pool")}) {
     options = good;
     options.model.kind = kind;
     if (*aggregator != 0) options.model.options["aggregator"] = aggregator;
