@@ -41,7 +41,7 @@ def _block_rows(array: Array, rows: int | None) -> int:
 
 
 def _ahead(blocks: Iterator[Any]) -> Iterator[Any]:
-    """Iterates over blocks, of which a thread reads the next one while this one is used."""
+    """Iterates over blocks, of which a thread makes the next one while this one is used."""
     with ThreadPoolExecutor(1, "rhizome-scan") as thread:
         following = thread.submit(next, blocks, None)
         while (block := following.result()) is not None:
@@ -64,14 +64,14 @@ def arrow_batches(array: Array, rows: int | None = None) -> Any:
     import pyarrow as arrow
 
     def blocks() -> Iterator[Any]:
-        for vertices, values in _ahead(array.batches(_block_rows(array, rows))):
+        for vertices, values in array.batches(_block_rows(array, rows)):
             column = arrow.array(values.reshape(-1))  # without a copy
             if array.shape[1] != 1:
                 column = arrow.FixedSizeListArray.from_arrays(column, array.shape[1])
             ids = arrow.array(array.graph.external_ids(vertices), type=schema.field("id").type)
             yield arrow.record_batch([arrow.array(vertices), ids, column], schema=schema)
 
-    return arrow.RecordBatchReader.from_batches(schema, blocks())
+    return arrow.RecordBatchReader.from_batches(schema, _ahead(blocks()))
 
 
 def to_parquet(array: Array, path: str | os.PathLike[str], rows: int | None = None, **options: Any) -> int:

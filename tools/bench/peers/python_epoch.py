@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Times minibatches of PyG with features beyond memory: rhizome.pyg.Loader, PyG's NeighborLoader on our stores, the same
-on features that are mapped (np.memmap), and on features in memory without a limit.
+"""Times minibatches of PyG with features beyond memory: rhizome.pyg.Loader, PyG's NeighborLoader on our stores, without
+workers and with two, the same on features that are mapped (np.memmap), and on features in memory without a limit.
 
     python3 python_epoch.py [--scale N] [--limit SIZE] [--batches N] [--turns N] [--store DIR] [--no-model]
 
@@ -21,7 +21,7 @@ import time
 import numpy as np
 
 FANOUTS, BATCH, DIM = [10, 10, 10], 1000, 256
-CONTESTANTS = ("loader", "stores", "mapped", "memory")
+CONTESTANTS = ("loader", "stores", "workers", "mapped", "memory")
 
 
 def rmat(scale, count, rng):
@@ -54,19 +54,21 @@ def minibatches(name, folder):
     from torch_geometric.data import Data
     from torch_geometric.loader import NeighborLoader
     graph = rz.open(folder / "g.rz", memory="700M" if name == "stores" else "400M", topology="memory")
+    workers = 2 if name == "workers" else 0
     seeds = torch.from_numpy(graph.split("train"))
     if name == "loader":
         return rzpyg.Loader(graph, FANOUTS, x="feat", y="label", input_nodes="train", batch_size=BATCH, memory="300M")
-    fs, gs = rzpyg.backend(graph, x="feat", y="label")
+    fs, gs = rzpyg.backend(graph, x="feat", y="label", memory="150M")  # of each worker
     sampler = rzpyg.NeighborSampler(gs, FANOUTS)
-    if name == "stores":
+    if name in ("stores", "workers"):
         data = (fs, gs)
     else:
         x = np.load(folder / "x.npy", mmap_mode="r+" if name == "mapped" else None)
         data = Data(x=torch.from_numpy(x), y=torch.from_numpy(np.asarray(graph["label"])[:, 0]),
                     edge_index=torch.empty((2, 0), dtype=torch.int64))  # our sampler has the edges
         data.num_nodes = len(x)
-    return NeighborLoader(data, FANOUTS, neighbor_sampler=sampler, input_nodes=seeds, batch_size=BATCH, shuffle=True)
+    return NeighborLoader(data, FANOUTS, neighbor_sampler=sampler, input_nodes=seeds, batch_size=BATCH, shuffle=True,
+                          num_workers=workers, multiprocessing_context="fork" if workers else None)
 
 
 def contest(name, folder, batches, with_model):
