@@ -31,7 +31,7 @@ constexpr NameTable<SumsRule, 3> kSumsNames = {
     {{SumsRule::kAuto, "auto"}, {SumsRule::kStore, "store"}, {SumsRule::kRecompute, "recompute"}}};
 
 /// With more sums than this, not every set of them is tried.
-constexpr std::size_t kMostTriedSums = 6;
+constexpr std::size_t kMostTriedSums = 4;
 
 /// Memory is divided between sums and chunks in so many shares.
 constexpr std::uint32_t kShares = 8;

@@ -102,7 +102,7 @@ struct FullGraphPlan {
 /// beside them is not the planner's. Memory starts empty, and what is in it at the end is dropped.
 ///
 /// Of policies other than kDp the number of blocks is a choice too: of memory, shares of 0/8 to 8/8
-/// are tried for sums, and the best counts. Where more than 6 sums may be stored or not, only all
+/// are tried for sums, and the best counts. Where more than 4 sums may be stored or not, only all
 /// and none are tried, and the plan is not called optimal.
 /// Errors: those of CheckSequence; those of the counter; kInvalidArgument, `parts` out of range or
 /// more than 64 sums; kOutOfMemory, a pass's sums, or for kDpTensor the arrays of a pass, do not

@@ -19,7 +19,7 @@ constexpr std::uint64_t kNoBytes = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t kNarrow = 64;
 
 /// Choices that one search may look at before it stops trying all of them.
-constexpr std::uint64_t kMostTried = 20'000'000;
+constexpr std::uint64_t kMostTried = 2'000'000;
 
 std::string KeyOf(std::span<const PartState> states) {
   std::string key;

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rhizome/storage/export.h"
+
+namespace rhizome {
+inline namespace RHIZOME_API internal {
+
+/// The features of a vertex, by which its cost in a pass is predicted. The first five are those of
+/// ROC (MLSys 2020, Table 2); the last is ours. A run is a maximal set of consecutive neighbours.
+enum class RangeFeature : std::uint8_t {
+  kVertex,     ///< 1
+  kNeighbors,  ///< neighbours
+  kRuns,       ///< runs of neighbours
+  kListLines,  ///< ⌈length / line⌉, summed over the runs: reads of the list
+  kRowLines,   ///< ⌈length x columns / line⌉, summed over the runs: reads of the rows
+  kWindows,    ///< windows of rows that hold a neighbour: rows that may have to be staged
+};
+inline constexpr std::size_t kRangeFeatures = 6;
+using FeatureVector = std::array<double, kRangeFeatures>;
+
+struct RangeFeatureOptions {
+  std::uint64_t columns = 1;  ///< of a row that is gathered
+  std::uint64_t line = 16;    ///< floats that memory moves at once: 16 a cache line, 32 a warp
+  std::uint64_t window_rows = 512;  ///< consecutive rows that are near each other in a cache
+};
+
+/// Sums of features over the first vertices of a graph, so that those of any range are a
+/// difference. Memory: 48 bytes a vertex.
+class RangeFeatures {
+ public:
+  explicit RangeFeatures(const RangeFeatureOptions& options) : options_(options) {}
+
+  /// Adds the next vertex, whose neighbours are given in ascending order. One that stands there
+  /// several times continues its run.
+  void Add(std::span<const std::uint32_t> neighbors);
+
+  std::size_t vertices() const { return sums_.size() - 1; }
+
+  /// Returns the features of vertices [begin, end), begin <= end <= vertices().
+  FeatureVector Of(std::size_t begin, std::size_t end) const;
+
+ private:
+  RangeFeatureOptions options_;
+  std::vector<FeatureVector> sums_ = {FeatureVector{}};  // [vertices + 1]
+};
+
+}  // namespace internal
+}  // namespace rhizome

@@ -1,0 +1,267 @@
+#include "rhizome/cache/cost_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <set>
+
+#include "rhizome/cache/range_cut.h"
+#include "testing/testing.h"
+
+namespace rhizome {
+namespace {
+
+using Squares = std::array<FeatureVector, kRangeFeatures>;
+
+TEST(RangeFeaturesTest, EqualThoseOfSetsOfRunsAndWindows) {
+  std::mt19937_64 random(testing::TestSeed());
+  const RangeFeatureOptions options{.columns = 24, .line = 16, .window_rows = 10};
+  RangeFeatures features(options);
+  std::vector<FeatureVector> expected;
+  for (int vertex = 0; vertex < 300; ++vertex) {
+    std::set<std::uint32_t> set;
+    for (std::uint64_t i = random() % 60; i > 0; --i)
+      set.insert(static_cast<std::uint32_t>(random() % (1 + random() % 200)));
+    features.Add(std::vector<std::uint32_t>(set.begin(), set.end()));
+    FeatureVector of_vertex = {1, static_cast<double>(set.size()), 0, 0, 0, 0};
+    std::set<std::uint32_t> windows;
+    for (const std::uint32_t first : set) {
+      windows.insert(first / 10);
+      if (first > 0 && set.count(first - 1) != 0) continue;
+      std::uint32_t length = 0;
+      while (set.count(first + length) != 0) ++length;
+      of_vertex[2] += 1;
+      of_vertex[3] += std::ceil(length / 16.0);
+      of_vertex[4] += std::ceil(length * 24 / 16.0);
+    }
+    of_vertex[5] = static_cast<double>(windows.size());
+    expected.push_back(of_vertex);
+  }
+  ASSERT_EQ(features.vertices(), 300u);
+  for (int round = 0; round < 100; ++round) {
+    const std::size_t begin = random() % 301;
+    const std::size_t end = begin + random() % (301 - begin);
+    FeatureVector sum = {};
+    for (std::size_t v = begin; v < end; ++v) {
+      for (std::size_t f = 0; f < kRangeFeatures; ++f) sum[f] += expected[v][f];
+    }
+    EXPECT_EQ(features.Of(begin, end), sum);
+  }
+}
+
+double Objective(const Squares& a, const FeatureVector& b, const FeatureVector& w) {
+  double value = 0;
+  for (std::size_t f = 0; f < kRangeFeatures; ++f) {
+    for (std::size_t g = 0; g < kRangeFeatures; ++g) value += w[f] * a[f][g] * w[g];
+    value -= 2 * b[f] * w[f];
+  }
+  return value;
+}
+
+/// The least objective over all sets of features that may be positive, each solved by Cramer's rule
+/// on its own: the best of those whose solution is not negative.
+double BruteForce(const Squares& a, const FeatureVector& b) {
+  const auto determinant = [](std::vector<std::vector<double>> m) {
+    double product = 1;
+    for (std::size_t i = 0; i < m.size(); ++i) {
+      std::size_t pivot = i;
+      for (std::size_t row = i; row < m.size(); ++row) {
+        if (std::abs(m[row][i]) > std::abs(m[pivot][i])) pivot = row;
+      }
+      if (pivot != i) product = -product;
+      std::swap(m[i], m[pivot]);
+      product *= m[i][i];
+      if (m[i][i] == 0) return 0.0;
+      for (std::size_t row = i + 1; row < m.size(); ++row) {
+        const double factor = m[row][i] / m[i][i];
+        for (std::size_t column = i; column < m.size(); ++column)
+          m[row][column] -= factor * m[i][column];
+      }
+    }
+    return product;
+  };
+  double least = 0;  // of no feature
+  for (unsigned set = 1; set < 1U << kRangeFeatures; ++set) {
+    std::vector<std::size_t> free;
+    for (std::size_t f = 0; f < kRangeFeatures; ++f) {
+      if ((set >> f & 1) != 0) free.push_back(f);
+    }
+    std::vector<std::vector<double>> m;
+    for (const std::size_t f : free) {
+      auto& row = m.emplace_back();
+      for (const std::size_t g : free) row.push_back(a[f][g]);
+    }
+    const double all = determinant(m);
+    FeatureVector w = {};
+    bool is_possible = all != 0;
+    for (std::size_t i = 0; i < free.size() && is_possible; ++i) {
+      auto replaced = m;
+      for (std::size_t row = 0; row < free.size(); ++row) replaced[row][i] = b[free[row]];
+      w[free[i]] = determinant(replaced) / all;
+      is_possible = w[free[i]] >= 0;
+    }
+    if (is_possible) least = std::min(least, Objective(a, b, w));
+  }
+  return least;
+}
+
+TEST(CostModelTest, WeightsEqualThoseOfTryingAllSetsOfFeatures) {
+  std::mt19937_64 random(testing::TestSeed());
+  std::normal_distribution<double> normal;
+  for (int round = 0; round < 2000; ++round) {
+    Squares a = {};
+    FeatureVector b = {};
+    for (int sample = 0; sample < 12; ++sample) {
+      FeatureVector x;
+      for (double& value : x) value = normal(random);
+      const double y = normal(random);
+      for (std::size_t f = 0; f < kRangeFeatures; ++f) {
+        for (std::size_t g = 0; g < kRangeFeatures; ++g) a[f][g] += x[f] * x[g];
+        b[f] += x[f] * y;
+      }
+    }
+    for (std::size_t f = 0; f < kRangeFeatures; ++f) a[f][f] += 0.01;
+    const FeatureVector w = SolveNonNegative(a, b);
+    for (const double weight : w) ASSERT_GE(weight, 0);
+    const double least = BruteForce(a, b);
+    ASSERT_NEAR(Objective(a, b, w), least, 1e-7 * (1 + std::abs(least))) << "round " << round;
+  }
+}
+
+/// A range's features, of the sizes that graphs have.
+FeatureVector DrawFeatures(std::mt19937_64& random) {
+  const double vertices = 100 + static_cast<double>(random() % 10000);
+  const double edges = vertices * (1 + static_cast<double>(random() % 40));
+  const double runs = edges * (0.3 + static_cast<double>(random() % 1000) / 2000);
+  return {vertices, edges, runs, runs + edges / 16, runs + edges * 8, runs * 0.9};
+}
+
+TEST(CostModelTest, LearnsALinearCostAndPredictsIt) {
+  std::mt19937_64 random(testing::TestSeed());
+  const FeatureVector truth = {2e-8, 0, 5e-9, 0, 3e-9, 0};
+  const auto cost_of = [&](const FeatureVector& x) {
+    double cost = 0;
+    for (std::size_t f = 0; f < kRangeFeatures; ++f) cost += truth[f] * x[f];
+    return cost;
+  };
+  CostModel model;
+  for (int i = 0; i < 200; ++i) {
+    const FeatureVector x = DrawFeatures(random);
+    ASSERT_TRUE(model.Learn(x, cost_of(x)).ok());
+  }
+  EXPECT_EQ(model.measurements(), 200u);
+  for (int i = 0; i < 50; ++i) {
+    const FeatureVector x = DrawFeatures(random);
+    EXPECT_NEAR(model.Predict(x), cost_of(x), 0.01 * cost_of(x));
+  }
+}
+
+TEST(CostModelTest, ForgetsWhatIsNoLongerTrue) {
+  std::mt19937_64 random(testing::TestSeed());
+  CostModel model;
+  for (const double per_edge : {1.0, 3.0}) {
+    for (int i = 0; i < 400; ++i) {
+      const FeatureVector x = DrawFeatures(random);
+      ASSERT_TRUE(model.Learn(x, per_edge * x[1]).ok());
+    }
+    const FeatureVector x = DrawFeatures(random);
+    EXPECT_NEAR(model.Predict(x), per_edge * x[1], 0.05 * per_edge * x[1]);
+  }
+}
+
+TEST(CostModelTest, RefusesWhatIsNoCost) {
+  CostModel model;
+  EXPECT_EQ(model.Learn(FeatureVector{1}, -1).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(model.Learn(FeatureVector{1}, std::nan("")).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(model.Learn(FeatureVector{-1}, 1).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(model.measurements(), 0u);
+}
+
+TEST(CostModelTest, IsSavedAndLoadedAndDamageIsNamed) {
+  std::mt19937_64 random(testing::TestSeed());
+  const testing::TempDir folder;
+  const Path path = folder.path() / "costs.json";
+  CostModels models;
+  for (const char* const name : {"sum/128/in", "sum/256/out"}) {
+    for (int i = 0; i < 20; ++i) {
+      const FeatureVector x = DrawFeatures(random);
+      ASSERT_TRUE(models[name].Learn(x, 1e-9 * x[4] + 1e-8 * x[0]).ok());
+    }
+  }
+  ASSERT_TRUE(SaveCostModels(models, path).ok());
+  const Result<CostModels> loaded = LoadCostModels(FileSystem::Posix(), path);
+  ASSERT_TRUE(loaded) << loaded.error().message();
+  ASSERT_EQ(loaded->size(), 2u);
+  for (const auto& [name, model] : models) {
+    EXPECT_EQ(loaded->at(name).weights(), model.weights());
+    EXPECT_EQ(loaded->at(name).measurements(), 20u);
+  }
+  Result<std::vector<std::byte>> bytes = ReadWholeFile(FileSystem::Posix(), path, 1 << 20);
+  ASSERT_TRUE(bytes);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::byte> damaged = *bytes;
+    std::byte& byte = damaged[random() % damaged.size()];
+    byte ^= static_cast<std::byte>(1U << random() % 8);
+    const Path other = folder.path() / fmt::format("damaged {}.json", round);
+    ASSERT_TRUE(WriteWholeFile(FileSystem::Posix(), other, damaged).ok());
+    const Result<CostModels> wrong = LoadCostModels(FileSystem::Posix(), other);
+    if (wrong) {  // white space
+      EXPECT_EQ(wrong->at("sum/128/in").weights(), models["sum/128/in"].weights());
+    } else {
+      EXPECT_EQ(wrong.error().code(), StatusCode::kCorruption);
+      EXPECT_NE(wrong.error().message().find(other.string()), std::string::npos);
+    }
+  }
+  EXPECT_EQ(LoadCostModels(FileSystem::Posix(), folder.path() / "none").error().code(),
+            StatusCode::kNotFound);
+}
+
+/// The least maximum over all ways to cut costs[begin..] into `parts` ranges.
+double LeastLargest(const std::vector<double>& costs, std::size_t begin, std::size_t parts) {
+  double sum = 0;
+  if (parts == 1) {
+    for (std::size_t v = begin; v < costs.size(); ++v) sum += costs[v];
+    return sum;
+  }
+  double least = LeastLargest(costs, begin, parts - 1);
+  for (std::size_t end = begin; end < costs.size(); ++end) {
+    sum += costs[end];
+    least = std::min(least, std::max(sum, LeastLargest(costs, end + 1, parts - 1)));
+  }
+  return least;
+}
+
+TEST(RangeCutTest, TheLargestRangeIsAsSmallAsAnyCutMakesIt) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<double> costs(random() % 12);
+    std::vector<double> sums = {0};
+    for (double& cost : costs) {
+      cost = static_cast<double>(random() % 4 == 0 ? random() % 1000 : random() % 10);
+      sums.push_back(sums.back() + cost);
+    }
+    const std::size_t parts = 1 + random() % 5;
+    const auto cost = [&](std::size_t begin, std::size_t end) { return sums[end] - sums[begin]; };
+    const std::vector<std::size_t> ends = CutByCost(costs.size(), parts, cost);
+    ASSERT_EQ(ends.size(), parts + 1);
+    ASSERT_EQ(ends.front(), 0u);
+    ASSERT_EQ(ends.back(), costs.size());
+    double largest = 0;
+    for (std::size_t i = 0; i < parts; ++i) {
+      ASSERT_LE(ends[i], ends[i + 1]);
+      largest = std::max(largest, cost(ends[i], ends[i + 1]));
+    }
+    ASSERT_NEAR(largest, LeastLargest(costs, 0, parts), 1e-6 * (1 + sums.back()));
+  }
+}
+
+TEST(RangeCutTest, MovesOnlyIfWhatIsLeftPaysForIt) {
+  EXPECT_TRUE(IsWorthMoving(1.4, 1.0, 10, 3));
+  EXPECT_FALSE(IsWorthMoving(1.4, 1.0, 10, 4.1));
+  EXPECT_FALSE(IsWorthMoving(1.0, 1.1, 10, 0));
+}
+
+}  // namespace
+}  // namespace rhizome
