@@ -6,6 +6,7 @@ void AddGatherBench(const Bench& bench, CLI::App& root, Session& session);
 void AddSampleBench(const Bench& bench, CLI::App& root, Session& session);
 void AddPoolBench(const Bench& bench, CLI::App& root, Session& session);
 void AddFullGraphBench(const Bench& bench, CLI::App& root, Session& session);
+void AddRangesBench(const Bench& bench, CLI::App& root, Session& session);
 void AddPartitionBench(const Bench& bench, CLI::App& root, Session& session);
 void AddTopologyBench(const Bench& bench, CLI::App& root, Session& session);
 void AddIngestBench(const Bench& bench, CLI::App& root, Session& session);
@@ -33,6 +34,8 @@ const Bench kBenches[] = {
      "Bytes that training on the full graph moves under a limit, by counting: each policy beside "
      "the plan and a lower bound; ROC's Figure 10a",
      AddFullGraphBench},
+    {"ranges", "Balance of ranges of vertices that are cut by a learned cost, in CPU seconds",
+     AddRangesBench},
     {"partition", "Partitioners over scales and numbers of parts", AddPartitionBench},
     {"topology", "Partition files: bytes, loading, lists read from disk", AddTopologyBench},
     {"ingest", "Edges a second into a store: .npy and text, in memory and spilled", AddIngestBench},

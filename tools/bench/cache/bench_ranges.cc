@@ -1,0 +1,283 @@
+#include "bench_ranges.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "bench_common.h"
+#include "gnuplot.h"
+#include "rhizome/cache/aggregate.h"
+#include "rhizome/cache/cost_model.h"
+#include "rhizome/cache/pass_lists.h"
+#include "rhizome/cache/range_cut.h"
+#include "rhizome/cache/range_features.h"
+#include "rhizome/cache/simd.h"
+
+namespace rhizome {
+namespace {
+
+double ThreadSeconds() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// A graph in memory with the features of its ranges, and rows to sum.
+class RangesGraph {
+ public:
+  RangesGraph(std::string name, PassLists lists, std::uint32_t columns)
+      : name_(std::move(name)), columns_(columns), features_({.columns = columns}) {
+    for (std::size_t t = 0; t < lists.targets.size(); ++t) {
+      const auto begin = lists.neighbors.begin() + static_cast<std::ptrdiff_t>(lists.offsets[t]);
+      const auto end = lists.neighbors.begin() + static_cast<std::ptrdiff_t>(lists.offsets[t + 1]);
+      std::sort(begin, end);
+      features_.Add(std::span(begin, end));
+      csr_.offsets.push_back(static_cast<std::uint32_t>(lists.offsets[t + 1]));
+    }
+    csr_.neighbors = std::move(lists.neighbors);
+    rows_.assign(vertices() * columns, 1.0F);
+    sums_.resize(rows_.size());
+  }
+
+  const std::string& name() const { return name_; }
+  std::size_t vertices() const { return csr_.offsets.size() - 1; }
+  std::size_t edges() const { return csr_.neighbors.size(); }
+  FeatureVector FeaturesOf(std::size_t begin, std::size_t end) const {
+    return features_.Of(begin, end);
+  }
+
+  /// CPU seconds of each range, the median of `rounds`.
+  std::vector<double> Measure(const std::vector<std::size_t>& ends, std::uint32_t rounds) {
+    std::vector<std::vector<double>> seconds(ends.size() - 1);
+    const RowsView rows = RowsView::Floats(rows_.data(), columns_);
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
+        const double start = ThreadSeconds();
+        AggregateRows(csr_.view(), {}, rows, ends[i], ends[i + 1], sums_.data());
+        seconds[i].push_back(ThreadSeconds() - start);
+      }
+    }
+    std::vector<double> medians;
+    for (std::vector<double>& of_range : seconds) medians.push_back(Median(std::move(of_range)));
+    return medians;
+  }
+
+  std::vector<std::size_t> CutByVertices(std::size_t parts) const {
+    return CutByCost(vertices(), parts, [](std::size_t begin, std::size_t end) {
+      return static_cast<double>(end - begin);
+    });
+  }
+  std::vector<std::size_t> CutByEdges(std::size_t parts) const {
+    return CutByCost(vertices(), parts, [&](std::size_t begin, std::size_t end) {
+      return static_cast<double>(csr_.offsets[end] - csr_.offsets[begin]);
+    });
+  }
+  std::vector<std::size_t> CutByModel(const CostModel& model, std::size_t parts) const {
+    return CutByCost(vertices(), parts, [&](std::size_t begin, std::size_t end) {
+      return model.Predict(features_.Of(begin, end));
+    });
+  }
+
+ private:
+  std::string name_;
+  std::uint32_t columns_;
+  Csr csr_;
+  RangeFeatures features_;
+  std::vector<float> rows_;
+  std::vector<float> sums_;
+};
+
+Result<RangesGraph> OpenRangesGraph(const std::string& store, const BenchRangesOptions& options,
+                                    std::uint32_t scale, std::uint64_t seed,
+                                    const JobControl& control) {
+  BenchGraphOptions made;
+  made.dir = options.dir;
+  made.scale = scale;
+  made.partitions = 1;
+  made.seed = seed;
+  if (!store.empty()) made.store = store;
+  RHIZOME_ASSIGN_OR_RETURN(const BenchGraph graph, OpenBenchGraph(made, control));
+  std::vector<Row> all(graph.graph->vertex_count());
+  std::iota(all.begin(), all.end(), Row{0});
+  RHIZOME_ASSIGN_OR_RETURN(PassLists lists, DrawPassLists(*graph.graph, all, {}, control));
+  const std::string name = DescribeGraph(made, *graph.graph)["graph"];
+  if (lists.neighbors.size() > std::numeric_limits<std::uint32_t>::max() || all.empty()) {
+    return Fail(Status::InvalidArgument(name + ": a graph of this bench has vertices, and fewer "
+                                               "than 2^32 edges"));
+  }
+  return RangesGraph(name, std::move(lists), options.columns);
+}
+
+/// Ranges that were measured, and what was predicted of each before.
+struct RangesMeasured {
+  std::vector<double> measured;
+  std::vector<double> predicted;
+
+  void Add(const RangesMeasured& other) {
+    measured.insert(measured.end(), other.measured.begin(), other.measured.end());
+    predicted.insert(predicted.end(), other.predicted.begin(), other.predicted.end());
+  }
+
+  /// Mean absolute error, as a share of the mean.
+  double Error() const {
+    double error = 0;
+    for (std::size_t i = 0; i < measured.size(); ++i) error += std::abs(predicted[i] - measured[i]);
+    return error / std::accumulate(measured.begin(), measured.end(), 0.0);
+  }
+
+  double R2() const {
+    const double mean = std::accumulate(measured.begin(), measured.end(), 0.0) /
+                        static_cast<double>(measured.size());
+    double rest = 0;
+    double all = 0;
+    for (std::size_t i = 0; i < measured.size(); ++i) {
+      rest += (measured[i] - predicted[i]) * (measured[i] - predicted[i]);
+      all += (measured[i] - mean) * (measured[i] - mean);
+    }
+    return all > 0 ? 1 - rest / all : 0;
+  }
+};
+
+double MaxOverMean(const std::vector<double>& values) {
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  return sum > 0 ? *std::max_element(values.begin(), values.end()) *
+                       static_cast<double>(values.size()) / sum
+                 : 1;
+}
+
+/// Measures ranges; `model` predicts them before, and learns them afterwards if `learns`.
+Result<RangesMeasured> MeasureRanges(RangesGraph& graph, const std::vector<std::size_t>& ends,
+                                     std::uint32_t rounds, CostModel& model, bool learns) {
+  RangesMeasured ranges;
+  std::vector<FeatureVector> features;
+  for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
+    features.push_back(graph.FeaturesOf(ends[i], ends[i + 1]));
+    ranges.predicted.push_back(model.Predict(features.back()));
+  }
+  ranges.measured = graph.Measure(ends, rounds);
+  if (learns) RHIZOME_RETURN_IF_ERROR(model.Learn(features, ranges.measured));
+  return ranges;
+}
+
+/// Ranges of many sizes, as an online model would not see them: they make the features differ.
+std::vector<std::size_t> RandomEnds(std::size_t vertices, std::size_t parts,
+                                    std::mt19937_64& random) {
+  std::vector<std::size_t> ends = {0, vertices};
+  for (std::size_t i = 1; i < parts; ++i) ends.push_back(random() % (vertices + 1));
+  std::sort(ends.begin(), ends.end());
+  return ends;
+}
+
+constexpr std::size_t kFitParts = 24;
+
+std::string RangesPlotScript(const std::string& path, const Json& results) {
+  std::string script = PlotHead(path, 800, 500);
+  const char* const methods[] = {"vertices", "edges", "learned"};
+  for (const char* const method : methods) {
+    script += fmt::format("${} << EOD\n", method);
+    for (const Json& row : results) {
+      if (row["cut_by"] == method)
+        script += fmt::format("{} {}\n", row["parts"].dump(), row["max_over_mean"].dump());
+    }
+    script += "EOD\n";
+  }
+  script +=
+      "set logscale x 2\nset grid\nset key top left\nset xlabel 'ranges'\n"
+      "set ylabel 'CPU seconds, largest over mean'\nset yrange [1:*]\nplot ";
+  for (const char* const method : methods)
+    script += fmt::format("${} using 1:2 with linespoints title '{}', ", method, method);
+  return script + "1.12 with lines dashtype 2 title '1.12'\n";
+}
+
+}  // namespace
+
+Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& control) {
+  if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
+  CostModel model;
+  std::mt19937_64 random(options.seed);
+  Json learned = Json::array();
+  std::vector<std::string> fit = options.fit;
+  if (fit.empty()) fit.emplace_back();
+  for (const std::string& store : fit) {
+    RHIZOME_ASSIGN_OR_RETURN(RangesGraph graph,
+                             OpenRangesGraph(store, options, options.scale, options.seed, control));
+    RangesMeasured next;  // predicted before it was measured, from the second iteration on
+    for (std::uint32_t i = 0; i < options.iterations; ++i) {
+      RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+      RHIZOME_ASSIGN_OR_RETURN(const RangesMeasured ranges,
+                               MeasureRanges(graph, RandomEnds(graph.vertices(), kFitParts, random),
+                                             options.rounds, model, /*learns=*/true));
+      if (i > 0) next.Add(ranges);
+    }
+    learned.push_back({{"graph", graph.name()},
+                       {"vertices", graph.vertices()},
+                       {"edges", graph.edges()},
+                       {"next_iteration_error", next.Error()},
+                       {"next_iteration_r2", next.R2()}});
+  }
+  RHIZOME_ASSIGN_OR_RETURN(
+      RangesGraph graph,
+      OpenRangesGraph(options.cut, options, options.scale + 1, options.seed + 1, control));
+  Json results = Json::array();
+  RangesMeasured unseen;
+  RangesMeasured next;
+  CostModel online = model;
+  for (const std::uint32_t parts : options.parts) {
+    const std::pair<const char*, std::vector<std::size_t>> cuts[] = {
+        {"vertices", graph.CutByVertices(parts)},
+        {"edges", graph.CutByEdges(parts)},
+        {"learned", graph.CutByModel(model, parts)}};
+    for (const auto& [name, ends] : cuts) {
+      RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+      RHIZOME_ASSIGN_OR_RETURN(const RangesMeasured ranges,
+                               MeasureRanges(graph, ends, options.rounds, model, /*learns=*/false));
+      results.push_back({{"parts", parts},
+                         {"cut_by", name},
+                         {"max_over_mean", MaxOverMean(ranges.measured)},
+                         {"predicted_max_over_mean", MaxOverMean(ranges.predicted)},
+                         {"error", ranges.Error()}});
+      unseen.Add(ranges);
+    }
+    // The same ranges again, after one iteration of them was learned.
+    for (int turn = 0; turn < 2; ++turn) {
+      RHIZOME_ASSIGN_OR_RETURN(
+          const RangesMeasured ranges,
+          MeasureRanges(graph, cuts[2].second, options.rounds, online, /*learns=*/true));
+      if (turn == 1) next.Add(ranges);
+    }
+  }
+  if (!options.costs.empty()) {
+    const std::string name = fmt::format("sum/{}/in", options.columns);
+    RHIZOME_RETURN_IF_ERROR(SaveCostModels({{name, online}}, options.costs));
+  }
+  if (!options.plot.empty()) {
+    RHIZOME_RETURN_IF_ERROR(DrawPlot(options.plot, RangesPlotScript(options.plot, results)));
+  }
+  const char* const names[] = {"vertex", "neighbors", "runs", "list_lines", "row_lines", "windows"};
+  Json weights = Json::object();
+  for (std::size_t f = 0; f < kRangeFeatures; ++f) weights[names[f]] = model.weights()[f];
+  Json fields = {{"workload", "ranges"},
+                 {"columns", options.columns},
+                 {"rounds", options.rounds},
+                 {"learned_on", std::move(learned)},
+                 {"cut", graph.name()},
+                 {"vertices", graph.vertices()},
+                 {"edges", graph.edges()},
+                 {"weights", std::move(weights)},
+                 {"unseen_error", unseen.Error()},
+                 {"unseen_r2", unseen.R2()},
+                 {"next_iteration_error", next.Error()},
+                 {"next_iteration_r2", next.R2()},
+                 {"results", std::move(results)},
+                 {"machine", DescribeMachine(options.dir)}};
+  if (!options.plot.empty()) fields["plot"] = options.plot;
+  return fields;
+}
+
+}  // namespace rhizome
