@@ -3,6 +3,7 @@
 #include "bench_gather.h"
 #include "bench_ingest.h"
 #include "bench_pool.h"
+#include "bench_pool_device.h"
 #include "bench_sample.h"
 #include "fio.h"
 #include "rhizome/storage/file_system.h"
@@ -120,6 +121,36 @@ TEST(BenchTest, PoolShowsBeladyBelowEveryOtherPolicy) {
   }
   EXPECT_GT((*json)["schedule_accesses_per_second"], 0.0);
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+TEST(BenchTest, PoolOnADeviceCountsTheBytesOfEachPolicy) {
+  TempDir dir;
+  BenchPoolOptions options;
+  options.graph = SmallGraph(dir);
+  options.superbatch = 12;
+  options.shares = {};
+  options.device_shares = {0.1, 1.0};
+  const JobControl control;
+  const auto json = BenchPool(options, control);
+  ASSERT_OK(json);
+  const double none = 1024.0 * (*json)["requests"].get<double>() / 12;
+  for (const auto& pool : (*json)["device_pools"]) {
+    EXPECT_NEAR(pool["none_bytes"].get<double>(), none, 1);
+    EXPECT_LE(pool["belady_bytes"].get<double>(), pool["match_bytes"].get<double>());
+    EXPECT_LE(pool["belady_bytes"].get<double>(), pool["best_static_bytes"].get<double>());
+    EXPECT_LE(pool["best_static_bytes"].get<double>(), pool["gnnlab_static_bytes"].get<double>());
+  }
+  const auto& all = (*json)["device_pools"][1];
+  EXPECT_LT(all["belady_bytes"].get<double>(), none / 2);
+  EXPECT_EQ(all["pool_bytes"].get<double>(), 1024.0 * all["frames"].get<double>());
+}
+
+TEST(BenchTest, SharesAreReadAsPercentOrFractions) {
+  EXPECT_DOUBLE_EQ(*ParseShare("5%"), 0.05);
+  EXPECT_DOUBLE_EQ(*ParseShare("0.2"), 0.2);
+  EXPECT_DOUBLE_EQ(*ParseShare("100%"), 1);
+  for (const char* text : {"", "%", "0%", "101%", "five", "nan", "5%%", "-1"})
+    EXPECT_FALSE(ParseShare(text).has_value()) << text;
 }
 
 TEST(BenchTest, PoolWithAReorderedTraceReadsAsOftenInAllAndSaysWhatItSaves) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bench_common.h"
+#include "bench_pool_device.h"
 #include "bench_pool_disk.h"
 #include "bench_pool_trace.h"
 #include "rhizome/cache/match_order.h"
@@ -117,13 +118,30 @@ Result<nlohmann::ordered_json> ComparePolicies(const Traces& traces, std::uint64
   return pool;
 }
 
+/// The figure of a bench that counts device pools alone.
+void SummarizeDevicePools(nlohmann::ordered_json& json) {
+  double belady = 0;
+  double fixed = 0;
+  for (const auto& pool : json["device_pools"]) {
+    belady += pool["belady_bytes"].get<double>();
+    fixed += pool["gnnlab_static_bytes"].get<double>();
+  }
+  json["figure"] = belady;
+  json["unit"] = "bytes over the bus a minibatch with Belady, all device pools added up";
+  json["reference"] = fixed;
+  json["reference_name"] = "the same with a static set that was sampled before";
+  json["ratio"] = belady / std::max(fixed, 1.0);
+}
+
 Status CheckPoolOptions(const BenchPoolOptions& options) {
-  for (const double share : options.shares) {
-    if (!(share > 0 && share <= 1)) {
-      return Status::InvalidArgument("bench pool: a share of the rows lies above 0 and up to 1");
+  for (const auto& shares : {options.shares, options.device_shares}) {
+    for (const double share : shares) {
+      if (!(share > 0 && share <= 1)) {
+        return Status::InvalidArgument("bench pool: a share of the rows lies above 0 and up to 1");
+      }
     }
   }
-  if (options.shares.empty() || options.superbatch == 0) {
+  if ((options.shares.empty() && options.device_shares.empty()) || options.superbatch == 0) {
     return Status::InvalidArgument("bench pool needs at least one share and one minibatch");
   }
   return Status::Ok();
@@ -173,12 +191,21 @@ Result<nlohmann::ordered_json> BenchPool(const BenchPoolOptions& options,
   json["reorder"] = options.reorder;
   if (options.reorder > 0) json["reorder_seconds"] = traces.reorder_seconds;
   json["requests"] = trace.keys.size();
-  json["schedule_accesses_per_second"] = std::round(Median(rates.belady));
-  json["cost_schedule_accesses_per_second"] = std::round(Median(rates.cost));
+  if (!options.shares.empty()) {
+    json["schedule_accesses_per_second"] = std::round(Median(rates.belady));
+    json["cost_schedule_accesses_per_second"] = std::round(Median(rates.cost));
+  }
   json["row_bytes"] = options.row_bytes;
   json["seconds_per_read"] = options.cost.seconds_per_read;
   json["bytes_per_second"] = options.cost.bytes_per_second;
   json["pools"] = std::move(pools);
+  if (!options.device_shares.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(const Trace before,
+                             SampleTrace(options, *opened.graph, control, options.superbatch));
+    RHIZOME_ASSIGN_OR_RETURN(json["device_pools"],
+                             CountDeviceBytes(options, trace, before, row_count));
+    if (options.shares.empty()) SummarizeDevicePools(json);
+  }
   if (!options.array.empty()) {
     RHIZOME_ASSIGN_OR_RETURN(json["disk"], BenchPoolOnDisk(options, *opened.store, trace, control));
   }

@@ -23,8 +23,9 @@ enum class BenchSeeds : std::uint8_t { kShuffled, kGrouped };
 /// minibatches in the order that MatchOrder gives windows of so many.
 struct BenchPoolOptions {
   BenchGraphOptions graph;
-  std::uint32_t superbatch = 100;  ///< minibatches of the trace
-  std::vector<double> shares = {0.01, 0.05, 0.1, 0.2};
+  std::uint32_t superbatch = 100;                       ///< minibatches of the trace
+  std::vector<double> shares = {0.01, 0.05, 0.1, 0.2};  ///< may be empty beside device_shares
+  std::vector<double> device_shares;  ///< pools on a device, whose bytes over the bus are counted
   BenchSeeds seeds = BenchSeeds::kShuffled;
   std::uint32_t reorder = 0;  ///< window; 0: as they come
   std::uint64_t row_bytes = 1024;

@@ -49,7 +49,7 @@ class SeedDrawer {
 }  // namespace
 
 Result<Trace> SampleTrace(const BenchPoolOptions& options, const GraphSnapshot& graph,
-                          const JobControl& control) {
+                          const JobControl& control, std::uint32_t first) {
   SamplerOptions sampling;
   sampling.fanouts = options.graph.fanouts;
   sampling.seed = options.graph.seed;
@@ -60,7 +60,8 @@ Result<Trace> SampleTrace(const BenchPoolOptions& options, const GraphSnapshot& 
   for (std::uint32_t b = 0; b < options.superbatch; ++b) {
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "sample", .done = b, .total = options.superbatch}));
-    RHIZOME_ASSIGN_OR_RETURN(const SampledSubgraph subgraph, sampler->Sample(seeds.Draw(b), b));
+    RHIZOME_ASSIGN_OR_RETURN(const SampledSubgraph subgraph,
+                             sampler->Sample(seeds.Draw(first + b), first + b));
     trace.AddStep(subgraph.rows);
   }
   return trace;

@@ -1,4 +1,5 @@
 #include "bench_pool.h"
+#include "bench_pool_device.h"
 #include "rhizome/cache/policies.h"
 #include "verb_bench.h"
 
@@ -11,6 +12,7 @@ struct PoolFlags {
   std::string dir = ".";
   std::vector<std::string> pools;
   std::vector<std::string> policies;
+  std::vector<std::string> device_pools;
   std::optional<std::uint64_t> gap_bytes;
 };
 
@@ -22,6 +24,16 @@ Status ReadLists(const PoolFlags& flags, BenchPoolOptions& options) {
       return Status::InvalidArgument("--pools: " + text + " is no size; write 64M or 1G");
     }
     options.pool_bytes.push_back(*bytes);
+  }
+  if (!flags.device_pools.empty() && options.shares == BenchPoolOptions().shares)
+    options.shares.clear();
+  for (const std::string& text : flags.device_pools) {
+    const std::optional<double> share = ParseShare(text);
+    if (!share) {
+      return Status::InvalidArgument("--device-pool: '" + text +
+                                     "' is no share of the rows; write 5% or 0.05");
+    }
+    options.device_shares.push_back(*share);
   }
   if (!flags.policies.empty()) options.policies.clear();
   for (const std::string& text : flags.policies) {
@@ -126,6 +138,11 @@ void AddPoolBench(const Bench& bench, CLI::App& root, Session& session) {
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, flags->options.graph);
   AddModelFlags(*verb, flags->options);
+  verb->add_option("--device-pool", flags->device_pools,
+                   "Pools on a device, as shares of the rows: count the bytes that cross the bus, "
+                   "without a device, instead of the default --shares")
+      ->delimiter(',')
+      ->type_name("X%,...");
   AddDiskFlags(*verb, *flags);
 }
 

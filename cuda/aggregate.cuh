@@ -1,0 +1,304 @@
+#pragma once
+
+#include <type_traits>
+
+#include "rhizome/cuda/elements.cuh"
+
+// Memory-aware aggregation, after FastGL (ASPLOS 2024, section 4.2), whose partial sums lie in
+// shared memory: here they stay in registers. A warp has up to 128 columns of one row of the
+// output, and stages its list 32 edges at a time. Each column is summed by one thread in list
+// order, and products are rounded before they are added: the bits are those of the kernels of the
+// processor, for lists of any length, but for the payload of a NaN. Gradients walk the transposed
+// lists, without atomics.
+
+namespace rhizome::cuda {
+
+/// A warp's share of the output: columns first, first + 32, ... of row `row`.
+struct Tile {
+  std::size_t row;
+  std::size_t first;
+};
+template <int kPerLane>
+RZ_DEVICE std::size_t TilesOf(std::size_t dim) {
+  return (dim + kPerLane * kWarp - 1) / (kPerLane * kWarp);
+}
+template <int kPerLane>
+RZ_DEVICE Tile TileOf(std::size_t work, std::size_t tiles) {
+  return {work / tiles, work % tiles * (kPerLane * kWarp) + Lane()};
+}
+
+/// 32 edges of a list, one a lane.
+struct Staged {
+  std::uint32_t source = 0;
+  float factor = 1;
+};
+RZ_DEVICE Staged StageEdge(const SumArgsOf<Mem>& args, std::size_t edge, std::size_t end) {
+  Staged staged;
+  if (edge >= end && !RZ_MUTANT("sum: the list is staged beyond its end")) return staged;
+  staged.source = args.index[edge];
+  const float source =
+      args.source_scale == nullptr ? 1.0F : float{args.source_scale[staged.source]};
+  const float weight = args.edge_weight == nullptr ? 1.0F : float{args.edge_weight[edge]};
+  staged.factor = Product(source, weight);
+  return staged;
+}
+
+template <typename T, int kPerLane, bool kScaled>
+RZ_DEVICE void AddEdges(const SumArgsOf<Mem>& args, const Tile& tile, float* sums) {
+  const Mem<const T> x = Cast<const T>(args.x);
+  const std::size_t end =
+      args.offsets[tile.row + 1] - (RZ_MUTANT("sum: last edge left out") ? 1 : 0);
+  const unsigned mask = RZ_MUTANT("sum: shuffles name half of the lanes") ? 0xFFFFU : kAllLanes;
+  const std::size_t stride =
+      RZ_MUTANT("sum: rows lie as far apart as they are wide") ? args.dim : args.x_stride;
+  for (std::size_t chunk = args.offsets[tile.row]; chunk < end; chunk += kWarp) {
+    const Staged mine = StageEdge(args, chunk + Lane(), end);
+    const auto count = static_cast<unsigned>(end - chunk < kWarp ? end - chunk : kWarp);
+    for (unsigned k = 0; k < count; ++k) {
+      const std::size_t row = Shuffle(mask, mine.source, k) * stride;
+      float factor = 1;
+      if constexpr (kScaled) factor = Shuffle(mask, mine.factor, k);
+      for (int i = 0; i < kPerLane; ++i) {
+        const std::size_t column = tile.first + static_cast<std::size_t>(i) * kWarp;
+        if (column >= args.dim && !RZ_MUTANT("sum: columns beyond the width are read")) continue;
+        const T element = x[row + column];
+        const float value = Widened(element);
+        sums[i] = Sum(sums[i], kScaled ? Product(factor, value) : value);
+      }
+    }
+  }
+}
+
+/// Applies the target's factor and the initial row.
+RZ_DEVICE float Finished(const SumArgsOf<Mem>& args, std::size_t t, std::size_t column, float sum) {
+  if (!(args.target_scale == nullptr)) sum = Product(sum, args.target_scale[t]);
+  if (t >= args.initial_rows) return sum;
+  const float scale = args.initial_scale == nullptr ? 1.0F : float{args.initial_scale[t]};
+  return Sum(Product(scale, args.initial[t * args.initial_stride + column]), sum);
+}
+
+template <typename T, int kPerLane, bool kScaled>
+RZ_KERNEL SumRows(SumArgsOf<Mem> args) {
+  const std::size_t tiles = TilesOf<kPerLane>(args.dim);
+  for (std::size_t work = GridWarp(); work < args.targets * tiles; work += GridWarps()) {
+    const Tile tile = TileOf<kPerLane>(work, tiles);
+    if (RZ_MUTANT("sum: lanes beyond the width leave") && tile.first >= args.dim) return;
+    float sums[kPerLane] = {};
+    AddEdges<T, kPerLane, kScaled>(args, tile, sums);
+    for (int i = 0; i < kPerLane; ++i) {
+      const std::size_t column = tile.first + static_cast<std::size_t>(i) * kWarp;
+      if (column >= args.dim) continue;
+      args.out[tile.row * args.out_stride + column] = Finished(args, tile.row, column, sums[i]);
+    }
+  }
+}
+
+/// The form of FastGL, for comparison: sums, and the list, lie in shared memory. Blocks have
+/// kSharedThreads threads, and each warp has a row and 32 columns.
+constexpr unsigned kSharedThreads = 8 * kWarp;
+template <typename T>
+RZ_KERNEL SumRowsInSharedMemory(SumArgsOf<Mem> args) {
+  RZ_SHARED(float, sums, kSharedThreads);
+  RZ_SHARED(std::uint32_t, sources, kSharedThreads);
+  RZ_SHARED(float, factors, kSharedThreads);
+  const unsigned mine = ThreadIndex();
+  const unsigned staged = mine / kWarp * kWarp;
+  const std::size_t tiles = TilesOf<1>(args.dim);
+  const Mem<const T> x = Cast<const T>(args.x);
+  for (std::size_t work = GridWarp(); work < args.targets * tiles; work += GridWarps()) {
+    const Tile tile = TileOf<1>(work, tiles);
+    if (!RZ_MUTANT("shared sums: they do not begin at zero")) sums[mine] = 0;
+    const std::size_t end = args.offsets[tile.row + 1];
+    for (std::size_t chunk = args.offsets[tile.row]; chunk < end; chunk += kWarp) {
+      if (!RZ_MUTANT("shared sums: staged before all have read")) SyncWarp(kAllLanes);
+      const Staged edge = StageEdge(args, chunk + Lane(), end);
+      sources[mine] = edge.source;
+      factors[mine] = edge.factor;
+      if (!RZ_MUTANT("shared sums: read before all have staged")) SyncWarp(kAllLanes);
+      const auto count = static_cast<unsigned>(end - chunk < kWarp ? end - chunk : kWarp);
+      for (unsigned k = 0; k < count && tile.first < args.dim; ++k) {
+        const T element = x[sources[staged + k] * args.x_stride + tile.first];
+        sums[mine] = Sum(sums[mine], Product(factors[staged + k], Widened(element)));
+      }
+    }
+    if (tile.first >= args.dim) continue;
+    args.out[tile.row * args.out_stride + tile.first] =
+        Finished(args, tile.row, tile.first, sums[mine]);
+  }
+}
+
+template <typename T, int kPerLane>
+RZ_KERNEL MaxRows(MaxArgsOf<Mem> args) {
+  const std::size_t tiles = TilesOf<kPerLane>(args.dim);
+  const Mem<const T> x = Cast<const T>(args.x);
+  for (std::size_t work = GridWarp(); work < args.targets * tiles; work += GridWarps()) {
+    const Tile tile = TileOf<kPerLane>(work, tiles);
+    const std::uint32_t begin = args.offsets[tile.row];
+    const std::uint32_t end = args.offsets[tile.row + 1];
+    float best[kPerLane] = {};
+    std::uint32_t winner[kPerLane];
+    for (int i = 0; i < kPerLane; ++i) winner[i] = begin == end ? kNoWinner : begin;
+    for (std::uint32_t chunk = begin; chunk < end; chunk += kWarp) {
+      std::uint32_t mine = 0;
+      if (chunk + Lane() < end) mine = args.index[chunk + Lane()];
+      const std::uint32_t count = end - chunk < kWarp ? end - chunk : kWarp;
+      for (std::uint32_t k = 0; k < count; ++k) {
+        const std::size_t row = Shuffle(kAllLanes, mine, k) * args.x_stride;
+        for (int i = 0; i < kPerLane; ++i) {
+          const std::size_t column = tile.first + static_cast<std::size_t>(i) * kWarp;
+          if (column >= args.dim) continue;
+          const T element = x[row + column];
+          const float value = Widened(element);
+          const bool nan_is_larger = !(value <= best[i]) && best[i] == best[i];
+          const bool larger = RZ_MUTANT("max: a NaN is not larger")       ? value > best[i]
+                              : RZ_MUTANT("max: the last of equals wins") ? value >= best[i]
+                                                                          : nan_is_larger;
+          if (chunk + k != begin && !larger) continue;
+          best[i] = value;
+          winner[i] = chunk + k;
+        }
+      }
+    }
+    for (int i = 0; i < kPerLane; ++i) {
+      const std::size_t column = tile.first + static_cast<std::size_t>(i) * kWarp;
+      if (column >= args.dim) continue;
+      args.out[tile.row * args.out_stride + column] = best[i];
+      if (!(args.winner == nullptr)) args.winner[tile.row * args.dim + column] = winner[i];
+    }
+  }
+}
+
+RZ_KERNEL MaxGradientRows(MaxGradientArgsOf<Mem> args) {
+  const std::size_t tiles = TilesOf<1>(args.dim);
+  for (std::size_t work = GridWarp(); work < args.sources * tiles; work += GridWarps()) {
+    const Tile tile = TileOf<1>(work, tiles);
+    const std::uint32_t end = args.offsets[tile.row + 1];
+    float sum = 0;
+    for (std::uint32_t chunk = args.offsets[tile.row]; chunk < end; chunk += kWarp) {
+      std::uint32_t target = 0;
+      std::uint32_t edge = 0;
+      if (chunk + Lane() < end) {
+        target = args.target[chunk + Lane()];
+        edge = args.edge[chunk + Lane()];
+      }
+      const std::uint32_t count = end - chunk < kWarp ? end - chunk : kWarp;
+      for (std::uint32_t k = 0; k < count; ++k) {
+        const std::size_t at = Shuffle(kAllLanes, target, k) * args.dim + tile.first;
+        const std::uint32_t won = Shuffle(kAllLanes, edge, k);
+        if (tile.first >= args.dim) continue;
+        if (args.winner[at] == (RZ_MUTANT("max gradient: places for edges") ? chunk + k : won))
+          sum = Sum(sum, args.gradient[at]);
+      }
+    }
+    if (tile.first < args.dim) args.out[tile.row * args.dim + tile.first] = sum;
+  }
+}
+
+/// A warp has two edges of a list at a time, a half of its lanes each.
+template <typename T>
+RZ_KERNEL EdgeDots(EdgeDotArgsOf<Mem> args) {
+  constexpr unsigned kParts = 16;
+  const Mem<const T> x = Cast<const T>(args.x);
+  const unsigned part = Lane() % kParts;
+  for (std::size_t t = GridWarp(); t < args.targets; t += GridWarps()) {
+    const std::size_t end = args.offsets[t + 1];
+    for (std::size_t pair = args.offsets[t]; pair < end; pair += 2) {
+      const std::size_t edge = pair + Lane() / kParts;
+      float sum = 0;
+      if (edge < end) {
+        const std::size_t row = args.index[edge] * args.x_stride;
+        for (std::size_t column = part; column < args.dim; column += kParts) {
+          const T element = x[row + column];
+          sum = Sum(sum, Product(args.gradient[t * args.dim + column], Widened(element)));
+        }
+      }
+      for (unsigned step = kParts / 2; step > 0; step /= 2) {
+        const unsigned distance =
+            RZ_MUTANT("edge dots: the tree is turned over") ? kParts / 2 / step : step;
+        sum = Sum(sum, Shuffle(kAllLanes, sum, Lane() ^ distance));
+      }
+      if (edge < end && (part == 0 || RZ_MUTANT("edge dots: every lane writes")))
+        args.out[edge] = sum;
+    }
+  }
+}
+
+/// Calls visit(T{}) with the type of the rows' elements.
+template <typename Visit>
+void WithElement(Element type, const Visit& visit) {
+  if (type == Element::kFloat32) return visit(float{});
+  if (type == Element::kFloat16) return visit(Half{});
+  visit(Bfloat{});
+}
+
+/// Calls visit(number) with the columns of a lane, a std::integral_constant.
+template <typename Visit>
+void WithColumns(std::size_t dim, const Visit& visit) {
+  if (dim <= kWarp) return visit(std::integral_constant<int, 1>());
+  if (dim <= 2 * kWarp) return visit(std::integral_constant<int, 2>());
+  visit(std::integral_constant<int, 4>());
+}
+
+/// Returns the blocks for `rows` of `dim` columns, per_lane of which a lane has.
+inline std::size_t TileBlocks(std::size_t rows, std::size_t dim, int per_lane,
+                              const Geometry& geometry) {
+  const std::size_t columns = static_cast<std::size_t>(per_lane) * kWarp;
+  return geometry.BlocksFor(rows * ((dim + columns - 1) / columns) * kWarp);
+}
+
+inline void LaunchSum(Stream stream, const SumArgsOf<Mem>& args, const Geometry& geometry = {}) {
+  if (args.targets == 0 || args.dim == 0) return;
+  const bool scaled = !(args.source_scale == nullptr && args.edge_weight == nullptr);
+  WithElement(args.type, [&](auto element) {
+    using T = decltype(element);
+    WithColumns(args.dim, [&](auto columns) {
+      constexpr int kPerLane = decltype(columns)::value;
+      const std::size_t blocks = TileBlocks(args.targets, args.dim, kPerLane, geometry);
+      const auto kernel = scaled ? SumRows<T, kPerLane, true> : SumRows<T, kPerLane, false>;
+      RZ_LAUNCH(kernel, blocks, geometry.block, stream, args);
+    });
+  });
+}
+
+inline void LaunchSumInSharedMemory(Stream stream, const SumArgsOf<Mem>& args,
+                                    std::size_t most_blocks = Geometry().most_blocks) {
+  if (args.targets == 0 || args.dim == 0) return;
+  const Geometry geometry{kSharedThreads, most_blocks};
+  const std::size_t blocks = TileBlocks(args.targets, args.dim, 1, geometry);
+  WithElement(args.type, [&](auto element) {
+    const auto kernel = SumRowsInSharedMemory<decltype(element)>;
+    RZ_LAUNCH(kernel, blocks, geometry.block, stream, args);
+  });
+}
+
+inline void LaunchMax(Stream stream, const MaxArgsOf<Mem>& args, const Geometry& geometry = {}) {
+  if (args.targets == 0 || args.dim == 0) return;
+  WithElement(args.type, [&](auto element) {
+    using T = decltype(element);
+    WithColumns(args.dim, [&](auto columns) {
+      constexpr int kPerLane = decltype(columns)::value;
+      const std::size_t blocks = TileBlocks(args.targets, args.dim, kPerLane, geometry);
+      const auto kernel = MaxRows<T, kPerLane>;
+      RZ_LAUNCH(kernel, blocks, geometry.block, stream, args);
+    });
+  });
+}
+
+inline void LaunchMaxGradient(Stream stream, const MaxGradientArgsOf<Mem>& args,
+                              const Geometry& geometry = {}) {
+  if (args.sources == 0 || args.dim == 0) return;
+  const std::size_t blocks = TileBlocks(args.sources, args.dim, 1, geometry);
+  RZ_LAUNCH(MaxGradientRows, blocks, geometry.block, stream, args);
+}
+
+inline void LaunchEdgeDots(Stream stream, const EdgeDotArgsOf<Mem>& args,
+                           const Geometry& geometry = {}) {
+  if (args.targets == 0) return;
+  const std::size_t blocks = geometry.BlocksFor(args.targets * kWarp);
+  WithElement(args.type, [&](auto element) {
+    const auto kernel = EdgeDots<decltype(element)>;
+    RZ_LAUNCH(kernel, blocks, geometry.block, stream, args);
+  });
+}
+
+}  // namespace rhizome::cuda

@@ -1,0 +1,161 @@
+#include "rhizome/cuda/device.h"
+
+#if defined(RHIZOME_HAS_CUDA)
+
+#include <cuda_runtime_api.h>
+
+#include <utility>
+#include <vector>
+
+#include "rhizome/cuda/kernels.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Reads the runtime's error for `what`, and forgets it, so that the next call does not see it.
+Status StatusOfCuda(cudaError_t error, const std::string& what) {
+  if (error == cudaSuccess) return Status::Ok();
+  cudaGetLastError();
+  const std::string text = what + ": " + cudaGetErrorString(error);
+  if (error == cudaErrorMemoryAllocation) return Status::OutOfMemory(text);
+  return Status::IoError(text);
+}
+
+class CudaDevice final : public Device {
+ public:
+  ~CudaDevice() override {
+    for (cudaEvent_t const event : events_) cudaEventDestroy(event);
+  }
+
+  Result<DeviceFacts> Facts() override {
+    cudaDeviceProp properties;
+    RHIZOME_RETURN_IF_ERROR(
+        StatusOfCuda(cudaGetDeviceProperties(&properties, 0), "properties of the device"));
+    DeviceFacts facts{.name = properties.name,
+                      .compute_capability = 10 * properties.major + properties.minor};
+    std::size_t free = 0;
+    std::size_t total = 0;
+    RHIZOME_RETURN_IF_ERROR(StatusOfCuda(cudaMemGetInfo(&free, &total), "memory of the device"));
+    facts.memory_bytes = total;
+    facts.free_bytes = free;
+    return facts;
+  }
+
+  Result<void*> Allocate(std::size_t bytes) override {
+    void* memory = nullptr;
+    const cudaError_t error = cudaMalloc(&memory, bytes);
+    if (error == cudaSuccess) return memory;
+    std::size_t free = 0;
+    std::size_t total = 0;
+    cudaMemGetInfo(&free, &total);
+    return Fail(StatusOfCuda(error, std::to_string(bytes) + " bytes of the device, which has " +
+                                        std::to_string(free) + " free"));
+  }
+  void Free(void* memory) override { cudaFree(memory); }
+
+  Result<void*> AllocatePinned(std::size_t bytes) override {
+    void* memory = nullptr;
+    RHIZOME_RETURN_IF_ERROR(StatusOfCuda(cudaMallocHost(&memory, bytes),
+                                         std::to_string(bytes) + " bytes of pinned memory"));
+    return memory;
+  }
+  void FreePinned(void* memory) override { cudaFreeHost(memory); }
+
+  Status Register(void* memory, std::size_t bytes) override {
+    const cudaError_t error = cudaHostRegister(memory, bytes, cudaHostRegisterDefault);
+    if (error == cudaSuccess) return Status::Ok();
+    cudaGetLastError();
+    const std::string text =
+        std::to_string(bytes) +
+        " bytes cannot be registered with the device: " + cudaGetErrorString(error);
+    return error == cudaErrorHostMemoryAlreadyRegistered ? Status::AlreadyExists(text)
+                                                         : Status::Unsupported(text);
+  }
+  void Unregister(void* memory) override { cudaHostUnregister(memory); }
+
+  Result<DeviceStream> MakeStream() override {
+    cudaStream_t stream = nullptr;
+    RHIZOME_RETURN_IF_ERROR(
+        StatusOfCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"));
+    streams_.push_back(stream);
+    return static_cast<DeviceStream>(streams_.size() - 1);
+  }
+  void FreeStream(DeviceStream stream) override {
+    cudaStreamDestroy(std::exchange(streams_[stream], nullptr));
+  }
+
+  Status CopyToDevice(DeviceStream stream, void* to, const void* from, std::size_t bytes) override {
+    return StatusOfCuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, streams_[stream]),
+                        "copying to the device");
+  }
+  Status CopyToHost(DeviceStream stream, void* to, const void* from, std::size_t bytes) override {
+    return StatusOfCuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, streams_[stream]),
+                        "copying from the device");
+  }
+
+  Status Gather(DeviceStream stream, const cuda::GatherArgs& args) override {
+    cuda::CopyRowsOnDevice(streams_[stream], args);
+    const char* const error = cuda::LaunchError();
+    return error == nullptr ? Status::Ok()
+                            : Status::IoError(std::string("launching a gather: ") + error);
+  }
+
+  Result<DeviceEvent> Record(DeviceStream stream) override {
+    if (spare_.empty()) {
+      cudaEvent_t event = nullptr;
+      RHIZOME_RETURN_IF_ERROR(
+          StatusOfCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"));
+      spare_.push_back(static_cast<DeviceEvent>(events_.size()));
+      events_.push_back(event);
+    }
+    const DeviceEvent event = spare_.back();
+    RHIZOME_RETURN_IF_ERROR(
+        StatusOfCuda(cudaEventRecord(events_[event], streams_[stream]), "an event"));
+    spare_.pop_back();
+    return event;
+  }
+  Status Wait(DeviceStream stream, DeviceEvent event) override {
+    return StatusOfCuda(cudaStreamWaitEvent(streams_[stream], events_[event], 0),
+                        "waiting for an event");
+  }
+  Status Synchronize(DeviceEvent event) override {
+    return StatusOfCuda(cudaEventSynchronize(events_[event]), "work on the device");
+  }
+  void FreeEvent(DeviceEvent event) override { spare_.push_back(event); }
+  Status Drain(DeviceStream stream) override {
+    return StatusOfCuda(cudaStreamSynchronize(streams_[stream]), "work on the device");
+  }
+
+ private:
+  std::vector<cudaStream_t> streams_;
+  std::vector<cudaEvent_t> events_;
+  std::vector<DeviceEvent> spare_;  // freed, and used again
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> OpenCudaDevice() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess || count == 0) {
+    cudaGetLastError();
+    return Fail(Status::Unsupported(error == cudaSuccess ? "no CUDA device"
+                                                         : std::string("no CUDA device: ") +
+                                                               cudaGetErrorString(error)));
+  }
+  return std::make_unique<CudaDevice>();
+}
+
+}  // namespace rhizome::inline internal
+
+#else
+
+namespace rhizome::inline internal {
+
+Result<std::unique_ptr<Device>> OpenCudaDevice() {
+  return Fail(Status::Unsupported("no CUDA device: built without nvcc"));
+}
+
+}  // namespace rhizome::inline internal
+
+#endif

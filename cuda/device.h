@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "rhizome/cuda/kernel_args.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome::inline internal {
+
+/// The number of a stream or an event of one Device.
+using DeviceStream = std::uint32_t;
+using DeviceEvent = std::uint32_t;
+
+/// Properties of a device, as a report says them.
+struct DeviceFacts {
+  std::string name;
+  int compute_capability = 0;  ///< 90 for sm_90
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t free_bytes = 0;
+};
+
+/// A device with memory of its own: the seam between the engine and the CUDA runtime. Work on a
+/// stream is done in order, work on two streams in any, unless a wait for an event comes between.
+/// Nothing is done when a call returns: memory that queued work uses, the host's included, must
+/// stay until the host has waited for an event behind it (Synchronize).
+///
+/// Made by OpenCudaDevice, and by tests as FakeDevice, which does work lazily in any order that is
+/// allowed and calls what is not by name.
+/// Threads: one at a time. Ownership: allocations, streams and events are given back by who made
+/// them.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual Result<DeviceFacts> Facts() = 0;
+
+  /// Memory of the device, aligned to 256 bytes. Errors: kOutOfMemory, saying how much is free.
+  virtual Result<void*> Allocate(std::size_t bytes) = 0;
+  virtual void Free(void* memory) = 0;
+
+  /// Memory of the host that the device reaches, and copies at full rate. Errors: kOutOfMemory.
+  virtual Result<void*> AllocatePinned(std::size_t bytes) = 0;
+  virtual void FreePinned(void* memory) = 0;
+
+  /// Makes memory that the host has already such memory. Errors: kUnsupported, the system or its
+  /// limit of locked memory refuses (copy through AllocatePinned then); kAlreadyExists, it is.
+  virtual Status Register(void* memory, std::size_t bytes) = 0;
+  virtual void Unregister(void* memory) = 0;
+
+  virtual Result<DeviceStream> MakeStream() = 0;
+  /// No work is queued on it, or all of it was waited for.
+  virtual void FreeStream(DeviceStream stream) = 0;
+
+  /// Queue a copy. The host's memory is pinned. Errors of these and of what follows: kIoError, the
+  /// device failed, now or in work queued before: it is lost, and what it held too.
+  virtual Status CopyToDevice(DeviceStream stream, void* to, const void* from,
+                              std::size_t bytes) = 0;
+  virtual Status CopyToHost(DeviceStream stream, void* to, const void* from, std::size_t bytes) = 0;
+
+  /// Queue the kernel of cuda/gather.cuh; `args` points to the device's memory, `table` may be
+  /// pinned memory of the host.
+  virtual Status Gather(DeviceStream stream, const cuda::GatherArgs& args) = 0;
+
+  /// Records an event: it has happened once all work queued on the stream so far is done.
+  virtual Result<DeviceEvent> Record(DeviceStream stream) = 0;
+  /// Lets later work of `stream` wait for an event.
+  virtual Status Wait(DeviceStream stream, DeviceEvent event) = 0;
+  /// Lets the caller wait. The event stays until it is freed.
+  virtual Status Synchronize(DeviceEvent event) = 0;
+  virtual void FreeEvent(DeviceEvent event) = 0;
+  /// Lets the caller wait for all that is queued on a stream.
+  virtual Status Drain(DeviceStream stream) = 0;
+};
+
+/// Opens the first CUDA device. Errors: kUnsupported, built without nvcc, no device, or a driver
+/// that is older than the runtime; the message says which.
+Result<std::unique_ptr<Device>> OpenCudaDevice();
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,114 @@
+#pragma once
+
+#include "rhizome/cuda/id_map.cuh"
+
+// Two other ways to number ids, for comparison alone. Arguments are those of the id map; both begin
+// with an empty table (base = known = 0).
+
+namespace rhizome::cuda {
+
+/// FastGL's fused map (ASPLOS 2024, Algorithm 2) as its text means it: the thread that brings a new
+/// key takes the next number, by the result of the addition itself. The numbers are valid, and
+/// differ from run to run. `found` counts and begins at 0.
+RZ_KERNEL InsertAndNumber(IdMapArgsOf<Mem> args) {
+  for (std::size_t i = GridThread(); i < args.count; i += GridThreads()) {
+    const std::int64_t id = args.ids[i];
+    std::uint32_t slot = HashSlot(id, args.capacity);
+    std::uint32_t tries = 0;
+    for (; tries < args.capacity; ++tries) {
+      const std::int64_t seen = AtomicCas(args.keys + slot, kFreeKey, id);
+      if (seen == kFreeKey) {
+        const std::uint32_t number = AtomicAdd(args.found + 0, 1);
+        args.number[slot] = number;
+        args.distinct[number] = id;
+      }
+      if (seen == kFreeKey || seen == id) break;
+      slot = (slot + 1) & (args.capacity - 1);
+    }
+    if (tries == args.capacity) {
+      AtomicOr(args.errors + 0, kTableFull);
+      slot = kNoSlot;
+    }
+    args.slots[i] = slot;
+  }
+}
+
+inline void LaunchFusedMap(Stream stream, const IdMapArgsOf<Mem>& args,
+                           const Geometry& geometry = {}) {
+  if (args.count == 0) return;
+  const std::size_t blocks = geometry.BlocksFor(args.count);
+  RZ_LAUNCH(InsertAndNumber, blocks, geometry.block, stream, args);
+  RZ_LAUNCH(LookUpIds, blocks, geometry.block, stream, args);
+}
+
+constexpr unsigned kMostWarps = 32;
+
+/// Returns the sum of `value` over the threads of the block that come before this one, and in
+/// `total` that over all. All threads of the block call it, once in a kernel.
+RZ_DEVICE std::uint32_t SumBefore(std::uint32_t value, std::uint32_t& total) {
+  RZ_SHARED(std::uint32_t, of_warp, kMostWarps);
+  std::uint32_t sum = value;
+  for (unsigned distance = 1; distance < kWarp; distance *= 2) {
+    const std::uint32_t other =
+        Shuffle(kAllLanes, sum, Lane() >= distance ? Lane() - distance : Lane());
+    if (Lane() >= distance) sum += other;
+  }
+  const unsigned warps = BlockSize() / kWarp;
+  if (Lane() ==
+      (RZ_MUTANT("three steps: the warp's sum lacks its last lane") ? kWarp - 2 : kWarp - 1)) {
+    of_warp[ThreadIndex() / kWarp] = sum;
+  }
+  if (!RZ_MUTANT("three steps: no barrier after the sums")) SyncBlock();
+  std::uint32_t before = 0;
+  total = 0;
+  for (unsigned warp = 0; warp < warps; ++warp) {
+    if (warp == ThreadIndex() / kWarp) before = total;
+    total += of_warp[warp];
+  }
+  return before + sum - value;
+}
+
+/// The second step: how many first positions each block has, in `flags`.
+RZ_KERNEL CountFirsts(IdMapArgsOf<Mem> args) {
+  const std::size_t i = GridThread();
+  if (RZ_MUTANT("three steps: threads beyond the end leave before the barrier") && i >= args.count)
+    return;
+  const std::uint32_t slot = i < args.count ? std::uint32_t{args.slots[i]} : kNoSlot;
+  const bool first =
+      slot != kNoSlot && args.first[slot] == args.base + static_cast<std::uint32_t>(i);
+  std::uint32_t total = 0;
+  SumBefore(first ? 1 : 0, total);
+  if (ThreadIndex() == 0 || RZ_MUTANT("three steps: every thread writes the total"))
+    args.flags[BlockIndex()] = total;
+}
+
+/// The third: numbers by the sums of the blocks before, in `ranks`.
+RZ_KERNEL CompactFirsts(IdMapArgsOf<Mem> args) {
+  const std::size_t i = GridThread();
+  const std::uint32_t slot = i < args.count ? std::uint32_t{args.slots[i]} : kNoSlot;
+  const bool first =
+      slot != kNoSlot && args.first[slot] == args.base + static_cast<std::uint32_t>(i);
+  std::uint32_t total = 0;
+  const std::uint32_t before = SumBefore(first ? 1 : 0, total);
+  const std::uint32_t number = args.known + args.ranks[BlockIndex()] + before;
+  if (i + 1 == args.count) args.found[0] = number + (first ? 1 : 0);
+  if (!first) return;
+  args.number[slot] = number;
+  args.distinct[number] = args.ids[i];
+}
+
+/// The three steps as FastGL's section 3.3 describes those of DGL: insert, count with a
+/// synchronisation of all, number; then look up.
+template <typename Scan>
+void LaunchThreeSteps(Stream stream, const IdMapArgsOf<Mem>& args, const Scan& scan,
+                      const Geometry& geometry = {}) {
+  if (args.count == 0) return;
+  const std::size_t blocks = (args.count + geometry.block - 1) / geometry.block;
+  RZ_LAUNCH(InsertIds, blocks, geometry.block, stream, args);
+  RZ_LAUNCH(CountFirsts, blocks, geometry.block, stream, args);
+  scan(args.flags, args.ranks, static_cast<std::uint32_t>(blocks));
+  RZ_LAUNCH(CompactFirsts, blocks, geometry.block, stream, args);
+  RZ_LAUNCH(LookUpIds, blocks, geometry.block, stream, args);
+}
+
+}  // namespace rhizome::cuda

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The arguments of the kernels. They are templates over what a pointer is: a plain one in the
+// engine and on the device, one that is checked in the simulator of the tests. C++17, because nvcc
+// compiles it too.
+
+namespace rhizome::cuda {
+
+namespace plain {
+template <typename T>
+using Mem = T*;
+}  // namespace plain
+
+/// The element type of rows that are read; aggregated are float32.
+enum class Element : std::uint8_t { kFloat32, kFloat16, kBfloat16 };
+
+/// The position of a row out of range, where there is none.
+constexpr std::uint32_t kNoPosition = 0xFFFFFFFFU;
+
+/// out[place[i], :] = table[rows[i], :] for i in [0, count). Null `rows` or `place`: i itself. The
+/// places are distinct. A position whose row or place is out of range copies nothing, and the first
+/// one is left in *first_bad, which the caller has set to kNoPosition.
+template <template <typename> class Memory>
+struct GatherArgsOf {
+  Memory<const unsigned char> table = nullptr;
+  std::uint64_t table_rows = 0;
+  std::size_t table_stride_bytes = 0;  ///< from row to row
+  Memory<const std::int64_t> rows = nullptr;
+  Memory<const std::int64_t> place = nullptr;
+  std::uint32_t count = 0;
+  Memory<unsigned char> out = nullptr;
+  std::uint64_t out_rows = 0;
+  std::size_t out_stride_bytes = 0;
+  std::size_t row_bytes = 0;  ///< of a row of the table; a copy has as many, float32 twice as many
+  Memory<std::uint32_t> first_bad = nullptr;
+};
+
+/// The id map: local numbers for 64-bit ids, in order of first appearance. The table is kept from
+/// one call to the next, so that a minibatch is numbered hop by hop; ids that are known keep
+/// theirs. `capacity` is a power of two, at least twice the number of distinct ids. Before the
+/// first call keys are kFreeKey and first is kNoPosition everywhere; errors is 0.
+template <template <typename> class Memory>
+struct IdMapArgsOf {
+  Memory<const std::int64_t> ids = nullptr;  ///< [count], none negative
+  std::uint32_t count = 0;
+  std::uint32_t base = 0;   ///< positions of earlier calls
+  std::uint32_t known = 0;  ///< ids numbered in earlier calls
+  std::uint32_t capacity = 0;
+  Memory<std::int64_t> keys = nullptr;      ///< [capacity]
+  Memory<std::uint32_t> first = nullptr;    ///< [capacity], first position of the key
+  Memory<std::uint32_t> number = nullptr;   ///< [capacity], of the key
+  Memory<std::uint32_t> slots = nullptr;    ///< [count], scratch
+  Memory<std::uint32_t> flags = nullptr;    ///< [count], scratch
+  Memory<std::uint32_t> ranks = nullptr;    ///< [count], scratch
+  Memory<std::int64_t> distinct = nullptr;  ///< ids by number; from `known` on they are written
+  Memory<std::int64_t> locals = nullptr;    ///< [count], the number of each id; -1 after an error
+  Memory<std::uint32_t> found = nullptr;    ///< [1], ids numbered after this call
+  Memory<std::uint32_t> errors = nullptr;   ///< [1], kTableFull and kBadId are set in it
+};
+constexpr std::int64_t kFreeKey = -1;
+constexpr std::uint32_t kNoSlot = 0xFFFFFFFFU;
+constexpr std::uint32_t kTableFull = 1;
+constexpr std::uint32_t kBadId = 2;
+
+/// As SumArgs of cache/aggregate_kernels.h, with the same bits:
+/// out[t, :] = initial_scale[t] * initial[t, :] + target_scale[t] * (sum over e in [offsets[t],
+/// offsets[t + 1]), in order, of source_scale[index[e]] * edge_weight[e] * x[index[e], :]).
+/// Null factors are ones; an initial row is added for t < initial_rows. Strides are in elements.
+template <template <typename> class Memory>
+struct SumArgsOf {
+  Element type = Element::kFloat32;
+  Memory<const unsigned char> x = nullptr;
+  std::size_t x_stride = 0;
+  std::size_t dim = 0;
+  std::size_t targets = 0;
+  Memory<const std::uint32_t> offsets = nullptr;
+  Memory<const std::uint32_t> index = nullptr;
+  Memory<const float> source_scale = nullptr;
+  Memory<const float> edge_weight = nullptr;
+  Memory<const float> target_scale = nullptr;
+  Memory<const float> initial = nullptr;
+  std::size_t initial_stride = 0;
+  std::size_t initial_rows = 0;
+  Memory<const float> initial_scale = nullptr;
+  Memory<float> out = nullptr;
+  std::size_t out_stride = 0;
+};
+
+/// As MaxArgs: the maximum of each column and the first edge that attains it; a NaN counts as
+/// larger than every number. An empty list gives zeros and kNoWinner. `winner` may be null.
+template <template <typename> class Memory>
+struct MaxArgsOf {
+  Element type = Element::kFloat32;
+  Memory<const unsigned char> x = nullptr;
+  std::size_t x_stride = 0;
+  std::size_t dim = 0;
+  std::size_t targets = 0;
+  Memory<const std::uint32_t> offsets = nullptr;
+  Memory<const std::uint32_t> index = nullptr;
+  Memory<float> out = nullptr;
+  std::size_t out_stride = 0;
+  Memory<std::uint32_t> winner = nullptr;  ///< [targets, dim]
+};
+constexpr std::uint32_t kNoWinner = 0xFFFFFFFFU;
+
+/// As MaxGradientArgs, over the transposed lists: out[j, d] = sum over k in [offsets[j], offsets[j
+/// + 1]), in order, of gradient[target[k], d] where winner[target[k], d] is edge[k].
+template <template <typename> class Memory>
+struct MaxGradientArgsOf {
+  Memory<const float> gradient = nullptr;  ///< [targets, dim]
+  Memory<const std::uint32_t> winner = nullptr;
+  std::size_t dim = 0;
+  std::size_t sources = 0;
+  Memory<const std::uint32_t> offsets = nullptr;
+  Memory<const std::uint32_t> target = nullptr;
+  Memory<const std::uint32_t> edge = nullptr;
+  Memory<float> out = nullptr;  ///< [sources, dim]
+};
+
+/// As EdgeDotArgs: out[e] = the dot product of gradient[t, :] and x[index[e], :], in 16 partial
+/// sums, column d in number d % 16, which are added as a fixed tree.
+template <template <typename> class Memory>
+struct EdgeDotArgsOf {
+  Element type = Element::kFloat32;
+  Memory<const unsigned char> x = nullptr;
+  std::size_t x_stride = 0;
+  std::size_t dim = 0;
+  std::size_t targets = 0;
+  Memory<const std::uint32_t> offsets = nullptr;
+  Memory<const std::uint32_t> index = nullptr;
+  Memory<const float> gradient = nullptr;  ///< [targets, dim]
+  Memory<float> out = nullptr;             ///< [edges]
+};
+
+using GatherArgs = GatherArgsOf<plain::Mem>;
+using IdMapArgs = IdMapArgsOf<plain::Mem>;
+using SumArgs = SumArgsOf<plain::Mem>;
+using MaxArgs = MaxArgsOf<plain::Mem>;
+using MaxGradientArgs = MaxGradientArgsOf<plain::Mem>;
+using EdgeDotArgs = EdgeDotArgsOf<plain::Mem>;
+
+}  // namespace rhizome::cuda

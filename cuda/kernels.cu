@@ -1,0 +1,61 @@
+#include "rhizome/cuda/aggregate.cuh"
+#include "rhizome/cuda/gather.cuh"
+#include "rhizome/cuda/id_map.cuh"
+#include "rhizome/cuda/id_map_contestants.cuh"
+#include "rhizome/cuda/kernels.h"
+#include "rhizome/cuda/scan.h"
+
+namespace rhizome::cuda {
+namespace {
+
+Stream Of(StreamHandle stream) { return static_cast<Stream>(stream); }
+
+std::uint64_t AddressOf(const GatherArgs& args) {
+  return reinterpret_cast<std::uintptr_t>(args.table) | reinterpret_cast<std::uintptr_t>(args.out);
+}
+
+}  // namespace
+
+void CopyRowsOnDevice(StreamHandle stream, const GatherArgs& args) {
+  LaunchCopyRows(Of(stream), args, AddressOf(args));
+}
+
+void WidenRowsOnDevice(StreamHandle stream, Element type, const GatherArgs& args) {
+  LaunchWidenRows(Of(stream), type, args, AddressOf(args));
+}
+
+std::size_t IdMapScratchBytes(std::uint32_t count) { return ExclusiveSumBytes(count); }
+
+void NumberIdsOnDevice(StreamHandle stream, IdMapForm form, const IdMapArgs& args, void* scratch,
+                       std::size_t scratch_bytes) {
+  const auto scan = [&](std::uint32_t* from, std::uint32_t* to, std::uint32_t count) {
+    ExclusiveSum(Of(stream), scratch, scratch_bytes, from, to, count);
+  };
+  switch (form) {
+    case IdMapForm::kFirstPosition:
+      return LaunchIdMap(Of(stream), args, scan);
+    case IdMapForm::kFused:
+      return LaunchFusedMap(Of(stream), args);
+    case IdMapForm::kThreeSteps:
+      return LaunchThreeSteps(Of(stream), args, scan);
+  }
+}
+
+void SumOnDevice(StreamHandle stream, const SumArgs& args) { LaunchSum(Of(stream), args); }
+void SumInSharedMemoryOnDevice(StreamHandle stream, const SumArgs& args) {
+  LaunchSumInSharedMemory(Of(stream), args);
+}
+void MaxOnDevice(StreamHandle stream, const MaxArgs& args) { LaunchMax(Of(stream), args); }
+void MaxGradientOnDevice(StreamHandle stream, const MaxGradientArgs& args) {
+  LaunchMaxGradient(Of(stream), args);
+}
+void EdgeDotsOnDevice(StreamHandle stream, const EdgeDotArgs& args) {
+  LaunchEdgeDots(Of(stream), args);
+}
+
+const char* LaunchError() {
+  const cudaError_t error = cudaGetLastError();
+  return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+}
+
+}  // namespace rhizome::cuda

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rhizome/cuda/kernel_args.h"
+
+// The kernels as functions: the interface between C++20 and CUDA. Pointers are the device's, and
+// everything is queued on a stream (a cudaStream_t). What a launch itself gets wrong is found by
+// LaunchError. C++17, because nvcc compiles it too.
+
+namespace rhizome::cuda {
+
+using StreamHandle = void*;
+
+void CopyRowsOnDevice(StreamHandle stream, const GatherArgs& args);
+void WidenRowsOnDevice(StreamHandle stream, Element type, const GatherArgs& args);
+
+/// The ways to number ids; only the first is deterministic and hop by hop.
+enum class IdMapForm : std::uint8_t { kFirstPosition, kFused, kThreeSteps };
+/// `scratch` has IdMapScratchBytes(args.count) bytes.
+void NumberIdsOnDevice(StreamHandle stream, IdMapForm form, const IdMapArgs& args, void* scratch,
+                       std::size_t scratch_bytes);
+std::size_t IdMapScratchBytes(std::uint32_t count);
+
+void SumOnDevice(StreamHandle stream, const SumArgs& args);
+void SumInSharedMemoryOnDevice(StreamHandle stream, const SumArgs& args);
+void MaxOnDevice(StreamHandle stream, const MaxArgs& args);
+void MaxGradientOnDevice(StreamHandle stream, const MaxGradientArgs& args);
+void EdgeDotsOnDevice(StreamHandle stream, const EdgeDotArgs& args);
+
+/// Returns the runtime's text for the last failed launch, and forgets it; null: none failed.
+const char* LaunchError();
+
+}  // namespace rhizome::cuda

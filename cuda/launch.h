@@ -1,0 +1,114 @@
+#pragma once
+
+// The words that kernels are written in. A kernel is one text in a .cuh file: nvcc compiles it as
+// C++17 with the meanings below, and the tests compile it as C++20 with those of
+// tests/cuda/simulator.h, which runs it by a seeded schedule and checks every access.
+//
+//   RZ_KERNEL, RZ_DEVICE        in front of a kernel, and of a function that kernels call
+//   RZ_LAUNCH(kernel, grid, block, stream, ...)
+//   Mem<T>                      a pointer to the device's memory; Cast<U>(mem) for wider accesses
+//   RZ_SHARED(T, name, count)   memory of the block, not initialised
+//   ThreadIndex() ...           places in the grid, which has one dimension
+//   SyncBlock(), SyncWarp(mask), Shuffle, Ballot
+//   AtomicLoad/Cas/Min/Add/Or   atomic over the device, relaxed
+//   Product(a, b), Sum(a, b)    rounded one by one, never fused
+//   RZ_MUTANT("name")           false, but where the simulator makes that mistake
+
+#if defined(__CUDACC__)
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rhizome/cuda/kernel_args.h"
+
+#define RZ_KERNEL __global__ void
+#define RZ_DEVICE __device__ __forceinline__
+#define RZ_SHARED(T, name, count) __shared__ T name[count]
+#define RZ_LAUNCH(kernel, grid, block, stream, ...) \
+  kernel<<<static_cast<unsigned>(grid), block, 0, stream>>>(__VA_ARGS__)
+#define RZ_MUTANT(name) false
+
+namespace rhizome::cuda {
+
+using Stream = cudaStream_t;
+
+using plain::Mem;
+template <typename To, typename From>
+RZ_DEVICE To* Cast(From* mem) {
+  return reinterpret_cast<To*>(mem);
+}
+
+RZ_DEVICE unsigned ThreadIndex() { return threadIdx.x; }
+RZ_DEVICE unsigned BlockSize() { return blockDim.x; }
+RZ_DEVICE unsigned BlockIndex() { return blockIdx.x; }
+RZ_DEVICE unsigned BlockCount() { return gridDim.x; }
+
+RZ_DEVICE void SyncBlock() { __syncthreads(); }
+RZ_DEVICE void SyncWarp(unsigned mask) { __syncwarp(mask); }
+template <typename T>
+RZ_DEVICE T Shuffle(unsigned mask, T value, unsigned lane) {
+  return __shfl_sync(mask, value, static_cast<int>(lane));
+}
+RZ_DEVICE unsigned Ballot(unsigned mask, bool flag) { return __ballot_sync(mask, flag); }
+
+template <typename T>
+RZ_DEVICE T AtomicLoad(const T* at) {
+  return *const_cast<const volatile T*>(at);
+}
+RZ_DEVICE std::int64_t AtomicCas(std::int64_t* at, std::int64_t expected, std::int64_t desired) {
+  return static_cast<std::int64_t>(atomicCAS(reinterpret_cast<unsigned long long*>(at),
+                                             static_cast<unsigned long long>(expected),
+                                             static_cast<unsigned long long>(desired)));
+}
+RZ_DEVICE std::uint32_t AtomicMin(std::uint32_t* at, std::uint32_t value) {
+  return atomicMin(at, value);
+}
+RZ_DEVICE std::uint32_t AtomicAdd(std::uint32_t* at, std::uint32_t value) {
+  return atomicAdd(at, value);
+}
+RZ_DEVICE std::uint32_t AtomicOr(std::uint32_t* at, std::uint32_t value) {
+  return atomicOr(at, value);
+}
+
+RZ_DEVICE float Product(float a, float b) { return __fmul_rn(a, b); }
+RZ_DEVICE float Sum(float a, float b) { return __fadd_rn(a, b); }
+RZ_DEVICE float FloatOfBits(std::uint32_t bits) { return __uint_as_float(bits); }
+
+}  // namespace rhizome::cuda
+
+#elif !defined(RZ_KERNEL)
+#error "Kernels are compiled by nvcc, or after tests/cuda/simulator.h."
+#endif
+
+namespace rhizome::cuda {
+
+constexpr unsigned kWarp = 32;
+constexpr unsigned kAllLanes = 0xFFFFFFFFU;
+
+/// The bytes that one thread moves in one access of full width.
+struct alignas(16) Word16 {
+  std::uint32_t part[4];
+};
+
+RZ_DEVICE unsigned Lane() { return ThreadIndex() % kWarp; }
+RZ_DEVICE std::size_t GridThread() {
+  return std::size_t{BlockIndex()} * BlockSize() + ThreadIndex();
+}
+RZ_DEVICE std::size_t GridThreads() { return std::size_t{BlockCount()} * BlockSize(); }
+RZ_DEVICE std::size_t GridWarp() { return GridThread() / kWarp; }
+RZ_DEVICE std::size_t GridWarps() { return GridThreads() / kWarp; }
+
+/// The shape of a launch. What more blocks would do, kernels do in a loop.
+struct Geometry {
+  unsigned block = 256;
+  std::size_t most_blocks = std::size_t{1} << 16;
+
+  constexpr std::size_t BlocksFor(std::size_t threads) const {
+    const std::size_t blocks = (threads + block - 1) / block;
+    return blocks == 0 ? 1 : blocks < most_blocks ? blocks : most_blocks;
+  }
+};
+
+}  // namespace rhizome::cuda

@@ -1,0 +1,304 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rhizome/cuda/device.h"
+
+namespace rhizome::testing {
+
+/// A device in the memory of the test. Work that is queued is done late, and in any order that
+/// streams and events allow, as a seed decides. Faults lists what a real device may punish: work on
+/// two streams that uses the same bytes in no order, memory that is not there or given back while
+/// work that uses it may be under way, copies of memory that is not pinned, and after Finish what
+/// was not given back. The n-th fallible call can be made to fail. Threads: one.
+class FakeDevice final : public Device {
+ public:
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  explicit FakeDevice(std::uint64_t seed) : random_(seed) {}
+
+  std::uint64_t fail_at = kNever;  ///< the number of the call that fails, from 0
+  bool may_register = true;
+  std::uint64_t calls() const { return calls_; }
+  const std::vector<std::string>& faults() const { return faults_; }
+  std::uint64_t uploaded_bytes() const { return uploaded_bytes_; }
+
+  /// Returns the bytes of the device that are allocated now.
+  std::uint64_t allocated_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto& [begin, piece] : pieces_) {
+      if (piece.kind == Kind::kDevice) bytes += piece.bytes;
+    }
+    return bytes;
+  }
+
+  /// Does all that is left, and lists what nobody gave back.
+  void Finish() {
+    while (RunOne()) {
+    }
+    for (const auto& [begin, piece] : pieces_) Fault(std::string(KindName(piece.kind)) + " leaks");
+    for (const Stream& stream : streams_) {
+      if (stream.open) Fault("a stream leaks");
+    }
+    for (const Event& event : events_) {
+      if (event.open) Fault("an event leaks");
+    }
+  }
+
+  Result<DeviceFacts> Facts() override {
+    return DeviceFacts{.name = "fake", .compute_capability = 90, .memory_bytes = 1 << 30};
+  }
+
+  Result<void*> Allocate(std::size_t bytes) override { return NewPiece(Kind::kDevice, bytes); }
+  void Free(void* memory) override { Drop(memory, Kind::kDevice); }
+  Result<void*> AllocatePinned(std::size_t bytes) override {
+    return NewPiece(Kind::kPinned, bytes);
+  }
+  void FreePinned(void* memory) override { Drop(memory, Kind::kPinned); }
+
+  Status Register(void* memory, std::size_t bytes) override {
+    if (!may_register) return Status::Unsupported("fake: nothing may be registered");
+    RHIZOME_RETURN_IF_ERROR(Call(StatusCode::kUnsupported));
+    pieces_[static_cast<std::byte*>(memory)] = {Kind::kRegistered, bytes, {}};
+    return Status::Ok();
+  }
+  void Unregister(void* memory) override { Drop(memory, Kind::kRegistered); }
+
+  Result<DeviceStream> MakeStream() override {
+    RHIZOME_RETURN_IF_ERROR(Call(StatusCode::kOutOfMemory));
+    for (Stream& stream : streams_) stream.clock.push_back(0);
+    host_.push_back(0);
+    streams_.push_back({.open = true, .clock = host_, .work = {}});
+    return static_cast<DeviceStream>(streams_.size() - 1);
+  }
+  void FreeStream(DeviceStream stream) override {
+    if (!streams_[stream].work.empty()) Fault("a stream is freed before its work is waited for");
+    streams_[stream].open = false;
+  }
+
+  Status CopyToDevice(DeviceStream stream, void* to, const void* from, std::size_t bytes) override {
+    RHIZOME_RETURN_IF_ERROR(Call(StatusCode::kIoError));
+    Check(from, bytes, {Kind::kPinned, Kind::kRegistered}, "copied from");
+    Check(to, bytes, {Kind::kDevice}, "copied to");
+    uploaded_bytes_ += bytes;
+    Queue(stream, {{from, bytes, false}, {to, bytes, true}}, [=] { std::memcpy(to, from, bytes); });
+    return Status::Ok();
+  }
+  Status CopyToHost(DeviceStream stream, void* to, const void* from, std::size_t bytes) override {
+    RHIZOME_RETURN_IF_ERROR(Call(StatusCode::kIoError));
+    Check(from, bytes, {Kind::kDevice}, "copied from");
+    Check(to, bytes, {Kind::kPinned, Kind::kRegistered}, "copied to");
+    std::memset(to, 0xDB, bytes);  // so that nobody reads it before its time
+    Queue(stream, {{from, bytes, false}, {to, bytes, true}}, [=] { std::memcpy(to, from, bytes); });
+    return Status::Ok();
+  }
+
+  Status Gather(DeviceStream stream, const cuda::GatherArgs& args) override {
+    RHIZOME_RETURN_IF_ERROR(Call(StatusCode::kIoError));
+    const std::size_t table = (args.table_rows - 1) * args.table_stride_bytes + args.row_bytes;
+    const std::size_t out = (args.out_rows - 1) * args.out_stride_bytes + args.row_bytes;
+    const std::size_t numbers = args.count * sizeof(std::int64_t);
+    std::vector<Use> uses = {{args.table, table, false},
+                             {args.out, out, true},
+                             {args.first_bad, sizeof(std::uint32_t), true}};
+    if (args.rows != nullptr) uses.push_back({args.rows, numbers, false});
+    if (args.place != nullptr) uses.push_back({args.place, numbers, false});
+    for (const Use& use : uses)
+      Check(use.begin, use.bytes, {Kind::kDevice, Kind::kPinned, Kind::kRegistered}, "gathered");
+    Queue(stream, std::move(uses), [args] {
+      for (std::uint32_t i = 0; i < args.count; ++i) {
+        const std::int64_t row = args.rows == nullptr ? i : args.rows[i];
+        const std::int64_t place = args.place == nullptr ? i : args.place[i];
+        if (row < 0 || static_cast<std::uint64_t>(row) >= args.table_rows || place < 0 ||
+            static_cast<std::uint64_t>(place) >= args.out_rows) {
+          *args.first_bad = std::min(*args.first_bad, i);
+          continue;
+        }
+        std::memcpy(args.out + static_cast<std::size_t>(place) * args.out_stride_bytes,
+                    args.table + static_cast<std::size_t>(row) * args.table_stride_bytes,
+                    args.row_bytes);
+      }
+    });
+    return Status::Ok();
+  }
+
+  Result<DeviceEvent> Record(DeviceStream stream) override {
+    RHIZOME_RETURN_IF_ERROR(Call(StatusCode::kIoError));
+    std::size_t event = 0;
+    while (event < events_.size() && events_[event].open) ++event;
+    if (event == events_.size()) events_.emplace_back();
+    const auto happened = std::make_shared<bool>(false);
+    Queue(stream, {}, [happened] { *happened = true; });
+    events_[event] = {.open = true, .happened = happened, .clock = streams_[stream].clock};
+    return static_cast<DeviceEvent>(event);
+  }
+  Status Wait(DeviceStream stream, DeviceEvent event) override {
+    RHIZOME_RETURN_IF_ERROR(Call(StatusCode::kIoError));
+    if (!events_[event].open) Fault("a freed event is waited for");
+    Join(streams_[stream].clock, events_[event].clock);
+    streams_[stream].work.push_back({.wanted = events_[event].happened, .run = {}});
+    return Status::Ok();
+  }
+  Status Synchronize(DeviceEvent event) override {
+    RHIZOME_RETURN_IF_ERROR(Call(StatusCode::kIoError));
+    if (!events_[event].open) Fault("a freed event is waited for");
+    while (!*events_[event].happened && RunOne()) {
+    }
+    Join(host_, events_[event].clock);
+    return Status::Ok();
+  }
+  Status Drain(DeviceStream stream) override {
+    while (!streams_[stream].work.empty() && RunOne()) {
+    }
+    Join(host_, streams_[stream].clock);
+    return Call(StatusCode::kIoError);
+  }
+  void FreeEvent(DeviceEvent event) override { events_[event].open = false; }
+
+ private:
+  enum class Kind : std::uint8_t { kDevice, kPinned, kRegistered };
+  using Clock = std::vector<std::uint64_t>;  // of each stream, the work that came before
+  struct Use {
+    const void* begin;
+    std::size_t bytes;
+    bool writes;
+  };
+  struct Access {
+    std::size_t begin, end;
+    bool writes;
+    DeviceStream stream;
+    std::uint64_t number;  // of the work in its stream
+  };
+  struct Piece {
+    Kind kind = Kind::kDevice;
+    std::size_t bytes = 0;
+    std::vector<Access> accesses;
+    std::vector<std::byte> storage = {};
+  };
+  struct Work {
+    std::shared_ptr<const bool> wanted;  // the event that must happen first, or null
+    std::function<void()> run;
+  };
+  struct Stream {
+    bool open = false;
+    Clock clock;
+    std::deque<Work> work;
+  };
+  struct Event {
+    bool open = false;
+    std::shared_ptr<bool> happened = nullptr;  // whatever waits for it keeps it
+    Clock clock = {};
+  };
+
+  static const char* KindName(Kind kind) {
+    return kind == Kind::kDevice   ? "memory of the device"
+           : kind == Kind::kPinned ? "pinned memory"
+                                   : "registered memory";
+  }
+  void Fault(const std::string& text) {
+    if (faults_.size() < 20) faults_.push_back(text);
+  }
+  Status Call(StatusCode code) {
+    if (calls_++ != fail_at) return Status::Ok();
+    return {code, "fake: this call fails"};
+  }
+  static void Join(Clock& into, const Clock& from) {
+    for (std::size_t i = 0; i < from.size(); ++i) into[i] = std::max(into[i], from[i]);
+  }
+
+  Result<void*> NewPiece(Kind kind, std::size_t bytes) {
+    RHIZOME_RETURN_IF_ERROR(Call(StatusCode::kOutOfMemory));
+    std::vector<std::byte> storage(bytes, std::byte{0xA5});
+    std::byte* const memory = storage.data();
+    pieces_[memory] = {kind, bytes, {}, std::move(storage)};
+    return memory;
+  }
+  void Drop(void* memory, Kind kind) {
+    const auto found = pieces_.find(static_cast<std::byte*>(memory));
+    if (found == pieces_.end() || found->second.kind != kind) {
+      return Fault("something is given back that is no " + std::string(KindName(kind)));
+    }
+    for (const Access& access : found->second.accesses) {
+      if (access.number > host_[access.stream]) {
+        Fault(std::string(KindName(kind)) + " is given back before its use is waited for");
+        break;
+      }
+    }
+    while (RunOne()) {  // the test goes on
+    }
+    pieces_.erase(found);
+  }
+  Piece* Find(const void* begin, std::size_t bytes, std::size_t& offset) {
+    auto* const at = static_cast<std::byte*>(const_cast<void*>(begin));
+    auto found = pieces_.upper_bound(at);
+    if (found == pieces_.begin()) return nullptr;
+    --found;
+    offset = static_cast<std::size_t>(at - found->first);
+    return offset + bytes <= found->second.bytes ? &found->second : nullptr;
+  }
+  void Check(const void* begin, std::size_t bytes, std::initializer_list<Kind> kinds,
+             const char* what) {
+    std::size_t offset = 0;
+    const Piece* const piece = Find(begin, bytes, offset);
+    if (piece == nullptr || std::find(kinds.begin(), kinds.end(), piece->kind) == kinds.end()) {
+      Fault("memory is " + std::string(what) + " that is not there, or not of that kind");
+    }
+  }
+
+  /// Queues work, and compares its uses with all that nothing orders before it.
+  void Queue(DeviceStream stream, std::vector<Use> uses, std::function<void()> run) {
+    Clock& clock = streams_[stream].clock;
+    Join(clock, host_);
+    const std::uint64_t number = ++clock[stream];
+    for (const Use& use : uses) {
+      std::size_t offset = 0;
+      Piece* const piece = Find(use.begin, use.bytes, offset);
+      if (piece == nullptr) continue;
+      std::erase_if(piece->accesses, [&](const Access& a) { return a.number <= host_[a.stream]; });
+      for (const Access& other : piece->accesses) {
+        if (other.number <= clock[other.stream]) continue;
+        if (offset < other.end && other.begin < offset + use.bytes && (use.writes || other.writes))
+          Fault("work on two streams uses the same bytes in no order");
+      }
+      piece->accesses.push_back({offset, offset + use.bytes, use.writes, stream, number});
+    }
+    streams_[stream].work.push_back({.wanted = nullptr, .run = std::move(run)});
+    while (random_() % 4 == 0 && RunOne()) {
+    }
+  }
+
+  /// Does one piece of work that may be done now, of any stream. Returns whether there was one.
+  bool RunOne() {
+    std::vector<Stream*> able;
+    for (Stream& stream : streams_) {
+      if (stream.work.empty()) continue;
+      const Work& first = stream.work.front();
+      if (first.wanted == nullptr || *first.wanted) able.push_back(&stream);
+    }
+    if (able.empty()) return false;
+    Stream& stream = *able[random_() % able.size()];
+    const std::function<void()> run = std::move(stream.work.front().run);
+    stream.work.pop_front();
+    if (run) run();
+    return true;
+  }
+
+  std::mt19937_64 random_;
+  std::uint64_t calls_ = 0;
+  std::uint64_t uploaded_bytes_ = 0;
+  std::vector<std::string> faults_;
+  std::map<std::byte*, Piece> pieces_;
+  std::vector<Stream> streams_;
+  std::vector<Event> events_;
+  Clock host_;
+};
+
+}  // namespace rhizome::testing

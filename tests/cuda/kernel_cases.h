@@ -1,0 +1,540 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cuda/simulator.h"
+#include "rhizome/cache/aggregate.h"
+#include "rhizome/cache/simd.h"
+#include "rhizome/cuda/aggregate.cuh"
+#include "rhizome/cuda/gather.cuh"
+#include "rhizome/cuda/id_map.cuh"
+#include "rhizome/cuda/id_map_contestants.cuh"
+
+// One random input for each kernel, run in one schedule and compared with the processor. A case
+// returns what is wrong, or nothing; tests run hundreds of them, and seeded mistakes must show.
+
+namespace rhizome::simulator {
+
+using cuda::Mem;
+using Random = std::mt19937_64;
+
+/// Returns what the machine found, and that `name` differs if it does.
+inline std::string Wrong(const Machine& machine, bool equal, const std::string& name) {
+  std::string wrong = machine.Describe();
+  if (!equal) wrong += name + " differs from the processor's\n";
+  return wrong;
+}
+
+/// Compares bits. NaNs count as equal: their payload is the processor's own affair.
+inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](float x, float y) {
+           return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) ||
+                  (x != x && y != y);
+         });
+}
+
+/// Small launches, so that a schedule takes a millisecond; most are too small for their work.
+inline cuda::Geometry SmallGeometry(Random& random) {
+  return {32U << random() % 3, 1 + random() % 6};
+}
+
+template <typename T>
+Mem<const T> Const(const Mem<T>& mem) {
+  return mem;
+}
+
+// --- Gather -------------------------------------------------------------------------------------
+
+struct GatherCase {
+  std::size_t row_bytes = 0;
+  std::size_t table_rows = 0, out_rows = 0;
+  std::size_t table_stride = 0, out_stride = 0;
+  std::vector<unsigned char> table, out;
+  std::vector<std::int64_t> rows, place;
+};
+
+/// `widening`: the factor by which rows grow. `element`: what sizes are multiples of.
+inline GatherCase MakeGather(Random& random, std::size_t row_bytes, std::size_t element,
+                             std::size_t widening) {
+  GatherCase c;
+  c.row_bytes = row_bytes;
+  const std::size_t unit = random() % 2 == 0 ? 16 : element;
+  const auto stride = [&](std::size_t bytes) {
+    return (bytes + unit - 1) / unit * unit + unit * (random() % 2);
+  };
+  c.table_stride = stride(row_bytes);
+  c.out_stride = stride(row_bytes * widening);
+  c.table_rows = 1 + random() % 12;
+  c.rows.resize(random() % 16);
+  c.out_rows = c.rows.size() + random() % 3;
+  c.table.resize(c.table_rows * c.table_stride);
+  for (unsigned char& byte : c.table) byte = static_cast<unsigned char>(random());
+  c.out.resize(c.out_rows * c.out_stride);
+  for (unsigned char& byte : c.out) byte = static_cast<unsigned char>(random());
+  for (std::int64_t& row : c.rows) row = static_cast<std::int64_t>(random() % c.table_rows);
+  c.place.resize(c.out_rows);
+  for (std::size_t i = 0; i < c.place.size(); ++i) c.place[i] = static_cast<std::int64_t>(i);
+  std::shuffle(c.place.begin(), c.place.end(), random);
+  c.place.resize(c.rows.size());
+  if (!c.rows.empty() && random() % 3 == 0) {
+    const std::int64_t bad[] = {-1, -1000, static_cast<std::int64_t>(c.table_rows),
+                                std::int64_t{1} << 40};
+    for (int i = 0; i < 2; ++i) c.rows[random() % c.rows.size()] = bad[random() % 4];
+  }
+  return c;
+}
+
+/// Computes what the output and the flag must hold. `widen` appends a row as it is in the output.
+template <typename Widen>
+void Expect(const GatherCase& c, const Widen& widen, std::vector<unsigned char>& out,
+            std::uint32_t& first_bad) {
+  out = c.out;
+  first_bad = cuda::kNoPosition;
+  for (std::size_t i = 0; i < c.rows.size(); ++i) {
+    if (c.rows[i] < 0 || c.rows[i] >= static_cast<std::int64_t>(c.table_rows)) {
+      first_bad = std::min(first_bad, static_cast<std::uint32_t>(i));
+      continue;
+    }
+    const std::size_t target = c.place.empty() ? i : static_cast<std::size_t>(c.place[i]);
+    widen(c.table.data() + static_cast<std::size_t>(c.rows[i]) * c.table_stride,
+          out.data() + target * c.out_stride);
+  }
+}
+
+template <typename Launch, typename Widen>
+std::string RunGather(GatherCase c, Random& random, const Launch& launch, const Widen& widen) {
+  if (random() % 3 == 0) c.place.clear();
+  std::vector<unsigned char> expected;
+  std::uint32_t first_bad = 0;
+  Expect(c, widen, expected, first_bad);
+  const Mem<unsigned char> out = Upload("out", c.out);
+  cuda::GatherArgsOf<Mem> args;
+  args.table = Upload("table", c.table);
+  args.table_rows = c.table_rows;
+  args.table_stride_bytes = c.table_stride;
+  args.rows = Upload("rows", c.rows);
+  if (!c.place.empty()) args.place = Upload("place", c.place);
+  args.count = static_cast<std::uint32_t>(c.rows.size());
+  args.out = out;
+  args.out_rows = c.out_rows;
+  args.out_stride_bytes = c.out_stride;
+  args.row_bytes = c.row_bytes;
+  const Mem<std::uint32_t> flag =
+      Upload("first_bad", std::vector<std::uint32_t>{cuda::kNoPosition});
+  args.first_bad = flag;
+  launch(args);
+  return Wrong(Machine::Current(), Download(out) == expected, "gather") +
+         (Download(flag)[0] == first_bad ? "" : "gather: the flag differs\n");
+}
+
+inline std::string CopyCase(Random& random, std::size_t row_bytes) {
+  const std::size_t element = row_bytes % 4 == 0 ? 4 : row_bytes % 2 == 0 ? 2 : 1;
+  const cuda::Geometry geometry = SmallGeometry(random);
+  return RunGather(
+      MakeGather(random, row_bytes, element, 1), random,
+      [&](const auto& args) { cuda::LaunchCopyRows(0, args, 0, geometry); },
+      [&](const unsigned char* from, unsigned char* to) { std::copy_n(from, row_bytes, to); });
+}
+inline std::string CopyCase(Random& random) {
+  const std::size_t bytes = 1 + random() % 130;
+  return CopyCase(random, random() % 2 == 0 ? bytes : 16 * (1 + bytes % 40));
+}
+
+inline std::string WidenCase(Random& random, std::size_t columns) {
+  const bool half = random() % 2 == 0;
+  const cuda::Geometry geometry = SmallGeometry(random);
+  return RunGather(
+      MakeGather(random, columns * 2, 4, 2), random,
+      [&](const auto& args) {
+        cuda::LaunchWidenRows(0, half ? cuda::Element::kFloat16 : cuda::Element::kBfloat16, args, 0,
+                              geometry);
+      },
+      [&](const unsigned char* from, unsigned char* to) {
+        std::vector<std::uint16_t> row(columns);
+        std::memcpy(row.data(), from, 2 * columns);
+        std::vector<float> wide(columns);
+        KernelsOf(SimdPath::kPortable)
+            .widen(half ? RowType::kFloat16 : RowType::kBfloat16, row.data(), columns, wide.data());
+        std::memcpy(to, wide.data(), 4 * columns);
+      });
+}
+inline std::string WidenCase(Random& random) { return WidenCase(random, 1 + random() % 90); }
+
+// --- Id map -------------------------------------------------------------------------------------
+
+/// The scan between two launches, by the processor.
+inline void ScanRegion(const Mem<std::uint32_t>& from, const Mem<std::uint32_t>& to,
+                       std::uint32_t count) {
+  const std::vector<std::uint32_t> values = Download(from);
+  auto* const data = reinterpret_cast<std::uint32_t*>(to.region()->data);
+  std::uint32_t sum = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    data[i] = sum;
+    sum += values[i];
+    to.region()->cells[i].initialized = true;
+  }
+}
+
+/// A table and what is numbered in it; the regions belong to the machine.
+struct DeviceIdMap {
+  explicit DeviceIdMap(std::uint32_t capacity, std::size_t most_ids) {
+    args.capacity = capacity;
+    args.keys = Upload("keys", std::vector<std::int64_t>(capacity, cuda::kFreeKey));
+    args.first = Upload("first", std::vector<std::uint32_t>(capacity, cuda::kNoPosition));
+    args.number = Allocate<std::uint32_t>("number", capacity);
+    args.distinct = Allocate<std::int64_t>("distinct", most_ids);
+    args.found = Upload("found", std::vector<std::uint32_t>{0});
+    args.errors = Upload("errors", std::vector<std::uint32_t>{0});
+  }
+  /// Makes the arrays of one call over `ids`.
+  void Next(const std::vector<std::int64_t>& ids) {
+    args.ids = Upload("ids", ids);
+    args.count = static_cast<std::uint32_t>(ids.size());
+    args.slots = Allocate<std::uint32_t>("slots", ids.size());
+    args.flags = Allocate<std::uint32_t>("flags", ids.size());
+    args.ranks = Allocate<std::uint32_t>("ranks", ids.size());
+    args.locals = Allocate<std::int64_t>("locals", ids.size());
+  }
+  std::uint32_t found() const { return Download(args.found)[0]; }
+  std::uint32_t errors() const { return Download(args.errors)[0]; }
+  std::vector<std::int64_t> distinct() const {
+    std::vector<std::int64_t> ids = Download(args.distinct);
+    ids.resize(std::min<std::size_t>(found(), ids.size()));
+    return ids;
+  }
+  cuda::IdMapArgsOf<Mem> args;
+};
+
+/// Numbers by first appearance, with the standard library.
+struct ExpectedNumbers {
+  std::unordered_map<std::int64_t, std::int64_t> number;
+  std::vector<std::int64_t> distinct;
+  std::vector<std::int64_t> Number(const std::vector<std::int64_t>& ids) {
+    std::vector<std::int64_t> locals;
+    for (const std::int64_t id : ids) {
+      const auto [at, fresh] = number.try_emplace(id, static_cast<std::int64_t>(distinct.size()));
+      if (fresh) distinct.push_back(id);
+      locals.push_back(at->second);
+    }
+    return locals;
+  }
+};
+
+/// Ids with repeats, some of them very large.
+inline std::vector<std::int64_t> RandomIds(Random& random, std::size_t count,
+                                           std::uint64_t universe) {
+  std::vector<std::int64_t> ids(count);
+  for (std::int64_t& id : ids) {
+    const std::uint64_t number = random() % universe;
+    id = static_cast<std::int64_t>(number % 3 == 0 ? number << 40 : number);
+  }
+  return ids;
+}
+
+/// Numbers two or three lists of ids, one after another, in one table; the table is as small as it
+/// may be, or even full to the last slot.
+inline std::string IdMapCase(Random& random) {
+  ExpectedNumbers expected;
+  std::vector<std::vector<std::int64_t>> calls(2 + random() % 2);
+  std::vector<std::vector<std::int64_t>> locals;
+  const std::uint64_t universe = 1 + random() % 100;
+  for (auto& ids : calls) {
+    ids = RandomIds(random, 1 + random() % 60, universe);
+    locals.push_back(expected.Number(ids));
+  }
+  const bool full = random() % 2 == 0;
+  const std::uint32_t capacity =
+      std::bit_ceil(static_cast<std::uint32_t>(expected.distinct.size()) * (full ? 1 : 2));
+  DeviceIdMap map(capacity, expected.distinct.size());
+  std::string wrong;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    map.Next(calls[i]);
+    cuda::LaunchIdMap(0, map.args, ScanRegion, SmallGeometry(random));
+    map.args.base += map.args.count;
+    map.args.known = map.found();
+    if (Download(map.args.locals) != locals[i]) wrong = "id map: numbers differ\n";
+  }
+  if (map.distinct() != expected.distinct) wrong += "id map: distinct ids differ\n";
+  if (map.errors() != 0) wrong += "id map: errors " + std::to_string(map.errors()) + "\n";
+  return wrong + Machine::Current().Describe();
+}
+
+/// More distinct ids than slots, or an id that is no id: said, and the launch ends.
+inline std::string IdMapErrorCase(Random& random) {
+  std::vector<std::int64_t> ids = RandomIds(random, 40, 1000);
+  ids.push_back(77);
+  const bool sentinel = random() % 2 == 0;
+  if (sentinel) ids[random() % 40] = random() % 2 == 0 ? cuda::kFreeKey : -5;
+  DeviceIdMap map(sentinel ? 128 : 8, ids.size());
+  map.Next(ids);
+  cuda::LaunchIdMap(0, map.args, ScanRegion, SmallGeometry(random));
+  const bool said = map.errors() == (sentinel ? cuda::kBadId : cuda::kTableFull);
+  const std::vector<std::int64_t> locals = Download(map.args.locals);
+  const bool marked = std::find(locals.begin(), locals.end(), -1) != locals.end();
+  return Wrong(Machine::Current(), said && marked, "id map: an error");
+}
+
+inline std::string ThreeStepsCase(Random& random) {
+  const std::vector<std::int64_t> ids = RandomIds(random, 1 + random() % 200, 1 + random() % 100);
+  ExpectedNumbers expected;
+  const std::vector<std::int64_t> locals = expected.Number(ids);
+  DeviceIdMap map(256, expected.distinct.size());
+  map.Next(ids);
+  cuda::LaunchThreeSteps(0, map.args, ScanRegion, {32U << random() % 3, 1});
+  return Wrong(Machine::Current(),
+               Download(map.args.locals) == locals && map.distinct() == expected.distinct,
+               "three steps");
+}
+
+/// FastGL's numbers: each id has one, and they are 0, 1, ... in some order.
+inline std::string FusedMapCase(Random& random) {
+  const std::vector<std::int64_t> ids = RandomIds(random, 1 + random() % 200, 1 + random() % 100);
+  ExpectedNumbers expected;
+  expected.Number(ids);
+  DeviceIdMap map(256, expected.distinct.size());
+  map.Next(ids);
+  cuda::LaunchFusedMap(0, map.args, SmallGeometry(random));
+  const std::vector<std::int64_t> locals = Download(map.args.locals);
+  const std::vector<std::int64_t> distinct = map.distinct();
+  bool equal = distinct.size() == expected.distinct.size();
+  for (std::size_t i = 0; i < ids.size() && equal; ++i) {
+    equal = locals[i] >= 0 && locals[i] < static_cast<std::int64_t>(distinct.size()) &&
+            distinct[static_cast<std::size_t>(locals[i])] == ids[i];
+  }
+  return Wrong(Machine::Current(), equal, "fused map");
+}
+
+// --- Aggregation --------------------------------------------------------------------------------
+
+/// Lists, rows and factors.
+struct AggregateCase {
+  Csr csr;
+  std::size_t sources = 0, dim = 0, stride = 0;
+  RowType type = RowType::kFloat32;
+  std::vector<unsigned char> x;
+  std::vector<float> source_scale, edge_weight, target_scale, initial, initial_scale;
+};
+
+/// Numbers of many sizes; some are zero, or equal to others.
+inline float RandomFloat(Random& random) {
+  if (random() % 16 == 0) return 0;
+  if (random() % 16 == 0) return 2;
+  const float number = std::ldexp(static_cast<float>(random() % 20001) / 10000.0F - 1.0F,
+                                  static_cast<int>(random() % 12) - 6);
+  return number;
+}
+inline std::vector<float> RandomFloats(Random& random, std::size_t count) {
+  std::vector<float> values(count);
+  for (float& value : values) value = RandomFloat(random);
+  return values;
+}
+
+/// Rows of `type` that hold random bits of 16, where NaNs and infinities are rare, or floats.
+inline std::vector<unsigned char> RandomRows(Random& random, RowType type, std::size_t count) {
+  std::vector<unsigned char> rows(count * BytesOf(type));
+  if (type == RowType::kFloat32) {
+    const std::vector<float> values = RandomFloats(random, count);
+    if (!rows.empty()) std::memcpy(rows.data(), values.data(), rows.size());
+    return rows;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto bits =
+        type == RowType::kFloat16
+            ? static_cast<std::uint16_t>(random())
+            : static_cast<std::uint16_t>((random() % 2 << 15) | (0x3F00 + random() % 256));
+    std::memcpy(rows.data() + 2 * i, &bits, 2);
+  }
+  return rows;
+}
+
+inline AggregateCase MakeAggregate(Random& random, std::size_t dim, std::size_t longest) {
+  AggregateCase c;
+  c.dim = dim;
+  c.stride = dim + random() % 3;
+  c.sources = 1 + random() % 12;
+  constexpr RowType kTypes[] = {RowType::kFloat32, RowType::kFloat16, RowType::kBfloat16};
+  c.type = kTypes[random() % 3];
+  const std::size_t targets = 1 + random() % 6;
+  for (std::size_t t = 0; t < targets; ++t) {
+    const std::size_t degree = random() % 4 == 0   ? 0
+                               : random() % 4 == 0 ? random() % (longest + 1)
+                                                   : random() % 6;
+    for (std::size_t i = 0; i < degree; ++i)
+      c.csr.neighbors.push_back(static_cast<std::uint32_t>(random() % c.sources));
+    c.csr.offsets.push_back(static_cast<std::uint32_t>(c.csr.neighbors.size()));
+  }
+  // The last row has nothing behind its columns.
+  c.x = RandomRows(random, c.type, (c.sources - 1) * c.stride + dim);
+  if (random() % 2 == 0) c.source_scale = RandomFloats(random, c.sources);
+  if (random() % 2 == 0) c.edge_weight = RandomFloats(random, c.csr.neighbors.size());
+  if (random() % 2 == 0) c.target_scale = RandomFloats(random, targets);
+  if (random() % 2 == 0) {
+    const std::size_t count = random() % (targets + 1);
+    c.initial = RandomFloats(random, count * dim);
+    if (random() % 2 == 0) c.initial_scale = RandomFloats(random, count);
+  }
+  return c;
+}
+inline AggregateCase MakeAggregate(Random& random) {
+  constexpr std::size_t kWidths[] = {1, 5, 16, 31, 32, 33, 64, 65, 100, 128, 130, 257};
+  return MakeAggregate(random, kWidths[random() % 12], 70);
+}
+
+inline cuda::Element ElementOf(RowType type) { return static_cast<cuda::Element>(type); }
+inline Mem<const float> UploadOrNull(const char* name, const std::vector<float>& values) {
+  return values.empty() ? Mem<const float>() : Const(Upload(name, values));
+}
+
+template <typename Args>
+void FillLists(const AggregateCase& c, Args& args) {
+  args.type = ElementOf(c.type);
+  args.x = Upload("x", c.x);
+  args.x_stride = c.stride;
+  args.dim = c.dim;
+  args.targets = c.csr.offsets.size() - 1;
+  args.offsets = Upload("offsets", c.csr.offsets);
+  args.index = Upload("index", c.csr.neighbors);
+}
+
+template <typename Launch>
+std::string RunSum(const AggregateCase& c, const Launch& launch) {
+  const std::size_t targets = c.csr.offsets.size() - 1;
+  const std::size_t initial_rows = c.initial.size() / c.dim;
+  std::vector<float> expected(targets * c.dim);
+  KernelsOf(SimdPath::kPortable)
+      .sum(MakeSumArgs(c.csr.view(),
+                       {.target = c.target_scale, .source = c.source_scale, .edge = c.edge_weight},
+                       {.type = c.type, .x = c.x.data(), .dim = c.dim, .stride = c.stride},
+                       {.rows = c.initial.data(),
+                        .stride = c.dim,
+                        .count = initial_rows,
+                        .scale = c.initial_scale},
+                       expected.data(), c.dim),
+           0, targets);
+  cuda::SumArgsOf<Mem> args;
+  FillLists(c, args);
+  args.source_scale = UploadOrNull("source_scale", c.source_scale);
+  args.edge_weight = UploadOrNull("edge_weight", c.edge_weight);
+  args.target_scale = UploadOrNull("target_scale", c.target_scale);
+  args.initial = UploadOrNull("initial", c.initial);
+  args.initial_stride = c.dim;
+  args.initial_rows = initial_rows;
+  args.initial_scale = UploadOrNull("initial_scale", c.initial_scale);
+  const Mem<float> out = Allocate<float>("out", targets * c.dim);
+  args.out = out;
+  args.out_stride = c.dim;
+  launch(args);
+  return Wrong(Machine::Current(), SameBits(Download(out), expected), "sum");
+}
+
+inline std::string SumOf(const AggregateCase& c, Random& random) {
+  const cuda::Geometry geometry = SmallGeometry(random);
+  return RunSum(c, [&](const auto& args) { cuda::LaunchSum(0, args, geometry); });
+}
+inline std::string SumCase(Random& random) { return SumOf(MakeAggregate(random), random); }
+inline std::string SharedSumCase(Random& random) {
+  const std::size_t blocks = 1 + random() % 2;
+  return RunSum(MakeAggregate(random, 1 + random() % 40, 70),
+                [&](const auto& args) { cuda::LaunchSumInSharedMemory(0, args, blocks); });
+}
+
+/// The maximum, and its gradient over the transposed lists.
+inline std::string MaxOf(const AggregateCase& c, Random& random) {
+  const std::size_t targets = c.csr.offsets.size() - 1;
+  std::vector<float> expected(targets * c.dim);
+  std::vector<std::uint32_t> winner(targets * c.dim);
+  rhizome::MaxArgs on_cpu;
+  on_cpu.type = c.type;
+  on_cpu.x = c.x.data();
+  on_cpu.x_stride = c.stride;
+  on_cpu.dim = c.dim;
+  on_cpu.begins = c.csr.offsets.data();
+  on_cpu.ends = c.csr.offsets.data() + 1;
+  on_cpu.index = c.csr.neighbors.data();
+  on_cpu.out = expected.data();
+  on_cpu.out_stride = c.dim;
+  on_cpu.edge = winner.data();
+  KernelsOf(SimdPath::kPortable).max(on_cpu, 0, targets);
+  cuda::MaxArgsOf<Mem> args;
+  FillLists(c, args);
+  const Mem<float> out = Allocate<float>("out", targets * c.dim);
+  const Mem<std::uint32_t> won = Allocate<std::uint32_t>("winner", targets * c.dim);
+  args.out = out;
+  args.out_stride = c.dim;
+  args.winner = won;
+  cuda::LaunchMax(0, args, SmallGeometry(random));
+  std::string wrong = Wrong(Machine::Current(), SameBits(Download(out), expected), "max");
+  if (Download(won) != winner) wrong += "max: winners differ\n";
+
+  const TurnedCsr turned = Turn(c.csr.view(), c.sources);
+  const std::vector<float> gradient = RandomFloats(random, targets * c.dim);
+  std::vector<float> expected_gradient(c.sources * c.dim);
+  KernelsOf(SimdPath::kPortable)
+      .max_gradient({.gradient = gradient.data(),
+                     .winner = winner.data(),
+                     .dim = c.dim,
+                     .begins = turned.lists.offsets.data(),
+                     .ends = turned.lists.offsets.data() + 1,
+                     .target = turned.lists.neighbors.data(),
+                     .edge = turned.edges.data(),
+                     .out = expected_gradient.data()},
+                    0, c.sources);
+  cuda::MaxGradientArgsOf<Mem> back;
+  back.gradient = Upload("gradient", gradient);
+  back.winner = Upload("winner", winner);
+  back.dim = c.dim;
+  back.sources = c.sources;
+  back.offsets = Upload("turned offsets", turned.lists.offsets);
+  back.target = Upload("targets", turned.lists.neighbors);
+  back.edge = Upload("edges", turned.edges);
+  const Mem<float> of_sources = Allocate<float>("gradient of x", c.sources * c.dim);
+  back.out = of_sources;
+  cuda::LaunchMaxGradient(0, back, SmallGeometry(random));
+  return wrong + Wrong(Machine::Current(), SameBits(Download(of_sources), expected_gradient),
+                       "max gradient");
+}
+inline std::string MaxCase(Random& random) { return MaxOf(MakeAggregate(random), random); }
+
+inline std::string EdgeDotOf(const AggregateCase& c, Random& random) {
+  const std::size_t targets = c.csr.offsets.size() - 1;
+  const std::vector<float> gradient = RandomFloats(random, targets * c.dim);
+  std::vector<float> expected(c.csr.neighbors.size());
+  KernelsOf(SimdPath::kPortable)
+      .edge_dot({.type = c.type,
+                 .x = c.x.data(),
+                 .x_stride = c.stride,
+                 .dim = c.dim,
+                 .begins = c.csr.offsets.data(),
+                 .ends = c.csr.offsets.data() + 1,
+                 .index = c.csr.neighbors.data(),
+                 .gradient = gradient.data(),
+                 .out = expected.data()},
+                0, targets);
+  cuda::EdgeDotArgsOf<Mem> args;
+  FillLists(c, args);
+  args.gradient = Upload("gradient", gradient);
+  const Mem<float> out = Allocate<float>("out", expected.size());
+  args.out = out;
+  cuda::LaunchEdgeDots(0, args, SmallGeometry(random));
+  return Wrong(Machine::Current(), SameBits(Download(out), expected), "edge dots");
+}
+inline std::string EdgeDotCase(Random& random) { return EdgeDotOf(MakeAggregate(random), random); }
+
+/// A kernel and its case. Mistakes are named after the case that must show them.
+struct KernelCase {
+  const char* name;
+  std::string (*run)(Random&);
+};
+inline constexpr KernelCase kKernelCases[] = {
+    {"gather", CopyCase},       {"widening gather", WidenCase},  {"id map", IdMapCase},
+    {"id map", IdMapErrorCase}, {"three steps", ThreeStepsCase}, {"fused map", FusedMapCase},
+    {"sum", SumCase},           {"shared sums", SharedSumCase},  {"max", MaxCase},
+    {"edge dots", EdgeDotCase},
+};
+
+}  // namespace rhizome::simulator

@@ -1,0 +1,223 @@
+#include <set>
+
+#include "cuda/kernel_cases.h"
+#include "index/sampler_graphs.h"
+#include "rhizome/index/sampler_numbering.h"
+#include "testing/testing.h"
+
+namespace rhizome {
+namespace {
+
+using simulator::Machine;
+using simulator::Mem;
+using simulator::Random;
+
+constexpr std::uint64_t kSchedules = 1000;
+
+TEST(KernelsTest, EachEqualsTheProcessorWithoutARaceInEverySchedule) {
+  const std::uint64_t seed = testing::TestSeed();
+  for (const simulator::KernelCase& kernel : simulator::kKernelCases) {
+    for (std::uint64_t i = 0; i < kSchedules; ++i) {
+      Random random(seed + i);
+      Machine machine(seed ^ i << 20);
+      const std::string wrong = kernel.run(random);
+      ASSERT_EQ(wrong, "") << kernel.name << ", schedule " << i;
+    }
+  }
+}
+
+TEST(KernelsTest, RowsOfAllWidthsAreGathered) {
+  Random random(testing::TestSeed());
+  for (std::size_t width = 1; width <= 513; ++width) {
+    Machine machine(random());
+    ASSERT_EQ(simulator::CopyCase(random, width), "") << width << " bytes";
+    ASSERT_EQ(simulator::WidenCase(random, width), "") << width << " columns";
+  }
+}
+
+TEST(KernelsTest, RowsOfAllWidthsAreAggregatedWithTheBitsOfTheProcessor) {
+  Random random(testing::TestSeed());
+  for (std::size_t width = 1; width <= 513; ++width) {
+    Machine machine(random());
+    const simulator::AggregateCase c = simulator::MakeAggregate(random, width, 9);
+    ASSERT_EQ(simulator::SumOf(c, random), "") << width << " columns";
+    ASSERT_EQ(simulator::MaxOf(c, random), "") << width << " columns";
+    ASSERT_EQ(simulator::EdgeDotOf(c, random), "") << width << " columns";
+  }
+}
+
+// Hubs too are summed in list order, whatever their length.
+TEST(KernelsTest, ListsOfHubsHaveTheBitsOfTheProcessor) {
+  Random random(testing::TestSeed());
+  for (const std::size_t degree : {std::size_t{1023}, std::size_t{1024}, std::size_t{3000}}) {
+    Machine machine(random());
+    simulator::AggregateCase c = simulator::MakeAggregate(random, 33, 3);
+    while (c.csr.neighbors.size() < degree)
+      c.csr.neighbors.push_back(static_cast<std::uint32_t>(random() % c.sources));
+    c.csr.offsets.push_back(static_cast<std::uint32_t>(c.csr.neighbors.size()));
+    c.edge_weight = simulator::RandomFloats(random, c.csr.neighbors.size());
+    c.target_scale.clear();
+    ASSERT_EQ(simulator::SumOf(c, random), "");
+    ASSERT_EQ(simulator::MaxOf(c, random), "");
+    ASSERT_EQ(simulator::EdgeDotOf(c, random), "");
+  }
+}
+
+/// Numbers `sequence` on the simulated device, in calls that end at `ends`.
+void ExpectNumbered(const std::vector<std::int64_t>& sequence, const std::vector<std::size_t>& ends,
+                    const std::vector<std::int64_t>& rows,
+                    const std::vector<std::int64_t>& locals) {
+  simulator::DeviceIdMap map(std::bit_ceil(static_cast<std::uint32_t>(2 * rows.size())),
+                             rows.size());
+  std::vector<std::int64_t> numbered;
+  std::size_t begin = 0;
+  for (const std::size_t end : ends) {
+    map.Next({sequence.begin() + static_cast<std::ptrdiff_t>(begin),
+              sequence.begin() + static_cast<std::ptrdiff_t>(end)});
+    cuda::LaunchIdMap(0, map.args, simulator::ScanRegion, {64, 3});
+    map.args.base += map.args.count;
+    map.args.known = map.found();
+    const std::vector<std::int64_t> some = simulator::Download(map.args.locals);
+    numbered.insert(numbered.end(), some.begin(), some.end());
+    begin = end;
+  }
+  EXPECT_EQ(Machine::Current().Describe(), "");
+  EXPECT_EQ(map.distinct(), rows);
+  EXPECT_EQ(numbered, locals);
+}
+
+TEST(IdMapTest, NumbersAreThoseOfTheSamplersNumbering) {
+  const std::uint64_t seed = testing::TestSeed();
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    Random random(seed + i);
+    Machine machine(seed + i);
+    std::vector<std::int64_t> drawn(1 + random() % 300);
+    for (std::int64_t& row : drawn) row = static_cast<std::int64_t>(random() % 120);
+    Numbering numbering(120, false);
+    std::vector<std::int64_t> locals(drawn.size());
+    std::vector<Row> known;
+    numbering.Number(drawn, locals, known);
+    ExpectNumbered(drawn, {drawn.size() / 2, drawn.size()}, known, locals);
+  }
+}
+
+TEST(IdMapTest, NumbersAreThoseOfASampledSubgraph) {
+  const std::uint64_t seed = testing::TestSeed();
+  Random random(seed);
+  const auto built = testing::Build(testing::RandomInput(200, 1500, false, random()),
+                                    testing::RandomPartitions(2));
+  ASSERT_NE(built, nullptr);
+  SamplerOptions options;
+  options.fanouts = {4, 3};
+  const auto sampler = Sampler::Create(*built->graph, options);
+  ASSERT_OK(sampler);
+  for (std::uint64_t batch = 0; batch < 20; ++batch) {
+    std::vector<VertexId> seeds(12);
+    for (VertexId& vertex : seeds) vertex = static_cast<VertexId>(random() % 200);
+    const auto sample = (*sampler)->Sample(seeds, batch);
+    ASSERT_OK(sample);
+    // The sampler came to see the seeds, then the draws hop by hop.
+    std::vector<std::int64_t> locals = sample->seed_locals;
+    std::vector<std::size_t> ends = {locals.size()};
+    locals.insert(locals.end(), sample->neighbors.begin(), sample->neighbors.end());
+    for (std::size_t hop = 0; hop < 2; ++hop) {
+      ends.push_back(seeds.size() + sample->offsets[sample->hop_offsets[hop + 1]]);
+    }
+    std::vector<std::int64_t> sequence;
+    for (const std::int64_t local : locals)
+      sequence.push_back(sample->rows[static_cast<std::size_t>(local)]);
+    Machine machine(seed + batch);
+    ExpectNumbered(sequence, ends, sample->rows, locals);
+  }
+}
+
+// FastGL's fused map, with the mistakes of its print mended, gives valid numbers, but others in
+// other schedules; the first position gives one numbering.
+TEST(IdMapTest, OnlyFirstPositionsGiveOneNumberingInAllSchedules) {
+  const std::uint64_t seed = testing::TestSeed();
+  Random random(seed);
+  const std::vector<std::int64_t> ids = simulator::RandomIds(random, 150, 100);
+  std::set<std::vector<std::int64_t>> by_addition;
+  std::set<std::vector<std::int64_t>> by_position;
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    Machine machine(seed + i);
+    simulator::DeviceIdMap added(256, ids.size());
+    added.Next(ids);
+    cuda::LaunchFusedMap(0, added.args, {64, 4});
+    by_addition.insert(simulator::Download(added.args.locals));
+    simulator::DeviceIdMap placed(256, ids.size());
+    placed.Next(ids);
+    cuda::LaunchIdMap(0, placed.args, simulator::ScanRegion, {64, 4});
+    by_position.insert(simulator::Download(placed.args.locals));
+    ASSERT_EQ(machine.Describe(), "");
+  }
+  EXPECT_EQ(by_position.size(), 1U);
+  EXPECT_GT(by_addition.size(), 25U);
+}
+
+/// Algorithm 2 of FastGL as it is printed. Line 16 sets Flag where the key is new, though the text
+/// says the opposite; lines 27 to 30 number where it is not set, and read and add apart.
+/// `flag_mended`: as the text says.
+RZ_KERNEL PrintedFusedMap(cuda::IdMapArgsOf<Mem> args, bool flag_mended) {
+  for (std::size_t i = cuda::GridThread(); i < args.count; i += cuda::GridThreads()) {
+    const std::int64_t id = args.ids[i];
+    std::uint32_t slot = cuda::HashSlot(id, args.capacity);
+    bool flag = false;
+    for (;;) {
+      const std::int64_t seen = cuda::AtomicCas(args.keys + slot, cuda::kFreeKey, id);
+      if (seen == id || seen == cuda::kFreeKey) {
+        flag = (seen == cuda::kFreeKey) != flag_mended;
+        break;
+      }
+      slot = (slot + 1) % args.capacity;
+    }
+    args.slots[i] = slot;
+    if (flag) continue;
+    args.number[slot] = AtomicLoad(args.found + 0);  // as leniently as it can be read
+    cuda::AtomicAdd(args.found + 0, 1);
+  }
+}
+
+/// Returns in how many of 50 schedules two ids have one number, or an id has none below the count
+/// of distinct ids.
+int WrongNumberings(bool flag_mended, int& racing) {
+  const std::uint64_t seed = testing::TestSeed();
+  int wrong = 0;
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    Random random(seed + i);
+    const std::vector<std::int64_t> ids = simulator::RandomIds(random, 150, 100);
+    simulator::ExpectedNumbers expected;
+    expected.Number(ids);
+    Machine machine(seed + i);
+    simulator::DeviceIdMap map(256, ids.size());
+    map.args.number = simulator::Upload("number", std::vector<std::uint32_t>(256, 0));  // line 1
+    map.Next(ids);
+    const cuda::IdMapArgsOf<Mem> args = map.args;
+    RZ_LAUNCH(PrintedFusedMap, 3, 64, 0, args, flag_mended);
+    RZ_LAUNCH(cuda::LookUpIds, 3, 64, 0, args);
+    std::unordered_map<std::int64_t, std::int64_t> number;
+    std::set<std::int64_t> taken;
+    const std::vector<std::int64_t> locals = simulator::Download(map.args.locals);
+    for (std::size_t k = 0; k < ids.size(); ++k) number[ids[k]] = locals[k];
+    for (const auto& [id, local] : number) {
+      if (local < static_cast<std::int64_t>(number.size())) taken.insert(local);
+    }
+    wrong += taken.size() != number.size() ? 1 : 0;
+    racing += machine.Count(simulator::Fault::kRace) > 0 ? 1 : 0;
+  }
+  return wrong;
+}
+
+TEST(IdMapTest, TheAlgorithmAsPrintedNumbersWrongly) {
+  int racing = 0;
+  EXPECT_EQ(WrongNumberings(false, racing), 50);
+  EXPECT_EQ(racing, 50);
+  // With the flag as the text has it numbers are read before they are added to: wrong where
+  // threads take turns.
+  const int mended = WrongNumberings(true, racing);
+  std::printf("mended flag: wrong numbers in %d of 50 schedules\n", mended);
+  EXPECT_GT(mended, 10);
+}
+
+}  // namespace
+}  // namespace rhizome

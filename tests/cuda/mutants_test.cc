@@ -1,0 +1,98 @@
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "cuda/kernel_cases.h"
+#include "testing/testing.h"
+
+// Seeded mistakes of the kernels (RZ_MUTANT in their text): the cases must show each of them. A
+// name begins with the case that it belongs to.
+
+namespace rhizome {
+namespace {
+
+constexpr const char* kMutants[] = {
+    "gather: places are ignored",
+    "gather: row check off by one",
+    "gather: negative rows pass",
+    "gather: the flag is written plainly",
+    "gather: warps step by threads",
+    "gather: one position too many",
+    "gather: rows of the output are dense",
+    "gather: the last word is left out",
+    "gather: all rows are aligned",
+    "id map: a full table is searched for ever",
+    "id map: keys are read plainly",
+    "id map: a key is stored, not exchanged",
+    "id map: exchange with its operands swapped",
+    "id map: whoever loses the exchange takes the slot",
+    "id map: probing does not wrap around",
+    "id map: one probe only",
+    "id map: the sentinel passes as an id",
+    "id map: a full table is no error",
+    "id map: the first position is compared, then stored",
+    "id map: positions of earlier calls are forgotten",
+    "id map: looked up before all are numbered",
+    "three steps: the warp's sum lacks its last lane",
+    "three steps: no barrier after the sums",
+    "three steps: threads beyond the end leave before the barrier",
+    "three steps: every thread writes the total",
+    "sum: the list is staged beyond its end",
+    "sum: last edge left out",
+    "sum: shuffles name half of the lanes",
+    "sum: rows lie as far apart as they are wide",
+    "sum: columns beyond the width are read",
+    "sum: lanes beyond the width leave",
+    "shared sums: they do not begin at zero",
+    "shared sums: staged before all have read",
+    "shared sums: read before all have staged",
+    "max: a NaN is not larger",
+    "max: the last of equals wins",
+    "max gradient: places for edges",
+    "edge dots: the tree is turned over",
+    "edge dots: every lane writes",
+};
+
+/// Returns the number of schedules until one of a mutant's cases shows it; 0: none of 200 does.
+int SchedulesUntilCaught(std::string_view mutant, std::uint64_t seed) {
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    for (const simulator::KernelCase& kernel : simulator::kKernelCases) {
+      if (!mutant.starts_with(kernel.name)) continue;
+      simulator::Random random(seed + i);
+      simulator::Machine machine(seed ^ i << 20);
+      simulator::active_mutant = mutant;
+      const std::string wrong = kernel.run(random);
+      simulator::active_mutant = {};
+      if (!wrong.empty()) return static_cast<int>(i) + 1;
+    }
+  }
+  return 0;
+}
+
+TEST(KernelMutantsTest, EachSeededMistakeIsCaught) {
+  const std::uint64_t seed = testing::TestSeed();
+  for (const char* const mutant : kMutants) {
+    const int schedules = SchedulesUntilCaught(mutant, seed);
+    EXPECT_GT(schedules, 0) << mutant << " is not caught";
+    std::printf("%4d  %s\n", schedules, mutant);
+  }
+}
+
+// A mistake that nobody names in the list above would never be made.
+TEST(KernelMutantsTest, TheListHasEveryMistakeOfTheKernels) {
+  simulator::asked_mutants.emplace();
+  const std::uint64_t seed = testing::TestSeed();
+  for (const simulator::KernelCase& kernel : simulator::kKernelCases) {
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      simulator::Random random(seed + i);
+      simulator::Machine machine(seed + i);
+      EXPECT_EQ(kernel.run(random), "");
+    }
+  }
+  std::set<std::string_view> listed(std::begin(kMutants), std::end(kMutants));
+  EXPECT_EQ(*simulator::asked_mutants, listed);
+  simulator::asked_mutants.reset();
+}
+
+}  // namespace
+}  // namespace rhizome
