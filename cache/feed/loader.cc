@@ -55,6 +55,7 @@ Status CheckOptions(const LoaderOptions& options) {
   const SamplerOptions& sampler = options.sampler;
   if (sampler.fanouts.empty() && sampler.typed_fanouts.empty())
     return refuse("no fanouts; give the neighbours to draw in each hop, such as {10, 10}");
+  if (sampler.induced) return refuse("its minibatches have the edges that were drawn, no others");
   if (options.features.empty()) return refuse("no features; name the array of feature rows");
   if (options.batch_size == 0) return refuse("a batch size of 0; it must be at least 1");
   if (options.epochs > EpochPlan::kMostEpochs)

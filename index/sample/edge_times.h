@@ -26,6 +26,10 @@ class EdgeTimes {
   /// Returns the times of the delta's edges, by their position in its lists of a direction, kIn or
   /// kOut (DeltaView); empty if there are none.
   virtual std::span<const std::int64_t> OfDelta(Direction) const { return {}; }
+
+  /// Returns the times of the entries of partition p's lists of a direction, by position, if they
+  /// are kept so; empty: by edge id.
+  virtual std::span<const std::int64_t> OfEntries(std::uint32_t, Direction) const { return {}; }
 };
 
 /// Time stamps held in memory: one vector a partition.
@@ -61,5 +65,15 @@ class EdgeTimesInMemory final : public EdgeTimes {
 /// reading.
 Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const GraphSnapshot& graph,
                                                        std::string_view attribute);
+
+/// Makes times of the edges that a sampler of `direction` walks from an array of the vertices'
+/// times, int64 or int32 with one column: an edge is as late as the neighbour that it leads to,
+/// so that no neighbour is drawn that is later than the seed. Vertices without a row have the time
+/// 0. Memory: 8 bytes an edge and direction, and while it is made 8 a vertex. Errors: kNotFound, no
+/// such array; kInvalidArgument, another type, or a direction that the store does not keep; those
+/// of reading.
+Result<std::shared_ptr<const EdgeTimes>> LoadVertexTimes(const GraphSnapshot& graph,
+                                                         std::string_view array,
+                                                         Direction direction);
 
 }  // namespace rhizome

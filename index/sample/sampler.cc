@@ -103,6 +103,7 @@ class Sampler::Impl {
     FrontierSlice frontier;  // the whole frontier
     SampleScratch& scratch;
     SampledSubgraph& out;
+    bool induced = false;  ///< takes all edges to vertices that are known, and finds no others
     std::size_t chunks() const { return (frontier.rows.size() + kGrain - 1) / kGrain; }
   };
 
@@ -112,10 +113,13 @@ class Sampler::Impl {
   void NumberSeeds(std::span<const VertexId> seeds, Numbering& numbering,
                    SampledSubgraph& out) const;
   Status RunHop(const Hop& hop);
+  Status RunLists(const Hop& hop);
+  Status Induce(SampleScratch& scratch, SampledSubgraph& out);
   Status RunChunks(const Hop& hop);
   Status RunWhole(const Hop& hop);
   Status RunChunk(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
   void Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
+  void KeepKnown(const Numbering& numbering, SampleChunk& chunk) const;
   Status LookUp(std::span<EntryRef> entries, std::span<Row> rows, LookUpScratch& scratch) const;
   bool OfDelta(const EntryRef& entry) const {
     return sides_.Within(entry.partition) == sides_.delta();
@@ -171,6 +175,7 @@ Status Sampler::Impl::Sample(std::span<const VertexId> seeds,
                      .scratch = *scratch,
                      .out = out});
   }
+  if (status.ok() && options_.induced) status = Induce(*scratch, out);
   scratches_.GiveBack(std::move(scratch), out.rows);
   if (!status.ok()) {
     Clear(out);
@@ -241,11 +246,40 @@ Status Sampler::Impl::CheckDraws(std::size_t hop, std::size_t vertices) const {
 
 Status Sampler::Impl::RunHop(const Hop& hop) {
   RHIZOME_RETURN_IF_ERROR(CheckDraws(hop.frontier.hop, hop.frontier.rows.size()));
-  if (hop.chunks() > 0) {
-    RHIZOME_RETURN_IF_ERROR(source_->wants_whole_hops() ? RunWhole(hop) : RunChunks(hop));
-  }
+  RHIZOME_RETURN_IF_ERROR(RunLists(hop));
   hop.out.hop_offsets.push_back(hop.out.rows.size());
   hop.out.hop_lists.push_back(hop.out.offsets.size() - 1);
+  return Status::Ok();
+}
+
+Status Sampler::Impl::RunLists(const Hop& hop) {
+  if (hop.chunks() == 0) return Status::Ok();
+  return source_->wants_whole_hops() ? RunWhole(hop) : RunChunks(hop);
+}
+
+// Replaces the edges that were drawn. Some vertices at a time, because whole lists are read, of
+// which a little is left.
+Status Sampler::Impl::Induce(SampleScratch& scratch, SampledSubgraph& out) {
+  constexpr std::size_t kVertices = 16 * kGrain;
+  out.neighbors.clear();
+  out.types.clear();
+  out.weights.clear();
+  out.edges.clear();
+  out.offsets = {0};
+  for (std::size_t first = 0; first < out.rows.size(); first += kVertices) {
+    const auto begin = out.rows.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::size_t count = std::min(kVertices, out.rows.size() - first);
+    scratch.frontier.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    RHIZOME_RETURN_IF_ERROR(RunLists({.frontier = {.rows = scratch.frontier,
+                                                   .subgraphs = {},
+                                                   .subgraph_time = {},
+                                                   .requests = {}},
+                                      .scratch = scratch,
+                                      .out = out,
+                                      .induced = true}));
+  }
+  out.hop_lists.assign(std::max<std::size_t>(plan_.size(), 1) + 1, out.rows.size());
+  out.hop_lists.front() = 0;
   return Status::Ok();
 }
 
@@ -292,7 +326,7 @@ Status Sampler::Impl::RunWhole(const Hop& hop) {
   };
   for_each([&](std::size_t c) {
     Pick(hop, c, scratch.chunks[c]);
-    Annotate(scratch.chunks[c]);
+    if (!hop.induced) Annotate(scratch.chunks[c]);
   });
   scratch.hop_entries.clear();
   for (std::size_t c = 0; c < count; ++c) Append(scratch.chunks[c].entries, scratch.hop_entries);
@@ -304,6 +338,10 @@ Status Sampler::Impl::RunWhole(const Hop& hop) {
     const auto last = first + static_cast<std::ptrdiff_t>(chunk.entries.size());
     chunk.rows.assign(first, last);
     first = last;
+    if (hop.induced) {
+      KeepKnown(scratch.numbering, chunk);
+      Annotate(chunk);
+    }
     RHIZOME_RETURN_IF_ERROR(Finish(hop, c, chunk));
   }
   return Status::Ok();
@@ -313,6 +351,7 @@ Status Sampler::Impl::RunChunk(const Hop& hop, std::size_t c, SampleChunk& chunk
   Pick(hop, c, chunk);
   chunk.rows.resize(chunk.entries.size());
   RHIZOME_RETURN_IF_ERROR(LookUp(chunk.entries, chunk.rows, chunk.look_up));
+  if (hop.induced) KeepKnown(hop.scratch.numbering, chunk);
   Annotate(chunk);
   return Status::Ok();
 }
@@ -322,9 +361,30 @@ void Sampler::Impl::Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) cons
   const std::size_t count = std::min(kGrain, slice.rows.size() - c * kGrain);
   slice.rows = slice.rows.subspan(c * kGrain, count);
   if (options_.disjoint) slice.subgraphs = slice.subgraphs.subspan(c * kGrain, count);
-  chunk.picker.Pick(*tables_, slice, chunk.entries, chunk.counts);
+  if (hop.induced) {
+    chunk.picker.PickAll(*tables_, slice.rows, chunk.entries, chunk.counts);
+  } else {
+    chunk.picker.Pick(*tables_, slice, chunk.entries, chunk.counts);
+  }
   RHIZOME_DCHECK(std::accumulate(chunk.counts.begin(), chunk.counts.end(), std::uint64_t{0}) ==
                  chunk.entries.size());
+}
+
+// Leaves the entries whose neighbours are in the sample.
+void Sampler::Impl::KeepKnown(const Numbering& numbering, SampleChunk& chunk) const {
+  std::size_t kept = 0;
+  std::size_t entry = 0;
+  for (std::uint64_t& count : chunk.counts) {
+    const std::size_t before = kept;
+    for (const std::size_t end = entry + count; entry < end; ++entry) {
+      if (!numbering.Has(chunk.rows[entry])) continue;
+      chunk.entries[kept] = chunk.entries[entry];
+      chunk.rows[kept++] = chunk.rows[entry];
+    }
+    count = kept - before;
+  }
+  chunk.entries.resize(kept);
+  chunk.rows.resize(kept);
 }
 
 // Entries of the delta are read from its view. The source looks all other entries up in one call,

@@ -123,6 +123,18 @@ void EntryPicker::Pick(const DrawTables& tables, const FrontierSlice& slice,
   }
 }
 
+void EntryPicker::PickAll(const DrawTables& tables, std::span<const Row> rows,
+                          std::vector<EntryRef>& entries, std::vector<std::uint64_t>& counts) {
+  entries.clear();
+  counts.resize(rows.size());
+  FindLists(tables, rows);
+  for (std::size_t i = 0; i < lists_.size(); ++i) {
+    const std::size_t before = entries.size();
+    AppendAll(lists_[i].pieces(), entries);
+    counts[i] = entries.size() - before;
+  }
+}
+
 // Handles the common case with little work between one vertex and the next.
 void EntryPicker::PickUniform(const DrawTables& tables, const FrontierSlice& slice,
                               std::vector<EntryRef>& entries, std::vector<std::uint64_t>& counts) {

@@ -55,6 +55,10 @@ class EntryPicker {
   void Pick(const DrawTables& tables, const FrontierSlice& slice, std::vector<EntryRef>& entries,
             std::vector<std::uint64_t>& counts);
 
+  /// Does the same with the whole lists, whatever the tables say of weights.
+  void PickAll(const DrawTables& tables, std::span<const Row> rows, std::vector<EntryRef>& entries,
+               std::vector<std::uint64_t>& counts);
+
  private:
   void FindLists(const DrawTables& tables, std::span<const Row> rows);
   void PickUniform(const DrawTables& tables, const FrontierSlice& slice,

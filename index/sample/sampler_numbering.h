@@ -29,6 +29,9 @@ class Numbering {
   void NumberIn(std::uint32_t subgraph, std::span<const Row> drawn, std::span<std::int64_t> locals,
                 std::vector<Row>& known, std::vector<std::uint32_t>& subgraph_of);
 
+  /// Returns whether a row has a number. Not for disjoint samples.
+  bool Has(Row row) const { return local_of_row_[static_cast<std::size_t>(row)] != kNone; }
+
   /// Forgets all numbers; `known` must be all numbered rows.
   void Forget(std::span<const Row> known);
 

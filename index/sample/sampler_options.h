@@ -64,8 +64,13 @@ struct SamplerOptions {
   bool disjoint = false;
   Frontier frontier = Frontier::kOnce;
 
+  /// Replace what was drawn by all edges between the vertices that were found (PyG's `induced`), of
+  /// every type and weight, once each. Not with `disjoint` or Frontier::kAgain.
+  bool induced = false;
+
   /// Temporal sampling: draw only edges that are not later than the seed's time (seed_times of
-  /// Sampler::Sample). Requires `disjoint`.
+  /// Sampler::Sample): those of edges (LoadEdgeTimes), or of the vertices drawn (LoadVertexTimes).
+  /// Requires `disjoint`.
   std::shared_ptr<const EdgeTimes> times = nullptr;
   TemporalPick temporal_pick = TemporalPick::kUniform;
 
@@ -89,7 +94,8 @@ struct SampledSubgraph {
   /// CSR over local numbers: list r is neighbors[offsets[r] .. offsets[r + 1]).
   /// Frontier::kOnce: list v has the draws for vertex v; the vertices of the last hop are not
   /// expanded, so their lists are empty. Frontier::kAgain: list hop_lists[h] + v has the draws of
-  /// hop h for vertex v, with v < hop_offsets[h + 1].
+  /// hop h for vertex v, with v < hop_offsets[h + 1]. Induced: list v has the neighbours of vertex
+  /// v in the sample, for every vertex, and all lists count as the first hop's (of one at least).
   std::vector<std::uint64_t> offsets;    ///< [lists + 1]; kOnce: [rows.size() + 1]
   std::vector<std::int64_t> neighbors;   ///< local numbers
   std::vector<TypeId> types;             ///< parallel to neighbors; empty with one edge type

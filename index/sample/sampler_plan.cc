@@ -26,6 +26,11 @@ Status CheckCombination(const GenerationInfo& info, const SamplerOptions& option
     return Status::InvalidArgument(
         "temporal sampling needs disjoint subgraphs: each seed has a time of its own");
   }
+  if (options.induced && (options.disjoint || options.frontier == Frontier::kAgain)) {
+    return Status::InvalidArgument(
+        "an induced subgraph is one for all seeds, and every vertex is expanded once: sample it "
+        "neither disjoint nor again in every hop");
+  }
   if (options.temporal_pick == TemporalPick::kLast &&
       (options.times == nullptr || options.weighted || options.replace)) {
     return Status::InvalidArgument(

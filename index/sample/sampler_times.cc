@@ -25,7 +25,9 @@ Result<TimeOrder> TimeOrder::Create(const GraphSnapshot& graph, const DeltaView*
     made.partitions_.push_back(&graph.partition(p));
   for (std::size_t side = 0; side < sides.count(); ++side) {
     made.order_.resize(sides.ShiftOf(side) + std::size_t{sides.delta()});
+    made.entry_times_.resize(made.order_.size());
     for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
+      made.entry_times_[sides.ShiftOf(side) + p] = made.times_->OfEntries(p, sides.direction(side));
       RHIZOME_RETURN_IF_ERROR(made.CheckPartition(p, sides.direction(side)));
       RHIZOME_RETURN_IF_ERROR(made.Sort(side, p, types));
     }
@@ -38,13 +40,14 @@ Result<TimeOrder> TimeOrder::Create(const GraphSnapshot& graph, const DeltaView*
 // threads that sort cannot fail.
 Status TimeOrder::CheckPartition(std::uint32_t p, Direction direction) const {
   const Adjacency& partition = *partitions_[p];
-  const std::size_t given = times_->OfPartition(p).size();
+  const std::size_t of_entries = times_->OfEntries(p, direction).size();
+  const std::size_t given = of_entries > 0 ? of_entries : times_->OfPartition(p).size();
   if (given != partition.edge_count()) {
     return Status::InvalidArgument(
         fmt::format("partition {}: {} time stamps for {} edges; give one for each edge id", p,
                     given, partition.edge_count()));
   }
-  if (!partition.has_edge_ids(direction)) {
+  if (given > of_entries && !partition.has_edge_ids(direction)) {
     return Status::InvalidArgument(
         fmt::format("partition {} does not keep the ids of its in-edges, by which the time "
                     "stamps stand; ingest the graph with an edge attribute (such as --columns "

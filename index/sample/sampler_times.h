@@ -60,6 +60,7 @@ class TimeOrder {
     const std::size_t side = sides_.SideOf(partition);
     const PartitionId p = sides_.Within(partition);
     if (p == sides_.delta()) return delta_times_[side][position];
+    if (const auto entries = entry_times_[partition]; !entries.empty()) return entries[position];
     return times_->OfPartition(p)[partitions_[p]->EdgeAt(sides_.direction(side), position)];
   }
   std::int64_t TimeAt(PartitionId partition, std::uint64_t first, std::uint64_t i) const {
@@ -70,6 +71,7 @@ class TimeOrder {
   WalkedSides sides_;
   std::shared_ptr<const EdgeTimes> times_;
   std::array<std::span<const std::int64_t>, 2> delta_times_;  // by side
+  std::vector<std::span<const std::int64_t>> entry_times_;    // as order_; empty: by edge id
   std::vector<const Adjacency*> partitions_;
   // [partition][position]: offset within its list, or piece; partitions as WalkedSides numbers
   // them.

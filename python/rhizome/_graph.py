@@ -272,8 +272,9 @@ class Graph:
 
     def sampler(self, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *, direction: Direction = "in",
                 replace: bool = False, weighted: bool = False, disjoint: bool = False, again: bool = False,
-                edge_ids: bool = False, meta_path: Sequence[str] = (), times: str | None = None,
-                pick: Literal["uniform", "last"] = "uniform", seed: int = 1, threads: int = 1) -> Sampler:
+                induced: bool = False, edge_ids: bool = False, meta_path: Sequence[str] = (), times: str | None = None,
+                vertex_times: str | None = None, pick: Literal["uniform", "last"] = "uniform", seed: int = 1,
+                threads: int = 1) -> Sampler:
         """Returns a sampler of neighbours, of the graph as it is now.
 
         ``fanouts``: neighbours to draw in each hop, the seeds' own first, -1 for all: ``[10, 10]``; ``[]`` gives the
@@ -281,17 +282,20 @@ class Graph:
         ``meta_path``: the edge type that each hop walks. ``direction``: the lists to walk.
         ``replace``: draw with replacement. ``weighted``: in proportion to the weights of edges.
         ``disjoint``: each seed gets a subgraph of its own. ``again``: every hop draws for all vertices so far
-        (as DGL does), instead of those of the hop before (as PyG does).
+        (as DGL does), instead of those of the hop before (as PyG does). ``induced``: give all edges between the vertices
+        that are found, instead of those that were drawn; they count as the first hop's.
         ``edge_ids``: number the edges that are drawn (``Subgraph.edge_ids``). A store keeps the numbers of its in-edges
         only if it has weights or attributes of edges, or no out-lists. ``Graph.edge_rows`` reads attributes by them.
         ``times``: an attribute of edges, int64: draw no edge that is later than its seed (``Sampler.sample``); with
-        ``disjoint``. ``pick``: any of those, or the "last" ones.
+        ``disjoint``. ``vertex_times``: instead, an array of a column, int64 or int32: draw no neighbour that is later than
+        its seed. ``pick``: any of those, or the "last" ones.
         ``threads``: how many one call uses; any number gives the same samples.
         Errors: InvalidArgument, options out of range or that exclude each other; NotFound, no such type or attribute.
         """
         return Sampler(_core.Sampler(self._core, _sampler_arguments(
             self, fanouts, direction=direction, replace=replace, weighted=weighted, disjoint=disjoint, again=again,
-            edge_ids=edge_ids, meta_path=meta_path, times=times, pick=pick, seed=seed, threads=threads)))
+            induced=induced, edge_ids=edge_ids, meta_path=meta_path, times=times, vertex_times=vertex_times, pick=pick,
+            seed=seed, threads=threads)))
 
     # --- Other libraries ---
 
@@ -408,7 +412,7 @@ class Sampler:
         """Samples the subgraph of ``seeds``, vertex ids int64 [n]; what is repeated is there once, unless disjoint.
 
         ``batch`` selects the random numbers: the same seed, batch and graph give the same subgraph, with any
-        number of threads. ``times``: of the seeds, int64 [n], if the sampler has ``times``, and only then.
+        number of threads. ``times``: of the seeds, int64 [n], if the sampler has times, and only then.
         Errors: IndexError, a seed that no vertex has; TypeError; InvalidArgument, not a time for each seed.
         """
         given = None if times is None else as_integers(times, "times")
@@ -417,7 +421,8 @@ class Sampler:
 
 def _sampler_arguments(graph: Graph, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *, direction: Direction,
                        replace: bool, weighted: bool, disjoint: bool, again: bool, edge_ids: bool,
-                       meta_path: Sequence[str], seed: int, threads: int, times: str | None = None,
+                       meta_path: Sequence[str], seed: int, threads: int, induced: bool = False,
+                       times: str | None = None, vertex_times: str | None = None,
                        pick: Literal["uniform", "last"] = "uniform") -> _core.SamplerArguments:
     """Checks what ``Graph.sampler`` takes, and returns it as the engine takes it."""
     if pick not in ("uniform", "last"):
@@ -434,7 +439,9 @@ def _sampler_arguments(graph: Graph, fanouts: Sequence[int] | Mapping[str, Seque
     arguments.disjoint = bool(disjoint)
     arguments.again = bool(again)
     arguments.edge_ids = bool(edge_ids)
+    arguments.induced = bool(induced)
     arguments.times = "" if times is None else times
+    arguments.vertex_times = "" if vertex_times is None else vertex_times
     arguments.last = pick == "last"
     arguments.seed = as_count(seed, "seed")
     arguments.threads = as_threads(threads)

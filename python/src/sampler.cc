@@ -185,12 +185,19 @@ Result<SamplerOptions> SamplerOptionsOf(const GraphSnapshot& graph,
       .weighted = arguments.weighted,
       .disjoint = arguments.disjoint,
       .frontier = arguments.again ? Frontier::kAgain : Frontier::kOnce,
+      .induced = arguments.induced,
       .temporal_pick = arguments.last ? TemporalPick::kLast : TemporalPick::kUniform,
       .edge_ids = arguments.edge_ids,
   };
   for (const std::string& type : arguments.meta_path) {
     RHIZOME_ASSIGN_OR_RETURN(const TypeId id, FindEdgeType(graph, type));
     options.meta_path.push_back(id);
+  }
+  if (!arguments.vertex_times.empty()) {
+    if (!arguments.times.empty())
+      return Fail(Status::InvalidArgument("give times of edges or of vertices, not of both"));
+    RHIZOME_ASSIGN_OR_RETURN(options.times,
+                             LoadVertexTimes(graph, arguments.vertex_times, options.direction));
   }
   if (!arguments.times.empty()) {
     RHIZOME_ASSIGN_OR_RETURN(options.times, LoadEdgeTimes(graph, arguments.times));
@@ -212,7 +219,9 @@ void BindSampler(nb::module_& module) {
       .def_rw("again", &A::again)
       .def_rw("edge_ids", &A::edge_ids)
       .def_rw("last", &A::last)
+      .def_rw("induced", &A::induced)
       .def_rw("times", &A::times)
+      .def_rw("vertex_times", &A::vertex_times)
       .def_rw("seed", &A::seed)
       .def_rw("threads", &A::threads);
   nb::class_<PySampler>(module, "Sampler")

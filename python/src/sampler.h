@@ -25,13 +25,16 @@ struct SamplerArguments {
   bool again = false;
   bool edge_ids = false;
   bool last = false;
-  std::string times;  ///< the edge attribute that has them; empty: none
+  bool induced = false;
+  std::string times;         ///< the edge attribute that has them; empty: none
+  std::string vertex_times;  ///< the array that has those of vertices; empty: none
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
 };
 
 /// Returns the options that the arguments name, for a graph. Needs no GIL. Throws ValueError for
-/// what is no direction. Errors: kNotFound, no such edge type or attribute; those of LoadEdgeTimes.
+/// what is no direction. Errors: kNotFound, no such edge type, attribute or
+/// array; kInvalidArgument, times of both kinds; those of LoadEdgeTimes and LoadVertexTimes.
 Result<SamplerOptions> SamplerOptionsOf(const GraphSnapshot& graph,
                                         const SamplerArguments& arguments);
 

@@ -178,6 +178,57 @@ def test_disjoint_and_times():
                 graph.sampler([1], pick="first")
 
 
+def test_induced():
+    """All edges between the vertices that are found, and no others."""
+    example = Example(RNG, edges=4000)
+    with folder() as path:
+        example.ingest(path / "g.rz", partitions=3)
+        with rz.open(path / "g.rz") as graph:
+            for direction in ("in", "out"):
+                for fanouts in ([3, 2], []):
+                    options = {"direction": direction, "seed": 7, "edge_ids": True}
+                    drawn = graph.sampler(fanouts, **options).sample([1, 2, 3])
+                    sub = graph.sampler(fanouts, induced=True, **options).sample([1, 2, 3])
+                    assert np.array_equal(sub.vertices, drawn.vertices) and np.array_equal(sub.hops, drawn.hops)
+                    inside = np.isin(example.edges, sub.vertices).all(0)
+                    ends = sub.vertices[sub.edge_index if direction == "in" else sub.edge_index[::-1]]
+                    wanted = zip(*example.edges[:, inside].tolist(), example.weights[inside].tolist())
+                    assert sorted(zip(*ends.tolist(), sub.weights.tolist())) == sorted(wanted)
+                    assert sub.edge_hops.tolist() == [inside.sum(), 0][:max(len(fanouts), 1)]
+                    assert np.array_equal(graph.edge_rows("weight", sub.edge_ids)[:, 0], sub.weights)
+            for wrong in ({"disjoint": True}, {"again": True}):
+                with raises(rz.InvalidArgument, "induced"):
+                    graph.sampler([2], induced=True, **wrong)
+
+
+def test_vertex_times():
+    """No neighbour is later than its seed."""
+    example = Example(RNG, edges=3000)
+    when = RNG.integers(0, 100, 300)
+    with folder() as path:
+        rz.ingest(path / "g.rz", example.edges, vertices=300, arrays={"when": when, "feat": np.zeros((300, 2))})
+        with rz.open(path / "g.rz") as graph:
+            seeds, limits = RNG.permutation(300)[:40], RNG.integers(-5, 105, 40)
+            for direction, (drawn, of) in (("in", example.edges), ("out", example.edges[::-1])):
+                sub = graph.sampler([-1], disjoint=True, vertex_times="when", direction=direction).sample(
+                    seeds, times=limits)
+                for seed in range(40):
+                    got = sub.vertices[sub.edge_index[0][sub.edge_index[1] == seed]]
+                    want = drawn[(of == seeds[seed]) & (when[drawn] <= limits[seed])]
+                    assert sorted(got.tolist()) == sorted(want.tolist())
+            last = graph.sampler([1], disjoint=True, vertex_times="when", pick="last").sample(seeds, times=limits)
+            for seed, limit in zip(range(40), limits):
+                near = example.edges[0][example.edges[1] == seeds[seed]]
+                times = when[last.vertices[last.edge_index[0][last.edge_index[1] == seed]]]
+                assert times.tolist() == sorted(when[near][when[near] <= limit].tolist())[-1:]
+            for wrong, kind in (({"vertex_times": "none"}, rz.NotFound), ({"vertex_times": "feat"}, rz.InvalidArgument),
+                                ({"vertex_times": "when", "times": "when"}, rz.InvalidArgument)):
+                with raises(kind):
+                    graph.sampler([1], disjoint=True, **wrong)
+            with raises(rz.InvalidArgument, "disjoint"):
+                graph.sampler([1], vertex_times="when")
+
+
 def test_edge_ids():
     """Numbers of edges are 0, 1, 2, ...; one number is always the same edge."""
     example = Example(RNG)

@@ -441,6 +441,21 @@ def test_temporal():
                 ends = data.n_id[data.edge_index].T.tolist()
                 for (a, b), seed in zip(ends, data.batch[data.edge_index[1]].tolist()):
                     assert min(latest[a, b]) <= data.seed_time[seed]
+        when = RNG.integers(0, 100, 200)
+        rz.ingest(path / "v.rz", edges, arrays={"x": np.eye(200, dtype=np.float32), "when": when})
+        with rz.open(path / "v.rz") as graph:
+            fs, gs = rzpyg.backend(graph, x="x")
+            sampler = rzpyg.NeighborSampler(gs, [-1, -1], vertex_times="when")  # seeds have the times of their vertices
+            for data in NeighborLoader((fs, gs), [-1, -1], neighbor_sampler=sampler, input_nodes=torch.arange(50),
+                                       batch_size=25):
+                ends, batch = data.n_id[data.edge_index].numpy(), data.batch.numpy()
+                limits = when[data.input_id.numpy()]
+                assert (when[ends[0]] <= limits[batch[data.edge_index[1].numpy()]]).all()
+                first = data.edge_index[1].numpy() < 25
+                for seed in range(25):
+                    near = edges[0][edges[1] == int(data.input_id[seed])]
+                    got = ends[0][first & (data.edge_index[1].numpy() == seed)]
+                    assert sorted(got.tolist()) == sorted(near[when[near] <= limits[seed]].tolist())
 
 
 if __name__ == "__main__":

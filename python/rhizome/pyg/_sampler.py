@@ -34,14 +34,17 @@ class NeighborSampler(BaseSampler):
     """
 
     def __init__(self, store: GraphStore, fanouts: Fanouts, *, replace: bool = False, weighted: bool = False,
-                 disjoint: bool = False, times: str | None = None, seed_times: str | None = None,
+                 disjoint: bool = False, times: str | None = None, vertex_times: str | None = None,
+                 seed_times: str | None = None,
                  pick: Literal["uniform", "last"] = "uniform", direction: Direction = "in",
                  subgraph_type: SubgraphType | str = "directional", edge_ids: bool | None = None, seed: int = 1, threads: int = 1) -> None:
         """Makes a sampler of ``store``, as ``backend`` returns it.
 
         ``fanouts``: for each hop, in a typed graph of each edge type; or by edge type, a triple.
         ``times``: an attribute of edges, int64: no edge is drawn that is later than its seed; this is disjoint.
-        ``seed_times``: an array of a column, the time of each vertex as a seed, where the loader's input has no times.
+        ``vertex_times``: instead, an array of a column: no neighbour is drawn that is later than its seed.
+        ``seed_times``: an array of a column, the time of each vertex as a seed, where the loader's input has no times;
+        None: ``vertex_times``.
         ``subgraph_type``: "directional", "bidirectional" or "induced", as in PyG.
         ``edge_ids``: number edges (``e_id``); None: if the store has their numbers.
         The others are those of ``Graph.sampler``. Errors: its own.
@@ -49,18 +52,19 @@ class NeighborSampler(BaseSampler):
         self._store = store
         self._fanouts = as_num_neighbors(fanouts)
         self._options: dict[str, Any] = {
-            "replace": replace, "weighted": weighted, "disjoint": disjoint or times is not None, "times": times,
-            "pick": pick, "direction": direction, "seed": seed, "threads": threads,
+            "replace": replace, "weighted": weighted, "times": times, "vertex_times": vertex_times, "pick": pick,
+            "disjoint": disjoint or times is not None or vertex_times is not None, "direction": direction, "seed": seed,
+            "threads": threads, "induced": SubgraphType(subgraph_type) == SubgraphType.induced,
         }
         self.subgraph_type = SubgraphType(subgraph_type)
         self._edge_ids = True if store.e_id is not None else edge_ids
-        self._seed_times = seed_times
-        self._temporal = times is not None
-        self._samplers: dict[str, Sampler] = {}  # by what they are for
-        self._sampler("draw")
+        self._seed_times = vertex_times if seed_times is None else seed_times
+        self._temporal = times is not None or vertex_times is not None
+        self._ours: Sampler | None = None
+        self._sampler()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_samplers": {}}
+        return {**self.__dict__, "_ours": None}
 
     @property
     def disjoint(self) -> bool:
@@ -141,41 +145,22 @@ class NeighborSampler(BaseSampler):
                 raise ValueError(f"vertex {values[counts > 1][0]} is a seed twice in one minibatch: give distinct input "
                                  f"nodes, or sample with disjoint=True")
         batch = int(torch.randint(1 << 62, ()))
-        sub = self._sampler("draw").sample(seeds, batch, times)
-        return self._induce(sub) if self.subgraph_type == SubgraphType.induced else sub
+        return self._sampler().sample(seeds, batch, times)
 
-    def _induce(self, sub: Subgraph) -> Subgraph:
-        """Replaces the edges that were drawn by all edges between the vertices."""
-        if self.disjoint:
-            raise ValueError("an induced subgraph is not disjoint")
-        count = len(sub.vertices)
-        whole = self._sampler("induce").sample(sub.vertices)
-        inside = whole.edge_index[0] < count
-        pick = lambda values: None if values is None else values[inside]  # noqa: E731
-        edge_hops = np.zeros_like(sub.edge_hops)
-        edge_hops[:1] = inside.sum()
-        return sub._replace(edge_index=whole.edge_index[:, inside], edge_hops=edge_hops, types=pick(whole.types),
-                            weights=pick(whole.weights), edge_ids=pick(whole.edge_ids))
-
-    def _sampler(self, purpose: Literal["draw", "induce"]) -> Sampler:
-        if purpose not in self._samplers:
+    def _sampler(self) -> Sampler:
+        if self._ours is None:
             shared = self._store.shared
-            options = dict(self._options)
-            if purpose == "induce":
-                options.update(replace=False, weighted=False)
-                fanouts: Any = [-1]
-            else:
-                fanouts = as_fanouts(self._fanouts, shared.schema)
+            fanouts = as_fanouts(self._fanouts, shared.schema)
             make = shared.topology.sampler
             if self._edge_ids is None:
                 try:
-                    self._samplers[purpose] = make(fanouts, edge_ids=True, **options)
-                    return self._samplers[purpose]
+                    self._ours = make(fanouts, edge_ids=True, **self._options)
+                    return self._ours
                 except InvalidArgument as error:
-                    if "edge" not in str(error):
+                    if "edge ids" not in str(error):
                         raise
-            self._samplers[purpose] = make(fanouts, edge_ids=bool(self._edge_ids), **options)
-        return self._samplers[purpose]
+            self._ours = make(fanouts, edge_ids=bool(self._edge_ids), **self._options)
+        return self._ours
 
     def _ends(self, sub: Subgraph) -> np.ndarray:
         """Returns [2, edges]: the numbers of sources and targets, whichever lists were walked."""

@@ -291,9 +291,6 @@ class NeighborSampler(rzpyg.NeighborSampler, neighbor_sampler.NeighborSampler):
             raise NotImplementedError("Temporal Sampling not yet supported for backward sampling")
         make = _of_data if isinstance(data, Data) else _of_hetero if isinstance(data, HeteroData) else _of_stores
         graph = make(data, time_attr, weight_attr)
-        if graph.node_times:  # an edge is as late as the node that it comes from
-            graph.columns["stamp"] = {
-                kind: graph.time_of(kind and kind[0])[pair[0]] for kind, pair in graph.edges.items()}
         self.sample_direction = sample_direction
         self._triples = list(graph.edges)
         fanouts = num_neighbors if isinstance(num_neighbors, NumNeighbors) else NumNeighbors(num_neighbors)
@@ -304,7 +301,7 @@ class NeighborSampler(rzpyg.NeighborSampler, neighbor_sampler.NeighborSampler):
         self._made = {
             "store": rzpyg.GraphStore(graph.shared(), graph.e_id), "replace": replace, "weighted": weight_attr is not None,
             "times": "stamp" if "stamp" in graph.columns else None,
-            "seed_times": "time" if graph.node_times else None, "pick": temporal_strategy,
+            "vertex_times": "time" if graph.node_times else None, "pick": temporal_strategy,
             "direction": "in" if sample_direction == "forward" else "out",
         }
         self._start(fanouts, disjoint, subgraph_type)
