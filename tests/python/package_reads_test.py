@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Scans, degrees, types and nearest rows of the package `rhizome`, against NumPy, before and after a compaction."""
 import gc
+import os
 import sys
 import threading
 
@@ -178,11 +179,13 @@ def test_nothing_leaks():
             for call in (lambda: feat[ids], lambda: feat[5], lambda: feat.read(ids, out), lambda: graph.find(5),
                          lambda: graph.find(ids), lambda: sampler.sample(ids), lambda: graph.neighbors(3),
                          lambda: graph.neighbors(ids), lambda: graph.degrees(ids), lambda: next(feat.batches(5)),
-                         lambda: refused(feat.read, bad), lambda: refused(graph.find, 5000), lambda: graph.arrays):
+                         lambda: refused(feat.read, bad), lambda: refused(graph.find, 5000), lambda: graph.arrays,
+                         lambda: graph.edge_rows("weight", ids), lambda: refused(graph.edge_rows, "none", ids),
+                         lambda: graph.point):
                 call()
                 gc.collect()
                 before = [*map(sys.getrefcount, (ids, None, np.dtype(np.int64))), len(gc.get_objects())]
-                for _ in range(500):
+                for _ in range(int(os.environ.get("RHIZOME_CALLS", "500"))):
                     call()
                 gc.collect()
                 after = [*map(sys.getrefcount, (ids, None, np.dtype(np.int64))), len(gc.get_objects())]
