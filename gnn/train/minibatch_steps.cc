@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "rhizome/cache/epoch_plan.h"
-#include "rhizome/gnn/minibatchsteps.h"
+#include "rhizome/gnn/minibatch_steps.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {

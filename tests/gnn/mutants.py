@@ -31,7 +31,7 @@ NETWORK = gtest("models", "*NetworkTest*")
 LOSS = gtest("gnn", "TaskLossTest.*")
 SCHEDULE = gtest("gnn", "ScheduleTest.*")
 METRICS = gtest("cache", "TaskMetricsTest.*")
-FULL = gtest("fullgraph", "*FullGraph*")
+FULL = gtest("full", "*FullGraph*")
 SAMPLING = gtest("cache", "NeighborSamplingTest.*")
 
 MUTANTS = {
