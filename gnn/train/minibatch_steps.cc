@@ -1,10 +1,11 @@
+#include "rhizome/gnn/minibatch_steps.h"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
 #include "rhizome/cache/epoch_plan.h"
-#include "rhizome/gnn/minibatch_steps.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
