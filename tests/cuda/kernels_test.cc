@@ -63,6 +63,63 @@ TEST(KernelsTest, ListsOfHubsHaveTheBitsOfTheProcessor) {
   }
 }
 
+/// Runs the sum of `csr` with factors of targets and sources.
+std::vector<float> SumOnMachine(const Csr& csr, const std::vector<float>& x, std::size_t dim,
+                                const std::vector<float>& of_targets,
+                                const std::vector<float>& of_sources) {
+  cuda::SumArgsOf<Mem> args;
+  args.x = cuda::Cast<const unsigned char>(simulator::Upload("x", x));
+  args.x_stride = args.dim = args.out_stride = dim;
+  args.targets = csr.offsets.size() - 1;
+  args.offsets = simulator::Upload("offsets", csr.offsets);
+  args.index = simulator::Upload("index", csr.neighbors);
+  args.target_scale = simulator::Upload("target_scale", of_targets);
+  args.source_scale = simulator::Upload("source_scale", of_sources);
+  const Mem<float> out = simulator::Allocate<float>("out", args.targets * dim);
+  args.out = out;
+  cuda::LaunchSum(0, args, {64, 3});
+  return simulator::Download(out);
+}
+
+// The gradient of a sum is the sum over the transposed lists with the factors exchanged.
+TEST(KernelsTest, SumsAndTheirGradientsAreThoseOfAPlainLoopInDouble) {
+  Random random(testing::TestSeed());
+  for (int i = 0; i < 40; ++i) {
+    Machine machine(random());
+    const auto numbers = [&](std::size_t count) {
+      std::vector<float> values(count);
+      for (float& value : values) value = static_cast<float>(random() % 2001) / 1000.0F - 1.0F;
+      return values;
+    };
+    const std::size_t dim = 1 + random() % 70;
+    const simulator::AggregateCase c = simulator::MakeAggregate(random, dim, 20);
+    const std::size_t targets = c.csr.offsets.size() - 1;
+    const std::vector<float> x = numbers(c.sources * dim);
+    const std::vector<float> gradient = numbers(targets * dim);
+    const std::vector<float> of_targets = numbers(targets);
+    const std::vector<float> of_sources = numbers(c.sources);
+    std::vector<double> sums(targets * dim);
+    std::vector<double> back(c.sources * dim);
+    for (std::size_t t = 0; t < targets; ++t) {
+      for (std::size_t e = c.csr.offsets[t]; e < c.csr.offsets[t + 1]; ++e) {
+        const std::size_t j = c.csr.neighbors[e];
+        const double factor = double{of_targets[t]} * of_sources[j];
+        for (std::size_t d = 0; d < dim; ++d) {
+          sums[t * dim + d] += factor * x[j * dim + d];
+          back[j * dim + d] += factor * gradient[t * dim + d];
+        }
+      }
+    }
+    const TurnedCsr turned = Turn(c.csr.view(), c.sources);
+    const auto expect_near = [&](const std::vector<float>& found, const std::vector<double>& sum) {
+      for (std::size_t k = 0; k < sum.size(); ++k) ASSERT_NEAR(found[k], sum[k], 1e-4) << k;
+    };
+    expect_near(SumOnMachine(c.csr, x, dim, of_targets, of_sources), sums);
+    expect_near(SumOnMachine(turned.lists, gradient, dim, of_sources, of_targets), back);
+    EXPECT_EQ(machine.Describe(), "");
+  }
+}
+
 /// Numbers `sequence` on the simulated device, in calls that end at `ends`.
 void ExpectNumbered(const std::vector<std::int64_t>& sequence, const std::vector<std::size_t>& ends,
                     const std::vector<std::int64_t>& rows,
