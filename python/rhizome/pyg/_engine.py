@@ -15,7 +15,6 @@ from .. import _native
 from .._graph import Graph, open as open_store
 from .._ingest import ingest
 from .._types import AddReport, Direction, Progress
-from ..errors import Unsupported
 from ._networks import Network, OtherModel, network_of
 
 _LOG = logging.getLogger("rhizome")
@@ -29,7 +28,7 @@ def infer_natively(model: Any, layers: Sequence[Callable[..., torch.Tensor]], gr
                    progress: Progress | None) -> AddReport:
     """Computes the output of a model by ``rhizome infer``, a child process, and stores it; see ``rhizome.pyg.infer``.
 
-    Errors: OtherModel, this is not for the engine, and why; those of ``rhizome.infer``.
+    Errors: OtherModel, this is not for the engine, and why; those of ``rhizome.infer``, as Unsupported, no rhizome-gnn.
     """
     if graph._core.is_snapshot:
         raise OtherModel("the graph is a snapshot, and the engine computes on the last commit")
@@ -69,10 +68,7 @@ def _try(network: Network, layers: Sequence[Callable[..., torch.Tensor]], file: 
     x = rng.normal(size=(_TRIED, network.widths[0])).astype(np.float32)
     store = os.path.join(folder, "tried.rz")
     ingest(store, edges, vertices=_TRIED, arrays={"x": x})
-    try:
-        _native.infer(store, model_file=file, features="x", out="made", memory="256M", threads=1)
-    except Unsupported as error:
-        raise OtherModel(f"there is no rhizome-gnn ({error})") from error
+    _native.infer(store, model_file=file, features="x", out="made", memory="256M", threads=1)
     expected = torch.from_numpy(x)
     for layer in layers:
         expected = layer(expected, torch.from_numpy(edges))

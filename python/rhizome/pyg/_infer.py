@@ -15,7 +15,7 @@ from torch_geometric.nn.models.basic_gnn import BasicGNN
 from .._graph import Graph
 from .._stores import add_array
 from .._types import AddReport, Direction, Progress, as_bytes
-from ..errors import OutOfMemory
+from ..errors import OutOfMemory, Unsupported
 from ._engine import infer_natively
 from ._leftovers import Leftovers
 from ._networks import OtherModel
@@ -46,7 +46,8 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
     ``memory``: a bound, bytes or a text such as "2G"; in torch of a block of vertices with their neighbours; a vertex
     that needs more is a block of its own. Between layers the rows are in files beside the store.
     ``resume``: go on with what a run of the same job left that was killed, or interrupted; the result is the same. It is
-    another job if commit, features, memory or model are others. Without it, what was left is removed.
+    another job if commit, features, memory or model are others. Without it, what was left is removed. In torch that is
+    the folder ``.infer-STORE-OUT`` beside the store, with the rows of two layers at most.
     ``progress``: called with (layer, done, of).
     Errors: NotFound, no such array; TypeError, a model that says no layers; ValueError, a layer that depends on more
     than the edges into its vertices, or a model that is not for the native engine, which was asked for; Unsupported, no
@@ -69,7 +70,7 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
                 if engine == "native":
                     raise ValueError(f"the native engine cannot compute this: {other}") from None
                 _LOG.info("infer: %s is computed in torch: %s", out, other)
-            except OutOfMemory as error:
+            except (OutOfMemory, Unsupported) as error:
                 if engine == "native":
                     raise
                 _LOG.info("infer: %s is computed in torch: %s", out, error)
