@@ -324,8 +324,8 @@ Status FullNetwork::CollectStatistics(std::uint32_t layer, const Mode& mode, con
     RHIZOME_ASSIGN_OR_RETURN(norm.known.mean, collect("means"));
     mean = norm.known.mean;
     RHIZOME_ASSIGN_OR_RETURN(norm.known.variance, collect("variances"));
+    norm.weights = weights;
     norms.push_back(norm);
-    if (weights != nullptr) weights->Keep(norm.known, static_cast<std::int64_t>(rows));
   }
   return Status::Ok();
 }
@@ -564,7 +564,14 @@ Result<double> FullNetwork::Learn(std::uint64_t seed, VertexScoreSink* sink, con
     incoming = FromAbove(layer - 1, mode);
   }
   RHIZOME_RETURN_IF_ERROR(BackwardPrepared(mode, use));
-  for (std::vector<Norm>& norms : norms_) norms.clear();
+  // Running statistics move once for each step that is taken, not for one that was interrupted.
+  for (std::vector<Norm>& norms : norms_) {
+    for (const Norm& norm : norms) {
+      if (norm.weights == nullptr) continue;  // the passes are only counted
+      norm.weights->Keep(norm.known, static_cast<std::int64_t>(labels_.split.size()));
+    }
+    norms.clear();
+  }
   return loss_;
 }
 

@@ -153,6 +153,7 @@ class FullNetwork {
   struct Norm {
     GraphNorms::Statistics known;
     GraphNorms::Statistics gradient;  // undefined: not yet
+    const NormWeights* weights = nullptr;
   };
   std::vector<std::vector<Norm>> norms_;  // of each layer, of the epoch
   double loss_ = 0;                       // of the epoch

@@ -22,6 +22,10 @@ CURVES = [("gcn", ["--layers", 2]), ("sage", ["--layers", 2]), ("gin", ["--layer
 class FullGraphOracle(Oracle):
     STEP = ["--full-graph"]
 
+    def check(self, data, kind, arguments):
+        layers = [] if "--layers" in arguments else ["--layers", 2]
+        super().check(data, kind, [*arguments, *layers])
+
 
 def takes(kind, arguments):
     """Whether --full-graph takes such a network; docs/MODELS.md says which."""
