@@ -15,9 +15,10 @@ namespace {
 
 using Squares = std::array<FeatureVector, kRangeFeatures>;
 
-TEST(RangeFeaturesTest, EqualThoseOfSetsOfRunsAndWindows) {
+TEST(RangeFeaturesTest, EqualThoseOfSetsOfRunsAndOfAListOfReads) {
   std::mt19937_64 random(testing::TestSeed());
-  const RangeFeatureOptions options{.columns = 24, .line = 16, .window_rows = 10};
+  const RangeFeatureOptions options{.columns = 24, .line = 16, .near_bytes = 24 * 4 * 50};
+  std::vector<std::uint32_t> reads;
   RangeFeatures features(options);
   std::vector<FeatureVector> expected;
   for (int vertex = 0; vertex < 300; ++vertex) {
@@ -26,9 +27,10 @@ TEST(RangeFeaturesTest, EqualThoseOfSetsOfRunsAndWindows) {
       set.insert(static_cast<std::uint32_t>(random() % (1 + random() % 200)));
     features.Add(std::vector<std::uint32_t>(set.begin(), set.end()));
     FeatureVector of_vertex = {1, static_cast<double>(set.size()), 0, 0, 0, 0};
-    std::set<std::uint32_t> windows;
     for (const std::uint32_t first : set) {
-      windows.insert(first / 10);
+      const auto near = reads.end() - std::min<std::ptrdiff_t>(50, std::ssize(reads));
+      of_vertex[5] += std::find(near, reads.end(), first) == reads.end() ? 1 : 0;
+      reads.push_back(first);
       if (first > 0 && set.count(first - 1) != 0) continue;
       std::uint32_t length = 0;
       while (set.count(first + length) != 0) ++length;
@@ -36,7 +38,6 @@ TEST(RangeFeaturesTest, EqualThoseOfSetsOfRunsAndWindows) {
       of_vertex[3] += std::ceil(length / 16.0);
       of_vertex[4] += std::ceil(length * 24 / 16.0);
     }
-    of_vertex[5] = static_cast<double>(windows.size());
     expected.push_back(of_vertex);
   }
   ASSERT_EQ(features.vertices(), 300u);

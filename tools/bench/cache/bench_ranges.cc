@@ -259,7 +259,8 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
   if (!options.plot.empty()) {
     RHIZOME_RETURN_IF_ERROR(DrawPlot(options.plot, RangesPlotScript(options.plot, results)));
   }
-  const char* const names[] = {"vertex", "neighbors", "runs", "list_lines", "row_lines", "windows"};
+  const char* const names[] = {"vertex",     "neighbors", "runs",
+                               "list_lines", "row_lines", "far_rows"};
   Json weights = Json::object();
   for (std::size_t f = 0; f < kRangeFeatures; ++f) weights[names[f]] = model.weights()[f];
   Json fields = {{"workload", "ranges"},
