@@ -7,10 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/export.h"
-
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// The features of a vertex, by which its cost in a pass is predicted. The first five are those of
 /// ROC (MLSys 2020, Table 2); the last is ours. A run is a maximal set of consecutive neighbours.
@@ -59,5 +56,4 @@ class RangeFeatures {
   std::uint64_t reads_ = 0;
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

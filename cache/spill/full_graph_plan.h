@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "rhizome/cache/pass_sequence.h"
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// The rule that decides which chunks of arrays stay in memory from pass to pass.
 enum class SpillKind : std::uint8_t {
@@ -110,5 +108,4 @@ struct FullGraphPlan {
 Result<FullGraphPlan> PlanFullGraph(const PassSequence& sequence, std::uint64_t capacity_bytes,
                                     const FullGraphOptions& options);
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

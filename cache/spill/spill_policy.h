@@ -6,11 +6,9 @@
 
 #include "rhizome/cache/full_graph_plan.h"
 #include "rhizome/cache/pass_sequence.h"
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// A chunk that leaves memory; `write`: it is nowhere else and is needed, so it is written first.
 struct LeavingChunk {
@@ -51,5 +49,4 @@ class SpillPolicy {
 Result<std::unique_ptr<SpillPolicy>> MakeSpillPolicy(const PassSequence& sequence,
                                                      const FullGraphPlan& plan);
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

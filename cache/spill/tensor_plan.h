@@ -5,11 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// Operators and the tensors that they read and write, each tensor whole. At most 64 of either.
 struct OpGraph {
@@ -82,5 +80,4 @@ std::uint64_t UncachedReads(const OpGraph& graph);
 /// needed any more leave first. The tensors of every operator must fit.
 std::uint64_t LruReads(const OpGraph& graph, std::uint64_t capacity_bytes, bool live);
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal
