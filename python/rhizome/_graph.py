@@ -574,8 +574,8 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
     state, never changes, and is held by this graph, too. None: the last commit.
     ``log``: called with each event of at least ``log_level``, by the main thread or the one that closes the graph;
     None: it goes to ``logging.getLogger("rhizome")``. ``log_level``: "off" for none.
-    Errors: StoreNotFound; Busy, another process writes; NotFound, ``at`` is gone; OutOfMemory, saying how much it needs; Corruption;
-    Unsupported, a newer format.
+    Errors: StoreNotFound; Busy, another process writes; NotFound, ``at`` is gone; OutOfMemory, saying how much it needs;
+    Corruption; Unsupported, a newer format.
     """
     for name, value, values in (("mode", mode, ("r", "w")), ("topology", topology, ("auto", "memory", "disk")),
                                 ("log_level", log_level, ("debug", "info", "warning", "error", "off"))):
@@ -585,7 +585,7 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
         raise TypeError(f"log is a function, or None, not {type(log).__name__}")
     receiver = None if log_level == "off" else to_logging if log is None else log
     core = _core.Graph.open(as_path(path), mode == "w", as_bytes(memory), topology, receiver, log_level,
-                            None if at is None else tuple(at))
+                            None if at is None else (*at,))
     return Graph(core, (memory, topology))
 
 
