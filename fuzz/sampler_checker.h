@@ -1,11 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "rhizome/index/bulk_ids.h"
+#include "rhizome/index/edge_values.h"
 #include "sampler_shapes.h"
 
 namespace rhizome::fuzzing {
@@ -94,7 +98,7 @@ class Checker {
         const EdgeId edge = sample_.edges[e];
         entry.time = edge.partition < shape_.graph->partition_count()
                          ? shape_.times->OfPartition(edge.partition)[edge.position]
-                         : shape_.times->OfDelta(options_.direction)[edge.position];
+                         : TimeOfWritten(edge);
         RHIZOME_CHECK(edges.emplace(edge.partition, edge.position).second || options_.replace);
       }
       drawn[by_type ? entry.type : TypeId{0}].push_back(entry);
@@ -105,6 +109,16 @@ class Checker {
                  found ? std::move(found.mapped()) : std::vector<Entry>());
     }
     RHIZOME_CHECK(drawn.empty());
+  }
+
+  /// Returns the time of an edge that was written since the generation.
+  std::int64_t TimeOfWritten(const EdgeId& edge) const {
+    const std::int64_t number = EdgeNumbering(*shape_.graph).Of(edge);
+    std::int64_t time = 0;
+    RHIZOME_CHECK(ReadEdgeRows(*shape_.graph, "time", std::span(&number, 1),
+                               std::as_writable_bytes(std::span(&time, 1)))
+                      .ok());
+    return time;
   }
 
   std::vector<Entry> Eligible(std::uint64_t local, std::int64_t type) const {

@@ -318,8 +318,9 @@ void Replay(const PassSequence& sequence, const FullGraphPlan& plan) {
 
 TEST(FullGraphPlanTest, EqualsExhaustiveSearchOnRandomSequences) {
   std::mt19937_64 random(testing::TestSeed());
+  const int wanted = testing::kSanitized ? 150 : 2000;
   int planned = 0;
-  for (int round = 0; planned < 2000; ++round) {
+  for (int round = 0; planned < wanted; ++round) {
     const std::uint32_t parts = 1 + static_cast<std::uint32_t>(random() % 2);
     const PassSequence sequence =
         RandomSequence(random, parts == 1 ? 4 : 3, 3, /*sums=*/random() % 2 == 0);
@@ -344,7 +345,7 @@ TEST(FullGraphPlanTest, EqualsExhaustiveSearchOnRandomSequences) {
 
 TEST(FullGraphPlanTest, EveryPolicyMovesWhatItPlansAndAutoMovesTheLeast) {
   std::mt19937_64 random(testing::TestSeed());
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < (testing::kSanitized ? 20 : 300); ++round) {
     const PassSequence sequence = RandomSequence(random, 7, 20, /*sums=*/true);
     const std::uint64_t capacity = LeastSums(sequence) + random() % (1 + AllBytes(sequence));
     const Result<FullGraphPlan> chosen = PlanFullGraph(sequence, capacity, {.most_states = 2000});

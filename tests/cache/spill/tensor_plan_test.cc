@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "testing/sanitizer.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -168,7 +169,7 @@ void Replay(const OpGraph& graph, const TensorPlan& plan, const TensorPlanOption
 
 TEST(TensorPlanTest, EqualsPlainRecursionOnRandomGraphs) {
   std::mt19937_64 random(testing::TestSeed());
-  for (int round = 0; round < 10'000; ++round) {
+  for (int round = 0; round < (testing::kSanitized ? 500 : 10'000); ++round) {
     const bool free_order = random() % 4 == 0;
     const OpGraph graph = RandomOps(random, free_order ? 4 : 5);
     const TensorPlanOptions options{.capacity_bytes = LeastMemory(graph) + random() % 12,
