@@ -4,6 +4,7 @@
 
 #include "cache/spill/sequence_testing.h"
 #include "rhizome/cache/spill_policy.h"
+#include "testing/sanitizer.h"
 
 namespace rhizome {
 namespace {
