@@ -105,7 +105,11 @@ void Refinement<Index, Part>::CountAll() {
       for (std::size_t p = 0; p < partitions_; ++p) {
         if (is_hub(v)) hub_counts(v)[p] = piece.own[p];
         if (piece.own[p] == 1) single_.Add(v, static_cast<PartitionId>(p));
-        if (piece.own[p] != 0) replicas_.Add(v, static_cast<PartitionId>(p));
+        // Expansion leaves vertices in partitions that reached them and got none of their edges.
+        if (piece.own[p] != 0)
+          replicas_.Add(v, static_cast<PartitionId>(p));
+        else
+          replicas_.Remove(v, static_cast<PartitionId>(p));
         piece.edges[p] += piece.own[p] != 0;  // counts replicas here
       }
     }
