@@ -18,7 +18,6 @@ import torch
 
 import rhizome as rz
 import rhizome.graphbolt as rzgb
-from rhizome import _core
 
 FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="rhizome-conformance-"))
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
@@ -73,12 +72,12 @@ class DiskBasedFeature(TorchBasedFeature):
 class _InTheirOrder:
     """A sampler whose lists are in the order of GraphBolt's memory, and whose edges have their numbers there."""
 
-    def __init__(self, sampler, places):
-        self._sampler, self._places = sampler, places
+    def __init__(self, sampler, graph):
+        self._sampler, self._graph = sampler, graph
 
     def sample(self, *args):
         sub = self._sampler.sample(*args)
-        places = self._places[sub.edge_ids]
+        places = self._graph.edge_rows("place", sub.edge_ids)[:, 0]
         lists = np.repeat(np.arange(len(sub.offsets) - 1), np.diff(sub.offsets))
         order = np.lexsort((places, lists))
         return sub._replace(edge_index=np.ascontiguousarray(sub.edge_index[:, order]), edge_ids=places[order],
@@ -93,8 +92,8 @@ class Sampler(rzgb.NeighborSampler):
                          times=None if times is None else "time", deduplicate=deduplicate, edge_ids=True)
 
     def _use(self):
-        places = _core.edge_values(self._graph.shared.topology._core, "place", "in")
-        return [_InTheirOrder(sampler, places) for sampler in super()._use()]
+        graph = self._graph.shared.graph
+        return [_InTheirOrder(sampler, graph) for sampler in super()._use()]
 
 
 class NeighborSampler(Sampler):
