@@ -9,6 +9,7 @@
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/cache/score_table.h"
 #include "rhizome/gnn/full_job.h"
+#include "rhizome/gnn/measure.h"
 #include "rhizome/gnn/optimizer.h"
 #include "rhizome/gnn/torch_threads.h"
 #include "rhizome/gnn/train.h"
@@ -90,14 +91,7 @@ Result<TaskMetrics> Measure(FullJob& full, const TrainJob& job, const JobControl
   ScoreTable scores(job.labels, std::nullopt);
   RHIZOME_RETURN_IF_ERROR(full.network().Evaluate(
       scores, [&](const GraphPass& pass) { return full.Run(pass, "test", control); }));
-  TaskMetrics metrics;
-  for (const auto& [set, into] : {std::pair{Split::kTrain, &metrics.train},
-                                  {Split::kValid, &metrics.valid},
-                                  {Split::kTest, &metrics.test}}) {
-    SplitMetrics of_set = scores.Metrics(set);
-    if (of_set.vertices > 0) *into = std::move(of_set);
-  }
-  return metrics;
+  return MetricsOfAllSets(scores);
 }
 
 Status TrainOnFullGraph(const OneTraining& one) {

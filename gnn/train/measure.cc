@@ -6,7 +6,6 @@
 
 #include "rhizome/cache/lists_on_disk.h"
 #include "rhizome/cache/resolve_sampling.h"
-#include "rhizome/cache/score_table.h"
 #include "rhizome/gnn/layer_sizes.h"
 #include "rhizome/gnn/layerwise_run.h"
 
@@ -18,6 +17,17 @@ const std::optional<SplitMetrics>& MeasuredSet(const TaskMetrics& metrics) {
 }
 
 }  // namespace
+
+TaskMetrics MetricsOfAllSets(const ScoreTable& scores) {
+  TaskMetrics metrics;
+  for (const auto& [set, into] : {std::pair{Split::kTrain, &metrics.train},
+                                  {Split::kValid, &metrics.valid},
+                                  {Split::kTest, &metrics.test}}) {
+    SplitMetrics of_set = scores.Metrics(set);
+    if (of_set.vertices > 0) *into = std::move(of_set);
+  }
+  return metrics;
+}
 
 Result<TaskMetrics> MeasureModel(const TrainJob& job, const TrainOptions& options,
                                  std::uint64_t cache_bytes, const Path& scratch,
@@ -44,14 +54,7 @@ Result<TaskMetrics> MeasureModel(const TrainJob& job, const TrainOptions& option
       const LayerwiseResult result,
       RunLayerwise({.graph = *job.graph, .model = *job.model, .sink = &scores, .scratch = scratch},
                    layerwise, control));
-  TaskMetrics metrics;
-  for (const auto& [set, into] : {std::pair{Split::kTrain, &metrics.train},
-                                  {Split::kValid, &metrics.valid},
-                                  {Split::kTest, &metrics.test}}) {
-    SplitMetrics of_set = scores.Metrics(set);
-    if (of_set.vertices > 0) *into = std::move(of_set);
-  }
-  return metrics;
+  return MetricsOfAllSets(scores);
 }
 
 std::optional<double> MajorityAccuracy(const Labels& labels) {

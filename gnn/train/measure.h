@@ -5,11 +5,15 @@
 #include <span>
 #include <vector>
 
+#include "rhizome/cache/score_table.h"
 #include "rhizome/gnn/train_job.h"
 #include "rhizome/gnn/train_options.h"
 #include "rhizome/storage/job_control.h"
 
 namespace rhizome::inline internal {
+
+/// Returns the metrics of each set that has vertices with scores.
+TaskMetrics MetricsOfAllSets(const ScoreTable& scores);
 
 /// Measures the weights of job.model on all sets with all neighbours, layer by layer in `scratch`,
 /// with `cache_bytes` for chunks. Errors: those of RunLayerwise.

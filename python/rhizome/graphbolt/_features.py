@@ -18,13 +18,17 @@ from .._shared import SharedGraph, as_ids, tensor
 Features = Union[Iterable[str], Mapping[str, Union[str, Mapping[str, str]]]]
 
 
+def _shared(graph: Graph | SharedGraph) -> SharedGraph:
+    return graph if isinstance(graph, SharedGraph) else SharedGraph(graph, "1G", None)
+
+
 class _Stored(gb.Feature):
     """Rows of some shape that are read from a store when they are asked for."""
 
-    def __init__(self, graph: Graph | SharedGraph, name: str, width: int, shape: Sequence[int] | None,
+    def __init__(self, shared: SharedGraph, name: str, width: int, shape: Sequence[int] | None,
                  metadata: Mapping[str, str]) -> None:
         super().__init__()
-        self._shared = graph if isinstance(graph, SharedGraph) else SharedGraph(graph, "1G", None)
+        self._shared = shared
         self._name = name
         self._metadata = dict(metadata)
         said = json.loads(self._metadata.get("shape", "[]")) if shape is None else shape
@@ -65,7 +69,7 @@ class Feature(_Stored):
 
         Errors: NotFound, no such array; ValueError, a shape that does not fit.
         """
-        shared = graph if isinstance(graph, SharedGraph) else SharedGraph(graph, "1G", None)
+        shared = _shared(graph)
         rows = shared.rows[array]
         super().__init__(shared, array, rows.shape[1], shape, rows.attributes)
         self._type = node_type
@@ -107,7 +111,7 @@ class EdgeFeature(_Stored):
 
         ``shape``: of a row; None: [values]. Errors: NotFound, no such attribute; ValueError, a shape that does not fit.
         """
-        shared = graph if isinstance(graph, SharedGraph) else SharedGraph(graph, "1G", None)
+        shared = _shared(graph)
         super().__init__(shared, attribute, shared.graph.edge_rows(attribute, []).shape[1], shape, {})
 
     def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
@@ -144,7 +148,7 @@ def feature_store(graph: Graph | SharedGraph, features: Features, edge_features:
     ``edge_features``: attributes of edges in the same way; types are "src:name:dst".
     Errors: NotFound, no such array or attribute.
     """
-    shared = graph if isinstance(graph, SharedGraph) else SharedGraph(graph, "1G", None)
+    shared = _shared(graph)
     schema = shared.schema
     node_types: list[Any] = schema.node_types if schema.typed else [None]
     edge_types: list[Any] = [":".join(triple) for triple in schema.edge_types] if schema.typed else [None]

@@ -50,10 +50,10 @@ def sampled(sampler, batches):
     return edges / (time.perf_counter() - wall), edges / (time.process_time() - cpu)
 
 
-def gain(work):
-    """Returns how much more two threads do in a second than one."""
-    def seconds(threads):
-        workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+def gain(work, kind=threading.Thread):
+    """Returns how much more two threads, or two workers of another kind, do in a second than one."""
+    def seconds(count):
+        workers = [kind(target=work, args=(number,)) for number in range(count)]
         begin = time.perf_counter()
         for worker in workers:
             worker.start()
@@ -68,19 +68,6 @@ def add(_):
     total = 0
     for number in range(4_000_000):
         total += number
-
-
-def gain_of_processes():
-    def seconds(processes):
-        workers = [multiprocessing.Process(target=add, args=(number,)) for number in range(processes)]
-        begin = time.perf_counter()
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-        return time.perf_counter() - begin
-
-    return 2 * seconds(1) / seconds(2)
 
 
 def main():
@@ -114,7 +101,7 @@ def main():
                 turn = {"time_of_engine": alone["figure"] / rate,
                         "cpu_of_engine": alone["edges_per_cpu_second"] / cpu_rate,
                         "edges_per_second": rate, "two_threads_sampling": gain(lambda _: sampled(sampler, batches)),
-                        "two_threads_reading": gain(read), "two_processes_adding": gain_of_processes()}
+                        "two_threads_reading": gain(read), "two_processes_adding": gain(add, multiprocessing.Process)}
                 for name, value in turn.items():
                     found.setdefault(name, []).append(value)
     print(json.dumps({"load": os.getloadavg(), "scale": flags.scale} | {
