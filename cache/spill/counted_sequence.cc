@@ -90,7 +90,10 @@ Result<const GatherReads*> SequenceCounter::Gather(const PassRead& read, std::ui
   const bool in_blocks =
       std::is_sorted(reads.block_ends.begin(), reads.block_ends.end()) &&
       (reads.block_ends.empty() ? reads.chunks.empty()
-                                : reads.block_ends.back() == reads.chunks.size());
+                                : reads.block_ends.back() == reads.chunks.size()) &&
+      (reads.block_begins.empty() ||
+       (reads.block_begins.size() == reads.block_ends.size() && reads.places > 0 &&
+        std::is_sorted(reads.block_begins.begin(), reads.block_begins.end())));
   if (in_range && in_blocks) return &reads;
   return Fail(Status::InvalidArgument(
       fmt::format("gather {} in {} blocks asks for chunks that {} does not have", read.gather,
@@ -99,33 +102,58 @@ Result<const GatherReads*> SequenceCounter::Gather(const PassRead& read, std::ui
 
 namespace {
 
-/// A chunk that goes by in order, at the place `chunk / chunks` of its pass.
-struct InOrder {
-  ChunkAccess access;
-  std::uint64_t chunks = 1;
+/// An access that takes place at `at` of `of` equal places of the rows. At the same place a chunk
+/// that is complete is written first, then blocks gather, then a chunk is read.
+struct PlacedAccess {
+  enum Kind : std::uint8_t { kWrite, kGather, kRead };
+  std::uint64_t at = 0;
+  std::uint64_t of = 1;
+  Kind kind = kWrite;
+  std::uint32_t read = 0;    ///< index into the choice's reads
+  std::uint32_t number = 0;  ///< of the chunk or of the block
+  ArrayId array = 0;
 
-  bool Before(const InOrder& other) const {
-    const std::uint64_t here = access.chunk * other.chunks;
-    const std::uint64_t there = other.access.chunk * chunks;
-    return here != there ? here < there : access.write < other.access.write;
+  bool Before(const PlacedAccess& other) const {
+    const std::uint64_t here = at * other.of;
+    const std::uint64_t there = other.at * of;
+    return here != there ? here < there : kind < other.kind;
   }
 };
 
-std::vector<InOrder> InOrderOf(const CountedSequence& sequence, const CountedPass& pass,
-                               const CountedChoice& choice) {
-  std::vector<InOrder> found;
-  const auto add = [&](ArrayId array, bool write) {
+std::vector<PlacedAccess> PlacesOf(const CountedSequence& sequence, const CountedPass& pass,
+                                   const CountedChoice& choice) {
+  std::vector<PlacedAccess> found;
+  const auto add_chunks = [&](ArrayId array, std::uint32_t read, PlacedAccess::Kind kind) {
     const std::uint32_t chunks = sequence.arrays[array].chunks();
     for (std::uint32_t c = 0; c < chunks; ++c) {
-      found.push_back({.access = {.array = array, .chunk = c, .write = write}, .chunks = chunks});
+      found.push_back({.at = c + std::uint64_t{kind == PlacedAccess::kWrite},
+                       .of = chunks,
+                       .kind = kind,
+                       .read = read,
+                       .number = c,
+                       .array = array});
     }
   };
-  for (const CountedRead& read : choice.reads) {
-    if (read.gather == nullptr) add(read.array, false);
+  for (std::uint32_t r = 0; r < choice.reads.size(); ++r) {
+    const CountedRead& read = choice.reads[r];
+    if (read.gather == nullptr) {
+      add_chunks(read.array, r, PlacedAccess::kRead);
+      continue;
+    }
+    const bool placed = !read.gather->block_begins.empty();
+    const std::size_t blocks = read.gather->block_ends.size();
+    for (std::uint32_t b = 0; b < blocks; ++b) {
+      found.push_back({.at = placed ? read.gather->block_begins[b] : b,
+                       .of = placed ? read.gather->places : blocks,
+                       .kind = PlacedAccess::kGather,
+                       .read = r,
+                       .number = b,
+                       .array = read.array});
+    }
   }
-  for (const ArrayId array : pass.writes) add(array, true);
+  for (const ArrayId array : pass.writes) add_chunks(array, 0, PlacedAccess::kWrite);
   std::stable_sort(found.begin(), found.end(),
-                   [](const InOrder& a, const InOrder& b) { return a.Before(b); });
+                   [](const PlacedAccess& a, const PlacedAccess& b) { return a.Before(b); });
   return found;
 }
 
@@ -133,21 +161,26 @@ std::vector<InOrder> InOrderOf(const CountedSequence& sequence, const CountedPas
 
 std::vector<ChunkAccess> AccessesOf(const CountedSequence& sequence, std::size_t pass,
                                     const CountedChoice& choice) {
-  const std::vector<InOrder> in_order = InOrderOf(sequence, sequence.passes[pass], choice);
   std::vector<ChunkAccess> accesses;
-  auto next = in_order.begin();
-  for (std::uint64_t b = 0; b < choice.blocks.blocks; ++b) {
-    for (const CountedRead& read : choice.reads) {
-      if (read.gather == nullptr || b >= read.gather->block_ends.size()) continue;
-      const std::uint64_t first = b == 0 ? 0 : read.gather->block_ends[b - 1];
-      for (std::uint64_t i = first; i < read.gather->block_ends[b]; ++i) {
-        accesses.push_back({.array = read.array, .chunk = read.gather->chunks[i], .write = false});
-      }
+  for (const PlacedAccess& placed : PlacesOf(sequence, sequence.passes[pass], choice)) {
+    const bool write = placed.kind == PlacedAccess::kWrite;
+    if (placed.kind != PlacedAccess::kGather) {
+      accesses.push_back({.array = placed.array,
+                          .chunk = placed.number,
+                          .read = placed.read,
+                          .block = 0,
+                          .write = write});
+      continue;
     }
-    const auto in_block = [&](const InOrder& chunk) {
-      return chunk.access.chunk * std::uint64_t{choice.blocks.blocks} < (b + 1) * chunk.chunks;
-    };
-    for (; next != in_order.end() && in_block(*next); ++next) accesses.push_back(next->access);
+    const GatherReads& gather = *choice.reads[placed.read].gather;
+    const std::uint64_t first = placed.number == 0 ? 0 : gather.block_ends[placed.number - 1];
+    for (std::uint64_t i = first; i < gather.block_ends[placed.number]; ++i) {
+      accesses.push_back({.array = placed.array,
+                          .chunk = gather.chunks[i],
+                          .read = placed.read,
+                          .block = placed.number,
+                          .write = false});
+    }
   }
   return accesses;
 }

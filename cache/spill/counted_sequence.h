@@ -79,17 +79,8 @@ class SequenceCounter {
   std::map<std::pair<std::uint32_t, std::uint32_t>, GatherReads> gathers_;
 };
 
-/// An access of a pass to a chunk.
-struct ChunkAccess {
-  ArrayId array = 0;
-  std::uint32_t chunk = 0;
-  bool write = false;
-  friend bool operator==(const ChunkAccess&, const ChunkAccess&) = default;
-};
-
-/// Returns what a pass does to chunks, in order: for each block what it gathers, then its part of
-/// what goes by in order. The parts of several arrays go by together, as their rows do, a chunk
-/// that is read before one that is written.
+/// Returns what a pass does to chunks, in order. At the same place of the rows a chunk that is
+/// complete is written first, then blocks gather, then chunks are read.
 std::vector<ChunkAccess> AccessesOf(const CountedSequence& sequence, std::size_t pass,
                                     const CountedChoice& choice);
 

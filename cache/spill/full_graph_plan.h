@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "rhizome/cache/pass_sequence.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// The rule that decides which chunks of arrays stay in memory from pass to pass.
 enum class SpillKind : std::uint8_t {
@@ -34,9 +36,13 @@ std::optional<SumsRule> ParseSumsRule(std::string_view name);
 struct FullGraphOptions {
   SpillKind spill = SpillKind::kAuto;
   SumsRule sums = SumsRule::kAuto;
-  std::uint32_t parts = 8;            ///< of an array that kDp divides; at most 15
-  std::size_t most_states = 200'000;  ///< of one pass; beyond that, kDp is a bound
-  bool contest = true;                ///< also count the other policies
+  std::uint32_t parts = 8;               ///< of an array that kDp divides; at most 15
+  std::size_t most_states = 200'000;     ///< of one pass; beyond that, kDp is a bound
+  std::uint64_t most_tried = 2'000'000;  ///< choices of kDp in all; beyond that, likewise
+  bool contest = true;                   ///< also count the other policies
+
+  /// Not by `sums`, but these are stored, as FullGraphPlan::stored_sums has them.
+  std::optional<std::uint64_t> stored_sums = {};
 };
 
 /// The bytes of one array.
@@ -51,7 +57,7 @@ struct FullGraphPlan {
   enum class Sums : std::uint8_t { kNone, kStored, kRecomputed };
 
   /// The first chunks of an array that are in memory while a pass runs.
-  struct Resident {
+  struct Parts {
     ArrayId array = 0;
     std::uint32_t parts = 0;  ///< the first `parts` of FullGraphPlan::parts equal parts
     std::uint32_t chunks = 0;
@@ -61,9 +67,10 @@ struct FullGraphPlan {
     std::vector<ArrayBytes> reads;
     std::vector<ArrayBytes> writes;  ///< also of other arrays, as they leave memory
     std::uint32_t blocks = 1;
-    std::uint64_t sum_bytes = 0;     ///< memory of the sums of a block
-    Sums sums = Sums::kNone;         ///< where the sums that it works on come from
-    std::vector<Resident> resident;  ///< by kDp and kDpTensor; others decide by chunk
+    std::uint64_t sum_bytes = 0;       ///< memory of the sums of a block
+    Sums sums = Sums::kNone;           ///< where the sums that it works on come from
+    std::vector<ArrayBytes> resident;  ///< in memory when it begins to read
+    std::vector<Parts> parts;          ///< by kDp and kDpTensor; others decide by chunk
   };
 
   /// A policy at its best: no memory is divided between sums and chunks with fewer bytes.
@@ -78,6 +85,7 @@ struct FullGraphPlan {
   std::vector<Pass> passes;
   std::uint64_t stored_sums = 0;  ///< bit i: the i-th array (ascending) that is a pass's sums
   std::uint32_t parts = 8;
+  std::uint32_t dirty_nearness = 1;  ///< of kBelady, see MakeBeladySpill (spill_count.h)
   std::uint64_t capacity_bytes = 0;
   std::uint64_t read_bytes = 0;
   std::uint64_t written_bytes = 0;
@@ -108,4 +116,5 @@ struct FullGraphPlan {
 Result<FullGraphPlan> PlanFullGraph(const PassSequence& sequence, std::uint64_t capacity_bytes,
                                     const FullGraphOptions& options);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -18,9 +18,6 @@ constexpr std::uint64_t kNoBytes = std::numeric_limits<std::uint64_t>::max();
 /// States of the narrow search, which finds the plan that the wide one has to beat.
 constexpr std::size_t kNarrow = 64;
 
-/// Choices that one search may look at before it stops trying all of them.
-constexpr std::uint64_t kMostTried = 2'000'000;
-
 std::string KeyOf(std::span<const PartState> states) {
   std::string key;
   for (const PartState& state : states)
@@ -181,8 +178,8 @@ class PassSearch {
       Layer next;
       std::unordered_map<std::string, std::uint32_t> known;
       for (std::uint32_t n = 0; n < layer.size(); ++n) {
-        if (tried > kMostTried) whole = false;
-        Expand(p, layer[n], n, all && tried <= kMostTried, tried, known, next);
+        if (tried > options_.most_tried) whole = false;
+        Expand(p, layer[n], n, all && tried <= options_.most_tried, tried, known, next);
       }
       layers.push_back(std::move(next));
     }
@@ -202,7 +199,7 @@ class PassSearch {
       const auto visit = [&](const std::vector<std::uint8_t>& parts, std::uint64_t cost) {
         ++tried;
         AddChild(pass, step, c, parts, node.cost + cost, index, known, next);
-        return tried <= kMostTried;
+        return tried <= options_.most_tried;
       };
       // The cost that is left below the best plan.
       if (all) {

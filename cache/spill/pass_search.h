@@ -18,8 +18,9 @@ struct PassDecision {
 
 struct PassSearchOptions {
   std::uint64_t capacity_bytes = 0;
-  std::uint32_t parts = 8;            ///< of an array; at most 15
-  std::size_t most_states = 200'000;  ///< of one pass; more are cut to the best ones
+  std::uint32_t parts = 8;               ///< of an array; at most 15
+  std::size_t most_states = 200'000;     ///< of one pass; more are cut to the best ones
+  std::uint64_t most_tried = 2'000'000;  ///< choices of one search; then no longer all are tried
   /// Plans of so many bytes or more are of no interest: another one is known.
   std::optional<std::uint64_t> below_bytes = {};
 };

@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 // The passes of an epoch over all vertices, as data: which arrays each pass reads and writes. What
 // stays in memory between them is planned from this alone (full_graph_plan.h).
@@ -34,15 +36,18 @@ struct SpillArray {
   std::uint64_t row_bytes = 0;
   std::uint64_t chunk_rows = 1;
   bool stored = false;  ///< lies in the slow tier from the beginning, and is written by no pass
+  std::uint64_t unit_bytes = 1;  ///< chunks take whole units of so many bytes
 
-  std::uint64_t bytes() const { return rows * row_bytes; }
+  std::uint64_t bytes() const { return BytesOfFirst(chunks()); }
   std::uint32_t chunks() const {
     return static_cast<std::uint32_t>((rows + chunk_rows - 1) / chunk_rows);
   }
 
   /// Returns the bytes of the first `count` chunks.
   std::uint64_t BytesOfFirst(std::uint64_t count) const {
-    return std::min(count * chunk_rows, rows) * row_bytes;
+    const std::uint64_t whole = rows / chunk_rows;
+    const std::uint64_t all = std::min(count, whole) * InUnits(chunk_rows * row_bytes);
+    return count > whole ? all + InUnits((rows - whole * chunk_rows) * row_bytes) : all;
   }
   std::uint64_t BytesOfChunk(std::uint64_t chunk) const {
     return BytesOfFirst(chunk + 1) - BytesOfFirst(chunk);
@@ -51,6 +56,11 @@ struct SpillArray {
   /// Returns the number of chunks that are the first `part` of `parts` equal parts.
   std::uint32_t ChunksOfPart(std::uint32_t part, std::uint32_t parts) const {
     return static_cast<std::uint32_t>(std::uint64_t{chunks()} * part / parts);
+  }
+
+ private:
+  std::uint64_t InUnits(std::uint64_t bytes) const {
+    return (bytes + unit_bytes - 1) / unit_bytes * unit_bytes;
   }
 };
 
@@ -75,8 +85,9 @@ struct PassWay {
   std::vector<BlockChoice> choices = {{}};
 };
 
-/// One pass. It reads, and computes rows in order, block by block: first what a block gathers, then
-/// what it reads in order, while it writes its part of every array that it writes.
+/// One pass. It reads, and computes rows in order, block by block: what a block gathers it reads
+/// when it comes to the block's first row. Of what it reads in order it reads a chunk when it comes
+/// to the chunk's first row, and writes a chunk behind its last.
 struct SpillPass {
   std::string name;
   PassWay way = {};
@@ -93,6 +104,11 @@ struct SpillPass {
 struct GatherReads {
   std::vector<std::uint32_t> chunks;
   std::vector<std::uint64_t> block_ends;  ///< [blocks], into `chunks`
+
+  /// [blocks] where each begins, of `places` equal places into which all rows are divided. Empty:
+  /// blocks are equal parts of the rows.
+  std::vector<std::uint64_t> block_begins;
+  std::uint64_t places = 0;
 };
 
 /// Counts what a gather reads when its pass has so many blocks. Of a graph: CountGather
@@ -108,7 +124,18 @@ struct PassSequence {
   GatherCounter gather;
 };
 
+/// An access of a pass to a chunk.
+struct ChunkAccess {
+  ArrayId array = 0;
+  std::uint32_t chunk = 0;
+  std::uint32_t read = 0;   ///< index into PassWay::reads, of a read
+  std::uint32_t block = 0;  ///< of a gather
+  bool write = false;
+  friend bool operator==(const ChunkAccess&, const ChunkAccess&) = default;
+};
+
 /// Is the sequence one that can be run? Errors: kInvalidArgument, naming the pass and the array.
 Status CheckSequence(const PassSequence& sequence);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

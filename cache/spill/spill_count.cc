@@ -20,12 +20,14 @@ class SpillCounter {
       writes_.assign(arrays, 0);
       policy_.Begin(p, leaves_);
       Leave();
+      counts_.passes.push_back({.reads = {}, .writes = {}, .resident = Held()});
       sums_ = passes_.choice(p).blocks.memory_bytes;
       for (const ChunkAccess& access : AccessesOf(*passes_.sequence, p, passes_.choice(p)))
         Access(access);
       policy_.End(leaves_);
       Leave();
-      counts_.passes.push_back({.reads = Moved(reads_), .writes = Moved(writes_)});
+      counts_.passes.back().reads = Moved(reads_);
+      counts_.passes.back().writes = Moved(writes_);
     }
     return std::move(counts_);
   }
@@ -57,6 +59,15 @@ class SpillCounter {
 
   std::uint64_t BytesOf(ArrayId array, std::uint32_t chunk) const {
     return passes_.sequence->arrays[array].BytesOfChunk(chunk);
+  }
+
+  std::vector<ArrayBytes> Held() const {
+    std::vector<ArrayBytes> held;
+    for (const auto& [array, chunk] : held_) {
+      if (held.empty() || held.back().array != array) held.push_back({.array = array, .bytes = 0});
+      held.back().bytes += BytesOf(array, chunk);
+    }
+    return held;
   }
 
   std::vector<ArrayBytes> Moved(const std::vector<std::uint64_t>& bytes) {

@@ -28,7 +28,13 @@ struct ChosenPasses {
 /// Makes the policies of a sequence. `passes.sequence` must outlive them.
 std::unique_ptr<SpillPolicy> MakeStreamAll(const ChosenPasses& passes);
 std::unique_ptr<SpillPolicy> MakeLruSpill(const ChosenPasses& passes, bool live);
-std::unique_ptr<SpillPolicy> MakeBeladySpill(const ChosenPasses& passes);
+
+/// The chunk that is needed last leaves first, among all of the epoch. A chunk that has to be
+/// written when it leaves, and read again, counts as if it were needed `dirty_nearness` times
+/// sooner than it is: 1 is Belady's rule, which is the best where writing is free; more serves
+/// where it is not.
+std::unique_ptr<SpillPolicy> MakeBeladySpill(const ChosenPasses& passes,
+                                             std::uint32_t dirty_nearness = 1);
 
 /// `resident` [passes][arrays]: the first chunks that stay.
 std::unique_ptr<SpillPolicy> MakePrefixSpill(const ChosenPasses& passes,
@@ -39,6 +45,7 @@ struct SpillCounts {
   struct Pass {
     std::vector<ArrayBytes> reads;
     std::vector<ArrayBytes> writes;
+    std::vector<ArrayBytes> resident;  ///< in memory when it begins to read
   };
   std::vector<Pass> passes;
   std::uint64_t read_bytes = 0;

@@ -104,7 +104,7 @@ class RankedSpill : public SpillPolicy {
       dirty = held->second.dirty;
       Remove(held);
     }
-    const Rank rank = NextRank();
+    const Rank rank = NextRank(dirty);
     const bool keep = rank.stays && Insert(id, rank.value, dirty, leaves);
     if (dirty && rank.stays && !keep) {
       leaves.push_back({.array = array, .chunk = chunk, .write = Needed(array)});
@@ -113,7 +113,7 @@ class RankedSpill : public SpillPolicy {
   }
 
   Verdict Made(ArrayId array, std::uint32_t chunk, std::vector<LeavingChunk>& leaves) override {
-    const Rank rank = NextRank();
+    const Rank rank = NextRank(/*dirty=*/true);
     if (!rank.stays || !Needed(array)) return {};
     const bool keep = Insert({array, chunk}, rank.value, /*dirty=*/true, leaves);
     return {.hit = false, .keep = keep, .write = !keep};
@@ -136,7 +136,7 @@ class RankedSpill : public SpillPolicy {
     std::uint64_t value = 0;
     bool stays = true;
   };
-  virtual Rank NextRank() = 0;
+  virtual Rank NextRank(bool dirty) = 0;
 
   /// Is a chunk of the array, if it is nowhere else, to be written when it leaves?
   virtual bool Needed(ArrayId array) const = 0;
@@ -200,7 +200,7 @@ class LruSpill : public RankedSpill {
   LruSpill(ChosenPasses passes, bool live) : RankedSpill(std::move(passes)), live_(live) {}
 
  protected:
-  Rank NextRank() override { return {.value = ++clock_, .stays = true}; }
+  Rank NextRank(bool) override { return {.value = ++clock_, .stays = true}; }
   bool Needed(ArrayId array) const override {
     return !live_ || sequence().last_read[array] >= static_cast<std::int32_t>(pass());
   }
@@ -216,29 +216,37 @@ class LruSpill : public RankedSpill {
 /// The rank of a chunk falls with the time of its next use; one without is not kept.
 class BeladySpill : public RankedSpill {
  public:
-  explicit BeladySpill(ChosenPasses chosen) : RankedSpill(std::move(chosen)) {
+  BeladySpill(ChosenPasses chosen, std::uint32_t nearness)
+      : RankedSpill(std::move(chosen)), nearness_(nearness) {
     std::vector<ChunkAccess> all;
     for (std::size_t p = 0; p < sequence().passes.size(); ++p) {
       const std::vector<ChunkAccess> accesses = AccessesOf(sequence(), p, passes().choice(p));
       all.insert(all.end(), accesses.begin(), accesses.end());
     }
-    ranks_.resize(all.size());
-    std::map<ChunkId, std::size_t> next;
+    next_.resize(all.size());
+    std::map<ChunkId, std::size_t> known;
     for (std::size_t i = all.size(); i-- > 0;) {
-      const auto [use, is_last] = next.try_emplace(ChunkId(all[i].array, all[i].chunk), i);
-      ranks_[i] = is_last ? Rank{.value = 0, .stays = false}
-                          : Rank{.value = all.size() - use->second, .stays = true};
+      const auto [use, is_last] = known.try_emplace(ChunkId(all[i].array, all[i].chunk), i);
+      next_[i] = is_last ? kNever : use->second;
       use->second = i;
     }
   }
 
  protected:
-  Rank NextRank() override { return ranks_[at_++]; }
+  Rank NextRank(bool dirty) override {
+    const std::size_t now = at_++;
+    if (next_[now] == kNever) return {.value = 0, .stays = false};
+    const std::size_t away = next_[now] - now;
+    const std::size_t use = now + (dirty ? (away + nearness_ - 1) / nearness_ : away);
+    return {.value = next_.size() - use, .stays = true};
+  }
   bool Needed(ArrayId) const override { return true; }
   bool IsDead(ArrayId) const override { return false; }
 
  private:
-  std::vector<Rank> ranks_;  // by access
+  static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
+  const std::uint32_t nearness_;
+  std::vector<std::size_t> next_;  // by access: the next one to the same chunk
   std::size_t at_ = 0;
 };
 
@@ -252,8 +260,9 @@ std::unique_ptr<SpillPolicy> MakeLruSpill(const ChosenPasses& passes, bool live)
   return std::make_unique<LruSpill>(passes, live);
 }
 
-std::unique_ptr<SpillPolicy> MakeBeladySpill(const ChosenPasses& passes) {
-  return std::make_unique<BeladySpill>(passes);
+std::unique_ptr<SpillPolicy> MakeBeladySpill(const ChosenPasses& passes,
+                                             std::uint32_t dirty_nearness) {
+  return std::make_unique<BeladySpill>(passes, dirty_nearness);
 }
 
 std::unique_ptr<SpillPolicy> MakePrefixSpill(const ChosenPasses& passes,

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "rhizome/cache/full_graph_plan.h"
 #include "rhizome/cache/pass_sequence.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/storage/export.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// A chunk that leaves memory; `write`: it is nowhere else and is needed, so it is written first.
 struct LeavingChunk {
@@ -19,9 +18,8 @@ struct LeavingChunk {
 
 /// Decides which chunks stay in memory, access by access. It does no I/O: whoever runs the passes
 /// asks it, and moves what it says; whoever counts bytes asks it too (CountSpill), so that both
-/// agree. The accesses of a pass are those of its choice of blocks, in the order of
-/// FullGraphPlan's sequence: for each block what it gathers, then its part of what goes by in
-/// order. Threads: one at a time.
+/// agree. The accesses of a pass are those of PlannedSpill, in their order.
+/// Threads: one at a time.
 class SpillPolicy {
  public:
   virtual ~SpillPolicy() = default;
@@ -44,9 +42,5 @@ class SpillPolicy {
   virtual void End(std::vector<LeavingChunk>& leaves) = 0;
 };
 
-/// Makes the policy of a plan of this sequence. Ownership: `sequence` must outlive it. Errors:
-/// those of the sequence's counter; kInvalidArgument, the plan is of another sequence.
-Result<std::unique_ptr<SpillPolicy>> MakeSpillPolicy(const PassSequence& sequence,
-                                                     const FullGraphPlan& plan);
-
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

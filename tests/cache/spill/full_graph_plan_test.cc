@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "cache/spill/sequence_testing.h"
-#include "rhizome/cache/spill_policy.h"
+#include "rhizome/cache/planned_spill.h"
 #include "testing/sanitizer.h"
 
 namespace rhizome {
@@ -201,9 +201,10 @@ std::uint64_t AllBytes(const PassSequence& sequence) {
 /// Runs a plan over the lists, chunk by chunk, by its policy: what is read must be in memory or in
 /// the slow tier, memory is never exceeded, and the bytes are those of the plan.
 void Replay(const PassSequence& sequence, const FullGraphPlan& plan) {
-  Result<std::unique_ptr<SpillPolicy>> made = MakeSpillPolicy(sequence, plan);
-  ASSERT_TRUE(made) << made.error().message();
-  SpillPolicy& policy = **made;
+  const Result<std::unique_ptr<PlannedSpill>> planned = PlannedSpill::Create(sequence, plan);
+  ASSERT_TRUE(planned) << planned.error().message();
+  const std::unique_ptr<SpillPolicy> made = (*planned)->NewPolicy();
+  SpillPolicy& policy = *made;
   std::vector<PlainPass> passes = PlainPasses(sequence, LeftOut(sequence, plan.stored_sums));
   std::map<std::pair<ArrayId, std::uint32_t>, ChunkPlace> places;
   for (ArrayId a = 0; a < sequence.arrays.size(); ++a) {
@@ -259,7 +260,8 @@ void Replay(const PassSequence& sequence, const FullGraphPlan& plan) {
     };
     policy.Begin(p, leaves);
     leave_all();
-    // Each block gathers; then the chunks of all arrays that go by in order, as far as the block.
+    // Each block gathers at its first row; chunks are read at their first rows, and written behind
+    // their last.
     std::vector<std::pair<double, std::pair<ArrayId, std::uint32_t>>> in_order[2];
     for (const PassRead& read_of : passes[p].way->reads) {
       const std::uint32_t chunks = sequence.arrays[read_of.array].chunks();
@@ -269,14 +271,15 @@ void Replay(const PassSequence& sequence, const FullGraphPlan& plan) {
     for (const ArrayId array : passes[p].writes) {
       const std::uint32_t chunks = sequence.arrays[array].chunks();
       for (std::uint32_t c = 0; c < chunks; ++c)
-        in_order[1].push_back({static_cast<double>(c) / chunks, {array, c}});
+        in_order[1].push_back({static_cast<double>(c + 1) / chunks, {array, c}});
     }
     std::vector<std::tuple<double, int, std::pair<ArrayId, std::uint32_t>>> by_place;
     for (int write = 0; write < 2; ++write) {
-      for (const auto& [place, id] : in_order[write]) by_place.emplace_back(place, write, id);
+      for (const auto& [place, id] : in_order[write]) by_place.emplace_back(place, 1 - write, id);
     }
     std::stable_sort(by_place.begin(), by_place.end(), [](const auto& a, const auto& b) {
-      return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+      const double apart = std::get<0>(a) - std::get<0>(b);
+      return std::abs(apart) > 1e-12 ? apart < 0 : std::get<1>(a) < std::get<1>(b);
     });
     std::size_t next = 0;
     for (std::uint32_t b = 0; b < passes[p].choice.blocks; ++b) {
@@ -288,9 +291,13 @@ void Replay(const PassSequence& sequence, const FullGraphPlan& plan) {
           read_chunk(read_of.array, reads.chunks[i]);
       }
       const double until = static_cast<double>(b + 1) / passes[p].choice.blocks;
-      for (; next < by_place.size() && std::get<0>(by_place[next]) < until - 1e-12; ++next) {
+      const auto in_block = [&](const auto& placed) {
+        const bool write = std::get<1>(placed) == 0;
+        return std::get<0>(placed) < until + (write ? 1e-12 : -1e-12);
+      };
+      for (; next < by_place.size() && in_block(by_place[next]); ++next) {
         const auto [array, chunk] = std::get<2>(by_place[next]);
-        if (std::get<1>(by_place[next]) == 0) {
+        if (std::get<1>(by_place[next]) == 1) {
           read_chunk(array, chunk);
         } else {
           make_chunk(array, chunk);
@@ -346,10 +353,11 @@ TEST(FullGraphPlanTest, EqualsExhaustiveSearchOnRandomSequences) {
 
 TEST(FullGraphPlanTest, EveryPolicyMovesWhatItPlansAndAutoMovesTheLeast) {
   std::mt19937_64 random(testing::TestSeed());
-  for (int round = 0; round < (testing::kSanitized ? 20 : 300); ++round) {
+  for (int round = 0; round < (testing::kSanitized ? 20 : 200); ++round) {
     const PassSequence sequence = RandomSequence(random, 7, 20, /*sums=*/true);
     const std::uint64_t capacity = LeastSums(sequence) + random() % (1 + AllBytes(sequence));
-    const Result<FullGraphPlan> chosen = PlanFullGraph(sequence, capacity, {.most_states = 2000});
+    const Result<FullGraphPlan> chosen =
+        PlanFullGraph(sequence, capacity, {.most_states = 2000, .most_tried = 20'000});
     ASSERT_TRUE(chosen) << chosen.error().message();
     ASSERT_LE(chosen->lower_bound_bytes, chosen->bytes())
         << Describe(sequence) << capacity << ": " << SpillName(chosen->spill);
@@ -361,6 +369,7 @@ TEST(FullGraphPlanTest, EveryPolicyMovesWhatItPlansAndAutoMovesTheLeast) {
       FullGraphOptions options{.spill = kind.value_or(SpillKind::kDp),
                                .sums = kind ? SumsRule::kAuto : SumsRule::kRecompute,
                                .most_states = 2000,
+                               .most_tried = 20'000,
                                .contest = false};
       const Result<FullGraphPlan> plan = PlanFullGraph(sequence, capacity, options);
       ASSERT_TRUE(plan) << plan.error().message();
