@@ -12,6 +12,7 @@
 
 #include "rhizome/cache/task_labels.h"
 #include "rhizome/cache/vertex_score_sink.h"
+#include "rhizome/gnn/full_arrays.h"
 #include "rhizome/gnn/graph_pass.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/task_loss.h"
@@ -23,14 +24,6 @@ namespace rhizome::inline internal {
 /// row by row, or needs the statistics of batch norms between steps. Errors: kInvalidArgument,
 /// saying what cannot, and what can.
 Status CheckFullGraph(const Model& model, std::uint64_t rows);
-
-/// The scratch arrays of a job, by name.
-using FullArrays = std::map<std::string, std::unique_ptr<ScratchArray>>;
-
-/// Returns the shapes of the arrays that an epoch of a network writes for a graph of `rows` rows,
-/// in chunks of `chunk_rows`.
-std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows,
-                                   std::uint64_t chunk_rows);
 
 /// The numbers by which the losses over sets are divided, to be means.
 struct SetWeights {
@@ -46,7 +39,7 @@ using PassUser = std::function<Result<TileSums>(const GraphPass& pass)>;
 /// Computes loss and gradients of a network over all edges of a graph, pass by pass: forward, layer
 /// by layer, and back. Of layer k there are, in scratch,
 ///   prepared-k        the rows that are gathered, if they are not those of the layer before
-///   sums-k            the gathered sums, which the way back needs
+///   sums-k            the gathered sums, which the way back needs, unless it gathers them again
 ///   hidden-k          the layer's rows
 ///   gradient-k        the gradient of these, if batch norms need more than one pass over it
 ///   sums-gradient-k   the gradient of the sums, gathered over the lists of the other side
@@ -62,9 +55,13 @@ using PassUser = std::function<Result<TileSums>(const GraphPass& pass)>;
 /// Ownership: borrows all that it is given.
 class FullNetwork {
  public:
-  /// `arrays`: those of ArraysOf.
+  /// `arrays`: those of ArraysOf. All sums are stored.
   FullNetwork(const Model& model, const Labels& labels, const TaskLoss& loss,
               const SetWeights& weights, const FullArrays& arrays);
+
+  /// Says which layers' sums are gathered again on the way back, instead of being stored: a subset
+  /// of those of CanRecomputeSums.
+  void SetRecomputed(std::vector<bool> layers) { recomputed_ = std::move(layers); }
 
   /// Computes the loss over the training set, a mean, and sets the gradients of the weights.
   /// `seed`: of dropout. `sink`, if not null, is given the scores of the training set. Running
@@ -101,6 +98,9 @@ class FullNetwork {
 
   const Layer& At(std::uint32_t layer) const { return model_.layer(layer); }
   bool IsLast(std::uint32_t layer) const { return layer + 1 == model_.layers(); }
+  bool StoresSums(std::uint32_t layer) const {
+    return arrays_.contains(NameOfArray(kSums, layer)) && !recomputed_[layer];
+  }
   bool WantsSumsGradient(std::uint32_t layer) const {
     return layer > 0 || At(layer).prepares_gathered();
   }
@@ -120,15 +120,27 @@ class FullNetwork {
 
   // Passes, or what they begin with.
   GraphPass GatherPass(std::uint32_t layer, std::string name) const;
+  void AddGather(std::uint32_t layer, GraphPass& pass) const;
   GraphPass GradientPass(std::uint32_t layer, std::string name) const;
   Incoming FromLoss(std::uint32_t layer) const;
   Incoming FromAbove(std::uint32_t layer, const Mode& mode) const;
   Incoming FromArrays(std::uint32_t layer, bool from_loss) const;
+  const NormWeights* NormOf(std::uint32_t layer, std::size_t norm, const Mode& mode,
+                            const Incoming& read) const;
   TileTensor RawOf(std::uint32_t layer, GraphPass& pass) const;
 
   // Tiles.
-  struct Work;
-  struct Objective;
+  /// A layer's rows of a tile, and what they were computed from.
+  struct Work {
+    torch::Tensor raw, sums, out;
+    GraphNorms norms;
+  };
+
+  /// Tensors of a tile, and the gradients of the loss with respect to them.
+  struct Objective {
+    std::vector<torch::Tensor> of, gradients;
+  };
+
   Work Compute(std::uint32_t layer, const Mode& mode, const PassTile& tile,
                const Incoming& incoming) const;
   Objective Wanted(std::uint32_t layer, const Mode& mode, const PassTile& tile,
@@ -155,6 +167,7 @@ class FullNetwork {
     GraphNorms::Statistics gradient;  // undefined: not yet
     const NormWeights* weights = nullptr;
   };
+  std::vector<bool> recomputed_;          // [layers]
   std::vector<std::vector<Norm>> norms_;  // of each layer, of the epoch
   double loss_ = 0;                       // of the epoch
   VertexScoreSink* sink_ = nullptr;       // of the epoch

@@ -39,7 +39,7 @@ Result<std::unique_ptr<Gatherer>> Gatherer::Create(const GraphSnapshot& graph,
 Status Gatherer::Take(std::uint64_t first, std::uint64_t count, const float* own,
                       std::size_t own_stride, float* out) {
   while (count > 0) {
-    if (first >= static_cast<std::uint64_t>(block_.end)) RHIZOME_RETURN_IF_ERROR(SumBlock());
+    RHIZOME_RETURN_IF_ERROR(Prepare(first));
     const std::uint64_t part = std::min(count, static_cast<std::uint64_t>(block_.end) - first);
     Finish(first, part, own, own_stride, out);
     first += part;

@@ -42,6 +42,12 @@ class Gatherer {
                                                   const GatherShape& shape,
                                                   const GatherFactors& factors, ChunkFeed& feed);
 
+  /// Sums up the block of row `first`, which is the next that is taken, if it has not been yet.
+  /// Errors: those of the feed and of the lists.
+  Status Prepare(std::uint64_t first) {
+    return first >= static_cast<std::uint64_t>(block_.end) ? SumBlock() : Status::Ok();
+  }
+
   /// Writes the sums of rows [first, first + count), which follow those of the call before, to
   /// `out` [count, width]. `own`: the same rows of the array that is read, `own_stride` floats
   /// apart; null if GatherFactors::own is empty. Errors: those of the feed and of the lists.

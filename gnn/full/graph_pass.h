@@ -3,8 +3,8 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,9 +12,9 @@
 
 #include "rhizome/cache/chunk_reader.h"
 #include "rhizome/cache/pass_lists.h"
+#include "rhizome/gnn/chunk_mover.h"
 #include "rhizome/gnn/gatherer.h"
 #include "rhizome/gnn/scratch_array.h"
-#include "rhizome/gnn/scratch_streams.h"
 #include "rhizome/gnn/tile_sums.h"
 #include "rhizome/storage/job_control.h"
 
@@ -47,9 +47,9 @@ struct PassTile {
   std::size_t group = 0;  ///< of TileSums
   std::int64_t first = 0;
   std::int64_t count = 0;
-  std::vector<torch::Tensor> inputs;   ///< [count, columns], by GraphPass::inputs
-  torch::Tensor gathered;              ///< [count, width], or undefined
-  std::vector<torch::Tensor> outputs;  ///< to be filled in, by GraphPass::outputs
+  std::vector<torch::Tensor> inputs;    ///< [count, columns], by GraphPass::inputs
+  std::vector<torch::Tensor> gathered;  ///< [count, width], by GraphPass::gathers
+  std::vector<torch::Tensor> outputs;   ///< to be filled in, by GraphPass::outputs
 };
 
 /// One pass over all rows in order: it reads arrays row by row, may gather rows over lists,
@@ -57,23 +57,23 @@ struct PassTile {
 struct GraphPass {
   std::string name;  ///< for progress and reports
   std::vector<PassInput> inputs = {};
-  std::optional<PassGather> gather = {};
+  std::vector<PassGather> gathers = {};
   std::vector<ScratchArray*> outputs = {};
-  std::vector<ScratchArray*> dropped = {};  ///< arrays that are of no use after it
   std::size_t sums = 0;
   std::uint64_t summed_bytes = 0;  ///< of all sums together
+  bool scores = false;             ///< it gives scores to a sink, which keeps them in memory
 
   /// Computes a tile, on any of the compute threads.
   std::function<void(PassTile& tile, TileSums& sums)> body = {};
 };
 
+/// Returns the number of an input of a pass, which has it from then on.
+std::size_t InputOf(GraphPass& pass, const PassInput& input);
+
 /// How passes of a job are cut. None of it changes results.
 struct PassSizes {
   std::uint64_t chunk_rows = 0;   ///< of all scratch arrays, a multiple of kDenseRows
-  std::uint64_t block_bytes = 0;  ///< for the sums and lists of a block
   std::uint64_t stage_bytes = 0;  ///< for the rows of a window; there are two
-  std::size_t ahead = 2;          ///< chunks of a scratch array that are read ahead
-  std::uint64_t feature_ahead_bytes = 0;
 };
 
 /// The lists and factors of one side: those that layers walk, or the other one's.
@@ -100,27 +100,34 @@ struct PassGround {
   std::uint64_t ColumnsOf(const PassInput& input) const;
   std::uint64_t ChunkRowsOf(const PassInput& input) const;
 
-  /// How a gathering is cut into blocks and windows.
-  GatherShape ShapeOf(const PassGather& gather) const;
+  /// How a gathering is cut into blocks and windows. `block_bytes`: for the sums and lists of a
+  /// block.
+  GatherShape ShapeOf(const PassGather& gather, std::uint64_t block_bytes) const;
 };
 
-/// Runs a pass. `phase`: what progress shows. Errors: those of reading, writing and the lists;
-/// kInterrupted.
-Result<TileSums> RunPass(const GraphPass& pass, const PassGround& ground, const std::string& phase,
-                         const JobControl& control);
-
-/// The bytes that a pass moves between memory and files, by array.
-struct PassCount {
-  std::map<std::string, std::uint64_t> read, written;
-  std::uint64_t blocks = 0;
+/// A point of a pass at which all rows of its first chunks are computed.
+struct PassPoint {
+  std::uint64_t chunk = 0;
+  TileSums sums{0};  ///< of the tiles before
 };
 
-/// Counts that exactly, without a pass over anything but the lists. With `exact` false it takes
-/// every block for one that reads its whole source, and looks at no list.
-Result<PassCount> CountPass(const GraphPass& pass, const PassGround& ground, bool exact,
-                            const JobControl& control);
+/// The way in which a pass is run.
+struct PassCut {
+  std::uint64_t block_bytes = 0;  ///< of each of its gatherings
+  PassPoint* from = nullptr;      ///< where an earlier process left it; null: at the first chunk
 
-/// Returns the memory that a pass takes, without resident chunks. `threads`: that compute.
-std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground, std::uint32_t threads);
+  /// Told of each point that it reaches before its end, when all up to it is given to the mover.
+  /// May be empty.
+  std::function<Status(const PassPoint& point)> reached = {};
+};
+
+/// Runs the next pass of a mover's plan. `phase`: what progress shows. Errors: those of reading,
+/// writing and the lists; kInterrupted.
+Result<TileSums> RunPass(const GraphPass& pass, const PassGround& ground, const PassCut& cut,
+                         ChunkMover& mover, const std::string& phase, const JobControl& control);
+
+/// Returns the memory that a pass takes, without the chunks that stay. `threads`: that compute.
+std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground,
+                          std::uint64_t block_bytes, std::uint32_t threads);
 
 }  // namespace rhizome::inline internal

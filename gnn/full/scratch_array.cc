@@ -3,17 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "rhizome/storage/check.h"
-
 namespace rhizome::inline internal {
-namespace {
-
-constexpr std::uint64_t kUnitBytes = AlignedBuffer::kAlignmentBytes;
-
-}  // namespace
 
 std::uint64_t ScratchShape::RowsIn(std::uint64_t chunk) const {
   return std::min(chunk_rows, rows - chunk * chunk_rows);
@@ -23,87 +15,158 @@ std::uint64_t ScratchShape::BytesIn(std::uint64_t chunk) const {
   return (RowsIn(chunk) * dim * sizeof(float) + kUnitBytes - 1) / kUnitBytes * kUnitBytes;
 }
 
-std::uint64_t ScratchShape::BytesAfter(std::uint64_t but) const {
-  if (but >= chunks()) return 0;
-  return (chunks() - 1 - but) * BytesIn(0) + BytesIn(chunks() - 1);
+std::uint64_t ScratchShape::AllBytes() const {
+  return rows == 0 ? 0 : (chunks() - 1) * BytesIn(0) + BytesIn(chunks() - 1);
 }
 
-Status ScratchSpace::Prepare() {
-  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, folder_));
-  return CreateDirectories(fs_, folder_);
-}
+/// The memory that is not in use.
+struct ScratchSpace::Buffers {
+  Mutex mutex;
+  std::map<std::uint64_t, std::vector<AlignedBuffer>> free RHIZOME_GUARDED_BY(mutex);  // by size
+
+  /// Takes one that has the size. If there is none, gives others back that are as large together.
+  AlignedBuffer TakeFree(std::uint64_t bytes) {
+    const MutexLock lock(mutex);
+    std::vector<AlignedBuffer>& same = free[bytes];
+    if (!same.empty()) {
+      AlignedBuffer buffer = std::move(same.back());
+      same.pop_back();
+      return buffer;
+    }
+    std::uint64_t given = 0;
+    for (auto& [size, buffers] : free) {
+      for (; given < bytes && !buffers.empty(); buffers.pop_back()) given += size;
+    }
+    return {};
+  }
+};
+
+/// Memory in use, which becomes free when nobody holds it.
+struct ScratchSpace::Held {
+  Held(AlignedBuffer taken, std::shared_ptr<Buffers> from)
+      : buffer(std::move(taken)), buffers(std::move(from)) {}
+  ~Held() {
+    const MutexLock lock(buffers->mutex);
+    buffers->free[buffer.size_bytes()].push_back(std::move(buffer));
+  }
+  AlignedBuffer buffer;
+  std::shared_ptr<Buffers> buffers;
+};
+
+ScratchSpace::ScratchSpace(FileSystem& fs, Path folder)
+    : fs_(fs), folder_(std::move(folder)), buffers_(std::make_shared<Buffers>()) {}
 
 Result<std::shared_ptr<float[]>> ScratchSpace::Take(std::uint64_t bytes) {
-  const MutexLock lock(mutex_);
-  auto found = buffers_.find(bytes);
-  if (found == buffers_.end())
-    found = buffers_.emplace(bytes, FloatBuffers(bytes / sizeof(float))).first;
-  return found->second.Take();
-}
-
-ScratchArray::ScratchArray(ScratchSpace& space, ScratchShape shape, std::uint64_t resident_chunks)
-    : space_(space),
-      shape_(std::move(shape)),
-      resident_(std::min(resident_chunks, shape_.chunks())),
-      kept_(resident_),
-      hashes_(shape_.chunks()),
-      on_disk_(shape_.chunks(), 0) {}
-
-Path ScratchArray::FileOf(std::uint64_t chunk) const {
-  return space_.folder() / fmt::format("{}.{}", shape_.name, chunk);
-}
-
-Status ScratchArray::Write(std::uint64_t chunk, std::shared_ptr<float[]> values) {
-  if (IsResident(chunk)) {
-    kept_[chunk] = std::move(values);
-    return Status::Ok();
+  AlignedBuffer buffer = buffers_->TakeFree(bytes);
+  if (buffer.size_bytes() == 0) {
+    // Reserved memory goes back to the system when it is freed, whatever the heap looks like.
+    RHIZOME_ASSIGN_OR_RETURN(buffer, AlignedBuffer::Reserve(bytes, bytes));
   }
+  auto held = std::make_shared<Held>(std::move(buffer), buffers_);
+  auto* const floats = reinterpret_cast<float*>(held->buffer.bytes().data());
+  return std::shared_ptr<float[]>(std::move(held), floats);
+}
+
+ScratchMoved ScratchSpace::moved() const {
+  const MutexLock lock(mutex_);
+  return {.read = read_,
+          .written = written_,
+          .busy_seconds = busy_seconds_ + (moving_ > 0 ? watch_.seconds() : 0)};
+}
+
+void ScratchSpace::RemoveFile(const Path& path) {
+  const MutexLock lock(mutex_);
+  if (protected_.contains(path)) {
+    postponed_.insert(path);
+  } else {
+    static_cast<void>(fs_.RemoveFile(path));
+  }
+}
+
+void ScratchSpace::Protect(std::set<Path> paths) {
+  const MutexLock lock(mutex_);
+  protected_ = std::move(paths);
+  for (auto path = postponed_.begin(); path != postponed_.end();) {
+    const bool stays = protected_.contains(*path);
+    if (!stays) static_cast<void>(fs_.RemoveFile(*path));
+    path = stays ? std::next(path) : postponed_.erase(path);
+  }
+}
+
+ScratchSpace::Moving::Moving(ScratchSpace& space) : space_(space) {
+  const MutexLock lock(space_.mutex_);
+  if (space_.moving_++ == 0) space_.watch_ = Stopwatch();
+}
+
+ScratchSpace::Moving::~Moving() {
+  const MutexLock lock(space_.mutex_);
+  if (--space_.moving_ == 0) space_.busy_seconds_ += space_.watch_.seconds();
+}
+
+ScratchArray::ScratchArray(ScratchSpace& space, ScratchShape shape, std::uint32_t id)
+    : space_(space), shape_(std::move(shape)), id_(id), files_(shape_.chunks()) {}
+
+Path ScratchArray::FileOf(std::uint64_t step, std::uint64_t chunk) const {
+  return space_.folder() / fmt::format("{}.{}.{}", shape_.name, step, chunk);
+}
+
+void ScratchArray::Begin(std::uint64_t step, std::span<const ScratchFile> files) {
+  RemoveFiles();
+  step_ = step;
+  for (const ScratchFile& file : files)
+    if (file.chunk < files_.size()) files_[file.chunk] = {.there = true, .hash = file.hash};
+}
+
+std::vector<ScratchFile> ScratchArray::Files() const {
+  std::vector<ScratchFile> files;
+  for (std::uint32_t chunk = 0; chunk < files_.size(); ++chunk)
+    if (files_[chunk].there) files.push_back({.chunk = chunk, .hash = files_[chunk].hash});
+  return files;
+}
+
+Status ScratchArray::Store(std::uint64_t chunk, float* values, bool counts) {
+  ScratchSpace::Moving moving(space_);
   const std::uint64_t used = shape_.RowsIn(chunk) * shape_.dim;
   const std::uint64_t all = shape_.BytesIn(chunk) / sizeof(float);
-  std::fill(values.get() + used, values.get() + all, 0.0F);
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(values.get(), all));
-  if (on_disk_[chunk] != 0) RHIZOME_RETURN_IF_ERROR(space_.fs().RemoveFile(FileOf(chunk)));
-  on_disk_[chunk] = 1;
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file,
-                           space_.fs().CreateFile(FileOf(chunk)));
-  RHIZOME_RETURN_IF_ERROR(file->Append(bytes));
-  RHIZOME_RETURN_IF_ERROR(file->Close());
-  hashes_[chunk] = Xxh3(bytes);
-  space_.CountWritten(bytes.size());
+  std::fill(values + used, values + all, 0.0F);
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(values, all));
+  File& file = files_[chunk];
+  if (file.there) RHIZOME_RETURN_IF_ERROR(space_.fs().RemoveFile(FileOf(step_, chunk)));
+  file = {.there = true, .hash = Xxh3(bytes)};  // to be removed, even if it is not complete
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> out,
+                           space_.fs().CreateFile(FileOf(step_, chunk)));
+  RHIZOME_RETURN_IF_ERROR(out->Append(bytes));
+  RHIZOME_RETURN_IF_ERROR(out->Close());
+  if (counts) moving.CountWritten(bytes.size());
   return Status::Ok();
 }
 
-Result<std::shared_ptr<const float[]>> ScratchArray::Read(std::uint64_t chunk) {
-  if (IsResident(chunk)) {
-    RHIZOME_CHECK(kept_[chunk] != nullptr);
-    return kept_[chunk];
-  }
-  RHIZOME_ASSIGN_OR_RETURN(std::shared_ptr<float[]> values, Take());
+Result<std::shared_ptr<const float[]>> ScratchArray::Load(std::uint64_t chunk) {
+  RHIZOME_ASSIGN_OR_RETURN(std::shared_ptr<float[]> values, Take(chunk));
+  ScratchSpace::Moving moving(space_);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file,
-                           space_.fs().OpenRead(FileOf(chunk), {.direct = true}));
+                           space_.fs().OpenRead(FileOf(step_, chunk), {.direct = true}));
   const std::uint64_t size_bytes = shape_.BytesIn(chunk);
   const auto damaged = [&](std::string_view what) {
     return Fail(Status::Corruption(
         fmt::format("scratch file {} {}; run the job again with --resume, which goes on from its "
                     "last checkpoint",
-                    FileOf(chunk).string(), what)));
+                    FileOf(step_, chunk).string(), what)));
   };
   if (file->size_bytes() != size_bytes) return damaged("has another size than was written");
   const std::span<std::byte> bytes =
       std::as_writable_bytes(std::span(values.get(), size_bytes / sizeof(float)));
   RHIZOME_RETURN_IF_ERROR(ReadWhole(*file, bytes));
-  if (Xxh3(bytes) != hashes_[chunk]) return damaged("is not what was written");
-  space_.CountRead(size_bytes);
+  if (Xxh3(bytes) != files_[chunk].hash) return damaged("is not what was written");
+  moving.CountRead(size_bytes);
   return std::shared_ptr<const float[]>(std::move(values));
 }
 
-void ScratchArray::Drop() {
-  for (std::shared_ptr<const float[]>& chunk : kept_) chunk.reset();
-  for (std::uint64_t chunk = 0; chunk < on_disk_.size(); ++chunk) {
-    if (on_disk_[chunk] == 0) continue;
-    on_disk_[chunk] = 0;
-    // A file that cannot be removed now is removed with the job's folder.
-    static_cast<void>(space_.fs().RemoveFile(FileOf(chunk)));
+void ScratchArray::RemoveFiles() {
+  for (std::uint64_t chunk = 0; chunk < files_.size(); ++chunk) {
+    if (!files_[chunk].there) continue;
+    files_[chunk].there = false;
+    space_.RemoveFile(FileOf(step_, chunk));
   }
 }
 

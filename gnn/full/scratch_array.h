@@ -4,20 +4,26 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/chunk_reader.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/hash.h"
+#include "rhizome/storage/io_queue.h"
+#include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome::inline internal {
 
-/// The bytes that passes moved between memory and scratch arrays.
-struct ScratchBytes {
+/// The bytes that passes moved between memory and scratch arrays, and the seconds in which at least
+/// one chunk was being read or written.
+struct ScratchMoved {
   std::uint64_t read = 0;
   std::uint64_t written = 0;
+  double busy_seconds = 0;
 };
 
 /// A matrix of floats in chunks: chunk c holds rows [c * chunk_rows, (c + 1) * chunk_rows), the
@@ -28,15 +34,20 @@ struct ScratchShape {
   std::uint64_t dim = 0;
   std::uint64_t chunk_rows = 1;
 
+  /// Files of chunks, and their memory, are whole units of direct reads and writes.
+  static constexpr std::uint64_t kUnitBytes = AlignedBuffer::kAlignmentBytes;
+
   std::uint64_t chunks() const { return (rows + chunk_rows - 1) / chunk_rows; }
   std::uint64_t RowsIn(std::uint64_t chunk) const;
-
-  /// Bytes of a chunk's file: whole units of direct reads and writes.
   std::uint64_t BytesIn(std::uint64_t chunk) const;
   std::uint64_t LargestBytes() const { return rows == 0 ? 0 : BytesIn(0); }
+  std::uint64_t AllBytes() const;
+};
 
-  /// Bytes of all chunks but the first `but`.
-  std::uint64_t BytesAfter(std::uint64_t but) const;
+/// The file of a chunk.
+struct ScratchFile {
+  std::uint32_t chunk = 0;
+  Hash128 hash{};  ///< of its bytes
 };
 
 /// A folder of scratch arrays, with memory for chunks that is used again and again, and the count
@@ -44,66 +55,105 @@ struct ScratchShape {
 class ScratchSpace {
  public:
   /// Touches nothing: who only counts needs no folder.
-  ScratchSpace(FileSystem& fs, Path folder) : fs_(fs), folder_(std::move(folder)) {}
-
-  /// Makes the folder, or empties it. Errors: those of the FileSystem.
-  Status Prepare();
+  ScratchSpace(FileSystem& fs, Path folder);
 
   FileSystem& fs() const { return fs_; }
   const Path& folder() const { return folder_; }
 
-  /// Returns memory for `bytes`, aligned for direct reads and writes, uninitialised. Errors:
-  /// kOutOfMemory.
+  /// Returns memory for `bytes`, aligned for direct reads and writes, uninitialised. Memory of
+  /// other sizes that is not in use is given back first, so that all of it together never exceeds
+  /// the most that was in use at once by more than a buffer. Errors: kOutOfMemory.
   Result<std::shared_ptr<float[]>> Take(std::uint64_t bytes);
 
-  ScratchBytes moved() const { return {.read = read_, .written = written_}; }
-  void CountRead(std::uint64_t bytes) { read_ += bytes; }
-  void CountWritten(std::uint64_t bytes) { written_ += bytes; }
+  ScratchMoved moved() const;
+
+  /// Removes a file, or when Protect no longer names it. A file that cannot be removed is removed
+  /// with the job's folder.
+  void RemoveFile(const Path& path);
+
+  /// From now on these files stay, and those of the call before no longer.
+  void Protect(std::set<Path> paths);
+
+  /// Times a read or write, and counts its bytes.
+  class Moving {
+   public:
+    explicit Moving(ScratchSpace& space);
+    ~Moving();
+    Moving(const Moving&) = delete;
+    Moving& operator=(const Moving&) = delete;
+    void CountRead(std::uint64_t bytes) { space_.read_ += bytes; }
+    void CountWritten(std::uint64_t bytes) { space_.written_ += bytes; }
+
+   private:
+    ScratchSpace& space_;
+  };
 
  private:
+  struct Buffers;
+  struct Held;
+
   FileSystem& fs_;
   const Path folder_;
-  Mutex mutex_;
-  std::map<std::uint64_t, FloatBuffers> buffers_ RHIZOME_GUARDED_BY(mutex_);
+  std::shared_ptr<Buffers> buffers_;  // shared with the memory that is in use
   std::atomic<std::uint64_t> read_ = 0;
   std::atomic<std::uint64_t> written_ = 0;
+
+  mutable Mutex mutex_;
+  std::uint64_t moving_ RHIZOME_GUARDED_BY(mutex_) = 0;
+  std::set<Path> protected_ RHIZOME_GUARDED_BY(mutex_);
+  std::set<Path> postponed_ RHIZOME_GUARDED_BY(mutex_);  // to be removed
+  double busy_seconds_ RHIZOME_GUARDED_BY(mutex_) = 0;   // before the watch began
+  Stopwatch watch_ RHIZOME_GUARDED_BY(mutex_);           // while something moves
 };
 
-/// An array between two passes. Its first chunks stay in memory; each other one is a raw file,
-/// written and read past the page cache and never synced, whose checksum is kept here. Nobody reads
-/// it after this process.
-/// Threads: functions may be called from many threads for different chunks; a chunk is written
-/// before it is read.
+/// The files of an array: a raw file for each chunk that is not in memory alone, written and read
+/// past the page cache and never synced, whose checksum is kept here.
+/// Threads: functions may be called from many threads at once for different chunks; a chunk is
+/// stored before it is loaded.
 /// Ownership: `space` must outlive it.
 class ScratchArray {
  public:
-  ScratchArray(ScratchSpace& space, ScratchShape shape, std::uint64_t resident_chunks);
-  ~ScratchArray() { Drop(); }
+  ScratchArray(ScratchSpace& space, ScratchShape shape, std::uint32_t id);
+  ~ScratchArray() { RemoveFiles(); }
 
   const ScratchShape& shape() const { return shape_; }
-  bool IsResident(std::uint64_t chunk) const { return chunk < resident_; }
+  std::uint32_t id() const { return id_; }
 
-  /// Returns memory for a chunk, to be filled and given to Write. Errors: kOutOfMemory.
-  Result<std::shared_ptr<float[]>> Take() const { return space_.Take(shape_.LargestBytes()); }
+  /// Returns memory for a chunk. Errors: kOutOfMemory.
+  Result<std::shared_ptr<float[]>> Take(std::uint64_t chunk) const {
+    return space_.Take(shape_.BytesIn(chunk));
+  }
 
-  /// Keeps or writes a chunk, [rows of the chunk, dim]. Errors: kIoError; kOutOfSpace.
-  Status Write(std::uint64_t chunk, std::shared_ptr<float[]> values);
+  bool HasFile(std::uint64_t chunk) const { return files_[chunk].there; }
 
-  /// Errors: kCorruption, naming the file; kIoError; kOutOfMemory.
-  Result<std::shared_ptr<const float[]>> Read(std::uint64_t chunk);
+  /// Writes a chunk, [rows of the chunk, dim], in memory of Take; what follows the rows there is
+  /// overwritten. `counts`: among the bytes that are moved. Errors: kIoError; kOutOfSpace.
+  Status Store(std::uint64_t chunk, float* values, bool counts = true);
 
-  /// Forgets all chunks.
-  void Drop();
+  /// Reads a chunk. Errors: kCorruption, naming the file; kIoError; kOutOfMemory.
+  Result<std::shared_ptr<const float[]>> Load(std::uint64_t chunk);
+
+  /// Begins to work for a step: files are named after it. `files`: that an earlier process left.
+  void Begin(std::uint64_t step, std::span<const ScratchFile> files);
+
+  /// The files that are there.
+  std::vector<ScratchFile> Files() const;
+  Path FileOf(std::uint64_t step, std::uint64_t chunk) const;
+
+  /// Removes the files that are there.
+  void RemoveFiles();
 
  private:
-  Path FileOf(std::uint64_t chunk) const;
+  struct File {
+    bool there = false;
+    Hash128 hash{};
+  };
 
   ScratchSpace& space_;
   const ScratchShape shape_;
-  const std::uint64_t resident_;
-  std::vector<std::shared_ptr<const float[]>> kept_;  // [resident chunks]
-  std::vector<Hash128> hashes_;                       // [chunks]
-  std::vector<char> on_disk_;                         // [chunks]
+  const std::uint32_t id_;
+  std::uint64_t step_ = 0;
+  std::vector<File> files_;  // [chunks]
 };
 
 }  // namespace rhizome::inline internal

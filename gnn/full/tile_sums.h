@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace rhizome::inline internal {
@@ -38,6 +39,14 @@ class TileSums {
       sum = sum.defined() ? sum + group[index] : group[index].clone();
     }
     return sum;
+  }
+
+  /// The sum of one group; undefined if nothing was added to it. Set replaces it.
+  const torch::Tensor& Of(std::size_t group, std::size_t index) const {
+    return groups_[group][index];
+  }
+  void Set(std::size_t group, std::size_t index, torch::Tensor sum) {
+    groups_[group][index] = std::move(sum);
   }
 
   std::size_t count() const { return groups_.front().size(); }

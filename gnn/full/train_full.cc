@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "rhizome/cache/epoch_plan.h"
@@ -11,6 +12,7 @@
 #include "rhizome/gnn/full_job.h"
 #include "rhizome/gnn/measure.h"
 #include "rhizome/gnn/optimizer.h"
+#include "rhizome/gnn/step_run.h"
 #include "rhizome/gnn/torch_threads.h"
 #include "rhizome/gnn/train.h"
 #include "rhizome/gnn/training_steps.h"
@@ -40,18 +42,26 @@ Status CheckOptions(const TrainOptions& options) {
 /// The steps of a training on the full graph: one down the gradient, and one to measure.
 class FullSteps final : public TrainingSteps {
  public:
-  FullSteps(FullJob& full, const TrainJob& job, const LearnerOptions& options)
-      : full_(full), job_(job), optimizer_(*job.model, options.optimizer), seed_(options.seed) {}
+  FullSteps(FullJob& full, const TrainJob& job, const LearnerOptions& options, StepKeeper& keeper)
+      : full_(full),
+        job_(job),
+        keeper_(keeper),
+        optimizer_(*job.model, options.optimizer),
+        seed_(options.seed) {}
 
   Result<BatchOutcome> Take(const TrainingStep& step, VertexScoreSink* sink, EpochReport& epoch,
                             const JobControl& control) override {
-    const ScratchBytes before = full_.moved();
+    const ScratchMoved before = full_.moved();
     const Stopwatch watch;
+    StepRun passes(full_, {.measures = step.is_valid,
+                           .step = step.number,
+                           .keeper = &keeper_,
+                           .checkpoint = step.checkpoint});
     BatchOutcome outcome;
     const PassUser run = [&](const GraphPass& pass) -> Result<TileSums> {
       const Stopwatch of_pass;
       const std::string phase = fmt::format("epoch {}", step.epoch + 1);
-      RHIZOME_ASSIGN_OR_RETURN(TileSums sums, full_.Run(pass, phase, control));
+      RHIZOME_ASSIGN_OR_RETURN(TileSums sums, passes.Run(pass, phase, control));
       double& seconds = step.is_valid                       ? epoch.measure_seconds
                         : pass.name.starts_with("backward") ? epoch.backward_seconds
                                                             : epoch.forward_seconds;
@@ -69,9 +79,14 @@ class FullSteps final : public TrainingSteps {
       outcome.seeds = job_.train.size();
     }
     outcome.loss_sum = loss * static_cast<double>(outcome.seeds);
-    epoch.compute_seconds += watch.seconds();
-    epoch.spill_bytes_read += full_.moved().read - before.read;
-    epoch.spill_bytes_written += full_.moved().written - before.written;
+    const double watch_seconds = watch.seconds();
+    epoch.compute_seconds += watch_seconds;
+    const ScratchMoved after = full_.moved();
+    epoch.spill_bytes_read += after.read - before.read;
+    epoch.spill_bytes_written += after.written - before.written;
+    const double busy = epoch.disk_busy * (epoch.compute_seconds - watch_seconds) +
+                        after.busy_seconds - before.busy_seconds;
+    epoch.disk_busy = busy / epoch.compute_seconds;
     return outcome;
   }
 
@@ -82,6 +97,7 @@ class FullSteps final : public TrainingSteps {
  private:
   FullJob& full_;
   const TrainJob& job_;
+  StepKeeper& keeper_;
   Optimizer optimizer_;
   const std::uint64_t seed_;
 };
@@ -89,19 +105,52 @@ class FullSteps final : public TrainingSteps {
 /// Measures the weights of the model on all sets.
 Result<TaskMetrics> Measure(FullJob& full, const TrainJob& job, const JobControl& control) {
   ScoreTable scores(job.labels, std::nullopt);
+  StepRun passes(full, {.measures = true});
   RHIZOME_RETURN_IF_ERROR(full.network().Evaluate(
-      scores, [&](const GraphPass& pass) { return full.Run(pass, "test", control); }));
+      scores, [&](const GraphPass& pass) { return passes.Run(pass, "test", control); }));
   return MetricsOfAllSets(scores);
+}
+
+/// The state of a step stands beside the checkpoint.
+Path StatePath(const OneTraining& one) {
+  Path path = one.run.checkpoint;
+  path += "-STEP";
+  return path;
+}
+
+/// Loads the state of the step that follows the checkpoint, if one was written.
+Result<std::optional<StepState>> StateToGoOnFrom(const OneTraining& one) {
+  if (!one.options.resume) return std::optional<StepState>();
+  FileSystem& fs = one.job.store->fs();
+  RHIZOME_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
+                           LoadCheckpoint(fs, one.run.checkpoint, one.run.job));
+  RHIZOME_ASSIGN_OR_RETURN(std::optional<StepState> state,
+                           LoadStepState(fs, StatePath(one), one.run.job));
+  if (!checkpoint || !state || checkpoint->progress.done != state->step)
+    return std::optional<StepState>();
+  return state;
 }
 
 Status TrainOnFullGraph(const OneTraining& one) {
   const Path folder = one.scratch / kArraysFolder;
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::unique_ptr<FullJob> full,
-      FullJob::Open(one.job, one.options, folder, one.held_bytes(), one.control));
-  RHIZOME_RETURN_IF_ERROR(full->Prepare());
-  one.report.full_graph = full->plan();
-  one.report.memory = {.held = one.held_bytes(), .working = full->plan().memory_bytes};
+  RHIZOME_ASSIGN_OR_RETURN(std::optional<StepState> from, StateToGoOnFrom(one));
+  Result<std::unique_ptr<FullJob>> opened = FullJob::Open(
+      one.job, one.options, folder, one.held_bytes(), from ? &*from : nullptr, one.control);
+  if (!opened && opened.error().code() == StatusCode::kOutOfMemory && from) {
+    // The state's chunks do not fit now: its step begins again.
+    from.reset();
+    opened = FullJob::Open(one.job, one.options, folder, one.held_bytes(), nullptr, one.control);
+  }
+  RHIZOME_RETURN_IF_ERROR(opened);
+  const std::unique_ptr<FullJob> full = *std::move(opened);
+  RHIZOME_RETURN_IF_ERROR(full->Prepare(from ? &*from : nullptr));
+  StepKeeper keeper(*full, {.path = StatePath(one),
+                            .job = one.run.job,
+                            .every = one.options.checkpoint_seconds,
+                            .enabled = one.options.checkpoint_every > 0});
+  if (from) keeper.GoOnFrom(*std::move(from));
+  one.report.full_graph = full->report();
+  one.report.memory = {.held = one.held_bytes(), .working = full->report().memory_bytes};
   // An epoch has one batch of each set.
   const EpochPlan plan(one.job.train, one.job.valid,
                        {.batch_size = std::max(one.job.train.size(), one.job.valid.size()),
@@ -111,7 +160,7 @@ Status TrainOnFullGraph(const OneTraining& one) {
                         .valid_every = one.options.eval_every});
   TrainingRunOptions options = one.run;
   options.checkpoint_every *= plan.train_batches() + plan.valid_batches();
-  FullSteps steps(*full, one.job, options.learner);
+  FullSteps steps(*full, one.job, options.learner, keeper);
   TrainingRun run(*one.job.model, one.job.labels, options, plan, steps);
   RHIZOME_RETURN_IF_ERROR(ResumeTraining(one, run));
   const Status status = run.Run(one.control);
@@ -138,8 +187,8 @@ Result<FullGraphReport> PlanFullTraining(const TrainOptions& options, const JobC
   RHIZOME_ASSIGN_OR_RETURN(const TrainJob job, OpenTrainJob(options));
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<FullJob> full,
                            FullJob::Open(job, options, job.store->scratch() / options.job,
-                                         HeldBytes(base_bytes), control));
-  return full->plan();
+                                         HeldBytes(base_bytes), nullptr, control));
+  return full->report();
 }
 
 }  // namespace rhizome::inline internal

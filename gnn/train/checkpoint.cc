@@ -106,6 +106,7 @@ Json ReportJson(const EpochReport& report) {
     }
   });
   if (report.forward_seconds > 0) VisitFullGraph(report, Into(json));
+  if (report.disk_busy > 0) json["disk_busy"] = report.disk_busy;
   json["resident_bytes"] = report.resident_bytes;
   json[kValidMetrics] = MetricsJson(report.valid_metrics);
   json[kTrainMetrics] = MetricsJson(report.train_metrics);
@@ -120,6 +121,7 @@ EpochReport ReportFrom(const Json& json) {
     if (json.contains(name)) value = json.at(name).get<double>();
   });
   if (json.contains("forward_seconds")) VisitFullGraph(report, From(json));
+  if (json.contains("disk_busy")) json.at("disk_busy").get_to(report.disk_busy);
   if (json.contains("resident_bytes")) json.at("resident_bytes").get_to(report.resident_bytes);
   if (json.contains(kValidMetrics)) report.valid_metrics = MetricsFrom(json.at(kValidMetrics));
   if (json.contains(kTrainMetrics)) report.train_metrics = MetricsFrom(json.at(kTrainMetrics));

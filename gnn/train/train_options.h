@@ -22,10 +22,23 @@ namespace RHIZOME_API rhizome {
 
 struct TrainReport;
 
-/// The part of the arrays of a training on the full graph that stays in memory.
+/// The rule by which chunks of the arrays of a training on the full graph stay in memory, where the
+/// memory limit does not allow all of them.
 enum class SpillRule : std::uint8_t {
-  kAuto,  ///< as much as the memory limit allows
-  kNone,  ///< nothing
+  kAuto,      ///< the one that moves the fewest bytes
+  kNone,      ///< nothing stays
+  kLru,       ///< what was used last
+  kLruLive,   ///< the same, but what no pass reads any more is not written
+  kBelady,    ///< what is needed soonest
+  kDp,        ///< parts of arrays, by dynamic programming over the passes of an epoch
+  kDpTensor,  ///< whole arrays, by dynamic programming as ROC has it
+};
+
+/// The fate of sums over neighbours that the way back needs again.
+enum class FullSums : std::uint8_t {
+  kAuto,       ///< whichever moves fewer bytes
+  kStore,      ///< they are kept
+  kRecompute,  ///< they are gathered again, of layers between the first and the last
 };
 
 struct TrainOptions {
@@ -101,6 +114,11 @@ struct TrainOptions {
   /// checkpoint_every counts epochs.
   bool full_graph = false;
   SpillRule spill = SpillRule::kAuto;  ///< of full_graph
+  FullSums sums = FullSums::kAuto;     ///< likewise
+
+  /// With full_graph and checkpoint_every: what a step has computed so far is written too, when so
+  /// many seconds have passed since the last time; 0: after every chunk.
+  double checkpoint_seconds = 60;
 
   bool test = true;           ///< measure the kept weights with all neighbours at the end
   std::string job = "train";  ///< name of the job and of its folder, scratch/<job>
@@ -148,19 +166,24 @@ struct EpochReport : MinibatchCosts {
   double measure_seconds = 0;
   std::uint64_t spill_bytes_read = 0;
   std::uint64_t spill_bytes_written = 0;
+
+  /// The share of its seconds in which an array in the job's folder was being read or written.
+  double disk_busy = 0;
 };
 
 /// A pass of an epoch on the full graph, over all rows of the arrays that it reads and writes.
 struct FullGraphPass {
   struct Moved {
-    std::string array;  ///< "features", or an array in the job's folder
+    std::string array;
     std::uint64_t bytes = 0;
   };
   std::string name;
-  bool measures = false;      ///< it belongs to the measuring of an epoch
-  std::vector<Moved> reads;   ///< of files; of the features 0, which are not in the job's folder
-  std::vector<Moved> writes;  ///< likewise
-  std::uint64_t blocks = 0;   ///< in which rows are gathered; 0: none are
+  bool measures = false;        ///< it belongs to the measuring of an epoch
+  std::vector<Moved> reads;     ///< of files, of all arrays that it reads; without the features
+  std::vector<Moved> writes;    ///< likewise, also of others that leave memory
+  std::uint64_t blocks = 1;     ///< in which rows are gathered
+  std::vector<Moved> resident;  ///< bytes in memory when it begins to read
+  std::string sums;             ///< that it works on: "stored", "recomputed", or no choice
 };
 
 /// How an epoch on the full graph goes. Bytes are those of arrays in the job's folder.
@@ -168,14 +191,26 @@ struct FullGraphReport {
   struct Array {
     std::string name;
     std::uint64_t bytes = 0;
-    std::uint64_t resident_bytes = 0;  ///< of its first chunks, which stay in memory
+  };
+  struct Policy {
+    std::string name;  ///< of a SpillRule, or "recompute": kDp, all sums gathered again
+    std::uint64_t bytes = 0;
   };
   std::vector<FullGraphPass> passes;
   std::vector<Array> arrays;
   std::uint64_t chunk_rows = 0;
-  std::uint64_t planned_bytes = 0;  ///< read and written in an epoch that is measured
-  std::uint64_t memory_bytes = 0;   ///< that the passes and resident chunks take, at most
-  std::uint64_t disk_bytes = 0;     ///< of files that exist at once, at most
+  std::string spill;          ///< the rule of learning, never auto
+  std::string measure_spill;  ///< and of measuring
+
+  /// Read and written in an epoch; with its measuring, if there is a validation set. Likewise all
+  /// others.
+  std::uint64_t planned_bytes = 0;
+  std::uint64_t planned_read_bytes = 0;
+  std::uint64_t lower_bound_bytes = 0;  ///< no rule moves fewer
+  bool optimal = false;                 ///< no plan of its kind moves fewer
+  std::vector<Policy> policies;         ///< all rules that can be followed, with the best blocks
+  std::uint64_t memory_bytes = 0;       ///< that the passes and chunks that stay take, at most
+  std::uint64_t disk_bytes = 0;         ///< of files that exist at once, at most
 };
 
 /// Metrics of kept weights, with all neighbours. Absent: not measured (TrainOptions::test), or no

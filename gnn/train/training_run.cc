@@ -117,7 +117,10 @@ Status TrainingRun::Step(const JobControl& control) {
   const bool is_valid = progress_.done - plan_.Before(epochs) >= plan_.train_batches();
   RHIZOME_ASSIGN_OR_RETURN(
       const BatchOutcome outcome,
-      steps_.Take({.number = progress_.done, .epoch = epochs, .is_valid = is_valid},
+      steps_.Take({.number = progress_.done,
+                   .epoch = epochs,
+                   .is_valid = is_valid,
+                   .checkpoint = [this] { return Save(); }},
                   is_valid ? &valid_ : (train_ ? &*train_ : nullptr), epoch, control));
   if (!std::isfinite(outcome.loss_sum)) return Diverged();
   Add(outcome, is_valid ? progress_.valid : progress_.train);

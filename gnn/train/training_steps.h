@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "rhizome/cache/vertex_score_sink.h"
@@ -16,6 +17,9 @@ struct TrainingStep {
   std::uint64_t number = 0;  ///< over all epochs
   std::uint32_t epoch = 0;   ///< from 0
   bool is_valid = false;
+
+  /// Writes a checkpoint of what was before this step. Errors: those of SaveCheckpoint.
+  std::function<Status()> checkpoint = {};
 };
 
 /// The learning and measuring of a TrainingRun: minibatch by minibatch, or of a whole graph at

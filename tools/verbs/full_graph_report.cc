@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "learning_flags.h"
 #include "text.h"
 
@@ -30,17 +32,25 @@ void AddFullGraphPlan(const FullGraphReport& plan, Json& json) {
                       {"measures", pass.measures},
                       {"reads", MovedJson(pass.reads)},
                       {"writes", MovedJson(pass.writes)},
-                      {"blocks", pass.blocks}});
+                      {"blocks", pass.blocks},
+                      {"resident", MovedJson(pass.resident)},
+                      {"sums", pass.sums.empty() ? Json() : Json(pass.sums)}});
   }
   Json arrays = Json::array();
-  for (const FullGraphReport::Array& array : plan.arrays) {
-    arrays.push_back(
-        {{"array", array.name}, {"bytes", array.bytes}, {"resident_bytes", array.resident_bytes}});
-  }
+  for (const FullGraphReport::Array& array : plan.arrays)
+    arrays.push_back({{"array", array.name}, {"bytes", array.bytes}});
+  Json policies = Json::object();
+  for (const FullGraphReport::Policy& policy : plan.policies) policies[policy.name] = policy.bytes;
   json["plan"] = std::move(passes);
   json["arrays"] = std::move(arrays);
   json["chunk_rows"] = plan.chunk_rows;
+  json["spill"] = plan.spill;
+  json["measure_spill"] = plan.measure_spill;
   json["planned_bytes"] = plan.planned_bytes;
+  json["planned_read_bytes"] = plan.planned_read_bytes;
+  json["lower_bound_bytes"] = plan.lower_bound_bytes;
+  json["optimal"] = plan.optimal ? Json(true) : Json("bound");
+  json["policies"] = std::move(policies);
   json["plan_memory_bytes"] = plan.memory_bytes;
   json["plan_disk_bytes"] = plan.disk_bytes;
 }
@@ -55,6 +65,7 @@ void AddFullGraphReport(const TrainReport& report, Json& json) {
     epoch["measure_seconds"] = of.measure_seconds;
     epoch["spill_bytes_read"] = of.spill_bytes_read;
     epoch["spill_bytes_written"] = of.spill_bytes_written;
+    epoch["disk_busy"] = of.disk_busy;
   }
   json["measured_bytes"] = report.epochs.empty() ? 0
                                                  : report.epochs.back().spill_bytes_read +
@@ -62,32 +73,40 @@ void AddFullGraphReport(const TrainReport& report, Json& json) {
 }
 
 std::string DescribeFullGraphPlan(const Json& f) {
-  TextTable table({1, 2, 3});
-  table.Add({"pass", "reads", "writes", "blocks"});
+  TextTable table({1, 2, 3, 4});
+  table.Add({"pass", "in memory", "reads", "writes", "blocks", "sums"});
   for (const Json& pass : f["plan"]) {
     const std::string measures = pass["measures"].get<bool>() ? "measure: " : "";
-    table.Add({measures + pass["pass"].get<std::string>(), HumanBytes(Sum(pass["reads"])),
-               HumanBytes(Sum(pass["writes"])), WithCommas(pass["blocks"])});
+    table.Add({measures + pass["pass"].get<std::string>(), HumanBytes(Sum(pass["resident"])),
+               HumanBytes(Sum(pass["reads"])), HumanBytes(Sum(pass["writes"])),
+               WithCommas(pass["blocks"]),
+               pass["sums"].is_null() ? "" : pass["sums"].get<std::string>()});
   }
-  std::uint64_t bytes = 0, resident = 0;
-  for (const Json& array : f["arrays"]) {
-    bytes += array["bytes"].get<std::uint64_t>();
-    resident += array["resident_bytes"].get<std::uint64_t>();
+  std::uint64_t bytes = 0;
+  for (const Json& array : f["arrays"]) bytes += array["bytes"].get<std::uint64_t>();
+  std::string text =
+      table.ToString() +
+      fmt::format(
+          "{} of arrays in chunks of {} rows; an epoch moves {}, takes {} of memory and {} of disk "
+          "at most\n",
+          HumanBytes(bytes), WithCommas(f["chunk_rows"]), HumanBytes(f["planned_bytes"]),
+          HumanBytes(f["plan_memory_bytes"]), HumanBytes(f["plan_disk_bytes"]));
+  if (f["planned_bytes"].get<std::uint64_t>() == 0) return text;
+  text += fmt::format("by {}, {} to measure; no rule moves less than {}; others move",
+                      f["spill"].get<std::string>(), f["measure_spill"].get<std::string>(),
+                      HumanBytes(f["lower_bound_bytes"]));
+  const char* before = " ";
+  for (const auto& [name, moved] : f["policies"].items()) {
+    text += fmt::format("{}{} ({})", std::exchange(before, ", "), HumanBytes(moved), name);
   }
-  return table.ToString() +
-         fmt::format(
-             "{} of arrays in chunks of {} rows, {} of them stay in memory; an epoch moves {}, "
-             "takes {} of memory and {} of disk at most\n",
-             HumanBytes(bytes), WithCommas(f["chunk_rows"]), HumanBytes(resident),
-             HumanBytes(f["planned_bytes"]), HumanBytes(f["plan_memory_bytes"]),
-             HumanBytes(f["plan_disk_bytes"]));
+  return text + "\n";
 }
 
 std::string DescribeFullGraphEpochs(const Json& f) {
-  TextTable table({0, 1, 2, 3, 4, 5, 6, 7});
+  TextTable table({0, 1, 2, 3, 4, 5, 6, 7, 8});
   const std::string monitor = f["monitor"];
-  table.Add(
-      {"epoch", "loss", "valid " + monitor, "seconds", "forward", "backward", "read", "written"});
+  table.Add({"epoch", "loss", "valid " + monitor, "seconds", "forward", "backward", "read",
+             "written", "disk busy"});
   std::size_t number = 0;
   for (const Json& e : f["epochs"]) {
     const auto seconds = [&](const char* name) {
@@ -96,7 +115,8 @@ std::string DescribeFullGraphEpochs(const Json& f) {
     table.Add({std::to_string(++number), fmt::format("{:.4f}", e["loss"].get<double>()),
                MetricText(monitor, e["valid_metric"]), seconds("seconds"),
                seconds("forward_seconds"), seconds("backward_seconds"),
-               HumanBytes(e["spill_bytes_read"]), HumanBytes(e["spill_bytes_written"])});
+               HumanBytes(e["spill_bytes_read"]), HumanBytes(e["spill_bytes_written"]),
+               fmt::format("{:.0f} %", 100 * e["disk_busy"].get<double>())});
   }
   return table.ToString();
 }

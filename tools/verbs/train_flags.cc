@@ -150,15 +150,33 @@ void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
                   "--full-graph: epochs")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->type_name("N");
+  verb.add_option("--checkpoint-seconds", options.checkpoint_seconds,
+                  "With --full-graph and --checkpoint-every: also within an epoch, when so many "
+                  "seconds have passed since the last time")
+      ->check(CLI::Range(0.0, 1e9))
+      ->type_name("S")
+      ->capture_default_str();
   verb.add_flag("--resume", options.resume,
                 "Go on from the checkpoint of a run that was stopped: the same model comes of it");
   verb.add_flag("--full-graph", options.full_graph,
                 "Train on all edges at once, an epoch a step: exact gradients, with what does not "
                 "fit into --memory in the job's folder");
-  AddChoice<SpillRule>(verb, "--spill", options.spill,
-                       {{"auto", SpillRule::kAuto}, {"none", SpillRule::kNone}},
-                       "What stays in memory of the arrays of --full-graph: as much as --memory "
-                       "allows, or nothing");
+  AddChoice<SpillRule>(
+      verb, "--spill", options.spill,
+      {{"auto", SpillRule::kAuto},
+       {"none", SpillRule::kNone},
+       {"lru", SpillRule::kLru},
+       {"lru-live", SpillRule::kLruLive},
+       {"belady", SpillRule::kBelady},
+       {"dp", SpillRule::kDp},
+       {"dp-tensor", SpillRule::kDpTensor}},
+      "What stays in memory of the arrays of --full-graph where --memory does not hold all; auto: "
+      "by the rule that moves the fewest bytes");
+  AddChoice<FullSums>(
+      verb, "--sums", options.sums,
+      {{"auto", FullSums::kAuto}, {"store", FullSums::kStore}, {"recompute", FullSums::kRecompute}},
+      "What becomes of sums that --full-graph needs twice: they are stored, or "
+      "gathered again in layers between the first and the last");
   verb.add_option("--job", options.job, "Name of the job's folder under scratch/")
       ->type_name("NAME")
       ->capture_default_str();
@@ -196,8 +214,11 @@ Result<TrainOptions> CompleteTrainOptions(const TrainFlags& flags) {
   options.trace = flags.trace;
   if (options.full_graph) {
     RHIZOME_RETURN_IF_ERROR(CheckFullGraphFlags(*flags.verb));
-  } else if (flags.verb->get_option("--spill")->count() > 0) {
-    return Fail(Status::InvalidArgument("--spill is for --full-graph"));
+  } else {
+    for (const char* const name : {"--spill", "--sums", "--checkpoint-seconds"}) {
+      if (flags.verb->get_option(name)->count() > 0)
+        return Fail(Status::InvalidArgument(fmt::format("{} is for --full-graph", name)));
+    }
   }
   RHIZOME_RETURN_IF_ERROR(ReconcileLayers(flags, options));
   RHIZOME_RETURN_IF_ERROR(CheckName("job", options.job));

@@ -1,13 +1,10 @@
 #include <gmock/gmock.h>
 
-#include <atomic>
 #include <cmath>
-#include <fstream>
 #include <random>
-#include <regex>
 
+#include "gnn/full/full_testing.h"
 #include "gnn/gnn_testing.h"
-#include "rhizome/cache/process_memory.h"
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/index/write_batch.h"
 #include "testing/test_store.h"
@@ -15,18 +12,15 @@
 namespace rhizome {
 namespace {
 
+using testing::FullTraining;
 using testing::MakePlanted;
 using testing::NetworkCase;
 using testing::PlantedGraph;
 using testing::PlantedOptions;
 using testing::TempDir;
 using testing::TestSeed;
+using testing::Train;
 using testing::WriteStore;
-
-Result<TrainReport> Train(const TrainOptions& options) {
-  const JobControl control;
-  return rhizome_gnn_entry_v1()->Train(options, control);
-}
 
 TensorFile ReadModel(const Path& path) {
   Result<LoadedTensorFile> file = LoadSafetensors(FileSystem::Posix(), path);
@@ -79,18 +73,6 @@ Status WriteDirected(const Path& path, const PlantedGraph& graph,
   const JobControl control;
   return testing::AsStatus(
       IngestGraph(FileSystem::Posix(), path, std::move(input), build, StoreId(), control));
-}
-
-TrainOptions FullTraining(const Path& store, const ModelSpec& model) {
-  TrainOptions options;
-  options.store = store;
-  options.model = model;
-  options.fanouts.assign(model.layers, kAllNeighbors);
-  options.full_graph = true;
-  options.epochs = 1;
-  options.seed = 3;
-  options.test = false;
-  return options;
 }
 
 /// One step of plain gradient descent at rate 1: the weights move by the gradients.
@@ -230,133 +212,6 @@ TEST_P(FullGraphNetworkTest, GradientsAreThoseOfDifferencesWithDropout) {
   EXPECT_NEAR(slope, length, 0.02 * length) << "seed " << seed;
 }
 
-/// A training of a few epochs with everything that could go another way in another run.
-TrainOptions DeepTraining(const Path& store, const Path& out) {
-  TrainOptions options =
-      FullTraining(store, {.kind = "gcn",
-                           .layers = 3,
-                           .hidden = 48,
-                           .dropout = 0.3,
-                           .options = {{"residual", "true"}, {"norm", "batch"}}});
-  options.epochs = 2;
-  options.test = true;
-  options.out = out;
-  return options;
-}
-
-std::uint64_t PlannedArrays(const TrainOptions& options) {
-  const JobControl control;
-  const Result<FullGraphReport> plan = rhizome_gnn_entry_v1()->PlanTrain(options, control);
-  EXPECT_OK(plan);
-  std::uint64_t bytes = 0;
-  if (plan)
-    for (const FullGraphReport::Array& array : plan->arrays) bytes += array.bytes;
-  return bytes;
-}
-
-/// The least --memory of a training, as its error says, and some more: what the process holds is
-/// measured, and differs from run to run.
-std::uint64_t LeastMemory(TrainOptions options) {
-  options.memory_bytes = 1 << 20;
-  const JobControl control;
-  const Result<FullGraphReport> plan = rhizome_gnn_entry_v1()->PlanTrain(options, control);
-  EXPECT_FALSE(plan.has_value());
-  if (plan) return 0;
-  EXPECT_EQ(plan.error().code(), StatusCode::kOutOfMemory);
-  std::smatch found;
-  const std::string message = plan.error().message();
-  EXPECT_TRUE(std::regex_search(message, found, std::regex("needs at least (\\d+) MiB")))
-      << message;
-  EXPECT_THAT(message, ::testing::HasSubstr("pass"));
-  return found.empty() ? 0 : (std::stoull(found[1]) + 16) << 20;
-}
-
-PlantedOptions LargerGraph(std::uint64_t seed) {
-  PlantedOptions options;
-  options.vertices = 6000;
-  options.degree = 4;
-  options.seed = seed;
-  return options;
-}
-
-TEST(FullGraphTest, BitsDependNeitherOnMemoryNorOnThreads) {
-  const TempDir folder;
-  ASSERT_OK(WriteStore(folder / "s", LargerGraph(TestSeed())));
-  TrainOptions options = DeepTraining(folder / "s", folder / "a.safetensors");
-  const Result<TrainReport> reference = Train(options);
-  ASSERT_OK(reference);
-  EXPECT_EQ(reference->full_graph->planned_bytes, 0u);  // all stays
-  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
-  ASSERT_OK(weights);
-  const std::uint64_t least = LeastMemory(options);
-  const std::uint64_t arrays = PlannedArrays(options);
-  options.out = folder / "b.safetensors";
-  std::uint64_t blocks = 0;
-  for (const std::uint64_t share : {1, 2, 4, 8, 0}) {
-    options.threads =
-        share == 0 ? 3 : static_cast<std::uint32_t>(std::min<std::uint64_t>(share, 4));
-    options.memory_bytes = share == 0 ? least : least + arrays / share;
-    options.spill = share == 2 ? SpillRule::kNone : SpillRule::kAuto;
-    if (share == 0) options.threads = 1;
-    const Result<TrainReport> report = Train(options);
-    ASSERT_OK(report);
-    const auto again = LoadSafetensors(FileSystem::Posix(), options.out);
-    ASSERT_OK(again);
-    EXPECT_EQ(again->hash, weights->hash) << "arrays / " << share;
-    for (std::size_t e = 0; e < report->epochs.size(); ++e) {
-      EXPECT_EQ(report->epochs[e].loss, reference->epochs[e].loss);
-      EXPECT_EQ(report->epochs[e].valid_loss, reference->epochs[e].valid_loss);
-      EXPECT_EQ(report->epochs[e].spill_bytes_read + report->epochs[e].spill_bytes_written,
-                report->full_graph->planned_bytes)
-          << "arrays / " << share;
-    }
-    EXPECT_EQ(report->test_accuracy, reference->test_accuracy);
-    for (const FullGraphPass& pass : report->full_graph->passes)
-      blocks = std::max(blocks, pass.blocks);
-    EXPECT_LE(report->peak_memory_bytes,
-              report->base_memory_bytes + options.memory_bytes + (std::uint64_t{64} << 20));
-  }
-  EXPECT_GT(blocks, 1u);
-}
-
-TEST(FullGraphTest, AResumedTrainingEndsWithTheSameWeights) {
-  const TempDir folder;
-  ASSERT_OK(WriteStore(folder / "s", LargerGraph(5)));
-  TrainOptions options = DeepTraining(folder / "s", folder / "a.safetensors");
-  options.epochs = 4;
-  const Result<TrainReport> reference = Train(options);
-  ASSERT_OK(reference);
-  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
-  options.out = folder / "b.safetensors";
-  options.checkpoint_every = 1;
-  options.memory_bytes = LeastMemory(options);
-  // Stopped again and again, in later and later passes.
-  std::uint64_t reports = 0;
-  for (std::uint64_t stop = 20;; stop += 35) {
-    JobControl* stopped = nullptr;
-    std::uint64_t seen = 0;
-    JobControl control([&](const JobControl::Progress&) {
-      if (++seen == stop) stopped->Cancel();
-    });
-    stopped = &control;
-    const Result<TrainReport> report = rhizome_gnn_entry_v1()->Train(options, control);
-    options.resume = true;
-    options.threads = options.threads % 3 + 1;
-    if (!report) {
-      ASSERT_EQ(report.error().code(), StatusCode::kInterrupted);
-      ++reports;
-      ASSERT_LT(reports, 100u);
-      continue;
-    }
-    for (std::size_t e = 0; e < report->epochs.size(); ++e)
-      EXPECT_EQ(report->epochs[e].loss, reference->epochs[e].loss);
-    break;
-  }
-  EXPECT_GE(reports, 3u);
-  const auto again = LoadSafetensors(FileSystem::Posix(), options.out);
-  EXPECT_EQ(again->hash, weights->hash);
-}
-
 TEST(FullGraphTest, LearnsAPlantedPartitionAndItsModelFileInfers) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
@@ -469,38 +324,6 @@ TEST(FullGraphTest, ABatchNormNeedsMoreThanOneVertex) {
   ASSERT_OK(WriteDirected(folder / "s", graph));
   EXPECT_THAT(Refusal(FullTraining(folder / "s", {.kind = "gin", .layers = 1, .hidden = 4})),
               RefusedWith("more than one vertex"));
-}
-
-TEST(FullGraphTest, ADamagedChunkIsNamedAndAResumedRunComputesItAgain) {
-  const TempDir folder;
-  ASSERT_OK(WriteStore(folder / "s", LargerGraph(6)));
-  TrainOptions options = DeepTraining(folder / "s", folder / "a.safetensors");
-  ASSERT_OK(Train(options));
-  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
-  options.out = folder / "b.safetensors";
-  options.spill = SpillRule::kNone;
-  options.checkpoint_every = 1;
-  bool damaged = false;
-  std::uint64_t seen = 0;
-  const JobControl control([&](const JobControl::Progress& progress) {
-    if (progress.phase != "epoch 2" || ++seen < 12 || damaged) return;
-    for (const auto& file :
-         std::filesystem::directory_iterator(folder / "s" / "scratch" / "train" / "arrays")) {
-      if (!file.path().filename().string().starts_with("sums-")) continue;
-      std::fstream stream(file.path(), std::ios::in | std::ios::out | std::ios::binary);
-      stream.seekp(100);
-      stream.put(static_cast<char>(0x5a));
-      damaged = true;
-    }
-  });
-  const Result<TrainReport> stopped = rhizome_gnn_entry_v1()->Train(options, control);
-  ASSERT_TRUE(damaged);
-  ASSERT_FALSE(stopped.has_value());
-  EXPECT_EQ(stopped.error().code(), StatusCode::kCorruption);
-  EXPECT_THAT(stopped.error().message(), ::testing::HasSubstr("arrays/sums-"));
-  options.resume = true;
-  ASSERT_OK(Train(options));
-  EXPECT_EQ(LoadSafetensors(FileSystem::Posix(), options.out)->hash, weights->hash);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 //   RHIZOME_FAIL_HOW=...      the name of an errno, such as EIO; short (half of a read or write, at
 //                             least a byte; other calls do all); zero (a read returns nothing)
 //   RHIZOME_FAIL_STICKY=1     all later calls fail too
+//   RHIZOME_FAIL_PATH=TEXT    only reads and writes of files are counted whose path has this text
 //   RHIZOME_FAIL_COUNT=FILE   a run that reaches its end writes the number of calls there
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -51,6 +52,19 @@ How Next() {
   return How::kErrno;
 }
 
+/// Is it a call on a file that is counted?
+bool IsMeant(int fd) {
+  static const char* const text = Setting("RHIZOME_FAIL_PATH");
+  if (*text == 0) return true;
+  char link[64];
+  char path[4096];
+  std::snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path, sizeof(path) - 1);
+  if (length <= 0) return false;
+  path[length] = 0;
+  return std::strstr(path, text) != nullptr;
+}
+
 std::size_t Half(std::size_t size) {
   return std::max<std::size_t>(size / 2, std::min<std::size_t>(size, 1));
 }
@@ -72,7 +86,7 @@ __attribute__((destructor)) void Report() {
 /// Makes a call that moves `size` bytes; calls on a terminal or a pipe are not counted.
 template <typename Call>
 ssize_t Move(int fd, std::size_t size, bool reads, const Call& call) {
-  const How how = fd > STDERR_FILENO ? Next() : How::kNot;
+  const How how = fd > STDERR_FILENO && IsMeant(fd) ? Next() : How::kNot;
   if (how == How::kErrno) return -1;
   if (how == How::kZero && reads) return 0;
   return call(how == How::kShort ? Half(size) : size);
@@ -80,6 +94,7 @@ ssize_t Move(int fd, std::size_t size, bool reads, const Call& call) {
 
 template <typename Call>
 int Do(const Call& call) {
+  if (*Setting("RHIZOME_FAIL_PATH") != 0) return call();
   return Next() == How::kErrno ? -1 : call();
 }
 

@@ -1,0 +1,44 @@
+#include "rhizome/gnn/full_arrays.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace rhizome::inline internal {
+
+std::string NameOfArray(const char* what, std::uint32_t layer) {
+  return fmt::format("{}-{}", what, layer + 1);
+}
+
+std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows,
+                                   std::uint64_t chunk_rows) {
+  std::vector<ScratchShape> shapes;
+  const auto add = [&](bool wanted, const char* what, std::uint32_t layer, std::int64_t columns) {
+    if (!wanted) return;
+    shapes.push_back({.name = NameOfArray(what, layer),
+                      .rows = rows,
+                      .dim = static_cast<std::uint64_t>(columns),
+                      .chunk_rows = chunk_rows});
+  };
+  for (std::uint32_t k = 0; k < model.layers(); ++k) {
+    const Layer& layer = model.layer(k);
+    const bool last = k + 1 == model.layers();
+    const bool norms = layer.batch_norms() > 0;
+    add(layer.prepares_gathered(), kPrepared, k, layer.gathered_columns());
+    add(!last || norms, kSums, k, layer.gathered_columns());
+    add(!last, kHidden, k, layer.raw_out());
+    add(!last && norms, kGradient, k, layer.raw_out());
+    add(k > 0 || layer.prepares_gathered(), kSumsGradient, k, layer.gathered_columns());
+    add(k > 0 && layer.finish_reads_raw(), kOwnGradient, k, layer.shape().raw);
+  }
+  return shapes;
+}
+
+bool CanRecomputeSums(const Model& model, std::uint32_t layer) {
+  const Layer& of = model.layer(layer);
+  // The first layer's sums are of features, and those of batch norms are read by several passes.
+  return layer > 0 && layer + 1 < model.layers() && of.batch_norms() == 0 &&
+         !of.prepares_gathered();
+}
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,103 @@
+#include "rhizome/gnn/full_sides.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rhizome/cache/resolve_sampling.h"
+#include "rhizome/cache/row_degrees.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+Direction OtherSide(Direction direction) {
+  if (direction == Direction::kBoth) return Direction::kBoth;
+  return direction == Direction::kIn ? Direction::kOut : Direction::kIn;
+}
+
+/// Checks that the store keeps the lists against those that layers walk.
+Status CheckBothSides(const GenerationInfo& info, Direction against) {
+  const auto wanted = static_cast<unsigned>(against);
+  if (info.symmetric || (static_cast<unsigned>(info.directions) & wanted) == wanted)
+    return Status::Ok();
+  const std::string_view missing = info.directions == Direction::kIn ? "out" : "in";
+  return Status::InvalidArgument(
+      fmt::format("the store keeps no {}-edges, and --full-graph gathers gradients against the "
+                  "direction that layers walk; ingest it with --directions both, or with "
+                  "--undirected",
+                  missing));
+}
+
+/// The factors by which a row's sum counts its neighbours, and those of their own ends.
+Result<RowFactors> MakeFactors(const ReducePiece& reduce, const GraphSnapshot& graph,
+                               const PassDrawOptions& draw,
+                               std::span<const std::uint32_t> degrees) {
+  RowFactors factors;
+  if (reduce.by == Reduction::kSum && !reduce.symmetric) return factors;  // ones
+  std::vector<float> weighted;
+  if (draw.weights && !draw.no_edges) {
+    RHIZOME_ASSIGN_OR_RETURN(weighted, WeightedDegrees(graph, draw.direction));
+  }
+  const std::size_t rows = graph.vertex_count();
+  factors.target.resize(rows);
+  if (reduce.own_joins) factors.own.resize(rows);
+  if (reduce.symmetric) factors.source.resize(rows);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::uint32_t degree = draw.no_edges ? 0 : degrees[row];
+    const float weight = weighted.empty() ? static_cast<float>(degree) : weighted[row];
+    const float own_scale =
+        reduce.symmetric ? (weighted.empty() ? GcnScale(degree) : GcnScale(weight)) : 1;
+    const TargetScales scales =
+        ScalesOf(reduce, {.listed = degree, .degree = degree, .weight = weight}, own_scale);
+    factors.target[row] = scales.target;
+    if (reduce.own_joins) factors.own[row] = scales.self;
+    if (reduce.symmetric) factors.source[row] = own_scale;
+  }
+  return factors;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FullSides>> OpenFullSides(const TrainJob& job, const TrainOptions& options,
+                                                 const JobControl& control) {
+  auto sides = std::make_unique<FullSides>();
+  const GraphSnapshot& graph = *job.graph;
+  PassDrawOptions& draw = sides->forward.draw;
+  draw.no_edges = options.model.no_edges;
+  draw.seed = options.seed;
+  draw.threads = std::max<std::uint32_t>(options.threads, 1);
+  if (!draw.no_edges) {
+    draw.direction = job.sampling.sampler.direction;
+    draw.weights = job.sampling.edge_weights;
+  }
+  sides->backward.draw = draw;
+  sides->backward.draw.direction = OtherSide(draw.direction);
+  if (draw.no_edges) {
+    RHIZOME_ASSIGN_OR_RETURN(sides->factors,
+                             MakeFactors(job.model->layer(0).pieces().reduce, graph, draw, {}));
+  } else {
+    RHIZOME_RETURN_IF_ERROR(CheckBothSides(graph.info(), sides->backward.draw.direction));
+    RHIZOME_ASSIGN_OR_RETURN(sides->forward.degrees, Degrees(graph, draw.direction));
+    RHIZOME_ASSIGN_OR_RETURN(sides->backward.degrees,
+                             Degrees(graph, sides->backward.draw.direction));
+    RHIZOME_ASSIGN_OR_RETURN(sides->factors, MakeFactors(job.model->layer(0).pieces().reduce, graph,
+                                                         draw, sides->forward.degrees));
+    RHIZOME_ASSIGN_OR_RETURN(sides->lists,
+                             ListsOnDisk::Open(graph, draw.direction, 0, {}, options.io, control));
+    RHIZOME_ASSIGN_OR_RETURN(
+        sides->other_lists,
+        ListsOnDisk::Open(graph, sides->backward.draw.direction, 0, {}, options.io, control));
+    if (sides->lists != nullptr) sides->forward.draw.neighbors = sides->lists->source();
+    if (sides->other_lists != nullptr)
+      sides->backward.draw.neighbors = sides->other_lists->source();
+  }
+  sides->forward.factors = {
+      .source = sides->factors.source, .target = sides->factors.target, .own = sides->factors.own};
+  // The way back: an edge counts as much, read from its other end.
+  sides->backward.factors = {
+      .source = sides->factors.target, .target = sides->factors.source, .own = sides->factors.own};
+  return sides;
+}
+
+}  // namespace rhizome::inline internal

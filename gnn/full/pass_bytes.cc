@@ -1,0 +1,109 @@
+#include <algorithm>
+
+#include "rhizome/gnn/dense.h"
+#include "rhizome/gnn/graph_pass.h"
+
+// How passes are cut, and the memory that they take.
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Memory of a block's lists for each edge and each target, of kListedBlocks blocks.
+constexpr std::uint64_t kBytesOfListedEdge = 8;
+constexpr std::uint64_t kBytesOfListedTarget = 48;
+constexpr std::uint64_t kListedBlocks = BlockStager::kBlocks;
+
+/// Maximum ratio of a block's edges to the average for as many rows.
+constexpr double kBlockEdgeRatio = 1.5;
+
+constexpr std::uint64_t kBytesOfListedRow = 20;
+
+/// Memory of a tile with its gradients, in copies of the rows that the tile reads and writes.
+constexpr std::uint64_t kTileCopies = 10;
+
+/// Memory of the sums, lists, windows and finished rows of a gathering.
+std::uint64_t BytesOfGather(const PassGround& ground, const PassGather& gather,
+                            std::uint64_t block_bytes) {
+  const GatherShape shape = ground.ShapeOf(gather, block_bytes);
+  std::uint64_t rows = 0;
+  for (const Block& block : shape.blocks) rows = std::max(rows, block.rows());
+  const std::uint64_t all = MostEdgesOf(shape.planner.draw, ground.graph);
+  const double share = static_cast<double>(rows) / static_cast<double>(ground.rows());
+  const std::uint64_t edges =
+      std::min(all, std::max(kSampledEdges, static_cast<std::uint64_t>(kBlockEdgeRatio * share *
+                                                                       static_cast<double>(all))));
+  const std::uint64_t lists = edges * kBytesOfListedEdge + rows * kBytesOfListedTarget +
+                              std::min(edges + rows, ground.rows()) * kBytesOfListedRow;
+  return BlockStager::kStages * shape.planner.stage_rows * shape.dim * sizeof(float) +
+         (rows + ground.sizes.chunk_rows) * shape.width * sizeof(float) + kListedBlocks * lists;
+}
+
+}  // namespace
+
+std::uint64_t PassGround::ColumnsOf(const PassInput& input) const {
+  return input.array != nullptr ? input.array->shape().dim : features.array.entry().dim;
+}
+
+std::uint64_t PassGround::ChunkRowsOf(const PassInput& input) const {
+  return input.array != nullptr ? input.array->shape().chunk_rows
+                                : features.array.entry().chunk_rows;
+}
+
+GatherShape PassGround::ShapeOf(const PassGather& gather, std::uint64_t block_bytes) const {
+  const GatherSide& side = SideOf(gather);
+  GatherShape shape;
+  shape.dim = ColumnsOf(gather.source);
+  shape.width = gather.width;
+  shape.planner = {.draw = side.draw,
+                   .source_chunk_rows = ChunkRowsOf(gather.source),
+                   .stage_rows = std::clamp<std::uint64_t>(
+                       sizes.stage_bytes / (shape.dim * sizeof(float)), 1, rows()),
+                   .own = {.before = false, .after = false},
+                   .degrees = side.degrees};
+  const std::uint64_t edges = MostEdgesOf(side.draw, graph);
+  const double per_row = static_cast<double>(edges) / static_cast<double>(rows());
+  const std::uint64_t row_bytes =
+      shape.width * sizeof(float) +
+      kListedBlocks * (kBytesOfListedTarget +
+                       static_cast<std::uint64_t>(kBlockEdgeRatio * per_row *
+                                                  static_cast<double>(kBytesOfListedEdge)));
+  const std::uint64_t block_rows =
+      std::clamp(block_bytes / row_bytes, kTileRows, RoundUpToTiles(rows()));
+  const auto most =
+      static_cast<std::uint64_t>(kBlockEdgeRatio * per_row * static_cast<double>(block_rows));
+  const BlockEdges bound{.most = std::max(kSampledEdges, most), .of = [&](std::uint64_t row) {
+                           return EdgesOfRow(shape.planner, static_cast<Row>(row));
+                         }};
+  shape.blocks = MakeBlocks(rows(), rows(), block_rows, {false}, bound);
+  return shape;
+}
+
+std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground,
+                          std::uint64_t block_bytes, std::uint32_t threads) {
+  const ArrayEntry& features = ground.features.array.entry();
+  const std::uint64_t chunk_rows = ground.sizes.chunk_rows;
+  std::uint64_t bytes = pass.summed_bytes * (TileSums::kGroups + 1);
+  std::uint64_t columns = 0;  // of a tile
+  const auto add_feed = [&](const PassInput& input) {
+    bytes += input.array != nullptr ? ChunkMover::FeedBytes(input.array->shape())
+                                    : ChunkReader::WorkingBytes(features, ground.features.reader);
+  };
+  for (const PassInput& input : pass.inputs) {
+    add_feed(input);
+    columns += ground.ColumnsOf(input);
+    if (input.array == nullptr) bytes += chunk_rows * features.dim * sizeof(float);
+  }
+  for (const ScratchArray* const array : pass.outputs) {
+    bytes += array->shape().LargestBytes();
+    columns += array->shape().dim;
+  }
+  for (const PassGather& gather : pass.gathers) {
+    add_feed(gather.source);
+    columns += gather.width;
+    bytes += BytesOfGather(ground, gather, block_bytes);
+  }
+  return bytes +
+         threads * static_cast<std::uint64_t>(kDenseRows) * columns * sizeof(float) * kTileCopies;
+}
+
+}  // namespace rhizome::inline internal

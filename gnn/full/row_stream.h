@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "rhizome/cache/chunk_feed.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome::inline internal {
+
+/// The rows of a matrix in order, as chunks of whatever size deliver them.
+/// Threads: one at a time.
+class RowStream {
+ public:
+  /// Rows [first, end) of `dim` floats, of a matrix in chunks of `chunk_rows`.
+  struct Rows {
+    std::uint64_t first = 0;
+    std::uint64_t end = 0;
+    std::uint64_t dim = 0;
+    std::uint64_t chunk_rows = 1;
+  };
+  RowStream(std::unique_ptr<ChunkFeed> feed, const Rows& rows);
+
+  /// Returns rows [first, first + count), which follow those of the call before; valid until the
+  /// next call. Errors: those of ChunkFeed::Next.
+  Result<const float*> Take(std::uint64_t first, std::uint64_t count);
+
+  std::uint64_t dim() const { return dim_; }
+
+ private:
+  const std::unique_ptr<ChunkFeed> feed_;
+  const std::uint64_t dim_;
+  DecodedChunk current_;
+  std::vector<float> joined_;  // rows of several chunks
+};
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,231 @@
+#include "rhizome/gnn/step_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "rhizome/cache/gather_reads.h"
+#include "rhizome/storage/check.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// The sums and lists of a block take at least so much.
+constexpr std::uint64_t kLeastBlockBytes = std::uint64_t{1} << 20;
+
+/// They are tried with these shares of the memory.
+constexpr std::uint64_t kBlockShares[] = {1, 2, 4, 8, 16, 32};
+
+/// So many ways to cut a pass are planned with: each is counted over all lists.
+constexpr std::size_t kMostCuts = 4;
+
+/// Limits of the search in parts: a second or so.
+constexpr std::size_t kMostStates = 5'000;
+constexpr std::uint64_t kMostTried = 30'000;
+
+/// More than any pass needs for a block, and little enough to be multiplied.
+constexpr std::uint64_t kMostBlockBytes = std::uint64_t{1} << 45;
+
+}  // namespace
+
+std::int32_t GatherCounts::NumberOf(const PassGather& gather, const std::string& apart) {
+  const std::uint64_t dim = ground_.ColumnsOf(gather.source);
+  const auto found = std::find_if(lists_.begin(), lists_.end(), [&](const Lists& lists) {
+    return lists.gather.forward == gather.forward && lists.gather.width == gather.width &&
+           lists.dim == dim && lists.apart == apart;
+  });
+  if (found != lists_.end()) return static_cast<std::int32_t>(found - lists_.begin());
+  lists_.push_back(
+      {.gather = gather, .dim = dim, .apart = apart, .block_bytes = {}, .counted = {}});
+  return static_cast<std::int32_t>(lists_.size() - 1);
+}
+
+std::uint64_t GatherCounts::BytesFor(std::int32_t gather, std::uint32_t blocks,
+                                     std::uint64_t block_bytes) {
+  return lists_[static_cast<std::size_t>(gather)]
+      .block_bytes.try_emplace(blocks, block_bytes)
+      .first->second;
+}
+
+Result<GatherReads> GatherCounts::Count(std::uint32_t gather, std::uint32_t blocks) {
+  Lists& lists = lists_[gather];
+  const auto known = lists.counted.find(blocks);
+  if (known != lists.counted.end()) return known->second;
+  const GatherShape shape = ground_.ShapeOf(lists.gather, lists.block_bytes.at(blocks));
+  RHIZOME_ASSIGN_OR_RETURN(GatherReads reads,
+                           CountGather(ground_.graph, shape.planner, shape.blocks, control_));
+  const std::uint64_t chunk_rows = ground_.sizes.chunk_rows;
+  reads.places = (ground_.rows() + chunk_rows - 1) / chunk_rows * chunk_rows;
+  for (const Block& block : shape.blocks) {
+    // Blocks that begin within a chunk gather when what is read beside it has come, one gathering
+    // after the other.
+    const auto begin = static_cast<std::uint64_t>(block.begin);
+    const std::uint64_t beyond = begin % chunk_rows;
+    reads.block_begins.push_back(begin - beyond + (beyond > 0 ? 1 : 0));
+  }
+  return lists.counted.emplace(blocks, std::move(reads)).first->second;
+}
+
+StepPlanner::StepPlanner(const PassGround& ground, const FullArrays& arrays,
+                         std::shared_ptr<GatherCounts> counts, const StepPlannerOptions& options)
+    : ground_(ground), arrays_(arrays.size()), counts_(std::move(counts)), options_(options) {
+  std::uint64_t largest = 0;
+  for (const auto& [name, array] : arrays) {
+    arrays_[array->id()] = array.get();
+    largest = std::max(largest, array->shape().LargestBytes());
+  }
+  writer_bytes_ = ChunkMover::WriterBytes(largest);
+}
+
+Status StepPlanner::Record(const ForStep& storing, const ForStep& recomputing) {
+  const auto into = [this](std::vector<Recorded>& recorded) {
+    recorded.clear();
+    return [this, &recorded](const GraphPass& pass) -> Result<TileSums> {
+      recorded.push_back(RecordPass(pass));
+      return TileSums(pass.sums);
+    };
+  };
+  RHIZOME_RETURN_IF_ERROR(storing(into(storing_)));
+  return recomputing ? recomputing(into(recomputing_)) : Status::Ok();
+}
+
+StepPlanner::Recorded StepPlanner::RecordPass(const GraphPass& pass) {
+  Recorded recorded{.name = pass.name, .reads = {}, .writes = {}, .cuts = {}};
+  for (const PassInput& input : pass.inputs)
+    if (input.array != nullptr) recorded.reads.push_back({.array = input.array->id()});
+  const std::string apart = pass.gathers.size() > 1 ? pass.name : "";
+  std::int32_t first = PassRead::kInOrder;
+  for (const PassGather& gather : pass.gathers) {
+    if (gather.source.array == nullptr) continue;
+    const std::int32_t number = counts_->NumberOf(gather, apart);
+    if (first == PassRead::kInOrder) first = number;
+    recorded.reads.push_back({.array = gather.source.array->id(), .gather = number});
+  }
+  for (const ScratchArray* const array : pass.outputs) recorded.writes.push_back(array->id());
+  recorded.cuts = CutsOf(pass, first);
+  for (const Cut& cut : recorded.cuts) {
+    for (const PassRead& read : recorded.reads)
+      if (read.gather != PassRead::kInOrder)
+        counts_->BytesFor(read.gather, cut.blocks.blocks, cut.block_bytes);
+  }
+  return recorded;
+}
+
+std::vector<StepPlanner::Cut> StepPlanner::CutsOf(const GraphPass& pass, std::int32_t gather) {
+  std::vector<Cut> cuts;
+  const auto add = [&](std::uint64_t block_bytes) {
+    std::uint32_t blocks = 1;
+    if (!pass.gathers.empty()) {
+      blocks = static_cast<std::uint32_t>(
+          ground_.ShapeOf(pass.gathers.front(), block_bytes).blocks.size());
+    }
+    if (!cuts.empty() && cuts.back().blocks.blocks >= blocks) return;
+    if (gather != PassRead::kInOrder) block_bytes = counts_->BytesFor(gather, blocks, block_bytes);
+    cuts.push_back(
+        {.block_bytes = block_bytes,
+         .blocks = {.blocks = blocks,
+                    .memory_bytes = writer_bytes_ +
+                                    BytesOfPass(pass, ground_, block_bytes, options_.threads)}});
+  };
+  for (const std::uint64_t share : kBlockShares) {
+    add(std::max(kLeastBlockBytes, std::min(options_.capacity_bytes, kMostBlockBytes) / share));
+    if (pass.gathers.empty()) return cuts;
+  }
+  add(kLeastBlockBytes);
+  return cuts;
+}
+
+StepPlanner::Least StepPlanner::least() const {
+  Least least;
+  const bool again = options_.sums == SumsRule::kRecompute && !recomputing_.empty();
+  for (const Recorded& pass : again ? recomputing_ : storing_) {
+    const std::uint64_t bytes = pass.cuts.back().blocks.memory_bytes;
+    if (bytes > least.bytes) least = {.pass = pass.name, .bytes = bytes};
+  }
+  return least;
+}
+
+std::uint64_t StepPlanner::BytesForAll() const {
+  std::uint64_t bytes = 0;
+  for (const Recorded& pass : storing_)
+    bytes = std::max(bytes, pass.cuts.front().blocks.memory_bytes);
+  for (const ScratchArray* const array : arrays_) bytes += array->shape().AllBytes();
+  return bytes;
+}
+
+/// Leaves the cuts with which there is a chance to fit, not too many of them.
+void StepPlanner::ChooseCuts(Recorded& pass, bool all_fits) const {
+  if (all_fits) {
+    pass.cuts.resize(1);
+    return;
+  }
+  const auto fits = [&](const Cut& cut) {
+    return cut.blocks.memory_bytes <= options_.capacity_bytes;
+  };
+  if (std::any_of(pass.cuts.begin(), pass.cuts.end(), fits))
+    std::erase_if(pass.cuts, [&](const Cut& cut) { return !fits(cut); });
+  if (pass.cuts.size() <= kMostCuts) return;
+  std::vector<Cut> chosen;
+  for (std::size_t i = 0; i < kMostCuts; ++i)
+    chosen.push_back(pass.cuts[i * (pass.cuts.size() - 1) / (kMostCuts - 1)]);
+  pass.cuts = std::move(chosen);
+}
+
+PassWay StepPlanner::WayOf(const Recorded& pass) const {
+  PassWay way{.reads = pass.reads, .choices = {}};
+  for (const Cut& cut : pass.cuts) way.choices.push_back(cut.blocks);
+  return way;
+}
+
+Result<std::unique_ptr<FullStepPlan>> StepPlanner::Plan() {
+  auto step = std::make_unique<FullStepPlan>();
+  PassSequence& sequence = step->sequence;
+  for (const ScratchArray* const array : arrays_) {
+    const ScratchShape& shape = array->shape();
+    sequence.arrays.push_back({.name = shape.name,
+                               .rows = shape.rows,
+                               .row_bytes = shape.dim * sizeof(float),
+                               .chunk_rows = shape.chunk_rows,
+                               .unit_bytes = ScratchShape::kUnitBytes});
+  }
+  const bool all_fits = BytesForAll() <= options_.capacity_bytes;
+  for (std::size_t p = 0; p < storing_.size(); ++p) {
+    ChooseCuts(storing_[p], all_fits);
+    SpillPass& pass = sequence.passes.emplace_back();
+    pass.name = storing_[p].name;
+    pass.way = WayOf(storing_[p]);
+    pass.writes = storing_[p].writes;
+    if (recomputing_.empty()) continue;
+    RHIZOME_CHECK(recomputing_[p].name == pass.name);
+    const std::vector<PassRead>& reads = recomputing_[p].reads;
+    for (const PassRead& read : storing_[p].reads) {
+      const bool again = std::any_of(reads.begin(), reads.end(), [&](const PassRead& other) {
+        return other.array == read.array;
+      });
+      if (again) continue;
+      ChooseCuts(recomputing_[p], all_fits);
+      pass.sums = read.array;
+      pass.recompute = WayOf(recomputing_[p]);
+    }
+  }
+  sequence.gather = [counts = counts_](std::uint32_t gather, std::uint32_t blocks) {
+    return counts->Count(gather, blocks);
+  };
+  RHIZOME_ASSIGN_OR_RETURN(step->plan, PlanFullGraph(sequence, options_.capacity_bytes,
+                                                     {.spill = options_.spill,
+                                                      .sums = options_.sums,
+                                                      .most_states = kMostStates,
+                                                      .most_tried = kMostTried,
+                                                      .stored_sums = options_.stored_sums}));
+  for (std::size_t p = 0; p < sequence.passes.size(); ++p) {
+    const FullGraphPlan::Pass& planned = step->plan.passes[p];
+    const bool again = planned.sums == FullGraphPlan::Sums::kRecomputed;
+    const std::vector<Cut>& cuts = again ? recomputing_[p].cuts : storing_[p].cuts;
+    const auto cut = std::find_if(cuts.begin(), cuts.end(),
+                                  [&](const Cut& c) { return c.blocks.blocks == planned.blocks; });
+    step->block_bytes.push_back(cut->block_bytes);
+  }
+  RHIZOME_ASSIGN_OR_RETURN(step->spill, PlannedSpill::Create(sequence, step->plan));
+  return step;
+}
+
+}  // namespace rhizome::inline internal

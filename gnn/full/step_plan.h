@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rhizome/cache/full_graph_plan.h"
+#include "rhizome/cache/planned_spill.h"
+#include "rhizome/gnn/full_network.h"
+#include "rhizome/gnn/graph_pass.h"
+#include "rhizome/storage/job_control.h"
+
+namespace rhizome::inline internal {
+
+/// The plan of a step, to learn or to measure. The sequence's arrays have the ids of scratch
+/// arrays.
+struct FullStepPlan {
+  PassSequence sequence;
+  FullGraphPlan plan;
+  std::unique_ptr<PlannedSpill> spill;     // borrows `sequence`
+  std::vector<std::uint64_t> block_bytes;  // [passes]
+};
+
+/// Counts the chunks that gathers ask for, each once for a job. Gatherings of the same lists from
+/// arrays of equal shape have one number.
+class GatherCounts {
+ public:
+  GatherCounts(const PassGround& ground, const JobControl& control)
+      : ground_(ground), control_(control) {}
+
+  /// Returns the number of a gathering. `apart`: a pass of several gatherings, whose numbers of
+  /// blocks are its own; else empty.
+  std::int32_t NumberOf(const PassGather& gather, const std::string& apart);
+
+  /// Says which memory for a block leads to so many blocks. Returns what was said first.
+  std::uint64_t BytesFor(std::int32_t gather, std::uint32_t blocks, std::uint64_t block_bytes);
+
+  /// Errors: those of CountGather.
+  Result<GatherReads> Count(std::uint32_t gather, std::uint32_t blocks);
+
+ private:
+  struct Lists {
+    PassGather gather;
+    std::uint64_t dim = 0;
+    std::string apart;
+    std::map<std::uint32_t, std::uint64_t> block_bytes;  // by number of blocks
+    std::map<std::uint32_t, GatherReads> counted;
+  };
+  const PassGround& ground_;
+  const JobControl& control_;
+  std::vector<Lists> lists_;
+};
+
+/// Calls `use` for each pass of a step.
+using ForStep = std::function<Status(const PassUser& use)>;
+
+struct StepPlannerOptions {
+  std::uint64_t capacity_bytes = 0;  ///< for passes and chunks that stay
+  std::uint32_t threads = 1;
+  SpillKind spill = SpillKind::kAuto;
+  SumsRule sums = SumsRule::kAuto;
+  std::optional<std::uint64_t> stored_sums = {};  ///< as in FullGraphOptions
+};
+
+/// Plans a step: records its passes, and how they may be cut; then counts and plans.
+/// Ownership: borrows all that it is given.
+class StepPlanner {
+ public:
+  StepPlanner(const PassGround& ground, const FullArrays& arrays,
+              std::shared_ptr<GatherCounts> counts, const StepPlannerOptions& options);
+
+  /// Records the passes where sums are stored and, if there is such a way, where they are gathered
+  /// again. `recomputing` may be null. Errors: those of `storing`.
+  Status Record(const ForStep& storing, const ForStep& recomputing);
+
+  /// The pass that takes the most memory where all are cut into the most blocks.
+  struct Least {
+    std::string pass;
+    std::uint64_t bytes = 0;
+  };
+  Least least() const;
+
+  /// Memory in which nothing has to move.
+  std::uint64_t BytesForAll() const;
+
+  /// Errors: those of PlanFullGraph.
+  Result<std::unique_ptr<FullStepPlan>> Plan();
+
+ private:
+  struct Cut {
+    std::uint64_t block_bytes = 0;
+    BlockChoice blocks;
+  };
+  struct Recorded {
+    std::string name;
+    std::vector<PassRead> reads;
+    std::vector<ArrayId> writes;
+    std::vector<Cut> cuts;  // fewer blocks first
+  };
+  Recorded RecordPass(const GraphPass& pass);
+  std::vector<Cut> CutsOf(const GraphPass& pass, std::int32_t gather);
+  void ChooseCuts(Recorded& pass, bool all_fits) const;
+  PassWay WayOf(const Recorded& pass) const;
+
+  const PassGround& ground_;
+  std::vector<const ScratchArray*> arrays_;  // by id
+  std::shared_ptr<GatherCounts> counts_;
+  StepPlannerOptions options_;
+  std::uint64_t writer_bytes_ = 0;
+  std::vector<Recorded> storing_, recomputing_;
+};
+
+}  // namespace rhizome::inline internal

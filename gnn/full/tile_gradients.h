@@ -1,0 +1,33 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "rhizome/cache/task_labels.h"
+#include "rhizome/cache/vertex_score_sink.h"
+
+namespace rhizome::inline internal {
+
+/// Returns a tile's tensor as the beginning of a computation with gradients.
+inline torch::Tensor Leaf(const torch::Tensor& tensor, bool wanted) {
+  return tensor.detach().set_requires_grad(wanted);
+}
+
+inline std::vector<torch::Tensor> GradientsOf(const std::vector<torch::Tensor>& outputs,
+                                              const std::vector<torch::Tensor>& gradients,
+                                              const std::vector<torch::Tensor>& inputs) {
+  return torch::autograd::grad(outputs, inputs, gradients, /*retain_graph=*/std::nullopt,
+                               /*create_graph=*/false, /*allow_unused=*/true);
+}
+
+/// Gives the scores of rows to a sink.
+inline void Give(std::span<const Row> rows, const torch::Tensor& scores, VertexScoreSink& sink) {
+  const torch::Tensor values = scores.detach().contiguous();
+  sink.Take(rows, {values.data_ptr<float>(), static_cast<std::size_t>(values.numel())});
+}
+
+/// The rows of a set among `count` rows from `first` on.
+std::vector<Row> MembersOf(const Labels& labels, Row first, std::int64_t count, Split set);
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <regex>
+#include <string>
+
+#include "gnn/gnn_testing.h"
+#include "testing/test_store.h"
+
+namespace rhizome::testing {
+
+inline Result<TrainReport> Train(const TrainOptions& options) {
+  const JobControl control;
+  return rhizome_gnn_entry_v1()->Train(options, control);
+}
+
+/// A training on the full graph, of one epoch.
+inline TrainOptions FullTraining(const Path& store, const ModelSpec& model) {
+  TrainOptions options;
+  options.store = store;
+  options.model = model;
+  options.fanouts.assign(model.layers, kAllNeighbors);
+  options.full_graph = true;
+  options.epochs = 1;
+  options.seed = 3;
+  options.test = false;
+  return options;
+}
+
+/// A training of a few epochs with everything that could go another way in another run.
+inline TrainOptions DeepTraining(const Path& store, const Path& out) {
+  TrainOptions options =
+      FullTraining(store, {.kind = "gcn",
+                           .layers = 3,
+                           .hidden = 48,
+                           .dropout = 0.3,
+                           .options = {{"residual", "true"}, {"norm", "batch"}}});
+  options.epochs = 2;
+  options.test = true;
+  options.out = out;
+  return options;
+}
+
+inline std::uint64_t PlannedArrays(const TrainOptions& options) {
+  const JobControl control;
+  const Result<FullGraphReport> plan = rhizome_gnn_entry_v1()->PlanTrain(options, control);
+  EXPECT_OK(plan);
+  std::uint64_t bytes = 0;
+  if (plan)
+    for (const FullGraphReport::Array& array : plan->arrays) bytes += array.bytes;
+  return bytes;
+}
+
+/// The least --memory of a training, as its error says, and some more: what the process holds is
+/// measured, and differs from run to run.
+inline std::uint64_t LeastMemory(TrainOptions options) {
+  options.memory_bytes = 1 << 20;
+  const JobControl control;
+  const Result<FullGraphReport> plan = rhizome_gnn_entry_v1()->PlanTrain(options, control);
+  EXPECT_FALSE(plan.has_value());
+  if (plan) return 0;
+  EXPECT_EQ(plan.error().code(), StatusCode::kOutOfMemory);
+  std::smatch found;
+  const std::string message = plan.error().message();
+  EXPECT_TRUE(std::regex_search(message, found, std::regex("needs at least (\\d+) MiB")))
+      << message;
+  EXPECT_THAT(message, ::testing::HasSubstr("pass"));
+  return found.empty() ? 0 : (std::stoull(found[1]) + 16) << 20;
+}
+
+inline PlantedOptions LargerGraph(std::uint64_t seed) {
+  PlantedOptions options;
+  options.vertices = 6000;
+  options.degree = 4;
+  options.seed = seed;
+  return options;
+}
+
+}  // namespace rhizome::testing
