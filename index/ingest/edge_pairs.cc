@@ -41,6 +41,7 @@ class EdgePairs::Impl {
   EdgeSpool ends;  // goes before its space
   std::uint64_t vertex_count = 0;
   std::uint64_t bad_lines = 0;
+  bool ids_are_numbers = false;
 };
 
 EdgePairs::EdgePairs(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -51,6 +52,7 @@ EdgePairs::~EdgePairs() = default;
 std::uint64_t EdgePairs::vertex_count() const { return impl_->vertex_count; }
 std::uint64_t EdgePairs::edge_count() const { return impl_->ends.edges; }
 std::uint64_t EdgePairs::bad_lines() const { return impl_->bad_lines; }
+bool EdgePairs::ids_are_numbers() const { return impl_->ids_are_numbers; }
 PartitionInput EdgePairs::input() const { return InputOf(impl_->vertex_count, impl_->ends); }
 
 Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const IngestOptions& options,
@@ -68,6 +70,7 @@ Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const Ingest
   RHIZOME_ASSIGN_OR_RETURN(pairs->ends, Spill(vertices, *pairs->space, control));
   pairs->vertex_count = vertices.count;
   pairs->bad_lines = context.bad_lines();
+  pairs->ids_are_numbers = vertices.kind == ExternalIdKind::kDense;
   return EdgePairs(std::move(pairs));
 }
 

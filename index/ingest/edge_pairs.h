@@ -21,6 +21,9 @@ class EdgePairs {
   std::uint64_t edge_count() const;
   std::uint64_t bad_lines() const;
 
+  /// Whether the ids of the files are the numbers of the vertices, 0..n-1.
+  bool ids_are_numbers() const;
+
   /// Returns the edges. Ownership: this object must outlive the result.
   PartitionInput input() const;
 

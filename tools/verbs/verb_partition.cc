@@ -7,6 +7,7 @@
 
 #include "layout_flags.h"
 #include "npy_output.h"
+#include "partition_rows.h"
 #include "partition_run.h"
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/index/edge_pairs.h"
@@ -23,6 +24,8 @@ struct PartitionFlags {
   IngestOptions input;
   std::vector<std::string> edges;
   PartitionOptions options;
+  bool rows = false;
+  RowsFlags homes;
   std::uint32_t seeds = 1;
   std::string out;
   std::string dir = ".";
@@ -80,6 +83,19 @@ Result<Answer> RunPartition(const PartitionFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(flags.dir));
   RHIZOME_ASSIGN_OR_RETURN(const EdgePairs pairs, ReadEdgePairs(FileSystem::Posix(), scratch.path(),
                                                                 input, session.control));
+  if (flags.rows) {
+    RowsFlags rows = flags.homes;
+    rows.options.homes = flags.options.partitions;
+    rows.options.seed = flags.options.seed;
+    rows.out = flags.out;
+    if (!pairs.ids_are_numbers() && !(rows.seeds + rows.beside + rows.out).empty()) {
+      return Fail(Status::InvalidArgument(
+          "--train, --beside and --out name vertices by number, but the ids of the edge files are "
+          "not 0..n-1; number them, or say with --vertices how many there are if some have no "
+          "edge"));
+    }
+    return PartitionRows(pairs.input(), rows, session);
+  }
   Json runs = Json::array();
   std::uint64_t peak_bytes = PeakResidentBytes();
   for (std::uint32_t i = 0; i < flags.seeds; ++i) {
@@ -116,16 +132,41 @@ Result<Answer> RunPartition(const PartitionFlags& flags, Session& session) {
   return Answer{std::move(fields), DescribePartition, {}};
 }
 
+/// The flags that divide rows instead of edges; those of the other kind exclude them.
+void AddRowsFlags(CLI::App& verb, PartitionFlags& flags) {
+  CLI::Option* const rows = verb.add_flag(
+      "--rows", flags.rows,
+      "Divide rows instead of edges, so that few edges run between homes (an edge cut)");
+  for (const char* name : {"--partitioner", "--max-edge-balance", "--max-vertex-balance",
+                           "--hdrf-lambda", "--seeds", "--threads"})
+    rows->excludes(verb.get_option(name));
+  verb.add_option("--max-balance", flags.homes.options.max_balance,
+                  "--rows: most rows of a home, and most training vertices, over the mean")
+      ->needs(rows)
+      ->type_name("X")
+      ->capture_default_str();
+  verb.add_option("--train", flags.homes.seeds,
+                  "--rows: training vertices, which are spread evenly, too: .npy of integers, or a "
+                  "number a line")
+      ->needs(rows)
+      ->type_name("F");
+  verb.add_option("--beside", flags.homes.beside,
+                  "--rows: homes that another program made, measured beside: a home for each "
+                  "vertex, as --train")
+      ->needs(rows)
+      ->type_name("F");
+}
+
 }  // namespace
 
 void AddPartitionVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<PartitionFlags>();
   PartitionOptions& options = flags->options;
   options.partitions = 8;
-  CLI::App* verb =
-      AddVerb(root, session, "partition", "Divide edges and measure how well; makes no store",
-              "rhizome partition --edges demo/edges.npy --partitions 4 --out demo/parts.npy", flags,
-              RunPartition);
+  CLI::App* verb = AddVerb(
+      root, session, "partition", "Divide edges, or rows, and measure how well; makes no store",
+      "rhizome partition --edges demo/edges.npy --partitions 4 --out demo/parts.npy", flags,
+      RunPartition);
   verb->add_option("--edges", flags->edges,
                    "Edge files: TSV, CSV, or .npy int64 [m, 2]; each plain, .gz or .zst; an "
                    "undirected graph's pairs once")
@@ -160,11 +201,15 @@ void AddPartitionVerb(CLI::App& root, Session& session) {
       ->type_name("N")
       ->capture_default_str();
   AddThreads(*verb, options.threads);
+  AddRowsFlags(*verb, *flags);
   verb->add_option("--dir", flags->dir,
                    "Where a scratch file lies for the time being: 8 bytes an edge")
       ->type_name("DIR")
       ->capture_default_str();
-  verb->add_option("--out", flags->out, "Write the part of every input edge: .npy, uint16 [m]")
+  verb->add_option(
+          "--out", flags->out,
+          "Write the part of every input edge: .npy, uint16 [m]; --rows: the home of every "
+          "vertex, int32 [n]")
       ->type_name("F.npy");
 }
 

@@ -63,4 +63,39 @@ expect_exit 1 rhizome partition --edges bad.tsv
 expect_says bad.tsv:2
 expect_exit 2 rhizome partition --edges missing.tsv
 
+# Homes of rows: what is printed is what the output says; those of another program are measured alike.
+seq 0 5 1023 >train.txt
+rhizome partition --edges g/edges.npy --vertices 1024 --rows --partitions 4 --train train.txt --out homes.npy --json >r.json ||
+  fail "homes of rows"
+rhizome partition --edges g/edges.npy --vertices 1024 --rows --partitions 4 --train train.txt --beside homes.npy \
+  --seed 2 --json >r2.json || fail "homes beside others"
+python3 - <<'PY' || fail "homes: the metrics are not those of the output"
+import array, json
+def body(path):
+    b = open(path, "rb").read()
+    return b[10 + int.from_bytes(b[8:10], "little"):]
+ends, homes = array.array("q", body("g/edges.npy")), array.array("i", body("homes.npy"))
+j, beside = json.load(open("r.json")), json.load(open("r2.json"))["beside"]
+pairs = [(u, v) for u, v in zip(ends[::2], ends[1::2]) if u != v]
+near = lambda a, b: abs(a - b) < 1e-9
+most = lambda of: max(of.count(home) for home in range(4)) * 4 / len(of)
+assert len(homes) == j["vertices"] and j["seeds"] == 205
+assert near(j["cut_share"], sum(homes[u] != homes[v] for u, v in pairs) / len(pairs))
+assert near(j["row_balance"], most(list(homes))) and j["row_balance"] <= 1.05
+assert near(j["seed_balance"], most([homes[v] for v in range(0, 1024, 5)])) and j["seed_balance"] <= 1.05
+assert all(near(beside[k], j[k]) for k in ("cut_share", "row_balance", "seed_balance"))
+assert j["cut_share"] < .75, "no better than a drawn division"
+PY
+expect_exit 1 rhizome partition --edges g/edges.npy --vertices 1024 --rows --partitioner refined
+expect_exit 1 rhizome partition --edges g/edges.npy --vertices 1024 --train train.txt
+expect_exit 1 rhizome partition --edges g/edges.npy --vertices 1024 --rows --partitions 3 --beside homes.npy
+expect_says homes.npy "not in [0, 3)"
+echo 5000 >far.txt
+expect_exit 1 rhizome partition --edges g/edges.npy --vertices 1024 --rows --partitions 3 --train far.txt
+expect_says far.txt "seed 5000"
+
+expect_exit 1 rhizome partition --edges t.tsv --rows --partitions 2 --out homes.npy
+expect_says number vertices
+rhizome partition --edges t.tsv --rows --partitions 2 >t.txt || fail 'homes of a text file'
+
 finish

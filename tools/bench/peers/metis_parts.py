@@ -1,8 +1,10 @@
 """An edge cut by METIS, to compare the balance of sampling with.
 
-Run by sampling.py in its own virtual environment. Reads edges.npy (int64 [m, 2]), writes OUT.npy,
-int32 [vertices]: the part of each vertex. Vertices weigh 1 plus their degree, as DistDGL balances
-its servers by edges.
+    metis_parts.py EDGES.npy VERTICES PARTS OUT.npy [edges|rows]
+
+Run by sampling.py in its own virtual environment. Reads edges (int64 [m, 2]), writes int32
+[vertices]: the part of each vertex. Vertices weigh 1 plus their degree, as DistDGL balances its
+servers by edges; with "rows" each weighs 1, for `rhizome partition --rows --beside`.
 """
 
 import sys
@@ -12,7 +14,7 @@ import pymetis
 
 
 def main():
-    edges_path, vertices, parts, out = sys.argv[1:]
+    edges_path, vertices, parts, out, balanced = (sys.argv[1:] + ["edges"])[:5]
     vertices, parts = int(vertices), int(parts)
     edges = numpy.load(edges_path)
     edges = edges[edges[:, 0] != edges[:, 1]]
@@ -25,7 +27,8 @@ def main():
     degrees = numpy.bincount(source, minlength=vertices)
     offsets = numpy.concatenate([[0], numpy.cumsum(degrees)])
     adjacency = pymetis.CSRAdjacency(adj_starts=offsets, adjacent=target[order])
-    _, membership = pymetis.part_graph(parts, adjacency=adjacency, vweights=1 + degrees)
+    weights = 1 + degrees if balanced == "edges" else numpy.ones_like(degrees)
+    _, membership = pymetis.part_graph(parts, adjacency=adjacency, vweights=weights)
     numpy.save(out, numpy.asarray(membership, dtype=numpy.int32))
 
 

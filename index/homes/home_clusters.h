@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rhizome/index/home_graph.h"
+#include "rhizome/storage/types.h"
+
+namespace rhizome::inline internal {
+
+/// A clustering of a graph's vertices, clusters numbered from 0 without gaps.
+struct HomeClusters {
+  std::vector<std::uint32_t> cluster_of;  // by vertex
+  std::uint32_t count = 0;
+};
+
+/// Clusters by label propagation with a bound on the load of a cluster (Meyerhenke, Sanders and
+/// Schulz, "Partitioning complex networks via size-constrained clustering", SEA 2014, section 3.1):
+/// every vertex is a cluster at first; then, in a few rounds, in order of degree with ties drawn,
+/// each vertex joins the cluster among its neighbours' that it has most edges to and that has room.
+/// Where `within` is not empty, vertices v and w come together only if within[v] = within[w].
+HomeClusters ClusterVertices(const HomeGraph& graph, const HomeLoad& cap,
+                             std::span<const PartitionId> within, std::uint64_t seed);
+
+}  // namespace rhizome::inline internal

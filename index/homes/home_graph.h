@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rhizome/index/partition_input.h"
+#include "rhizome/storage/result.h"
+#include "rhizome/storage/types.h"
+
+namespace rhizome::inline internal {
+
+/// What a home holds, a vertex or cluster adds to it, or a cap allows: rows, and seeds among them.
+struct HomeLoad {
+  std::uint64_t rows = 0;
+  std::uint64_t seeds = 0;
+
+  HomeLoad& operator+=(const HomeLoad& other) {
+    rows += other.rows;
+    seeds += other.seeds;
+    return *this;
+  }
+  HomeLoad& operator-=(const HomeLoad& other) {
+    rows -= other.rows;
+    seeds -= other.seeds;
+    return *this;
+  }
+  friend HomeLoad operator+(HomeLoad a, const HomeLoad& b) { return a += b; }
+  bool Within(const HomeLoad& cap) const { return rows <= cap.rows && seeds <= cap.seeds; }
+};
+
+/// An undirected graph with weights of edges and loads of vertices: the input at the finest level,
+/// clusters of its vertices at coarser ones. Parallel edges of the input count as often as they
+/// stand there, loops not at all. Memory: 4 bytes a half-edge and 12 a vertex at the finest level,
+/// 8 and 16 at the others.
+class HomeGraph {
+ public:
+  /// Errors: kInvalidArgument, more vertices or edges than 32 bits number, or a seed that is no
+  /// vertex or is given twice; those of scanning the edges.
+  static Result<HomeGraph> Create(const PartitionInput& input, std::span<const VertexId> seeds);
+
+  /// Returns the graph whose vertex c stands for the vertices v with cluster_of[v] = c.
+  HomeGraph Contract(std::span<const std::uint32_t> cluster_of, std::uint32_t clusters) const;
+
+  /// Returns the graph of `vertices` and the edges between them, vertices[i] as vertex i.
+  HomeGraph Induce(std::span<const std::uint32_t> vertices) const;
+
+  std::uint32_t vertex_count() const { return static_cast<std::uint32_t>(offsets_.size() - 1); }
+  std::uint64_t half_edge_count() const { return neighbors_.size(); }
+  std::uint64_t degree(std::uint32_t v) const { return offsets_[v + 1] - offsets_[v]; }
+  HomeLoad load(std::uint32_t v) const { return {rows_.empty() ? 1 : rows_[v], seeds_[v]}; }
+
+  /// The loads of all vertices together, and the largest rows and the largest seeds of one.
+  HomeLoad total() const;
+  HomeLoad largest() const;
+
+  /// Calls visit(neighbor, weight) for each half-edge of v, both std::uint32_t.
+  template <typename Visit>
+  void ForEachNeighbor(std::uint32_t v, Visit visit) const {
+    for (std::uint64_t i = offsets_[v]; i < offsets_[v + 1]; ++i)
+      visit(neighbors_[i], weights_.empty() ? 1 : weights_[i]);
+  }
+
+ private:
+  HomeGraph() = default;
+
+  std::vector<std::uint64_t> offsets_ = {0};
+  std::vector<std::uint32_t> neighbors_;
+  std::vector<std::uint32_t> weights_;  // by half-edge; empty: all are 1
+  std::vector<std::uint32_t> rows_;     // by vertex; empty: all are 1
+  std::vector<std::uint32_t> seeds_;    // by vertex
+};
+
+}  // namespace rhizome::inline internal

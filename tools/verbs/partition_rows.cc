@@ -1,0 +1,128 @@
+#include "partition_rows.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <utility>
+#include <vector>
+
+#include "dataset.h"
+#include "machine.h"
+#include "npy_output.h"
+#include "rhizome/cache/process_memory.h"
+#include "rhizome/storage/stopwatch.h"
+#include "text.h"
+
+namespace rhizome {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "numbers go to files as they are");
+
+Result<std::vector<VertexId>> ReadSeeds(const std::string& path, std::uint64_t vertices) {
+  std::vector<VertexId> seeds;
+  if (path.empty()) return seeds;
+  RHIZOME_ASSIGN_OR_RETURN(const auto reader, IntegerReader::Open(FileSystem::Posix(), path));
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto block, reader->Next());
+    if (block.empty()) return seeds;
+    for (const std::int64_t seed : block) {
+      if (seed < 0 || static_cast<std::uint64_t>(seed) >= vertices) {
+        return Fail(Status::InvalidArgument(
+            fmt::format("{}: seed {} is none of the vertices [0, {})", path, seed, vertices)));
+      }
+      seeds.push_back(seed);
+    }
+  }
+}
+
+Result<std::vector<PartitionId>> ReadHomes(const std::string& path, std::uint32_t homes) {
+  std::vector<PartitionId> home_of;
+  RHIZOME_ASSIGN_OR_RETURN(const auto reader, IntegerReader::Open(FileSystem::Posix(), path));
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto block, reader->Next());
+    if (block.empty()) return home_of;
+    for (const std::int64_t home : block) {
+      if (home < 0 || home >= homes) {
+        return Fail(Status::InvalidArgument(
+            fmt::format("{}: home {} of vertex {} is not in [0, {}), the numbers of --partitions",
+                        path, home, home_of.size(), homes)));
+      }
+      home_of.push_back(static_cast<PartitionId>(home));
+    }
+  }
+}
+
+/// Homes are written as int32, which other programs read and `--beside` does, too.
+Status WriteHomes(const std::string& path, const std::vector<PartitionId>& home_of) {
+  RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
+  const std::string header = NpyHeaderBytes(DataType::kInt32, home_of.size(), 0);
+  RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(header))));
+  const std::vector<std::int32_t> wide(home_of.begin(), home_of.end());
+  RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(wide))));
+  return out.Commit();
+}
+
+Json MetricsJson(const HomeMetrics& metrics) {
+  return {{"cut_share", metrics.cut_share},
+          {"row_balance", metrics.row_balance},
+          {"seed_balance", metrics.seed_balance}};
+}
+
+std::string Describe(const Json& f) {
+  std::string text =
+      fmt::format("{} rows, {} seeds in {} homes\n", WithCommas(f["vertices"].get<std::uint64_t>()),
+                  WithCommas(f["seeds"].get<std::uint64_t>()), f["homes"].get<std::uint32_t>());
+  TextTable table;
+  table.Add({"", "edges cut", "rows max/mean", "seeds max/mean", "CPU s"});
+  const auto add = [&](const std::string& name, const Json& of, const std::string& seconds) {
+    table.Add({name, fmt::format("{:.2f} %", 100 * of["cut_share"].get<double>()),
+               fmt::format("{:.3f}", of["row_balance"].get<double>()),
+               fmt::format("{:.3f}", of["seed_balance"].get<double>()), seconds});
+  };
+  add("rhizome", f, fmt::format("{:.2f}", f["cpu_seconds"].get<double>()));
+  if (f.contains("beside")) add(f["beside"]["file"].get<std::string>(), f["beside"], "-");
+  return text + table.ToString("  ");
+}
+
+}  // namespace
+
+Result<Answer> PartitionRows(const PartitionInput& input, const RowsFlags& flags,
+                             Session& session) {
+  const HomeOptions& options = flags.options;
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<VertexId> seeds,
+                           ReadSeeds(flags.seeds, input.vertex_count()));
+  std::vector<PartitionId> others;
+  if (!flags.beside.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(others, ReadHomes(flags.beside, options.homes));
+  }
+  const Stopwatch watch;
+  const double cpu_before = ProcessCpuSeconds();
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<PartitionId> home_of,
+                           DivideRows(input, seeds, options, session.control));
+  const double cpu_seconds = ProcessCpuSeconds() - cpu_before;
+  const double seconds = watch.seconds();
+  RHIZOME_ASSIGN_OR_RETURN(const HomeMetrics metrics,
+                           MeasureHomes(input, seeds, home_of, options.homes));
+  Json fields = {{"homes", options.homes},
+                 {"vertices", input.vertex_count()},
+                 {"edges", input.edge_count()},
+                 {"seeds", seeds.size()},
+                 {"seed", options.seed}};
+  fields.update(MetricsJson(metrics));
+  fields["seconds"] = seconds;
+  fields["cpu_seconds"] = cpu_seconds;
+  fields["peak_memory_bytes"] = PeakResidentBytes();
+  if (!flags.beside.empty()) {
+    const auto measured = MeasureHomes(input, seeds, others, options.homes);
+    if (!measured) return Fail(measured.error().WithContext(flags.beside));
+    fields["beside"] = MetricsJson(*measured);
+    fields["beside"]["file"] = flags.beside;
+  }
+  if (!flags.out.empty()) {
+    RHIZOME_RETURN_IF_ERROR(WriteHomes(flags.out, home_of));
+    fields["out"] = flags.out;
+  }
+  return Answer{std::move(fields), Describe, {}};
+}
+
+}  // namespace rhizome
