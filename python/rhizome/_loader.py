@@ -135,8 +135,8 @@ class Loader:
                  superbatch: int | None = None, normalize: bool = False, zero_copy: bool = False,
                  direction: Direction = "in", replace: bool = False, weighted: bool = False, disjoint: bool = False,
                  again: bool = False, edge_ids: bool = False, meta_path: Sequence[str] = (), times: str | None = None,
-                 seed_times: Any = None, pick: Literal["uniform", "last"] = "uniform", seed: int = 1,
-                 threads: int = 1) -> None:
+                 vertex_times: str | None = None, seed_times: Any = None, pick: Literal["uniform", "last"] = "uniform",
+                 seed: int = 1, threads: int = 1) -> None:
         """Makes a loader of the graph as it is now, and begins to prepare its first minibatches.
 
         ``features``: the array of rows, float32 or float16, of layout "row". ``normalize``: divide each row by the sum
@@ -149,7 +149,9 @@ class Loader:
         0: no bound. ``policy``: of the cache. ``superbatch``: minibatches to schedule together; None: chosen.
         ``zero_copy``: ``x`` is not copied (LentRows).
         ``times``: an attribute of edges, int64: no edge is drawn that is later than its seed; with ``disjoint``.
+        ``vertex_times``: instead, an array of a column: no neighbour is drawn that is later than its seed.
         ``seed_times``: the times of ``seeds``, int64 [n], or the name of an array that has those of vertices as seeds.
+        None: ``vertex_times``.
         ``fanouts``, ``direction`` ... ``threads``: as ``Graph.sampler`` takes them.
         Errors: ValueError, a seed twice (named), options that exclude each other or are out of range, too few seeds for
         ``world_size``; IndexError, a seed that no vertex has; NotFound, no such array; OutOfMemory, saying how much is needed; Corruption; IoError.
@@ -161,7 +163,8 @@ class Loader:
         arguments = _core.LoaderArguments()
         arguments.sampler = _sampler_arguments(
             graph, fanouts, direction=direction, replace=replace, weighted=weighted, disjoint=disjoint, again=again,
-            edge_ids=edge_ids, meta_path=meta_path, times=times, pick=pick, seed=seed, threads=threads)
+            edge_ids=edge_ids, meta_path=meta_path, times=times, vertex_times=vertex_times, pick=pick, seed=seed,
+            threads=threads)
         arguments.features = features
         arguments.normalize = bool(normalize)
         arguments.labels = labels or ""
@@ -171,6 +174,7 @@ class Loader:
             arguments.seeds = as_vertex_ids(seeds, graph.vertex_bound).copy()  # it may be opened again
             if not arguments.seeds.size:
                 raise ValueError("there are no seeds")
+        seed_times = vertex_times if seed_times is None else seed_times
         if isinstance(seed_times, str):
             arguments.seed_time_array = seed_times
         elif seed_times is not None:

@@ -241,7 +241,7 @@ class PyLoader {
   PyLoader(const PyGraph& graph, const LoaderArguments& arguments)
       : edge_ids_(arguments.sampler.edge_ids),
         disjoint_(arguments.sampler.disjoint),
-        temporal_(!arguments.sampler.times.empty()),
+        temporal_(!arguments.sampler.times.empty() || !arguments.sampler.vertex_times.empty()),
         labels_(!arguments.labels.empty()),
         loading_(graph.handle(), OpenLoader(graph, arguments)) {}
 

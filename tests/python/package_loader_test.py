@@ -230,6 +230,41 @@ def test_times():
                     rz.Loader(graph, [2], **{**options, **change})
 
 
+def test_vertex_times():
+    """No neighbour is later than its seed, whose time is its vertex's unless another is given; deltas have times, too."""
+    edges, born = RNG.integers(0, 300, (2, 3000)), RNG.integers(0, 100, 301)
+    feat = RNG.normal(size=(300, 3)).astype(np.float32)
+    with folder() as path:
+        rz.ingest(path / "g.rz", edges, vertices=300, arrays={"feat": feat, "born": born[:300]})
+        with rz.open(path / "g.rz", mode="w") as graph:
+            with graph.batch() as batch:
+                batch.put_edges([300] * 5, [1, 2, 3, 4, 5])
+                batch.put_row("born", 300, born[300])
+            edges = np.concatenate([edges, [[300] * 5, [1, 2, 3, 4, 5]]], axis=1)
+            seeds = np.append(np.setdiff1d(RNG.permutation(300)[:90], [1, 2, 3]), [1, 2, 3])
+            given = RNG.integers(-10, 110, len(seeds))
+            options = {"features": "feat", "seeds": seeds, "batch_size": 30, "disjoint": True, "vertex_times": "born"}
+            for direction, (drawn, of) in (("in", edges), ("out", edges[::-1])):
+                for seed_times in (None, given, "born"):
+                    time_of = dict(zip(seeds.tolist(), (born[seeds] if seed_times is None or isinstance(seed_times, str)
+                                                        else given).tolist()))
+                    for batch in rz.Loader(graph, [-1], seed_times=seed_times, direction=direction, **options):
+                        assert batch.seed_times.tolist() == [time_of[v] for v in batch.vertices[:batch.batch_size].tolist()]
+                        for seed, (vertex, limit) in enumerate(zip(batch.vertices, batch.seed_times)):
+                            got = batch.vertices[batch.edge_index[0][batch.edge_index[1] == seed]]
+                            assert sorted(got.tolist()) == sorted(drawn[(of == vertex) & (born[drawn] <= limit)].tolist())
+            sampler = graph.sampler([2, 2], disjoint=True, vertex_times="born", pick="last", seed=5)
+            for batch in rz.Loader(graph, [2, 2], pick="last", seed=5, **options):
+                sub = sampler.sample(batch.vertices[:batch.batch_size], batch.tag, batch.seed_times)
+                assert np.array_equal(sub.vertices, batch.vertices) and np.array_equal(sub.edge_index, batch.edge_index)
+            for kind, text, change in ((rz.NotFound, "none", {"vertex_times": "none"}),
+                                       (ValueError, "feat", {"vertex_times": "feat"}),
+                                       (ValueError, "not of both", {"times": "born", "seed_times": "born"}),
+                                       (ValueError, "disjoint", {"disjoint": False})):
+                with raises(kind, text):
+                    rz.Loader(graph, [2], **{**options, **change})
+
+
 def test_types():
     with folder() as path:
         src, dst = RNG.integers(0, 300, (2, 5000))

@@ -295,7 +295,7 @@ def test_own_loader_is_neighbor_loader():
         with rz.open(path / "g.rz") as graph:
             fs, gs = rzpyg.backend(graph, x="feat", y="label")
             seeds = torch.tensor(RNG.permutation(500)[:300])
-            for options in ({}, {"disjoint": True}, {"times": "stamp", "seed_times": "born"},
+            for options in ({}, {"disjoint": True}, {"vertex_times": "born"}, {"times": "stamp", "seed_times": "born"},
                             {"times": "stamp", "seed_times": "born", "pick": "last", "direction": "out"}):
                 alike = {"seed": 11, **options}
                 for world_size in (1, 3):
@@ -317,7 +317,7 @@ def test_own_loader_is_neighbor_loader():
                                 assert torch.equal(data.y, theirs.y[:data.batch_size])
                                 assert data.num_sampled_nodes == theirs.num_sampled_nodes
                                 assert data.num_sampled_edges == theirs.num_sampled_edges
-                                if "times" in options:
+                                if "times" in options or "vertex_times" in options:
                                     assert np.array_equal(data.seed_time.numpy(), born[index.numpy()])
             given = torch.tensor(RNG.integers(0, 100, 300))
             loader = rzpyg.Loader(graph, [3], x="feat", input_nodes=seeds, times="stamp", seed_times=given, shuffle=False)

@@ -41,11 +41,11 @@ class Loader:
         numbers within it or None for all). ``edge_attr``: attributes of edges, as NeighborLoader takes them.
         ``edge_types``: as ``backend`` takes them. ``transform``: called with each minibatch.
         ``options``: those of ``rhizome.Loader``, such as batch_size, shuffle, drop_last, rank and world_size, memory,
-        epochs, seed, weighted, disjoint, times and seed_times, edge_ids. Temporal samples are disjoint.
+        epochs, seed, weighted, disjoint, times or vertex_times and seed_times, edge_ids. Temporal samples are disjoint.
         """
         schema = SharedGraph(graph, "1G", edge_types).schema
         self._schema, self._transform, self._options = schema, transform, options
-        if options.get("times") is not None:
+        if options.get("times") is not None or options.get("vertex_times") is not None:
             options["disjoint"] = True
         self._served = ServedEdges(graph, edge_attr)
         if self._served.names:
