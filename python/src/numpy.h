@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "array_memory.h"
 #include "rhizome/storage/dtype.h"
 
 namespace rhizome::python {
@@ -61,26 +62,26 @@ nb::object ToNumpy(std::vector<T> values) {
   return nb::cast(nb::ndarray<nb::numpy, Shown>(data, {owned->size()}, owner));
 }
 
-/// Memory for a NumPy array that is filled without the GIL, and not cleared before.
+/// A NumPy array to be, which is filled without the GIL, and not cleared before.
 template <typename T>
 class NewArray {
  public:
   explicit NewArray(std::size_t size)
-      : values_(std::make_unique_for_overwrite<T[]>(size)), size_(size) {}
+      : values_(static_cast<T*>(ArrayMemory::Take(size * sizeof(T)))), size_(size) {}
   std::span<T> span() { return {values_.get(), size_}; }
   std::size_t size() const { return size_; }
 
   /// Returns the array, which owns the memory.
   nb::object ToNumpy(std::initializer_list<std::size_t> shape) && {
     T* const values = values_.get();
-    const nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    const nb::capsule owner(values, &ArrayMemory::GiveBack);
     static_cast<void>(values_.release());
     return nb::cast(nb::ndarray<nb::numpy, T>(values, shape, owner));
   }
   nb::object ToNumpy() && { return std::move(*this).ToNumpy({size_}); }
 
  private:
-  std::unique_ptr<T[]> values_;
+  ArrayOf<T> values_;
   std::size_t size_;
 };
 

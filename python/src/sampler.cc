@@ -32,16 +32,17 @@ class Sampling {
   const EdgeNumbering& numbers() const { return numbers_; }
   bool typed() const { return typed_; }
 
+  // Nobody waits for another, who may have been at it when the process was forked.
   SampledSubgraph Borrow() {
-    const std::scoped_lock lock(mutex_);
-    if (kept_.empty()) return {};
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || kept_.empty()) return {};
     SampledSubgraph sample = std::move(kept_.back());
     kept_.pop_back();
     return sample;
   }
   void GiveBack(SampledSubgraph sample) {
-    const std::scoped_lock lock(mutex_);
-    if (kept_.size() < kMostKept) kept_.push_back(std::move(sample));
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock && kept_.size() < kMostKept) kept_.push_back(std::move(sample));
   }
 
  private:

@@ -1,0 +1,93 @@
+#include "array_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace rhizome::python {
+namespace {
+
+constexpr std::size_t kMostKeptBytes = std::size_t{32} << 20;
+constexpr std::size_t kLeastKeptBytes = std::size_t{256} << 10;
+
+/// A piece of memory may serve arrays down to this part of its size.
+constexpr std::size_t kLeastShare = 2;
+
+/// Stands before the memory of an array, and says how much there is.
+struct alignas(64) Piece {
+  std::size_t bytes = 0;
+};
+
+void Free(Piece* piece) noexcept { ::operator delete (piece, std::align_val_t{alignof(Piece)}); }
+
+/// Pieces that were given back, the oldest first.
+class Kept {
+ public:
+  /// Returns the smallest piece that suits, or null.
+  Piece* Find(std::size_t bytes) noexcept {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return nullptr;
+    Piece** best = nullptr;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const std::size_t has = pieces_[i]->bytes;
+      if (has >= bytes && has / kLeastShare <= bytes && (best == nullptr || has < (*best)->bytes))
+        best = &pieces_[i];
+    }
+    if (best == nullptr) return nullptr;
+    Piece* const found = *best;
+    Remove(best);
+    return found;
+  }
+
+  /// Keeps a piece, in place of older ones if need be. Returns false if it is not kept.
+  bool Keep(Piece* piece) noexcept {
+    if (piece->bytes > kMostKeptBytes) return false;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return false;
+    while (count_ == pieces_.size() || bytes_ + piece->bytes > kMostKeptBytes) {
+      Piece* const oldest = pieces_.front();
+      Remove(pieces_.data());
+      Free(oldest);
+    }
+    pieces_[count_++] = piece;
+    bytes_ += piece->bytes;
+    return true;
+  }
+
+ private:
+  void Remove(Piece** at) noexcept {
+    bytes_ -= (*at)->bytes;
+    std::move(at + 1, pieces_.data() + count_--, at);
+  }
+
+  std::mutex mutex_;
+  std::array<Piece*, 32> pieces_ = {};
+  std::size_t count_ = 0, bytes_ = 0;
+};
+
+/// Never destroyed: arrays may outlive what is static.
+Kept& KeptPieces() {
+  static Kept* const kept = new Kept;
+  return *kept;
+}
+
+}  // namespace
+
+void* ArrayMemory::Take(std::size_t bytes) {
+  Piece* piece = bytes < kLeastKeptBytes ? nullptr : KeptPieces().Find(bytes);
+  if (piece == nullptr) {
+    void* const fresh = ::operator new (sizeof(Piece) + bytes, std::align_val_t{alignof(Piece)});
+    piece = new (fresh) Piece{bytes};
+  }
+  return piece + 1;
+}
+
+void ArrayMemory::GiveBack(void* memory) noexcept {
+  if (memory == nullptr) return;
+  Piece* const piece = static_cast<Piece*>(memory) - 1;
+  if (piece->bytes < kLeastKeptBytes || !KeptPieces().Keep(piece)) Free(piece);
+}
+
+}  // namespace rhizome::python
