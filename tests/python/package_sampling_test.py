@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Samplers of the package `rhizome`: every edge is one of the graph, and each option does what NumPy says it does."""
+import concurrent.futures
 import sys
 
 from package import SEED, Example, folder, np, raises, run, rz
@@ -227,6 +228,33 @@ def test_vertex_times():
                     graph.sampler([1], disjoint=True, **wrong)
             with raises(rz.InvalidArgument, "disjoint"):
                 graph.sampler([1], vertex_times="when")
+
+
+def test_memory_of_arrays():
+    """Arrays that are kept stay as they are, though the memory of those that are dropped is used again, by all threads."""
+    with folder() as path:
+        rz.ingest(path / "g.rz", RNG.integers(0, 5000, (2, 60_000)), vertices=5000)
+        with rz.open(path / "g.rz") as graph:
+            sampler = graph.sampler([-1, 5], seed=SEED)
+            plans = [(RNG.permutation(5000)[:int(RNG.integers(500, 5000))], number) for number in range(12)]
+            expected = [tuple(array.copy() for array in (sub.vertices, sub.edge_index, sub.offsets))
+                        for sub in (sampler.sample(*plan) for plan in plans)]
+            assert max(len(edges[0]) for _, edges, _ in expected) > 40_000  # of 640 kB, which are kept
+
+            def draw(seed):
+                order = np.random.default_rng([SEED, seed])
+                held = {}
+                for number in order.integers(0, 12, 60).tolist():
+                    held[number] = sampler.sample(*plans[number])
+                    if len(held) > 4:
+                        del held[order.choice(list(held))]
+                    for one, sub in held.items():
+                        for array, want in zip((sub.vertices, sub.edge_index, sub.offsets), expected[one]):
+                            assert np.array_equal(array, want)
+                return True
+
+            with concurrent.futures.ThreadPoolExecutor(3) as threads:
+                assert all(threads.map(draw, range(3)))
 
 
 def test_edge_ids():
