@@ -32,6 +32,11 @@ std::optional<EdgeTypeParts> SplitEdgeType(const std::string& text) {
                        text.substr(second + 1)};
 }
 
+/// Who reads what is not read here.
+constexpr std::string_view kInPython =
+    "rhizome.graphbolt.Dataset(folder), in Python, makes a store of it and reads torch's files and "
+    "arrays of more dimensions, too";
+
 class GraphBoltReader {
  public:
   GraphBoltReader(FileSystem& fs, Path folder, std::uint64_t memory_bytes)
@@ -92,6 +97,8 @@ class GraphBoltReader {
                       const char* extension) const {
     const std::string path = TextOf(item, "path");
     if (path.empty()) return Fail(Bad(entry, "has no path"));
+    if (TextOf(item, "format") == "torch")
+      return Fail(Bad(entry, fmt::format("names '{}', a file of torch; {}", path, kInPython)));
     if (TextOf(item, "format") != format)
       return Fail(Bad(entry, fmt::format("has the format '{}', which is not read; {} is",
                                          TextOf(item, "format"), format)));
@@ -166,6 +173,7 @@ class GraphBoltReader {
         continue;
       }
       RHIZOME_ASSIGN_OR_RETURN(const Path path, FileOf(item, entry, "numpy", ".npy"));
+      RHIZOME_RETURN_IF_ERROR(CheckRows(path));
       const auto open = [path](FileSystem& fs) { return OpenNpyRows(fs, path, /*float64=*/true); };
       if (domain == "node") {
         parts[name].push_back({TextOf(item, "type"), path, open});
@@ -184,6 +192,15 @@ class GraphBoltReader {
       RHIZOME_RETURN_IF_ERROR(AddArray(fs_, name, std::move(of_types), {}, dataset_));
     }
     return Status::Ok();
+  }
+
+  /// Checks that a file has rows, which an array of more dimensions does not have here.
+  Status CheckRows(const Path& path) const {
+    const auto reader = NpyReader::Open(fs_, path, {.float64 = true});
+    if (reader) return Status::Ok();
+    const Status& bad = reader.error();
+    if (bad.code() != StatusCode::kInvalidArgument) return bad;
+    return Status::InvalidArgument(fmt::format("{}; {}", bad.message(), kInPython));
   }
 
   bool HasArray(const std::string& name) const {

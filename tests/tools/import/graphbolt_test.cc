@@ -272,7 +272,12 @@ TEST_F(GraphBoltTest, WhatMetadataSaysWrongIsRefused) {
   ExpectRefused("type: paper:cites:paper", "type: papercites", bad, {"graph.edges", "papercites"});
   ExpectRefused("type: paper:cites:paper", "type: paper:cites:page", bad, {"'page'"});
   ExpectRefused("name: feat\n  format: numpy", "name: feat\n  format: torch", bad,
-                {"feature_data", "torch"});
+                {"feature_data", "a file of torch", "rhizome.graphbolt.Dataset"});
+  Write("deep.npy", NpyBytes("<f4", "2, 2, 2", std::vector<float>(8)));
+  ExpectRefused("path: feat-paper.npy", "path: deep.npy", bad,
+                {"deep.npy", "3 dimensions", "rhizome.graphbolt.Dataset"});
+  Write("deep.npy", std::string("no array"));
+  ExpectRefused("path: feat-paper.npy", "path: deep.npy", bad, {"deep.npy"});
   ExpectRefused("name: feat", "name: ../feat", bad, {"../feat"});
   Write("longer.npy", NpyBytes("<f4", "31, 1", std::vector<float>(31)));  // no type has so many
   ExpectRefused("path: feat-paper.npy", "path: longer.npy", bad, {"longer.npy", "31 rows"});
