@@ -49,7 +49,7 @@ def compile_stand_in(folder, name, symbols):
 def load_stand_ins(folder):
     libraries = pathlib.Path(importlib.util.find_spec("torch").submodule_search_locations[0], "lib")
     needed, symbols = set(), collections.defaultdict(set)
-    for library in libraries.glob("libtorch*.so"):
+    for library in libraries.glob("lib*.so"):
         its_needed, its_symbols = wanted_of(library)
         needed |= its_needed
         for key, names in its_symbols.items():

@@ -1,6 +1,13 @@
 #!/usr/bin/env python3
 """The wheels as a user meets them: made by tools/wheel.sh, installed where nothing else is, they pass the tests of the
-package; the sdist builds by what pyproject.toml alone says; rhizome-gnn lets the installed program train."""
+package; the sdist builds by what pyproject.toml alone says; rhizome-gnn lets the installed program train; and beside
+whichever torch an environment has, the adapters' tests pass.
+
+    wheel_long_test.py [--made] [PYTHON ...]
+
+PYTHON: of environments with torch and torch_geometric (or dgl), of any releases; nothing is installed there. --made: the
+wheels are in build/wheel/dist already.
+"""
 import glob
 import json
 import os
@@ -73,8 +80,40 @@ def test_gnn(bin, packages, folder):
     assert trained["mean"]["accuracy"] > 2 / 8 and told == "(2, 16)\n", (trained, told)
 
 
+#: torch before the package; the tests import them in the other order.
+TORCH_FIRST = """
+import sys, tempfile
+sys.path[:0] = sys.argv[1:]
+import cpu_torch
+with tempfile.TemporaryDirectory() as folder:
+    torch = cpu_torch.import_torch(folder)
+import rhizome as rz
+print("torch", torch.__version__, "NumPy", rz._graph.np.__version__, "Python", sys.version.split()[0])
+"""
+
+
+def test_torch(python, folder):
+    """The wheel beside the torch of another environment: the tests of rhizome.pyg and rhizome.graphbolt."""
+    run(sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--target",
+        folder / "python", the("rhizome-*.whl"), "nanobind-backend")
+    (folder / "bin").mkdir()
+    (folder / "bin/rhizome").symlink_to(folder / "python/rhizome/bin/rhizome")
+    env = {**os.environ, "RHIZOME_BUILD": str(folder), "RHIZOME": str(folder / "bin/rhizome")}
+    run(python, "-c", TORCH_FIRST, SOURCE / "tests/python", folder / "python", env=env)
+    done = 0
+    for test in ("pyg_loaders_test.py", "pyg_infer_test.py", "graphbolt_test.py"):
+        status = subprocess.run([python, SOURCE / "tests/python" / test], env=env, check=False).returncode
+        assert status in (0, 77), (python, test, status)
+        done += status == 0
+    assert done, f"{python}: torch, or what the tests need beside it, does not import"
+
+
 def main():
-    run(SOURCE / "tools/wheel.sh", "rhizome", "gnn")
+    words = sys.argv[1:]
+    if "--made" in words:
+        words.remove("--made")
+    else:
+        run(SOURCE / "tools/wheel.sh", "rhizome", "gnn")
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
         bin, packages = clean_venv(folder / "venv", the("rhizome-*.whl"))
@@ -82,6 +121,10 @@ def main():
             (folder / test.__name__).mkdir()
             test(*about, folder / test.__name__)
             print("ok", test.__name__, flush=True)
+        for number, python in enumerate(words):
+            (folder / f"torch-{number}").mkdir()
+            test_torch(python, folder / f"torch-{number}")
+            print("ok test_torch", python, flush=True)
 
 
 if __name__ == "__main__":
