@@ -18,6 +18,7 @@
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/io_queue.h"
+#include "rhizome/storage/store_point.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -60,6 +61,11 @@ struct InferResult {
 struct InferOptions {
   Path store;
   Path scratch;  ///< replaces the store's scratch folder (StoreOptions), if not empty
+
+  /// Compute on the state that somebody holds until the job has begun (StoreOptions::at). The
+  /// result is published as that of a job that began then: in the generation of the day, and
+  /// vertices that came since have the rows of new ones. Unset: the last commit.
+  std::optional<StorePoint> at = {};
   Path model_file;
   std::string features = "feat";
   std::string labels = "label";  ///< accuracy is reported if the store has labels and split

@@ -20,9 +20,9 @@
 namespace rhizome::inline internal {
 namespace {
 
-Status CheckOutput(const Store& store, const InferOptions& options) {
+Status CheckOutput(const Manifest& latest, const InferOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(options.out));
-  if (store.manifest().FindArray(options.out) != nullptr && !options.new_version) {
+  if (latest.FindArray(options.out) != nullptr && !options.new_version) {
     return Status::AlreadyExists(
         fmt::format("the store has an array {} already; choose another name for --out, or "
                     "--new-version",
@@ -53,10 +53,16 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
                                                          InferRole role) {
   std::unique_ptr<InferenceJob> job(new InferenceJob(options, role));
   FileSystem& fs = FileSystem::Posix();
-  RHIZOME_ASSIGN_OR_RETURN(job->store_, Store::Open(fs, options.store, Store::Mode::kRead,
-                                                    {.scratch = options.scratch}));
+  RHIZOME_ASSIGN_OR_RETURN(job->store_,
+                           Store::Open(fs, options.store, Store::Mode::kRead,
+                                       {.scratch = options.scratch, .at = options.at}));
+  if (options.at) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto now,
+                             Store::Open(fs, options.store, Store::Mode::kRead, {}));
+    job->latest_ = now->manifest();
+  }
   const bool makes = role == InferRole::kMaker && !options.take;
-  const Status output = makes ? CheckOutput(*job->store_, options) : Status::Ok();
+  const Status output = makes ? CheckOutput(job->latest(), options) : Status::Ok();
   // A run that is resumed may have published already.
   const bool may_be_there = options.resume && output.code() == StatusCode::kAlreadyExists;
   if (!may_be_there) RHIZOME_RETURN_IF_ERROR(output);
@@ -150,7 +156,7 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
 /// Returns the newest version of the array to be made, as users write it, if it is what this job
 /// would make, of the same commit.
 std::optional<std::string> InferenceJob::FindPublished() const {
-  const Manifest& manifest = store_->manifest();
+  const Manifest& manifest = latest();
   const ArrayEntry* const there = NewestOf(manifest, options_.out);
   if (there == nullptr ||
       FactOf(*there, kSamplingFact) != DescribeDraws(options_.sampling, sampling_.edge_weights))
@@ -213,7 +219,7 @@ Status InferenceJob::Prepare(std::uint64_t base_bytes, const JobControl& control
   made.output.codec = options_.codec;
   made.output.inner_rows = options_.inner_rows;
   made.output.attributes = Attributes();
-  made.output.array_id = NewArrayId(store_->id(), store_->manifest(), "infer " + options_.out);
+  made.output.array_id = NewArrayId(store_->id(), latest(), "infer " + options_.out);
   made.scores = options_.scores;
   made.chunk_rows = options_.chunk_rows;
   made.seed = options_.seed;

@@ -70,6 +70,10 @@ class InferenceJob {
   std::optional<ListReadsReport> list_reads() const;
 
  private:
+  /// The manifest of the last commit when the job began, which another may have computed at the
+  /// same point before: what is there by now, and what ids arrays have.
+  const Manifest& latest() const { return latest_ ? *latest_ : store_->manifest(); }
+
   InferenceJob(const InferOptions& options, InferRole role) : options_(options), role_(role) {}
   Status ResolveDraws();
   std::vector<std::pair<std::string, std::string>> Attributes() const;
@@ -82,6 +86,7 @@ class InferenceJob {
   const InferOptions options_;
   const InferRole role_;
   std::unique_ptr<Store> store_;
+  std::optional<Manifest> latest_;  // unset: the store's
   std::unique_ptr<GraphSnapshot> graph_;
   LoadedTensorFile model_file_;
   std::optional<Model> model_;

@@ -41,8 +41,8 @@ def infer(store: PathLike, *, progress: Progress | None = None, **options: Any) 
 
         rz.infer("g.rz", model_file="g.safetensors", out="emb", new_version=True, live=True, memory="512M")
 
-    Layer by layer, within ``memory``; ``resume=True`` goes on with what a run that was killed has left. Returns what
-    ``rhizome infer --json`` says. ``options``, ``progress`` and errors: as ``train``. Graphs that are open see the array
+    Layer by layer, within ``memory``; ``resume=True`` goes on with what a run that was killed has left. ``at=graph.point``
+    computes on the state that ``graph`` holds, instead of the last commit. Returns what ``rhizome infer --json`` says. ``options``, ``progress`` and errors: as ``train``. Graphs that are open see the array
     after ``refresh()``.
     """
     return _run("infer", [as_path(store)], options, progress)

@@ -1,8 +1,13 @@
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "allocator.h"
 #include "gnn_flags.h"
@@ -25,6 +30,43 @@ struct InferFlags {
   std::string model_file;
   std::optional<std::uint64_t> worker_bytes;  // a child of another infer, and what it may take
 };
+
+/// Parses a state as Python's Graph.point has it: the store's id and five numbers. Returns nothing
+/// if it is malformed.
+std::optional<StorePoint> ParsePoint(const std::string& text) {
+  std::vector<std::string> parts = CLI::detail::split(text, ',');
+  StorePoint point;
+  std::uint64_t* const numbers[] = {&point.generation, &point.manifest_version,
+                                    &point.base_sequence, &point.first_commit, &point.sequence};
+  if (parts.size() != 1 + std::size(numbers)) return std::nullopt;
+  const auto store = StoreId::Parse(parts.front());
+  if (!store) return std::nullopt;
+  point.store = *store;
+  for (std::size_t i = 0; i < std::size(numbers); ++i) {
+    const std::string& digits = parts[i + 1];
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), *numbers[i]);
+    if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  }
+  return point;
+}
+
+void AddAtFlag(CLI::App& verb, std::optional<StorePoint>& at) {
+  verb.add_option_function<std::string>(
+          "--at",
+          [&at](const std::string& given) {
+            at = ParsePoint(given);
+            if (!at) {
+              throw CLI::ValidationError(
+                  "--at", "'" + given +
+                              "' is no state: the store's id and five numbers, joined by "
+                              "commas, as graph.point has them in Python");
+            }
+          },
+          "Compute on the state that an open graph holds (in Python, its point), not on the last "
+          "commit")
+      ->type_name("ID,N,N,N,N,N");
+}
 
 Json LayoutsJson(const std::vector<InferLayerReport::Layout>& layouts) {
   Json json = Json::array();
@@ -216,6 +258,7 @@ void AddInferVerb(CLI::App& root, Session& session) {
                    "Then drop versions but the newest N and those with an alias")
       ->type_name("N");
   AddInferModeFlag(*verb, flags->options);
+  AddAtFlag(*verb, flags->options.at);
   verb->add_flag("--incremental", flags->options.incremental,
                  "Compute what changed since the newest version, and make the next");
   AddInferFlags(*verb, flags->options);

@@ -35,37 +35,39 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
     that none is computed twice.
     ``engine``: "native", the engine's own networks, in a process of ``rhizome-gnn``; "torch", block by block in this
     one; "auto": native if that is installed and the model is GraphSAGE, GCN, GIN, GAT, or a list of their layers, with
-    options that the engine has, and both compute the same on a small graph. Which one it was is logged, level info. The
-    native engine computes on the last commit, to which ``graph`` is refreshed. In torch, what a layer computes for a
-    vertex must depend on the edges into it alone. That of GCN depends on the degrees of its neighbours, too: this is
-    found out, and an error.
+    options that the engine has, and both compute the same on a small graph. Which one it was is logged, level info. In
+    torch, what a layer computes for a vertex must depend on the edges into it alone. That of GCN depends on the degrees
+    of its neighbours, too: this is found out, and an error.
+    ``graph``: both compute on it as it is, a snapshot or an open graph (which moves on to the last commit afterwards).
     ``features``: the array that the first layer takes. ``out``: the name of the result, whose next version this is;
     ``live``: let ``out@live`` stand for it at once. ``direction``: the neighbours of a vertex: "in", those with
     edges to it; "out", those that it has edges to, as if all edges were reversed.
-    ``edge_weight``: call layers with the weights of edges, too.
+    ``edge_weight``: call layers with the weights of edges, too. Of the native engine's networks GCN takes them, in PyG.
     ``memory``: a bound, bytes or a text such as "2G"; in torch of a block of vertices with their neighbours; a vertex
     that needs more is a block of its own. Between layers the rows are in files beside the store.
     ``resume``: go on with what a run of the same job left that was killed, or interrupted; the result is the same. It is
     another job if commit, features, memory or model are others. Without it, what was left is removed. In torch that is
     the folder ``.infer-STORE-OUT`` beside the store, with the rows of two layers at most.
     ``progress``: called with (layer, done, of).
-    Errors: NotFound, no such array; TypeError, a model that says no layers; ValueError, a layer that depends on more
+    Errors: NotFound, no such array; TypeError, a model that says no layers, or takes no weights; ValueError, a layer that depends on more
     than the edges into its vertices, or a model that is not for the native engine, which was asked for; Unsupported, no
     rhizome-gnn; Busy, somebody has the store open for writing, or computes this array; OutOfSpace; those of the layers.
     Whatever is raised, there is no new version then.
     """
     if engine not in ("auto", "native", "torch"):
         raise ValueError(f"engine is {engine!r}: it is 'auto', 'native' or 'torch'")
-    layers = _layers_of(model)
+    layers = _layers_of(model, edge_weight)
     given = model if isinstance(model, BasicGNN) else layers
     graph[features]  # NotFound, naming it
     with torch.no_grad(), _Evaluation(given):
         if engine != "torch":
             try:
-                if edge_weight or torch.device(device).type != "cpu":
-                    raise OtherModel("weights of edges, or a device, were asked for")
-                return infer_natively(given, layers, graph, features=features, out=out, memory=memory,
-                                      direction=direction, live=live, resume=resume, progress=progress)
+                if torch.device(device).type != "cpu":
+                    raise OtherModel("a device was asked for")
+                report = infer_natively(given, layers, graph, features=features, out=out, memory=memory,
+                                        direction=direction, edge_weight=edge_weight, live=live, resume=resume,
+                                        progress=progress)
+                return _moved_on(graph, report)
             except OtherModel as other:
                 if engine == "native":
                     raise ValueError(f"the native engine cannot compute this: {other}") from None
@@ -76,7 +78,12 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
                 _LOG.info("infer: %s is computed in torch: %s", out, error)
         report = _infer_in_torch(layers, graph, features, out, Pass(graph.snapshot(), direction, edge_weight, device),
                                  memory, live, resume, progress)
-    if not graph._core.is_snapshot:
+    return _moved_on(graph, report)
+
+
+def _moved_on(graph: Graph, report: AddReport) -> AddReport:
+    """Shows the result in a graph that may change."""
+    if not graph._core.fixed:
         graph.refresh()
     return report
 
@@ -129,11 +136,30 @@ class _Evaluation:
             module.training = was
 
 
-def _layers_of(model: Union[BasicGNN, Sequence[Layer]]) -> list[Layer]:
+class _LayerOf:
+    """A layer of one of PyG's models, with the norm and the activation behind it."""
+
+    def __init__(self, model: BasicGNN, number: int) -> None:
+        self._model, self._number = model, number
+
+    def __call__(self, x: Any, edges: Any, *weights: Tensor) -> Tensor:
+        if not weights:
+            return self._model.inference_per_layer(self._number, x, edges, None)
+        conv = self._model.convs[self._number]
+        with_weights = conv.register_forward_pre_hook(lambda _, given: (*given, *weights))
+        try:
+            return self._model.inference_per_layer(self._number, x, edges, None)
+        finally:
+            with_weights.remove()
+
+
+def _layers_of(model: Union[BasicGNN, Sequence[Layer]], edge_weight: bool) -> list[Layer]:
     if isinstance(model, BasicGNN):
+        if edge_weight and not model.supports_edge_weight:
+            raise TypeError(f"edge_weight: the layers of {type(model).__name__} take no weights of edges")
         if getattr(model, "jk_mode", None) is not None:
             raise TypeError("a model with jumping knowledge joins its layers at the end: give its layers instead")
-        return [lambda x, e, i=i: model.inference_per_layer(i, x, e, None) for i in range(model.num_layers)]
+        return [_LayerOf(model, i) for i in range(model.num_layers)]
     try:
         layers = list(model)
     except TypeError:
