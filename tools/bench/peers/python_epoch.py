@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""Times minibatches of PyG with features beyond memory: rhizome.pyg.Loader, PyG's NeighborLoader on our stores, without
-workers and with two, the same on features that are mapped (np.memmap), and on features in memory without a limit.
+"""Times epochs of PyG with features beyond memory: rhizome.pyg.Loader, PyG's NeighborLoader on our stores, without
+workers and with two, the same on features that are mapped (np.memmap, and advised that reads are random), and on features
+in memory without a limit; and GraphBolt's pipeline on features that are mapped.
 
-    python3 python_epoch.py [--scale N] [--limit SIZE] [--batches N] [--turns N] [--store DIR] [--no-model]
+    python3 python_epoch.py [--scale N] [--seeds N] [--limit SIZE] [--batches N] [--turns N] [--store DIR] [--no-model]
 
 As root, for control groups: each contestant is a process that may take --limit (1.5 GiB), page cache included. PyG of
-PyPI has no neighbour sampler of its own, so that all contestants draw by rhizome.pyg.NeighborSampler. The graph is R-MAT
-of 2^N vertices, edge factor 8, 256 columns of float32. Prints one JSON object: milliseconds a minibatch of each turn,
-medians, and their ratios to rhizome.pyg.Loader's.
+PyPI has no neighbour sampler of its own, so that all of PyG's contestants draw by rhizome.pyg.NeighborSampler. The graph
+is R-MAT of 2^N vertices, edge factor 8, 256 columns of float32. An epoch goes over --seeds vertices from cold caches; what
+would take hours is stopped after --mapped-batches. Prints one JSON object: milliseconds a minibatch of each turn, medians,
+and their ratios to rhizome.pyg.Loader's.
+
+GraphBolt is another environment's: --graphbolt-python (dgl of PyPI and its torch; --no-model, for its layers are others).
 """
 import argparse
 import json
+import mmap
 import os
 import pathlib
 import statistics
@@ -21,7 +26,8 @@ import time
 import numpy as np
 
 FANOUTS, BATCH, DIM = [10, 10, 10], 1000, 256
-CONTESTANTS = ("loader", "stores", "workers", "mapped", "memory")
+CONTESTANTS = ("loader", "stores", "workers", "mapped", "advised", "memory")
+MAPPED = ("mapped", "advised", "graphbolt")
 
 
 def rmat(scale, count, rng):
@@ -34,7 +40,7 @@ def rmat(scale, count, rng):
     return edges
 
 
-def make(folder, scale):
+def make(folder, scale, seeds):
     import rhizome as rz
     rng = np.random.default_rng(1)
     count = 1 << scale
@@ -43,54 +49,91 @@ def make(folder, scale):
         features[begin:begin + (1 << 18)] = rng.random((min(1 << 18, count - begin), DIM), np.float32)
     features.flush()
     label = rng.integers(0, 10, count)
-    rz.ingest(folder / "g.rz", rmat(scale, 8 << scale, rng), vertices=count, directions="in",
-              arrays={"feat": folder / "x.npy", "label": label}, split=(np.arange(0, count, 4), [], []), memory="6G")
+    train = np.sort(rng.permutation(count)[:seeds or count // 4])
+    edges = rmat(scale, 8 << scale, rng)
+    rz.ingest(folder / "g.rz", edges, vertices=count, directions="in",
+              arrays={"feat": folder / "x.npy", "label": label}, split=(train, [], []), memory="6G")
+    np.save(folder / "train.npy", train)
+    # For GraphBolt.
+    np.save(folder / "indices.npy", edges[0][np.argsort(edges[1], kind="stable")].astype(np.int32))
+    np.save(folder / "indptr.npy", np.concatenate([[0], np.cumsum(np.bincount(edges[1], minlength=count))]))
 
 
-def minibatches(name, folder):
+def mapped_rows(folder, advised=False):
+    """Returns the features as a tensor on a mapped file."""
+    import torch
+    rows = np.load(folder / "x.npy", mmap_mode="r+")
+    if advised:
+        rows._mmap.madvise(mmap.MADV_RANDOM)
+    return torch.from_numpy(rows)
+
+
+def graphbolt_minibatches(folder):
+    """GraphBolt's own pipeline: sampling in memory, features mapped."""
+    import torch
+    import dgl.graphbolt as gb
+    graph = gb.fused_csc_sampling_graph(torch.from_numpy(np.load(folder / "indptr.npy")),
+                                        torch.from_numpy(np.load(folder / "indices.npy")))
+    feature = gb.BasicFeatureStore({("node", None, "feat"): gb.TorchBasedFeature(mapped_rows(folder))})
+    seeds = gb.ItemSet(torch.from_numpy(np.load(folder / "train.npy")).int(), names="seed_nodes")
+    yield
+    pipe = gb.ItemSampler(seeds, batch_size=BATCH, shuffle=True)
+    pipe = pipe.sample_neighbor(graph, FANOUTS).fetch_feature(feature, node_feature_keys=["feat"])
+    yield from gb.DataLoader(pipe, num_workers=0)
+
+
+def minibatches(name, folder, budget):
+    """Yields when the graph is there, and then minibatches."""
+    if name == "graphbolt":
+        yield from graphbolt_minibatches(folder)
+        return
     import torch
     import rhizome as rz
     import rhizome.pyg as rzpyg
     from torch_geometric.data import Data
     from torch_geometric.loader import NeighborLoader
-    graph = rz.open(folder / "g.rz", memory="700M" if name == "stores" else "400M", topology="memory")
+    part = f"{budget * 3 // 7}M"
+    graph = rz.open(folder / "g.rz", memory=f"{budget if name == 'stores' else budget * 4 // 7}M", topology="memory")
     workers = 2 if name == "workers" else 0
     seeds = torch.from_numpy(graph.split("train"))
+    yield
     if name == "loader":
-        return rzpyg.Loader(graph, FANOUTS, x="feat", y="label", input_nodes="train", batch_size=BATCH, memory="300M")
-    fs, gs = rzpyg.backend(graph, x="feat", y="label", memory="150M")  # of each worker
+        yield from rzpyg.Loader(graph, FANOUTS, x="feat", y="label", input_nodes="train", batch_size=BATCH, memory=part)
+        return
+    fs, gs = rzpyg.backend(graph, x="feat", y="label", memory=f"{budget * 3 // 14}M")  # of each worker
     sampler = rzpyg.NeighborSampler(gs, FANOUTS)
     if name in ("stores", "workers"):
         data = (fs, gs)
     else:
-        x = np.load(folder / "x.npy", mmap_mode="r+" if name == "mapped" else None)
-        data = Data(x=torch.from_numpy(x), y=torch.from_numpy(np.asarray(graph["label"])[:, 0]),
+        x = torch.from_numpy(np.load(folder / "x.npy")) if name == "memory" else mapped_rows(folder, name == "advised")
+        data = Data(x=x, y=torch.from_numpy(np.asarray(graph["label"])[:, 0]),
                     edge_index=torch.empty((2, 0), dtype=torch.int64))  # our sampler has the edges
         data.num_nodes = len(x)
-    return NeighborLoader(data, FANOUTS, neighbor_sampler=sampler, input_nodes=seeds, batch_size=BATCH, shuffle=True,
-                          num_workers=workers, multiprocessing_context="fork" if workers else None)
+    yield from NeighborLoader(data, FANOUTS, neighbor_sampler=sampler, input_nodes=seeds, batch_size=BATCH, shuffle=True,
+                              num_workers=workers, multiprocessing_context="fork" if workers else None)
 
 
-def contest(name, folder, batches, with_model):
+def contest(name, folder, batches, with_model, budget):
+    """Prints the milliseconds of a minibatch; making the loader counts, and opening the graph does not."""
     import torch
-    import torch.nn.functional as F
-    from torch_geometric.nn import GraphSAGE
     torch.manual_seed(1)
-    model = GraphSAGE(DIM, 256, num_layers=3, out_channels=10)
-    optimizer = torch.optim.Adam(model.parameters())
-    times, begin = [], None
-    for number, batch in enumerate(minibatches(name, folder)):
+    if with_model:
+        import torch.nn.functional as F
+        from torch_geometric.nn import GraphSAGE
+        model = GraphSAGE(DIM, 256, num_layers=3, out_channels=10)
+        optimizer = torch.optim.Adam(model.parameters())
+    loader = minibatches(name, folder, budget)
+    next(loader)
+    begin, count = time.perf_counter(), 0
+    for batch in loader:
         if with_model:
             optimizer.zero_grad()
             F.cross_entropy(model(batch.x, batch.edge_index)[:batch.batch_size], batch.y[:batch.batch_size]).backward()
             optimizer.step()
-        now = time.perf_counter()
-        if begin is not None:
-            times.append(1000 * (now - begin))
-        begin = now
-        if number == batches:
+        count += 1
+        if count == batches:
             break
-    print(json.dumps(statistics.fmean(times)))
+    print(json.dumps(1000 * (time.perf_counter() - begin) / count))
 
 
 def in_group(limit, command):
@@ -113,26 +156,32 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=int, default=22)
     parser.add_argument("--limit", default="1536M")
-    parser.add_argument("--batches", type=int, default=30)
+    parser.add_argument("--seeds", type=int, default=0, help="of an epoch, when the store is made; 0: a quarter of all")
+    parser.add_argument("--budget", type=int, default=700, help="MiB of graph and rows that ours take of the limit")
+    parser.add_argument("--batches", type=int, default=0, help="of a shorter run; 0: whole epochs")
+    parser.add_argument("--mapped-batches", type=int, default=8, help="where features are mapped")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--store", type=pathlib.Path, default=pathlib.Path("python_epoch"))
     parser.add_argument("--no-model", action="store_true", help="only take minibatches")
     parser.add_argument("--only", default=",".join(CONTESTANTS))
+    parser.add_argument("--graphbolt-python", help="takes part, with this interpreter")
     parser.add_argument("--contestant")
     flags = parser.parse_args()
     if flags.contestant:
-        contest(flags.contestant, flags.store, flags.batches, not flags.no_model)
+        contest(flags.contestant, flags.store, flags.batches, not flags.no_model, flags.budget)
         return
     if not flags.store.exists():
         flags.store.mkdir()
-        make(flags.store, flags.scale)
+        make(flags.store, flags.scale, flags.seeds)
     names, turns = flags.only.split(","), []
+    names += ["graphbolt"] if flags.graphbolt_python else []
     for _ in range(flags.turns):
         turn = {}
         for name in names:
             pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
-            command = [sys.executable, __file__, "--contestant", name, "--store", flags.store,
-                       "--batches", str(flags.batches if name != "mapped" else max(flags.batches // 6, 2))]
+            command = [flags.graphbolt_python if name == "graphbolt" else sys.executable, __file__, "--contestant", name,
+                       "--store", flags.store, "--budget", str(flags.budget),
+                       "--batches", str(flags.mapped_batches if name in MAPPED else flags.batches)]
             command += ["--no-model"] if flags.no_model else []
             turn[name] = float(in_group("" if name == "memory" else flags.limit, command))
         turns.append(turn)
@@ -140,8 +189,8 @@ def main():
     medians = {name: round(statistics.median(turn[name] for turn in turns), 1) for name in names}
     ratios = {name: round(statistics.median(turn[name] / turn["loader"] for turn in turns), 2)
               for name in names if "loader" in names}
-    print(json.dumps({"scale": flags.scale, "limit": flags.limit, "model": not flags.no_model, "ms": medians,
-                      "of_loader": ratios}))
+    print(json.dumps({"load": os.getloadavg(), "scale": flags.scale, "limit": flags.limit, "model": not flags.no_model,
+                      "ms": medians, "of_loader": ratios}))
 
 
 if __name__ == "__main__":
