@@ -155,6 +155,43 @@ TEST_P(InferTest, RowsAreMovedWhenTheStoreWasCompactedMeanwhile) {
   EXPECT_EQ(*before, *meanwhile);
 }
 
+TEST_P(InferTest, AHeldStateIsComputedWhateverCameSince) {
+  ASSERT_OK(InferOfInfer(Options("before")));
+  auto held = Store::Open(FileSystem::Posix(), store(), Store::Mode::kRead);
+  ASSERT_OK(held);
+  auto graph = Graph::Open(std::as_const(**held), {});
+  ASSERT_OK(graph);
+  WriteAndCompact(store());
+  InferOptions options = Options("at");
+  options.new_version = true;
+  options.at = (*graph)->Snapshot()->point();
+  for (int version = 1; version <= 2; ++version) {
+    ASSERT_OK(InferOfInfer(options));
+    const auto at = ReadArray(store(), "at@" + std::to_string(version));
+    ASSERT_OK(at);
+    EXPECT_EQ(*at, *ReadArray(store(), "before"));
+  }
+  options.resume = true;
+  const auto again = InferOfInfer(options);
+  ASSERT_OK(again);
+  EXPECT_TRUE(again->published_before);
+  EXPECT_EQ(again->array, "at@2");
+  const auto now = Store::Open(FileSystem::Posix(), store(), Store::Mode::kRead);
+  ASSERT_OK(now);
+  const Manifest& manifest = (*now)->manifest();
+  EXPECT_NE(manifest.FindArray("at@1")->array_id, manifest.FindArray("at@2")->array_id);
+  // What is there by now counts, though the state has it not; and a state that nobody holds is
+  // gone.
+  InferOptions taken = Options("since");
+  taken.at = options.at;
+  ASSERT_OK(InferOfInfer(taken));
+  EXPECT_STATUS(InferOfInfer(taken), kAlreadyExists);
+  graph->reset();
+  held->reset();
+  WriteAndCompact(store());
+  EXPECT_STATUS(InferOfInfer(options), kNotFound);
+}
+
 TEST_P(InferTest, BytesDoNotDependOnThreadsCachePolicyOrBlocks) {
   ASSERT_OK(InferOfInfer(Options("reference")));
   int count = 0;

@@ -184,8 +184,8 @@ def main():
                        "--batches", str(flags.mapped_batches if name in MAPPED else flags.batches)]
             command += ["--no-model"] if flags.no_model else []
             turn[name] = float(in_group("" if name == "memory" else flags.limit, command))
+            print(f"{name}: {turn[name]:.1f} ms", file=sys.stderr, flush=True)
         turns.append(turn)
-        print(turn, file=sys.stderr, flush=True)
     medians = {name: round(statistics.median(turn[name] for turn in turns), 1) for name in names}
     ratios = {name: round(statistics.median(turn[name] / turn["loader"] for turn in turns), 2)
               for name in names if "loader" in names}
