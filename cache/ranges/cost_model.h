@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "rhizome/cache/range_features.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Predicts what a range of vertices costs, as a linear function of its features, and learns from
 /// what ranges did cost. Weights are never negative: a cost does not fall with work.
@@ -68,4 +70,5 @@ Status SaveCostModels(const CostModels& models, const Path& path,
 /// Errors: kNotFound; kIoError; kCorruption, naming the file, if it is not what was saved.
 Result<CostModels> LoadCostModels(FileSystem& fs, const Path& path);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

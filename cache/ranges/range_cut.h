@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "rhizome/cache/range_features.h"
+#include "rhizome/storage/export.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// The cost of vertices [begin, end); never negative, and no less for a range that holds another.
 using RangeCost = std::function<double(std::size_t begin, std::size_t end)>;
@@ -26,4 +28,5 @@ std::vector<std::size_t> CutByCost(std::size_t vertices, std::size_t parts, cons
 /// `remaining`: iterations that are left; `moving`: the cost of moving, in the unit of costs.
 bool IsWorthMoving(double largest_now, double largest_then, std::uint64_t remaining, double moving);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

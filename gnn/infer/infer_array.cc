@@ -15,6 +15,7 @@
 #include "rhizome/gnn/torch_threads.h"
 #include "rhizome/index/publish_array.h"
 #include "rhizome/storage/array_change.h"
+#include "rhizome/storage/outside.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -31,6 +32,11 @@ Status CheckMode(const InferOptions& options) {
     if (options.workers.count != 0) {
       return Status::InvalidArgument("--workers work in layerwise mode only");
     }
+  }
+  if (!options.workers.costs.empty()) {
+    if (options.workers.count == 0)
+      return Status::InvalidArgument("costs are those of workers: give their number");
+    RHIZOME_RETURN_IF_ERROR(CheckOutside(FileSystem::Posix(), options.workers.costs));
   }
   if (options.workers.count != 0 && options.incremental) {
     return Status::InvalidArgument("--workers and --incremental do not go together");
@@ -74,13 +80,16 @@ Result<std::string> HandOver(const InferenceJob& job, const WrittenArray& made,
 }
 
 /// Starts the child processes of the job, if it has any.
-Result<std::unique_ptr<InferenceWorkers>> StartWorkers(const InferOptions& options,
+Result<std::unique_ptr<InferenceWorkers>> StartWorkers(const InferenceJob& job,
                                                        std::uint64_t base_bytes) {
+  const InferOptions& options = job.options();
   if (options.workers.count == 0) return std::unique_ptr<InferenceWorkers>();
-  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t bytes, WorkerBytes(options, base_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t bytes,
+                           WorkerBytes(options, WorkerRanges::Bytes(job.graph()), base_bytes));
   std::vector<std::string> command = options.workers.command;
   command.push_back(fmt::format("{}", bytes));
-  return InferenceWorkers::Start(command, options.workers.count);
+  WorkerRanges ranges(options.workers.costs, options.note);
+  return InferenceWorkers::Start(command, options.workers.count, std::move(ranges));
 }
 
 /// Reports a job that finds its array published: an earlier run was killed after publishing, or the
@@ -146,7 +155,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t b
                                                            : JobScratch::Leftovers::kRemove));
   // Whatever stops a layerwise run, its finished chunks can be resumed.
   if (options.mode == InferMode::kLayerwise && !options.take) scratch->Keep();
-  RHIZOME_ASSIGN_OR_RETURN(const auto workers, StartWorkers(options, base_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(const auto workers, StartWorkers(*job, base_bytes));
   RHIZOME_RETURN_IF_ERROR(job->Prepare(base_bytes, control));
   RHIZOME_ASSIGN_OR_RETURN(const IncrementalPlan incremental, job->FindBase());
   const IncrementalBase* const base = incremental.base ? &*incremental.base : nullptr;

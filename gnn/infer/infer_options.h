@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rhizome/cache/job_report.h"
@@ -48,6 +49,11 @@ struct InferWorkers {
   /// may take (0: no limit). It must call GnnEntry::ServeInfer with the same options and that
   /// number, and leave its standard streams alone.
   std::vector<std::string> command = {};
+
+  /// A file of costs of ranges, learned from earlier jobs and kept up by this one (cost_model.h):
+  /// read if it is there, and written after each layer. What it holds decides how a layer is cut
+  /// into ranges, and changes no byte of the result. Empty: costs are learned within the job alone.
+  Path costs = {};
 };
 
 /// The result that InferOptions::take is given: an array [vertices, columns] float32, by row. It is
@@ -161,7 +167,34 @@ struct InferLayerCosts {
   }
 };
 
+/// The ranges of rows, in the order in which a layer is computed, that workers were given.
+struct InferRanges {
+  bool learned = false;             ///< of equal predicted cost; else of equal numbers of edges
+  std::string model;                ///< the name of the layer's cost model
+  std::vector<std::uint64_t> cuts;  ///< [ranges + 1] rows; chunks that were done before count as 0
+  std::vector<std::pair<std::string, double>> weights;  ///< CPU seconds, after this layer
+
+  /// [ranges] CPU seconds: as the model predicted them before the layer was begun (empty: it knew
+  /// nothing yet), and as workers measured them. -1: not measured, as a worker died.
+  std::vector<double> predicted;
+  std::vector<double> measured;
+
+  /// Of the parts of ranges that were measured on their own, if they were predicted: mean absolute
+  /// error as a share of their mean, and the share of their variance that was predicted.
+  std::optional<double> error;
+  std::optional<double> r2;
+};
+
 struct InferLayerReport : InferLayerCosts {
+  /// CPU seconds of parts of the layer, by row in the order of computation.
+  struct Cost {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    double cpu_seconds = 0;
+  };
+  std::vector<Cost> costs;
+  std::optional<InferRanges> ranges;  ///< only with workers
+
   /// The order of the rows that the layer wrote, and the candidates that were counted: bytes of
   /// chunks that this layer and the next would read.
   struct Layout {

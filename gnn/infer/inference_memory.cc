@@ -151,9 +151,10 @@ class Division {
 
 Result<InferMemory> DivideMemory(const InferMemoryInput& input) { return Division(input).Run(); }
 
-Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t base_bytes) {
+Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t own_bytes,
+                                  std::uint64_t base_bytes) {
   if (options.memory_bytes == 0) return 0;
-  const std::uint64_t held = HeldBytes(base_bytes) + kInferSlackBytes;
+  const std::uint64_t held = HeldBytes(base_bytes) + kInferSlackBytes + own_bytes;
   const std::uint64_t share = BytesLeft(options.memory_bytes, held) / options.workers.count;
   if (share >> 20 == 0) {
     return Fail(Status::OutOfMemory(

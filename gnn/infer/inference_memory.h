@@ -33,8 +33,9 @@ struct InferMemoryInput {
 /// kOutOfMemory, saying how much is needed.
 Result<InferMemory> DivideMemory(const InferMemoryInput& input);
 
-/// A worker's share of what options.memory_bytes leaves beside this process; 0: no limit. Errors:
-/// kOutOfMemory, nothing is left.
-Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t base_bytes);
+/// A worker's share of what options.memory_bytes leaves beside this process, which takes
+/// `own_bytes` to cut ranges; 0: no limit. Errors: kOutOfMemory, nothing is left.
+Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t own_bytes,
+                                  std::uint64_t base_bytes);
 
 }  // namespace rhizome::inline internal

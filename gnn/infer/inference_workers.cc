@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/untrusted_json.h"
 
 namespace rhizome::inline internal {
@@ -15,14 +14,19 @@ namespace {
 
 using nlohmann::json;
 
-std::string EncodeCosts(const InferLayerCosts& costs) {
+std::string EncodeCosts(const InferLayerReport& report) {
   json facts = json::object();
-  InferLayerCosts::Each([&](const char* name, const auto& figure) { facts[name] = figure; }, costs);
+  InferLayerCosts::Each([&](const char* name, const auto& figure) { facts[name] = figure; },
+                        report);
+  json costs = json::array();
+  for (const InferLayerReport::Cost& cost : report.costs)
+    costs.push_back({cost.begin, cost.end, cost.cpu_seconds});
+  facts["costs"] = std::move(costs);
   return facts.dump();
 }
 
 /// Adds what a child said.
-Status AddCosts(std::string_view text, InferLayerCosts& sum) {
+Status AddCosts(std::string_view text, InferLayerReport& sum) {
   const json facts = ParseUntrustedJson(text);
   Status status;
   const auto add = [&](const char* name, auto& figure) {
@@ -33,45 +37,31 @@ Status AddCosts(std::string_view text, InferLayerCosts& sum) {
     }
   };
   InferLayerCosts::Each(add, sum);
-  return status;
+  RHIZOME_RETURN_IF_ERROR(status);
+  for (const json& cost : facts.value("costs", json::array())) {
+    if (!cost.is_array() || cost.size() != 3 || !cost[0].is_number_unsigned() ||
+        !cost[1].is_number_unsigned() || !cost[2].is_number())
+      return Status::IoError("a worker did not say what its ranges cost");
+    sum.costs.push_back({cost[0], cost[1], cost[2]});
+  }
+  return Status::Ok();
 }
 
 }  // namespace
 
-std::vector<WorkerTask> TasksOfLayer(const GraphSnapshot& graph, std::uint32_t layer,
-                                     const LayerOutput& output, std::uint32_t workers) {
-  const std::vector<bool>& done = output.done();
-  const auto open = static_cast<std::uint64_t>(std::count(done.begin(), done.end(), false));
-  const bool by_owner = graph.partition_count() >= workers;
-  const std::uint64_t most = by_owner ? open : (open + workers - 1) / std::max(workers, 1U);
-  const auto owner_of = [&](std::uint64_t chunk) {
-    const std::uint64_t row = chunk * output.entry().chunk_rows;
-    return row < graph.order().size() ? graph.order().OwnerOf(static_cast<Row>(row))
-                                      : graph.partition_count() - 1;
-  };
-  std::vector<WorkerTask> tasks;
-  for (std::uint64_t chunk = 0; chunk < done.size(); ++chunk) {
-    if (done[chunk]) continue;
-    const bool goes_on = !tasks.empty() && tasks.back().end == chunk &&
-                         chunk - tasks.back().begin < most &&
-                         (!by_owner || owner_of(chunk) == owner_of(chunk - 1));
-    if (!goes_on) tasks.push_back({.stage = layer, .begin = chunk, .end = chunk});
-    ++tasks.back().end;
-  }
-  return tasks;
-}
-
 Result<std::unique_ptr<InferenceWorkers>> InferenceWorkers::Start(
-    const std::vector<std::string>& command, std::uint32_t workers) {
+    const std::vector<std::string>& command, std::uint32_t workers, WorkerRanges ranges) {
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<WorkerPool> pool, WorkerPool::Start(command, workers));
-  return std::unique_ptr<InferenceWorkers>(new InferenceWorkers(std::move(pool)));
+  return std::unique_ptr<InferenceWorkers>(
+      new InferenceWorkers(std::move(pool), std::move(ranges)));
 }
 
-Result<InferLayerReport> InferenceWorkers::RunLayer(const GraphSnapshot& graph, std::uint32_t layer,
-                                                    LayerOutput& output, InferenceLog& log,
-                                                    const JobControl& control) {
+Result<InferLayerReport> InferenceWorkers::RunLayer(const LayerToCut& to_cut, LayerOutput& output,
+                                                    InferenceLog& log, const JobControl& control) {
   InferLayerReport report;
-  std::vector<WorkerTask> tasks = TasksOfLayer(graph, layer, output, pool_->alive());
+  const std::uint32_t layer = to_cut.layer;
+  RHIZOME_ASSIGN_OR_RETURN(std::vector<WorkerTask> tasks,
+                           ranges_.Cut(to_cut, output.done(), pool_->alive(), control));
   const std::uint64_t total = output.done().size();
   const auto finished = [&](std::uint32_t, std::uint64_t chunk, std::string_view facts) -> Status {
     RHIZOME_ASSIGN_OR_RETURN(const DecodedFinished decoded, DecodeFinished(std::string(facts)));
@@ -94,6 +84,7 @@ Result<InferLayerReport> InferenceWorkers::RunLayer(const GraphSnapshot& graph, 
                     "kept: go on with --resume",
                     pool_->died(), layer + 1)));
   }
+  RHIZOME_ASSIGN_OR_RETURN(report.ranges, ranges_.Learn(std::move(report.costs)));
   return report;
 }
 

@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "rhizome/cache/compute_threads.h"
+#include "rhizome/cache/cost_meter.h"
+#include "rhizome/cache/work_clock.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/stopwatch.h"
 
@@ -13,6 +15,9 @@ namespace rhizome::inline internal {
 namespace {
 
 constexpr auto kTileTargets = static_cast<std::size_t>(kDenseRows);
+
+/// Ranges whose costs are told apart, at most about so many: a worker tells them in one line.
+constexpr std::uint64_t kMeasuredRanges = 64;
 
 std::size_t TilesOf(const TargetRange& range) {
   return (range.count + kTileTargets - 1) / kTileTargets;
@@ -110,10 +115,20 @@ Status LayerPass::RunBlocks(const std::vector<Block>& blocks, BlockPlanner plann
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<BlockStager> stager,
                            BlockStager::Create(std::move(planner), blocks, reader, stage_rows, dim_,
                                                row_scale_, has_cache_));
+  // Stages work ahead, so that a block's time holds some of the next one's.
+  const WorkClock clock;
+  double before = 0;
+  CostMeter meter(kTileRows, report_.vertices / kMeasuredRanges);
   for (const Block& block : blocks) {
     RHIZOME_RETURN_IF_ERROR(RunBlock(block, *stager));
     rows_done_ += block.rows();
+    const double now = clock.cpu_seconds();
+    meter.Add({static_cast<std::uint64_t>(block.begin), static_cast<std::uint64_t>(block.end),
+               now - before});
+    before = now;
   }
+  for (const MeasuredRange& range : meter.ranges())
+    report_.costs.push_back({range.begin, range.end, range.cpu_seconds});
   report_.copy_seconds = stager->copy_seconds();
   return Report(0);
 }

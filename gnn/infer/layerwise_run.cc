@@ -197,7 +197,7 @@ class LayerwiseRun {
         InferLayerReport report,
         input_.workers == nullptr
             ? RunPass(layer, source, *output, control)
-            : input_.workers->RunLayer(input_.graph, layer, *output, *input_.log, control));
+            : input_.workers->RunLayer(ToCut(layer), *output, *input_.log, control));
     if (IsLast(layer)) result_.accuracy = output->accuracy();
     RHIZOME_ASSIGN_OR_RETURN(result_.output, output->Finish());
     RHIZOME_RETURN_IF_ERROR(LogMetadata(layer, result_.output));
@@ -211,6 +211,23 @@ class LayerwiseRun {
     report.layouts = std::move(result_.layers[layer].layouts);
     result_.layers[layer] = std::move(report);
     return Status::Ok();
+  }
+
+  LayerToCut ToCut(std::uint32_t layer) const {
+    LayerToCut to_cut{.graph = input_.graph,
+                      .layer = layer,
+                      .kind = input_.model.shape().spec.kind,
+                      .columns_read = layers_.SourceOf(layer).dim,
+                      .columns_written = layers_.Written(layer).dim,
+                      .rows = layers_.Written(layer).rows,
+                      .pass = layers_.Pass(layer)};
+    for (std::uint32_t later = layer + 1; later < layers_.count(); ++later) {
+      to_cut.alike += layers_.SourceOf(later).dim == to_cut.columns_read &&
+                              layers_.Written(later).dim == to_cut.columns_written
+                          ? 1
+                          : 0;
+    }
+    return to_cut;
   }
 
   Result<InferLayerReport> RunPass(std::uint32_t layer, const Source& source, LayerOutput& output,

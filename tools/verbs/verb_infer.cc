@@ -75,6 +75,25 @@ Json LayoutsJson(const std::vector<InferLayerReport::Layout>& layouts) {
   return json;
 }
 
+Json RangesJson(const InferRanges& ranges) {
+  Json weights = Json::object();
+  for (const auto& [name, weight] : ranges.weights) weights[name] = weight;
+  Json measured = Json::array();
+  for (const double seconds : ranges.measured)
+    measured.push_back(seconds < 0 ? Json(nullptr) : Json(seconds));
+  const auto optional = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
+  return {{"learned", ranges.learned},
+          {"model", ranges.model},
+          {"cuts", ranges.cuts},
+          {"weights", std::move(weights)},
+          {"predicted", ranges.predicted},
+          {"measured", std::move(measured)},
+          {"error", optional(ranges.error)},
+          {"r2", optional(ranges.r2)}};
+}
+
 Json LayerJson(const InferLayerReport& layer) {
   Json json = Json::object();
   const auto add = [&](const char* name, const auto& figure) {
@@ -90,6 +109,7 @@ Json LayerJson(const InferLayerReport& layer) {
   json["kind"] = layer.kind;
   json["passes"] = layer.passes;
   json["projected_bytes"] = layer.projected_bytes;
+  if (layer.ranges) json["ranges"] = RangesJson(*layer.ranges);
   return json;
 }
 
@@ -137,6 +157,36 @@ std::string DescribeMemory(const Json& f) {
   return text + "\n";
 }
 
+/// One line a layer: what its ranges were cut by, and how equal their costs were.
+std::string DescribeRanges(const Json& layers) {
+  std::string text;
+  std::size_t number = 0;
+  for (const Json& layer : layers) {
+    ++number;
+    if (!layer.contains("ranges")) continue;
+    const Json& ranges = layer["ranges"];
+    double most = 0;
+    double sum = 0;
+    std::size_t count = 0;
+    for (const Json& seconds : ranges["measured"]) {
+      if (seconds.is_null()) continue;
+      most = std::max(most, seconds.get<double>());
+      sum += seconds.get<double>();
+      ++count;
+    }
+    text += fmt::format("layer {} in {}, of equal {}", number,
+                        Plural(ranges["measured"].size(), "range"),
+                        ranges["learned"].get<bool>() ? "predicted cost" : "numbers of edges");
+    if (sum > 0)
+      text += fmt::format("; the most expensive took {:.2f} of the mean",
+                          most * static_cast<double>(count) / sum);
+    if (!ranges["error"].is_null())
+      text += fmt::format("; parts were predicted to {}", Percent(ranges["error"]));
+    text += "\n";
+  }
+  return text;
+}
+
 std::string DescribeInfer(const Json& f) {
   const std::string array = f["array"];
   const std::string next =
@@ -171,6 +221,7 @@ std::string DescribeInfer(const Json& f) {
     }
     text += "\n";
   }
+  text += DescribeRanges(f["layers"]);
   if (f.contains("topology")) {
     const Json& lists = f["topology"];
     text +=
@@ -267,11 +318,15 @@ void AddInferVerb(CLI::App& root, Session& session) {
   verb->add_flag("--resume", flags->options.resume,
                  "Go on with what a killed run of this job left; done if it had published");
   verb->add_option("--workers", flags->options.workers.count,
-                   "Processes that compute a partition at a time each, and share memory and "
-                   "threads; if one dies the others take up its partition. 0: none but this one")
+                   "Processes that compute a range of each layer, and share memory and threads; "
+                   "if one dies the others take up its range. 0: none but this one")
       ->check(CLI::Range(0, 1024))
       ->type_name("N")
       ->capture_default_str();
+  verb->add_option("--costs", flags->options.workers.costs,
+                   "With --workers: cut ranges by the costs that this file has of earlier jobs, on "
+                   "whichever graph, and add those of this one")
+      ->type_name("F.json");
   verb->add_option(kAsWorker, flags->worker_bytes)->group("");
 }
 

@@ -7,6 +7,8 @@
 #include <random>
 #include <set>
 
+#include "rhizome/cache/cost_meter.h"
+#include "rhizome/cache/prediction_error.h"
 #include "rhizome/cache/range_cut.h"
 #include "testing/testing.h"
 
@@ -17,7 +19,11 @@ using Squares = std::array<FeatureVector, kRangeFeatures>;
 
 TEST(RangeFeaturesTest, EqualThoseOfSetsOfRunsAndOfAListOfReads) {
   std::mt19937_64 random(testing::TestSeed());
-  const RangeFeatureOptions options{.columns = 24, .line = 16, .near_bytes = 24 * 4 * 50};
+  const RangeFeatureOptions options{.columns = 24,
+                                    .line = 16,
+                                    .page_bytes = 24 * 4 * 10,
+                                    .near_bytes = 24 * 4 * 50,
+                                    .far_bytes = 24 * 4 * 400};
   std::vector<std::uint32_t> reads;
   RangeFeatures features(options);
   std::vector<FeatureVector> expected;
@@ -26,10 +32,17 @@ TEST(RangeFeaturesTest, EqualThoseOfSetsOfRunsAndOfAListOfReads) {
     for (std::uint64_t i = random() % 60; i > 0; --i)
       set.insert(static_cast<std::uint32_t>(random() % (1 + random() % 200)));
     features.Add(std::vector<std::uint32_t>(set.begin(), set.end()));
-    FeatureVector of_vertex = {1, static_cast<double>(set.size()), 0, 0, 0, 0};
+    FeatureVector of_vertex = {1, static_cast<double>(set.size())};
+    of_vertex[5] = set.empty() ? 0 : 1;
+    std::set<std::uint32_t> pages;
     for (const std::uint32_t first : set) {
-      const auto near = reads.end() - std::min<std::ptrdiff_t>(50, std::ssize(reads));
-      of_vertex[5] += std::find(near, reads.end(), first) == reads.end() ? 1 : 0;
+      pages.insert(first / 10);
+      const auto is_far = [&](std::ptrdiff_t most) {
+        const auto kept = reads.end() - std::min(most, std::ssize(reads));
+        return std::find(kept, reads.end(), first) == reads.end() ? 1 : 0;
+      };
+      of_vertex[7] += is_far(50);
+      of_vertex[8] += is_far(400);
       reads.push_back(first);
       if (first > 0 && set.count(first - 1) != 0) continue;
       std::uint32_t length = 0;
@@ -38,6 +51,7 @@ TEST(RangeFeaturesTest, EqualThoseOfSetsOfRunsAndOfAListOfReads) {
       of_vertex[3] += std::ceil(length / 16.0);
       of_vertex[4] += std::ceil(length * 24 / 16.0);
     }
+    of_vertex[6] = static_cast<double>(pages.size());
     expected.push_back(of_vertex);
   }
   ASSERT_EQ(features.vertices(), 300u);
@@ -50,6 +64,73 @@ TEST(RangeFeaturesTest, EqualThoseOfSetsOfRunsAndOfAListOfReads) {
     }
     EXPECT_EQ(features.Of(begin, end), sum);
   }
+}
+
+TEST(RangeFeaturesTest, SumsByStepsAreThoseOfEveryVertex) {
+  std::mt19937_64 random(testing::TestSeed());
+  RangeFeatures each({.columns = 8});
+  RangeFeatures stepped({.columns = 8, .step = 10});
+  const std::size_t vertices = 100 + random() % 200;
+  for (std::size_t vertex = 0; vertex < vertices; ++vertex) {
+    std::set<std::uint32_t> set;
+    for (std::uint64_t i = random() % 20; i > 0; --i)
+      set.insert(static_cast<std::uint32_t>(random() % 500));
+    const std::vector<std::uint32_t> list(set.begin(), set.end());
+    each.Add(list);
+    stepped.Add(list);
+  }
+  ASSERT_EQ(stepped.vertices(), vertices);
+  for (std::size_t begin = 0; begin <= vertices; begin += 10) {
+    EXPECT_EQ(stepped.Of(begin, vertices), each.Of(begin, vertices));
+    for (std::size_t end = begin; end <= vertices; end += 10)
+      EXPECT_EQ(stepped.Of(begin, end), each.Of(begin, end));
+  }
+}
+
+TEST(CostMeterTest, BlocksGoTogetherUntilTheyEndAtAStepAndAreLongEnough) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 200; ++round) {
+    const std::uint64_t least = random() % 100;
+    CostMeter meter(16, least);
+    std::vector<std::uint64_t> ends = {0};
+    double sum = 0;
+    for (int block = 0; block < 40; ++block) {
+      std::uint64_t begin = ends.back();
+      if (begin % 16 == 0 && random() % 8 == 0) begin += 16;  // a chunk that was done before
+      const std::uint64_t end = begin + 1 + random() % 40;
+      meter.Add({begin, end, 1.0 + block});
+      sum += 1.0 + block;
+      ends.push_back(end);
+    }
+    std::uint64_t last = 0;
+    double total = 0;
+    for (std::size_t i = 0; i < meter.ranges().size(); ++i) {
+      const MeasuredRange& range = meter.ranges()[i];
+      const bool is_last = i + 1 == meter.ranges().size();
+      EXPECT_GE(range.begin, last);
+      EXPECT_EQ(range.begin % 16, 0u);
+      EXPECT_TRUE(is_last || range.end % 16 == 0);
+      EXPECT_TRUE(is_last || range.end - range.begin >= least ||
+                  meter.ranges()[i + 1].begin > range.end);
+      last = range.end;
+      total += range.cpu_seconds;
+    }
+    EXPECT_EQ(last, ends.back());
+    EXPECT_EQ(total, sum);
+  }
+}
+
+TEST(PredictionErrorTest, EqualsFiguresThatWereWorkedOutByHand) {
+  PredictionError error;
+  EXPECT_EQ(error.Error(), 0);
+  EXPECT_EQ(error.R2(), 0);
+  error.Add(2, 1);
+  error.Add(2, 2);
+  error.Add(3, 6);
+  EXPECT_DOUBLE_EQ(error.Error(), 4.0 / 9);
+  EXPECT_DOUBLE_EQ(error.R2(), 1 - 10.0 / 14);
+  EXPECT_DOUBLE_EQ(MaxOverMean({1, 2, 6}), 2);
+  EXPECT_EQ(MaxOverMean({0, 0}), 1);
 }
 
 double Objective(const Squares& a, const FeatureVector& b, const FeatureVector& w) {
@@ -111,10 +192,10 @@ double BruteForce(const Squares& a, const FeatureVector& b) {
 TEST(CostModelTest, WeightsEqualThoseOfTryingAllSetsOfFeatures) {
   std::mt19937_64 random(testing::TestSeed());
   std::normal_distribution<double> normal;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 60; ++round) {
     Squares a = {};
     FeatureVector b = {};
-    for (int sample = 0; sample < 12; ++sample) {
+    for (int sample = 0; sample < 18; ++sample) {
       FeatureVector x;
       for (double& value : x) value = normal(random);
       const double y = normal(random);
@@ -136,12 +217,14 @@ FeatureVector DrawFeatures(std::mt19937_64& random) {
   const double vertices = 100 + static_cast<double>(random() % 10000);
   const double edges = vertices * (1 + static_cast<double>(random() % 40));
   const double runs = edges * (0.3 + static_cast<double>(random() % 1000) / 2000);
-  return {vertices, edges, runs, runs + edges / 16, runs + edges * 8, runs * 0.9};
+  const double far = runs * (0.1 + static_cast<double>(random() % 1000) / 2000);
+  return {vertices, edges,      runs, runs + edges / 16, runs + edges * 8, vertices * 0.7,
+          runs,     runs * 0.9, far};
 }
 
 TEST(CostModelTest, LearnsALinearCostAndPredictsIt) {
   std::mt19937_64 random(testing::TestSeed());
-  const FeatureVector truth = {2e-8, 0, 5e-9, 0, 3e-9, 0};
+  const FeatureVector truth = {2e-8, 0, 5e-9, 0, 3e-9, 0, 0, 0, 4e-8};
   const auto cost_of = [&](const FeatureVector& x) {
     double cost = 0;
     for (std::size_t f = 0; f < kRangeFeatures; ++f) cost += truth[f] * x[f];

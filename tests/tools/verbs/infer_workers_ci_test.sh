@@ -42,6 +42,38 @@ for flags in "--scores" "--fanout 4,3 --layout bfs --inner-rows 64" "--topology 
   done
 done
 
+# --- Ranges: learned on another graph, for this one; the bytes are the same, and so after a kill.
+rhizome generate rmat --out other --scale 13 --edge-factor 8 --dim 32 --seed $((RANDOM + 1)) >/dev/null || fail "generate"
+rhizome ingest o.rz --edges other/edges.npy --vertices 8192 --array feat=other/features.npy >/dev/null || fail "ingest"
+one_process
+for turn in 1 2; do
+  expect_exit 0 "$RHIZOME" infer o.rz --model-file m.safetensors --out emb --chunk-rows 256 --threads 2 --workers 3 \
+    --block-rows 256 --costs costs.json --new-version --json
+  expect_json out 'all(len(l["ranges"]["cuts"]) == 4 and l["ranges"]["weights"] for l in j["layers"])'
+  [ $turn -eq 1 ] || expect_json out 'all(l["ranges"]["error"] is not None for l in j["layers"])'
+done
+expect_json out 'j["layers"][0]["ranges"]["model"] == "sage/32x32/in"'
+cp costs.json of-other.json
+expect_exit 0 "${infer[@]}" --out emb --workers 3 --block-rows 256 --costs costs.json --json
+expect_json out 'all(l["ranges"]["predicted"] and l["ranges"]["r2"] is not None for l in j["layers"])'
+same_bytes "ranges by costs of another graph"
+cmp -s costs.json of-other.json && fail "nothing was learned"
+"${infer[@]}" --out emb --workers 3 --block-rows 128 --costs costs.json >out 2>err </dev/null &
+job=$!
+sleep 0.$((RANDOM % 5))
+kill -9 $job 2>/dev/null
+{ wait $job; } 2>/dev/null
+if ! rhizome get g.rz 0 --array emb >/dev/null 2>&1; then
+  expect_exit 0 "${infer[@]}" --out emb --workers 2 --resume --costs of-other.json
+fi
+same_bytes "killed, and resumed with other weights"
+echo "{}" >costs.json
+expect_exit 0 "${infer[@]}" --out emb --workers 2 --costs costs.json
+expect_says "costs.json"
+same_bytes "a damaged file of costs"
+expect_exit 1 "${infer[@]}" --out emb --costs costs.json
+expect_exit 1 "${infer[@]}" --out emb --workers 2 --costs g.rz/costs.json
+
 # --- Killed: a worker, all of them, the job
 one_process
 start() { # flags...: the job in the background, its children in $children
@@ -57,8 +89,8 @@ for round in 1 2 3 4 5 6; do
   # shellcheck disable=SC2086
   set -- $children
   case $((round % 3)) in
-    1) kill -9 "${1:-0}" 2>/dev/null && hit=$((hit + 1)) ;;
-    2) kill -9 "$@" 2>/dev/null && hit=$((hit + 1)) ;;
+    1) [ $# -gt 0 ] && kill -9 "$1" 2>/dev/null && hit=$((hit + 1)) ;;
+    2) [ $# -gt 0 ] && kill -9 "$@" 2>/dev/null && hit=$((hit + 1)) ;;
     0) kill -9 $job 2>/dev/null && hit=$((hit + 1)) ;;
   esac
   code=0

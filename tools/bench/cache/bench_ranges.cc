@@ -15,9 +15,11 @@
 #include "rhizome/cache/aggregate.h"
 #include "rhizome/cache/cost_model.h"
 #include "rhizome/cache/pass_lists.h"
+#include "rhizome/cache/prediction_error.h"
 #include "rhizome/cache/range_cut.h"
 #include "rhizome/cache/range_features.h"
 #include "rhizome/cache/simd.h"
+#include "rhizome/storage/io_queue.h"
 
 namespace rhizome {
 namespace {
@@ -41,8 +43,16 @@ class RangesGraph {
       csr_.offsets.push_back(static_cast<std::uint32_t>(lists.offsets[t + 1]));
     }
     csr_.neighbors = std::move(lists.neighbors);
-    rows_.assign(vertices() * columns, 1.0F);
-    sums_.resize(rows_.size());
+  }
+
+  /// Takes memory for rows and sums as passes have it: in large pages, where the system has them.
+  Status TakeRows() {
+    const std::size_t floats = vertices() * columns_;
+    for (AlignedBuffer* const buffer : {&rows_, &sums_}) {
+      RHIZOME_ASSIGN_OR_RETURN(*buffer, AlignedBuffer::Allocate(floats * sizeof(float)));
+      std::fill_n(reinterpret_cast<float*>(buffer->bytes().data()), floats, 1.0F);
+    }
+    return Status::Ok();
   }
 
   const std::string& name() const { return name_; }
@@ -55,11 +65,13 @@ class RangesGraph {
   /// CPU seconds of each range, the median of `rounds`.
   std::vector<double> Measure(const std::vector<std::size_t>& ends, std::uint32_t rounds) {
     std::vector<std::vector<double>> seconds(ends.size() - 1);
-    const RowsView rows = RowsView::Floats(rows_.data(), columns_);
+    const RowsView rows =
+        RowsView::Floats(reinterpret_cast<const float*>(rows_.bytes().data()), columns_);
+    auto* const sums = reinterpret_cast<float*>(sums_.bytes().data());
     for (std::uint32_t round = 0; round < rounds; ++round) {
       for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
         const double start = ThreadSeconds();
-        AggregateRows(csr_.view(), {}, rows, ends[i], ends[i + 1], sums_.data());
+        AggregateRows(csr_.view(), {}, rows, ends[i], ends[i + 1], sums);
         seconds[i].push_back(ThreadSeconds() - start);
       }
     }
@@ -78,6 +90,13 @@ class RangesGraph {
       return static_cast<double>(csr_.offsets[end] - csr_.offsets[begin]);
     });
   }
+  /// What the most expensive vertex is predicted to cost. No range with it costs less.
+  double LargestVertex(const CostModel& model) const {
+    double largest = 0;
+    for (std::size_t v = 0; v < vertices(); ++v)
+      largest = std::max(largest, model.Predict(features_.Of(v, v + 1)));
+    return largest;
+  }
   std::vector<std::size_t> CutByModel(const CostModel& model, std::size_t parts) const {
     return CutByCost(vertices(), parts, [&](std::size_t begin, std::size_t end) {
       return model.Predict(features_.Of(begin, end));
@@ -89,8 +108,8 @@ class RangesGraph {
   std::uint32_t columns_;
   Csr csr_;
   RangeFeatures features_;
-  std::vector<float> rows_;
-  std::vector<float> sums_;
+  AlignedBuffer rows_;
+  AlignedBuffer sums_;
 };
 
 Result<RangesGraph> OpenRangesGraph(const std::string& store, const BenchRangesOptions& options,
@@ -111,57 +130,24 @@ Result<RangesGraph> OpenRangesGraph(const std::string& store, const BenchRangesO
     return Fail(Status::InvalidArgument(name + ": a graph of this bench has vertices, and fewer "
                                                "than 2^32 edges"));
   }
-  return RangesGraph(name, std::move(lists), options.columns);
-}
-
-/// Ranges that were measured, and what was predicted of each before.
-struct RangesMeasured {
-  std::vector<double> measured;
-  std::vector<double> predicted;
-
-  void Add(const RangesMeasured& other) {
-    measured.insert(measured.end(), other.measured.begin(), other.measured.end());
-    predicted.insert(predicted.end(), other.predicted.begin(), other.predicted.end());
-  }
-
-  /// Mean absolute error, as a share of the mean.
-  double Error() const {
-    double error = 0;
-    for (std::size_t i = 0; i < measured.size(); ++i) error += std::abs(predicted[i] - measured[i]);
-    return error / std::accumulate(measured.begin(), measured.end(), 0.0);
-  }
-
-  double R2() const {
-    const double mean = std::accumulate(measured.begin(), measured.end(), 0.0) /
-                        static_cast<double>(measured.size());
-    double rest = 0;
-    double all = 0;
-    for (std::size_t i = 0; i < measured.size(); ++i) {
-      rest += (measured[i] - predicted[i]) * (measured[i] - predicted[i]);
-      all += (measured[i] - mean) * (measured[i] - mean);
-    }
-    return all > 0 ? 1 - rest / all : 0;
-  }
-};
-
-double MaxOverMean(const std::vector<double>& values) {
-  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-  return sum > 0 ? *std::max_element(values.begin(), values.end()) *
-                       static_cast<double>(values.size()) / sum
-                 : 1;
+  RangesGraph taken(name, std::move(lists), options.columns);
+  RHIZOME_RETURN_IF_ERROR(taken.TakeRows());
+  return taken;
 }
 
 /// Measures ranges; `model` predicts them before, and learns them afterwards if `learns`.
-Result<RangesMeasured> MeasureRanges(RangesGraph& graph, const std::vector<std::size_t>& ends,
-                                     std::uint32_t rounds, CostModel& model, bool learns) {
-  RangesMeasured ranges;
+Result<PredictionError> MeasureRanges(RangesGraph& graph, const std::vector<std::size_t>& ends,
+                                      std::uint32_t rounds, CostModel& model, bool learns) {
   std::vector<FeatureVector> features;
+  std::vector<double> predicted;
   for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
     features.push_back(graph.FeaturesOf(ends[i], ends[i + 1]));
-    ranges.predicted.push_back(model.Predict(features.back()));
+    predicted.push_back(model.Predict(features.back()));
   }
-  ranges.measured = graph.Measure(ends, rounds);
-  if (learns) RHIZOME_RETURN_IF_ERROR(model.Learn(features, ranges.measured));
+  const std::vector<double> measured = graph.Measure(ends, rounds);
+  if (learns) RHIZOME_RETURN_IF_ERROR(model.Learn(features, measured));
+  PredictionError ranges;
+  for (std::size_t i = 0; i < measured.size(); ++i) ranges.Add(predicted[i], measured[i]);
   return ranges;
 }
 
@@ -176,11 +162,15 @@ std::vector<std::size_t> RandomEnds(std::size_t vertices, std::size_t parts,
 
 constexpr std::size_t kFitParts = 24;
 
+/// Parts of a range that are measured on their own, as a worker measures its blocks.
+constexpr std::uint32_t kPartsOfRange = 4;
+
 std::string RangesPlotScript(const std::string& path, const Json& results) {
   std::string script = PlotHead(path, 800, 500);
-  const char* const methods[] = {"vertices", "edges", "learned"};
+  const char* const methods[] = {"vertices", "edges", "learned", "learned on it"};
+  int number = 0;
   for (const char* const method : methods) {
-    script += fmt::format("${} << EOD\n", method);
+    script += fmt::format("$line{} << EOD\n", number++);
     for (const Json& row : results) {
       if (row["cut_by"] == method)
         script += fmt::format("{} {}\n", row["parts"].dump(), row["max_over_mean"].dump());
@@ -190,8 +180,9 @@ std::string RangesPlotScript(const std::string& path, const Json& results) {
   script +=
       "set logscale x 2\nset grid\nset key top left\nset xlabel 'ranges'\n"
       "set ylabel 'CPU seconds, largest over mean'\nset yrange [1:*]\nplot ";
+  number = 0;
   for (const char* const method : methods)
-    script += fmt::format("${} using 1:2 with linespoints title '{}', ", method, method);
+    script += fmt::format("$line{} using 1:2 with linespoints title '{}', ", number++, method);
   return script + "1.12 with lines dashtype 2 title '1.12'\n";
 }
 
@@ -207,10 +198,10 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
   for (const std::string& store : fit) {
     RHIZOME_ASSIGN_OR_RETURN(RangesGraph graph,
                              OpenRangesGraph(store, options, options.scale, options.seed, control));
-    RangesMeasured next;  // predicted before it was measured, from the second iteration on
+    PredictionError next;  // predicted before it was measured, from the second iteration on
     for (std::uint32_t i = 0; i < options.iterations; ++i) {
       RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-      RHIZOME_ASSIGN_OR_RETURN(const RangesMeasured ranges,
+      RHIZOME_ASSIGN_OR_RETURN(const PredictionError ranges,
                                MeasureRanges(graph, RandomEnds(graph.vertices(), kFitParts, random),
                                              options.rounds, model, /*learns=*/true));
       if (i > 0) next.Add(ranges);
@@ -225,8 +216,8 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
       RangesGraph graph,
       OpenRangesGraph(options.cut, options, options.scale + 1, options.seed + 1, control));
   Json results = Json::array();
-  RangesMeasured unseen;
-  RangesMeasured next;
+  PredictionError unseen;
+  PredictionError next;
   CostModel online = model;
   for (const std::uint32_t parts : options.parts) {
     const std::pair<const char*, std::vector<std::size_t>> cuts[] = {
@@ -235,22 +226,31 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
         {"learned", graph.CutByModel(model, parts)}};
     for (const auto& [name, ends] : cuts) {
       RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-      RHIZOME_ASSIGN_OR_RETURN(const RangesMeasured ranges,
+      RHIZOME_ASSIGN_OR_RETURN(const PredictionError ranges,
                                MeasureRanges(graph, ends, options.rounds, model, /*learns=*/false));
       results.push_back({{"parts", parts},
                          {"cut_by", name},
-                         {"max_over_mean", MaxOverMean(ranges.measured)},
-                         {"predicted_max_over_mean", MaxOverMean(ranges.predicted)},
+                         {"max_over_mean", MaxOverMean(ranges.measured())},
+                         {"predicted_max_over_mean", MaxOverMean(ranges.predicted())},
                          {"error", ranges.Error()}});
       unseen.Add(ranges);
     }
-    // The same ranges again, after one iteration of them was learned.
+    // As it goes on where a graph is met again: parts of ranges are learned, and the next iteration
+    // is cut by that.
     for (int turn = 0; turn < 2; ++turn) {
-      RHIZOME_ASSIGN_OR_RETURN(
-          const RangesMeasured ranges,
-          MeasureRanges(graph, cuts[2].second, options.rounds, online, /*learns=*/true));
+      const std::vector<std::size_t> ends = graph.CutByModel(online, kPartsOfRange * parts);
+      RHIZOME_ASSIGN_OR_RETURN(const PredictionError ranges,
+                               MeasureRanges(graph, ends, options.rounds, online, /*learns=*/true));
       if (turn == 1) next.Add(ranges);
     }
+    RHIZOME_ASSIGN_OR_RETURN(const PredictionError again,
+                             MeasureRanges(graph, graph.CutByModel(online, parts), options.rounds,
+                                           online, /*learns=*/false));
+    results.push_back({{"parts", parts},
+                       {"cut_by", "learned on it"},
+                       {"max_over_mean", MaxOverMean(again.measured())},
+                       {"predicted_max_over_mean", MaxOverMean(again.predicted())},
+                       {"error", again.Error()}});
   }
   if (!options.costs.empty()) {
     const std::string name = fmt::format("sum/{}/in", options.columns);
@@ -259,10 +259,9 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
   if (!options.plot.empty()) {
     RHIZOME_RETURN_IF_ERROR(DrawPlot(options.plot, RangesPlotScript(options.plot, results)));
   }
-  const char* const names[] = {"vertex",     "neighbors", "runs",
-                               "list_lines", "row_lines", "far_rows"};
   Json weights = Json::object();
-  for (std::size_t f = 0; f < kRangeFeatures; ++f) weights[names[f]] = model.weights()[f];
+  for (std::size_t f = 0; f < kRangeFeatures; ++f)
+    weights[kRangeFeatureNames[f]] = model.weights()[f];
   Json fields = {{"workload", "ranges"},
                  {"columns", options.columns},
                  {"rounds", options.rounds},
@@ -275,6 +274,9 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
                  {"unseen_r2", unseen.R2()},
                  {"next_iteration_error", next.Error()},
                  {"next_iteration_r2", next.R2()},
+                 {"largest_vertex_share",
+                  graph.LargestVertex(model) /
+                      std::max(model.Predict(graph.FeaturesOf(0, graph.vertices())), 1e-12)},
                  {"results", std::move(results)},
                  {"machine", DescribeMachine(options.dir)}};
   if (!options.plot.empty()) fields["plot"] = options.plot;

@@ -1,0 +1,17 @@
+#include "rhizome/cache/cost_meter.h"
+
+namespace rhizome::inline internal {
+
+void CostMeter::Add(const MeasuredRange& block) {
+  const bool goes_on =
+      !ranges_.empty() && ranges_.back().end == block.begin &&
+      (block.begin % step_ != 0 || ranges_.back().end - ranges_.back().begin < least_places_);
+  if (!goes_on) {
+    ranges_.push_back(block);
+    return;
+  }
+  ranges_.back().end = block.end;
+  ranges_.back().cpu_seconds += block.cpu_seconds;
+}
+
+}  // namespace rhizome::inline internal

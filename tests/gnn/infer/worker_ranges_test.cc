@@ -1,0 +1,294 @@
+#include "rhizome/gnn/worker_ranges.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <random>
+
+#include "rhizome/cache/pass_features.h"
+#include "rhizome/cache/row_degrees.h"
+#include "testing/planted_graph.h"
+#include "testing/test_store.h"
+
+namespace rhizome {
+namespace {
+
+using testing::MakePlanted;
+using testing::OpenStoreGraph;
+using testing::PlantedOptions;
+using testing::TempDir;
+using testing::TestSeed;
+
+/// A graph whose layers are cut; vertices of small numbers have most edges.
+class WorkerRangesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    PlantedOptions options;
+    options.vertices = 5000 + random_() % 1000;
+    options.degree = 3;
+    options.partitions = 1;
+    options.seed = random_();
+    testing::PlantedGraph planted = MakePlanted(options);
+    for (int i = 0; i < 60000; ++i) {
+      planted.edges.src.push_back(static_cast<VertexId>(random_() % options.vertices));
+      planted.edges.dst.push_back(static_cast<VertexId>(random_() % 400));
+    }
+    const Path store = folder_ / "g.rz";
+    ASSERT_OK(testing::WriteStore(store, options, planted));
+    Result<testing::OpenGraph> open = OpenStoreGraph(store);
+    ASSERT_OK(open);
+    open_ = *std::move(open);
+    Result<std::vector<std::uint32_t>> degrees = Degrees(*open_.graph, Direction::kIn);
+    ASSERT_OK(degrees);
+    degrees_ = *std::move(degrees);
+  }
+
+  /// A layer; its pass borrows the degrees.
+  LayerToCut Layer(std::uint64_t chunk_rows, std::uint64_t alike = 1) const {
+    LayerToCut layer{.graph = *open_.graph,
+                     .layer = 2,
+                     .kind = "gcn",
+                     .columns_read = 100,
+                     .columns_written = 32,
+                     .rows = open_.graph->vertex_count(),
+                     .alike = alike};
+    layer.pass.planner.degrees = degrees_;
+    layer.pass.output_chunk_rows = chunk_rows;
+    return layer;
+  }
+
+  std::vector<bool> NoneDone(const LayerToCut& layer) const {
+    const std::uint64_t rows = layer.pass.output_chunk_rows;
+    return std::vector<bool>((layer.rows + rows - 1) / rows, false);
+  }
+
+  /// A file in which a model of such layers knows that a cost is `cost_of` the features.
+  template <typename CostOf>
+  Path WriteCosts(const LayerToCut& layer, const CostOf& cost_of) {
+    CostModels models;
+    for (int i = 0; i < 50; ++i) {
+      FeatureVector x;
+      for (double& value : x) value = static_cast<double>(1 + random_() % 1000);
+      EXPECT_OK(models[CostModelName(layer)].Learn(x, cost_of(x)));
+    }
+    const Path file = folder_ / fmt::format("costs-{}.json", random_());
+    EXPECT_OK(SaveCostModels(models, file));
+    return file;
+  }
+
+  /// What the parts of tasks cost, if a row costs `cost_of(row)`.
+  template <typename CostOf>
+  std::vector<InferLayerReport::Cost> Measure(const LayerToCut& layer,
+                                              const std::vector<WorkerTask>& tasks,
+                                              const CostOf& cost_of) const {
+    std::vector<InferLayerReport::Cost> costs;
+    for (const WorkerTask& task : tasks) {
+      for (std::uint64_t chunk = task.begin; chunk < task.end; ++chunk) {
+        const std::uint64_t rows = layer.pass.output_chunk_rows;
+        InferLayerReport::Cost cost{chunk * rows, std::min(layer.rows, (chunk + 1) * rows), 0};
+        for (std::uint64_t row = cost.begin; row < cost.end; ++row)
+          cost.cpu_seconds += cost_of(row);
+        costs.push_back(cost);
+      }
+    }
+    return costs;
+  }
+
+  std::mt19937_64 random_{TestSeed()};
+  const TempDir folder_;
+  testing::OpenGraph open_;
+  std::vector<std::uint32_t> degrees_;
+  const JobControl control_;
+};
+
+TEST_F(WorkerRangesTest, EveryOpenChunkIsInOneTaskWhateverIsKnown) {
+  const LayerToCut any = Layer(128);
+  const Path learned = WriteCosts(any, [](const FeatureVector& x) { return 1e-6 * x[0]; });
+  for (const Path& file : {Path(), learned}) {
+    for (int round = 0; round < 20; ++round) {
+      WorkerRanges ranges(file, {});
+      const LayerToCut layer = Layer(random_() % 2 == 0 ? 128 : 64 * (1 + random_() % 9));
+      std::vector<bool> done = NoneDone(layer);
+      const std::uint64_t share = random_() % 5;
+      for (std::size_t chunk = 0; chunk < done.size(); ++chunk) done[chunk] = random_() % 5 < share;
+      const auto workers = static_cast<std::uint32_t>(1 + random_() % 9);
+      const Result<std::vector<WorkerTask>> tasks = ranges.Cut(layer, done, workers, control_);
+      ASSERT_OK(tasks);
+      std::vector<bool> covered = done;
+      std::uint64_t last = 0;
+      for (const WorkerTask& task : *tasks) {
+        EXPECT_EQ(task.stage, 2u);
+        EXPECT_GE(task.begin, last);
+        ASSERT_LT(task.begin, task.end);
+        last = task.end;
+        for (std::uint64_t chunk = task.begin; chunk < task.end; ++chunk) {
+          EXPECT_FALSE(covered[chunk]) << "chunk " << chunk << " is given twice, or is done";
+          covered[chunk] = true;
+        }
+      }
+      EXPECT_EQ(std::count(covered.begin(), covered.end(), false), 0);
+      const Result<InferRanges> report =
+          ranges.Learn(Measure(layer, *tasks, [](std::uint64_t) { return 1e-6; }));
+      ASSERT_OK(report);
+      EXPECT_EQ(report->cuts.size(), workers + 1);
+      EXPECT_TRUE(std::is_sorted(report->cuts.begin(), report->cuts.end()));
+      EXPECT_EQ(report->measured.size(), workers);
+      double open_rows = 0;
+      for (const WorkerTask& task : *tasks)
+        open_rows +=
+            static_cast<double>(std::min(layer.rows, task.end * layer.pass.output_chunk_rows) -
+                                task.begin * layer.pass.output_chunk_rows);
+      EXPECT_NEAR(std::accumulate(report->measured.begin(), report->measured.end(), 0.0),
+                  1e-6 * open_rows, 1e-9);
+    }
+  }
+}
+
+/// Chunks of each range that was cut.
+std::vector<std::uint64_t> SizesOf(const std::vector<WorkerTask>& tasks) {
+  std::vector<std::uint64_t> sizes;
+  for (const WorkerTask& task : tasks) sizes.push_back(task.end - task.begin);
+  return sizes;
+}
+
+TEST_F(WorkerRangesTest, AModelDecidesWhatIsEqual) {
+  const LayerToCut layer = Layer(128);
+  const std::vector<bool> done = NoneDone(layer);
+  constexpr std::uint32_t kWorkers = 4;
+  const auto cut = [&](const Path& file) {
+    WorkerRanges ranges(file, {});
+    const Result<std::vector<WorkerTask>> tasks = ranges.Cut(layer, done, kWorkers, control_);
+    EXPECT_OK(tasks);
+    const Result<InferRanges> report = ranges.Learn({});
+    EXPECT_OK(report);
+    return std::pair(SizesOf(*tasks), *report);
+  };
+  const auto [by_edges, unlearned] = cut({});
+  EXPECT_FALSE(unlearned.learned);
+  EXPECT_TRUE(unlearned.predicted.empty());
+  const auto [by_rows, learned] =
+      cut(WriteCosts(layer, [](const FeatureVector& x) { return 1e-6 * x[0]; }));
+  EXPECT_TRUE(learned.learned);
+  EXPECT_LE(*std::max_element(by_rows.begin(), by_rows.end()), done.size() / kWorkers + 1);
+  // Where edges stand close together, ranges of equal edges are not of equal rows.
+  EXPECT_GT(*std::max_element(by_edges.begin(), by_edges.end()), done.size() / kWorkers + 3);
+  for (const double seconds : learned.predicted)
+    EXPECT_NEAR(seconds, 1e-6 * static_cast<double>(layer.rows) / kWorkers, 2e-6 * 128);
+  // What a worker that died did not tell was not measured.
+  EXPECT_EQ(learned.measured, std::vector<double>(kWorkers, -1));
+}
+
+TEST_F(WorkerRangesTest, LearnsFromOneLayerForTheNextAndForTheNextJob) {
+  const Path file = folder_ / "costs.json";
+  const LayerToCut layer = Layer(128);
+  const std::vector<bool> done = NoneDone(layer);
+  const auto cost_of = [&](std::uint64_t row) { return 1e-6 + 1e-8 * degrees_[row]; };
+  {
+    WorkerRanges ranges(file, {});
+    for (int turn = 0; turn < 2; ++turn) {
+      const Result<std::vector<WorkerTask>> tasks = ranges.Cut(layer, done, 3, control_);
+      ASSERT_OK(tasks);
+      const Result<InferRanges> report = ranges.Learn(Measure(layer, *tasks, cost_of));
+      ASSERT_OK(report);
+      EXPECT_EQ(report->error.has_value(), turn == 1);
+      EXPECT_EQ(report->weights.size(), kRangeFeatures);
+      if (turn == 0) continue;
+      EXPECT_LT(*report->error, 0.02);
+      EXPECT_GT(*report->r2, 0.99);
+      ASSERT_EQ(report->predicted.size(), 3u);
+      for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_NEAR(report->predicted[i], report->measured[i], 0.05 * report->measured[i]);
+    }
+  }
+  WorkerRanges next(file, {});
+  ASSERT_EQ(next.models().size(), 1u);
+  EXPECT_EQ(next.models().begin()->first, "gcn/128x32/in");
+  EXPECT_EQ(next.models().begin()->second.measurements(), 2 * done.size());
+  ASSERT_OK(next.Cut(layer, done, 3, control_));
+  const Result<InferRanges> report = next.Learn({});
+  ASSERT_OK(report);
+  EXPECT_EQ(report->predicted.size(), 3u);
+}
+
+TEST_F(WorkerRangesTest, WalksNoListsWhereNothingIsGainedByIt) {
+  const LayerToCut last = Layer(128, /*alike=*/0);
+  WorkerRanges ranges({}, {});
+  const Result<std::vector<WorkerTask>> tasks = ranges.Cut(last, NoneDone(last), 3, control_);
+  ASSERT_OK(tasks);
+  const Result<InferRanges> report =
+      ranges.Learn(Measure(last, *tasks, [](std::uint64_t) { return 1e-6; }));
+  ASSERT_OK(report);
+  EXPECT_TRUE(report->weights.empty());
+  EXPECT_TRUE(ranges.models().empty());
+}
+
+TEST_F(WorkerRangesTest, RefusesCostsOfWhatItDidNotCut) {
+  const LayerToCut layer = Layer(128);
+  const std::vector<bool> done = NoneDone(layer);
+  const std::vector<std::vector<InferLayerReport::Cost>> wrong = {{{0, layer.rows + 1, 1}},
+                                                                  {{128, 128, 1}},
+                                                                  {{0, 128, -1}},
+                                                                  {{0, layer.rows, 1}},
+                                                                  {{0, 100, 1}}};
+  for (const auto& costs : wrong) {
+    WorkerRanges ranges({}, {});
+    ASSERT_OK(ranges.Cut(layer, done, 3, control_));
+    EXPECT_STATUS(ranges.Learn(costs), kIoError);
+  }
+}
+
+TEST_F(WorkerRangesTest, SaysThatAFileIsDamagedAndGoesOn) {
+  const Path file = folder_ / "costs.json";
+  std::ofstream(file) << "{}";
+  std::vector<std::string> notes;
+  const LayerToCut layer = Layer(128);
+  WorkerRanges ranges(file, [&](std::string_view note) { notes.emplace_back(note); });
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes.front().find(file.string()), std::string::npos);
+  const Result<std::vector<WorkerTask>> tasks = ranges.Cut(layer, NoneDone(layer), 3, control_);
+  ASSERT_OK(tasks);
+  ASSERT_OK(ranges.Learn(Measure(layer, *tasks, [](std::uint64_t) { return 1e-6; })));
+  EXPECT_OK(LoadCostModels(FileSystem::Posix(), file));
+}
+
+TEST_F(WorkerRangesTest, FeaturesOfAPassAreThoseOfTheListsInItsOrder) {
+  const GraphSnapshot& graph = *open_.graph;
+  std::vector<std::uint32_t> shuffled(graph.vertex_count());
+  std::iota(shuffled.begin(), shuffled.end(), 0U);
+  std::shuffle(shuffled.begin(), shuffled.end(), random_);
+  const RowOrder order(shuffled, graph.vertex_count());
+  for (const RowOrder* const targets : {static_cast<const RowOrder*>(nullptr), &order}) {
+    BlockPlannerOptions pass;
+    pass.target_order = targets;
+    pass.degrees = degrees_;
+    const RangeFeatureOptions options{
+        .columns = 24, .near_bytes = 24 * 4 * 100, .far_bytes = 24 * 4 * 900, .step = 64};
+    const Result<RangeFeatures> features =
+        FeaturesOfPass(graph, pass, graph.vertex_count(), options, control_);
+    ASSERT_OK(features);
+    RangeFeatures expected({.columns = 24, .near_bytes = 24 * 4 * 100, .far_bytes = 24 * 4 * 900});
+    for (std::uint64_t place = 0; place < graph.vertex_count(); ++place) {
+      const Row row = targets == nullptr ? static_cast<Row>(place) : targets->RowAt(place);
+      const auto list = graph.Neighbors(*graph.VertexAt(row), Direction::kIn);
+      ASSERT_OK(list);
+      std::vector<std::uint32_t> rows;
+      for (const Neighbor& neighbor : *list)
+        rows.push_back(static_cast<std::uint32_t>(*graph.RowOf(neighbor.vertex)));
+      std::sort(rows.begin(), rows.end());
+      expected.Add(rows);
+    }
+    ASSERT_EQ(features->vertices(), expected.vertices());
+    for (int round = 0; round < 50; ++round) {
+      const std::uint64_t begin = random_() % (graph.vertex_count() / 64) * 64;
+      const std::uint64_t most = (graph.vertex_count() - begin + 63) / 64;
+      const std::uint64_t end = std::min(graph.vertex_count(), begin + (1 + random_() % most) * 64);
+      EXPECT_EQ(features->Of(begin, end), expected.Of(begin, end));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rhizome
