@@ -14,11 +14,12 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Measurements that a model has before it is believed: two for each weight.
-constexpr std::uint64_t kEnough = 2 * kRangeFeatures;
+/// Measurements that a model has before it is believed. Few are enough, because what it was off by
+/// is measured each time and asked of the next promise.
+constexpr std::uint64_t kEnough = 4;
 
-/// The error of a model that was learned by an earlier job, until it is known for this one.
-constexpr double kUnknownError = 0.05;
+/// The error of a model until it has predicted something in this job.
+constexpr double kUnknownError = 0.1;
 
 /// Chunks that are not done, and sums of what they cost.
 class OpenChunks {
