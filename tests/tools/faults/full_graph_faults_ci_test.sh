@@ -10,7 +10,7 @@ cd "$work"
 
 has_gnn || skip "this build has no librhizome_gnn"
 seed=${RHIZOME_TEST_SEED:-$RANDOM}
-kills=${KILLS:-6} faults=${FAULTS:-8}
+kills=${KILLS:-3} faults=${FAULTS:-3}
 echo "RHIZOME_TEST_SEED=$seed"
 fail_library=$RHIZOME_BUILD/lib/librhizome_fail_at.so
 
