@@ -1,0 +1,75 @@
+// A contestant of full_graph.py: large memory lies in mapped files, whose pages the system writes and
+// reads back as it sees fit. The program is the same; what it asks aligned_alloc for, from
+// RHIZOME_MAPPED_BYTES on, is a file below RHIZOME_MAPPED_FOLDER that has no name any more.
+//
+//     cc -O2 -shared -fPIC -o mapped_memory.so mapped_memory.c -ldl
+//     LD_PRELOAD=mapped_memory.so RHIZOME_MAPPED_FOLDER=DIR RHIZOME_MAPPED_BYTES=1048576 rhizome train ...
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { kMostMaps = 65536 };
+static struct { void* memory; size_t bytes; } maps[kMostMaps];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int used = 0;  // maps[used...] were never taken
+
+static size_t LeastBytes(void) {
+  static size_t least = 0;
+  if (least == 0) {
+    const char* given = getenv("RHIZOME_MAPPED_BYTES");
+    least = given == NULL ? SIZE_MAX : strtoull(given, NULL, 10);
+  }
+  return least;
+}
+
+static void* Map(size_t bytes) {
+  const char* folder = getenv("RHIZOME_MAPPED_FOLDER");
+  const int file = open(folder == NULL ? "." : folder, O_TMPFILE | O_RDWR, 0600);
+  if (file < 0 || ftruncate(file, (off_t)bytes) != 0) abort();
+  void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (memory == MAP_FAILED) abort();
+  pthread_mutex_lock(&mutex);
+  int place = 0;
+  while (place < used && maps[place].memory != NULL) ++place;
+  if (place == kMostMaps) abort();
+  if (place == used) ++used;
+  maps[place].memory = memory;
+  maps[place].bytes = bytes;
+  pthread_mutex_unlock(&mutex);
+  return memory;
+}
+
+static int Unmap(void* memory) {
+  if (((uintptr_t)memory & 4095) != 0 || used == 0) return 0;
+  size_t bytes = 0;
+  pthread_mutex_lock(&mutex);
+  for (int place = 0; place < used && bytes == 0; ++place) {
+    if (maps[place].memory != memory) continue;
+    bytes = maps[place].bytes;
+    maps[place].memory = NULL;
+  }
+  pthread_mutex_unlock(&mutex);
+  if (bytes == 0) return 0;
+  munmap(memory, bytes);
+  return 1;
+}
+
+void* aligned_alloc(size_t alignment, size_t bytes) {
+  static void* (*next)(size_t, size_t) = NULL;
+  if (bytes >= LeastBytes() && alignment <= 4096) return Map(bytes);
+  if (next == NULL) next = (void* (*)(size_t, size_t))dlsym(RTLD_NEXT, "aligned_alloc");
+  return next(alignment, bytes);
+}
+
+void free(void* memory) {
+  static void (*next)(void*) = NULL;
+  if (memory == NULL || Unmap(memory)) return;
+  if (next == NULL) next = (void (*)(void*))dlsym(RTLD_NEXT, "free");
+  next(memory);
+}
