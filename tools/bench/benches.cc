@@ -21,6 +21,7 @@ void AddCompactBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddStepBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddInferBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddModelsBench(const Bench& bench, CLI::App& root, Session& session);
+[[gnu::weak]] void AddDepthBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddTrainBench(const Bench& bench, CLI::App& root, Session& session);
 
 namespace {
@@ -52,6 +53,8 @@ const Bench kBenches[] = {
      AddInferBench},
     {"models", "Accuracy of networks on known data sets, beside what was published",
      AddModelsBench},
+    {"depth", "Accuracy of networks over depth and width, trained on the full graph",
+     AddDepthBench},
     {"train", "Training under a limit on memory, against mapped files and memory", AddTrainBench},
 };
 

@@ -46,6 +46,9 @@ struct ModelCase {
 /// The table of all cases, those of a data set one after another.
 std::vector<ModelCase> AllModelCases();
 
+/// The folder of the data sets: `given`, what RHIZOME_TEST_DATA names, or ../shared/data.
+Path DataFolder(const std::string& given);
+
 /// Ingests a data set as a store at `path`. `folder` has edges.tsv.zst, nodes.tsv.zst, features and
 /// meta.json, which describes them; all edges count in both directions. Columns of nodes become the
 /// arrays label, split and kSplitsArray.

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "bench_models.h"
 #include "json.h"
 #include "rhizome/index/ingest.h"
@@ -38,6 +40,12 @@ Result<DataSetMeta> ReadMeta(const Path& path) {
 }
 
 }  // namespace
+
+Path DataFolder(const std::string& given) {
+  if (!given.empty()) return given;
+  const char* const named = std::getenv("RHIZOME_TEST_DATA");  // NOLINT(concurrency-mt-unsafe)
+  return named != nullptr && *named != '\0' ? named : "../shared/data";
+}
 
 Status IngestDataSet(const Path& folder, const Path& path, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const DataSetMeta meta, ReadMeta(folder / "meta.json"));

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "bench_models.h"
 #include "gnn_flags.h"
 #include "text.h"
@@ -16,13 +14,6 @@ struct ModelsFlags {
   std::string dir = ".";
   std::string tier = "ci";
 };
-
-/// The folder of the data sets: --data, what RHIZOME_TEST_DATA names, or ../shared/data.
-Path DataFolder(const std::string& given) {
-  if (!given.empty()) return given;
-  const char* const named = std::getenv("RHIZOME_TEST_DATA");  // NOLINT(concurrency-mt-unsafe)
-  return named != nullptr && *named != '\0' ? named : "../shared/data";
-}
 
 std::string Hundredths(const Json& mean, const Json& deviation) {
   if (mean.is_null()) return "-";

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rhizome/storage/file_system.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
+
+// `bench depth`: accuracy of networks over their depth and width, trained on the full graph, with
+// and without residual connections, and on minibatches.
+//
+// Source: ROC (Jia et al., MLSys 2020), Figure 7, where deeper and wider networks are shown to be
+// worth their memory; residual connections as in its section 7.5.
+
+namespace rhizome {
+
+struct BenchDepthOptions {
+  Path data;       ///< the folder of all data sets, as of bench_models.h
+  Path dir = ".";  ///< where stores go while it runs
+  std::vector<std::string> sets = {"amazon_computers", "coauthor_cs"};
+  std::string model = "gcn";
+  std::vector<std::uint32_t> layers = {2, 3, 4};
+  std::vector<std::uint32_t> hidden = {64, 128, 256, 512};
+  bool minibatch = false;  ///< also train each on minibatches with all neighbours, as long
+  std::uint32_t epochs = 200;
+  std::uint32_t patience = 50;
+  std::uint32_t seeds = 3;
+  std::uint32_t threads = 1;
+  bool list = false;                                ///< name the networks and train nothing
+  std::string plot;                                 ///< .svg or .png, or empty
+  std::function<void(std::string_view)> note = {};  ///< told each row as soon as it is complete
+};
+
+/// Trains each network with the public entry of the library (GnnEntry::Train).
+/// Errors: those of IngestDataSet and of training; kInvalidArgument, of the plot's name;
+/// kInterrupted.
+Result<nlohmann::ordered_json> BenchDepth(const BenchDepthOptions& options,
+                                          const JobControl& control);
+
+}  // namespace rhizome

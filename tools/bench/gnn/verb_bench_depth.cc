@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include "bench_depth.h"
+#include "bench_models.h"
+#include "gnn_flags.h"
+#include "text.h"
+#include "verb_bench.h"
+
+namespace rhizome {
+namespace {
+
+struct DepthFlags {
+  BenchDepthOptions options;
+  std::string data;
+  std::string dir = ".";
+};
+
+std::string DescribeDepth(const Json& fields) {
+  TextTable table({1, 2, 4, 5});
+  table.Add({"data", "layers", "hidden", "residual", "trained on", "test accuracy", "seconds"});
+  for (const Json& row : fields["rows"]) {
+    table.Add({row["data"], row["layers"].dump(), row["hidden"].dump(),
+               row["residual"].get<bool>() ? "yes" : "no",
+               row["full_graph"].get<bool>() ? "full graph" : "minibatches",
+               row.contains("mean")
+                   ? fmt::format("{:.2f} +- {:.2f}", row["mean"].get<double>() * 100,
+                                 row["deviation"].get<double>() * 100)
+                   : "",
+               row.contains("seconds") ? fmt::format("{:.0f}", row["seconds"].get<double>()) : ""});
+  }
+  return table.ToString();
+}
+
+Result<Answer> RunBenchDepth(const DepthFlags& flags, Session& session) {
+  BenchDepthOptions options = flags.options;
+  options.data = DataFolder(flags.data);
+  options.dir = flags.dir;
+  options.note = PrintsNotes(session);
+  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchDepth(options, session.control));
+  return Answer{std::move(fields), DescribeDepth, {}};
+}
+
+}  // namespace
+
+void AddDepthBench(const Bench& bench, CLI::App& root, Session& session) {
+  auto flags = std::make_shared<DepthFlags>();
+  BenchDepthOptions& options = flags->options;
+  CLI::App* verb =
+      AddBench(bench, root, session, "rhizome bench depth --list --layers 2,4 --hidden 64", flags,
+               RunBenchDepth);
+  verb->add_option("--data", flags->data,
+                   "Folder of the data sets; default: RHIZOME_TEST_DATA, or ../shared/data")
+      ->type_name("DIR");
+  verb->add_option("--dir", flags->dir, "Where stores go while it runs")
+      ->type_name("DIR")
+      ->capture_default_str();
+  verb->add_option("--sets", options.sets, "Data sets, of whose nodes the classes are known")
+      ->delimiter(',')
+      ->type_name("NAME,...")
+      ->default_str("amazon_computers,coauthor_cs");
+  verb->add_option("--model", options.model, "Kind of network")
+      ->type_name("NAME")
+      ->capture_default_str();
+  verb->add_option("--layers", options.layers, "Depths")
+      ->delimiter(',')
+      ->check(CLI::Range(1U, 16U))
+      ->type_name("N,...")
+      ->default_str("2,3,4");
+  verb->add_option("--hidden", options.hidden, "Widths")
+      ->delimiter(',')
+      ->check(CLI::Range(1U, 65536U))
+      ->type_name("N,...")
+      ->default_str("64,128,256,512");
+  verb->add_flag("--minibatch", options.minibatch,
+                 "Train each on minibatches with all neighbours as well");
+  verb->add_option("--epochs", options.epochs, "Epochs at most")
+      ->check(CLI::Range(1U, 1000000U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--patience", options.patience, "Stop after so many epochs without a better one")
+      ->check(CLI::Range(1U, 1000000U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--seeds", options.seeds, "Trainings of each network")
+      ->check(CLI::Range(1U, 1000U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_flag("--list", options.list, "Name the networks and train nothing");
+  verb->add_option("--plot", options.plot, "Also draw curves, with gnuplot")
+      ->type_name("F.svg|F.png");
+  AddThreads(*verb, options.threads);
+}
+
+}  // namespace rhizome
