@@ -1,5 +1,7 @@
 #include "rhizome/index/home_partitioner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
