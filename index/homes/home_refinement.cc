@@ -93,7 +93,7 @@ double HomeRefinement::Fill(std::size_t part) const {
 
 /// Finds the best move of v into a part that has room: into one that it has edges to, or, to
 /// relieve its own part, into any. Ties go to the emptier part.
-bool HomeRefinement::FindMove(std::uint32_t v, bool relieves, Move& move) {
+bool HomeRefinement::FindMove(std::uint32_t v, Move& move, std::optional<Room> relieves) {
   const std::span<const std::uint32_t> weights = WeightsTo(v);
   const PartitionId own = part_of_[v];
   const HomeLoad load = graph_.load(v);
@@ -103,7 +103,7 @@ bool HomeRefinement::FindMove(std::uint32_t v, bool relieves, Move& move) {
     if (p == own || (weights[p] == 0 && !relieves)) continue;
     const bool better =
         !found || weights[p] > most || (weights[p] == most && Fill(p) < Fill(move.to));
-    if (!better || !(loads_[p] + load).Within(caps_[p])) continue;
+    if (!better || !HasRoom(p, load, relieves.value_or(Room::kBoth))) continue;
     found = true;
     most = weights[p];
     move.to = static_cast<PartitionId>(p);
@@ -127,17 +127,36 @@ void HomeRefinement::Apply(std::uint32_t v, PartitionId to) {
   });
 }
 
-/// Moves vertices out of parts above their caps, those first whose move costs least for what it
-/// relieves. A gain is counted when a vertex is queued, and again when its turn has come.
+bool HomeRefinement::HasRoom(std::size_t part, const HomeLoad& load, Room room) const {
+  const HomeLoad sum = loads_[part] + load;
+  return (room == Room::kSeeds || sum.rows <= caps_[part].rows) &&
+         (room == Room::kRows || sum.seeds <= caps_[part].seeds);
+}
+
+/// Whether it brings v's part nearer to its caps if v leaves.
+bool HomeRefinement::Helps(std::uint32_t v, Room room) const {
+  const PartitionId own = part_of_[v];
+  const bool has_seeds = graph_.load(v).seeds > 0;
+  const bool rows = room == Room::kBoth || (room == Room::kRows && !has_seeds);
+  return (rows && loads_[own].rows > caps_[own].rows) ||
+         (room != Room::kRows && has_seeds && loads_[own].seeds > caps_[own].seeds);
+}
+
+/// Brings all loads within the caps. Where no part has room for both rows and seeds, seeds move
+/// first, whatever becomes of the rows, and then vertices without seeds: between single vertices
+/// that always ends well, for a part above its cap of rows and not of seeds has some of them.
 void HomeRefinement::Rebalance() {
-  if (balanced()) return;
+  for (const Room room : {Room::kBoth, Room::kSeeds, Room::kRows})
+    if (!balanced()) Relieve(room);
+}
+
+/// Moves vertices out of parts above their caps, those first whose move costs least for what it
+/// relieves. A gain is counted when a vertex is listed, and again when its turn has come.
+void HomeRefinement::Relieve(Room room) {
   std::vector<Move> moves;
   for (std::uint32_t v = 0; v < graph_.vertex_count(); ++v) {
     Move move;
-    const PartitionId own = part_of_[v];
-    const bool helps = (loads_[own].rows > caps_[own].rows) ||
-                       (loads_[own].seeds > caps_[own].seeds && graph_.load(v).seeds > 0);
-    if (helps && FindMove(v, true, move)) moves.push_back(move);
+    if (Helps(v, room) && FindMove(v, move, room)) moves.push_back(move);
   }
   const auto cost = [&](const Move& move) {
     const HomeLoad load = graph_.load(move.vertex);
@@ -145,13 +164,10 @@ void HomeRefinement::Rebalance() {
   };
   std::stable_sort(moves.begin(), moves.end(),
                    [&](const Move& a, const Move& b) { return cost(a) < cost(b); });
-  for (const Move& planned : moves) {
+  for (const Move& listed : moves) {
     Move move;
-    const PartitionId own = part_of_[planned.vertex];
-    const bool rows = loads_[own].rows > caps_[own].rows;
-    const bool seeds =
-        loads_[own].seeds > caps_[own].seeds && graph_.load(planned.vertex).seeds > 0;
-    if ((rows || seeds) && FindMove(planned.vertex, true, move)) Apply(move.vertex, move.to);
+    if (Helps(listed.vertex, room) && FindMove(listed.vertex, move, room))
+      Apply(move.vertex, move.to);
   }
 }
 
@@ -164,7 +180,7 @@ bool HomeRefinement::GreedyRound() {
   std::uint64_t v = random_.Below(count);
   for (std::uint32_t i = 0; i < count; ++i, v = (v + stride) % count) {
     Move move;
-    if (!FindMove(static_cast<std::uint32_t>(v), false, move)) continue;
+    if (!FindMove(static_cast<std::uint32_t>(v), move)) continue;
     const bool evens = move.gain == 0 && Fill(move.to) < Fill(part_of_[v]) - 0.01;
     if (move.gain <= 0 && !evens) continue;
     Apply(move.vertex, move.to);
@@ -176,7 +192,7 @@ bool HomeRefinement::GreedyRound() {
 void HomeRefinement::Queue(std::uint32_t v) {
   Move move;
   if (locked_[v]) return;
-  if (!FindMove(v, false, move)) {
+  if (!FindMove(v, move)) {
     queued_[v] = kNotQueued;
     return;
   }
@@ -204,7 +220,7 @@ bool HomeRefinement::SearchRound() {
     if (locked_[v] || queued_[v] != next.gain) continue;
     queued_[v] = kNotQueued;
     Move move;
-    if (!FindMove(v, false, move)) continue;
+    if (!FindMove(v, move)) continue;
     if (move.gain < next.gain) {
       Queue(v);
       continue;

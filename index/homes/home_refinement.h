@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <queue>
 #include <span>
 #include <vector>
@@ -48,12 +49,18 @@ class HomeRefinement {
     }
   };
 
+  /// Which of a part's caps a move has to keep.
+  enum class Room : std::uint8_t { kBoth, kSeeds, kRows };
+
   bool has_table() const { return !table_.empty(); }
   void CountTable();
   std::span<const std::uint32_t> WeightsTo(std::uint32_t v);
-  bool FindMove(std::uint32_t v, bool relieves, Move& move);
+  bool HasRoom(std::size_t part, const HomeLoad& load, Room room) const;
+  bool Helps(std::uint32_t v, Room room) const;
+  bool FindMove(std::uint32_t v, Move& move, std::optional<Room> relieves = std::nullopt);
   void Apply(std::uint32_t v, PartitionId to);
   void Rebalance();
+  void Relieve(Room room);
   bool GreedyRound();
   bool SearchRound();
   void Queue(std::uint32_t v);

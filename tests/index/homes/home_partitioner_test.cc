@@ -77,11 +77,11 @@ TEST(HomePartitionerTest, SmallGraphsAreCutBest) {
   constexpr int kGraphs = 40;
   for (int i = 0; i < kGraphs; ++i) {
     const TestGraph graph = RandomGraph(12, 12 + random() % 20, random);
-    const auto home_of =
-        DivideRows(graph.input(), {}, {.homes = 2, .seed = random()}, JobControl());
+    const auto home_of = DivideRows(
+        graph.input(), {}, {.homes = 2, .max_balance = 1.2, .seed = random()}, JobControl());
     ASSERT_OK(home_of);
-    ExpectBalanced(*home_of, {}, 2, 1.05);
-    const std::uint64_t least = LeastCut(graph, 6);
+    ExpectBalanced(*home_of, {}, 2, 1.2);
+    const std::uint64_t least = LeastCut(graph, Cap(12, 2, 1.2));
     EXPECT_GE(CutBetween(graph, *home_of), least);
     best += CutBetween(graph, *home_of) == least ? 1 : 0;
   }
