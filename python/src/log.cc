@@ -89,11 +89,15 @@ void LogSink::Deliver() {
 
 void DeliverLogs() {
   announced = false;
+  if (stopped) return;
   const std::vector<std::weak_ptr<LogSink>> sinks = Sinks();  // a receiver may open a store
   for (const auto& one : sinks)
     if (const auto sink = one.lock()) sink->Deliver();
 }
 
-void StopLogs() { stopped = true; }
+void StopLogs() {
+  DeliverLogs();
+  stopped = true;
+}
 
 }  // namespace rhizome::python

@@ -47,7 +47,8 @@ class LogSink {
 /// Calls Deliver of all sinks that there are.
 void DeliverLogs();
 
-/// Lets no line of any store pass from now on: the interpreter ends.
+/// Delivers what waits, and lets no line of any store pass from then on: the interpreter ends, in
+/// which receivers cannot even import.
 void StopLogs();
 
 }  // namespace rhizome::python
