@@ -2,6 +2,13 @@
 
 namespace rhizome::inline internal {
 
+const char* RangeFeatureName(std::size_t f) {
+  static constexpr std::array<const char*, kRangeFeatures> kNames = {
+      "vertex", "neighbors", "runs",        "list_lines", "row_lines",
+      "linked", "windows",   "missed_rows", "far_rows"};
+  return kNames[f];
+}
+
 void RangeFeatures::Add(std::span<const std::uint32_t> neighbors) {
   std::uint64_t runs = 0;
   std::uint64_t list_lines = 0;

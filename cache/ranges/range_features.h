@@ -27,10 +27,10 @@ enum class RangeFeature : std::uint8_t {
   kFarRows,     ///< neighbours whose row was not among the far_bytes that were read just before
 };
 inline constexpr std::size_t kRangeFeatures = 9;
-inline constexpr std::array<const char*, kRangeFeatures> kRangeFeatureNames = {
-    "vertex", "neighbors", "runs",        "list_lines", "row_lines",
-    "linked", "windows",   "missed_rows", "far_rows"};
 using FeatureVector = std::array<double, kRangeFeatures>;
+
+/// The name of feature `f`, below kRangeFeatures, as reports have it.
+const char* RangeFeatureName(std::size_t f);
 
 struct RangeFeatureOptions {
   std::uint64_t columns = 1;  ///< of a row that is gathered

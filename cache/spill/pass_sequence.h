@@ -8,11 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 // The passes of an epoch over all vertices, as data: which arrays each pass reads and writes. What
 // stays in memory between them is planned from this alone (full_graph_plan.h).
@@ -137,5 +135,4 @@ struct ChunkAccess {
 /// Is the sequence one that can be run? Errors: kInvalidArgument, naming the pass and the array.
 Status CheckSequence(const PassSequence& sequence);
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,10 +4,8 @@
 #include <vector>
 
 #include "rhizome/cache/pass_sequence.h"
-#include "rhizome/storage/export.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// A chunk that leaves memory; `write`: it is nowhere else and is needed, so it is written first.
 struct LeavingChunk {
@@ -42,5 +40,4 @@ class SpillPolicy {
   virtual void End(std::vector<LeavingChunk>& leaves) = 0;
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

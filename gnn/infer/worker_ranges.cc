@@ -232,7 +232,7 @@ Status WorkerRanges::LearnParts(const std::vector<InferLayerReport::Cost>& costs
   }
   RHIZOME_RETURN_IF_ERROR(model.Learn(features, measured));
   for (std::size_t f = 0; f < kRangeFeatures; ++f)
-    report_.weights.emplace_back(kRangeFeatureNames[f], model.weights()[f]);
+    report_.weights.emplace_back(RangeFeatureName(f), model.weights()[f]);
   return Status::Ok();
 }
 

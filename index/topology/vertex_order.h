@@ -6,12 +6,10 @@
 #include <vector>
 
 #include "rhizome/index/column.h"
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 inline constexpr const char* kOrderPath = "order/order.ord";
 
@@ -91,5 +89,4 @@ class VertexOrder {
   Column type_of_row_;                       // not grouped; empty: all type 0
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

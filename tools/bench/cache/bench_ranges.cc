@@ -261,7 +261,7 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
   }
   Json weights = Json::object();
   for (std::size_t f = 0; f < kRangeFeatures; ++f)
-    weights[kRangeFeatureNames[f]] = model.weights()[f];
+    weights[RangeFeatureName(f)] = model.weights()[f];
   Json fields = {{"workload", "ranges"},
                  {"columns", options.columns},
                  {"rounds", options.rounds},
