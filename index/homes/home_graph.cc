@@ -24,12 +24,9 @@ Status CheckSize(const PartitionInput& input) {
 
 Result<std::vector<std::uint32_t>> MarkSeeds(std::uint64_t vertices,
                                              std::span<const VertexId> seeds) {
+  RHIZOME_RETURN_IF_ERROR(CheckSeeds(seeds, vertices));
   std::vector<std::uint32_t> marks(vertices);
   for (const VertexId seed : seeds) {
-    if (seed < 0 || static_cast<std::uint64_t>(seed) >= vertices) {
-      return Fail(Status::InvalidArgument(
-          fmt::format("seed {} is none of the vertices [0, {})", seed, vertices)));
-    }
     if (marks[static_cast<std::size_t>(seed)]++ != 0)
       return Fail(Status::InvalidArgument(fmt::format("seed {} is given twice", seed)));
   }
@@ -54,6 +51,16 @@ struct Members {
 };
 
 }  // namespace
+
+Status CheckSeeds(std::span<const VertexId> seeds, std::uint64_t vertices) {
+  for (const VertexId seed : seeds) {
+    if (seed < 0 || static_cast<std::uint64_t>(seed) >= vertices) {
+      return Status::InvalidArgument(
+          fmt::format("seed {} is none of the vertices [0, {})", seed, vertices));
+    }
+  }
+  return Status::Ok();
+}
 
 Result<HomeGraph> HomeGraph::Create(const PartitionInput& input, std::span<const VertexId> seeds) {
   RHIZOME_RETURN_IF_ERROR(CheckSize(input));

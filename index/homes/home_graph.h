@@ -29,6 +29,9 @@ struct HomeLoad {
   bool Within(const HomeLoad& cap) const { return rows <= cap.rows && seeds <= cap.seeds; }
 };
 
+/// Errors: kInvalidArgument, a seed that is none of the vertices [0, vertices).
+Status CheckSeeds(std::span<const VertexId> seeds, std::uint64_t vertices);
+
 /// An undirected graph with weights of edges and loads of vertices: the input at the finest level,
 /// clusters of its vertices at coarser ones. Parallel edges of the input count as often as they
 /// stand there, loops not at all. Memory: 4 bytes a half-edge and 12 a vertex at the finest level,

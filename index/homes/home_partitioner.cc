@@ -10,6 +10,7 @@
 #include "rhizome/index/home_graph.h"
 #include "rhizome/index/home_refinement.h"
 #include "rhizome/index/initial_homes.h"
+#include "rhizome/index/partition_balance.h"
 #include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
@@ -122,14 +123,6 @@ Status CheckOptions(const HomeOptions& options) {
   return Status::Ok();
 }
 
-double LargestOverMean(std::span<const std::uint64_t> loads) {
-  std::uint64_t sum = 0;
-  for (const std::uint64_t load : loads) sum += load;
-  if (sum == 0) return 1;
-  return static_cast<double>(*std::max_element(loads.begin(), loads.end())) *
-         static_cast<double>(loads.size()) / static_cast<double>(sum);
-}
-
 }  // namespace
 
 Result<std::vector<PartitionId>> DivideRows(const PartitionInput& input,
@@ -158,13 +151,8 @@ Result<HomeMetrics> MeasureHomes(const PartitionInput& input, std::span<const Ve
       return Fail(Status::InvalidArgument(fmt::format("home {} of {}", home, homes)));
     ++rows[home];
   }
-  for (const VertexId seed : seeds) {
-    if (seed < 0 || static_cast<std::uint64_t>(seed) >= home_of.size()) {
-      return Fail(Status::InvalidArgument(
-          fmt::format("seed {} is none of the vertices [0, {})", seed, home_of.size())));
-    }
-    ++of_seeds[home_of[static_cast<std::size_t>(seed)]];
-  }
+  RHIZOME_RETURN_IF_ERROR(CheckSeeds(seeds, home_of.size()));
+  for (const VertexId seed : seeds) ++of_seeds[home_of[static_cast<std::size_t>(seed)]];
   std::uint64_t cut = 0;
   std::uint64_t edges = 0;
   RHIZOME_RETURN_IF_ERROR(input.ForEach([&](std::uint64_t, std::uint64_t src, std::uint64_t dst) {
@@ -174,14 +162,10 @@ Result<HomeMetrics> MeasureHomes(const PartitionInput& input, std::span<const Ve
   }));
   return HomeMetrics{
       .cut_share = edges == 0 ? 0 : static_cast<double>(cut) / static_cast<double>(edges),
-      .row_balance = LargestOverMean(rows),
-      .seed_balance = LargestOverMean(of_seeds)};
+      .row_balance = Balance(rows),
+      .seed_balance = Balance(of_seeds)};
 } catch (...) {
   return Fail(StatusOfException());
-}
-
-std::uint64_t HomeBytes(std::uint64_t vertex_count, std::uint64_t edge_count, std::uint32_t homes) {
-  return 40 * edge_count + (64 + 4 * std::uint64_t{homes}) * vertex_count;
 }
 
 }  // namespace rhizome

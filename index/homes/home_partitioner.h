@@ -31,9 +31,10 @@ struct HomeOptions {
 /// way back; then all of it once more inside the homes that were found (V-cycle).
 ///
 /// Returns the home of each vertex. It depends on the input, the seeds and the options alone. Two
-/// scans of the edges; memory: at most HomeBytes. One thread. Errors: kInvalidArgument, an option
-/// out of range, a seed that is no vertex or is given twice, 2^32 - 1 vertices or 2^31 edges and
-/// more; kInterrupted; kOutOfMemory; those of scanning the edges.
+/// scans of the edges. Memory: 8 bytes an edge, some for each vertex, the coarser levels, of which
+/// each is smaller, and 4 bytes for each vertex and home. One thread. Errors: kInvalidArgument, an
+/// option out of range, a seed that is no vertex or is given twice, 2^32 - 1 vertices or 2^31 edges
+/// and more; kInterrupted; kOutOfMemory; those of scanning the edges.
 Result<std::vector<PartitionId>> DivideRows(const PartitionInput& input,
                                             std::span<const VertexId> seeds,
                                             const HomeOptions& options, const JobControl& control);
@@ -49,8 +50,5 @@ struct HomeMetrics {
 /// vertex, or a seed that is no vertex; those of scanning the edges; kOutOfMemory.
 Result<HomeMetrics> MeasureHomes(const PartitionInput& input, std::span<const VertexId> seeds,
                                  std::span<const PartitionId> home_of, std::uint32_t homes);
-
-/// A bound on the bytes that DivideRows takes besides its input.
-std::uint64_t HomeBytes(std::uint64_t vertex_count, std::uint64_t edge_count, std::uint32_t homes);
 
 }  // namespace rhizome

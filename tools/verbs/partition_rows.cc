@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,36 +19,22 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers go to files as they are");
 
-Result<std::vector<VertexId>> ReadSeeds(const std::string& path, std::uint64_t vertices) {
-  std::vector<VertexId> seeds;
-  if (path.empty()) return seeds;
+/// Reads whole numbers below `bound`; `what` names one of them in messages.
+template <typename T>
+Result<std::vector<T>> ReadNumbers(const std::string& path, std::string_view what,
+                                   std::uint64_t bound) {
+  std::vector<T> numbers;
+  if (path.empty()) return numbers;
   RHIZOME_ASSIGN_OR_RETURN(const auto reader, IntegerReader::Open(FileSystem::Posix(), path));
   while (true) {
     RHIZOME_ASSIGN_OR_RETURN(const auto block, reader->Next());
-    if (block.empty()) return seeds;
-    for (const std::int64_t seed : block) {
-      if (seed < 0 || static_cast<std::uint64_t>(seed) >= vertices) {
-        return Fail(Status::InvalidArgument(
-            fmt::format("{}: seed {} is none of the vertices [0, {})", path, seed, vertices)));
+    if (block.empty()) return numbers;
+    for (const std::int64_t number : block) {
+      if (number < 0 || static_cast<std::uint64_t>(number) >= bound) {
+        return Fail(Status::InvalidArgument(fmt::format(
+            "{}: entry {}: {} {} is not in [0, {})", path, numbers.size(), what, number, bound)));
       }
-      seeds.push_back(seed);
-    }
-  }
-}
-
-Result<std::vector<PartitionId>> ReadHomes(const std::string& path, std::uint32_t homes) {
-  std::vector<PartitionId> home_of;
-  RHIZOME_ASSIGN_OR_RETURN(const auto reader, IntegerReader::Open(FileSystem::Posix(), path));
-  while (true) {
-    RHIZOME_ASSIGN_OR_RETURN(const auto block, reader->Next());
-    if (block.empty()) return home_of;
-    for (const std::int64_t home : block) {
-      if (home < 0 || home >= homes) {
-        return Fail(Status::InvalidArgument(
-            fmt::format("{}: home {} of vertex {} is not in [0, {}), the numbers of --partitions",
-                        path, home, home_of.size(), homes)));
-      }
-      home_of.push_back(static_cast<PartitionId>(home));
+      numbers.push_back(static_cast<T>(number));
     }
   }
 }
@@ -90,11 +77,9 @@ Result<Answer> PartitionRows(const PartitionInput& input, const RowsFlags& flags
                              Session& session) {
   const HomeOptions& options = flags.options;
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<VertexId> seeds,
-                           ReadSeeds(flags.seeds, input.vertex_count()));
-  std::vector<PartitionId> others;
-  if (!flags.beside.empty()) {
-    RHIZOME_ASSIGN_OR_RETURN(others, ReadHomes(flags.beside, options.homes));
-  }
+                           ReadNumbers<VertexId>(flags.seeds, "seed", input.vertex_count()));
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<PartitionId> others,
+                           ReadNumbers<PartitionId>(flags.beside, "home", options.homes));
   const Stopwatch watch;
   const double cpu_before = ProcessCpuSeconds();
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<PartitionId> home_of,
