@@ -179,8 +179,8 @@ struct InferRanges {
   std::vector<double> predicted;
   std::vector<double> measured;
 
-  /// Of the parts of ranges that were measured on their own, if they were predicted: mean absolute
-  /// error as a share of their mean, and the share of their variance that was predicted.
+  /// The parts of ranges that were measured on their own, if they were predicted, have this mean
+  /// absolute error as a share of their mean, and this share of their variance was predicted.
   std::optional<double> error;
   std::optional<double> r2;
 };

@@ -110,7 +110,7 @@ Result<std::vector<WorkerTask>> WorkerRanges::Cut(const LayerToCut& layer,
     std::uint64_t sum = 0;
     for (std::uint64_t place = chunk * chunk_rows; place < end_of(chunk); ++place)
       sum += EdgesOfRow(layer.pass.planner, RowAt(layer.pass.planner, place));
-    // Of chunks without edges none is for nothing.
+    // A chunk without edges is not for nothing.
     return static_cast<double>(sum) +
            1e-3 * static_cast<double>(end_of(chunk) - chunk * chunk_rows);
   });

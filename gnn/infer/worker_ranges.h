@@ -87,7 +87,7 @@ class WorkerRanges {
   std::map<std::string, double> errors_;  // of what was predicted last, by model
   std::optional<Known> known_;
 
-  // Of the layer that was cut last.
+  // These belong to the layer that was cut last.
   bool has_features_ = false;             // known_ is of it
   std::vector<std::uint64_t> open_rows_;  // [ranges] rows that were not done
   InferRanges report_;

@@ -10,7 +10,8 @@
 
 namespace rhizome::inline internal {
 
-/// What a home holds, a vertex or cluster adds to it, or a cap allows: rows, and seeds among them.
+/// Rows, and the seeds among them, that a home holds, a vertex or cluster adds to it, or a cap
+/// allows.
 struct HomeLoad {
   std::uint64_t rows = 0;
   std::uint64_t seeds = 0;

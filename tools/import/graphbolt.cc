@@ -32,7 +32,7 @@ std::optional<EdgeTypeParts> SplitEdgeType(const std::string& text) {
                        text.substr(second + 1)};
 }
 
-/// Who reads what is not read here.
+/// The name of the reader of what is not read here.
 constexpr std::string_view kInPython =
     "rhizome.graphbolt.Dataset(folder), in Python, makes a store of it and reads torch's files and "
     "arrays of more dimensions, too";

@@ -9,7 +9,7 @@
 
 namespace rhizome {
 
-/// What `partition --rows` was given besides the edges.
+/// The input of `partition --rows` besides the edges.
 struct RowsFlags {
   HomeOptions options;
   std::string seeds;   ///< a file of vertex numbers; empty: no vertex is a seed

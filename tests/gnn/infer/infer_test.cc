@@ -180,8 +180,8 @@ TEST_P(InferTest, AHeldStateIsComputedWhateverCameSince) {
   ASSERT_OK(now);
   const Manifest& manifest = (*now)->manifest();
   EXPECT_NE(manifest.FindArray("at@1")->array_id, manifest.FindArray("at@2")->array_id);
-  // What is there by now counts, though the state has it not; and a state that nobody holds is
-  // gone.
+  // An array that is there by now counts, though the state has it not; and a state that nobody
+  // holds is gone.
   InferOptions taken = Options("since");
   taken.at = options.at;
   ASSERT_OK(InferOfInfer(taken));

@@ -79,7 +79,7 @@ class WorkerRangesTest : public ::testing::Test {
     return file;
   }
 
-  /// What the parts of tasks cost, if a row costs `cost_of(row)`.
+  /// The costs of the parts of tasks, if a row costs `cost_of(row)`.
   template <typename CostOf>
   std::vector<InferLayerReport::Cost> Measure(const LayerToCut& layer,
                                               const std::vector<WorkerTask>& tasks,
@@ -173,11 +173,11 @@ TEST_F(WorkerRangesTest, AModelDecidesWhatIsEqual) {
       cut(WriteCosts(layer, [](const FeatureVector& x) { return 1e-6 * x[0]; }));
   EXPECT_TRUE(learned.learned);
   EXPECT_LE(*std::max_element(by_rows.begin(), by_rows.end()), done.size() / kWorkers + 1);
-  // Where edges stand close together, ranges of equal edges are not of equal rows.
+  // Ranges of equal edges are not of equal rows, if edges stand close together somewhere.
   EXPECT_GT(*std::max_element(by_edges.begin(), by_edges.end()), done.size() / kWorkers + 3);
   for (const double seconds : learned.predicted)
     EXPECT_NEAR(seconds, 1e-6 * static_cast<double>(layer.rows) / kWorkers, 2e-6 * 128);
-  // What a worker that died did not tell was not measured.
+  // A worker that died did not tell its cost, so nothing was measured.
   EXPECT_EQ(learned.measured, std::vector<double>(kWorkers, -1));
 }
 

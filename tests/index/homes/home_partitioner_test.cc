@@ -151,7 +151,7 @@ TEST(HomePartitionerTest, MetricsEqualTheirDefinition) {
                    *std::max_element(of_seeds.begin(), of_seeds.end()) / (4 / 3.0));
 }
 
-// What the search believes to have cut is what is cut, after whatever moves.
+// The cut that the search believes in is the cut of the graph, after whatever moves.
 TEST(HomePartitionerTest, RefinementNeverCutsMoreAndCountsRight) {
   std::mt19937_64 random(testing::TestSeed());
   for (int i = 0; i < 20; ++i) {

@@ -90,7 +90,7 @@ class RangesGraph {
       return static_cast<double>(csr_.offsets[end] - csr_.offsets[begin]);
     });
   }
-  /// What the most expensive vertex is predicted to cost. No range with it costs less.
+  /// The cost predicted for the most expensive vertex. No range with it costs less.
   double LargestVertex(const CostModel& model) const {
     double largest = 0;
     for (std::size_t v = 0; v < vertices(); ++v)
