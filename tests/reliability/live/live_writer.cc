@@ -30,7 +30,7 @@ namespace {
 constexpr const char* kRoleVariable = "RHIZOME_LIVE_ROLE";
 constexpr const char* kPathVariable = "RHIZOME_LIVE_STORE";
 constexpr int kAckDescriptor = 3;
-constexpr std::chrono::milliseconds kBetweenLooks(10);  // in which writers get on
+constexpr std::chrono::milliseconds kBetweenLooks(40);  // in which writers get on
 
 bool Say(std::uint64_t number) {
   return write(kAckDescriptor, &number, sizeof(number)) == sizeof(number);
@@ -67,7 +67,7 @@ Status WriteWithArrays(const Path& path) {
 
 Status Read(const Path& path) {
   std::uint64_t before = 0;
-  for (std::uint64_t looks = 1;;) {
+  for (std::uint64_t looks = 1;; std::this_thread::sleep_for(kBetweenLooks)) {
     const auto count = CountCommits(path);
     if (!count && count.error().code() == StatusCode::kBusy) continue;
     if (!count) return count.error();
@@ -75,18 +75,16 @@ Status Read(const Path& path) {
       return Status::Corruption(fmt::format("{} commits, but {} before", *count, before));
     before = *count;
     if (!Say(looks++)) return Status::IoError("nobody listens");
-    std::this_thread::sleep_for(kBetweenLooks);
   }
 }
 
 Status Verify(const Path& path) {
-  for (std::uint64_t looks = 1;;) {
+  for (std::uint64_t looks = 1;; std::this_thread::sleep_for(kBetweenLooks)) {
     const auto report = VerifyStore(FileSystem::Posix(), path, JobControl());
     if (!report && report.error().code() == StatusCode::kBusy) continue;
     if (!report) return report.error();
     RHIZOME_RETURN_IF_ERROR(report->verdict());
     if (!Say(looks++)) return Status::IoError("nobody listens");
-    std::this_thread::sleep_for(kBetweenLooks);
   }
 }
 
