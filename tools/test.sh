@@ -73,7 +73,8 @@ for what in "${@:-release}"; do
       ;;
     fuzz)
       step "building asan" build asan
-      step "fuzz targets" run_ctest asan -L fuzz
+      # Their seconds are those of a processor.
+      step "fuzz targets" run_ctest asan -L fuzz -j "$jobs"
       ;;
     mutants)
       step "building mutants" build mutants --target rhizome_cli rhizome_gnn_shared \
