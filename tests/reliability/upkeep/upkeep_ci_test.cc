@@ -18,7 +18,7 @@ UpkeepPlan Plan(std::uint64_t stride) {
 TEST(UpkeepTest, AFailedOperationEndsInAnErrorOrTheRightResult) {
   std::uint64_t cases = 0;
   std::uint64_t refused = 0;
-  const UpkeepPlan plan = Plan(37);
+  const UpkeepPlan plan = Plan(53);
   for (const Upkeep& upkeep : Upkeeps()) {
     SCOPED_TRACE(upkeep.name);
     const UpkeepCounts counts = RunUpkeepFaults(upkeep, plan);
