@@ -10,6 +10,7 @@
 #include "rhizome/index/chunk_copy.h"
 #include "rhizome/index/edge_order.h"
 #include "rhizome/index/graph_input.h"
+#include "rhizome/index/home_choice.h"
 #include "rhizome/index/memory_sink.h"
 #include "rhizome/index/partitioned_edges.h"
 #include "rhizome/index/row_coordinates.h"
@@ -114,7 +115,8 @@ class GraphBuilder {
 
 // Builds a generation:
 // 1. checks the input and numbers its arrays;
-// 2. divides the edges among partitions and chooses the owner of each vertex (Divide);
+// 2. divides the edges among partitions and chooses the owner, and perhaps the home, of each vertex
+//    (Divide);
 // 3. orders the rows (OrderRows);
 // 4. writes the order, the external ids and the coordinates of the Zarr arrays;
 // 5. writes partitions and arrays, at the same time if memory allows, else one after the other;
@@ -146,7 +148,19 @@ Status GraphBuilder::Divide() {
   edges_ = PartitionedEdges::Make(input_, options_.partition, control_);
   columns_ = edges_->columns();
   info_.weighted = columns_.weighted;
+  HomeChoice homes(options_.homes, options_.partition, options_.memory_bytes, control_);
+  if (homes.wanted()) {
+    RHIZOME_ASSIGN_OR_RETURN(auto seeds, TrainingVertices(input_));
+    RHIZOME_RETURN_IF_ERROR(
+        homes.Divide(edges_->Input(), std::move(seeds), std::move(input_.homes)));
+  }
   RHIZOME_ASSIGN_OR_RETURN(EdgeDivision division, edges_->Divide());
+  if (homes.wanted()) {
+    RHIZOME_RETURN_IF_ERROR(homes.Finish(edges_->Input(), division.owners));
+    input_.arrays.push_back(ArrayOfHomes(homes.facts(), homes.Take()));
+    NumberArrays();
+  }
+  edges_->ForgetInput();
   owners_ = std::move(division.owners);
   out_degree_ = std::move(division.out_degree);
   in_degree_ = std::move(division.in_degree);

@@ -11,6 +11,7 @@
 
 #include "rhizome/index/edge_list.h"
 #include "rhizome/index/external_id.h"
+#include "rhizome/index/home_array.h"
 #include "rhizome/index/partitioner.h"
 #include "rhizome/index/reorder.h"
 #include "rhizome/index/topology_codec.h"
@@ -71,6 +72,10 @@ struct GraphInput {
   std::vector<std::string> string_ids;    ///< by vertex id, for kString
   std::vector<ArrayInput> arrays;
 
+  /// The home of each vertex, where another program chose them (HomeRule::kFile), below
+  /// PartitionOptions::partitions; else empty.
+  std::vector<PartitionId> homes = {};
+
   /// The storage of EdgeList::attributes: one array for each attribute and partition, named
   /// EdgeArrayName, with its rows in the order of the partition's edge ids.
   ArrayLayout attribute_layout = ArrayLayout::kRow;
@@ -102,6 +107,11 @@ struct BuildOptions {
   OrderKind order = OrderKind::kPds;
   Direction directions = Direction::kBoth;
   TopologyCodec topology_codec = TopologyCodec::kNone;
+
+  /// The rule by which rows get homes, as many as there are partitions; the array `home` keeps them
+  /// (home_array.h). Training vertices are those whose `split` is 0 (uint8 [vertices, 1]); without
+  /// that array there are none. With GraphInput::homes it must be kFile.
+  HomeRule homes = HomeRule::kNone;
 
   /// Bound on the memory of the build, in bytes; 0: none. As many threads write partitions as fit
   /// in it.

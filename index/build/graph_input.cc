@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <memory>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/chunk_array.h"
@@ -108,7 +111,71 @@ Status CheckArrays(const GraphInput& input) {
   return Status::Ok();
 }
 
+/// Homes and their rule must go together, and no other array may have their name.
+Status CheckHomes(const GraphInput& input, const BuildOptions& options) {
+  const bool given = options.homes == HomeRule::kFile;
+  if (given != !input.homes.empty() && (input.vertex_count > 0 || !given))
+    return Invalid("homes are given if, and only if, the rule is that of a file");
+  if (options.homes == HomeRule::kNone) return Status::Ok();
+  for (const ArrayInput& array : input.arrays)
+    if (array.name == kHomeArray)
+      return Invalid("the homes of rows become the array '{}', but another is to have that name",
+                     kHomeArray);
+  if (!given) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(CheckLength("homes", input.homes.size(), input.vertex_count));
+  const std::uint32_t homes = options.partition.partitions;
+  const auto beyond = std::find_if(input.homes.begin(), input.homes.end(),
+                                   [&](PartitionId home) { return home >= homes; });
+  if (beyond == input.homes.end()) return Status::Ok();
+  return Invalid("vertex {}: home {} is not in [0, {})", beyond - input.homes.begin(), *beyond,
+                 homes);
+}
+
+constexpr std::uint64_t kSplitsAtOnce = std::uint64_t{1} << 16;
+
 }  // namespace
+
+Result<std::vector<VertexId>> TrainingVertices(const GraphInput& input) {
+  std::vector<VertexId> seeds;
+  const auto split =
+      std::find_if(input.arrays.begin(), input.arrays.end(), [](const ArrayInput& array) {
+        return array.name == "split" && array.dtype == DataType::kUint8 && array.dim == 1;
+      });
+  if (split == input.arrays.end()) return seeds;
+  if (split->begin)
+    return Fail(Invalid(
+        "homes need the training vertices, but the array 'split' is read in the order of rows"));
+  std::vector<VertexId> vertices;
+  std::vector<std::uint8_t> values;
+  for (std::uint64_t first = 0; first < input.vertex_count; first += vertices.size()) {
+    vertices.resize(std::min(kSplitsAtOnce, input.vertex_count - first));
+    values.resize(vertices.size());
+    for (std::size_t i = 0; i < vertices.size(); ++i)
+      vertices[i] = static_cast<VertexId>(first + i);
+    RHIZOME_RETURN_IF_ERROR(split->read_rows(vertices, std::as_writable_bytes(std::span(values))));
+    for (std::size_t i = 0; i < vertices.size(); ++i)
+      if (values[i] == 0) seeds.push_back(vertices[i]);
+  }
+  return seeds;
+}
+
+ArrayInput ArrayOfHomes(const StoredHomes& facts, std::vector<PartitionId> homes) {
+  ArrayInput array;
+  array.name = kHomeArray;
+  array.dim = 1;
+  array.dtype = DataType::kInt32;
+  array.attributes = HomeAttributes(facts);
+  // std::function copies its target, hence the shared pointer.
+  array.read_rows = [homes = std::make_shared<const std::vector<PartitionId>>(std::move(homes))](
+                        std::span<const VertexId> vertices, std::span<std::byte> out) {
+    for (std::size_t i = 0; i < vertices.size(); ++i) {
+      const std::int32_t home = (*homes)[static_cast<std::size_t>(vertices[i])];
+      std::memcpy(out.data() + i * sizeof(home), &home, sizeof(home));
+    }
+    return Status::Ok();
+  };
+  return array;
+}
 
 Result<ArrayEntry> DescribeArray(const ArrayInput& array, std::uint64_t rows,
                                  std::uint64_t array_id) {
@@ -142,6 +209,7 @@ Status CheckGraphInput(const GraphInput& input, const BuildOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckTypeNames("edge", input.edge_type_names));
   RHIZOME_RETURN_IF_ERROR(CheckVertices(input));
   RHIZOME_RETURN_IF_ERROR(CheckEdges(input));
+  RHIZOME_RETURN_IF_ERROR(CheckHomes(input, options));
   return CheckArrays(input);
 }
 

@@ -123,6 +123,11 @@ struct IngestOptions {
   Path scratch = {};  ///< where spill files go (StoreOptions); empty: below the store
 
   BuildOptions build = {};  ///< its memory_bytes is derived from the one above
+
+  /// The homes of rows that another program chose, with HomeRule::kFile: a .npy file or a Zarr
+  /// array of integers, or a text file with one a line, as METIS writes it. Its rows are those of
+  /// arrays, and each is below build.partition.partitions; choose_partitions then has no effect.
+  std::optional<ArrayFile> homes_file = {};
   /// Use build.partition.partitions, or more if memory requires it.
   bool choose_partitions = false;
   std::optional<StoreId> store_id = {};  ///< if set, two ingestions of one input are byte-identical
@@ -134,8 +139,9 @@ struct IngestReport {
   std::uint64_t generation = 0;
   std::uint64_t bad_lines = 0;
   double seconds = 0;
-  bool spilled = false;             ///< whether spill files were used
-  std::uint64_t spilled_bytes = 0;  ///< written to them
+  std::optional<StoredHomes> homes = {};  ///< if any were asked for
+  bool spilled = false;                   ///< whether spill files were used
+  std::uint64_t spilled_bytes = 0;        ///< written to them
 };
 
 }  // namespace rhizome

@@ -82,6 +82,10 @@ class MemoryEdges final : public PartitionedEdges {
     return {.weighted = weighted_, .attributes = edges_.attributes.size()};
   }
 
+  Result<PartitionInput> Input() const override {
+    return PartitionInput(vertices_, edges_.src, edges_.dst);
+  }
+
   Result<EdgeDivision> Divide() override {
     EdgeDivision division;
     division.kind = options_.kind;
@@ -216,6 +220,12 @@ class SpilledEdges final : public PartitionedEdges {
   Columns columns() const override {
     return {
         .weighted = graph_.weighted, .attributes = graph_.attributes.size(), .in_memory = false};
+  }
+
+  Result<PartitionInput> Input() const override { return InputOf(vertices_, graph_.ends); }
+  void ForgetInput() override {
+    graph_.ends.file.Remove();
+    graph_.columns.reset();
   }
 
   Result<EdgeDivision> Divide() override {
@@ -367,8 +377,6 @@ class SpilledEdges final : public PartitionedEdges {
       RHIZOME_ASSIGN_OR_RETURN(EdgeSpool file, writer.Finish(writer.edges.size()));
       files_.push_back(std::move(file));
     }
-    graph_.ends.file.Remove();
-    graph_.columns.reset();
     return Status::Ok();
   }
 

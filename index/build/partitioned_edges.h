@@ -30,7 +30,7 @@ struct PartitionEdgeList {
 
 /// The edges of a GraphInput, divided and returned by partition. They come from memory or from
 /// spill files; both give the same division if they use the same partitioner.
-/// Use: Divide, then Arrange, then PartitionSets, then Take for each partition.
+/// Use: Divide, then ForgetInput, Arrange, PartitionSets, then Take for each partition.
 /// Threads: Take may be called from many threads, for different partitions; the rest one at a time.
 class PartitionedEdges {
  public:
@@ -47,6 +47,15 @@ class PartitionedEdges {
     bool in_memory = true;
   };
   virtual Columns columns() const = 0;
+
+  /// Returns the edges that Divide divides, until ForgetInput. They are borrowed. Errors:
+  /// kUnsupported, the edges were divided before.
+  virtual Result<PartitionInput> Input() const {
+    return Fail(Status::Unsupported("edges that are divided already are not scanned as a whole"));
+  }
+
+  /// Removes what only Divide and Input needed.
+  virtual void ForgetInput() {}
 
   /// Divides the edges. Errors: those of PartitionEdges; kOutOfMemory, a partition would not fit.
   virtual Result<EdgeDivision> Divide() = 0;

@@ -11,6 +11,7 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/index/home_array.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/chunk_array.h"
@@ -37,6 +38,7 @@ class GraphVerifier {
   Status CheckDelta();
   Status CheckDeltaRows(const Delta& delta);
   Status CheckArrays();
+  Status CheckHomes(const ArrayEntry& entry);
   void CheckRowCount(const ArrayEntry& entry);
   Status CheckRowSums(const ArrayEntry& entry);
   Status CompareChunk(const ChunkArray& rows, const ChunkArray& sums, std::uint64_t chunk);
@@ -141,6 +143,7 @@ Status GraphVerifier::CheckArrays() {
   const Manifest& manifest = store_.manifest();
   for (const ArrayEntry& entry : manifest.arrays) {
     CheckRowCount(entry);
+    RHIZOME_RETURN_IF_ERROR(CheckHomes(entry));
     const bool sidecar = entry.name.ends_with(".crc32c");
     if (entry.layout != ArrayLayout::kRow || sidecar) continue;
     if (manifest.FindArray(SidecarName(entry.name)) == nullptr) {
@@ -148,6 +151,35 @@ Status GraphVerifier::CheckArrays() {
       continue;
     }
     RHIZOME_RETURN_IF_ERROR(CheckRowSums(entry));
+  }
+  return Status::Ok();
+}
+
+// Checks that every home is one of those that the array says it keeps, or none.
+Status GraphVerifier::CheckHomes(const ArrayEntry& entry) {
+  const auto homes = HomesOfArray(entry);
+  if (!homes) return Note(ArrayFolder(entry.name, entry.form), homes.error());
+  if (!*homes) return Status::Ok();
+  const auto array = store_.OpenArray(entry.name);
+  if (!array) return Note(ArrayFolder(entry.name, entry.form), array.error());
+  std::vector<std::int32_t> values;
+  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
+    RHIZOME_RETURN_IF_ERROR(
+        control_.Report({.phase = "verify homes", .done = chunk, .total = entry.chunk_count()}));
+    values.resize((*array)->RowsInChunk(chunk));
+    const auto read = (*array)->ReadChunk(chunk, std::as_writable_bytes(std::span(values)));
+    if (!read) {
+      RHIZOME_RETURN_IF_ERROR(Note(ChunkPath(entry.name, chunk), read.error()));
+      continue;
+    }
+    const auto beyond = std::find_if(values.begin(), values.end(),
+                                     [&](std::int32_t home) { return !(*homes)->Allows(home); });
+    if (beyond == values.end()) continue;
+    AddDamage(
+        ChunkPath(entry.name, chunk),
+        fmt::format("row {}: home {} is not in [0, {})",
+                    chunk * entry.chunk_rows + static_cast<std::uint64_t>(beyond - values.begin()),
+                    *beyond, (*homes)->homes));
   }
   return Status::Ok();
 }

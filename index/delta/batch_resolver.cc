@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
+#include "rhizome/index/home_array.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/bytes.h"
@@ -181,6 +183,13 @@ Status BatchResolver::PutRow(const Operation& operation) {
     return Invalid("a row of {} bytes, but array '{}' has {} x {} = {} bytes a row",
                    operation.row.size(), ShownName(array->name), array->dim,
                    DataTypeName(array->dtype), array->row_bytes());
+  RHIZOME_ASSIGN_OR_RETURN(const auto homes, HomesOfArray(*array));
+  if (homes) {
+    std::int32_t home = kNoHome;
+    std::memcpy(&home, operation.row.data(), sizeof(home));
+    if (!homes->Allows(home))
+      return Invalid("home {} is not in [0, {}), nor -1 (none)", home, homes->homes);
+  }
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, FindOrAdd(operation.id));
   builder_.PutRow(array->array_id, vertex);
   rows_.push_back({array->array_id, vertex, operation.row});

@@ -39,11 +39,16 @@ Result<std::vector<PartitionId>> DivideRows(const PartitionInput& input,
                                             std::span<const VertexId> seeds,
                                             const HomeOptions& options, const JobControl& control);
 
+/// Returns a bound on the memory of DivideRows, its input aside, for graphs that coarsen: measured
+/// ones take less. Bytes; `edges` as in PartitionInput.
+std::uint64_t DivideRowsBytes(std::uint64_t vertices, std::uint64_t edges, std::uint32_t homes);
+
 /// The quality of homes.
 struct HomeMetrics {
   double cut_share = 0;     ///< edges between homes, of all edges but loops
-  double row_balance = 0;   ///< most rows of a home over the mean
-  double seed_balance = 0;  ///< most seeds of a home over the mean; 1 without seeds
+  double row_balance = 1;   ///< most rows of a home over the mean
+  double seed_balance = 1;  ///< most seeds of a home over the mean; 1 without seeds
+  friend bool operator==(const HomeMetrics&, const HomeMetrics&) = default;
 };
 
 /// Measures homes, whoever made them. Errors: kInvalidArgument, not one home below `homes` for each

@@ -25,6 +25,11 @@ constexpr std::uint64_t kPatience = 300;
 
 }  // namespace
 
+std::uint64_t MostTableEntries(std::uint64_t vertices, std::uint64_t half_edges,
+                               std::uint64_t parts) {
+  return std::min(vertices * parts, std::max(kSmallTable, kTableShare * half_edges));
+}
+
 HomeRefinement::HomeRefinement(const HomeGraph& graph, std::span<const HomeLoad> caps,
                                std::span<PartitionId> part_of, std::uint64_t seed)
     : graph_(graph),
@@ -40,7 +45,8 @@ HomeRefinement::HomeRefinement(const HomeGraph& graph, std::span<const HomeLoad>
 
 void HomeRefinement::CountTable() {
   const std::uint64_t entries = std::uint64_t{graph_.vertex_count()} * caps_.size();
-  if (entries > std::max(kSmallTable, kTableShare * graph_.half_edge_count())) return;
+  if (entries > MostTableEntries(graph_.vertex_count(), graph_.half_edge_count(), caps_.size()))
+    return;
   table_.assign(entries, 0);
   for (std::uint32_t v = 0; v < graph_.vertex_count(); ++v) {
     std::uint32_t* const to = &table_[v * caps_.size()];

@@ -12,6 +12,11 @@
 
 namespace rhizome::inline internal {
 
+/// Returns the most entries, of 4 bytes, that the table of HomeRefinement has for a graph, or for
+/// one that is coarser.
+std::uint64_t MostTableEntries(std::uint64_t vertices, std::uint64_t half_edges,
+                               std::uint64_t parts);
+
 /// Improves the homes of a graph's vertices by moving one vertex at a time. In a round, the vertex
 /// whose move cuts most edges less moves first, and moves that cut more are tried, too: a round
 /// ends when many of them in a row led to nothing better, and is taken back to its best moment

@@ -8,6 +8,7 @@
 
 #include "rhizome/index/array_file.h"
 #include "rhizome/index/edge_file.h"
+#include "rhizome/index/given_homes.h"
 #include "rhizome/index/id_table.h"
 #include "rhizome/index/ingest_context.h"
 #include "rhizome/index/ingest_memory.h"
@@ -32,12 +33,14 @@ struct Parsed {
   NodeTable nodes;
   EdgeTable edges;
   std::vector<std::shared_ptr<const LoadedArray>> arrays;
+  GivenHomes homes;
 };
 
 Status CheckArrayNames(const IngestOptions& options) {
   std::vector<std::string> names =
       options.nodes ? NodeArrayNames(options) : std::vector<std::string>();
   for (const ArrayFile& file : options.arrays) names.push_back(file.name);
+  if (options.build.homes != HomeRule::kNone) names.emplace_back(kHomeArray);
   for (const EdgeAttribute& attribute : EdgeAttributesOf(options)) {
     for (const std::string& name : names) {
       if (name.starts_with(attribute.name() + ".p"))
@@ -51,7 +54,9 @@ Status CheckArrayNames(const IngestOptions& options) {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return Status::Ok();
-  return Status::InvalidArgument(fmt::format("two arrays are to be named '{}'", *twice));
+  const bool homes = *twice == kHomeArray && options.build.homes != HomeRule::kNone;
+  return Status::InvalidArgument(fmt::format("two arrays are to be named '{}'{}", *twice,
+                                             homes ? "; one would keep the homes of rows" : ""));
 }
 
 Status CheckVertexRanges(const IngestOptions& options) {
@@ -74,6 +79,7 @@ Status CheckOptions(const IngestOptions& options) {
   if (options.nodes) RHIZOME_RETURN_IF_ERROR(CheckNodeColumns(options));
   RHIZOME_RETURN_IF_ERROR(CheckVertexRanges(options));
   RHIZOME_RETURN_IF_ERROR(CheckGivenVertices(options));
+  RHIZOME_RETURN_IF_ERROR(CheckHomesFile(options));
   return CheckArrayNames(options);
 }
 
@@ -88,22 +94,8 @@ Status ReadAll(IngestContext& context, Parsed& parsed) {
     RHIZOME_ASSIGN_OR_RETURN(auto array, ReadArrayFile(context, file));
     parsed.arrays.push_back(std::move(array));
   }
+  RHIZOME_ASSIGN_OR_RETURN(parsed.homes, GivenHomes::Read(context));
   return Status::Ok();
-}
-
-/// Returns the row of the nodes file, and so of array files, of each vertex; -1 if it has none.
-std::vector<std::int64_t> RowsOfVertices(const NodeTable& nodes,
-                                         std::span<const VertexId> vertex_of_accepted,
-                                         std::uint64_t vertex_count) {
-  std::vector<std::int64_t> rows(vertex_count, -1);
-  for (std::uint64_t line = 0; line < nodes.lines; ++line) {
-    const std::int64_t accepted =
-        nodes.accepted.empty() ? static_cast<std::int64_t>(line) : nodes.accepted[line];
-    if (accepted < 0) continue;
-    const VertexId vertex = vertex_of_accepted[static_cast<std::size_t>(accepted)];
-    rows[static_cast<std::size_t>(vertex)] = static_cast<std::int64_t>(line);
-  }
-  return rows;
 }
 
 void SetEdges(EdgeTable edges, IdTable::Vertices& vertices, GraphInput& input) {
@@ -123,7 +115,8 @@ std::vector<ArrayRows> RowsOf(std::span<const std::shared_ptr<const LoadedArray>
 }
 
 Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
-  const std::vector<ArrayRows> arrays = RowsOf(parsed.arrays);
+  std::vector<ArrayRows> arrays = RowsOf(parsed.arrays);
+  if (options.homes_file) arrays.push_back(parsed.homes.rows(options));
   const ImpliedVertices implied = CountImplied(options, arrays);
   RHIZOME_ASSIGN_OR_RETURN(IdTable::Vertices vertices,
                            std::move(parsed.ids).Resolve(implied.count, implied.why));
@@ -141,6 +134,9 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
   input.integer_ids = std::move(vertices.integer_ids);
   input.string_ids = std::move(vertices.string_ids);
   SetVertexTypes(options, parsed.nodes, vertices.nodes, input);
+  RHIZOME_ASSIGN_OR_RETURN(
+      input.homes,
+      std::move(parsed.homes).ByVertex(options, parsed.nodes, vertices.nodes, vertices.count));
   SetEdges(std::move(parsed.edges), vertices, input);
   input.weighted = HasWeights(options);
   for (NodeColumn& column : parsed.nodes.columns)
@@ -165,7 +161,8 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inge
   const std::uint64_t stored_edges = input.edges.size() * (options.undirected ? 2 : 1);
   RHIZOME_RETURN_IF_ERROR(context.CheckMemory(
       "building the store",
-      stored_edges * kBuildBytesPerEdge + input.vertex_count * kBuildBytesPerVertex));
+      std::max(stored_edges * kBuildBytesPerEdge + input.vertex_count * kBuildBytesPerVertex,
+               HomesBytes(options, input.vertex_count, input.edges.size()))));
   BuildOptions build = options.build;
   build.memory_bytes = BytesLeft(options.memory_bytes, context.held_bytes());
   RHIZOME_ASSIGN_OR_RETURN(IngestReport report, IngestGraph(fs, path, std::move(input), build,

@@ -38,6 +38,9 @@ namespace RHIZOME_API rhizome {
 /// Rows of arrays: row i of an array file belongs to line i of the nodes file (bad lines included),
 /// or, without one, to integer id i. Vertices that only edges name get the values of
 /// FillMissingRows.
+/// Homes (BuildOptions::homes, IngestOptions::homes_file): the array `home` keeps them
+/// (home_array.h). By an edge cut they need DivideRowsBytes, and the array `split` is held in
+/// memory.
 /// Errors: kInvalidArgument, naming file, line and reason; kNotFound; kAlreadyExists; kOutOfSpace;
 /// kOutOfMemory, saying what would suffice; kInterrupted.
 Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOptions& options,

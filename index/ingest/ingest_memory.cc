@@ -64,6 +64,12 @@ std::uint64_t WriteBytes(const IngestOptions& options) {
          (HasWeights(options) ? 16 : 0);
 }
 
+std::uint64_t HomesBytes(const IngestOptions& options, std::uint64_t vertices,
+                         std::uint64_t edges) {
+  if (options.build.homes != HomeRule::kEdgeCut) return 0;
+  return DivideRowsBytes(vertices, edges, options.build.partition.partitions);
+}
+
 std::uint64_t NodeBytes(const InputEstimate& estimate) {
   const std::uint64_t dictionary =
       estimate.dense_ids ? 0
@@ -80,7 +86,9 @@ std::uint64_t MemoryToHold(const InputEstimate& estimate, const IngestOptions& o
       estimate.edges * (growing + 2 * ColumnBytes(options)) + DictionaryBytes(estimate);
   const std::uint64_t build = directed * (kHeldBytesPerEdge + WriteBytes(options)) +
                               estimate.vertices * kBuildBytesPerVertex;
-  return std::max(read, build) + NodeBytes(estimate) + estimate.array_bytes +
+  const std::uint64_t homes =
+      estimate.edges * growing + HomesBytes(options, estimate.vertices, estimate.edges);
+  return std::max({read, build, homes}) + NodeBytes(estimate) + estimate.array_bytes +
          2 * estimate.largest_chunk_bytes;
 }
 
@@ -93,9 +101,10 @@ std::uint64_t ExpectedHeldMemory(const InputEstimate& estimate, const IngestOpti
   const std::uint64_t divide = input + DivideBytes(estimate, partition);
   // All edges exist twice: as read, and by partition.
   const std::uint64_t arrange = input + estimate.edges * sizeof(PartitionId) + directed * row_bytes;
+  const std::uint64_t homes = input + HomesBytes(options, estimate.vertices, estimate.edges);
   const std::uint64_t left = directed - directed / partition.partitions;
   const std::uint64_t write = left * row_bytes + UsualWriteBytes(estimate, options, partition);
-  return std::max({read, divide, arrange, write}) + UsualFixedBytes(estimate) +
+  return std::max({read, homes, divide, arrange, write}) + UsualFixedBytes(estimate) +
          estimate.array_bytes;
 }
 
@@ -104,7 +113,8 @@ std::uint64_t ExpectedSpilledMemory(const InputEstimate& estimate, const IngestO
   const std::uint64_t divide = DivideBytes(estimate, partition);
   const std::uint64_t write =
       UsualWriteBytes(estimate, options, partition) + UsualFixedBytes(estimate);
-  return std::max(divide, write) + kUsualSpillBytes;
+  const std::uint64_t homes = HomesBytes(options, estimate.vertices, estimate.edges);
+  return std::max({divide, homes, write}) + kUsualSpillBytes;
 }
 
 std::uint32_t PartitionsThatFit(std::uint64_t memory_bytes, std::uint64_t vertices,

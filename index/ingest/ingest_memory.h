@@ -13,6 +13,10 @@ std::uint64_t ColumnBytes(const IngestOptions& options);
 /// Returns a bound of the memory for writing one directed edge of a partition, with its columns.
 std::uint64_t WriteBytes(const IngestOptions& options);
 
+/// Returns a bound of the memory for choosing the homes of rows, besides the edges; 0 if nothing is
+/// to be computed for them.
+std::uint64_t HomesBytes(const IngestOptions& options, std::uint64_t vertices, std::uint64_t edges);
+
 /// Returns the memory of the nodes file's columns and ids.
 std::uint64_t NodeBytes(const InputEstimate& estimate);
 

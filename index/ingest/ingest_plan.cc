@@ -20,9 +20,10 @@ IngestRoute SpilledRoute(const IngestPlan& plan, const IngestOptions& options,
   const std::uint64_t edge_bytes = WriteBytes(options);
   const std::uint64_t left = BytesLeft(plan.memory_bytes, fixed_bytes);
   IngestRoute route{.spilled = true,
-                    .held = plan.edges * (edge_bytes + kHeldBytesPerEdge) +
-                                input.vertices * kBuildBytesPerVertex <=
-                            left,
+                    .held = std::max(plan.edges * (edge_bytes + kHeldBytesPerEdge) +
+                                         input.vertices * kBuildBytesPerVertex,
+                                     input.edges * kHeldBytesPerEdge +
+                                         HomesBytes(options, input.vertices, input.edges)) <= left,
                     .partitioner = partition.kind,
                     .partitions = partition.partitions};
   if (route.held) return route;
@@ -52,7 +53,8 @@ std::uint64_t StoreBytes(const IngestPlan& plan, const IngestOptions& options) {
   if (both && (HasWeights(options) || EdgeAttributeBytes(options) > 0))
     edge_bytes += 4;  // edge ids of in-entries
   const std::uint64_t bytes = plan.edges * edge_bytes + input.vertices * 16 + input.array_bytes +
-                              (input.array_row_bytes > 0 ? input.vertices * 4 : 0);
+                              (input.array_row_bytes > 0 ? input.vertices * 4 : 0) +
+                              (options.build.homes != HomeRule::kNone ? input.vertices * 8 : 0);
   if (input.dense_ids) return bytes;
   // An id is in the dictionary with the sorted order, and once more in the coordinates of the rows.
   const double id_bytes = (input.string_ids ? 2 * input.id_bytes + 4 : 16) + 8;
@@ -64,6 +66,8 @@ void PlanMemory(const IngestOptions& options, std::uint64_t fixed_bytes, IngestP
   plan.least_memory = plan.input.vertices * kBuildBytesPerVertex + fixed_bytes +
                       plan.edges * WriteBytes(options) * 11 / 10 / kMaxPartitions +
                       (std::uint64_t{4} << 20);
+  plan.least_memory = std::max(
+      plan.least_memory, fixed_bytes + HomesBytes(options, plan.input.vertices, plan.input.edges));
   plan.least_memory = std::min(plan.least_memory, plan.memory_to_hold);
   plan.memory_bytes = options.memory_bytes == 0 ? plan.memory_to_hold : options.memory_bytes;
   plan.spilled = plan.memory_bytes < plan.memory_to_hold;

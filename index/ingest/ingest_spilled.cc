@@ -4,7 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include "rhizome/index/array_file.h"
 #include "rhizome/index/edge_file.h"
+#include "rhizome/index/given_homes.h"
 #include "rhizome/index/ingest_context.h"
 #include "rhizome/index/ingest_memory.h"
 #include "rhizome/index/ingest_steps.h"
@@ -65,11 +67,18 @@ class SpillingIngest {
     }
     RHIZOME_ASSIGN_OR_RETURN(edges_, ReadEdges(context_, ids, space_.get()));
     for (const ArrayFile& file : options_.arrays) {
+      if (IsSplitOfHomes(file)) {
+        RHIZOME_ASSIGN_OR_RETURN(split_, ReadArrayFile(context_, file));
+        rows_.push_back({split_->name, split_->path, split_->rows, split_->exact_rows});
+        continue;
+      }
       RHIZOME_ASSIGN_OR_RETURN(auto array,
                                SpilledArray::Open(context_, file, *space_, ArrayBytes()));
       rows_.push_back({array->name, array->path, array->rows, array->exact_rows});
       arrays_.push_back(std::move(array));
     }
+    RHIZOME_ASSIGN_OR_RETURN(homes_, GivenHomes::Read(context_));
+    if (options_.homes_file) rows_.push_back(homes_.rows(options_));
     const ImpliedVertices implied = CountImplied(options_, rows_);
     RHIZOME_RETURN_IF_ERROR(context_.CheckMemory(
         fmt::format("{} vertices", implied.count),
@@ -77,6 +86,11 @@ class SpillingIngest {
     RHIZOME_ASSIGN_OR_RETURN(vertices_,
                              std::move(ids).Resolve(implied.count, implied.why, control_));
     return Status::Ok();
+  }
+
+  /// Homes need the training vertices before arrays are written, so that this one array is held.
+  bool IsSplitOfHomes(const ArrayFile& file) const {
+    return file.name == "split" && options_.build.homes != HomeRule::kNone;
   }
 
   std::uint64_t ArrayBytes() const { return std::min<std::uint64_t>(Left() / 4, 1 << 30); }
@@ -98,13 +112,23 @@ class SpillingIngest {
     for (NodeColumn& column : nodes_.columns)
       input.arrays.push_back(std::move(column).ToArray(vertices_.nodes, vertices_.count));
     nodes_.columns.clear();
+    RHIZOME_ASSIGN_OR_RETURN(input.homes, std::move(homes_).ByVertex(
+                                              options_, nodes_, vertices_.nodes, vertices_.count));
+    const auto row_of_vertex = std::make_shared<const std::vector<std::int64_t>>(
+        nodes && split_ ? RowsOfVertices(nodes_, vertices_.nodes, vertices_.count)
+                        : std::vector<std::int64_t>());
+    context_.Hold(row_of_vertex->size() * sizeof(std::int64_t));
     auto vertex_of_line = std::make_shared<std::vector<VertexId>>();
     if (nodes && !arrays_.empty())
       *vertex_of_line = VerticesOfLines(nodes_, std::move(vertices_.nodes));
     std::vector<VertexId>().swap(vertices_.nodes);
     context_.Hold(vertex_of_line->size() * sizeof(VertexId));
-    for (const auto& array : arrays_)
-      input.arrays.push_back(BindSpilledArray(array, vertex_of_line));
+    // In the order of the options, as in memory, because arrays are numbered in this order.
+    auto spilled_array = arrays_.begin();
+    for (const ArrayFile& file : options_.arrays)
+      input.arrays.push_back(IsSplitOfHomes(file)
+                                 ? BindArray(split_, row_of_vertex)
+                                 : BindSpilledArray(*spilled_array++, vertex_of_line));
     SetLayouts(options_, input);
     input.spilled = std::make_shared<SpilledGraph>();
     TakeSpilled(*input.spilled, input.edge_type_names.size() > 1);
@@ -160,12 +184,15 @@ class SpillingIngest {
                                      (spilled.weighted ? 16 : 0) + 3 * EdgeAttributeBytes(options_);
     build.memory_bytes = Left();
     spilled.memory_bytes = Left();
-    const bool holds = edges * (edge_bytes + kHeldBytesPerEdge) + vertex_bytes <= Left();
+    const std::uint64_t homes = HomesBytes(options_, input.vertex_count, spilled.ends.edges);
+    const std::uint64_t held = std::max(edges * (edge_bytes + kHeldBytesPerEdge) + vertex_bytes,
+                                        spilled.ends.edges * kHeldBytesPerEdge + homes);
+    const bool holds = held <= Left();
     if (holds && options_.spill != IngestOptions::Spill::kAlways) {
       RHIZOME_RETURN_IF_ERROR(LoadEdges(input));
       return build;
     }
-    if (!options_.choose_partitions) return build;
+    if (!options_.choose_partitions || options_.homes_file) return build;
     const std::uint32_t partitions =
         PartitionsThatFit(Left(), input.vertex_count, edges, edge_bytes, build.partition.threads,
                           build.partition.partitions);
@@ -214,6 +241,8 @@ class SpillingIngest {
   EdgeTable edges_;
   std::vector<ArrayRows> rows_;
   std::vector<std::shared_ptr<SpilledArray>> arrays_;
+  std::shared_ptr<const LoadedArray> split_;  // see IsSplitOfHomes
+  GivenHomes homes_;
   SpilledIds::Vertices vertices_;
 };
 

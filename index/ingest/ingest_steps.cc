@@ -43,6 +43,7 @@ Result<IngestReport> MakeStore(FileSystem& fs, const Path& path, std::optional<S
   }
   report.info = store->manifest().info;
   report.generation = store->manifest().generation;
+  RHIZOME_ASSIGN_OR_RETURN(report.homes, FindHomes(store->manifest()));
   store.reset();
   report.seconds = watch.seconds();
   return report;
@@ -77,6 +78,20 @@ std::vector<VertexId> VerticesOfLines(const NodeTable& nodes,
     if (accepted >= 0) vertices[line] = vertex_of_accepted[static_cast<std::size_t>(accepted)];
   }
   return vertices;
+}
+
+std::vector<std::int64_t> RowsOfVertices(const NodeTable& nodes,
+                                         std::span<const VertexId> vertex_of_accepted,
+                                         std::uint64_t vertex_count) {
+  std::vector<std::int64_t> rows(vertex_count, -1);
+  for (std::uint64_t line = 0; line < nodes.lines; ++line) {
+    const std::int64_t accepted =
+        nodes.accepted.empty() ? static_cast<std::int64_t>(line) : nodes.accepted[line];
+    if (accepted < 0) continue;
+    const VertexId vertex = vertex_of_accepted[static_cast<std::size_t>(accepted)];
+    rows[static_cast<std::size_t>(vertex)] = static_cast<std::int64_t>(line);
+  }
+  return rows;
 }
 
 namespace {

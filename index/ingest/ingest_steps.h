@@ -48,6 +48,11 @@ Status CheckArrayRows(const ArrayRows& array, std::uint64_t expected, bool nodes
 std::vector<VertexId> VerticesOfLines(const NodeTable& nodes,
                                       std::vector<VertexId> vertex_of_accepted);
 
+/// Returns the row of the nodes file, and so of array files, of each vertex; -1 if it has none.
+std::vector<std::int64_t> RowsOfVertices(const NodeTable& nodes,
+                                         std::span<const VertexId> vertex_of_accepted,
+                                         std::uint64_t vertex_count);
+
 /// Sets the vertex types by vertex id; a vertex that only edges name has the type "unknown".
 void SetVertexTypes(const IngestOptions& options, const NodeTable& nodes,
                     std::span<const VertexId> vertex_of_accepted, GraphInput& input);

@@ -22,8 +22,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
            vertices: int | None = None, vertex_types: Mapping[str, int] | None = None, nodes: PathLike | None = None,
            columns: Sequence[str] = ("src", "dst"), node_columns: Sequence[str] = ("id",), header: bool = False,
            undirected: bool = False, directions: Literal["both", "out", "in"] = "both",
-           layout: Literal["row", "chunk"] = "row", partitions: int | None = None, memory: int | str = 0,
-           scratch: PathLike | None = None, threads: int | None = None, seed: int = 1,
+           layout: Literal["row", "chunk"] = "row", partitions: int | None = None, homes: Any = None,
+           memory: int | str = 0, scratch: PathLike | None = None, threads: int | None = None, seed: int = 1,
            progress: Progress | None = None) -> IngestReport:
     """Makes a new store at ``path``.
 
@@ -47,8 +47,11 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     ``columns``: those of text files of edges (src, dst, type, weight, names of attributes, "-" to skip).
     ``header``: skip the first line of text files. ``undirected``: store each edge in both directions.
     ``directions``: the lists of neighbours to keep. ``layout``: "row" for reading random rows of arrays, "chunk"
-    (compressed) for scans. ``partitions``: None, as many as memory requires. ``memory``: bound in bytes beyond the bare
-    process, or a text such as "4G"; 0: none. ``scratch``: a folder for temporary files; None: beside the store.
+    (compressed) for scans. ``partitions``: None, as many as memory requires.
+    ``homes``: keep a home for each vertex, one of ``partitions``, in the array "home": "edgecut" (few edges between
+    homes; rows and training vertices even within 1.05), "owner", or homes of your own: integers [n], or a path (.npy,
+    Zarr v3, or a text file with one a line). ``memory``: bound in bytes beyond the bare process, or a text such as
+    "4G"; 0: none. ``scratch``: a folder for temporary files; None: beside the store.
     ``progress``: called with (phase, done, total).
     Ctrl-C raises KeyboardInterrupt. Whatever is raised, no store is there then, unless the signal came when the
     store had just been published: then all of it is.
@@ -75,6 +78,13 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     arguments.undirected = bool(undirected)
     arguments.directions = directions
     arguments.layout = layout
+    if isinstance(homes, str) and homes in ("edgecut", "owner"):
+        arguments.homes = homes
+    elif is_path(homes):
+        arguments.homes_file = as_path(homes)
+    elif homes is not None:
+        own = as_matrix(homes, "homes")
+        arguments.homes_file = (own, own.dtype.name)
     arguments.scratch = "" if scratch is None else as_path(scratch)
     arguments.partitions = 0 if partitions is None else as_count(partitions, "partitions", least=1)
     arguments.memory_bytes = as_bytes(memory)

@@ -141,6 +141,9 @@ class IngestReport(NamedTuple):
     partitions: int
     seconds: float
     spilled_bytes: int  #: written to files on the way, because memory did not suffice
+    #: None without homes; else "homes" (how many), "by", "cut_share" (of edges, between homes), "training_vertices",
+    #: "row_balance" and "training_balance" (the largest home over the mean), "warning" (text or None)
+    homes: dict[str, Any] | None = None
 
 
 class CompactReport(NamedTuple):

@@ -28,7 +28,9 @@ struct IngestArguments {
   std::vector<std::string> node_columns;
   nb::typed<nb::list, nb::any> arrays;  ///< (name, path or matrix, dtype)
   nb::typed<nb::list, nb::any>
-      edge_arrays;  ///< (name, one matrix or None for each of `edges`, or one for all, dtype)
+      edge_arrays;    ///< (name, one matrix or None for each of `edges`, or one for all, dtype)
+  std::string homes;  ///< "edgecut" or "owner"; empty: none, or those of homes_file
+  nb::object homes_file = nb::none();  ///< a path, or (matrix, dtype)
   std::string directions = "both";
   std::string layout = "row";
   std::string scratch;
@@ -67,6 +69,12 @@ class IngestInput {
     options_.layout = LayoutOf(arguments.layout);
     options_.scratch = arguments.scratch;
     options_.choose_partitions = arguments.partitions == 0;
+    if (!arguments.homes_file.is_none()) {
+      options_.build.homes = HomeRule::kFile;
+      options_.homes_file = HomesOf(arguments.homes_file);
+    } else if (!arguments.homes.empty()) {
+      options_.build.homes = arguments.homes == "owner" ? HomeRule::kOwner : HomeRule::kEdgeCut;
+    }
     options_.build.directions = DirectionOf(arguments.directions);
     options_.build.partition.partitions = std::max(arguments.partitions, 1U);
     options_.build.partition.seed = arguments.seed;
@@ -111,6 +119,16 @@ class IngestInput {
     return {.texts = texts};
   }
 
+  static ArrayFile HomesOf(nb::handle homes) {
+    const std::string name(kHomeArray);
+    if (!nb::isinstance<nb::str>(homes))
+      return ArrayOf(name, homes[0], nb::cast<std::string>(homes[1]));
+    ArrayFile file;
+    file.name = name;
+    file.path = nb::cast<std::string>(homes);
+    return file;
+  }
+
   static std::optional<IdRange> RangeOf(nb::handle range) {
     if (range.is_none()) return std::nullopt;
     return IdRange{nb::cast<std::uint64_t>(range[0]), nb::cast<std::uint64_t>(range[1])};
@@ -136,6 +154,21 @@ class IngestInput {
   std::deque<std::vector<std::string_view>> texts_;
 };
 
+nb::object HomesDict(const IngestReport& report) {
+  if (!report.homes) return nb::none();
+  const StoredHomes& homes = *report.homes;
+  const auto warning = HomeWarning(homes, report.info.vertices);
+  nb::dict facts;
+  facts["homes"] = homes.homes;
+  facts["by"] = std::string(HomeRuleName(homes.rule));
+  facts["training_vertices"] = homes.seeds;
+  facts["cut_share"] = homes.metrics.cut_share;
+  facts["row_balance"] = homes.metrics.row_balance;
+  facts["training_balance"] = homes.metrics.seed_balance;
+  facts["warning"] = warning ? nb::cast(*warning) : nb::none();
+  return facts;
+}
+
 nb::dict IngestNow(const IngestArguments& arguments, nb::object progress) {
   const IngestInput input(arguments);
   const IngestReport report =
@@ -148,6 +181,7 @@ nb::dict IngestNow(const IngestArguments& arguments, nb::object progress) {
   result["partitions"] = report.info.partitions;
   result["seconds"] = report.seconds;
   result["spilled_bytes"] = report.spilled_bytes;
+  result["homes"] = HomesDict(report);
   return result;
 }
 
@@ -166,6 +200,8 @@ void BindIngest(nb::module_& module) {
       .def_rw("node_columns", &A::node_columns)
       .def_rw("arrays", &A::arrays)
       .def_rw("edge_arrays", &A::edge_arrays)
+      .def_rw("homes", &A::homes)
+      .def_rw("homes_file", &A::homes_file, nb::arg().none())
       .def_rw("directions", &A::directions)
       .def_rw("layout", &A::layout)
       .def_rw("scratch", &A::scratch)

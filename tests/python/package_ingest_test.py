@@ -247,5 +247,32 @@ def test_files_of_arrays():
                 rz.ingest(path / "wrong.rz", example.edges, **wrong)
 
 
+def test_homes_are_kept_and_measured():
+    src, dst = RNG.integers(0, 400, 3000), RNG.integers(0, 400, 3000)
+    own = RNG.integers(0, 4, 400).astype(np.int32)
+    split = np.where(np.arange(400) % 3 == 0, 0, 2).astype(np.uint8)
+    with folder() as path:
+        np.savetxt(path / "own.txt", own, fmt="%d")
+        reports = {name: rz.ingest(path / name, (src, dst), split=split, partitions=4, homes=homes).homes
+                   for name, homes in {"cut": "edgecut", "owner": "owner", "own": own, "file": path / "own.txt"}.items()}
+        assert rz.ingest(path / "none", (src, dst)).homes is None
+        for name, facts in reports.items():
+            with rz.open(path / name) as graph:
+                home = np.asarray(graph["home"])[:, 0]
+            apart = (home[src] != home[dst]).sum() / (src != dst).sum()
+            rows, training = (np.bincount(home[chosen], minlength=4) for chosen in (split >= 0, split == 0))
+            assert facts["homes"] == 4 and facts["training_vertices"] == (split == 0).sum()
+            assert np.isclose(facts["cut_share"], apart)
+            assert np.isclose(facts["row_balance"], rows.max() / rows.mean())
+            assert np.isclose(facts["training_balance"], training.max() / training.mean())
+            assert name not in ("own", "file") or np.array_equal(home, own)
+        assert reports["cut"]["by"] == "edgecut" and reports["cut"]["warning"] is None
+        assert reports["cut"]["cut_share"] < reports["own"]["cut_share"]
+        with raises(rz.InvalidArgument, "home 3"):
+            rz.ingest(path / "few", (src, dst), partitions=3, homes=own)
+        with raises(rz.InvalidArgument, "rows"):
+            rz.ingest(path / "short", (src, dst), partitions=4, homes=own[:300])
+
+
 if __name__ == "__main__":
     run(sys.modules[__name__])

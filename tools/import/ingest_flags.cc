@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "homes_json.h"
 #include "rhizome/index/convert.h"
 #include "rhizome/index/row_sources.h"
 
@@ -139,6 +140,7 @@ Result<IngestOptions> IngestFlags::ToOptions() const {
   result.inner_rows = layout.inner_rows;
   result.memory_bytes = layout.input_memory_bytes();
   result.build = layout.build;
+  SetHomes(layout.homes, result);
   result.store_id = layout.store_id;
   result.choose_partitions = layout.partitions_flag->count() == 0;
   return result;

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "allocator.h"
+#include "homes_json.h"
 #include "partition_run.h"
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/index/partitioner.h"
@@ -116,6 +117,12 @@ void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags) {
           ->type_name("P")
           ->capture_default_str();
   AddPartitioner(verb, partition.kind);
+  verb.add_option("--homes", flags.homes,
+                  "Keep a home of each row, one of --partitions, in the array 'home': edgecut, few "
+                  "edges between homes, rows and training vertices even within 1.05; owner, the "
+                  "partition that a look-up begins at; or a file with one for each row of arrays: "
+                  ".npy, Zarr v3, or a number a line")
+      ->type_name("edgecut|owner|F");
   AddChoice<OrderKind>(verb, "--order", flags.build.order,
                        {{"pds", OrderKind::kPds},
                         {"ps", OrderKind::kPs},
@@ -164,6 +171,8 @@ std::string DescribeLayoutFlags(const Json& f) {
       f["replication_factor"].get<double>(), Percent(f["interior_share"].get<double>()),
       f["vertex_balance"].get<double>(), MaxOverMinText(f["vertex_max_over_min"]),
       f["edge_balance"].get<double>(), MaxOverMinText(f["edge_max_over_min"]));
+  if (!f["homes"].is_null())
+    text += fmt::format("  homes: {}; {}\n", HomesText(f["homes"]), HomesQuality(f["homes"]));
   if (f["bad_lines"] != 0) {
     text += fmt::format("  {} skipped\n", Plural(f["bad_lines"], "malformed line"));
   }
@@ -209,6 +218,11 @@ Answer IngestAnswer(const std::string& store, const IngestReport& report,
       BalanceWarning(used, report.info.vertex_balance, report.info.edges, report.info.vertices);
   if (warning) fmt::print(stderr, "warning: {}\n", *warning);
   fields["balance_warning"] = warning ? Json(*warning) : Json();
+  fields["homes"] = HomesJson(report.homes);
+  const auto uneven =
+      report.homes ? HomeWarning(*report.homes, report.info.vertices) : std::nullopt;
+  if (uneven) fmt::print(stderr, "warning: {}\n", *uneven);
+  fields["homes_warning"] = uneven ? Json(*uneven) : Json();
   fields["spilled"] = report.spilled;
   fields["spilled_bytes"] = report.spilled_bytes;
   fields["generation"] = report.generation;

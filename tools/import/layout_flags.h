@@ -31,6 +31,7 @@ struct LayoutFlags {
     return memory_bytes > kStoreMemoryBytes ? memory_bytes - kStoreMemoryBytes : 1;
   }
 
+  std::string homes;                             ///< --homes (SetHomes)
   const CLI::Option* partitions_flag = nullptr;  ///< to see whether --partitions was given
   std::optional<StoreId> store_id;
 };

@@ -3,6 +3,7 @@
 #include "dataset.h"
 #include "elements.h"
 #include "graphbolt.h"
+#include "homes_json.h"
 #include "layout_flags.h"
 #include "ogb.h"
 #include "rhizome/index/ingest.h"
@@ -46,7 +47,12 @@ Result<IngestReport> ImportWordNet(FileSystem& fs, const ImportFlags& flags,
                                         .inner_rows = flags.layout.inner_rows},
                                        control));
   AttachLabelNames(graph);
-  return IngestGraph(fs, flags.store, std::move(graph), flags.layout.build, flags.layout.store_id,
+  IngestOptions options{.build = flags.layout.build};
+  SetHomes(flags.layout.homes, options);
+  if (options.homes_file)
+    return Fail(Status::InvalidArgument(
+        "import wordnet --homes: edgecut or owner; a file of homes needs `ingest`"));
+  return IngestGraph(fs, flags.store, std::move(graph), options.build, flags.layout.store_id,
                      control);
 }
 
@@ -61,6 +67,7 @@ IngestOptions OptionsOf(Dataset dataset, const ImportFlags& flags) {
   options.chunk_rows = layout.chunk_rows;
   options.inner_rows = layout.inner_rows;
   options.build = layout.build;
+  SetHomes(layout.homes, options);
   options.store_id = layout.store_id;
   options.choose_partitions = layout.partitions_flag->count() == 0;
   options.spill = flags.spill;

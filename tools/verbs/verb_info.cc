@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "homes_json.h"
 #include "partition_run.h"
 #include "rhizome/index/external_id.h"
 #include "rhizome/index/graph.h"
@@ -121,6 +122,9 @@ std::string DescribeLayout(const Json& f) {
                                          MaxOverMinText(f["edge_max_over_min"]))});
   table.Add({"interior", Percent(f["interior_share"].get<double>()),
              "vertices with all edges in one partition"});
+  if (!f["homes"].is_null())
+    table.Add({"homes of rows", HomesText(f["homes"]),
+               HomesQuality(f["homes"]) + ", when the store was made"});
   table.Add(
       {"topology", HumanBytes(f["topology_bytes"]),
        fmt::format("{:.2f} bytes an edge, {} lists, codec {}", f["bytes_per_edge"].get<double>(),
@@ -283,6 +287,8 @@ Result<Answer> RunInfo(const InfoFlags& flags, Session&) {
   RHIZOME_ASSIGN_OR_RETURN(fields["generations"], GenerationsJson(*store));
   RHIZOME_ASSIGN_OR_RETURN(fields["generation_bytes"], BytesOnDisk(*store));
   fields["arrays"] = ArraysJson(manifest);
+  RHIZOME_ASSIGN_OR_RETURN(const auto homes, FindHomes(manifest));
+  fields["homes"] = HomesJson(homes);
   return Answer{std::move(fields), DescribeInfo, {}};
 }
 

@@ -9,7 +9,7 @@ cd "$work"
 
 rhizome generate planted --out demo --scale 7 --edge-factor 4 --dim 4 --seed 2 >/dev/null || fail "generate"
 rhizome ingest g.rz --edges demo/edges.npy --nodes demo/nodes.tsv --node-columns id,label,split \
-  --array feat=demo/features.npy --partitions 3 >/dev/null || fail "ingest"
+  --array feat=demo/features.npy --partitions 3 --homes edgecut >/dev/null || fail "ingest"
 # String ids, types, weights and compressed chunks, so that every kind of file is there.
 printf 'a\tb\tx\t1\nb\tc\ty\t2\nc\ta\tx\t3\na\tc\ty\t4\n' >e.tsv
 printf '0\t0\t1\n1\t1\t2\n2\t0\t3\n' >x.txt

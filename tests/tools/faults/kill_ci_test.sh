@@ -9,7 +9,7 @@ cd "$work"
 
 rhizome generate planted --out demo --scale 14 --edge-factor 8 --dim 32 --seed 11 >/dev/null || fail "generate"
 ingest=("$RHIZOME" ingest g.rz --edges demo/edges.npy --nodes demo/nodes.tsv --node-columns id,label,split
-  --array feat=demo/features.npy --partitions 4 --chunk-rows 128
+  --array feat=demo/features.npy --partitions 4 --chunk-rows 128 --homes edgecut
   --store-id 00112233445566778899aabbccddeeff)
 
 count_calls "${ingest[@]}"

@@ -98,4 +98,37 @@ expect_exit 1 rhizome partition --edges t.tsv --rows --partitions 2 --out homes.
 expect_says number vertices
 rhizome partition --edges t.tsv --rows --partitions 2 >t.txt || fail 'homes of a text file'
 
+# A store keeps the homes that `partition --rows` writes, whether it computes them or is given the file.
+python3 -c 'for v in range(1024): print(v, 0 if v % 5 == 0 and v < 1024 else 2, sep="\t")' >n.tsv
+ingest=(rhizome ingest --edges g/edges.npy --undirected --nodes n.tsv --node-columns id,split --partitions 4 --json)
+"${ingest[@]}" c.rz --homes edgecut >c.json || fail "ingest --homes edgecut"
+"${ingest[@]}" f.rz --homes homes.npy >f.json || fail "ingest --homes FILE"
+"${ingest[@]}" o.rz --homes owner >o.json 2>err || fail "ingest --homes owner"
+for store in c f o; do
+  rhizome info $store.rz --json >info.json || fail "info of $store.rz"
+  rhizome verify $store.rz >/dev/null || fail "verify of $store.rz"
+  rhizome export $store.rz --array home --out $store.npy >/dev/null || fail "export of $store.rz"
+  expect_json info.json "j['homes'] == json.load(open('$store.json'))['homes']" \
+    "j['homes']['by'] == {'c': 'edgecut', 'f': 'file', 'o': 'owner'}['$store']" "j['homes']['homes'] == 4"
+done
+# The bodies, as `export` writes one column and `partition` a list.
+for store in c f; do
+  cmp <(tail -c 4096 $store.npy) <(tail -c 4096 homes.npy) || fail "$store.rz: other homes than partition gave"
+done
+expect_json c.json "j['homes_warning'] is None" \
+  "all(abs(j['homes'][a] - json.load(open('r.json'))[b]) < 1e-9 for a, b in (('cut_share', 'cut_share'),
+    ('row_balance', 'row_balance'), ('training_balance', 'seed_balance'), ('training_vertices', 'seeds')))"
+rhizome info c.rz | grep -q '4 by edgecut' || fail "info does not tell the homes"
+python3 -c 'for v in range(1024): print(v % 2)' >two.txt
+"${ingest[@]}" u.rz --homes two.txt >u.json 2>err || fail "uneven homes"
+expect_says "512 rows, 2.000 times the mean"
+expect_json u.json "'512 rows' in j['homes_warning']"
+expect_exit 1 "${ingest[@]}" w.rz --homes train.txt
+expect_says "train.txt:2: home 5 is not in [0, 4)"
+expect_exit 2 "${ingest[@]}" w.rz --homes nowhere.npy
+printf '5\t9\n' >put.tsv
+expect_exit 1 rhizome put c.rz --array home put.tsv
+expect_says "home 9"
+[ ! -e w.rz ] || fail "a refused ingestion left something"
+
 finish

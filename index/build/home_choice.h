@@ -1,0 +1,50 @@
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "rhizome/index/home_array.h"
+#include "rhizome/index/partition_input.h"
+#include "rhizome/index/partition_options.h"
+#include "rhizome/storage/job_control.h"
+
+namespace rhizome::inline internal {
+
+/// Chooses the homes of a graph's vertices while its generation is built, as many as there are
+/// partitions. Use, if they are wanted: Divide before the edges are divided, Finish afterwards.
+/// Memory: 2 bytes a vertex, 8 a training vertex, and that of DivideRows during Divide.
+/// Ownership: the constructor's arguments must outlive it.
+class HomeChoice {
+ public:
+  /// `memory_bytes` bounds that of Divide; 0: no bound.
+  HomeChoice(HomeRule rule, const PartitionOptions& partition, std::uint64_t memory_bytes,
+             const JobControl& control)
+      : rule_(rule), partition_(partition), memory_bytes_(memory_bytes), control_(control) {}
+
+  bool wanted() const { return rule_ != HomeRule::kNone; }
+
+  /// Chooses homes by an edge cut if that is the rule. `given`: those of a file, by vertex, if that
+  /// is. Errors: those of `edges` and of DivideRows; kOutOfMemory, it would not fit.
+  Status Divide(const Result<PartitionInput>& edges, std::vector<VertexId> seeds,
+                std::vector<PartitionId> given);
+
+  /// Takes `owners`, by vertex, for homes if that is the rule, and measures the homes.
+  Status Finish(const Result<PartitionInput>& edges, std::span<const PartitionId> owners);
+
+  const StoredHomes& facts() const { return facts_; }
+  std::vector<PartitionId> Take() { return std::move(homes_); }
+
+ private:
+  Status CheckMemory(const PartitionInput& edges) const;
+
+  const HomeRule rule_;
+  const PartitionOptions& partition_;
+  const std::uint64_t memory_bytes_;
+  const JobControl& control_;
+  std::vector<VertexId> seeds_;
+  std::vector<PartitionId> homes_;
+  StoredHomes facts_;
+};
+
+}  // namespace rhizome::inline internal
