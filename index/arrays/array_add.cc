@@ -10,6 +10,7 @@
 #include "rhizome/index/delta.h"
 #include "rhizome/index/graph_input.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/index/home_array.h"
 #include "rhizome/index/ingest_steps.h"
 #include "rhizome/index/live_vertices.h"
 #include "rhizome/index/publish_array.h"
@@ -372,6 +373,12 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
   ArrayEntry entry = old->entry();
   if (entry.rows != Rows() || FirstDimension(entry) != "row")
     return Fail(Status::InvalidArgument(fmt::format("'{}' is no array of vertices", reference)));
+  RHIZOME_ASSIGN_OR_RETURN(const auto homes, HomesOfArray(entry));
+  if (homes)
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' keeps the homes of rows: those of new vertices are put, which checks "
+                    "that they are below {}, and not appended",
+                    reference, homes->homes)));
   const std::uint64_t given = RowsOfAppended(entry);
   const std::uint64_t place = live_.PlaceOf(static_cast<VertexId>(given));
   const std::uint64_t left = live_.count() - place;

@@ -71,8 +71,8 @@ Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArray
 /// come in between. The result replaces the array, with its aliases, as its next version; readers
 /// of the old one are not affected. If ids are given, they must be those of just these vertices.
 /// `reference` is "emb", "emb@3" or "emb@live"; options.file.name is not used.
-/// Errors: as above; kInvalidArgument, every vertex has a row already; kNotFound, the array was
-/// dropped or replaced meanwhile.
+/// Errors: as above; kInvalidArgument, every vertex has a row already, or the array keeps homes;
+/// kNotFound, the array was dropped or replaced meanwhile.
 Result<AddArrayReport> AppendRows(FileSystem& fs, const Path& path, const std::string& reference,
                                   const AddArrayOptions& options, const JobControl& control);
 

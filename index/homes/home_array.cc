@@ -9,6 +9,7 @@
 
 #include "rhizome/index/partition_balance.h"
 #include "rhizome/storage/array_facts.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
@@ -102,7 +103,9 @@ std::vector<std::pair<std::string, std::string>> HomeAttributes(const StoredHome
 }
 
 Result<std::optional<StoredHomes>> HomesOfArray(const ArrayEntry& entry) {
-  if (entry.name != kHomeArray || !FactOf(entry, kHomes)) return std::nullopt;
+  const auto version = SplitVersion(entry.name);
+  const std::string_view name = version ? std::string_view(version->first) : entry.name;
+  if (name != kHomeArray || !FactOf(entry, kHomes)) return std::nullopt;
   StoredHomes homes;
   if (!ParseAll(entry, homes)) {
     return Fail(Status::Corruption(

@@ -31,7 +31,8 @@ inline constexpr std::string_view kHomeArray = "home";
 inline constexpr std::int32_t kNoHome = -1;
 
 /// Facts about the homes that a store keeps, as they were when the store was made. They are
-/// attributes of the array; an array of that name without them is no array of homes.
+/// attributes of the array, and of the version of it that a repair makes of what could be saved; an
+/// array of that name without them is no array of homes.
 struct StoredHomes {
   std::uint32_t homes = 1;  ///< their number, in [1, kMaxPartitions]
   HomeRule rule = HomeRule::kNone;

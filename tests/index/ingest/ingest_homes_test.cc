@@ -10,6 +10,7 @@
 #include <set>
 
 #include "index/partition_graphs.h"
+#include "rhizome/index/array_add.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/home_array.h"
 #include "rhizome/index/ingest.h"
@@ -339,7 +340,16 @@ TEST_F(HomeRefusalsTest, OfAPutSayWhich) {
   }
   WriteBatch batch;
   batch.PutRow(std::int64_t{3}, "home", {std::int32_t{-1}});
+  batch.PutEdge(std::int64_t{4}, std::int64_t{3});
   EXPECT_OK((*graph)->Write(batch));
+  // Appended rows would be read from a file, unchecked.
+  HomesNpy(DataType::kInt32, 1, {7});
+  AddArrayOptions append{.file = {.name = "home", .path = dir_ / "h.npy"}};
+  const auto appended =
+      AppendRows(FileSystem::Posix(), dir_ / "g.rz", "home", append, JobControl());
+  ASSERT_FALSE(appended);
+  EXPECT_EQ(appended.error().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(appended.error().message()), HasSubstr("are put"));
 }
 
 /// Builds a store of 10 vertices with an array of homes that says `facts` and holds `value`.
@@ -420,6 +430,8 @@ TEST(HomeArrayTest, FactsComeBackAsTheyWere) {
     spoilt = entry;
     spoilt.name = "homes";
     EXPECT_EQ(*HomesOfArray(spoilt), std::nullopt);
+    entry.name = "home.v3";
+    EXPECT_EQ(*HomesOfArray(entry), facts);
   }
 }
 

@@ -63,6 +63,20 @@ def npy(path, rows, dim):
 npy("feat.npy", 131072, 64)
 npy("values.npy", 20 << 17, 3)
 PY
+# Homes by an edge cut: held in the bound that was given, or refused; the plan says from where on.
+homes=(rhizome ingest m.rz --edges e.tsv --columns src,dst,time --partitions 8 --homes edgecut --json)
+rm -rf m.rz
+expect_exit 5 "${homes[@]}" --memory 24M
+expect_says "homes by an edge cut" "homes by owner"
+rhizome plan ingest --edges e.tsv --columns src,dst,time --partitions 8 --homes edgecut --json >plan.json || fail "plan"
+least=$(python3 -c 'import json; print((json.load(open("plan.json"))["least_memory_bytes"] >> 20) + 2)')
+[ "$least" -gt 24 ] || fail "the plan says that homes fit in 24 MiB, where they were refused"
+for megabytes in "$least" 64; do
+  rm -rf m.rz
+  expect_exit 0 "${homes[@]}" --memory ${megabytes}M --spill always && within "$megabytes"
+  expect_json out 'j["homes"]["by"] == "edgecut"' 'j["homes_warning"] is None'
+done
+
 for megabytes in 20 30; do
   rm -rf m.rz
   expect_exit 0 rhizome ingest m.rz --edges g/edges.npy --vertices 131072 --memory ${megabytes}M --json && within $megabytes

@@ -129,6 +129,13 @@ expect_exit 2 "${ingest[@]}" w.rz --homes nowhere.npy
 printf '5\t9\n' >put.tsv
 expect_exit 1 rhizome put c.rz --array home put.tsv
 expect_says "home 9"
+# A repair that fills holes leaves "none" where homes were lost, and the facts.
+dd if=/dev/zero of="$(find c.rz -path '*arrays/home/c.0.0')" bs=1 seek=40 count=300 conv=notrunc 2>/dev/null
+expect_exit 3 rhizome verify c.rz
+rhizome repair c.rz --fill-holes >/dev/null 2>err || fail "repair: $(cat err)"
+expect_exit 0 rhizome verify c.rz
+rhizome info c.rz --json >info.json
+expect_json info.json "j['homes'] == json.load(open('c.json'))['homes']"
 [ ! -e w.rz ] || fail "a refused ingestion left something"
 
 finish
