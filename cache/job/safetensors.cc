@@ -210,6 +210,11 @@ Status SaveSafetensors(const Path& path, const TensorFile& file, OutputFile::Pla
   return output.Commit();
 }
 
+std::string HashWithout(TensorFile file, const std::string& field) {
+  file.metadata.erase(field);
+  return ToHex(Xxh3(EncodeSafetensors(file)));
+}
+
 std::string ToHex(const Hash128& hash) {
   std::string text;
   for (const std::byte byte : hash) {

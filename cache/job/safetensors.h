@@ -58,6 +58,10 @@ Status OfNamedFile(const Status& status, const Path& path);
 Status SaveSafetensors(const Path& path, const TensorFile& file,
                        OutputFile::Place place = OutputFile::Place::kOutside);
 
+/// Returns the hash of a file without one field of its metadata, the one in which the file then
+/// keeps it, as 32 hexadecimal digits.
+std::string HashWithout(TensorFile file, const std::string& field);
+
 /// Returns the hash as 32 hexadecimal digits.
 std::string ToHex(const Hash128& hash);
 

@@ -22,11 +22,6 @@ constexpr const char* kStateHash = "xxh3";
 /// Floats of a file in the state: its chunk, then its hash.
 constexpr std::size_t kFileFloats = 5;
 
-std::string HashOfState(TensorFile file) {
-  file.metadata.erase(kStateHash);
-  return ToHex(Xxh3(EncodeSafetensors(file)));
-}
-
 std::string NameOfSum(std::uint64_t pass, std::size_t group, std::size_t index) {
   return fmt::format("sum.{:04}.{}.{:04}", pass, group, index);
 }
@@ -131,7 +126,7 @@ Status SaveStepState(const Path& path, const std::string& job, const StepState& 
                         {"current", state.current.count()}};
   file.metadata[kStateJob] = job;
   file.metadata[kStateNumbers] = numbers.dump();
-  file.metadata[kStateHash] = HashOfState(file);
+  file.metadata[kStateHash] = HashWithout(file, kStateHash);
   return SaveSafetensors(path, file, OutputFile::Place::kScratch);
 }
 
@@ -145,7 +140,7 @@ Result<std::optional<StepState>> LoadStepState(FileSystem& fs, const Path& path,
   const auto& metadata = loaded->file.metadata;
   const bool sound = metadata.contains(kStateJob) && metadata.contains(kStateNumbers) &&
                      metadata.contains(kStateHash) &&
-                     metadata.at(kStateHash) == HashOfState(loaded->file);
+                     metadata.at(kStateHash) == HashWithout(loaded->file, kStateHash);
   if (!sound || metadata.at(kStateJob) != job) return std::optional<StepState>();
   try {
     return std::optional(Decode(loaded->file));

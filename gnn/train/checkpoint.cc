@@ -182,12 +182,6 @@ std::vector<torch::Tensor> TakeTensors(const char* part, const TensorFile& file)
   return tensors;
 }
 
-/// Returns the hash of everything in the file except the hash itself.
-std::string HashOf(TensorFile file) {
-  file.metadata.erase(kHashKey);
-  return ToHex(Xxh3(EncodeSafetensors(file)));
-}
-
 }  // namespace
 
 Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint& checkpoint) {
@@ -199,7 +193,7 @@ Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint
   for (const auto& [name, tensor] : checkpoint.learner.tensors) PutTensor(name, tensor, file);
   file.metadata[kJobKey] = job;
   file.metadata[kProgressKey] = EncodeProgress(checkpoint);
-  file.metadata[kHashKey] = HashOf(file);
+  file.metadata[kHashKey] = HashWithout(file, kHashKey);
   return SaveSafetensors(path, file, OutputFile::Place::kScratch);
 }
 
@@ -216,7 +210,7 @@ Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& pat
   if (!file.metadata.contains(kJobKey) || !file.metadata.contains(kProgressKey) ||
       !file.metadata.contains(kHashKey))
     return damaged("its metadata are not those of a checkpoint");
-  if (file.metadata.at(kHashKey) != HashOf(file)) return damaged("wrong checksum");
+  if (file.metadata.at(kHashKey) != HashWithout(file, kHashKey)) return damaged("wrong checksum");
   if (file.metadata.at(kJobKey) != job) {
     return Fail(Status::InvalidArgument(
         fmt::format("checkpoint {} is of a run with other options, or of another state of the "
