@@ -9,6 +9,7 @@
 #include "rhizome/cache/score_table.h"
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/full_report.h"
+#include "rhizome/index/graph_memory.h"
 #include "rhizome/storage/bytes_left.h"
 
 namespace rhizome::inline internal {
@@ -18,6 +19,9 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 /// Memory that libtorch and the allocator take when they first work.
 constexpr std::uint64_t kSlackBytes = 72 * kMiB;
+
+/// Memory that an open store takes whatever it holds: the catalogue, buffers, first weights.
+constexpr std::uint64_t kOpenedBytes = 10 * kMiB;
 
 /// Bytes of each row: degrees of both sides, factors, and the planner's marks.
 constexpr std::uint64_t kBytesOfRow = 24;
@@ -30,11 +34,13 @@ constexpr std::uint64_t kLeastChunkBytes = kMiB / 4;
 constexpr std::uint64_t kMostChunkBytes = 4 * kMiB;
 constexpr std::uint64_t kChunkShare = 64;
 
+/// Smaller chunks than the memory has room for, each of which is a file, have to save such a part
+/// of the bytes.
+constexpr std::uint64_t kWorthSmallChunks = 16;
+
 constexpr std::uint64_t kLeastStageBytes = kMiB;
 constexpr std::uint64_t kMostStageBytes = 16 * kMiB;
 constexpr std::uint64_t kStageShare = 16;
-/// Passes and chunks have the memory in whole parts of the limit.
-constexpr std::uint64_t kLimitParts = 32;
 
 constexpr std::uint64_t kFeatureAheadBytes = 4 * kMiB;
 
@@ -67,6 +73,16 @@ std::uint32_t ThreadsOf(const TrainOptions& options) {
   return std::max<std::uint32_t>(options.threads, 1);
 }
 
+/// Counts what a training holds before its first pass: graph, labels and sets. It is counted, not
+/// measured, as the memory of a process is never quite the same twice, and that of one that only
+/// plans is another; the plan had better be the same.
+Result<std::uint64_t> HeldByJob(const TrainJob& job) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t graph, HeldByGraph(*job.graph));
+  const auto bytes = [](const auto& numbers) { return numbers.size() * sizeof(*numbers.data()); };
+  return kOpenedBytes + graph + bytes(job.labels.label) + bytes(job.labels.split) +
+         bytes(job.labels.flags) + bytes(job.labels.values) + bytes(job.train) + bytes(job.valid);
+}
+
 struct NoScores final : VertexScoreSink {
   void Take(std::span<const Row>, std::span<const float>) override {}
 };
@@ -74,8 +90,8 @@ struct NoScores final : VertexScoreSink {
 }  // namespace
 
 Result<std::unique_ptr<FullJob>> FullJob::Open(const TrainJob& job, const TrainOptions& options,
-                                               const Path& folder, std::uint64_t held_bytes,
-                                               const StepState* from, const JobControl& control) {
+                                               const Path& folder, const StepState* from,
+                                               const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckFullGraph(*job.model, job.graph->vertex_count()));
   std::unique_ptr<FullJob> full(new FullJob(job, options));
   full->space_ = std::make_unique<ScratchSpace>(job.store->fs(), folder);
@@ -89,7 +105,8 @@ Result<std::unique_ptr<FullJob>> FullJob::Open(const TrainJob& job, const TrainO
                                                           .forward = full->sides_->forward,
                                                           .backward = full->sides_->backward,
                                                           .sizes = {}});
-  RHIZOME_RETURN_IF_ERROR(full->Divide(held_bytes, from, control));
+  RHIZOME_ASSIGN_OR_RETURN(full->held_bytes_, HeldByJob(job));
+  RHIZOME_RETURN_IF_ERROR(full->Divide(from, control));
   return full;
 }
 
@@ -167,32 +184,63 @@ Status FullJob::Record(StepPlanner& learn, StepPlanner& measure) {
       nullptr);
 }
 
-// Divides the memory: (1) what the job takes whatever passes do; (2) chunks and stages, by what is
-// left, or the smallest if passes do not fit else; (3) the plan then divides what is left between
-// the sums of blocks and chunks that stay.
-Status FullJob::Divide(std::uint64_t held_bytes, const StepState* from, const JobControl& control) {
+/// The sizes of chunks and stages that are right where `bytes` are left. A step that is gone on
+/// from has its chunks.
+PassSizes FullJob::SizesFor(std::uint64_t bytes, const StepState* from) const {
   const std::uint64_t rows = job_.graph->vertex_count();
-  const std::uint64_t fixed = held_bytes + FixedBytes();
-  const std::uint64_t limit = options_.memory_bytes == 0 ? std::numeric_limits<std::uint64_t>::max()
-                                                         : options_.memory_bytes;
-  const std::uint64_t left = BytesLeft(limit, fixed);
   std::uint64_t widest = 1;
   for (const ScratchShape& shape : ArraysOf(*job_.model, rows, 1))
     widest = std::max(widest, shape.dim);
-  const auto sizes_for = [&](std::uint64_t bytes) {
-    const auto tile = static_cast<std::uint64_t>(kDenseRows);
-    const std::uint64_t chunk_bytes =
-        std::clamp(bytes / kChunkShare, kLeastChunkBytes, kMostChunkBytes);
-    const std::uint64_t tiles =
-        std::max<std::uint64_t>(chunk_bytes / (widest * sizeof(float) * tile), 1);
-    return PassSizes{
-        .chunk_rows = from != nullptr ? from->chunk_rows
-                                      : std::min(tiles * tile, (rows + tile - 1) / tile * tile),
-        .stage_bytes = std::clamp(bytes / kStageShare, kLeastStageBytes, kMostStageBytes)};
-  };
+  const auto tile = static_cast<std::uint64_t>(kDenseRows);
+  const std::uint64_t chunk_bytes =
+      std::clamp(bytes / kChunkShare, kLeastChunkBytes, kMostChunkBytes);
+  const std::uint64_t tiles =
+      std::max<std::uint64_t>(chunk_bytes / (widest * sizeof(float) * tile), 1);
+  return {.chunk_rows = from != nullptr ? from->chunk_rows
+                                        : std::min(tiles * tile, (rows + tile - 1) / tile * tile),
+          .stage_bytes = std::clamp(bytes / kStageShare, kLeastStageBytes, kMostStageBytes)};
+}
+
+FullJob::Divided FullJob::TakeDivided() {
+  return {.sizes = ground_->sizes,
+          .arrays = std::move(arrays_),
+          .network = std::move(network_),
+          .learn = std::move(learn_),
+          .measure = std::move(measure_),
+          .report = std::move(report_)};
+}
+
+void FullJob::Use(Divided divided) {
+  ground_->sizes = divided.sizes;
+  arrays_ = std::move(divided.arrays);
+  network_ = std::move(divided.network);
+  learn_ = std::move(divided.learn);
+  measure_ = std::move(divided.measure);
+  report_ = std::move(divided.report);
+}
+
+/// Does the plan that was made last pay, rather than one with larger chunks?
+bool FullJob::Pays(const std::optional<Divided>& best) const {
+  if (!best) return true;
+  const std::uint64_t bytes = best->report.planned_bytes;
+  return report_.planned_bytes < bytes - bytes / kWorthSmallChunks;
+}
+
+// Divides the memory: (1) what the job takes whatever passes do; (2) chunks and stages, by what is
+// left, or smaller if passes do not fit else, or if that saves more than it costs; (3) the plan
+// then divides what is left between the sums of blocks and chunks that stay.
+Status FullJob::Divide(const StepState* from, const JobControl& control) {
+  const std::uint64_t fixed = held_bytes_ + FixedBytes();
+  const std::uint64_t limit = options_.memory_bytes == 0 ? std::numeric_limits<std::uint64_t>::max()
+                                                         : options_.memory_bytes;
+  const std::uint64_t left = BytesLeft(limit, fixed);
   StepPlanner::Least least;
+  Status failed;
+  std::optional<Divided> best;
   for (const std::uint64_t bytes : {left, left / 4, std::uint64_t{0}}) {
-    Arrange(sizes_for(bytes));
+    const PassSizes sizes = SizesFor(bytes, from);
+    if (best && sizes.chunk_rows == best->sizes.chunk_rows) continue;
+    Arrange(sizes);
     const auto counts = std::make_shared<GatherCounts>(*ground_, control);
     const StepPlannerOptions options{
         .capacity_bytes = left, .threads = ThreadsOf(options_), .sums = RuleOf(options_.sums)};
@@ -201,15 +249,19 @@ Status FullJob::Divide(std::uint64_t held_bytes, const StepState* from, const Jo
     RHIZOME_RETURN_IF_ERROR(Record(learn, measure));
     least = learn.least().bytes >= measure.least().bytes ? learn.least() : measure.least();
     if (least.bytes > left) continue;
-    // The memory that the process holds is measured, and never quite the same twice; the plan
-    // had better be.
-    const std::uint64_t parts = left - left % std::max(limit / kLimitParts, kMiB);
-    const std::uint64_t capacity = std::min(std::max(parts, least.bytes),
-                                            std::max(learn.BytesForAll(), measure.BytesForAll()));
-    RHIZOME_RETURN_IF_ERROR(Plan(capacity, from, control));
-    report_.memory_bytes = fixed - held_bytes + PeakBytes(*learn_, *measure_);
+    failed =
+        Plan(std::min(left, std::max(learn.BytesForAll(), measure.BytesForAll())), from, control);
+    if (failed.code() == StatusCode::kOutOfMemory) continue;  // whole arrays, by dp-tensor
+    RHIZOME_RETURN_IF_ERROR(failed);
+    report_.memory_bytes = fixed - held_bytes_ + PeakBytes(*learn_, *measure_);
+    if (Pays(best)) best = TakeDivided();
+    if (best->report.planned_bytes == 0) break;
+  }
+  if (best) {
+    Use(*std::move(best));
     return Status::Ok();
   }
+  RHIZOME_RETURN_IF_ERROR(failed);
   return Status::OutOfMemory(fmt::format(
       "a memory limit of {} MiB is too small to train on the full graph: pass \"{}\" needs at "
       "least {} MiB, {} MiB of them for graph, labels and weights",

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,15 @@ namespace rhizome::inline internal {
 /// Ownership: borrows `job`, whose graph, labels and model it works on, and `options`.
 class FullJob {
  public:
-  /// Divides the memory beside `held_bytes`, and plans what stays in it. `folder`: of the arrays,
-  /// which is made by Prepare. `from`: the state of a step to go on from, whose chunks and stored
-  /// sums are then those of the plan; null: none. Errors: kInvalidArgument, see CheckFullGraph, or
-  /// the store lacks the lists of one side; kOutOfMemory, naming the least that is needed and the
-  /// pass that needs it; those of reading lists.
+  /// Divides the memory beside what is held (HeldByJob), and plans what stays in it: who only asks
+  /// for a plan gets the one that a training has. `folder`: of the arrays, which is made by
+  /// Prepare. `from`: the state of a step to go on from, whose chunks and stored sums are then
+  /// those of the plan; null: none. Errors: kInvalidArgument, see CheckFullGraph, or the store
+  /// lacks the lists of one side; kOutOfMemory, naming the least that is needed and the pass that
+  /// needs it; those of reading lists.
   static Result<std::unique_ptr<FullJob>> Open(const TrainJob& job, const TrainOptions& options,
-                                               const Path& folder, std::uint64_t held_bytes,
-                                               const StepState* from, const JobControl& control);
+                                               const Path& folder, const StepState* from,
+                                               const JobControl& control);
 
   /// Makes the folder, with the files of a state to go on from, if there is one, and no others.
   /// Errors: kOutOfSpace, its disk has no room for the arrays; those of the
@@ -40,6 +42,7 @@ class FullJob {
   ScratchSpace& space() const { return *space_; }
   ScratchMoved moved() const { return space_->moved(); }
   const FullGraphReport& report() const { return report_; }
+  std::uint64_t held_bytes() const { return held_bytes_; }  ///< HeldByJob
 
   /// The plan of a step, to learn or to measure.
   const FullStepPlan& StepOf(bool measures) const { return measures ? *measure_ : *learn_; }
@@ -51,8 +54,21 @@ class FullJob {
   FullJob(const TrainJob& job, const TrainOptions& options) : job_(job), options_(options) {}
   Status OpenFeatures();
   std::uint64_t FixedBytes() const;
-  Status Divide(std::uint64_t held_bytes, const StepState* from, const JobControl& control);
+  /// The plans of both steps with chunks of some size, and all that has that size.
+  struct Divided {
+    PassSizes sizes;
+    FullArrays arrays;
+    std::unique_ptr<FullNetwork> network;  // works on `arrays`
+    std::unique_ptr<FullStepPlan> learn, measure;
+    FullGraphReport report;
+  };
+
+  Status Divide(const StepState* from, const JobControl& control);
+  PassSizes SizesFor(std::uint64_t bytes, const StepState* from) const;
+  bool Pays(const std::optional<Divided>& best) const;
   void Arrange(const PassSizes& sizes);
+  Divided TakeDivided();
+  void Use(Divided divided);
   Status Record(StepPlanner& learn, StepPlanner& measure);
   Status Plan(std::uint64_t capacity_bytes, const StepState* from, const JobControl& control);
   void SetRecomputed();
@@ -64,6 +80,7 @@ class FullJob {
   std::unique_ptr<ChunkArray> features_array_;
   std::unique_ptr<FeatureSource> features_;
   std::unique_ptr<FullSides> sides_;
+  std::uint64_t held_bytes_ = 0;
   std::unique_ptr<ScratchSpace> space_;
   std::unique_ptr<PassGround> ground_;
   FullArrays arrays_;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/process_memory.h"
 #include "rhizome/cache/score_table.h"
 #include "rhizome/gnn/full_job.h"
 #include "rhizome/gnn/measure.h"
@@ -134,12 +133,12 @@ Result<std::optional<StepState>> StateToGoOnFrom(const OneTraining& one) {
 Status TrainOnFullGraph(const OneTraining& one) {
   const Path folder = one.scratch / kArraysFolder;
   RHIZOME_ASSIGN_OR_RETURN(std::optional<StepState> from, StateToGoOnFrom(one));
-  Result<std::unique_ptr<FullJob>> opened = FullJob::Open(
-      one.job, one.options, folder, one.held_bytes(), from ? &*from : nullptr, one.control);
+  Result<std::unique_ptr<FullJob>> opened =
+      FullJob::Open(one.job, one.options, folder, from ? &*from : nullptr, one.control);
   if (!opened && opened.error().code() == StatusCode::kOutOfMemory && from) {
     // The state's chunks do not fit now: its step begins again.
     from.reset();
-    opened = FullJob::Open(one.job, one.options, folder, one.held_bytes(), nullptr, one.control);
+    opened = FullJob::Open(one.job, one.options, folder, nullptr, one.control);
   }
   RHIZOME_RETURN_IF_ERROR(opened);
   const std::unique_ptr<FullJob> full = *std::move(opened);
@@ -150,7 +149,7 @@ Status TrainOnFullGraph(const OneTraining& one) {
                             .enabled = one.options.checkpoint_every > 0});
   if (from) keeper.GoOnFrom(*std::move(from));
   one.report.full_graph = full->report();
-  one.report.memory = {.held = one.held_bytes(), .working = full->report().memory_bytes};
+  one.report.memory = {.held = full->held_bytes(), .working = full->report().memory_bytes};
   // An epoch has one batch of each set.
   const EpochPlan plan(one.job.train, one.job.valid,
                        {.batch_size = std::max(one.job.train.size(), one.job.valid.size()),
@@ -181,13 +180,12 @@ Result<TrainReport> TrainFullGraph(const TrainOptions& options, const JobControl
 }
 
 Result<FullGraphReport> PlanFullTraining(const TrainOptions& options, const JobControl& control) {
-  const std::uint64_t base_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
   SetTorchThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(const TrainJob job, OpenTrainJob(options));
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<FullJob> full,
-                           FullJob::Open(job, options, job.store->scratch() / options.job,
-                                         HeldBytes(base_bytes), nullptr, control));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<FullJob> full,
+      FullJob::Open(job, options, job.store->scratch() / options.job, nullptr, control));
   return full->report();
 }
 

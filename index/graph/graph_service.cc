@@ -6,19 +6,15 @@
 #include <cmath>
 #include <utility>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/adjacency_format.h"
 #include "rhizome/index/block_cache.h"
 #include "rhizome/index/cached_rows.h"
+#include "rhizome/index/graph_memory.h"
 #include "rhizome/index/vertex_ids.h"
 #include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/block_file.h"
 #include "rhizome/storage/bytes_left.h"
 #include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/section_file.h"
 #include "rhizome/storage/section_format.h"
 #include "rhizome/storage/stopwatch.h"
-#include "rhizome/storage/stored_file.h"
 
 namespace rhizome {
 namespace {
@@ -55,45 +51,6 @@ Status CheckShares(const ServiceOptions& options) {
     return Status::InvalidArgument(
         fmt::format("threads is {}; it must be 1 to 65536", options.threads));
   return Status::Ok();
-}
-
-/// The sizes of a generation's topology by where it is kept.
-struct TopologyBytes {
-  std::uint64_t lists = 0;
-  std::uint64_t blocks = 0;  // of all partition files, as a list cache counts them
-  std::uint64_t rest = 0;
-};
-
-Result<TopologyBytes> MeasureTopology(const Store& store) {
-  TopologyBytes bytes;
-  for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p) {
-    const Path path = store.GenerationFolder() / PartitionPath(p);
-    RHIZOME_ASSIGN_OR_RETURN(const auto file,
-                             MissingIsDamage(BlockFile::Open(store.fs(), path, FileKind::kPartition,
-                                                             store.id(), /*direct=*/false),
-                                             path));
-    std::uint64_t lists = 0;
-    for (const SectionEntry& entry : file->entries()) {
-      const bool is_list = entry.kind == Kind(PartitionSection::kOutNeighbors) ||
-                           entry.kind == Kind(PartitionSection::kInNeighbors) ||
-                           entry.kind == Kind(PartitionSection::kOutLists) ||
-                           entry.kind == Kind(PartitionSection::kInLists);
-      if (is_list) lists += entry.element_count * entry.element_bytes;
-    }
-    bytes.lists += lists;
-    bytes.rest += file->size_bytes() - lists;
-    bytes.blocks += (file->size_bytes() + kSectionBlockBytes - 1) / kSectionBlockBytes;
-  }
-  return bytes;
-}
-
-// Returns the bytes of order and ids as on disk, plus a quarter byte a vertex for the tables over
-// them.
-std::uint64_t OrderAndIdBytes(const Manifest& manifest) {
-  std::uint64_t bytes = manifest.info.vertices / 4 + 1;
-  for (const FileEntry& file : manifest.files)
-    if (file.path.starts_with("order/") || file.path.starts_with("ids/")) bytes += file.size_bytes;
-  return bytes;
 }
 
 /// A cache that requests memory.

@@ -26,7 +26,7 @@ TEST(FullGraphTest, BitsDependNeitherOnMemoryNorOnThreads) {
   EXPECT_EQ(reference->full_graph->planned_bytes, 0u);  // all stays
   const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
   ASSERT_OK(weights);
-  const std::uint64_t least = LeastMemory(options);
+  const std::uint64_t least = LeastMemory(options, /*threads=*/4);
   const std::uint64_t arrays = PlannedArrays(options);
   options.out = folder / "b.safetensors";
   for (const std::uint64_t share : {1, 2, 4, 8, 0}) {
@@ -67,7 +67,7 @@ TEST(FullGraphTest, AResumedTrainingEndsWithTheSameWeights) {
   options.spill = SpillRule::kNone;
   // Stopped again and again, before any epoch could end that began at its first pass. Every other
   // run has a limit, and so other blocks.
-  const std::uint64_t least = LeastMemory(options);
+  const std::uint64_t least = LeastMemory(options, /*threads=*/3);
   std::uint64_t reports = 0;
   for (const std::uint64_t stop = 23;;) {
     options.memory_bytes = reports % 2 == 0 ? least : 0;

@@ -53,7 +53,7 @@ Result<Epoch> RunEpoch(const TrainOptions& options, const Path& folder) {
   SetTorchThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(const TrainJob job, OpenTrainJob(options));
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<FullJob> full,
-                           FullJob::Open(job, options, folder, 0, nullptr, control));
+                           FullJob::Open(job, options, folder, nullptr, control));
   RHIZOME_RETURN_IF_ERROR(full->Prepare(nullptr));
   Epoch epoch;
   epoch.report = full->report();
@@ -86,14 +86,14 @@ std::pair<std::uint64_t, std::uint64_t> LeastAndArrays(TrainOptions options, con
   const JobControl control;
   const Result<TrainJob> job = OpenTrainJob(options);
   EXPECT_OK(job);
-  const auto whole = FullJob::Open(*job, options, folder, 0, nullptr, control);
+  const auto whole = FullJob::Open(*job, options, folder, nullptr, control);
   EXPECT_OK(whole);
   std::uint64_t arrays = 0;
   for (const FullGraphReport::Array& array : (*whole)->report().arrays) arrays += array.bytes;
   options.memory_bytes = 1 << 20;
   options.threads = kMostThreads;
   options.sums = FullSums::kAuto;
-  const auto none = FullJob::Open(*job, options, folder, 0, nullptr, control);
+  const auto none = FullJob::Open(*job, options, folder, nullptr, control);
   EXPECT_FALSE(none);
   std::smatch found;
   const std::string message = none.error().message();

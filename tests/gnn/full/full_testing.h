@@ -52,10 +52,10 @@ inline std::uint64_t PlannedArrays(const TrainOptions& options) {
   return bytes;
 }
 
-/// The least --memory of a training, as its error says, and some more: what the process holds is
-/// measured, and differs from run to run.
-inline std::uint64_t LeastMemory(TrainOptions options) {
+/// The least --memory of a training with so many threads, as its error says.
+inline std::uint64_t LeastMemory(TrainOptions options, std::uint32_t threads) {
   options.memory_bytes = 1 << 20;
+  options.threads = threads;
   const JobControl control;
   const Result<FullGraphReport> plan = rhizome_gnn_entry_v1()->PlanTrain(options, control);
   EXPECT_FALSE(plan.has_value());
@@ -66,7 +66,7 @@ inline std::uint64_t LeastMemory(TrainOptions options) {
   EXPECT_TRUE(std::regex_search(message, found, std::regex("needs at least (\\d+) MiB")))
       << message;
   EXPECT_THAT(message, ::testing::HasSubstr("pass"));
-  return found.empty() ? 0 : (std::stoull(found[1]) + 16) << 20;
+  return found.empty() ? 0 : std::stoull(found[1]) << 20;
 }
 
 inline PlantedOptions LargerGraph(std::uint64_t seed) {

@@ -1,0 +1,48 @@
+#include "rhizome/index/graph_memory.h"
+
+#include "rhizome/index/adjacency.h"
+#include "rhizome/index/adjacency_format.h"
+#include "rhizome/storage/block_file.h"
+#include "rhizome/storage/section_format.h"
+#include "rhizome/storage/stored_file.h"
+
+namespace rhizome::inline internal {
+
+Result<TopologyBytes> MeasureTopology(const Store& store) {
+  TopologyBytes bytes;
+  for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p) {
+    const Path path = store.GenerationFolder() / PartitionPath(p);
+    RHIZOME_ASSIGN_OR_RETURN(const auto file,
+                             MissingIsDamage(BlockFile::Open(store.fs(), path, FileKind::kPartition,
+                                                             store.id(), /*direct=*/false),
+                                             path));
+    std::uint64_t lists = 0;
+    for (const SectionEntry& entry : file->entries()) {
+      const bool is_list = entry.kind == Kind(PartitionSection::kOutNeighbors) ||
+                           entry.kind == Kind(PartitionSection::kInNeighbors) ||
+                           entry.kind == Kind(PartitionSection::kOutLists) ||
+                           entry.kind == Kind(PartitionSection::kInLists);
+      if (is_list) lists += entry.element_count * entry.element_bytes;
+    }
+    bytes.lists += lists;
+    bytes.rest += file->size_bytes() - lists;
+    bytes.blocks += (file->size_bytes() + kSectionBlockBytes - 1) / kSectionBlockBytes;
+  }
+  return bytes;
+}
+
+std::uint64_t OrderAndIdBytes(const Manifest& manifest) {
+  std::uint64_t bytes = manifest.info.vertices / 4 + 1;
+  for (const FileEntry& file : manifest.files)
+    if (file.path.starts_with("order/") || file.path.starts_with("ids/")) bytes += file.size_bytes;
+  return bytes;
+}
+
+Result<std::uint64_t> HeldByGraph(const GraphSnapshot& graph) {
+  RHIZOME_ASSIGN_OR_RETURN(const TopologyBytes topology, MeasureTopology(graph.store()));
+  const bool lists_are_loaded = graph.partition_count() == 0 || graph.partition(0).resident();
+  return OrderAndIdBytes(graph.store().manifest()) + topology.rest +
+         (lists_are_loaded ? topology.lists : 0) + graph.delta_size().entries * kBytesOfDeltaEntry;
+}
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,101 @@
+#include <gmock/gmock.h>
+
+#include <vector>
+
+#include "gnn/full/full_testing.h"
+#include "rhizome/cache/safetensors.h"
+
+namespace rhizome {
+namespace {
+
+using testing::FullTraining;
+using testing::LargerGraph;
+using testing::LeastMemory;
+using testing::PlannedArrays;
+using testing::TempDir;
+using testing::TestSeed;
+using testing::Train;
+using testing::WriteStore;
+
+Result<FullGraphReport> PlanOf(const TrainOptions& options) {
+  const JobControl control;
+  return rhizome_gnn_entry_v1()->PlanTrain(options, control);
+}
+
+void ExpectSamePlan(const FullGraphReport& plan, const FullGraphReport& trained) {
+  EXPECT_EQ(plan.planned_bytes, trained.planned_bytes);
+  EXPECT_EQ(plan.planned_read_bytes, trained.planned_read_bytes);
+  EXPECT_EQ(plan.lower_bound_bytes, trained.lower_bound_bytes);
+  EXPECT_EQ(plan.memory_bytes, trained.memory_bytes);
+  EXPECT_EQ(plan.disk_bytes, trained.disk_bytes);
+  EXPECT_EQ(plan.chunk_rows, trained.chunk_rows);
+  EXPECT_EQ(plan.spill, trained.spill);
+  EXPECT_EQ(plan.measure_spill, trained.measure_spill);
+  ASSERT_EQ(plan.passes.size(), trained.passes.size());
+  for (std::size_t p = 0; p < plan.passes.size(); ++p) {
+    EXPECT_EQ(plan.passes[p].name, trained.passes[p].name);
+    EXPECT_EQ(plan.passes[p].blocks, trained.passes[p].blocks);
+    EXPECT_EQ(plan.passes[p].sums, trained.passes[p].sums);
+  }
+}
+
+// Neither plan changes with what a process holds besides, or with what its allocator keeps: at
+// every limit the printed plan is the one that is followed, to the byte.
+TEST(FullGraphTest, ATrainingHasThePlanThatWasPrinted) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", LargerGraph(TestSeed())));
+  TrainOptions options = FullTraining(folder / "s", {.kind = "gcn",
+                                                     .layers = 3,
+                                                     .hidden = 48,
+                                                     .dropout = 0.3,
+                                                     .options = {{"residual", "true"}}});
+  const std::uint64_t least = LeastMemory(options, options.threads);
+  const std::uint64_t arrays = PlannedArrays(options);
+  std::uint64_t moved = 0;
+  for (std::uint64_t sixth = 0; sixth <= 6; ++sixth) {
+    SCOPED_TRACE(sixth);
+    options.memory_bytes = least + arrays * sixth / 6;
+    const Result<FullGraphReport> plan = PlanOf(options);
+    ASSERT_OK(plan);
+    moved += plan->planned_bytes;
+    const std::vector<char> held((sixth % 3) << 24, 'x');
+    if (sixth % 2 == 1) {
+      const Result<FullGraphReport> again = PlanOf(options);
+      ASSERT_OK(again);
+      ExpectSamePlan(*plan, *again);
+      continue;
+    }
+    const Result<TrainReport> trained = Train(options);
+    ASSERT_OK(trained);
+    ExpectSamePlan(*plan, *trained->full_graph);
+    const EpochReport& epoch = trained->epochs.front();
+    EXPECT_EQ(epoch.spill_bytes_read + epoch.spill_bytes_written, plan->planned_bytes);
+  }
+  EXPECT_GT(moved, 0u);
+  options.memory_bytes = least - (std::uint64_t{1} << 20);
+  EXPECT_EQ(PlanOf(options).error().code(), StatusCode::kOutOfMemory);
+}
+
+TEST(FullGraphTest, SumsThatAreGatheredAgainGiveTheSameBits) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", LargerGraph(TestSeed())));
+  TrainOptions options =
+      FullTraining(folder / "s", {.kind = "gcn", .layers = 4, .hidden = 32, .dropout = 0.2});
+  std::vector<Hash128> models;
+  for (const FullSums sums : {FullSums::kStore, FullSums::kRecompute}) {
+    options.sums = sums;
+    options.out = folder / "m.safetensors";
+    const Result<TrainReport> report = Train(options);
+    ASSERT_OK(report);
+    std::size_t again = 0;
+    for (const FullGraphPass& pass : report->full_graph->passes) again += pass.sums == "recomputed";
+    EXPECT_EQ(again, sums == FullSums::kRecompute ? 2u : 0u);
+    const auto model = LoadSafetensors(FileSystem::Posix(), options.out);
+    ASSERT_OK(model);
+    models.push_back(model->hash);
+  }
+  EXPECT_EQ(models[0], models[1]);
+}
+
+}  // namespace
+}  // namespace rhizome
