@@ -4,6 +4,8 @@
 #include <limits>
 #include <map>
 
+#include "rhizome/storage/mutant.h"
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -105,6 +107,10 @@ RestBound::RestBound(const CountedSequence& sequence, std::uint64_t capacity_byt
   }
   for (std::size_t p = 0; p < sums.size(); ++p) {
     capacity_.push_back(capacity_bytes - std::max(sums[p], sums[std::min(p + 1, sums.size() - 1)]));
+    if (RHIZOME_MUTANT("the bound has room for a chunk less")) {
+      const std::uint64_t chunk = sequence.arrays.front().BytesOfChunk(0);
+      capacity_.back() -= std::min(capacity_.back(), chunk);
+    }
   }
 }
 

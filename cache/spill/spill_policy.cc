@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "rhizome/cache/spill_count.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -170,7 +171,8 @@ class RankedSpill : public SpillPolicy {
     const ArrayId array = held->first.first;
     leaves.push_back({.array = array,
                       .chunk = held->first.second,
-                      .write = held->second.dirty && Needed(array)});
+                      .write = held->second.dirty && Needed(array) &&
+                               !RHIZOME_MUTANT("chunks leave memory unwritten")});
     Remove(held);
   }
 
@@ -179,6 +181,10 @@ class RankedSpill : public SpillPolicy {
               std::vector<LeavingChunk>& leaves) {
     const std::uint64_t bytes = BytesOf(id);
     while (held_bytes_ + bytes > passes_.room(pass_)) {
+      if (RHIZOME_MUTANT("memory has room for one more chunk") &&
+          held_bytes_ <= passes_.room(pass_)) {
+        break;
+      }
       if (ranks_.empty() || rank < ranks_.begin()->first) return false;
       Evict(leaves);
     }
@@ -238,7 +244,8 @@ class BeladySpill : public RankedSpill {
     if (next_[now] == kNever) return {.value = 0, .stays = false};
     const std::size_t away = next_[now] - now;
     const std::size_t use = now + (dirty ? (away + nearness_ - 1) / nearness_ : away);
-    return {.value = next_.size() - use, .stays = true};
+    const bool nearest = RHIZOME_MUTANT("what is needed next leaves first");
+    return {.value = nearest ? use : next_.size() - use, .stays = true};
   }
   bool Needed(ArrayId) const override { return true; }
   bool IsDead(ArrayId) const override { return false; }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "rhizome/storage/mix.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -197,14 +198,17 @@ class TensorSearch {
     const Members out = sets_.out(op);
     const Members done = node.state.done | Members{1} << op;
     const Members needed = sets_.NeededAfter(done);
+    const bool charges = RHIZOME_MUTANT("the last use of a tensor is charged");
+    const Members there = charges ? node.state.resident & needed : node.state.resident;
     TensorNode child{.state = {.done = done, .resident = (kept | in | out) & needed, .dirty = 0},
-                     .cost = node.cost + sets_.Bytes(in & ~node.state.resident),
+                     .cost = node.cost + sets_.Bytes(in & ~there),
                      .least = 0,
                      .parent = index,
                      .op = static_cast<std::uint32_t>(op),
                      .kept = kept};
     if (options_.count_writes) {
-      child.cost += sets_.Bytes(node.state.dirty & ~kept & ~in & needed);
+      if (!RHIZOME_MUTANT("tensors leave memory unwritten"))
+        child.cost += sets_.Bytes(node.state.dirty & ~kept & ~in & needed);
       child.state.dirty = (node.state.dirty | out) & child.state.resident;
     }
     const auto [known, is_new] =

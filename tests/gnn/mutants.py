@@ -32,6 +32,8 @@ LOSS = gtest("gnn", "TaskLossTest.*")
 SCHEDULE = gtest("gnn", "ScheduleTest.*")
 METRICS = gtest("cache", "TaskMetricsTest.*")
 FULL = gtest("full", "*FullGraph*")
+PLAN = gtest("spill", "FullGraphPlanTest.*:SpillPolicyTest.*")
+TENSORS = gtest("spill", "TensorPlanTest.*")
 SAMPLING = gtest("cache", "NeighborSamplingTest.*")
 
 MUTANTS = {
@@ -60,6 +62,14 @@ MUTANTS = {
     "gradients go along the lists of layers": FULL,
     "dropout is drawn again by rows of the tile": FULL,
     "gradients are grouped by chunks": FULL,
+    # The plan of what stays in memory
+    "what is written back is not counted": PLAN,
+    "chunks leave memory unwritten": PLAN,
+    "memory has room for one more chunk": PLAN,
+    "what is needed next leaves first": PLAN,
+    "the bound has room for a chunk less": PLAN,
+    "the last use of a tensor is charged": TENSORS,
+    "tensors leave memory unwritten": TENSORS,
     # Learning
     "biases decay": gtest("gnn", "OptimizerTest.*"),
     "every layer decays": gtest("gnn", "OptimizerTest.*"),
