@@ -10,6 +10,18 @@ std::string NameOfArray(const char* what, std::uint32_t layer) {
   return fmt::format("{}-{}", what, layer + 1);
 }
 
+bool WantsSumsGradient(const Model& model, std::uint32_t layer) {
+  return layer > 0 || model.layer(layer).prepares_gathered();
+}
+
+bool TakesMax(const Layer& layer) { return layer.pieces().reduce.by == Reduction::kMax; }
+
+std::int64_t SumsColumns(const Model& model, std::uint32_t layer) {
+  const Layer& of = model.layer(layer);
+  const bool winners = TakesMax(of) && WantsSumsGradient(model, layer);
+  return winners ? 2 * of.gathered_columns() : of.gathered_columns();
+}
+
 std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows,
                                    std::uint64_t chunk_rows) {
   std::vector<ScratchShape> shapes;
@@ -25,10 +37,10 @@ std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows,
     const bool last = k + 1 == model.layers();
     const bool norms = layer.batch_norms() > 0;
     add(layer.prepares_gathered(), kPrepared, k, layer.gathered_columns());
-    add(!last || norms, kSums, k, layer.gathered_columns());
+    add(!last || norms, kSums, k, SumsColumns(model, k));
     add(!last, kHidden, k, layer.raw_out());
     add(!last && norms, kGradient, k, layer.raw_out());
-    add(k > 0 || layer.prepares_gathered(), kSumsGradient, k, layer.gathered_columns());
+    add(WantsSumsGradient(model, k), kSumsGradient, k, SumsColumns(model, k));
     add(k > 0 && layer.finish_reads_raw(), kOwnGradient, k, layer.shape().raw);
   }
   return shapes;

@@ -25,6 +25,16 @@ inline constexpr const char* kOwnGradient = "own-gradient";
 /// Returns the name of such an array of a layer, which is counted from 0.
 std::string NameOfArray(const char* what, std::uint32_t layer);
 
+/// Whether the gradients of a layer's sums are wanted, to be gathered.
+bool WantsSumsGradient(const Model& model, std::uint32_t layer);
+
+/// Whether a layer takes maxima.
+bool TakesMax(const Layer& layer);
+
+/// Returns the columns of a layer's stored sums. Of maxima whose gradients are wanted the winners
+/// are stored beside them (GatherBy::kMax), and in the gradients of the sums again.
+std::int64_t SumsColumns(const Model& model, std::uint32_t layer);
+
 /// Returns the shapes of the arrays that an epoch of a network writes for a graph of `rows` rows,
 /// in chunks of `chunk_rows`; the id of each is its place.
 std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows,

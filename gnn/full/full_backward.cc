@@ -5,6 +5,7 @@
 
 #include "rhizome/gnn/full_network.h"
 #include "rhizome/gnn/tile_gradients.h"
+#include "rhizome/storage/mutant.h"
 
 // The way back of FullNetwork.
 
@@ -75,7 +76,8 @@ FullNetwork::Incoming FullNetwork::FromAbove(std::uint32_t layer, const Mode& mo
       return tile.inputs[input];
     };
   } else {
-    AddGather(layer, pass);
+    const bool stale = RHIZOME_MUTANT("sums are gathered again of the layer before") && layer > 1;
+    AddGather(stale ? layer - 1 : layer, pass);
     incoming.sums = [](const PassTile& tile) { return tile.gathered[1]; };
   }
   incoming.raw = RawOf(layer, pass);
@@ -140,8 +142,15 @@ Status FullNetwork::BackwardLayer(std::uint32_t layer, Incoming incoming, const 
     if (!wanted.of.empty()) gradients = GradientsOf(wanted.of, wanted.gradients, of);
     for (std::size_t i = 0; i < parameters; ++i)
       sums.Add(tile.group, first_parameter_[layer] + i, gradients[i]);
-    for (std::size_t i = 0; i < tile.outputs.size(); ++i)
-      CopyTo(gradients[parameters + i], tile.outputs[i]);
+    for (std::size_t i = 0; i < tile.outputs.size(); ++i) {
+      torch::Tensor output = tile.outputs[i];
+      if (i == 0 && work.winners.defined()) {  // the first is that of the sums
+        const std::int64_t columns = work.winners.size(1);
+        output.narrow(1, columns, columns).copy_(work.winners);
+        output = output.narrow(1, 0, columns);
+      }
+      CopyTo(gradients[parameters + i], output);
+    }
   };
   return Use(pass, use);
 }

@@ -41,12 +41,11 @@ Status CheckFullGraph(const Model& model, std::uint64_t rows) {
     return found == spec.options.end() ? std::string() : found->second;
   };
   const Layer& first = model.layer(0);
-  if (!first.pieces().reduce.weighs()) {
-    const std::string aggregator = option("aggregator");
-    return Status::InvalidArgument(fmt::format(
-        "--full-graph trains layers that sum or average their neighbours: gcn, gin, commnet, and "
-        "sage with --aggregator mean or gcn; not {}{}",
-        spec.kind, aggregator.empty() ? "" : " --aggregator " + aggregator));
+  if (first.pieces().attends()) {
+    return Status::InvalidArgument(
+        fmt::format("--full-graph trains layers that sum or average their neighbours or take their "
+                    "maxima: gcn, sage, gin and commnet; not {}, which attends to them",
+                    spec.kind));
   }
   if (option("feed-forward") == "true" && option("norm") == "batch") {
     return Status::InvalidArgument(
@@ -123,8 +122,9 @@ GraphPass FullNetwork::GatherPass(std::uint32_t layer, std::string name) const {
 /// Lets a pass gather a layer's sums.
 void FullNetwork::AddGather(std::uint32_t layer, GraphPass& pass) const {
   const PassInput source = GatheredBy(layer);
-  pass.gathers.push_back(
-      {.source = source, .width = static_cast<std::size_t>(At(layer).gathered_columns())});
+  pass.gathers.push_back({.source = source,
+                          .width = static_cast<std::size_t>(At(layer).gathered_columns()),
+                          .by = TakesMax(At(layer)) ? GatherBy::kMax : GatherBy::kSum});
   if (At(layer).pieces().reduce.own_joins) InputOf(pass, source);
 }
 
@@ -134,7 +134,8 @@ GraphPass FullNetwork::GradientPass(std::uint32_t layer, std::string name) const
   GraphPass pass{.name = std::move(name),
                  .gathers = {{.source = {source},
                               .width = static_cast<std::size_t>(At(layer).gathered_columns()),
-                              .forward = RHIZOME_MUTANT("gradients go along the lists of layers")}},
+                              .forward = RHIZOME_MUTANT("gradients go along the lists of layers"),
+                              .by = TakesMax(At(layer)) ? GatherBy::kMaxGradient : GatherBy::kSum}},
                  .sums = parameters_.size() + 1};
   if (At(layer).prepares_gathered()) pass.summed_bytes = SummedBytes(layer);
   if (At(layer).pieces().reduce.own_joins) InputOf(pass, {source});
@@ -196,7 +197,9 @@ Status FullNetwork::ForwardLayer(std::uint32_t layer, const Mode& mode, const Pa
   TileTensor sums = [](const PassTile& tile) { return tile.gathered[0]; };
   if (norms) {
     pass.outputs = {Array(kSums, layer)};
-    pass.body = [](PassTile& tile, TileSums&) { tile.outputs[0].copy_(tile.gathered[0]); };
+    pass.body = [&](PassTile& tile, TileSums&) {
+      tile.outputs[0].copy_(SumsToStore(layer, tile.gathered[0]));
+    };
     RHIZOME_RETURN_IF_ERROR(Use(pass, use));
     RHIZOME_RETURN_IF_ERROR(CollectStatistics(layer, mode, use));
     if (IsLast(layer)) return Status::Ok();
@@ -212,7 +215,7 @@ Status FullNetwork::ForwardLayer(std::uint32_t layer, const Mode& mode, const Pa
   pass.body = [&, keeps_sums](PassTile& tile, TileSums&) {
     const torch::NoGradGuard guard;
     tile.outputs[0].copy_(Compute(layer, mode, tile, read).out);
-    if (keeps_sums) tile.outputs[1].copy_(tile.gathered[0]);
+    if (keeps_sums) tile.outputs[1].copy_(SumsToStore(layer, tile.gathered[0]));
   };
   return Use(pass, use);
 }

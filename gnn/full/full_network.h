@@ -39,7 +39,8 @@ using PassUser = std::function<Result<TileSums>(const GraphPass& pass)>;
 /// Computes loss and gradients of a network over all edges of a graph, pass by pass: forward, layer
 /// by layer, and back. Of layer k there are, in scratch,
 ///   prepared-k        the rows that are gathered, if they are not those of the layer before
-///   sums-k            the gathered sums, which the way back needs, unless it gathers them again
+///   sums-k            the gathered sums, which the way back needs, unless it gathers them again;
+///                     of maxima with the rows that attain them, to which gradients go back
 ///   hidden-k          the layer's rows
 ///   gradient-k        the gradient of these, if batch norms need more than one pass over it
 ///   sums-gradient-k   the gradient of the sums, gathered over the lists of the other side
@@ -102,7 +103,10 @@ class FullNetwork {
     return arrays_.contains(NameOfArray(kSums, layer)) && !recomputed_[layer];
   }
   bool WantsSumsGradient(std::uint32_t layer) const {
-    return layer > 0 || At(layer).prepares_gathered();
+    return internal::WantsSumsGradient(model_, layer);
+  }
+  bool KeepsWinners(std::uint32_t layer) const {
+    return TakesMax(At(layer)) && WantsSumsGradient(layer);
   }
   bool WantsOwnGradient(std::uint32_t layer) const {
     return layer > 0 && At(layer).finish_reads_raw();
@@ -119,6 +123,9 @@ class FullNetwork {
   Status BackwardPrepared(const Mode& mode, const PassUser& use);
 
   // Passes, or what they begin with.
+  torch::Tensor SumsToStore(std::uint32_t layer, const torch::Tensor& gathered) const {
+    return gathered.narrow(1, 0, SumsColumns(model_, layer));
+  }
   GraphPass GatherPass(std::uint32_t layer, std::string name) const;
   void AddGather(std::uint32_t layer, GraphPass& pass) const;
   GraphPass GradientPass(std::uint32_t layer, std::string name) const;
@@ -133,6 +140,7 @@ class FullNetwork {
   /// A layer's rows of a tile, and what they were computed from.
   struct Work {
     torch::Tensor raw, sums, out;
+    torch::Tensor winners;  // of maxima whose gradients are wanted
     GraphNorms norms;
   };
 

@@ -34,7 +34,8 @@ Result<RowFactors> MakeFactors(const ReducePiece& reduce, const GraphSnapshot& g
                                const PassDrawOptions& draw,
                                std::span<const std::uint32_t> degrees) {
   RowFactors factors;
-  if (reduce.by == Reduction::kSum && !reduce.symmetric) return factors;  // ones
+  const bool counts_alike = reduce.by == Reduction::kSum && !reduce.symmetric;
+  if (counts_alike || reduce.by == Reduction::kMax) return factors;  // ones
   std::vector<float> weighted;
   if (draw.weights && !draw.no_edges) {
     RHIZOME_ASSIGN_OR_RETURN(weighted, WeightedDegrees(graph, draw.direction));

@@ -13,7 +13,13 @@ FullNetwork::Work FullNetwork::Compute(std::uint32_t layer, const Mode& mode, co
                                        const Incoming& incoming) const {
   Work work;
   if (incoming.raw) work.raw = Leaf(incoming.raw(tile), WantsOwnGradient(layer));
-  work.sums = Leaf(incoming.sums(tile), WantsSumsGradient(layer));
+  torch::Tensor sums = incoming.sums(tile);
+  if (TakesMax(At(layer))) {
+    const std::int64_t columns = At(layer).gathered_columns();
+    if (KeepsWinners(layer)) work.winners = sums.narrow(1, columns, columns);
+    sums = sums.narrow(1, 0, columns).contiguous();
+  }
+  work.sums = Leaf(sums, WantsSumsGradient(layer));
   const bool norms = mode.learns && At(layer).batch_norms() > 0;
   for (const Norm& norm : norms_[layer])
     work.norms.known.push_back({Leaf(norm.known.mean, true), Leaf(norm.known.variance, true)});

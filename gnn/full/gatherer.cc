@@ -5,7 +5,9 @@
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/dense.h"
+#include "rhizome/gnn/gather_max.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -28,7 +30,7 @@ Result<std::unique_ptr<Gatherer>> Gatherer::Create(const GraphSnapshot& graph,
   RHIZOME_ASSIGN_OR_RETURN(BlockPlanner planner, BlockPlanner::Create(graph, shape.planner));
   std::uint64_t most = 0;
   for (const Block& block : shape.blocks) most = std::max(most, block.rows());
-  gatherer->sums_.resize(most * shape.width);
+  gatherer->sums_.resize(most * shape.columns());
   RHIZOME_ASSIGN_OR_RETURN(
       gatherer->stager_,
       BlockStager::Create(std::move(planner), shape.blocks, feed, shape.planner.stage_rows,
@@ -45,7 +47,7 @@ Status Gatherer::Take(std::uint64_t first, std::uint64_t count, const float* own
     first += part;
     count -= part;
     if (own != nullptr) own += part * own_stride;
-    out += part * shape_.width;
+    out += part * shape_.columns();
   }
   return Status::Ok();
 }
@@ -56,8 +58,12 @@ Status Gatherer::SumBlock() {
   block_ = shape_.blocks[next_block_++];
   RHIZOME_ASSIGN_OR_RETURN(StagedWindow window, stager_->Next());
   const std::shared_ptr<const BlockLists> block = window.lists;
-  WindowLists lists(*block, /*weighs=*/true);
-  if (block->sum_windows() == 0) std::fill(sums_.begin(), sums_.end(), 0.0F);
+  WindowLists lists(*block, /*weighs=*/shape_.by == GatherBy::kSum);
+  if (shape_.by == GatherBy::kMax) {
+    BeginMaxima(block_.rows(), shape_.width, sums_.data());
+  } else if (shape_.by == GatherBy::kMaxGradient || block->sum_windows() == 0) {
+    std::fill(sums_.begin(), sums_.end(), 0.0F);
+  }
   while (block->is_sum(window.window)) {
     ForRuns(block->targets.size(),
             [&](const TargetRange& range) { AddWindow(window, lists, range); });
@@ -71,6 +77,12 @@ void Gatherer::AddWindow(const StagedWindow& window, WindowLists& lists, const T
   const std::size_t number = window.window - window.lists->first_sum;
   const TileLists walked =
       window.lists->numbers.empty() ? lists.In(number, range) : lists.Whole(range);
+  if (shape_.by != GatherBy::kSum) return AddMaxWindow(window, walked, range);
+  AddSums(window, walked, range);
+}
+
+void Gatherer::AddSums(const StagedWindow& window, const TileLists& walked,
+                       const TargetRange& range) {
   SumArgs args;
   args.x = window.staged.rows;
   args.x_stride = shape_.dim;
@@ -78,22 +90,44 @@ void Gatherer::AddWindow(const StagedWindow& window, WindowLists& lists, const T
   args.source_scale = window.staged.scale.empty() ? nullptr : window.staged.scale.data();
   args.edge_weight = walked.weights;
   walked.WalkedBy(args);
-  args.keep = number > 0;
+  args.keep = window.window > window.lists->first_sum;
   args.out = sums_.data() + range.first * shape_.width;
   args.out_stride = shape_.width;
   Kernels().sum(args, 0, range.count);
+}
+
+void Gatherer::AddMaxWindow(const StagedWindow& window, const TileLists& walked,
+                            const TargetRange& range) {
+  const MaxWindow maxima{.x = window.staged.rows,
+                         .stride = shape_.dim,
+                         .width = shape_.width,
+                         .lists = walked,
+                         .count = range.count};
+  float* const state = sums_.data() + range.first * shape_.columns();
+  const BlockLists& lists = *window.lists;
+  if (shape_.by == GatherBy::kMaxGradient) {
+    return AddMaxGradients(maxima, static_cast<std::uint32_t>(block_.begin + range.first), state);
+  }
+  const std::size_t first = (window.window - lists.first_sum) * lists.stage_rows;
+  AddMaxima(maxima, std::span(lists.rows).subspan(std::min(first, lists.rows.size())), state);
 }
 
 /// Completes sums of the block, which have no more neighbours.
 void Gatherer::Finish(std::uint64_t first, std::uint64_t count, const float* own,
                       std::size_t own_stride, float* out) const {
   static constexpr std::uint32_t kNone[kDenseRows + 1] = {};
+  const std::size_t columns = shape_.columns();
   const float* const sums =
-      sums_.data() + (first - static_cast<std::uint64_t>(block_.begin)) * shape_.width;
+      sums_.data() + (RHIZOME_MUTANT("sums are read from the beginning of their block")
+                          ? 0
+                          : first - static_cast<std::uint64_t>(block_.begin)) *
+                         columns;
   ForRuns(count, [&](const TargetRange& range) {
-    float* const to = out + range.first * shape_.width;
-    const float* const from = sums + range.first * shape_.width;
-    std::copy(from, from + range.count * shape_.width, to);
+    float* const to = out + range.first * columns;
+    const float* const from = sums + range.first * columns;
+    std::copy(from, from + range.count * columns, to);
+    if (shape_.by == GatherBy::kMax) return EndMaxima(range.count, shape_.width, to);
+    if (shape_.by == GatherBy::kMaxGradient) return;
     SumArgs args;
     args.x = from;  // no row of it is read
     args.x_stride = args.dim = shape_.width;

@@ -20,19 +20,34 @@ struct GatherFactors {
   std::span<const float> own;     ///< of a row's own row, if that joins its sum
 };
 
+/// A way to make one row of the rows of a list.
+enum class GatherBy : std::uint8_t {
+  kSum,
+  kMax,          ///< [maxima | winners]: the rows that attain them, as bits; see gather_max.h
+  kMaxGradient,  ///< of rows [gradients | winners]: what comes back to the winners
+};
+
+/// Returns the columns of what is gathered of `width` columns.
+constexpr std::size_t GatheredColumns(GatherBy by, std::size_t width) {
+  return by == GatherBy::kMax ? 2 * width : width;
+}
+
 /// The lists and rows of a gathering, and how it is cut.
 struct GatherShape {
   BlockPlannerOptions planner = {};  ///< OwnWindows of none: own rows are the caller's
   std::vector<Block> blocks;         ///< of all rows in order
   std::size_t dim = 0;               ///< columns of the rows that are read
-  std::size_t width = 0;             ///< of these, the first that are summed
+  std::size_t width = 0;             ///< of these, the first that are gathered
+  GatherBy by = GatherBy::kSum;
+
+  std::size_t columns() const { return GatheredColumns(by, width); }
 };
 
 /// Sums rows over lists for all rows in order: out[t] = own[t] * x[t] + target[t] * sum of
-/// source[j]
-/// * weight of the edge * x[j] over the list of t. The sums of a block stay in memory while the
-/// source goes by, window after window; a sum is taken by one thread in ascending order of rows, so
-/// that its bits depend neither on blocks nor on windows.
+/// source[j] * weight of the edge * x[j] over the list of t; or takes maxima, or what comes back of
+/// them, without factors and weights. The sums of a block stay in memory while the source goes by,
+/// window after window; a sum is taken by one thread in ascending order of rows, so that its bits
+/// depend neither on blocks nor on windows.
 /// Threads: one at a time; works on the compute threads.
 /// Ownership: borrows all that it is given.
 class Gatherer {
@@ -49,8 +64,9 @@ class Gatherer {
   }
 
   /// Writes the sums of rows [first, first + count), which follow those of the call before, to
-  /// `out` [count, width]. `own`: the same rows of the array that is read, `own_stride` floats
-  /// apart; null if GatherFactors::own is empty. Errors: those of the feed and of the lists.
+  /// `out` [count, GatherShape::columns]. `own`: the same rows of the array that is read,
+  /// `own_stride` floats apart; null if GatherFactors::own is empty. Errors: those of the feed and
+  /// of the lists.
   Status Take(std::uint64_t first, std::uint64_t count, const float* own, std::size_t own_stride,
               float* out);
 
@@ -59,6 +75,8 @@ class Gatherer {
       : shape_(shape), factors_(factors) {}
   Status SumBlock();
   void AddWindow(const StagedWindow& window, WindowLists& lists, const TargetRange& range);
+  void AddSums(const StagedWindow& window, const TileLists& walked, const TargetRange& range);
+  void AddMaxWindow(const StagedWindow& window, const TileLists& walked, const TargetRange& range);
   void Finish(std::uint64_t first, std::uint64_t count, const float* own, std::size_t own_stride,
               float* out) const;
 
@@ -67,7 +85,7 @@ class Gatherer {
   std::unique_ptr<BlockStager> stager_;
   std::size_t next_block_ = 0;
   Block block_;              // whose sums are in sums_
-  std::vector<float> sums_;  // [rows of the largest block, width]
+  std::vector<float> sums_;  // [rows of the largest block, columns]
 };
 
 }  // namespace rhizome::inline internal

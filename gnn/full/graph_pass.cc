@@ -28,6 +28,7 @@ class PassRun {
         chunk_rows_(ground.sizes.chunk_rows),
         at_{.chunk = 0, .sums = TileSums(pass.sums)} {
     if (cut.from != nullptr) at_ = std::move(*cut.from);
+    if (cut.from != nullptr && RHIZOME_MUTANT("a resumed pass repeats a chunk")) --at_.chunk;
   }
 
   /// Threads that wait for the mover end before what they borrow.
@@ -47,7 +48,7 @@ class PassRun {
     std::optional<std::size_t> own;  // the stream of the gathered array's own rows
     std::unique_ptr<ChunkFeed> feed;
     std::unique_ptr<Gatherer> gatherer;  // reads feed
-    std::vector<float> rows;             // [chunk rows, width]
+    std::vector<float> rows;             // [chunk rows, columns]
   };
 
   Status RunChunks(const std::string& phase, const JobControl& control) {
@@ -103,7 +104,7 @@ class PassRun {
     made.feed = OpenFeed(gather.source, control);
     RHIZOME_ASSIGN_OR_RETURN(made.gatherer,
                              Gatherer::Create(ground_.graph, shape, side.factors, *made.feed));
-    made.rows.resize(std::min(chunk_rows_, ground_.rows()) * gather.width);
+    made.rows.resize(std::min(chunk_rows_, ground_.rows()) * gather.columns());
     return Status::Ok();
   }
 
@@ -171,8 +172,8 @@ class PassRun {
       tile.inputs.push_back(Borrowed(inputs[i] + at * dim, count, dim));
     }
     for (std::size_t g = 0; g < gatherings_.size(); ++g) {
-      const std::size_t width = pass_.gathers[g].width;
-      tile.gathered.push_back(Borrowed(gatherings_[g].rows.data() + at * width, count, width));
+      const std::size_t columns = pass_.gathers[g].columns();
+      tile.gathered.push_back(Borrowed(gatherings_[g].rows.data() + at * columns, count, columns));
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const std::uint64_t dim = pass_.outputs[i]->shape().dim;

@@ -35,11 +35,14 @@ struct PassInput {
   bool operator==(const PassInput&) const = default;
 };
 
-/// The sums that a pass takes over lists before it computes.
+/// The sums, or maxima, that a pass takes over lists before it computes.
 struct PassGather {
   PassInput source;
-  std::size_t width = 0;  ///< the first columns of the source, which are summed
+  std::size_t width = 0;  ///< the first columns of the source, which are gathered
   bool forward = true;    ///< over the lists that layers walk; else over those of the other side
+  GatherBy by = GatherBy::kSum;
+
+  std::size_t columns() const { return GatheredColumns(by, width); }
 };
 
 /// A tile of rows of a pass: rows [first, first + count), at most kDenseRows, of all arrays.
@@ -48,7 +51,7 @@ struct PassTile {
   std::int64_t first = 0;
   std::int64_t count = 0;
   std::vector<torch::Tensor> inputs;    ///< [count, columns], by GraphPass::inputs
-  std::vector<torch::Tensor> gathered;  ///< [count, width], by GraphPass::gathers
+  std::vector<torch::Tensor> gathered;  ///< [count, PassGather::columns], by GraphPass::gathers
   std::vector<torch::Tensor> outputs;   ///< to be filled in, by GraphPass::outputs
 };
 

@@ -35,7 +35,7 @@ std::uint64_t BytesOfGather(const PassGround& ground, const PassGather& gather,
   const std::uint64_t lists = edges * kBytesOfListedEdge + rows * kBytesOfListedTarget +
                               std::min(edges + rows, ground.rows()) * kBytesOfListedRow;
   return BlockStager::kStages * shape.planner.stage_rows * shape.dim * sizeof(float) +
-         (rows + ground.sizes.chunk_rows) * shape.width * sizeof(float) + kListedBlocks * lists;
+         (rows + ground.sizes.chunk_rows) * shape.columns() * sizeof(float) + kListedBlocks * lists;
 }
 
 }  // namespace
@@ -54,6 +54,7 @@ GatherShape PassGround::ShapeOf(const PassGather& gather, std::uint64_t block_by
   GatherShape shape;
   shape.dim = ColumnsOf(gather.source);
   shape.width = gather.width;
+  shape.by = gather.by;
   shape.planner = {.draw = side.draw,
                    .source_chunk_rows = ChunkRowsOf(gather.source),
                    .stage_rows = std::clamp<std::uint64_t>(
@@ -63,7 +64,7 @@ GatherShape PassGround::ShapeOf(const PassGather& gather, std::uint64_t block_by
   const std::uint64_t edges = MostEdgesOf(side.draw, graph);
   const double per_row = static_cast<double>(edges) / static_cast<double>(rows());
   const std::uint64_t row_bytes =
-      shape.width * sizeof(float) +
+      shape.columns() * sizeof(float) +
       kListedBlocks * (kBytesOfListedTarget +
                        static_cast<std::uint64_t>(kBlockEdgeRatio * per_row *
                                                   static_cast<double>(kBytesOfListedEdge)));
@@ -99,7 +100,7 @@ std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground,
   }
   for (const PassGather& gather : pass.gathers) {
     add_feed(gather.source);
-    columns += gather.width;
+    columns += gather.columns();
     bytes += BytesOfGather(ground, gather, block_bytes);
   }
   return bytes +

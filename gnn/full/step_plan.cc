@@ -31,7 +31,7 @@ std::int32_t GatherCounts::NumberOf(const PassGather& gather, const std::string&
   const std::uint64_t dim = ground_.ColumnsOf(gather.source);
   const auto found = std::find_if(lists_.begin(), lists_.end(), [&](const Lists& lists) {
     return lists.gather.forward == gather.forward && lists.gather.width == gather.width &&
-           lists.dim == dim && lists.apart == apart;
+           lists.gather.by == gather.by && lists.dim == dim && lists.apart == apart;
   });
   if (found != lists_.end()) return static_cast<std::int32_t>(found - lists_.begin());
   lists_.push_back(

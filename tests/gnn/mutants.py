@@ -62,6 +62,10 @@ MUTANTS = {
     "gradients go along the lists of layers": FULL,
     "dropout is drawn again by rows of the tile": FULL,
     "gradients are grouped by chunks": FULL,
+    "a maximum's gradient follows every parallel edge": FULL,
+    "sums are gathered again of the layer before": FULL,
+    "sums are read from the beginning of their block": FULL,
+    "a resumed pass repeats a chunk": FULL,
     # The plan of what stays in memory
     "what is written back is not counted": PLAN,
     "chunks leave memory unwritten": PLAN,

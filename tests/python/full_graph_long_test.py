@@ -30,8 +30,7 @@ class FullGraphOracle(Oracle):
 def takes(kind, arguments):
     """Whether --full-graph takes such a network; docs/MODELS.md says which."""
     blocks_of_batches = "--feed-forward" in arguments and "batch" in arguments
-    largest = "--aggregator" in arguments and arguments[arguments.index("--aggregator") + 1] in ("max", "pool")
-    return not kind.startswith("gat") and not largest and not blocks_of_batches
+    return not kind.startswith("gat") and not blocks_of_batches
 
 
 def check_curve(oracle, data, kind, arguments):
