@@ -16,8 +16,28 @@ bool WantsSumsGradient(const Model& model, std::uint32_t layer) {
 
 bool TakesMax(const Layer& layer) { return layer.pieces().reduce.by == Reduction::kMax; }
 
+GatherHeads HeadsOf(const Layer& layer) {
+  const ReducePiece& reduce = layer.pieces().reduce;
+  return {.heads = static_cast<std::size_t>(reduce.attention.heads),
+          .width = static_cast<std::size_t>(layer.pieces().width),
+          .slope = reduce.attention.slope,
+          .own = reduce.own_joins};
+}
+
+std::int64_t GatheredRowColumns(const Layer& layer) {
+  if (!layer.pieces().attends()) return layer.gathered_columns();
+  return static_cast<std::int64_t>(HeadsOf(layer).prepared());
+}
+
+std::int64_t SumsGradientColumns(const Model& model, std::uint32_t layer) {
+  const Layer& of = model.layer(layer);
+  if (of.pieces().attends()) return static_cast<std::int64_t>(HeadsOf(of).gradient());
+  return SumsColumns(model, layer);
+}
+
 std::int64_t SumsColumns(const Model& model, std::uint32_t layer) {
   const Layer& of = model.layer(layer);
+  if (of.pieces().attends()) return static_cast<std::int64_t>(HeadsOf(of).gathered());
   const bool winners = TakesMax(of) && WantsSumsGradient(model, layer);
   return winners ? 2 * of.gathered_columns() : of.gathered_columns();
 }
@@ -36,11 +56,11 @@ std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows,
     const Layer& layer = model.layer(k);
     const bool last = k + 1 == model.layers();
     const bool norms = layer.batch_norms() > 0;
-    add(layer.prepares_gathered(), kPrepared, k, layer.gathered_columns());
+    add(layer.prepares_gathered(), kPrepared, k, GatheredRowColumns(layer));
     add(!last || norms, kSums, k, SumsColumns(model, k));
     add(!last, kHidden, k, layer.raw_out());
     add(!last && norms, kGradient, k, layer.raw_out());
-    add(WantsSumsGradient(model, k), kSumsGradient, k, SumsColumns(model, k));
+    add(WantsSumsGradient(model, k), kSumsGradient, k, SumsGradientColumns(model, k));
     add(k > 0 && layer.finish_reads_raw(), kOwnGradient, k, layer.shape().raw);
   }
   return shapes;

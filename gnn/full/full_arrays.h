@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/gnn/gather_attention.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/scratch_array.h"
 
@@ -31,9 +32,17 @@ bool WantsSumsGradient(const Model& model, std::uint32_t layer);
 /// Whether a layer takes maxima.
 bool TakesMax(const Layer& layer);
 
-/// Returns the columns of a layer's stored sums. Of maxima whose gradients are wanted the winners
-/// are stored beside them (GatherBy::kMax), and in the gradients of the sums again.
+/// The heads of a layer that attends.
+GatherHeads HeadsOf(const Layer& layer);
+
+/// Returns the columns of the rows that a layer gathers.
+std::int64_t GatheredRowColumns(const Layer& layer);
+
+/// Returns the columns of a layer's stored sums, and of their gradients. Of maxima whose gradients
+/// are wanted the winners are stored beside them (GatherBy::kMax), and in the gradients again; for
+/// attention see GatherHeads.
 std::int64_t SumsColumns(const Model& model, std::uint32_t layer);
+std::int64_t SumsGradientColumns(const Model& model, std::uint32_t layer);
 
 /// Returns the shapes of the arrays that an epoch of a network writes for a graph of `rows` rows,
 /// in chunks of `chunk_rows`; the id of each is its place.

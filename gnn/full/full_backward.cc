@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "rhizome/gnn/full_network.h"
@@ -130,7 +131,9 @@ Status FullNetwork::BackwardLayer(std::uint32_t layer, Incoming incoming, const 
   pass.scores = sink_ != nullptr && !incoming.gradient;
   if (WantsSumsGradient(layer)) pass.outputs.push_back(Array(kSumsGradient, layer));
   if (WantsOwnGradient(layer)) pass.outputs.push_back(Array(kOwnGradient, layer));
-  pass.body = [&](PassTile& tile, TileSums& sums) {
+  std::optional<std::size_t> prepared;
+  if (Attends(layer)) prepared = InputOf(pass, {Array(kPrepared, layer)});
+  pass.body = [&, prepared](PassTile& tile, TileSums& sums) {
     const torch::AutoGradMode with_gradients(true);
     const Work work = Compute(layer, mode, tile, incoming);
     const Objective wanted = Wanted(layer, mode, tile, incoming, work, sums);
@@ -142,15 +145,12 @@ Status FullNetwork::BackwardLayer(std::uint32_t layer, Incoming incoming, const 
     if (!wanted.of.empty()) gradients = GradientsOf(wanted.of, wanted.gradients, of);
     for (std::size_t i = 0; i < parameters; ++i)
       sums.Add(tile.group, first_parameter_[layer] + i, gradients[i]);
-    for (std::size_t i = 0; i < tile.outputs.size(); ++i) {
-      torch::Tensor output = tile.outputs[i];
-      if (i == 0 && work.winners.defined()) {  // the first is that of the sums
-        const std::int64_t columns = work.winners.size(1);
-        output.narrow(1, columns, columns).copy_(work.winners);
-        output = output.narrow(1, 0, columns);
-      }
-      CopyTo(gradients[parameters + i], output);
+    std::size_t next = 0;
+    if (WantsSumsGradient(layer)) {
+      PutSumsGradient(layer, work, gradients[parameters],
+                      prepared ? tile.inputs[*prepared] : torch::Tensor(), tile.outputs[next++]);
     }
+    if (WantsOwnGradient(layer)) CopyTo(gradients[parameters + next], tile.outputs[next]);
   };
   return Use(pass, use);
 }

@@ -41,12 +41,16 @@ Status CheckFullGraph(const Model& model, std::uint64_t rows) {
     return found == spec.options.end() ? std::string() : found->second;
   };
   const Layer& first = model.layer(0);
-  if (first.pieces().attends()) {
-    return Status::InvalidArgument(
-        fmt::format("--full-graph trains layers that sum or average their neighbours or take their "
-                    "maxima: gcn, sage, gin and commnet; not {}, which attends to them",
-                    spec.kind));
+  const AttentionPiece& attention = first.pieces().reduce.attention;
+  if (first.pieces().attends() && attention.score != AttendScore::kAdditive) {
+    return Status::InvalidArgument(fmt::format(
+        "--full-graph trains gcn, sage, gin, commnet and gat; not {}, whose scores take "
+        "whole rows of both ends",
+        spec.kind));
   }
+  if (first.pieces().attends() && attention.dropout > 0)
+    return Status::InvalidArgument(
+        "--full-graph does not drop out attention: leave --attention-dropout");
   if (option("feed-forward") == "true" && option("norm") == "batch") {
     return Status::InvalidArgument(
         "--full-graph has no batch norm at the input of feed-forward blocks; give --norm layer");
@@ -112,6 +116,13 @@ FullNetwork::TileTensor FullNetwork::RawOf(std::uint32_t layer, GraphPass& pass)
   };
 }
 
+/// How a layer's sums are gathered, or what comes back of them.
+GatherBy FullNetwork::WayOf(std::uint32_t layer, bool back) const {
+  if (Attends(layer)) return back ? GatherBy::kAttendGradient : GatherBy::kAttend;
+  if (TakesMax(At(layer))) return back ? GatherBy::kMaxGradient : GatherBy::kMax;
+  return GatherBy::kSum;
+}
+
 /// A pass that gathers a layer's sums.
 GraphPass FullNetwork::GatherPass(std::uint32_t layer, std::string name) const {
   GraphPass pass{.name = std::move(name)};
@@ -123,9 +134,10 @@ GraphPass FullNetwork::GatherPass(std::uint32_t layer, std::string name) const {
 void FullNetwork::AddGather(std::uint32_t layer, GraphPass& pass) const {
   const PassInput source = GatheredBy(layer);
   pass.gathers.push_back({.source = source,
-                          .width = static_cast<std::size_t>(At(layer).gathered_columns()),
-                          .by = TakesMax(At(layer)) ? GatherBy::kMax : GatherBy::kSum});
-  if (At(layer).pieces().reduce.own_joins) InputOf(pass, source);
+                          .width = static_cast<std::size_t>(GatheredRowColumns(At(layer))),
+                          .by = WayOf(layer, /*back=*/false),
+                          .heads = HeadsOf(At(layer))});
+  if (JoinsOwn(layer)) InputOf(pass, source);
 }
 
 /// A pass that gathers the gradients of a layer's sums.
@@ -133,12 +145,13 @@ GraphPass FullNetwork::GradientPass(std::uint32_t layer, std::string name) const
   ScratchArray* const source = Array(kSumsGradient, layer);
   GraphPass pass{.name = std::move(name),
                  .gathers = {{.source = {source},
-                              .width = static_cast<std::size_t>(At(layer).gathered_columns()),
+                              .width = static_cast<std::size_t>(GatheredRowColumns(At(layer))),
                               .forward = RHIZOME_MUTANT("gradients go along the lists of layers"),
-                              .by = TakesMax(At(layer)) ? GatherBy::kMaxGradient : GatherBy::kSum}},
+                              .by = WayOf(layer, /*back=*/true),
+                              .heads = HeadsOf(At(layer))}},
                  .sums = parameters_.size() + 1};
   if (At(layer).prepares_gathered()) pass.summed_bytes = SummedBytes(layer);
-  if (At(layer).pieces().reduce.own_joins) InputOf(pass, {source});
+  if (JoinsOwn(layer)) InputOf(pass, {source});
   return pass;
 }
 
@@ -184,7 +197,7 @@ Status FullNetwork::PrepareLayer(std::uint32_t layer, const Mode& mode, const Pa
               .body =
                   [&](PassTile& tile, TileSums&) {
                     const torch::NoGradGuard guard;
-                    tile.outputs[0].copy_(At(layer).PrepareGathered(tile.inputs[0], mode.At(tile)));
+                    tile.outputs[0].copy_(Prepare(layer, tile.inputs[0], mode.At(tile)));
                   }},
              use);
 }

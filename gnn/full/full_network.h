@@ -40,7 +40,8 @@ using PassUser = std::function<Result<TileSums>(const GraphPass& pass)>;
 /// by layer, and back. Of layer k there are, in scratch,
 ///   prepared-k        the rows that are gathered, if they are not those of the layer before
 ///   sums-k            the gathered sums, which the way back needs, unless it gathers them again;
-///                     of maxima with the rows that attain them, to which gradients go back
+///                     of maxima with the rows that attain them, to which gradients go back; of
+///                     attention the parts of which GatherHeads tells
 ///   hidden-k          the layer's rows
 ///   gradient-k        the gradient of these, if batch norms need more than one pass over it
 ///   sums-gradient-k   the gradient of the sums, gathered over the lists of the other side
@@ -105,6 +106,11 @@ class FullNetwork {
   bool WantsSumsGradient(std::uint32_t layer) const {
     return internal::WantsSumsGradient(model_, layer);
   }
+  bool Attends(std::uint32_t layer) const { return At(layer).pieces().attends(); }
+  bool JoinsOwn(std::uint32_t layer) const {  // a sum, with the row of the target
+    return At(layer).pieces().reduce.own_joins && !Attends(layer);
+  }
+  GatherBy WayOf(std::uint32_t layer, bool back) const;
   bool KeepsWinners(std::uint32_t layer) const {
     return TakesMax(At(layer)) && WantsSumsGradient(layer);
   }
@@ -141,6 +147,8 @@ class FullNetwork {
   struct Work {
     torch::Tensor raw, sums, out;
     torch::Tensor winners;  // of maxima whose gradients are wanted
+    torch::Tensor
+        attended;  // [rows, GatherHeads::gathered], of attention, of which `sums` are made
     GraphNorms norms;
   };
 
@@ -155,6 +163,10 @@ class FullNetwork {
                    const Incoming& incoming, const Work& work, TileSums& sums) const;
   torch::Tensor GradientAbove(std::uint32_t layer, const Mode& mode, const PassTile& tile,
                               const TileTensor& own, const TileTensor& raw, TileSums& sums) const;
+  torch::Tensor Prepare(std::uint32_t layer, const torch::Tensor& raw, const RunMode& mode) const;
+  torch::Tensor Mean(std::uint32_t layer, const torch::Tensor& attended) const;
+  void PutSumsGradient(std::uint32_t layer, const Work& work, const torch::Tensor& gradient,
+                       const torch::Tensor& prepared, torch::Tensor& output) const;
   std::vector<torch::Tensor> ParametersOf(std::uint32_t layer) const;
   std::vector<Row> Members(const PassTile& tile, Split set) const;
   std::uint64_t SummedBytes(std::uint32_t layer) const;

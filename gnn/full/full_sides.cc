@@ -35,7 +35,7 @@ Result<RowFactors> MakeFactors(const ReducePiece& reduce, const GraphSnapshot& g
                                std::span<const std::uint32_t> degrees) {
   RowFactors factors;
   const bool counts_alike = reduce.by == Reduction::kSum && !reduce.symmetric;
-  if (counts_alike || reduce.by == Reduction::kMax) return factors;  // ones
+  if (counts_alike || !reduce.weighs()) return factors;  // ones
   std::vector<float> weighted;
   if (draw.weights && !draw.no_edges) {
     RHIZOME_ASSIGN_OR_RETURN(weighted, WeightedDegrees(graph, draw.direction));

@@ -9,6 +9,14 @@
 
 namespace rhizome::inline internal {
 
+/// Computes the rows that a layer gathers; for attention with their scores beside them.
+torch::Tensor FullNetwork::Prepare(std::uint32_t layer, const torch::Tensor& raw,
+                                   const RunMode& mode) const {
+  const torch::Tensor prepared = At(layer).PrepareGathered(raw, mode);
+  if (!Attends(layer)) return prepared;
+  return at::cat({prepared, At(layer).SourceScores(prepared), At(layer).Query({}, prepared)}, 1);
+}
+
 FullNetwork::Work FullNetwork::Compute(std::uint32_t layer, const Mode& mode, const PassTile& tile,
                                        const Incoming& incoming) const {
   Work work;
@@ -18,6 +26,10 @@ FullNetwork::Work FullNetwork::Compute(std::uint32_t layer, const Mode& mode, co
     const std::int64_t columns = At(layer).gathered_columns();
     if (KeepsWinners(layer)) work.winners = sums.narrow(1, columns, columns);
     sums = sums.narrow(1, 0, columns).contiguous();
+  }
+  if (Attends(layer)) {
+    work.attended = sums;
+    sums = Mean(layer, sums);
   }
   work.sums = Leaf(sums, WantsSumsGradient(layer));
   const bool norms = mode.learns && At(layer).batch_norms() > 0;
@@ -69,7 +81,7 @@ torch::Tensor FullNetwork::GradientAbove(std::uint32_t above, const Mode& mode,
   torch::Tensor gathered = tile.gathered[0];
   if (raw) {
     const torch::Tensor rows = Leaf(raw(tile), above > 0);
-    const torch::Tensor prepared = At(above).PrepareGathered(rows, mode.At(tile));
+    const torch::Tensor prepared = Prepare(above, rows, mode.At(tile));
     std::vector<torch::Tensor> wanted = ParametersOf(above);
     if (above > 0) wanted.push_back(rows);
     std::vector<torch::Tensor> gradients = GradientsOf({prepared}, {gathered}, wanted);

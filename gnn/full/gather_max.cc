@@ -18,7 +18,7 @@ void BeginMaxima(std::size_t count, std::size_t width, float* state) {
   }
 }
 
-void AddMaxima(const MaxWindow& window, std::span<const std::uint32_t> rows, float* state) {
+void AddMaxima(const GatherWindow& window, std::span<const std::uint32_t> rows, float* state) {
   const std::size_t width = window.width;
   for (std::size_t t = 0; t < window.count; ++t, state += 2 * width) {
     float* const most = state;
@@ -46,7 +46,7 @@ void EndMaxima(std::size_t count, std::size_t width, float* state) {
   }
 }
 
-void AddMaxGradients(const MaxWindow& window, std::uint32_t first_row, float* out) {
+void AddMaxGradients(const GatherWindow& window, std::uint32_t first_row, float* out) {
   const std::size_t width = window.width;
   for (std::size_t t = 0; t < window.count; ++t, out += width) {
     const std::uint32_t row = first_row + static_cast<std::uint32_t>(t);

@@ -11,12 +11,12 @@ namespace rhizome::inline internal {
 /// The row of a maximum over nothing.
 inline constexpr std::uint32_t kNoWinner = 0xFFFFFFFFU;
 
-/// The rows of a window, over which maxima and their gradients are gathered.
+/// The rows of a window that are gathered, and the lists that say for which targets.
 /// Ownership: borrows all.
-struct MaxWindow {
+struct GatherWindow {
   const float* x = nullptr;  ///< of slot 0
   std::size_t stride = 0;    ///< floats from a slot's row to the next
-  std::size_t width = 0;     ///< columns of a maximum
+  std::size_t width = 0;     ///< columns that are gathered
   TileLists lists;           ///< of some targets, whose neighbours are slots, ascending
   std::size_t count = 0;     ///< targets
 };
@@ -28,7 +28,7 @@ void BeginMaxima(std::size_t count, std::size_t width, float* state);
 /// Takes the maximum of `state` and of a window in each column; of equal ones the row that came
 /// first is kept, and a NaN counts as larger than every number, as in the kernel of maxima
 /// (cache/kernels/aggregate_kernels.h). `rows`: of the slots.
-void AddMaxima(const MaxWindow& window, std::span<const std::uint32_t> rows, float* state);
+void AddMaxima(const GatherWindow& window, std::span<const std::uint32_t> rows, float* state);
 
 /// Turns the maximum over nothing into zeros.
 void EndMaxima(std::size_t count, std::size_t width, float* state);
@@ -37,6 +37,6 @@ void EndMaxima(std::size_t count, std::size_t width, float* state);
 /// rows [gradients | winners] whose winner is the target, which is row `first_row` and those after
 /// it. A row of the window counts once, as often as it stands in a list: its maximum has one
 /// winner.
-void AddMaxGradients(const MaxWindow& window, std::uint32_t first_row, float* out);
+void AddMaxGradients(const GatherWindow& window, std::uint32_t first_row, float* out);
 
 }  // namespace rhizome::inline internal

@@ -30,7 +30,7 @@ Result<std::unique_ptr<Gatherer>> Gatherer::Create(const GraphSnapshot& graph,
   RHIZOME_ASSIGN_OR_RETURN(BlockPlanner planner, BlockPlanner::Create(graph, shape.planner));
   std::uint64_t most = 0;
   for (const Block& block : shape.blocks) most = std::max(most, block.rows());
-  gatherer->sums_.resize(most * shape.columns());
+  gatherer->sums_.resize(most * shape.state_columns());
   RHIZOME_ASSIGN_OR_RETURN(
       gatherer->stager_,
       BlockStager::Create(std::move(planner), shape.blocks, feed, shape.planner.stage_rows,
@@ -59,7 +59,9 @@ Status Gatherer::SumBlock() {
   RHIZOME_ASSIGN_OR_RETURN(StagedWindow window, stager_->Next());
   const std::shared_ptr<const BlockLists> block = window.lists;
   WindowLists lists(*block, /*weighs=*/shape_.by == GatherBy::kSum);
-  if (shape_.by == GatherBy::kMax) {
+  if (Attends(shape_.by)) {
+    RHIZOME_RETURN_IF_ERROR(BeginAttention(window));
+  } else if (shape_.by == GatherBy::kMax) {
     BeginMaxima(block_.rows(), shape_.width, sums_.data());
   } else if (shape_.by == GatherBy::kMaxGradient || block->sum_windows() == 0) {
     std::fill(sums_.begin(), sums_.end(), 0.0F);
@@ -77,7 +79,7 @@ void Gatherer::AddWindow(const StagedWindow& window, WindowLists& lists, const T
   const std::size_t number = window.window - window.lists->first_sum;
   const TileLists walked =
       window.lists->numbers.empty() ? lists.In(number, range) : lists.Whole(range);
-  if (shape_.by != GatherBy::kSum) return AddMaxWindow(window, walked, range);
+  if (shape_.by != GatherBy::kSum) return AddOther(window, walked, range);
   AddSums(window, walked, range);
 }
 
@@ -96,38 +98,79 @@ void Gatherer::AddSums(const StagedWindow& window, const TileLists& walked,
   Kernels().sum(args, 0, range.count);
 }
 
-void Gatherer::AddMaxWindow(const StagedWindow& window, const TileLists& walked,
-                            const TargetRange& range) {
-  const MaxWindow maxima{.x = window.staged.rows,
-                         .stride = shape_.dim,
-                         .width = shape_.width,
-                         .lists = walked,
-                         .count = range.count};
-  float* const state = sums_.data() + range.first * shape_.columns();
-  const BlockLists& lists = *window.lists;
-  if (shape_.by == GatherBy::kMaxGradient) {
-    return AddMaxGradients(maxima, static_cast<std::uint32_t>(block_.begin + range.first), state);
+/// Adds a window where sums are not all.
+void Gatherer::AddOther(const StagedWindow& window, const TileLists& walked,
+                        const TargetRange& range) {
+  const GatherWindow rows{.x = window.staged.rows,
+                          .stride = shape_.dim,
+                          .width = shape_.width,
+                          .lists = walked,
+                          .count = range.count};
+  float* const state = sums_.data() + range.first * shape_.state_columns();
+  if (shape_.by == GatherBy::kAttend) return AddAttention(shape_.heads, rows, state);
+  if (shape_.by == GatherBy::kAttendGradient) {
+    return AddAttentionGradient(shape_.heads, rows, state);
   }
+  if (shape_.by == GatherBy::kMaxGradient) {
+    const std::size_t first = static_cast<std::size_t>(block_.begin) + range.first;
+    return AddMaxGradients(rows, static_cast<std::uint32_t>(first), state);
+  }
+  const BlockLists& lists = *window.lists;
   const std::size_t first = (window.window - lists.first_sum) * lists.stage_rows;
-  AddMaxima(maxima, std::span(lists.rows).subspan(std::min(first, lists.rows.size())), state);
+  AddMaxima(rows, std::span(lists.rows).subspan(std::min(first, lists.rows.size())), state);
+}
+
+/// Begins with the targets' own rows, which stand in windows of their own unless one window holds
+/// all; `window` is then the next that is not one of them, if there is one.
+Status Gatherer::BeginAttention(StagedWindow& window) {
+  const std::shared_ptr<const BlockLists> lists = window.lists;
+  const std::size_t targets = lists->targets.size();
+  if (!lists->numbers.empty()) {
+    BeginTargets(window.staged.rows, lists->numbers.data(), {0, targets});
+    return Status::Ok();
+  }
+  for (std::size_t first = 0; first < targets; first += lists->stage_rows) {
+    BeginTargets(window.staged.rows, nullptr,
+                 {first, std::min<std::size_t>(lists->stage_rows, targets - first)});
+    if (window.is_last()) break;
+    RHIZOME_ASSIGN_OR_RETURN(window, stager_->Next());
+  }
+  return Status::Ok();
+}
+
+/// Begins with targets whose own rows stand in `slots`, or, if that is null, one after another.
+void Gatherer::BeginTargets(const float* rows, const std::uint32_t* slots,
+                            const TargetRange& targets) {
+  const std::size_t columns = shape_.state_columns();
+  ForRuns(targets.count, [&](const TargetRange& run) {
+    for (std::size_t i = run.first; i < run.first + run.count; ++i) {
+      const std::size_t target = targets.first + i;
+      const float* const own = rows + (slots != nullptr ? slots[target] : i) * shape_.dim;
+      float* const state = sums_.data() + target * columns;
+      if (shape_.by == GatherBy::kAttend) {
+        internal::BeginAttention(shape_.heads, own, state);
+      } else {
+        BeginAttentionGradient(shape_.heads, own, state);
+      }
+    }
+  });
 }
 
 /// Completes sums of the block, which have no more neighbours.
 void Gatherer::Finish(std::uint64_t first, std::uint64_t count, const float* own,
                       std::size_t own_stride, float* out) const {
   static constexpr std::uint32_t kNone[kDenseRows + 1] = {};
-  const std::size_t columns = shape_.columns();
-  const float* const sums =
-      sums_.data() + (RHIZOME_MUTANT("sums are read from the beginning of their block")
-                          ? 0
-                          : first - static_cast<std::uint64_t>(block_.begin)) *
-                         columns;
+  const std::size_t columns = shape_.columns(), kept = shape_.state_columns();
+  const bool stale = RHIZOME_MUTANT("sums are read from the beginning of their block");
+  const std::uint64_t before = stale ? 0 : first - static_cast<std::uint64_t>(block_.begin);
+  const float* const sums = sums_.data() + before * kept;
   ForRuns(count, [&](const TargetRange& range) {
     float* const to = out + range.first * columns;
-    const float* const from = sums + range.first * columns;
-    std::copy(from, from + range.count * columns, to);
-    if (shape_.by == GatherBy::kMax) return EndMaxima(range.count, shape_.width, to);
-    if (shape_.by == GatherBy::kMaxGradient) return;
+    const float* const from = sums + range.first * kept;
+    for (std::size_t t = 0; t < range.count; ++t)
+      std::copy_n(from + t * kept, columns, to + t * columns);
+    if (shape_.by == GatherBy::kMax) EndMaxima(range.count, shape_.width, to);
+    if (shape_.by != GatherBy::kSum) return;
     SumArgs args;
     args.x = from;  // no row of it is read
     args.x_stride = args.dim = shape_.width;

@@ -9,6 +9,7 @@
 #include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/block_stager.h"
 #include "rhizome/cache/chunk_feed.h"
+#include "rhizome/gnn/gather_attention.h"
 #include "rhizome/gnn/window_lists.h"
 
 namespace rhizome::inline internal {
@@ -25,11 +26,27 @@ enum class GatherBy : std::uint8_t {
   kSum,
   kMax,          ///< [maxima | winners]: the rows that attain them, as bits; see gather_max.h
   kMaxGradient,  ///< of rows [gradients | winners]: what comes back to the winners
+  kAttend,       ///< of prepared rows: sums weighted by attention (GatherHeads)
+  kAttendGradient,
 };
 
+/// Whether a gathering begins with the targets' own rows.
+constexpr bool Attends(GatherBy by) {
+  return by == GatherBy::kAttend || by == GatherBy::kAttendGradient;
+}
+
 /// Returns the columns of what is gathered of `width` columns.
-constexpr std::size_t GatheredColumns(GatherBy by, std::size_t width) {
-  return by == GatherBy::kMax ? 2 * width : width;
+constexpr std::size_t GatheredColumns(GatherBy by, std::size_t width, const GatherHeads& heads) {
+  switch (by) {
+    case GatherBy::kMax:
+      return 2 * width;
+    case GatherBy::kAttend:
+      return heads.gathered();
+    case GatherBy::kAttendGradient:
+      return heads.prepared();
+    default:
+      return width;
+  }
 }
 
 /// The lists and rows of a gathering, and how it is cut.
@@ -39,17 +56,22 @@ struct GatherShape {
   std::size_t dim = 0;               ///< columns of the rows that are read
   std::size_t width = 0;             ///< of these, the first that are gathered
   GatherBy by = GatherBy::kSum;
+  GatherHeads heads = {};  ///< of attention
 
-  std::size_t columns() const { return GatheredColumns(by, width); }
+  std::size_t columns() const { return GatheredColumns(by, width, heads); }
+
+  /// Columns of what is kept of a target until it is complete: first those of the result.
+  std::size_t state_columns() const {
+    return by == GatherBy::kAttendGradient ? AttentionGradientState(heads) : columns();
+  }
 };
 
 /// Sums rows over lists for all rows in order: out[t] = own[t] * x[t] + target[t] * sum of
-/// source[j] * weight of the edge * x[j] over the list of t; or takes maxima, or what comes back of
-/// them, without factors and weights. The sums of a block stay in memory while the source goes by,
-/// window after window; a sum is taken by one thread in ascending order of rows, so that its bits
-/// depend neither on blocks nor on windows.
-/// Threads: one at a time; works on the compute threads.
-/// Ownership: borrows all that it is given.
+/// source[j] * weight of the edge * x[j] over the list of t; or takes maxima, or
+/// attends, or gathers what comes back of these, without factors and weights. The sums of a block
+/// stay in memory while the source goes by, window after window; a sum is taken by one thread in
+/// ascending order of rows, so that its bits depend neither on blocks nor on windows. Threads: one
+/// at a time; works on the compute threads. Ownership: borrows all that it is given.
 class Gatherer {
  public:
   /// `feed` delivers chunks of the array that is read. Errors: those of BlockPlanner; kOutOfMemory.
@@ -76,7 +98,9 @@ class Gatherer {
   Status SumBlock();
   void AddWindow(const StagedWindow& window, WindowLists& lists, const TargetRange& range);
   void AddSums(const StagedWindow& window, const TileLists& walked, const TargetRange& range);
-  void AddMaxWindow(const StagedWindow& window, const TileLists& walked, const TargetRange& range);
+  void AddOther(const StagedWindow& window, const TileLists& walked, const TargetRange& range);
+  Status BeginAttention(StagedWindow& window);
+  void BeginTargets(const float* rows, const std::uint32_t* slots, const TargetRange& targets);
   void Finish(std::uint64_t first, std::uint64_t count, const float* own, std::size_t own_stride,
               float* out) const;
 
@@ -85,7 +109,7 @@ class Gatherer {
   std::unique_ptr<BlockStager> stager_;
   std::size_t next_block_ = 0;
   Block block_;              // whose sums are in sums_
-  std::vector<float> sums_;  // [rows of the largest block, columns]
+  std::vector<float> sums_;  // [rows of the largest block, state columns]
 };
 
 }  // namespace rhizome::inline internal

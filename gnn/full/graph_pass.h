@@ -41,8 +41,9 @@ struct PassGather {
   std::size_t width = 0;  ///< the first columns of the source, which are gathered
   bool forward = true;    ///< over the lists that layers walk; else over those of the other side
   GatherBy by = GatherBy::kSum;
+  GatherHeads heads = {};  ///< of attention
 
-  std::size_t columns() const { return GatheredColumns(by, width); }
+  std::size_t columns() const { return GatheredColumns(by, width, heads); }
 };
 
 /// A tile of rows of a pass: rows [first, first + count), at most kDenseRows, of all arrays.

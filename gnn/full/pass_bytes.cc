@@ -35,7 +35,9 @@ std::uint64_t BytesOfGather(const PassGround& ground, const PassGather& gather,
   const std::uint64_t lists = edges * kBytesOfListedEdge + rows * kBytesOfListedTarget +
                               std::min(edges + rows, ground.rows()) * kBytesOfListedRow;
   return BlockStager::kStages * shape.planner.stage_rows * shape.dim * sizeof(float) +
-         (rows + ground.sizes.chunk_rows) * shape.columns() * sizeof(float) + kListedBlocks * lists;
+         (rows * shape.state_columns() + ground.sizes.chunk_rows * shape.columns()) *
+             sizeof(float) +
+         kListedBlocks * lists;
 }
 
 }  // namespace
@@ -55,16 +57,17 @@ GatherShape PassGround::ShapeOf(const PassGather& gather, std::uint64_t block_by
   shape.dim = ColumnsOf(gather.source);
   shape.width = gather.width;
   shape.by = gather.by;
+  shape.heads = gather.heads;
   shape.planner = {.draw = side.draw,
                    .source_chunk_rows = ChunkRowsOf(gather.source),
                    .stage_rows = std::clamp<std::uint64_t>(
                        sizes.stage_bytes / (shape.dim * sizeof(float)), 1, rows()),
-                   .own = {.before = false, .after = false},
+                   .own = {.before = Attends(gather.by), .after = false},
                    .degrees = side.degrees};
   const std::uint64_t edges = MostEdgesOf(side.draw, graph);
   const double per_row = static_cast<double>(edges) / static_cast<double>(rows());
   const std::uint64_t row_bytes =
-      shape.columns() * sizeof(float) +
+      shape.state_columns() * sizeof(float) +
       kListedBlocks * (kBytesOfListedTarget +
                        static_cast<std::uint64_t>(kBlockEdgeRatio * per_row *
                                                   static_cast<double>(kBytesOfListedEdge)));

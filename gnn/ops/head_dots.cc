@@ -55,13 +55,16 @@ struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
   }
 
  private:
-  /// Calls body(g, begin, end) for the kVectorGroups runs of rows, on the compute threads.
+  /// Calls body(g, begin, end) for the kVectorGroups runs of rows, on the compute threads; for a
+  /// tile's on this thread, which may be one of them.
   template <typename Body>
   static void ForGroups(std::int64_t rows, const Body& body) {
     const auto count = CountOf(rows);
-    ComputeFor(kVectorGroups, [&](std::size_t g) {
+    const auto run = [&](std::size_t g) {
       body(g, count * g / kVectorGroups, count * (g + 1) / kVectorGroups);
-    });
+    };
+    if (rows > kDenseRows) return ComputeFor(kVectorGroups, run);
+    for (std::size_t g = 0; g < kVectorGroups; ++g) run(g);
   }
 };
 

@@ -63,6 +63,7 @@ MUTANTS = {
     "dropout is drawn again by rows of the tile": FULL,
     "gradients are grouped by chunks": FULL,
     "a maximum's gradient follows every parallel edge": FULL,
+    "gathered gradients forget that weights add up to 1": FULL,
     "sums are gathered again of the layer before": FULL,
     "sums are read from the beginning of their block": FULL,
     "a resumed pass repeats a chunk": FULL,

@@ -30,7 +30,7 @@ class FullGraphOracle(Oracle):
 def takes(kind, arguments):
     """Whether --full-graph takes such a network; docs/MODELS.md says which."""
     blocks_of_batches = "--feed-forward" in arguments and "batch" in arguments
-    return not kind.startswith("gat") and not blocks_of_batches
+    return kind != "gatv2" and "--attention-dropout" not in arguments and not blocks_of_batches
 
 
 def check_curve(oracle, data, kind, arguments):

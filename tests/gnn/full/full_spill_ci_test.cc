@@ -118,7 +118,7 @@ std::vector<testing::NetworkCase> SpilledNetworks() {
   return {made("DeepResidualGcn", "gcn", 4, {{"residual", "true"}}),
           made("BatchGin", "gin", 2, {{"norm", "batch"}}),
           made("NarrowSage", "sage", 3, {{"head", "none"}}),
-          made("PoolSage", "sage", 3, {{"aggregator", "pool"}})};
+          made("PoolSage", "sage", 3, {{"aggregator", "pool"}}), made("Gat", "gat", 3, {})};
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, FullGraphSpillTest, ::testing::ValuesIn(SpilledNetworks()),

@@ -1,0 +1,70 @@
+#include "rhizome/gnn/full_network.h"
+
+// Tiles of FullNetwork where layers attend: what is made of gathered rows (GatherHeads), and what
+// is gathered of their gradients.
+
+namespace rhizome::inline internal {
+namespace {
+
+/// The parts of gathered rows, [rows, heads] or [rows, heads, columns of a head].
+struct AttendedParts {
+  torch::Tensor positive, negative, positive_weights, negative_weights, most, query, reciprocal;
+
+  AttendedParts(const GatherHeads& of, const torch::Tensor& rows) {
+    const auto width = static_cast<std::int64_t>(of.width);
+    const auto heads = static_cast<std::int64_t>(of.heads);
+    const auto wide = [&](std::int64_t from) {
+      return rows.narrow(1, from, width).reshape({-1, heads, width / heads});
+    };
+    const auto each = [&](std::int64_t number) {
+      return rows.narrow(1, 2 * width + number * heads, heads);
+    };
+    positive = wide(0);
+    negative = wide(width);
+    positive_weights = each(0);
+    negative_weights = each(1);
+    most = each(2);
+    query = each(3);
+    const torch::Tensor all = positive_weights + negative_weights;
+    reciprocal = at::where(all > 0, 1 / all, at::zeros_like(all));
+  }
+};
+
+}  // namespace
+
+/// The mean of the neighbours that a row attends to, by its weights.
+torch::Tensor FullNetwork::Mean(std::uint32_t layer, const torch::Tensor& attended) const {
+  const AttendedParts parts(HeadsOf(At(layer)), attended);
+  return ((parts.positive + parts.negative) * parts.reciprocal.unsqueeze(2))
+      .reshape({attended.size(0), At(layer).pieces().width});
+}
+
+/// Writes the gradient of sums as it is gathered. `prepared`: the layer's prepared rows, of
+/// attention.
+void FullNetwork::PutSumsGradient(std::uint32_t layer, const Work& work,
+                                  const torch::Tensor& gradient, const torch::Tensor& prepared,
+                                  torch::Tensor& output) const {
+  const torch::NoGradGuard guard;
+  const torch::Tensor given = gradient.defined() ? gradient : at::zeros_like(work.sums);
+  if (!Attends(layer)) {
+    const std::int64_t columns = given.size(1);
+    output.narrow(1, 0, columns).copy_(given);
+    if (work.winners.defined()) output.narrow(1, columns, columns).copy_(work.winners);
+    return;
+  }
+  const GatherHeads heads = HeadsOf(At(layer));
+  const AttendedParts parts(heads, work.attended);
+  const torch::Tensor of_heads = given.reshape(parts.positive.sizes());
+  const torch::Tensor product = (of_heads * work.sums.reshape(parts.positive.sizes())).sum(2);
+  // The gradient of what a row asks with: the sum over its edges of weight * (g . z - g . mean),
+  // times the slope where LeakyReLU has it.
+  const torch::Tensor sums = (of_heads * (parts.positive + heads.slope * parts.negative)).sum(2);
+  const torch::Tensor weights = parts.positive_weights + heads.slope * parts.negative_weights;
+  const torch::Tensor of_query = (sums - product * weights) * parts.reciprocal;
+  const auto own = static_cast<std::int64_t>(heads.width + heads.heads);
+  output.copy_(at::cat({given, parts.query, parts.most, parts.reciprocal, product, of_query,
+                        prepared.narrow(1, 0, own)},
+                       1));
+}
+
+}  // namespace rhizome::inline internal
