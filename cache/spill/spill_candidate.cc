@@ -79,7 +79,6 @@ Candidate CandidatePlanner::ByParts(std::optional<std::uint64_t> below) const {
 Candidate CandidatePlanner::ByChunks(SpillKind kind,
                                      const std::vector<std::uint32_t>& choices) const {
   std::vector<std::vector<std::uint32_t>> tried;
-  if (!choices.empty()) tried.push_back(choices);
   for (std::uint32_t share = 0; share <= kShares; ++share) {
     std::vector<std::uint32_t> chosen;
     for (const CountedPass& pass : sequence_.passes)
@@ -94,7 +93,14 @@ Candidate CandidatePlanner::ByChunks(SpillKind kind,
     Offer(std::move(made), best);
   }
   if (kind == SpillKind::kBelady) TryOtherBlocks(best);
-  return *std::move(best);
+  if (choices.empty()) return *std::move(best);
+  // From each of the two there is a way to others, and neither way is always the better one.
+  std::optional<Candidate> other;
+  Candidate made = Make(kind);
+  made.passes.choices = choices;
+  Offer(std::move(made), other);
+  if (kind == SpillKind::kBelady) TryOtherBlocks(other);
+  return other->counts.bytes() < best->counts.bytes() ? *std::move(other) : *std::move(best);
 }
 
 /// Counts a candidate, of kBelady with each nearness, and keeps it if it is the best.
