@@ -12,15 +12,11 @@ using testing::FullTraining;
 using testing::LargerGraph;
 using testing::LeastMemory;
 using testing::PlannedArrays;
+using testing::PlanOf;
 using testing::TempDir;
 using testing::TestSeed;
 using testing::Train;
 using testing::WriteStore;
-
-Result<FullGraphReport> PlanOf(const TrainOptions& options) {
-  const JobControl control;
-  return rhizome_gnn_entry_v1()->PlanTrain(options, control);
-}
 
 void ExpectSamePlan(const FullGraphReport& plan, const FullGraphReport& trained) {
   EXPECT_EQ(plan.planned_bytes, trained.planned_bytes);

@@ -15,6 +15,11 @@ inline Result<TrainReport> Train(const TrainOptions& options) {
   return rhizome_gnn_entry_v1()->Train(options, control);
 }
 
+inline Result<FullGraphReport> PlanOf(const TrainOptions& options) {
+  const JobControl control;
+  return rhizome_gnn_entry_v1()->PlanTrain(options, control);
+}
+
 /// A training on the full graph, of one epoch.
 inline TrainOptions FullTraining(const Path& store, const ModelSpec& model) {
   TrainOptions options;
@@ -43,8 +48,7 @@ inline TrainOptions DeepTraining(const Path& store, const Path& out) {
 }
 
 inline std::uint64_t PlannedArrays(const TrainOptions& options) {
-  const JobControl control;
-  const Result<FullGraphReport> plan = rhizome_gnn_entry_v1()->PlanTrain(options, control);
+  const Result<FullGraphReport> plan = PlanOf(options);
   EXPECT_OK(plan);
   std::uint64_t bytes = 0;
   if (plan)
@@ -56,8 +60,7 @@ inline std::uint64_t PlannedArrays(const TrainOptions& options) {
 inline std::uint64_t LeastMemory(TrainOptions options, std::uint32_t threads) {
   options.memory_bytes = 1 << 20;
   options.threads = threads;
-  const JobControl control;
-  const Result<FullGraphReport> plan = rhizome_gnn_entry_v1()->PlanTrain(options, control);
+  const Result<FullGraphReport> plan = PlanOf(options);
   EXPECT_FALSE(plan.has_value());
   if (plan) return 0;
   EXPECT_EQ(plan.error().code(), StatusCode::kOutOfMemory);
