@@ -5,9 +5,8 @@
 #include "rhizome/cuda/elements.cuh"
 
 // Memory-aware aggregation, after FastGL (ASPLOS 2024, section 4.2), whose partial sums lie in
-// shared memory: here they stay in registers. A warp has up to 128 columns of one row of the
-// output, and stages its list 32 edges at a time. Each column is summed by one thread in list
-// order, and products are rounded before they are added: the bits are those of the kernels of the
+// shared memory: here they stay in registers. Each column is summed by one thread in list order,
+// and products are rounded before they are added: the bits are those of the kernels of the
 // processor, for lists of any length, but for the payload of a NaN. Gradients walk the transposed
 // lists, without atomics.
 
@@ -32,38 +31,74 @@ struct Staged {
   std::uint32_t source = 0;
   float factor = 1;
 };
+RZ_DEVICE float FactorOf(const SumArgsOf<Mem>& args, std::uint32_t source, std::size_t edge) {
+  const float of_source = args.source_scale == nullptr ? 1.0F : float{args.source_scale[source]};
+  const float weight = args.edge_weight == nullptr ? 1.0F : float{args.edge_weight[edge]};
+  return Product(of_source, weight);
+}
 RZ_DEVICE Staged StageEdge(const SumArgsOf<Mem>& args, std::size_t edge, std::size_t end) {
   Staged staged;
-  if (edge >= end && !RZ_MUTANT("sum: the list is staged beyond its end")) return staged;
+  if (edge >= end) return staged;
   staged.source = args.index[edge];
-  const float source =
-      args.source_scale == nullptr ? 1.0F : float{args.source_scale[staged.source]};
-  const float weight = args.edge_weight == nullptr ? 1.0F : float{args.edge_weight[edge]};
-  staged.factor = Product(source, weight);
+  staged.factor = FactorOf(args, staged.source, edge);
   return staged;
 }
 
-template <typename T, int kPerLane, bool kScaled>
-RZ_DEVICE void AddEdges(const SumArgsOf<Mem>& args, const Tile& tile, float* sums) {
-  const Mem<const T> x = Cast<const T>(args.x);
-  const std::size_t end =
-      args.offsets[tile.row + 1] - (RZ_MUTANT("sum: last edge left out") ? 1 : 0);
-  const unsigned mask = RZ_MUTANT("sum: shuffles name half of the lanes") ? 0xFFFFU : kAllLanes;
+/// Adjacent columns that one access brings.
+template <typename T, int kVector>
+struct alignas(kVector * sizeof(T)) Pack {
+  T part[kVector];
+};
+
+/// Edges whose rows are asked for before the first of them is added.
+constexpr unsigned kEdgesAhead = 2;
+
+/// Edges of a target that a group of lanes sums.
+struct ListPart {
+  std::size_t target;
+  std::size_t begin;
+  std::size_t end;
+  std::uint32_t partial;
+};
+/// Returns piece `item`, or behind the pieces the list of a target, which is empty if it is long.
+RZ_DEVICE ListPart PartOf(const SumArgsOf<Mem>& args, std::size_t item) {
+  if (item < args.piece_count) {
+    const ListPiece piece = args.pieces[item];
+    return {piece.target, piece.begin, piece.end, piece.partial};
+  }
+  const std::size_t target = item - args.piece_count;
+  return {target, args.offsets[target], args.offsets[target + 1], kWholeList};
+}
+RZ_DEVICE bool IsLeftToPieces(const SumArgsOf<Mem>& args, std::size_t item, const ListPart& part) {
+  if (RZ_MUTANT("sum: long lists are summed whole, too")) return false;
+  return args.piece_count != 0 && item >= args.piece_count && part.end - part.begin > args.longest;
+}
+
+/// Adds the rows of edges to kVector columns from `column` on.
+template <typename T, int kVector, bool kScaled>
+RZ_DEVICE void AddEdges(const SumArgsOf<Mem>& args, const ListPart& part, std::size_t column,
+                        float* sums) {
+  using Columns = Pack<T, kVector>;
+  const std::size_t end = part.end - (RZ_MUTANT("sum: last edge left out") ? 1 : 0);
   const std::size_t stride =
       RZ_MUTANT("sum: rows lie as far apart as they are wide") ? args.dim : args.x_stride;
-  for (std::size_t chunk = args.offsets[tile.row]; chunk < end; chunk += kWarp) {
-    const Staged mine = StageEdge(args, chunk + Lane(), end);
-    const auto count = static_cast<unsigned>(end - chunk < kWarp ? end - chunk : kWarp);
-    for (unsigned k = 0; k < count; ++k) {
-      const std::size_t row = Shuffle(mask, mine.source, k) * stride;
-      float factor = 1;
-      if constexpr (kScaled) factor = Shuffle(mask, mine.factor, k);
-      for (int i = 0; i < kPerLane; ++i) {
-        const std::size_t column = tile.first + static_cast<std::size_t>(i) * kWarp;
-        if (column >= args.dim && !RZ_MUTANT("sum: columns beyond the width are read")) continue;
-        const T element = x[row + column];
-        const float value = Widened(element);
-        sums[i] = Sum(sums[i], kScaled ? Product(factor, value) : value);
+  const bool beyond = RZ_MUTANT("sum: edges beyond the list are read");
+  for (std::size_t edge = part.begin; edge < end; edge += kEdgesAhead) {
+    Columns columns[kEdgesAhead];
+    float factor[kEdgesAhead];
+    RZ_UNROLL
+    for (unsigned k = 0; k < kEdgesAhead; ++k) {
+      if (edge + k >= end && !beyond) break;
+      const std::uint32_t source = args.index[edge + k];
+      factor[k] = kScaled ? FactorOf(args, source, edge + k) : 1.0F;
+      columns[k] = Cast<const Columns>(Cast<const T>(args.x) + (source * stride + column))[0];
+    }
+    RZ_UNROLL
+    for (unsigned k = 0; k < kEdgesAhead; ++k) {
+      if (edge + k >= end) break;
+      for (int c = 0; c < kVector; ++c) {
+        const float value = Widened(columns[k].part[c]);
+        sums[c] = Sum(sums[c], kScaled ? Product(factor[k], value) : value);
       }
     }
   }
@@ -77,19 +112,48 @@ RZ_DEVICE float Finished(const SumArgsOf<Mem>& args, std::size_t t, std::size_t 
   return Sum(Product(scale, args.initial[t * args.initial_stride + column]), sum);
 }
 
-template <typename T, int kPerLane, bool kScaled>
+/// kLanes lanes have a row, or kLanes * kVector columns of it, each kVector adjacent ones.
+template <typename T, int kLanes, int kVector, bool kScaled>
 RZ_KERNEL SumRows(SumArgsOf<Mem> args) {
-  const std::size_t tiles = TilesOf<kPerLane>(args.dim);
-  for (std::size_t work = GridWarp(); work < args.targets * tiles; work += GridWarps()) {
-    const Tile tile = TileOf<kPerLane>(work, tiles);
-    if (RZ_MUTANT("sum: lanes beyond the width leave") && tile.first >= args.dim) return;
-    float sums[kPerLane] = {};
-    AddEdges<T, kPerLane, kScaled>(args, tile, sums);
-    for (int i = 0; i < kPerLane; ++i) {
-      const std::size_t column = tile.first + static_cast<std::size_t>(i) * kWarp;
-      if (column >= args.dim) continue;
-      args.out[tile.row * args.out_stride + column] = Finished(args, tile.row, column, sums[i]);
+  using Columns = Pack<float, kVector>;
+  constexpr std::size_t kColumns = std::size_t{kLanes} * kVector;
+  const std::size_t tiles = (args.dim + kColumns - 1) / kColumns;
+  const std::size_t end = (args.piece_count + args.targets) * tiles;
+  const std::size_t step = GridThreads() / (RZ_MUTANT("sum: groups step by threads") ? 1 : kLanes);
+  for (std::size_t work = GridThread() / kLanes; work < end; work += step) {
+    const std::size_t item = work / tiles;
+    const std::size_t column = work % tiles * kColumns + ThreadIndex() % kLanes * kVector;
+    if (column >= args.dim && !RZ_MUTANT("sum: columns beyond the width are read")) continue;
+    const ListPart part = PartOf(args, item);
+    if (IsLeftToPieces(args, item, part)) continue;
+    float sums[kVector] = {};
+    AddEdges<T, kVector, kScaled>(args, part, column, sums);
+    const bool whole = part.partial == kWholeList;
+    Columns out;
+    for (int c = 0; c < kVector; ++c) {
+      out.part[c] = whole ? Finished(args, part.target, column + c, sums[c]) : sums[c];
     }
+    const Mem<float> to =
+        whole ? args.out + part.target * args.out_stride : args.partials + part.partial * args.dim;
+    Cast<Columns>(to + column)[0] = out;
+  }
+}
+
+/// Adds up the sums of the pieces of each list that has several, a thread a column.
+RZ_KERNEL AddPartials(SumArgsOf<Mem> args) {
+  for (std::size_t work = GridThread(); work < args.piece_count * args.dim; work += GridThreads()) {
+    std::size_t item = work / args.dim;
+    const std::size_t column = work % args.dim;
+    ListPiece piece = args.pieces[item];
+    if (piece.partial == kWholeList || piece.begin != args.offsets[piece.target]) continue;
+    const std::uint32_t end = args.offsets[piece.target + 1];
+    float sum = args.partials[piece.partial * args.dim + column];
+    while (piece.end != end) {
+      piece = args.pieces[++item];
+      if (RZ_MUTANT("sum: a list has two pieces") && piece.end != end) continue;
+      sum = Sum(sum, args.partials[piece.partial * args.dim + column]);
+    }
+    args.out[piece.target * args.out_stride + column] = Finished(args, piece.target, column, sum);
   }
 }
 
@@ -246,18 +310,46 @@ inline std::size_t TileBlocks(std::size_t rows, std::size_t dim, int per_lane,
   return geometry.BlocksFor(rows * ((dim + columns - 1) / columns) * kWarp);
 }
 
-inline void LaunchSum(Stream stream, const SumArgsOf<Mem>& args, const Geometry& geometry = {}) {
+/// Calls visit(lanes, vector): columns are read four at a time where all rows, `address` and those
+/// of the output are multiples of four elements.
+template <template <typename> class Memory, typename Visit>
+void WithLanes(const SumArgsOf<Memory>& args, std::uint64_t address, const Visit& visit) {
+  const std::uint64_t element = args.type == Element::kFloat32 ? 4 : 2;
+  const bool adjacent =
+      (args.dim | args.x_stride | args.out_stride) % 4 == 0 && address % (4 * element) == 0;
+  using One = std::integral_constant<int, 1>;
+  using Four = std::integral_constant<int, 4>;
+  using Warp = std::integral_constant<int, kWarp>;
+  if (!adjacent && !RZ_MUTANT("sum: all rows are read four columns at a time")) {
+    return visit(Warp(), One());
+  }
+  if (args.dim <= 32) return visit(std::integral_constant<int, 8>(), Four());
+  if (args.dim <= 64) return visit(std::integral_constant<int, 16>(), Four());
+  visit(Warp(), Four());
+}
+
+/// `address`: those of the rows, of the output and of the partial sums, or-ed.
+inline void LaunchSum(Stream stream, const SumArgsOf<Mem>& args, std::uint64_t address,
+                      const Geometry& geometry = {}) {
   if (args.targets == 0 || args.dim == 0) return;
   const bool scaled = !(args.source_scale == nullptr && args.edge_weight == nullptr);
   WithElement(args.type, [&](auto element) {
     using T = decltype(element);
-    WithColumns(args.dim, [&](auto columns) {
-      constexpr int kPerLane = decltype(columns)::value;
-      const std::size_t blocks = TileBlocks(args.targets, args.dim, kPerLane, geometry);
-      const auto kernel = scaled ? SumRows<T, kPerLane, true> : SumRows<T, kPerLane, false>;
+    WithLanes(args, address, [&](auto lanes, auto vector) {
+      constexpr int kLanes = decltype(lanes)::value;
+      constexpr int kVector = decltype(vector)::value;
+      constexpr std::size_t kColumns = std::size_t{kLanes} * kVector;
+      const std::size_t tiles = (args.dim + kColumns - 1) / kColumns;
+      const std::size_t blocks =
+          geometry.BlocksFor((args.piece_count + args.targets) * tiles * kLanes);
+      const auto kernel =
+          scaled ? SumRows<T, kLanes, kVector, true> : SumRows<T, kLanes, kVector, false>;
       RZ_LAUNCH(kernel, blocks, geometry.block, stream, args);
     });
   });
+  if (args.partial_count == 0) return;
+  const std::size_t blocks = geometry.BlocksFor(args.piece_count * args.dim);
+  RZ_LAUNCH(AddPartials, blocks, geometry.block, stream, args);
 }
 
 inline void LaunchSumInSharedMemory(Stream stream, const SumArgsOf<Mem>& args,

@@ -30,6 +30,9 @@ RZ_DEVICE std::int64_t RowAt(const GatherArgsOf<Mem>& args, std::size_t i, std::
   return -1;
 }
 
+/// Words of a lane that are asked for before the first of them is written.
+constexpr unsigned kWordsAhead = 4;
+
 template <typename Word>
 RZ_KERNEL CopyRows(GatherArgsOf<Mem> args) {
   const std::size_t words = args.row_bytes / sizeof(Word);
@@ -46,7 +49,17 @@ RZ_KERNEL CopyRows(GatherArgsOf<Mem> args) {
                        (RZ_MUTANT("gather: rows of the output are dense") ? args.row_bytes
                                                                           : args.out_stride_bytes));
     const std::size_t end = words - (RZ_MUTANT("gather: the last word is left out") ? 1 : 0);
-    for (std::size_t word = Lane(); word < end; word += kWarp) to[word] = from[word];
+    for (std::size_t first = Lane(); first < end; first += kWordsAhead * kWarp) {
+      Word held[kWordsAhead];
+      RZ_UNROLL
+      for (unsigned k = 0; k < kWordsAhead; ++k) {
+        if (first + k * kWarp < end) held[k] = from[first + k * kWarp];
+      }
+      RZ_UNROLL
+      for (unsigned k = 0; k < kWordsAhead; ++k) {
+        if (first + k * kWarp < end) to[first + k * kWarp] = held[k];
+      }
+    }
   }
 }
 

@@ -8,8 +8,22 @@
 // the table keeps the least position of each key, and a position that is the first of its key gets
 // the number of such positions before it. So the numbers are those of the sampler on the processor
 // (SampledSubgraph), in every schedule.
+//
+// First positions are marked in bits, 32 a word, and only the words' counts are scanned: the rank
+// of a position is the sum of the words before its own and of the bits before it.
 
 namespace rhizome::cuda {
+
+/// The parts of a slot: 16 bytes, so that one access to memory brings them all.
+RZ_DEVICE Mem<std::int64_t> KeyAt(const IdMapArgsOf<Mem>& args, std::uint32_t slot) {
+  return args.table + 2 * std::size_t{slot};
+}
+RZ_DEVICE Mem<std::uint32_t> FirstAt(const IdMapArgsOf<Mem>& args, std::uint32_t slot) {
+  return Cast<std::uint32_t>(args.table + 2 * std::size_t{slot} + 1);
+}
+RZ_DEVICE Mem<std::uint32_t> NumberAt(const IdMapArgsOf<Mem>& args, std::uint32_t slot) {
+  return FirstAt(args, slot) + 1;
+}
 
 RZ_DEVICE std::uint32_t HashSlot(std::int64_t id, std::uint32_t capacity) {
   std::uint64_t z = static_cast<std::uint64_t>(id) + 0x9E3779B97F4A7C15ULL;
@@ -19,29 +33,41 @@ RZ_DEVICE std::uint32_t HashSlot(std::int64_t id, std::uint32_t capacity) {
 }
 
 /// Returns the slot of `id`, which takes a free one if it has none; kNoSlot if there is none left.
-RZ_DEVICE std::uint32_t FindSlot(Mem<std::int64_t> keys, std::uint32_t capacity, std::int64_t id) {
-  std::uint32_t slot = HashSlot(id, capacity);
+RZ_DEVICE std::uint32_t FindSlot(const IdMapArgsOf<Mem>& args, std::int64_t id) {
+  std::uint32_t slot = HashSlot(id, args.capacity);
   const bool endless = RZ_MUTANT("id map: a full table is searched for ever");
-  for (std::uint32_t tries = 0; tries < capacity || endless; ++tries) {
+  for (std::uint32_t tries = 0; tries < args.capacity || endless; ++tries) {
+    const Mem<std::int64_t> key = KeyAt(args, slot);
     // Most ids are there already: a look spares the exchange.
-    std::int64_t seen = RZ_MUTANT("id map: keys are read plainly") ? std::int64_t{keys[slot]}
-                                                                   : AtomicLoad(keys + slot);
+    std::int64_t seen =
+        RZ_MUTANT("id map: keys are read plainly") ? std::int64_t{key[0]} : AtomicLoad(key);
     if (seen == kFreeKey) {
       if (RZ_MUTANT("id map: a key is stored, not exchanged")) {
-        keys[slot] = id;
+        key[0] = id;
       } else if (RZ_MUTANT("id map: exchange with its operands swapped")) {
-        seen = AtomicCas(keys + slot, id, kFreeKey);
+        seen = AtomicCas(key, id, kFreeKey);
       } else {
-        seen = AtomicCas(keys + slot, kFreeKey, id);
+        seen = AtomicCas(key, kFreeKey, id);
       }
       if (RZ_MUTANT("id map: whoever loses the exchange takes the slot")) return slot;
     }
     if (seen == kFreeKey || seen == id) return slot;
-    slot =
-        RZ_MUTANT("id map: probing does not wrap around") ? slot + 1 : (slot + 1) & (capacity - 1);
+    slot = RZ_MUTANT("id map: probing does not wrap around") ? slot + 1
+                                                             : (slot + 1) & (args.capacity - 1);
     if (RZ_MUTANT("id map: one probe only")) return slot;
   }
   return kNoSlot;
+}
+
+/// Leaves the least of its positions in a key's slot.
+RZ_DEVICE void KeepFirst(const Mem<std::uint32_t>& first, std::uint32_t position) {
+  // A position only ever becomes less, so most are seen to be of no use by a look.
+  if (AtomicLoad(first) <= position) return;
+  if (RZ_MUTANT("id map: the first position is compared, then stored")) {
+    first[0] = position;
+  } else {
+    AtomicMin(first, position);
+  }
 }
 
 RZ_KERNEL InsertIds(IdMapArgsOf<Mem> args) {
@@ -51,47 +77,64 @@ RZ_KERNEL InsertIds(IdMapArgsOf<Mem> args) {
     if (id < 0 && !RZ_MUTANT("id map: the sentinel passes as an id")) {
       AtomicOr(args.errors + 0, kBadId);
     } else {
-      slot = FindSlot(args.keys, args.capacity, id);
+      slot = FindSlot(args, id);
       if (slot == kNoSlot && !RZ_MUTANT("id map: a full table is no error")) {
         AtomicOr(args.errors + 0, kTableFull);
       }
     }
     args.slots[i] = slot;
     if (slot == kNoSlot) continue;
-    const std::uint32_t position = args.base + static_cast<std::uint32_t>(i);
-    if (RZ_MUTANT("id map: the first position is compared, then stored")) {
-      if (AtomicLoad(args.first + slot) > position) args.first[slot] = position;
-    } else {
-      AtomicMin(args.first + slot, RZ_MUTANT("id map: positions of earlier calls are forgotten")
-                                       ? static_cast<std::uint32_t>(i)
-                                       : position);
+    KeepFirst(FirstAt(args, slot),
+              (RZ_MUTANT("id map: positions of earlier calls are forgotten") ? 0 : args.base) +
+                  static_cast<std::uint32_t>(i));
+  }
+}
+
+RZ_DEVICE bool IsFirst(const IdMapArgsOf<Mem>& args, std::uint32_t slot, std::size_t i) {
+  return slot != kNoSlot && FirstAt(args, slot)[0] == args.base + static_cast<std::uint32_t>(i);
+}
+
+RZ_DEVICE std::uint32_t LastWord(const IdMapArgsOf<Mem>& args) { return (args.count - 1) / kWarp; }
+
+/// Marks the positions at which a key appears first of all: a warp makes a word.
+RZ_KERNEL MarkFirsts(IdMapArgsOf<Mem> args) {
+  for (std::size_t word = GridWarp(); word <= LastWord(args); word += GridWarps()) {
+    const std::size_t i = word * kWarp + Lane();
+    const std::uint32_t slot = i < args.count ? std::uint32_t{args.slots[i]} : kNoSlot;
+    const unsigned bits = Ballot(kAllLanes, IsFirst(args, slot, i));
+    if (Lane() != 0) continue;
+    args.bits[word] = bits;
+    args.counts[word] = CountBits(bits);
+  }
+}
+
+/// Returns how many positions before `i` are the first of their key.
+RZ_DEVICE std::uint32_t RankAt(const IdMapArgsOf<Mem>& args, std::uint32_t i) {
+  const unsigned end = i % kWarp + (RZ_MUTANT("id map: a position counts itself") ? 1 : 0);
+  const unsigned before = end == kWarp ? kAllLanes : (1U << end) - 1;
+  return args.ranks[i / kWarp] + CountBits(args.bits[i / kWarp] & before);
+}
+
+RZ_KERNEL NumberByRank(IdMapArgsOf<Mem> args) {
+  for (std::size_t i = GridThread(); i < args.count; i += GridThreads()) {
+    if (i + 1 == args.count) {
+      const std::uint32_t last = LastWord(args);
+      args.found[0] = args.known + args.ranks[last] + args.counts[last];
     }
-  }
-}
-
-/// Marks the positions at which a key appears first of all.
-RZ_KERNEL FlagFirsts(IdMapArgsOf<Mem> args) {
-  for (std::size_t i = GridThread(); i < args.count; i += GridThreads()) {
     const std::uint32_t slot = args.slots[i];
-    args.flags[i] =
-        slot != kNoSlot && args.first[slot] == args.base + static_cast<std::uint32_t>(i) ? 1 : 0;
-  }
-}
-
-RZ_KERNEL NumberFirsts(IdMapArgsOf<Mem> args) {
-  for (std::size_t i = GridThread(); i < args.count; i += GridThreads()) {
-    const std::uint32_t number = args.known + args.ranks[i];
-    if (i + 1 == args.count) args.found[0] = number + args.flags[i];
-    if (args.flags[i] == 0) continue;
-    args.number[args.slots[i]] = number;
+    if (slot == kNoSlot) {
+      args.locals[i] = -1;
+      continue;
+    }
+    const std::uint32_t first = FirstAt(args, slot)[0];
+    // Only keys of earlier calls have their number in the table yet.
+    const bool known = first < args.base && !RZ_MUTANT("id map: known ids are numbered again");
+    const std::uint32_t number = known ? std::uint32_t{NumberAt(args, slot)[0]}
+                                       : args.known + RankAt(args, first - args.base);
+    args.locals[i] = number;
+    if (known || first != args.base + static_cast<std::uint32_t>(i)) continue;
+    NumberAt(args, slot)[0] = number;
     args.distinct[number] = args.ids[i];
-  }
-}
-
-RZ_KERNEL LookUpIds(IdMapArgsOf<Mem> args) {
-  for (std::size_t i = GridThread(); i < args.count; i += GridThreads()) {
-    const std::uint32_t slot = args.slots[i];
-    args.locals[i] = slot == kNoSlot ? -1 : std::int64_t{args.number[slot]};
   }
 }
 
@@ -103,12 +146,11 @@ void LaunchIdMap(Stream stream, const IdMapArgsOf<Mem>& args, const Scan& scan,
   if (args.count == 0) return;
   const std::size_t blocks = geometry.BlocksFor(args.count);
   RZ_LAUNCH(InsertIds, blocks, geometry.block, stream, args);
-  RZ_LAUNCH(FlagFirsts, blocks, geometry.block, stream, args);
-  scan(args.flags, args.ranks, args.count);
-  if (!RZ_MUTANT("id map: looked up before all are numbered")) {
-    RZ_LAUNCH(NumberFirsts, blocks, geometry.block, stream, args);
+  RZ_LAUNCH(MarkFirsts, blocks, geometry.block, stream, args);
+  if (!RZ_MUTANT("id map: the words' counts are not scanned")) {
+    scan(args.counts, args.ranks, IdMapWords(args.count));
   }
-  RZ_LAUNCH(LookUpIds, blocks, geometry.block, stream, args);
+  RZ_LAUNCH(NumberByRank, blocks, geometry.block, stream, args);
 }
 
 }  // namespace rhizome::cuda

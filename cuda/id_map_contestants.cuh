@@ -16,10 +16,10 @@ RZ_KERNEL InsertAndNumber(IdMapArgsOf<Mem> args) {
     std::uint32_t slot = HashSlot(id, args.capacity);
     std::uint32_t tries = 0;
     for (; tries < args.capacity; ++tries) {
-      const std::int64_t seen = AtomicCas(args.keys + slot, kFreeKey, id);
+      const std::int64_t seen = AtomicCas(KeyAt(args, slot), kFreeKey, id);
       if (seen == kFreeKey) {
         const std::uint32_t number = AtomicAdd(args.found + 0, 1);
-        args.number[slot] = number;
+        NumberAt(args, slot)[0] = number;
         args.distinct[number] = id;
       }
       if (seen == kFreeKey || seen == id) break;
@@ -30,6 +30,13 @@ RZ_KERNEL InsertAndNumber(IdMapArgsOf<Mem> args) {
       slot = kNoSlot;
     }
     args.slots[i] = slot;
+  }
+}
+
+RZ_KERNEL LookUpIds(IdMapArgsOf<Mem> args) {
+  for (std::size_t i = GridThread(); i < args.count; i += GridThreads()) {
+    const std::uint32_t slot = args.slots[i];
+    args.locals[i] = slot == kNoSlot ? -1 : std::int64_t{NumberAt(args, slot)[0]};
   }
 }
 
@@ -68,32 +75,30 @@ RZ_DEVICE std::uint32_t SumBefore(std::uint32_t value, std::uint32_t& total) {
   return before + sum - value;
 }
 
-/// The second step: how many first positions each block has, in `flags`.
+/// The second step: how many first positions each block has, in `counts`.
 RZ_KERNEL CountFirsts(IdMapArgsOf<Mem> args) {
   const std::size_t i = GridThread();
   if (RZ_MUTANT("three steps: threads beyond the end leave before the barrier") && i >= args.count)
     return;
   const std::uint32_t slot = i < args.count ? std::uint32_t{args.slots[i]} : kNoSlot;
-  const bool first =
-      slot != kNoSlot && args.first[slot] == args.base + static_cast<std::uint32_t>(i);
+  const bool first = IsFirst(args, slot, i);
   std::uint32_t total = 0;
   SumBefore(first ? 1 : 0, total);
   if (ThreadIndex() == 0 || RZ_MUTANT("three steps: every thread writes the total"))
-    args.flags[BlockIndex()] = total;
+    args.counts[BlockIndex()] = total;
 }
 
 /// The third: numbers by the sums of the blocks before, in `ranks`.
 RZ_KERNEL CompactFirsts(IdMapArgsOf<Mem> args) {
   const std::size_t i = GridThread();
   const std::uint32_t slot = i < args.count ? std::uint32_t{args.slots[i]} : kNoSlot;
-  const bool first =
-      slot != kNoSlot && args.first[slot] == args.base + static_cast<std::uint32_t>(i);
+  const bool first = IsFirst(args, slot, i);
   std::uint32_t total = 0;
   const std::uint32_t before = SumBefore(first ? 1 : 0, total);
   const std::uint32_t number = args.known + args.ranks[BlockIndex()] + before;
   if (i + 1 == args.count) args.found[0] = number + (first ? 1 : 0);
   if (!first) return;
-  args.number[slot] = number;
+  NumberAt(args, slot)[0] = number;
   args.distinct[number] = args.ids[i];
 }
 
@@ -106,7 +111,7 @@ void LaunchThreeSteps(Stream stream, const IdMapArgsOf<Mem>& args, const Scan& s
   const std::size_t blocks = (args.count + geometry.block - 1) / geometry.block;
   RZ_LAUNCH(InsertIds, blocks, geometry.block, stream, args);
   RZ_LAUNCH(CountFirsts, blocks, geometry.block, stream, args);
-  scan(args.flags, args.ranks, static_cast<std::uint32_t>(blocks));
+  scan(args.counts, args.ranks, static_cast<std::uint32_t>(blocks));
   RZ_LAUNCH(CompactFirsts, blocks, geometry.block, stream, args);
   RZ_LAUNCH(LookUpIds, blocks, geometry.block, stream, args);
 }

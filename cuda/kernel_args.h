@@ -41,7 +41,7 @@ struct GatherArgsOf {
 /// The id map: local numbers for 64-bit ids, in order of first appearance. The table is kept from
 /// one call to the next, so that a minibatch is numbered hop by hop; ids that are known keep
 /// theirs. `capacity` is a power of two, at least twice the number of distinct ids. Before the
-/// first call keys are kFreeKey and first is kNoPosition everywhere; errors is 0.
+/// first call all bytes of the table are 0xFF (kFreeKey, kNoPosition); errors is 0.
 template <template <typename> class Memory>
 struct IdMapArgsOf {
   Memory<const std::int64_t> ids = nullptr;  ///< [count], none negative
@@ -49,21 +49,32 @@ struct IdMapArgsOf {
   std::uint32_t base = 0;   ///< positions of earlier calls
   std::uint32_t known = 0;  ///< ids numbered in earlier calls
   std::uint32_t capacity = 0;
-  Memory<std::int64_t> keys = nullptr;      ///< [capacity]
-  Memory<std::uint32_t> first = nullptr;    ///< [capacity], first position of the key
-  Memory<std::uint32_t> number = nullptr;   ///< [capacity], of the key
+  /// [capacity, 2]: a key; then, in the halves of a word, its first position and its number.
+  Memory<std::int64_t> table = nullptr;
   Memory<std::uint32_t> slots = nullptr;    ///< [count], scratch
-  Memory<std::uint32_t> flags = nullptr;    ///< [count], scratch
-  Memory<std::uint32_t> ranks = nullptr;    ///< [count], scratch
+  Memory<std::uint32_t> bits = nullptr;     ///< [IdMapWords(count)], scratch
+  Memory<std::uint32_t> counts = nullptr;   ///< [IdMapWords(count)], scratch
+  Memory<std::uint32_t> ranks = nullptr;    ///< [IdMapWords(count)], scratch
   Memory<std::int64_t> distinct = nullptr;  ///< ids by number; from `known` on they are written
   Memory<std::int64_t> locals = nullptr;    ///< [count], the number of each id; -1 after an error
   Memory<std::uint32_t> found = nullptr;    ///< [1], ids numbered after this call
   Memory<std::uint32_t> errors = nullptr;   ///< [1], kTableFull and kBadId are set in it
 };
+constexpr std::uint32_t IdMapWords(std::uint32_t count) { return count / 32 + (count % 32 != 0); }
 constexpr std::int64_t kFreeKey = -1;
 constexpr std::uint32_t kNoSlot = 0xFFFFFFFFU;
 constexpr std::uint32_t kTableFull = 1;
 constexpr std::uint32_t kBadId = 2;
+
+/// A part of a long list, edges [begin, end), for a warp of its own. The pieces of a list lie one
+/// after another; `partial` is the row of its sum in `partials`, or kWholeList if it is all of it.
+struct ListPiece {
+  std::uint32_t target = 0;
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  std::uint32_t partial = 0;
+};
+constexpr std::uint32_t kWholeList = 0xFFFFFFFFU;
 
 /// As SumArgs of cache/aggregate_kernels.h, with the same bits:
 /// out[t, :] = initial_scale[t] * initial[t, :] + target_scale[t] * (sum over e in [offsets[t],
@@ -87,6 +98,16 @@ struct SumArgsOf {
   Memory<const float> initial_scale = nullptr;
   Memory<float> out = nullptr;
   std::size_t out_stride = 0;
+
+  /// Lists of more than `longest` edges in pieces (cuda/long_lists.h), which run first, so that a
+  /// hub does not keep one warp long after all others. A list of several pieces is the sum of
+  /// theirs, added in order, whose bits the processor's are not. Without pieces each list is summed
+  /// as a whole.
+  Memory<const ListPiece> pieces = nullptr;
+  std::uint32_t piece_count = 0;
+  std::uint32_t longest = 0;
+  std::uint32_t partial_count = 0;
+  Memory<float> partials = nullptr;  ///< [partial_count, dim], scratch
 };
 
 /// As MaxArgs: the maximum of each column and the first edge that attains it; a NaN counts as

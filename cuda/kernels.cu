@@ -10,21 +10,21 @@ namespace {
 
 Stream Of(StreamHandle stream) { return static_cast<Stream>(stream); }
 
-std::uint64_t AddressOf(const GatherArgs& args) {
-  return reinterpret_cast<std::uintptr_t>(args.table) | reinterpret_cast<std::uintptr_t>(args.out);
+std::uint64_t AddressOf(const void* from, const void* to) {
+  return reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to);
 }
 
 }  // namespace
 
 void CopyRowsOnDevice(StreamHandle stream, const GatherArgs& args) {
-  LaunchCopyRows(Of(stream), args, AddressOf(args));
+  LaunchCopyRows(Of(stream), args, AddressOf(args.table, args.out));
 }
 
 void WidenRowsOnDevice(StreamHandle stream, Element type, const GatherArgs& args) {
-  LaunchWidenRows(Of(stream), type, args, AddressOf(args));
+  LaunchWidenRows(Of(stream), type, args, AddressOf(args.table, args.out));
 }
 
-std::size_t IdMapScratchBytes(std::uint32_t count) { return ExclusiveSumBytes(count); }
+std::size_t IdMapScratchBytes(std::uint32_t count) { return ExclusiveSumBytes(IdMapWords(count)); }
 
 void NumberIdsOnDevice(StreamHandle stream, IdMapForm form, const IdMapArgs& args, void* scratch,
                        std::size_t scratch_bytes) {
@@ -41,7 +41,9 @@ void NumberIdsOnDevice(StreamHandle stream, IdMapForm form, const IdMapArgs& arg
   }
 }
 
-void SumOnDevice(StreamHandle stream, const SumArgs& args) { LaunchSum(Of(stream), args); }
+void SumOnDevice(StreamHandle stream, const SumArgs& args) {
+  LaunchSum(Of(stream), args, AddressOf(args.x, args.out) | AddressOf(args.partials, nullptr));
+}
 void SumInSharedMemoryOnDevice(StreamHandle stream, const SumArgs& args) {
   LaunchSumInSharedMemory(Of(stream), args);
 }

@@ -9,9 +9,10 @@
 //   Mem<T>                      a pointer to the device's memory; Cast<U>(mem) for wider accesses
 //   RZ_SHARED(T, name, count)   memory of the block, not initialised
 //   ThreadIndex() ...           places in the grid, which has one dimension
-//   SyncBlock(), SyncWarp(mask), Shuffle, Ballot
+//   SyncBlock(), SyncWarp(mask), Shuffle, Ballot, CountBits
 //   AtomicLoad/Cas/Min/Add/Or   atomic over the device, relaxed
 //   Product(a, b), Sum(a, b)    rounded one by one, never fused
+//   RZ_UNROLL                   in front of a loop with a constant number of rounds
 //   RZ_MUTANT("name")           false, but where the simulator makes that mistake
 
 #if defined(__CUDACC__)
@@ -28,6 +29,7 @@
 #define RZ_SHARED(T, name, count) __shared__ T name[count]
 #define RZ_LAUNCH(kernel, grid, block, stream, ...) \
   kernel<<<static_cast<unsigned>(grid), block, 0, stream>>>(__VA_ARGS__)
+#define RZ_UNROLL _Pragma("unroll")
 #define RZ_MUTANT(name) false
 
 namespace rhizome::cuda {
@@ -52,6 +54,7 @@ RZ_DEVICE T Shuffle(unsigned mask, T value, unsigned lane) {
   return __shfl_sync(mask, value, static_cast<int>(lane));
 }
 RZ_DEVICE unsigned Ballot(unsigned mask, bool flag) { return __ballot_sync(mask, flag); }
+RZ_DEVICE unsigned CountBits(unsigned bits) { return static_cast<unsigned>(__popc(bits)); }
 
 template <typename T>
 RZ_DEVICE T AtomicLoad(const T* at) {

@@ -14,6 +14,7 @@
 #include "rhizome/cuda/gather.cuh"
 #include "rhizome/cuda/id_map.cuh"
 #include "rhizome/cuda/id_map_contestants.cuh"
+#include "rhizome/cuda/long_lists.h"
 
 // One random input for each kernel, run in one schedule and compared with the processor. A case
 // returns what is wrong, or nothing; tests run hundreds of them, and seeded mistakes must show.
@@ -184,20 +185,24 @@ inline void ScanRegion(const Mem<std::uint32_t>& from, const Mem<std::uint32_t>&
 struct DeviceIdMap {
   explicit DeviceIdMap(std::uint32_t capacity, std::size_t most_ids) {
     args.capacity = capacity;
-    args.keys = Upload("keys", std::vector<std::int64_t>(capacity, cuda::kFreeKey));
-    args.first = Upload("first", std::vector<std::uint32_t>(capacity, cuda::kNoPosition));
-    args.number = Allocate<std::uint32_t>("number", capacity);
+    SetTable(std::vector<std::uint32_t>(4 * std::size_t{capacity}, 0xFFFFFFFF));
     args.distinct = Allocate<std::int64_t>("distinct", most_ids);
     args.found = Upload("found", std::vector<std::uint32_t>{0});
     args.errors = Upload("errors", std::vector<std::uint32_t>{0});
+  }
+  /// Races are looked for in cells of four bytes, as first position and number are used.
+  void SetTable(const std::vector<std::uint32_t>& words) {
+    args.table = cuda::Cast<std::int64_t>(Upload("table", words));
   }
   /// Makes the arrays of one call over `ids`.
   void Next(const std::vector<std::int64_t>& ids) {
     args.ids = Upload("ids", ids);
     args.count = static_cast<std::uint32_t>(ids.size());
     args.slots = Allocate<std::uint32_t>("slots", ids.size());
-    args.flags = Allocate<std::uint32_t>("flags", ids.size());
-    args.ranks = Allocate<std::uint32_t>("ranks", ids.size());
+    const std::size_t words = cuda::IdMapWords(args.count);
+    args.bits = Allocate<std::uint32_t>("bits", words);
+    args.counts = Allocate<std::uint32_t>("counts", words);
+    args.ranks = Allocate<std::uint32_t>("ranks", words);
     args.locals = Allocate<std::int64_t>("locals", ids.size());
   }
   std::uint32_t found() const { return Download(args.found)[0]; }
@@ -355,7 +360,7 @@ inline std::vector<unsigned char> RandomRows(Random& random, RowType type, std::
 inline AggregateCase MakeAggregate(Random& random, std::size_t dim, std::size_t longest) {
   AggregateCase c;
   c.dim = dim;
-  c.stride = dim + random() % 3;
+  c.stride = dim + (random() % 2 == 0 ? dim % 4 == 0 ? 4 * (random() % 3) : 0 : random() % 3);
   c.sources = 1 + random() % 12;
   constexpr RowType kTypes[] = {RowType::kFloat32, RowType::kFloat16, RowType::kBfloat16};
   c.type = kTypes[random() % 3];
@@ -434,9 +439,72 @@ std::string RunSum(const AggregateCase& c, const Launch& launch) {
 
 inline std::string SumOf(const AggregateCase& c, Random& random) {
   const cuda::Geometry geometry = SmallGeometry(random);
-  return RunSum(c, [&](const auto& args) { cuda::LaunchSum(0, args, geometry); });
+  return RunSum(c, [&](const auto& args) { cuda::LaunchSum(0, args, 0, geometry); });
 }
 inline std::string SumCase(Random& random) { return SumOf(MakeAggregate(random), random); }
+
+/// Returns lists of which each piece of `long_lists` is one, and the others are as they were.
+inline Csr PiecesOf(const Csr& csr, const LongLists& long_lists) {
+  Csr cut;
+  std::size_t next = 0;
+  for (std::uint32_t t = 0; t + 1 < csr.offsets.size(); ++t) {
+    std::vector<std::uint32_t> ends = {csr.offsets[t + 1]};
+    for (; next < long_lists.pieces.size() && long_lists.pieces[next].target == t; ++next) {
+      if (long_lists.pieces[next].end != csr.offsets[t + 1])
+        ends.insert(ends.end() - 1, long_lists.pieces[next].end);
+    }
+    cut.offsets.insert(cut.offsets.end(), ends.begin(), ends.end());
+  }
+  cut.neighbors = csr.neighbors;
+  return cut;
+}
+
+/// Long lists in pieces: as the sum over each piece, added in order, then finished.
+inline std::string PiecesCase(Random& random) {
+  AggregateCase c = MakeAggregate(random);
+  c.initial.clear();
+  c.initial_scale.clear();
+  const std::uint32_t longest = random() % 8;
+  const LongLists lists = FindLongLists(c.csr.offsets, longest, longest + 1 + random() % 20);
+  const Csr cut = PiecesOf(c.csr, lists);
+  std::vector<float> of_pieces((cut.offsets.size() - 1) * c.dim);
+  KernelsOf(SimdPath::kPortable)
+      .sum(MakeSumArgs(cut.view(), {.target = {}, .source = c.source_scale, .edge = c.edge_weight},
+                       {.type = c.type, .x = c.x.data(), .dim = c.dim, .stride = c.stride}, {},
+                       of_pieces.data(), c.dim),
+           0, cut.offsets.size() - 1);
+  const std::size_t targets = c.csr.offsets.size() - 1;
+  std::vector<float> expected(targets * c.dim);
+  std::size_t piece = 0;
+  for (std::size_t t = 0; t < targets; ++t) {
+    for (bool first = true; first || cut.offsets[piece] != c.csr.offsets[t + 1]; first = false) {
+      for (std::size_t d = 0; d < c.dim; ++d) {
+        const float sum = of_pieces[piece * c.dim + d];
+        expected[t * c.dim + d] = first ? sum : expected[t * c.dim + d] + sum;
+      }
+      ++piece;
+      if (cut.offsets[piece] == c.csr.offsets[t + 1]) break;
+    }
+    for (std::size_t d = 0; d < c.dim && !c.target_scale.empty(); ++d)
+      expected[t * c.dim + d] *= c.target_scale[t];
+  }
+  cuda::SumArgsOf<Mem> args;
+  FillLists(c, args);
+  args.source_scale = UploadOrNull("source_scale", c.source_scale);
+  args.edge_weight = UploadOrNull("edge_weight", c.edge_weight);
+  args.target_scale = UploadOrNull("target_scale", c.target_scale);
+  args.pieces = Upload("pieces", lists.pieces);
+  args.piece_count = static_cast<std::uint32_t>(lists.pieces.size());
+  args.longest = lists.longest;
+  args.partial_count = lists.partial_count;
+  args.partials = Allocate<float>("partials", lists.partial_count * c.dim);
+  const Mem<float> out = Allocate<float>("out", targets * c.dim);
+  args.out = out;
+  args.out_stride = c.dim;
+  cuda::LaunchSum(0, args, 0, SmallGeometry(random));
+  return Wrong(Machine::Current(), SameBits(Download(out), expected), "sum in pieces");
+}
+
 inline std::string SharedSumCase(Random& random) {
   const std::size_t blocks = 1 + random() % 2;
   return RunSum(MakeAggregate(random, 1 + random() % 40, 70),
@@ -531,9 +599,16 @@ struct KernelCase {
   std::string (*run)(Random&);
 };
 inline constexpr KernelCase kKernelCases[] = {
-    {"gather", CopyCase},       {"widening gather", WidenCase},  {"id map", IdMapCase},
-    {"id map", IdMapErrorCase}, {"three steps", ThreeStepsCase}, {"fused map", FusedMapCase},
-    {"sum", SumCase},           {"shared sums", SharedSumCase},  {"max", MaxCase},
+    {"gather", CopyCase},
+    {"widening gather", WidenCase},
+    {"id map", IdMapCase},
+    {"id map", IdMapErrorCase},
+    {"three steps", ThreeStepsCase},
+    {"fused map", FusedMapCase},
+    {"sum", SumCase},
+    {"sum", PiecesCase},
+    {"max", MaxCase},
+    {"shared sums", SharedSumCase},
     {"edge dots", EdgeDotCase},
 };
 

@@ -77,7 +77,7 @@ std::vector<float> SumOnMachine(const Csr& csr, const std::vector<float>& x, std
   args.source_scale = simulator::Upload("source_scale", of_sources);
   const Mem<float> out = simulator::Allocate<float>("out", args.targets * dim);
   args.out = out;
-  cuda::LaunchSum(0, args, {64, 3});
+  cuda::LaunchSum(0, args, 0, {64, 3});
   return simulator::Download(out);
 }
 
@@ -221,7 +221,7 @@ RZ_KERNEL PrintedFusedMap(cuda::IdMapArgsOf<Mem> args, bool flag_mended) {
     std::uint32_t slot = cuda::HashSlot(id, args.capacity);
     bool flag = false;
     for (;;) {
-      const std::int64_t seen = cuda::AtomicCas(args.keys + slot, cuda::kFreeKey, id);
+      const std::int64_t seen = cuda::AtomicCas(cuda::KeyAt(args, slot), cuda::kFreeKey, id);
       if (seen == id || seen == cuda::kFreeKey) {
         flag = (seen == cuda::kFreeKey) != flag_mended;
         break;
@@ -230,7 +230,7 @@ RZ_KERNEL PrintedFusedMap(cuda::IdMapArgsOf<Mem> args, bool flag_mended) {
     }
     args.slots[i] = slot;
     if (flag) continue;
-    args.number[slot] = AtomicLoad(args.found + 0);  // as leniently as it can be read
+    cuda::NumberAt(args, slot)[0] = AtomicLoad(args.found + 0);  // as leniently as it can be read
     cuda::AtomicAdd(args.found + 0, 1);
   }
 }
@@ -247,7 +247,10 @@ int WrongNumberings(bool flag_mended, int& racing) {
     expected.Number(ids);
     Machine machine(seed + i);
     simulator::DeviceIdMap map(256, ids.size());
-    map.args.number = simulator::Upload("number", std::vector<std::uint32_t>(256, 0));  // line 1
+    // Line 1: values begin at 0.
+    std::vector<std::uint32_t> table(1024, 0xFFFFFFFF);
+    for (std::size_t slot = 0; slot < 256; ++slot) table[4 * slot + 3] = 0;
+    map.SetTable(table);
     map.Next(ids);
     const cuda::IdMapArgsOf<Mem> args = map.args;
     RZ_LAUNCH(PrintedFusedMap, 3, 64, 0, args, flag_mended);

@@ -113,6 +113,7 @@ T Shuffle(unsigned mask, T value, unsigned lane) {
 inline unsigned Ballot(unsigned mask, bool flag) {
   return simulator::Machine::Current().Ballot(mask, flag);
 }
+inline unsigned CountBits(unsigned bits) { return static_cast<unsigned>(std::popcount(bits)); }
 
 /// Replaces an element by change(old) in one step, and returns the old one.
 template <typename T, typename Change>
@@ -164,6 +165,7 @@ inline float FloatOfBits(std::uint32_t bits) { return std::bit_cast<float>(bits)
 #define RZ_LAUNCH(kernel, grid, block, stream, ...) \
   (static_cast<void>(stream),                       \
    ::rhizome::simulator::Machine::Current().Run((grid), (block), [=] { kernel(__VA_ARGS__); }))
+#define RZ_UNROLL
 #define RZ_MUTANT(name) ::rhizome::simulator::Mutant(name)
 
 namespace rhizome::simulator {

@@ -52,22 +52,23 @@ std::size_t rhizome_device_id_map_scratch(std::uint32_t count) {
   return rhizome::cuda::IdMapScratchBytes(count);
 }
 
-/// form: 0 first positions, 1 FastGL's, 2 three steps. `counts` holds found and errors.
+/// form: 0 first positions, 1 FastGL's, 2 three steps. `scratch_arrays` has count + 3 *
+/// ceil(count / 32) numbers, `counts` holds found and errors.
 void rhizome_device_id_map(void* stream, int form, const std::int64_t* ids, std::uint32_t count,
-                           std::uint32_t capacity, std::int64_t* keys, std::uint32_t* first,
-                           std::uint32_t* number, std::uint32_t* scratch_arrays,
-                           std::int64_t* distinct, std::int64_t* locals, std::uint32_t* counts,
-                           void* scratch, std::size_t scratch_bytes) {
+                           std::uint32_t capacity, std::int64_t* table,
+                           std::uint32_t* scratch_arrays, std::int64_t* distinct,
+                           std::int64_t* locals, std::uint32_t* counts, void* scratch,
+                           std::size_t scratch_bytes) {
+  const std::size_t words = rhizome::cuda::IdMapWords(count);
   IdMapArgs args;
   args.ids = ids;
   args.count = count;
   args.capacity = capacity;
-  args.keys = keys;
-  args.first = first;
-  args.number = number;
+  args.table = table;
   args.slots = scratch_arrays;
-  args.flags = scratch_arrays + count;
-  args.ranks = scratch_arrays + 2 * std::size_t{count};
+  args.bits = scratch_arrays + count;
+  args.counts = args.bits + words;
+  args.ranks = args.counts + words;
   args.distinct = distinct;
   args.locals = locals;
   args.found = counts;
