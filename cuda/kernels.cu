@@ -1,4 +1,4 @@
-#include "rhizome/cuda/aggregate.cuh"
+#include "rhizome/cuda/attention.cuh"
 #include "rhizome/cuda/gather.cuh"
 #include "rhizome/cuda/id_map.cuh"
 #include "rhizome/cuda/id_map_contestants.cuh"
@@ -53,6 +53,18 @@ void MaxGradientOnDevice(StreamHandle stream, const MaxGradientArgs& args) {
 }
 void EdgeDotsOnDevice(StreamHandle stream, const EdgeDotArgs& args) {
   LaunchEdgeDots(Of(stream), args);
+}
+void AttendOnDevice(StreamHandle stream, const AttendArgs& args) {
+  LaunchAttend(Of(stream), args, AddressOf(args.x, args.out));
+}
+void AttendGradientOnDevice(StreamHandle stream, const AttendGradientArgs& args) {
+  LaunchAttendGradient(Of(stream), args);
+}
+void ActivateOnDevice(StreamHandle stream, const ActivateArgs& args) {
+  LaunchActivate(Of(stream), args);
+}
+void ActivateGradientOnDevice(StreamHandle stream, const ActivateGradientArgs& args) {
+  LaunchActivateGradient(Of(stream), args);
 }
 
 const char* LaunchError() {

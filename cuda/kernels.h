@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rhizome/cuda/attention_args.h"
 #include "rhizome/cuda/kernel_args.h"
 
 // The kernels as functions: the interface between C++20 and CUDA. Pointers are the device's, and
@@ -28,6 +29,10 @@ void SumInSharedMemoryOnDevice(StreamHandle stream, const SumArgs& args);
 void MaxOnDevice(StreamHandle stream, const MaxArgs& args);
 void MaxGradientOnDevice(StreamHandle stream, const MaxGradientArgs& args);
 void EdgeDotsOnDevice(StreamHandle stream, const EdgeDotArgs& args);
+void AttendOnDevice(StreamHandle stream, const AttendArgs& args);
+void AttendGradientOnDevice(StreamHandle stream, const AttendGradientArgs& args);
+void ActivateOnDevice(StreamHandle stream, const ActivateArgs& args);
+void ActivateGradientOnDevice(StreamHandle stream, const ActivateGradientArgs& args);
 
 /// Returns the runtime's text for the last failed launch, and forgets it; null: none failed.
 const char* LaunchError();

@@ -78,6 +78,7 @@ RZ_DEVICE std::uint32_t AtomicOr(std::uint32_t* at, std::uint32_t value) {
 RZ_DEVICE float Product(float a, float b) { return __fmul_rn(a, b); }
 RZ_DEVICE float Sum(float a, float b) { return __fadd_rn(a, b); }
 RZ_DEVICE float FloatOfBits(std::uint32_t bits) { return __uint_as_float(bits); }
+RZ_DEVICE std::uint32_t BitsOfFloat(float value) { return __float_as_uint(value); }
 
 }  // namespace rhizome::cuda
 

@@ -55,6 +55,16 @@ constexpr const char* kMutants[] = {
     "max gradient: places for edges",
     "edge dots: the tree is turned over",
     "edge dots: every lane writes",
+    "attention: the maximum never rises",
+    "attention: denominators are not rescaled",
+    "attention: the own edge is left out",
+    "attention: edges are dropped together",
+    "attention: gradients forget that weights add up to 1",
+    "attention: LeakyReLU has slope 1 in gradients",
+    "attention: queries forget the own edge",
+    "activate: all rows have one mask",
+    "activate: the larger draws are dropped",
+    "activate: gradients pass what is dropped",
 };
 
 /// Returns the number of schedules until one of a mutant's cases shows it; 0: none of 200 does.

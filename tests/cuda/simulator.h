@@ -153,6 +153,7 @@ inline std::uint32_t AtomicOr(const Mem<std::uint32_t>& at, std::uint32_t value)
 inline float Product(float a, float b) { return a * b; }
 inline float Sum(float a, float b) { return a + b; }
 inline float FloatOfBits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+inline std::uint32_t BitsOfFloat(float value) { return std::bit_cast<std::uint32_t>(value); }
 
 }  // namespace rhizome::cuda
 
