@@ -1,15 +1,13 @@
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <random>
 #include <unordered_map>
 #include <vector>
 
+#include "on_device.h"
 #include "rhizome/cache/aggregate_kernels.h"
 #include "rhizome/cuda/device_pool.h"
 #include "rhizome/cuda/kernels.h"
@@ -20,57 +18,6 @@
 
 namespace rhizome {
 namespace {
-
-using Random = std::mt19937_64;
-
-void Must(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-  std::exit(1);
-}
-
-/// An array of the device.
-template <typename T>
-class OnDevice {
- public:
-  explicit OnDevice(const std::vector<T>& values) : count_(values.size()) {
-    Must(cudaMalloc(&data_, std::max<std::size_t>(count_, 1) * sizeof(T)), "cudaMalloc");
-    if (count_ == 0) return;
-    Must(cudaMemcpy(data_, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice), "upload");
-  }
-  ~OnDevice() { cudaFree(data_); }
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-  T* get() const { return static_cast<T*>(data_); }
-  std::vector<T> Read() const {
-    std::vector<T> values(count_);
-    if (count_ > 0) {
-      Must(cudaMemcpy(values.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost),
-           "download");
-    }
-    return values;
-  }
-
- private:
-  void* data_ = nullptr;
-  std::size_t count_;
-};
-
-std::vector<float> RandomFloats(Random& random, std::size_t count) {
-  std::vector<float> values(count);
-  for (float& value : values) value = static_cast<float>(random() % 20001) / 10000.0F - 1.0F;
-  return values;
-}
-std::vector<unsigned char> RandomBytes(Random& random, std::size_t count) {
-  std::vector<unsigned char> bytes(count);
-  for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random());
-  return bytes;
-}
-bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
-    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) || (x != x && y != y);
-  });
-}
 
 bool GatherEquals(Random& random) {
   const std::size_t row_bytes = 1 + random() % 4200;
@@ -361,9 +308,13 @@ int Main(int cases) {
   struct Check {
     const char* name;
     int failed;
-  } checks[] = {
-      {"gather", 0}, {"widening gather", 0}, {"id map", 0}, {"fused map", 0}, {"three steps", 0},
-      {"sum", 0},    {"shared sums", 0},     {"max", 0},    {"edge dots", 0}, {"device pool", 0}};
+  } checks[] = {{"gather", 0},        {"widening gather", 0},
+                {"id map", 0},        {"fused map", 0},
+                {"three steps", 0},   {"sum", 0},
+                {"shared sums", 0},   {"max", 0},
+                {"edge dots", 0},     {"device pool", 0},
+                {"sum in pieces", 0}, {"attention", 0},
+                {"activation", 0}};
   for (int i = 0; i < cases; ++i) {
     const bool equal[] = {GatherEquals(random),
                           WideningEquals(random),
@@ -374,7 +325,10 @@ int Main(int cases) {
                           SumEquals(random, true),
                           MaxEquals(random),
                           EdgeDotsEqual(random),
-                          PoolDelivers(random, **device)};
+                          PoolDelivers(random, **device),
+                          SumInPiecesIsNear(random),
+                          AttentionEquals(random),
+                          ActivationEquals(random)};
     for (std::size_t k = 0; k < std::size(equal); ++k) checks[k].failed += equal[k] ? 0 : 1;
   }
   int failed = 0;

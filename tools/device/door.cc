@@ -1,11 +1,15 @@
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "rhizome/cuda/kernels.h"
+#include "rhizome/cuda/long_lists.h"
 
 // The kernels for Python's ctypes, as bench.py calls them with the addresses of torch's tensors:
 // that machine's torch is another than the engine's, and no header of it is needed here.
 
+using rhizome::cuda::AttendArgs;
+using rhizome::cuda::AttendGradientArgs;
 using rhizome::cuda::Element;
 using rhizome::cuda::GatherArgs;
 using rhizome::cuda::IdMapArgs;
@@ -29,10 +33,24 @@ void rhizome_device_gather(void* stream, const void* table, std::uint64_t table_
   rhizome::cuda::CopyRowsOnDevice(stream, args);
 }
 
-/// form: 0 registers, 1 shared memory. `weight` may be null.
+/// Writes the pieces of long lists, four numbers each, to `pieces` if it is not null; returns their
+/// number, and that of partial sums in `partials`.
+std::size_t rhizome_device_long_lists(const std::uint32_t* offsets, std::size_t targets,
+                                      std::uint32_t* pieces, std::uint32_t* partials) {
+  const rhizome::LongLists lists = rhizome::FindLongLists({offsets, targets + 1});
+  *partials = lists.partial_count;
+  if (pieces != nullptr) {
+    std::memcpy(pieces, lists.pieces.data(), lists.pieces.size() * sizeof(lists.pieces[0]));
+  }
+  return lists.pieces.size();
+}
+
+/// form: 0 registers, 1 shared memory. `weight` and `pieces` may be null.
 void rhizome_device_sum(void* stream, int form, const float* x, std::size_t dim,
                         std::size_t targets, const std::uint32_t* offsets,
-                        const std::uint32_t* index, const float* weight, float* out) {
+                        const std::uint32_t* index, const float* weight, const void* pieces,
+                        std::uint32_t piece_count, float* partials, std::uint32_t partial_count,
+                        float* out) {
   SumArgs args;
   args.x = reinterpret_cast<const unsigned char*>(x);
   args.x_stride = args.dim = args.out_stride = dim;
@@ -40,12 +58,74 @@ void rhizome_device_sum(void* stream, int form, const float* x, std::size_t dim,
   args.offsets = offsets;
   args.index = index;
   args.edge_weight = weight;
+  args.pieces = static_cast<const rhizome::cuda::ListPiece*>(pieces);
+  args.piece_count = piece_count;
+  args.longest = rhizome::kLongestShortList;
+  args.partials = partials;
+  args.partial_count = partial_count;
   args.out = out;
   if (form == 0) {
     rhizome::cuda::SumOnDevice(stream, args);
   } else {
     rhizome::cuda::SumInSharedMemoryOnDevice(stream, args);
   }
+}
+
+/// GAT's aggregation over lists with own edges. `statistics`: [2, targets, heads].
+void rhizome_device_attend(void* stream, const float* x, std::size_t heads, std::size_t width,
+                           std::size_t targets, const std::uint32_t* offsets,
+                           const std::uint32_t* index, const float* source, const float* query,
+                           float slope, float* statistics, float* out) {
+  AttendArgs args;
+  args.x = reinterpret_cast<const unsigned char*>(x);
+  args.x_stride = heads * width;
+  args.heads = heads;
+  args.width = width;
+  args.targets = targets;
+  args.offsets = offsets;
+  args.index = index;
+  args.source = source;
+  args.query = query;
+  args.slope = slope;
+  args.own = true;
+  args.maximum = statistics;
+  args.denominator = statistics + targets * heads;
+  args.out = out;
+  rhizome::cuda::AttendOnDevice(stream, args);
+}
+
+/// Its gradient. `scratch`: [(4 + 1) * targets + edges, heads]; `of_scores`: the gradients of
+/// sources' scores, then of targets'.
+void rhizome_device_attend_gradient(
+    void* stream, const float* x, std::size_t heads, std::size_t width, std::size_t sources,
+    std::size_t targets, const std::uint32_t* offsets, const std::uint32_t* turned_offsets,
+    const std::uint32_t* target, const std::uint32_t* edge, const float* source, const float* query,
+    float slope, const float* statistics, const float* out, const float* gradient, float* scratch,
+    float* x_gradient, float* of_scores) {
+  AttendGradientArgs args;
+  args.heads = heads;
+  args.width = width;
+  args.sources = sources;
+  args.targets = args.own = targets;
+  args.x = x;
+  args.source = source;
+  args.query = query;
+  args.slope = slope;
+  args.maximum = statistics;
+  args.denominator = statistics + targets * heads;
+  args.out = out;
+  args.gradient = gradient;
+  args.offsets = offsets;
+  args.turned_offsets = turned_offsets;
+  args.target = target;
+  args.edge = edge;
+  args.stats = scratch;
+  args.own_gradient = scratch + 4 * targets * heads;
+  args.edge_gradient = args.own_gradient + targets * heads;
+  args.x_gradient = x_gradient;
+  args.source_gradient = of_scores;
+  args.query_gradient = of_scores + sources * heads;
+  rhizome::cuda::AttendGradientOnDevice(stream, args);
 }
 
 std::size_t rhizome_device_id_map_scratch(std::uint32_t count) {
