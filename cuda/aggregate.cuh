@@ -118,11 +118,12 @@ RZ_KERNEL SumRows(SumArgsOf<Mem> args) {
   using Columns = Pack<float, kVector>;
   constexpr std::size_t kColumns = std::size_t{kLanes} * kVector;
   const std::size_t tiles = (args.dim + kColumns - 1) / kColumns;
-  const std::size_t end = (args.piece_count + args.targets) * tiles;
+  // Columns go round last: what many lists share stays in the cache, a part of its columns at once.
+  const std::size_t items = args.piece_count + args.targets;
   const std::size_t step = GridThreads() / (RZ_MUTANT("sum: groups step by threads") ? 1 : kLanes);
-  for (std::size_t work = GridThread() / kLanes; work < end; work += step) {
-    const std::size_t item = work / tiles;
-    const std::size_t column = work % tiles * kColumns + ThreadIndex() % kLanes * kVector;
+  for (std::size_t work = GridThread() / kLanes; work < items * tiles; work += step) {
+    const std::size_t item = work % items;
+    const std::size_t column = work / items * kColumns + ThreadIndex() % kLanes * kVector;
     if (column >= args.dim && !RZ_MUTANT("sum: columns beyond the width are read")) continue;
     const ListPart part = PartOf(args, item);
     if (IsLeftToPieces(args, item, part)) continue;

@@ -125,31 +125,32 @@ RZ_KERNEL AttendRows(AttendArgsOf<Mem> args) {
   }
 }
 
-constexpr unsigned kHalfWarp = 16;
-
-/// Adds up one number of each lane of a half warp, as the tree of EdgeDotArgs.
-RZ_DEVICE float SumOfHalf(float part) {
-  for (unsigned step = kHalfWarp / 2; step > 0; step /= 2) {
-    part = Sum(part, Shuffle(kAllLanes, part, Lane() ^ step));
+/// Adds up one number of each of kGroup adjacent lanes, as the tree of EdgeDotArgs. Fewer than 16
+/// lanes stand for all 16 where the others have zeros.
+template <unsigned kGroup>
+RZ_DEVICE float SumOfGroup(float part) {
+  const unsigned lanes = Lane() / kGroup * kGroup;
+  const unsigned mask = ((1U << kGroup) - 1) << lanes;
+  for (unsigned step = kGroup / 2; step > 0; step /= 2) {
+    part = Sum(part, Shuffle(mask, part, Lane() ^ step));
   }
   return part;
 }
 
-/// Gathers what the backward pass needs of a target and head side by side: a half warp has one.
+/// Gathers what the backward pass needs of a target and head side by side; kGroup lanes have one.
+template <unsigned kGroup>
 RZ_KERNEL AttendStats(AttendGradientArgsOf<Mem> args) {
-  const std::size_t count = args.targets * args.heads;
-  const unsigned part = Lane() % kHalfWarp;
-  // Both halves of a warp go round together, because they meet in the sums.
-  for (std::size_t pair = GridWarp(); 2 * pair < count; pair += GridWarps()) {
-    const std::size_t i = 2 * pair + Lane() / kHalfWarp;
+  const unsigned part = ThreadIndex() % kGroup;
+  for (std::size_t i = GridThread() / kGroup; i < args.targets * args.heads;
+       i += GridThreads() / kGroup) {
     float dot = 0;
-    for (std::size_t c = part; i < count && c < args.width; c += kHalfWarp) {
+    for (std::size_t c = part; c < args.width; c += kGroup) {
       const float gradient = args.gradient[i * args.width + c];
       const float out = args.out[i * args.width + c];
       dot = Sum(dot, Product(gradient, out));
     }
-    dot = SumOfHalf(dot);
-    if (i >= count || part != 0) continue;
+    dot = SumOfGroup<kGroup>(dot);
+    if (part != 0) continue;
     const float denominator = args.denominator[i];
     Pack<float, 4> stats;
     stats.part[0] = args.maximum[i];
@@ -160,19 +161,38 @@ RZ_KERNEL AttendStats(AttendGradientArgsOf<Mem> args) {
   }
 }
 
+/// An edge of a source's list: that to its own target first, if it has one.
+struct SourceEdge {
+  std::uint32_t target = 0;
+  std::uint32_t edge = 0;
+  bool own = false;
+};
+RZ_DEVICE SourceEdge EdgeOf(const AttendGradientArgsOf<Mem>& args, std::size_t j, std::uint32_t n) {
+  SourceEdge edge;
+  const bool own = j < args.own;
+  edge.own = own && n == 0;
+  edge.target = static_cast<std::uint32_t>(j);
+  if (edge.own) return edge;
+  const std::uint32_t k = args.turned_offsets[j] + n - (own ? 1 : 0);
+  edge.target = args.target[k];
+  edge.edge = args.edge[k];
+  return edge;
+}
+
 /// The gradient of the score of an edge, and the weight of its target's gradient row.
 struct EdgeGradient {
   float of_score;
   float weight;
 };
 RZ_DEVICE EdgeGradient GradientOfEdge(const AttendGradientArgsOf<Mem>& args, float source,
-                                      const Pack<float, 4>& stats, std::size_t target,
-                                      std::size_t place, std::size_t head, float dot) {
+                                      const Pack<float, 4>& stats, const SourceEdge& edge,
+                                      std::size_t head, float dot) {
   const float sum = Sum(source, stats.part[3]);
   const float share = Product(Exp(Sum(Leaky(sum, args.slope), -stats.part[0])), stats.part[1]);
   float kept = share;
   if (args.dropout.dropped != 0) {
-    const std::uint64_t key = DrawKey(args.dropout, target);
+    const std::uint64_t key = DrawKey(args.dropout, edge.target);
+    const std::uint32_t place = edge.own ? 0 : edge.edge - args.offsets[edge.target] + 1;
     kept = Kept(args.dropout, key, place, args.heads, head, share);
     dot = Kept(args.dropout, key, place, args.heads, head, dot);
   }
@@ -182,91 +202,98 @@ RZ_DEVICE EdgeGradient GradientOfEdge(const AttendGradientArgsOf<Mem>& args, flo
   return {of_score, kept};
 }
 
-/// A half warp has a source and head: columns part, part + 16, ... a lane, kSegments of them in
-/// registers, or with kSegments = 0 in the output.
-template <int kSegments>
+RZ_DEVICE void KeepGradient(const AttendGradientArgsOf<Mem>& args, const SourceEdge& edge,
+                            std::size_t i, std::size_t head, float of_score) {
+  if (edge.own) {
+    args.own_gradient[i] = of_score;
+  } else {
+    args.edge_gradient[std::size_t{edge.edge} * args.heads + head] = of_score;
+  }
+}
+
+/// kGroup lanes have a source and head: columns part, part + kGroup, ... a lane, kSegments of them.
+template <unsigned kGroup, int kSegments>
 RZ_KERNEL AttendSourceGradient(AttendGradientArgsOf<Mem> args) {
-  constexpr int kHeld = kSegments == 0 ? 1 : kSegments;
-  const std::size_t count = args.sources * args.heads;
+  constexpr unsigned kAhead = kSegments > 2 ? 1 : kEdgesAhead;  // rows take registers
   const std::size_t dim = args.heads * args.width;
-  const unsigned part = Lane() % kHalfWarp;
-  const std::size_t segments =
-      kSegments == 0 ? (args.width + kHalfWarp - 1) / kHalfWarp : std::size_t{kSegments};
-  for (std::size_t pair = GridWarp(); 2 * pair < count; pair += GridWarps()) {
-    const std::size_t i = 2 * pair + Lane() / kHalfWarp;
-    const bool there = i < count;
-    const std::size_t j = there ? i / args.heads : 0;
-    const std::size_t head = there ? i % args.heads : 0;
-    const std::size_t first = head * args.width;
-    const float source = there ? float{args.source[i]} : 0.0F;
-    float x[kHeld] = {};
-    float sums[kHeld] = {};
+  const unsigned part = ThreadIndex() % kGroup;
+  for (std::size_t i = GridThread() / kGroup; i < args.sources * args.heads;
+       i += GridThreads() / kGroup) {
+    const std::size_t j = i / args.heads;
+    const std::size_t head = i % args.heads;
+    const std::size_t first = head * args.width + part;
+    const float source = args.source[i];
+    float x[kSegments] = {};
+    float sums[kSegments] = {};
     for (int s = 0; s < kSegments; ++s) {
-      const std::size_t c = part + s * std::size_t{kHalfWarp};
-      if (there && c < args.width) x[s] = args.x[j * dim + first + c];
-    }
-    if (kSegments == 0 && there) {
-      for (std::size_t c = part; c < args.width; c += kHalfWarp)
-        args.x_gradient[j * dim + first + c] = 0;
+      if (part + s * kGroup < args.width) x[s] = args.x[j * dim + first + s * kGroup];
     }
     float total = 0;
-    const bool own = there && j < args.own;
-    const std::uint32_t begin = there ? std::uint32_t{args.turned_offsets[j]} : 0;
-    const std::uint32_t edges = there ? args.turned_offsets[j + 1] - begin + (own ? 1 : 0) : 0;
-    // Halves with shorter lists go on with nothing, because both meet in the sums.
-    const std::uint32_t others = Shuffle(kAllLanes, edges, Lane() ^ kHalfWarp);
-    const std::uint32_t rounds = edges > others ? edges : others;
-    for (std::uint32_t n = 0; n < rounds; ++n) {
-      const bool mine = n < edges;
-      const bool is_own = own && n == 0;
-      auto target = static_cast<std::uint32_t>(j);
-      std::uint32_t edge = 0;
-      if (mine && !is_own) {
-        target = args.target[begin + n - (own ? 1 : 0)];
-        edge = args.edge[begin + n - (own ? 1 : 0)];
-      }
-      const std::size_t at = target * dim + first;
-      float g[kHeld] = {};
-      float dot = 0;
-      for (std::size_t s = 0; s < segments; ++s) {
-        const std::size_t c = part + s * kHalfWarp;
-        if (!mine || c >= args.width) continue;
-        const float gradient = args.gradient[at + c];
-        if constexpr (kSegments == 0) {
-          dot = Sum(dot, Product(args.x[j * dim + first + c], gradient));
-        } else {
-          g[s] = gradient;
-          dot = Sum(dot, Product(x[s], gradient));
+    const std::uint32_t edges =
+        args.turned_offsets[j + 1] - args.turned_offsets[j] + (j < args.own ? 1 : 0);
+    for (std::uint32_t n = 0; n < edges; n += kAhead) {
+      SourceEdge edge[kAhead];
+      float rows[kAhead][kSegments] = {};
+      Pack<float, 4> stats[kAhead];
+      RZ_UNROLL
+      for (unsigned k = 0; k < kAhead; ++k) {
+        if (n + k >= edges) break;
+        edge[k] = EdgeOf(args, j, n + k);
+        const std::size_t target = edge[k].target;
+        for (int s = 0; s < kSegments; ++s) {
+          if (part + s * kGroup < args.width)
+            rows[k][s] = args.gradient[target * dim + first + s * kGroup];
         }
+        stats[k] = Cast<const Pack<float, 4>>(args.stats + 4 * (target * args.heads + head))[0];
       }
-      dot = SumOfHalf(dot);
-      if (!mine) continue;
-      const Pack<float, 4> stats =
-          Cast<const Pack<float, 4>>(args.stats + 4 * (std::size_t{target} * args.heads + head))[0];
-      const std::uint32_t place = is_own ? 0 : edge - args.offsets[target] + 1;
-      const EdgeGradient of = GradientOfEdge(args, source, stats, target, place, head, dot);
-      total = Sum(total, of.of_score);
-      for (std::size_t s = 0; s < segments; ++s) {
-        const std::size_t c = part + s * kHalfWarp;
-        if (c >= args.width) continue;
-        if constexpr (kSegments == 0) {
-          const Mem<float> sum = args.x_gradient + (j * dim + first + c);
-          sum[0] = Sum(sum[0], Product(of.weight, args.gradient[at + c]));
-        } else {
-          sums[s] = Sum(sums[s], Product(of.weight, g[s]));
-        }
-      }
-      if (part != 0) continue;
-      if (is_own) {
-        args.own_gradient[j * args.heads + head] = of.of_score;
-      } else {
-        args.edge_gradient[std::size_t{edge} * args.heads + head] = of.of_score;
+      RZ_UNROLL
+      for (unsigned k = 0; k < kAhead; ++k) {
+        if (n + k >= edges) break;
+        float dot = 0;
+        for (int s = 0; s < kSegments; ++s) dot = Sum(dot, Product(x[s], rows[k][s]));
+        dot = SumOfGroup<kGroup>(dot);
+        const EdgeGradient of = GradientOfEdge(args, source, stats[k], edge[k], head, dot);
+        total = Sum(total, of.of_score);
+        for (int s = 0; s < kSegments; ++s) sums[s] = Sum(sums[s], Product(of.weight, rows[k][s]));
+        if (part == 0) KeepGradient(args, edge[k], i, head, of.of_score);
       }
     }
-    if (!there) continue;
     for (int s = 0; s < kSegments; ++s) {
-      const std::size_t c = part + s * std::size_t{kHalfWarp};
-      if (c < args.width) args.x_gradient[j * dim + first + c] = sums[s];
+      if (part + s * kGroup < args.width) args.x_gradient[j * dim + first + s * kGroup] = sums[s];
+    }
+    if (part == 0) args.source_gradient[i] = total;
+  }
+}
+
+/// The same for heads of any width, whose columns do not fit in registers: 16 lanes have one.
+RZ_KERNEL AttendWideSourceGradient(AttendGradientArgsOf<Mem> args) {
+  constexpr unsigned kGroup = 16;
+  const std::size_t dim = args.heads * args.width;
+  const unsigned part = ThreadIndex() % kGroup;
+  for (std::size_t i = GridThread() / kGroup; i < args.sources * args.heads;
+       i += GridThreads() / kGroup) {
+    const std::size_t j = i / args.heads;
+    const std::size_t head = i % args.heads;
+    const Mem<const float> x = args.x + (j * dim + head * args.width);
+    const Mem<float> sums = args.x_gradient + (j * dim + head * args.width);
+    for (std::size_t c = part; c < args.width; c += kGroup) sums[c] = 0;
+    const float source = args.source[i];
+    float total = 0;
+    const std::uint32_t edges =
+        args.turned_offsets[j + 1] - args.turned_offsets[j] + (j < args.own ? 1 : 0);
+    for (std::uint32_t n = 0; n < edges; ++n) {
+      const SourceEdge edge = EdgeOf(args, j, n);
+      const Mem<const float> row = args.gradient + (edge.target * dim + head * args.width);
+      float dot = 0;
+      for (std::size_t c = part; c < args.width; c += kGroup) dot = Sum(dot, Product(x[c], row[c]));
+      dot = SumOfGroup<kGroup>(dot);
+      const Pack<float, 4> stats = Cast<const Pack<float, 4>>(
+          args.stats + 4 * (std::size_t{edge.target} * args.heads + head))[0];
+      const EdgeGradient of = GradientOfEdge(args, source, stats, edge, head, dot);
+      total = Sum(total, of.of_score);
+      for (std::size_t c = part; c < args.width; c += kGroup)
+        sums[c] = Sum(sums[c], Product(of.weight, row[c]));
+      if (part == 0) KeepGradient(args, edge, i, head, of.of_score);
     }
     if (part == 0) args.source_gradient[i] = total;
   }
@@ -312,23 +339,42 @@ inline void LaunchAttend(Stream stream, const AttendArgsOf<Mem>& args, std::uint
   });
 }
 
+/// The columns of a head that fit in registers.
+constexpr std::size_t kWidestHeld = 64;
+
+/// Calls visit(group, segments) with the lanes of a head and the columns of each of them.
+template <typename Visit>
+void WithGroup(std::size_t width, const Visit& visit) {
+  using One = std::integral_constant<int, 1>;
+  using Half = std::integral_constant<unsigned, 16>;
+  if (width <= 4) return visit(std::integral_constant<unsigned, 4>(), One());
+  if (width <= 8) return visit(std::integral_constant<unsigned, 8>(), One());
+  if (width <= 16) return visit(Half(), One());
+  if (width <= 32) return visit(Half(), std::integral_constant<int, 2>());
+  visit(Half(), std::integral_constant<int, 4>());
+}
+
 inline void LaunchAttendGradient(Stream stream, const AttendGradientArgsOf<Mem>& args,
                                  const Geometry& geometry = {}) {
   if (args.heads == 0 || args.width == 0) return;
-  const std::size_t halves = args.sources * args.heads;
-  const std::size_t stats = args.targets * args.heads;
-  if (stats > 0) {
-    RZ_LAUNCH(AttendStats, geometry.BlocksFor(stats * kHalfWarp), geometry.block, stream, args);
-  }
-  const std::size_t blocks = geometry.BlocksFor(halves * kHalfWarp);
-  const auto of_sources = args.width <= 16   ? AttendSourceGradient<1>
-                          : args.width <= 32 ? AttendSourceGradient<2>
-                          : args.width <= 64 ? AttendSourceGradient<4>
-                                             : AttendSourceGradient<0>;
-  if (halves > 0) RZ_LAUNCH(of_sources, blocks, geometry.block, stream, args);
-  if (stats > 0) {
-    RZ_LAUNCH(AttendQueryGradient, geometry.BlocksFor(stats), geometry.block, stream, args);
-  }
+  WithGroup(args.width, [&](auto group, auto segments) {
+    constexpr unsigned kGroup = decltype(group)::value;
+    const std::size_t of_targets = args.targets * args.heads;
+    const std::size_t of_sources = args.sources * args.heads;
+    const auto stats = AttendStats<kGroup>;
+    const auto rows = args.width > kWidestHeld
+                          ? AttendWideSourceGradient
+                          : AttendSourceGradient<kGroup, decltype(segments)::value>;
+    if (of_targets > 0) {
+      RZ_LAUNCH(stats, geometry.BlocksFor(of_targets * kGroup), geometry.block, stream, args);
+    }
+    if (of_sources > 0) {
+      RZ_LAUNCH(rows, geometry.BlocksFor(of_sources * kGroup), geometry.block, stream, args);
+    }
+    if (of_targets > 0) {
+      RZ_LAUNCH(AttendQueryGradient, geometry.BlocksFor(of_targets), geometry.block, stream, args);
+    }
+  });
 }
 
 }  // namespace rhizome::cuda

@@ -21,10 +21,6 @@ RZ_DEVICE Mem<std::int64_t> KeyAt(const IdMapArgsOf<Mem>& args, std::uint32_t sl
 RZ_DEVICE Mem<std::uint32_t> FirstAt(const IdMapArgsOf<Mem>& args, std::uint32_t slot) {
   return Cast<std::uint32_t>(args.table + 2 * std::size_t{slot} + 1);
 }
-RZ_DEVICE Mem<std::uint32_t> NumberAt(const IdMapArgsOf<Mem>& args, std::uint32_t slot) {
-  return FirstAt(args, slot) + 1;
-}
-
 RZ_DEVICE std::uint32_t HashSlot(std::int64_t id, std::uint32_t capacity) {
   std::uint64_t z = static_cast<std::uint64_t>(id) + 0x9E3779B97F4A7C15ULL;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
@@ -32,61 +28,63 @@ RZ_DEVICE std::uint32_t HashSlot(std::int64_t id, std::uint32_t capacity) {
   return static_cast<std::uint32_t>(z ^ (z >> 31)) & (capacity - 1);
 }
 
+/// A slot, and what was seen in it on the way: the first position so far, or one that is not less.
+struct FoundSlot {
+  std::uint32_t slot;
+  std::uint32_t first;
+};
+
 /// Returns the slot of `id`, which takes a free one if it has none; kNoSlot if there is none left.
-RZ_DEVICE std::uint32_t FindSlot(const IdMapArgsOf<Mem>& args, std::int64_t id) {
+RZ_DEVICE FoundSlot FindSlot(const IdMapArgsOf<Mem>& args, std::int64_t id) {
   std::uint32_t slot = HashSlot(id, args.capacity);
   const bool endless = RZ_MUTANT("id map: a full table is searched for ever");
   for (std::uint32_t tries = 0; tries < args.capacity || endless; ++tries) {
     const Mem<std::int64_t> key = KeyAt(args, slot);
-    // Most ids are there already: a look spares the exchange.
-    std::int64_t seen =
-        RZ_MUTANT("id map: keys are read plainly") ? std::int64_t{key[0]} : AtomicLoad(key);
-    if (seen == kFreeKey) {
+    // Most ids are there already: a look spares the exchange, and brings the position, too.
+    WordPair seen = AtomicLoadPair(key);
+    if (RZ_MUTANT("id map: keys are read plainly")) seen.first = key[0];
+    if (seen.first == id) return {slot, static_cast<std::uint32_t>(seen.second)};
+    if (seen.first == kFreeKey) {
       if (RZ_MUTANT("id map: a key is stored, not exchanged")) {
         key[0] = id;
       } else if (RZ_MUTANT("id map: exchange with its operands swapped")) {
-        seen = AtomicCas(key, id, kFreeKey);
+        seen.first = AtomicCas(key, id, kFreeKey);
       } else {
-        seen = AtomicCas(key, kFreeKey, id);
+        seen.first = AtomicCas(key, kFreeKey, id);
       }
-      if (RZ_MUTANT("id map: whoever loses the exchange takes the slot")) return slot;
+      if (RZ_MUTANT("id map: whoever loses the exchange takes the slot")) seen.first = id;
     }
-    if (seen == kFreeKey || seen == id) return slot;
+    if (seen.first == kFreeKey || seen.first == id) return {slot, kNoPosition};
     slot = RZ_MUTANT("id map: probing does not wrap around") ? slot + 1
                                                              : (slot + 1) & (args.capacity - 1);
-    if (RZ_MUTANT("id map: one probe only")) return slot;
+    if (RZ_MUTANT("id map: one probe only")) return {slot, kNoPosition};
   }
-  return kNoSlot;
-}
-
-/// Leaves the least of its positions in a key's slot.
-RZ_DEVICE void KeepFirst(const Mem<std::uint32_t>& first, std::uint32_t position) {
-  // A position only ever becomes less, so most are seen to be of no use by a look.
-  if (AtomicLoad(first) <= position) return;
-  if (RZ_MUTANT("id map: the first position is compared, then stored")) {
-    first[0] = position;
-  } else {
-    AtomicMin(first, position);
-  }
+  return {kNoSlot, 0};
 }
 
 RZ_KERNEL InsertIds(IdMapArgsOf<Mem> args) {
   for (std::size_t i = GridThread(); i < args.count; i += GridThreads()) {
     const std::int64_t id = args.ids[i];
-    std::uint32_t slot = kNoSlot;
+    FoundSlot found = {kNoSlot, 0};
     if (id < 0 && !RZ_MUTANT("id map: the sentinel passes as an id")) {
       AtomicOr(args.errors + 0, kBadId);
     } else {
-      slot = FindSlot(args, id);
-      if (slot == kNoSlot && !RZ_MUTANT("id map: a full table is no error")) {
+      found = FindSlot(args, id);
+      if (found.slot == kNoSlot && !RZ_MUTANT("id map: a full table is no error")) {
         AtomicOr(args.errors + 0, kTableFull);
       }
     }
-    args.slots[i] = slot;
-    if (slot == kNoSlot) continue;
-    KeepFirst(FirstAt(args, slot),
-              (RZ_MUTANT("id map: positions of earlier calls are forgotten") ? 0 : args.base) +
-                  static_cast<std::uint32_t>(i));
+    args.slots[i] = found.slot;
+    const std::uint32_t base =
+        RZ_MUTANT("id map: positions of earlier calls are forgotten") ? 0 : args.base;
+    const std::uint32_t position = base + static_cast<std::uint32_t>(i);
+    // A position only ever becomes less, so that a greater one is of no use.
+    if (found.slot == kNoSlot || found.first <= position) continue;
+    if (RZ_MUTANT("id map: the first position is compared, then stored")) {
+      FirstAt(args, found.slot)[0] = position;
+    } else {
+      AtomicMin(FirstAt(args, found.slot), position);
+    }
   }
 }
 
@@ -121,20 +119,22 @@ RZ_KERNEL NumberByRank(IdMapArgsOf<Mem> args) {
       const std::uint32_t last = LastWord(args);
       args.found[0] = args.known + args.ranks[last] + args.counts[last];
     }
+    const std::size_t position = args.base + i;
     const std::uint32_t slot = args.slots[i];
     if (slot == kNoSlot) {
-      args.locals[i] = -1;
+      args.locals[position] = -1;
       continue;
     }
     const std::uint32_t first = FirstAt(args, slot)[0];
-    // Only keys of earlier calls have their number in the table yet.
-    const bool known = first < args.base && !RZ_MUTANT("id map: known ids are numbered again");
-    const std::uint32_t number = known ? std::uint32_t{NumberAt(args, slot)[0]}
-                                       : args.known + RankAt(args, first - args.base);
-    args.locals[i] = number;
-    if (known || first != args.base + static_cast<std::uint32_t>(i)) continue;
-    NumberAt(args, slot)[0] = number;
-    args.distinct[number] = args.ids[i];
+    // A key of an earlier call has the number of the position at which it came first.
+    if (first < args.base && !RZ_MUTANT("id map: known ids are numbered again")) {
+      const std::int64_t number = args.locals[first];
+      args.locals[position] = number;
+      continue;
+    }
+    const std::uint32_t number = args.known + RankAt(args, first - args.base);
+    args.locals[position] = number;
+    if (first == position) args.distinct[number] = args.ids[i];
   }
 }
 

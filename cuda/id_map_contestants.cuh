@@ -7,6 +7,11 @@
 
 namespace rhizome::cuda {
 
+/// The contestants keep numbers in the table, beside first positions.
+RZ_DEVICE Mem<std::uint32_t> NumberAt(const IdMapArgsOf<Mem>& args, std::uint32_t slot) {
+  return FirstAt(args, slot) + 1;
+}
+
 /// FastGL's fused map (ASPLOS 2024, Algorithm 2) as its text means it: the thread that brings a new
 /// key takes the next number, by the result of the addition itself. The numbers are valid, and
 /// differ from run to run. `found` counts and begins at 0.

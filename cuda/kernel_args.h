@@ -49,16 +49,18 @@ struct IdMapArgsOf {
   std::uint32_t base = 0;   ///< positions of earlier calls
   std::uint32_t known = 0;  ///< ids numbered in earlier calls
   std::uint32_t capacity = 0;
-  /// [capacity, 2]: a key; then, in the halves of a word, its first position and its number.
+  /// [capacity, 2]: a key; then, in the lower half of a word, its first position.
   Memory<std::int64_t> table = nullptr;
   Memory<std::uint32_t> slots = nullptr;    ///< [count], scratch
   Memory<std::uint32_t> bits = nullptr;     ///< [IdMapWords(count)], scratch
   Memory<std::uint32_t> counts = nullptr;   ///< [IdMapWords(count)], scratch
   Memory<std::uint32_t> ranks = nullptr;    ///< [IdMapWords(count)], scratch
   Memory<std::int64_t> distinct = nullptr;  ///< ids by number; from `known` on they are written
-  Memory<std::int64_t> locals = nullptr;    ///< [count], the number of each id; -1 after an error
-  Memory<std::uint32_t> found = nullptr;    ///< [1], ids numbered after this call
-  Memory<std::uint32_t> errors = nullptr;   ///< [1], kTableFull and kBadId are set in it
+  /// [base + count], the number of the id at each position; from `base` on they are written: -1 for
+  /// an id that has none after an error.
+  Memory<std::int64_t> locals = nullptr;
+  Memory<std::uint32_t> found = nullptr;   ///< [1], ids numbered after this call
+  Memory<std::uint32_t> errors = nullptr;  ///< [1], kTableFull and kBadId are set in it
 };
 constexpr std::uint32_t IdMapWords(std::uint32_t count) { return count / 32 + (count % 32 != 0); }
 constexpr std::int64_t kFreeKey = -1;

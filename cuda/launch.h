@@ -11,6 +11,7 @@
 //   ThreadIndex() ...           places in the grid, which has one dimension
 //   SyncBlock(), SyncWarp(mask), Shuffle, Ballot, CountBits
 //   AtomicLoad/Cas/Min/Add/Or   atomic over the device, relaxed
+//   AtomicLoadPair              two words in one access of 16 bytes, each of them atomic
 //   Product(a, b), Sum(a, b)    rounded one by one, never fused
 //   RZ_UNROLL                   in front of a loop with a constant number of rounds
 //   RZ_MUTANT("name")           false, but where the simulator makes that mistake
@@ -59,6 +60,18 @@ RZ_DEVICE unsigned CountBits(unsigned bits) { return static_cast<unsigned>(__pop
 template <typename T>
 RZ_DEVICE T AtomicLoad(const T* at) {
   return *const_cast<const volatile T*>(at);
+}
+struct WordPair {
+  std::int64_t first;
+  std::int64_t second;
+};
+RZ_DEVICE WordPair AtomicLoadPair(const std::int64_t* at) {
+  WordPair pair;
+  asm volatile("ld.volatile.global.v2.s64 {%0, %1}, [%2];"
+               : "=l"(pair.first), "=l"(pair.second)
+               : "l"(at)
+               : "memory");
+  return pair;
 }
 RZ_DEVICE std::int64_t AtomicCas(std::int64_t* at, std::int64_t expected, std::int64_t desired) {
   return static_cast<std::int64_t>(atomicCAS(reinterpret_cast<unsigned long long*>(at),

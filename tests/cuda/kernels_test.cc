@@ -125,16 +125,16 @@ void ExpectNumbered(const std::vector<std::int64_t>& sequence, const std::vector
                     const std::vector<std::int64_t>& rows,
                     const std::vector<std::int64_t>& locals) {
   simulator::DeviceIdMap map(std::bit_ceil(static_cast<std::uint32_t>(2 * rows.size())),
-                             rows.size());
+                             rows.size(), sequence.size());
   std::vector<std::int64_t> numbered;
   std::size_t begin = 0;
   for (const std::size_t end : ends) {
     map.Next({sequence.begin() + static_cast<std::ptrdiff_t>(begin),
               sequence.begin() + static_cast<std::ptrdiff_t>(end)});
     cuda::LaunchIdMap(0, map.args, simulator::ScanRegion, {64, 3});
+    const std::vector<std::int64_t> some = map.locals();
     map.args.base += map.args.count;
     map.args.known = map.found();
-    const std::vector<std::int64_t> some = simulator::Download(map.args.locals);
     numbered.insert(numbered.end(), some.begin(), some.end());
     begin = end;
   }
@@ -198,11 +198,11 @@ TEST(IdMapTest, OnlyFirstPositionsGiveOneNumberingInAllSchedules) {
   std::set<std::vector<std::int64_t>> by_position;
   for (std::uint64_t i = 0; i < 50; ++i) {
     Machine machine(seed + i);
-    simulator::DeviceIdMap added(256, ids.size());
+    simulator::DeviceIdMap added(256, ids.size(), ids.size());
     added.Next(ids);
     cuda::LaunchFusedMap(0, added.args, {64, 4});
     by_addition.insert(simulator::Download(added.args.locals));
-    simulator::DeviceIdMap placed(256, ids.size());
+    simulator::DeviceIdMap placed(256, ids.size(), ids.size());
     placed.Next(ids);
     cuda::LaunchIdMap(0, placed.args, simulator::ScanRegion, {64, 4});
     by_position.insert(simulator::Download(placed.args.locals));
@@ -246,7 +246,7 @@ int WrongNumberings(bool flag_mended, int& racing) {
     simulator::ExpectedNumbers expected;
     expected.Number(ids);
     Machine machine(seed + i);
-    simulator::DeviceIdMap map(256, ids.size());
+    simulator::DeviceIdMap map(256, ids.size(), ids.size());
     // Line 1: values begin at 0.
     std::vector<std::uint32_t> table(1024, 0xFFFFFFFF);
     for (std::size_t slot = 0; slot < 256; ++slot) table[4 * slot + 3] = 0;

@@ -97,7 +97,7 @@ TEST(KernelMutantsTest, TheListHasEveryMistakeOfTheKernels) {
   simulator::asked_mutants.emplace();
   const std::uint64_t seed = testing::TestSeed();
   for (const simulator::KernelCase& kernel : simulator::kKernelCases) {
-    for (std::uint64_t i = 0; i < 20; ++i) {
+    for (std::uint64_t i = 0; i < 60; ++i) {
       simulator::Random random(seed + i);
       simulator::Machine machine(seed + i);
       EXPECT_EQ(kernel.run(random), "");

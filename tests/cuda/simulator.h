@@ -135,6 +135,14 @@ std::remove_const_t<T> AtomicLoad(const Mem<T>& at) {
   if (data != nullptr) std::memcpy(&value, data, sizeof(T));
   return value;
 }
+struct WordPair {
+  std::int64_t first;
+  std::int64_t second;
+};
+inline WordPair AtomicLoadPair(const Mem<std::int64_t>& at) {
+  const std::int64_t first = AtomicLoad(at);
+  return {first, AtomicLoad(at + 1)};
+}
 inline std::int64_t AtomicCas(const Mem<std::int64_t>& at, std::int64_t expected,
                               std::int64_t desired) {
   return Atomically(at, [&](std::int64_t old) { return old == expected ? desired : old; });
