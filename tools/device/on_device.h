@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-// What the comparisons of tools/device share: arrays of the device, and random values.
+// Arrays of the device and random values, as the comparisons of tools/device need them.
 
 namespace rhizome {
 
