@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """rhizome.pyg: what PyG's loaders and our own give on a store is what NumPy has, with workers and without."""
+import gc
 import os
 import pickle
 import sys
+import threading
 import warnings
 from unittest import mock
 
@@ -237,6 +239,34 @@ def test_own_loader():
             assert len(list(loader)) == 2
 
 
+def test_loader_on_a_device():
+    """What comes to a device is what comes without one, errors too; a loop that ends early leaves no thread."""
+    example = Example(RNG, vertices=600, edges=4000)
+    options = {"x": "feat", "y": "label", "batch_size": 64, "memory": "16M", "seed": 3}
+    with folder() as path:
+        example.ingest(path / "g.rz", split=(range(200), range(200, 300), range(300, 400)))
+        with rz.open(path / "g.rz") as graph:
+            here = rzpyg.Loader(graph, [4, 3], **options)
+            there = rzpyg.Loader(graph, [4, 3], device="cpu", transform=lambda data: data.clone(), **options)
+            for _ in range(2):
+                for data, same in zip(there, here, strict=True):
+                    assert set(data.keys()) == set(same.keys())
+                    for name, value in same:
+                        assert torch.equal(data[name], value) if torch.is_tensor(value) else data[name] == value
+            assert there.report().minibatches == 4
+            for data in rzpyg.Loader(graph, [4, 3], device="meta", **options):
+                assert data.x.is_meta and data.edge_index.is_meta
+                break
+            del data
+            gc.collect()
+            assert not [thread for thread in threading.enumerate() if thread.name == "rhizome-device-feed"]
+            with raises(RuntimeError, "no_such_device"):
+                rzpyg.Loader(graph, [4, 3], device="no_such_device", **options)
+            with mock.patch.object(there, "_data", side_effect=ZeroDivisionError("none left")):
+                with raises(ZeroDivisionError, "none left"):
+                    list(there)
+
+
 def test_edge_attributes():
     """Minibatches have the attributes of their edges, of PyG's loaders and of ours, in workers too, and with any e_id."""
     vertices, count = 300, 4000
@@ -383,8 +413,9 @@ def test_typed():
                     example.check(data, names)
                     assert sum(data["author"].num_sampled_nodes) == len(data["author"].n_id)
             numbers = {kind: set() for kind in example.edges}
-            for data in rzpyg.Loader(graph, [-1], x="feat", input_nodes=("paper", None), batch_size=60,
+            for data in rzpyg.Loader(graph, [-1], x="feat", input_nodes=("paper", None), batch_size=60, device="cpu",
                                      edge_attr={"time": "time", "edge_attr": "type"}):
+                example.check(data, names)
                 for kind, edges in example.edges.items():
                     ends = [names(end, data[end].n_id[data[kind].edge_index[i]]) for i, end in ((0, kind[0]), (1, kind[2]))]
                     for a, b, at in zip(*ends, data[kind].time.tolist()):

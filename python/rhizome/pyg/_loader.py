@@ -14,6 +14,7 @@ from .._graph import Graph
 from .._loader import Loader as CoreLoader
 from .._loader import LoaderMemory, LoaderReport, Minibatch
 from .._shared import EdgeType, SharedGraph, as_ids, tensor
+from ._ahead import DeviceFeed
 from ._edges import EdgeAttributes, ServedEdges
 from ._sampler import Fanouts, TypedSubgraph, as_fanouts, as_num_neighbors
 
@@ -34,17 +35,20 @@ class Loader:
 
     def __init__(self, graph: Graph, fanouts: Fanouts, *, x: str, y: str | None = None, input_nodes: Any = "train",
                  edge_attr: EdgeAttributes = None, edge_types: Mapping[str, EdgeType] | None = None,
-                 transform: Callable[[Any], Any] | None = None, **options: Any) -> None:
+                 transform: Callable[[Any], Any] | None = None, device: torch.device | str | None = None,
+                 **options: Any) -> None:
         """Makes a loader. ``x``, ``y``: arrays, the features and the labels.
 
         ``input_nodes``: "train", "valid" (or "val") or "test", or vertex ids or a mask; in a typed graph (node type,
         numbers within it or None for all). ``edge_attr``: attributes of edges, as NeighborLoader takes them.
-        ``edge_types``: as ``backend`` takes them. ``transform``: called with each minibatch.
+        ``edge_types``: as ``backend`` takes them. ``transform``: called with each minibatch. ``device``: where minibatches
+        are given, such as "cuda": each is copied there while the one before is used; two wait there.
         ``options``: those of ``rhizome.Loader``, such as batch_size, shuffle, drop_last, rank and world_size, memory,
         epochs, seed, weighted, disjoint, times or vertex_times and seed_times, edge_ids. Temporal samples are disjoint.
         """
         schema = SharedGraph(graph, "1G", edge_types).schema
         self._schema, self._transform, self._options = schema, transform, options
+        self._feed = None if device is None else DeviceFeed(torch.device(device))
         if options.get("times") is not None or options.get("vertex_times") is not None:
             options["disjoint"] = True
         self._served = ServedEdges(graph, edge_attr)
@@ -57,7 +61,7 @@ class Loader:
         else:
             options["seeds"] = as_ids(input_nodes, schema.bound)
         self._loader = CoreLoader(graph, as_fanouts(as_num_neighbors(fanouts), schema), features=x, labels=y,
-                                  zero_copy=schema.typed, **options)
+                                  zero_copy=schema.typed or self._feed is not None, **options)
 
     def __len__(self) -> int:
         """The minibatches of an epoch."""
@@ -82,14 +86,18 @@ class Loader:
 
     def __iter__(self) -> Iterator[Any]:
         batches = iter(self._loader)  # an error of beginning is raised here
-        return self._data_of_each(batches)
+        data = self._data_of_each(batches)
+        if self._feed is not None:
+            data = self._feed.moved(data)
+        return data if self._transform is None else map(self._transform, data)
 
     def _data_of_each(self, batches: Iterator[Minibatch]) -> Iterator[Any]:
         make = self._hetero if self._schema.typed else self._data
         for batch in batches:
             data = make(batch)
             del batch  # its rows go back to the loader
-            yield data if self._transform is None else self._transform(data)
+            yield data
+            del data
 
     def _ends(self, batch: Minibatch) -> np.ndarray:
         return batch.edge_index[::-1] if self._options.get("direction") == "out" else batch.edge_index
@@ -98,7 +106,8 @@ class Loader:
         return self._served.read(self._loader.graph, batch.edge_ids) if batch.edge_ids is not None else {}
 
     def _data(self, batch: Minibatch) -> Data:
-        data = Data(x=tensor(batch.x), edge_index=_stack(self._ends(batch)), n_id=tensor(batch.vertices))
+        rows = tensor(batch.x) if self._feed is None else self._feed.rows(batch.x)
+        data = Data(x=rows, edge_index=_stack(self._ends(batch)), n_id=tensor(batch.vertices))
         for name, values in (("y", batch.y), ("e_id", batch.edge_ids), ("edge_weight", batch.weights),
                              ("batch", batch.seed_of), ("seed_time", batch.seed_times)):
             if values is not None:

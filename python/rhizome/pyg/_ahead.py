@@ -1,0 +1,92 @@
+"""Minibatches on a device, each copied there while the one before is used."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from .._loader import LentRows
+
+AHEAD = 2  # minibatches that wait on the device
+
+
+class DeviceFeed:
+    """Takes minibatches in a thread of its own and moves them to a device.
+
+    To a CUDA device rows go through pinned memory and on a stream of their own, so that neither the host nor the network
+    waits for them. Errors of taking are raised where the minibatch would have been. Ending the loop early ends the thread,
+    once the minibatch that it is taking is there.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        torch.empty(0, device=device)  # whatever is wrong with the device, torch says here
+        self._device = device
+
+    def rows(self, lent: LentRows) -> torch.Tensor:
+        """Copies rows of a loader, to where they are copied to the device from."""
+        kind = torch.from_numpy(np.empty(0, lent.dtype)).dtype
+        rows = torch.empty(lent.shape, dtype=kind, pin_memory=self._device.type == "cuda")
+        np.take(lent.table, lent.place, axis=0, out=rows.numpy(), mode="clip")  # the mode that needs no buffer
+        return rows
+
+    def moved(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Yields the minibatches on the device, in their order."""
+        ready: queue.Queue[Callable[[], Any] | None] = queue.Queue(AHEAD)
+        stopped = threading.Event()
+
+        def put(entry: Callable[[], Any] | None) -> None:
+            while not stopped.is_set():
+                try:
+                    return ready.put(entry, timeout=0.1)
+                except queue.Full:
+                    continue
+
+        def take() -> None:
+            try:
+                stream = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
+                for batch in batches:
+                    put(self._move(batch, stream))
+                    del batch  # its rows go back to the loader
+                    if stopped.is_set():
+                        return
+                put(None)
+            except BaseException as error:  # noqa: BLE001: whatever it is, the loop must hear of it
+                put(_raises(error))
+
+        thread = threading.Thread(target=take, name="rhizome-device-feed", daemon=True)
+        thread.start()
+        try:
+            while (entry := ready.get()) is not None:
+                yield entry()
+        finally:
+            stopped.set()
+            thread.join()
+
+    def _move(self, batch: Any, stream: torch.cuda.Stream | None) -> Callable[[], Any]:
+        """Queues the copies; what is returned gives the minibatch to the caller's stream."""
+        if stream is None:
+            moved = batch.to(self._device)
+            return lambda: moved
+        with torch.cuda.device(self._device), torch.cuda.stream(stream):
+            moved = batch.pin_memory().to(self._device, non_blocking=True)
+            done = stream.record_event()
+
+        def give() -> Any:
+            current = torch.cuda.current_stream(self._device)
+            current.wait_event(done)
+            moved.record_stream(current)  # its memory is not used again before what the caller queues
+            return moved
+
+        return give
+
+
+def _raises(error: BaseException) -> Callable[[], Any]:
+    def give() -> Any:
+        raise error
+
+    return give
