@@ -843,7 +843,7 @@ Status Repair::TakeCareOfLostArrays() {
     const bool fill = options_.fill_holes && !edges;
     Lost(fmt::format("array '{}'", ShownName(array)),
          fmt::format("{} lost; {}", which,
-                     fill ? "they are zero now, and listed in lost_rows"
+                     fill ? "they are as rows that were never put now, and listed in lost_rows"
                           : "the array is dropped, its files are in quarantine (--fill-holes "
                             "keeps its other rows)"));
     if (options_.dry_run) continue;

@@ -69,6 +69,7 @@ Json ArraysJson(const Manifest& manifest) {
          {"chunk_rows", entry.chunk_rows},
          {"inner_rows", entry.inner_rows},
          {"lost_rows", LostRowsOf(entry)},
+         {"lost_rows_hold", ShownMissingRow(entry)},
          {"bytes", BytesBelow(manifest, ArrayFolder(entry.name) + "/")},
          {"sidecar_bytes",
           BytesBelow(manifest, ArrayFolder(SidecarName(entry.name), entry.form) + "/")}});
@@ -171,8 +172,9 @@ std::string DescribeInfo(const Json& f) {
   for (const Json& a : f["arrays"])
     if (!a["lost_rows"].get<std::string>().empty())
       text +=
-          fmt::format("  rows of {} that a repair could not save, and that hold zeros: {}\n",
-                      ShownName(a["name"].get<std::string>()), a["lost_rows"].get<std::string>());
+          fmt::format("  rows of {} that a repair could not save, and that hold {}: {}\n",
+                      ShownName(a["name"].get<std::string>()),
+                      a["lost_rows_hold"].get<std::string>(), a["lost_rows"].get<std::string>());
   return text;
 }
 

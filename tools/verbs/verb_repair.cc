@@ -93,8 +93,9 @@ void AddRepairVerb(CLI::App& root, Session& session) {
               "rhizome repair demo.rz --dry-run", flags, RunRepair);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_flag("--dry-run", flags->options.dry_run, "Only say what would be done");
-  verb->add_flag("--fill-holes", flags->options.fill_holes,
-                 "Keep arrays that lost chunks, with zeros there; default: they are dropped");
+  verb->add_flag(
+      "--fill-holes", flags->options.fill_holes,
+      "Keep arrays that lost chunks, with zeros or \"none\" there; default: they are dropped");
 }
 
 }  // namespace rhizome

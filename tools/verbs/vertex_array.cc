@@ -22,6 +22,18 @@ std::string LostRowsOf(const ArrayEntry& entry) {
   return {};
 }
 
+std::string_view ShownMissingRow(const ArrayEntry& entry) {
+  switch (MissingRowOf(entry)) {
+    case MissingRow::kZeros:
+      return "zeros";
+    case MissingRow::kNoLabel:
+      return "-1 (none)";
+    case MissingRow::kNoSplit:
+      return "255 (none)";
+  }
+  return "zeros";
+}
+
 namespace {
 
 void TellLost(const Session& session, const ArrayEntry& entry, Json& fields) {
@@ -31,8 +43,8 @@ void TellLost(const Session& session, const ArrayEntry& entry, Json& fields) {
   if (session.printer) session.printer->Clear();
   fmt::print(stderr,
              "note: array {}: a repair could not save rows {} (in the order of that time), which "
-             "hold zeros since then unless they were put again\n",
-             ShownName(entry.name), lost);
+             "hold {} since then unless they were put again\n",
+             ShownName(entry.name), lost, ShownMissingRow(entry));
 }
 
 }  // namespace

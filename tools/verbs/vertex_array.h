@@ -12,6 +12,9 @@ Status CheckVertexArray(const ArrayEntry& entry);
 /// Returns a text on the rows that a repair could not save (--fill-holes); empty if there are none.
 std::string LostRowsOf(const ArrayEntry& entry);
 
+/// Returns what such a row holds since then, unless it was put again: zeros, or "none".
+std::string_view ShownMissingRow(const ArrayEntry& entry);
+
 /// Warns, on standard error and in `fields`, about an array: under "stale" that rows which infer
 /// computed may be out of date, and under "lost_rows" that a repair could not save some. With
 /// `row_of` it also says whether this vertex's row is known to be out of date.

@@ -110,10 +110,15 @@ exec 9<&-
 expect_exit 0 rhizome repair r.rz
 expect_exit 0 rhizome verify r.rz
 expect_exit 0 rhizome info r.rz
-grep -q 'rows of emb@3 that a repair could not save' out || fail "info: $(cat out)"
+grep -q 'rows of emb@3 that a repair could not save, and that hold zeros: 0-63' out || fail "info: $(cat out)"
 for verb in "get r.rz 1 --array emb" "export r.rz --array emb --out o.npy"; do
   # shellcheck disable=SC2086
   "$RHIZOME" $verb >out 2>err </dev/null
   expect_says 'array emb@3: a repair could not save rows 0-63'
+  expect_says 'which hold zeros since then'
 done
+rm r.rz/generations/000001/arrays/label/c.0.0
+expect_exit 0 rhizome repair r.rz --fill-holes
+expect_exit 0 rhizome info r.rz
+grep -q 'rows of label@1 that a repair could not save, and that hold -1 (none): ' out || fail "info: $(cat out)"
 finish
