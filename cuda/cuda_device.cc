@@ -85,19 +85,33 @@ class CudaDevice final : public Device {
   }
 
   Status CopyToDevice(DeviceStream stream, void* to, const void* from, std::size_t bytes) override {
-    return StatusOfCuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, streams_[stream]),
+    return StatusOfCuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, At(stream)),
                         "copying to the device");
   }
   Status CopyToHost(DeviceStream stream, void* to, const void* from, std::size_t bytes) override {
-    return StatusOfCuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, streams_[stream]),
+    return StatusOfCuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, At(stream)),
                         "copying from the device");
   }
 
   Status Gather(DeviceStream stream, const cuda::GatherArgs& args) override {
-    cuda::CopyRowsOnDevice(streams_[stream], args);
-    const char* const error = cuda::LaunchError();
-    return error == nullptr ? Status::Ok()
-                            : Status::IoError(std::string("launching a gather: ") + error);
+    cuda::CopyRowsOnDevice(At(stream), args);
+    return Launched("a gather");
+  }
+  Status Sum(DeviceStream stream, const cuda::SumArgs& args) override {
+    cuda::SumOnDevice(At(stream), args);
+    return Launched("a sum");
+  }
+  Status Max(DeviceStream stream, const cuda::MaxArgs& args) override {
+    cuda::MaxOnDevice(At(stream), args);
+    return Launched("a maximum");
+  }
+  Status MaxGradient(DeviceStream stream, const cuda::MaxGradientArgs& args) override {
+    cuda::MaxGradientOnDevice(At(stream), args);
+    return Launched("the gradient of a maximum");
+  }
+  Status EdgeDots(DeviceStream stream, const cuda::EdgeDotArgs& args) override {
+    cuda::EdgeDotsOnDevice(At(stream), args);
+    return Launched("dot products of edges");
   }
 
   Result<DeviceEvent> Record(DeviceStream stream) override {
@@ -109,24 +123,32 @@ class CudaDevice final : public Device {
       events_.push_back(event);
     }
     const DeviceEvent event = spare_.back();
-    RHIZOME_RETURN_IF_ERROR(
-        StatusOfCuda(cudaEventRecord(events_[event], streams_[stream]), "an event"));
+    RHIZOME_RETURN_IF_ERROR(StatusOfCuda(cudaEventRecord(events_[event], At(stream)), "an event"));
     spare_.pop_back();
     return event;
   }
   Status Wait(DeviceStream stream, DeviceEvent event) override {
-    return StatusOfCuda(cudaStreamWaitEvent(streams_[stream], events_[event], 0),
-                        "waiting for an event");
+    return StatusOfCuda(cudaStreamWaitEvent(At(stream), events_[event], 0), "waiting for an event");
   }
   Status Synchronize(DeviceEvent event) override {
     return StatusOfCuda(cudaEventSynchronize(events_[event]), "work on the device");
   }
   void FreeEvent(DeviceEvent event) override { spare_.push_back(event); }
   Status Drain(DeviceStream stream) override {
-    return StatusOfCuda(cudaStreamSynchronize(streams_[stream]), "work on the device");
+    return StatusOfCuda(cudaStreamSynchronize(At(stream)), "work on the device");
   }
 
  private:
+  /// The default stream of the runtime, which libtorch's is too, has no handle.
+  cudaStream_t At(DeviceStream stream) const {
+    return stream == kDefaultStream ? nullptr : streams_[stream];
+  }
+  static Status Launched(const char* what) {
+    const char* const error = cuda::LaunchError();
+    if (error == nullptr) return Status::Ok();
+    return Status::IoError(std::string("launching ") + what + ": " + error);
+  }
+
   std::vector<cudaStream_t> streams_;
   std::vector<cudaEvent_t> events_;
   std::vector<DeviceEvent> spare_;  // freed, and used again

@@ -14,6 +14,10 @@ namespace rhizome::inline internal {
 using DeviceStream = std::uint32_t;
 using DeviceEvent = std::uint32_t;
 
+/// The default stream of a device, which nobody makes or frees. libtorch works on it unless it is
+/// told otherwise: what is queued here is in one order with libtorch's own work.
+inline constexpr DeviceStream kDefaultStream = 0xFFFFFFFFU;
+
 /// Properties of a device, as a report says them.
 struct DeviceFacts {
   std::string name;
@@ -62,6 +66,12 @@ class Device {
   /// Queue the kernel of cuda/gather.cuh; `args` points to the device's memory, `table` may be
   /// pinned memory of the host.
   virtual Status Gather(DeviceStream stream, const cuda::GatherArgs& args) = 0;
+
+  /// Queue the kernels of cuda/aggregate.cuh; `args` points to the device's memory.
+  virtual Status Sum(DeviceStream stream, const cuda::SumArgs& args) = 0;
+  virtual Status Max(DeviceStream stream, const cuda::MaxArgs& args) = 0;
+  virtual Status MaxGradient(DeviceStream stream, const cuda::MaxGradientArgs& args) = 0;
+  virtual Status EdgeDots(DeviceStream stream, const cuda::EdgeDotArgs& args) = 0;
 
   /// Records an event: it has happened once all work queued on the stream so far is done.
   virtual Result<DeviceEvent> Record(DeviceStream stream) = 0;

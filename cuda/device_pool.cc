@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 namespace rhizome::inline internal {
 namespace {
@@ -56,20 +57,8 @@ DevicePool::~DevicePool() {
     for (const DeviceEvent event : slot.events) device_.FreeEvent(event);
   }
   for (const DeviceStream stream : streams_) device_.FreeStream(stream);
-  for (void* const memory : device_memory_) device_.Free(memory);
-  for (void* const memory : pinned_memory_) device_.FreePinned(memory);
-}
-
-Result<std::byte*> DevicePool::OnDevice(std::uint64_t bytes) {
-  RHIZOME_ASSIGN_OR_RETURN(void* const memory, device_.Allocate(bytes));
-  device_memory_.push_back(memory);
-  return static_cast<std::byte*>(memory);
-}
-
-Result<std::byte*> DevicePool::Pinned(std::uint64_t bytes) {
-  RHIZOME_ASSIGN_OR_RETURN(void* const memory, device_.AllocatePinned(bytes));
-  pinned_memory_.push_back(memory);
-  return static_cast<std::byte*>(memory);
+  for (Slot& slot : slots_) FreeSlot(slot);
+  if (frames_ != nullptr) device_.Free(frames_);
 }
 
 Status DevicePool::AllocateAll() {
@@ -78,29 +67,59 @@ Status DevicePool::AllocateAll() {
     streams_.push_back(stream);
   }
   if (options_.frame_count > 0) {
-    RHIZOME_ASSIGN_OR_RETURN(frames_, OnDevice(options_.frame_count * options_.row_bytes));
+    RHIZOME_ASSIGN_OR_RETURN(void* const frames,
+                             device_.Allocate(options_.frame_count * options_.row_bytes));
+    frames_ = static_cast<std::byte*>(frames);
   }
-  const std::uint64_t index_bytes = IndexCount(options_) * sizeof(std::int64_t);
-  for (Slot& slot : slots_) {
-    RHIZOME_ASSIGN_OR_RETURN(slot.out, OnDevice(RowsBytes(options_)));
-    if (!options_.rows_pinned) {
-      RHIZOME_ASSIGN_OR_RETURN(slot.landing, OnDevice(RowsBytes(options_)));
-      RHIZOME_ASSIGN_OR_RETURN(slot.staging, Pinned(RowsBytes(options_)));
-    }
-    RHIZOME_ASSIGN_OR_RETURN(std::byte* const on_device, OnDevice(index_bytes));
-    slot.on_device = reinterpret_cast<std::int64_t*>(on_device);
-    RHIZOME_ASSIGN_OR_RETURN(std::byte* const indexes, Pinned(index_bytes));
-    slot.indexes = reinterpret_cast<std::int64_t*>(indexes);
-    RHIZOME_ASSIGN_OR_RETURN(std::byte* const flag, Pinned(sizeof(std::uint32_t)));
-    slot.flag = reinterpret_cast<std::uint32_t*>(flag);
-  }
+  for (Slot& slot : slots_) RHIZOME_RETURN_IF_ERROR(AllocateSlot(slot, options_.most_requests));
   return Status::Ok();
+}
+
+Status DevicePool::AllocateSlot(Slot& slot, std::uint32_t most_requests) {
+  DevicePoolOptions of_slot = options_;
+  of_slot.most_requests = most_requests;
+  const std::uint64_t rows_bytes = RowsBytes(of_slot);
+  const std::uint64_t index_bytes = IndexCount(of_slot) * sizeof(std::int64_t);
+  const auto on_device = [&](auto*& memory, std::uint64_t bytes) -> Status {
+    RHIZOME_ASSIGN_OR_RETURN(void* const made, device_.Allocate(bytes));
+    memory = static_cast<std::remove_reference_t<decltype(memory)>>(made);
+    return Status::Ok();
+  };
+  const auto pinned = [&](auto*& memory, std::uint64_t bytes) -> Status {
+    RHIZOME_ASSIGN_OR_RETURN(void* const made, device_.AllocatePinned(bytes));
+    memory = static_cast<std::remove_reference_t<decltype(memory)>>(made);
+    return Status::Ok();
+  };
+  RHIZOME_RETURN_IF_ERROR(on_device(slot.out, rows_bytes));
+  if (!options_.rows_pinned) {
+    RHIZOME_RETURN_IF_ERROR(on_device(slot.landing, rows_bytes));
+    RHIZOME_RETURN_IF_ERROR(pinned(slot.staging, rows_bytes));
+  }
+  RHIZOME_RETURN_IF_ERROR(on_device(slot.on_device, index_bytes));
+  RHIZOME_RETURN_IF_ERROR(pinned(slot.indexes, index_bytes));
+  RHIZOME_RETURN_IF_ERROR(pinned(slot.flag, sizeof(std::uint32_t)));
+  slot.most_requests = most_requests;
+  return Status::Ok();
+}
+
+/// Gives back the memory of a slot that no work uses.
+void DevicePool::FreeSlot(Slot& slot) {
+  for (void* const memory : {static_cast<void*>(slot.out), static_cast<void*>(slot.landing),
+                             static_cast<void*>(slot.on_device)}) {
+    if (memory != nullptr) device_.Free(memory);
+  }
+  for (void* const memory : {static_cast<void*>(slot.staging), static_cast<void*>(slot.indexes),
+                             static_cast<void*>(slot.flag)}) {
+    if (memory != nullptr) device_.FreePinned(memory);
+  }
+  slot = {};
 }
 
 Status DevicePool::CheckPlan(const StepPlan& plan, std::uint32_t requests,
                              std::size_t miss_rows) const {
-  if (requests > options_.most_requests || plan.hits.size() + plan.misses.size() != requests ||
-      plan.inserts.size() > requests || plan.misses.size() != miss_rows) {
+  if ((requests > options_.most_requests && !options_.grows) ||
+      plan.hits.size() + plan.misses.size() != requests || plan.inserts.size() > requests ||
+      plan.misses.size() != miss_rows) {
     return Status::InvalidArgument(
         "device pool: a step of " + std::to_string(requests) + " keys, " +
         std::to_string(plan.hits.size()) + " hits, " + std::to_string(plan.misses.size()) +
@@ -149,6 +168,11 @@ Result<DevicePool::Rows> DevicePool::Step(const StepPlan& plan, std::uint32_t re
   const auto number = static_cast<std::uint32_t>(next_ % slots_.size());
   Slot& slot = slots_[number];
   RHIZOME_RETURN_IF_ERROR(Reclaim(slot));
+  if (requests > slot.most_requests) {
+    FreeSlot(slot);
+    // With room for steps that are somewhat larger: pinning is slow.
+    RHIZOME_RETURN_IF_ERROR(AllocateSlot(slot, requests + requests / 4));
+  }
   RHIZOME_RETURN_IF_ERROR(Upload(slot, plan, miss_rows));
   RHIZOME_RETURN_IF_ERROR(QueueGathers(slot, plan, requests));
   RHIZOME_ASSIGN_OR_RETURN(const DeviceEvent ready, device_.Record(streams_[kGathers]));

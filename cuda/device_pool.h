@@ -16,6 +16,7 @@ struct DevicePoolOptions {
   std::uint32_t frame_count = 0;
   std::size_t row_bytes = 0;
   std::uint32_t most_requests = 0;  ///< keys of a step
+  bool grows = false;               ///< a step of more keys gets larger buffers
   std::uint32_t steps_in_flight = 2;
   /// Rows lie in pinned or registered memory, and stay there until their step is taken: they are
   /// copied from where they are, neighbours together. Otherwise they are packed in a pinned buffer.
@@ -91,13 +92,14 @@ class DevicePool {
     bool held = false;                // by whom the rows were given to
     bool busy = false;                // `released` is not waited for yet
     DeviceEvent released = 0;
+    std::uint32_t most_requests = 0;
   };
 
   DevicePool(Device& device, const DevicePoolOptions& options)
       : device_(device), options_(options), slots_(options.steps_in_flight) {}
   Status AllocateAll();
-  Result<std::byte*> OnDevice(std::uint64_t bytes);
-  Result<std::byte*> Pinned(std::uint64_t bytes);
+  Status AllocateSlot(Slot& slot, std::uint32_t most_requests);
+  void FreeSlot(Slot& slot);
   Status CheckPlan(const StepPlan& plan, std::uint32_t requests, std::size_t miss_rows) const;
   Status Reclaim(Slot& slot);
   Status Upload(Slot& slot, const StepPlan& plan, std::span<const std::byte* const> miss_rows);
@@ -110,8 +112,6 @@ class DevicePool {
   std::vector<Slot> slots_;
   std::uint64_t next_ = 0;  // step
   DevicePoolCounts counts_;
-  std::vector<void*> device_memory_;
-  std::vector<void*> pinned_memory_;
   std::vector<DeviceStream> streams_;  // copies, gathers
 };
 

@@ -212,6 +212,7 @@ Status FeedPipeline::Impl::SampleInTurn(std::optional<Superbatch>& superbatch) {
 }
 
 Status FeedPipeline::Impl::Schedule(Superbatch& superbatch) {
+  if (options_.on_superbatch) RHIZOME_RETURN_IF_ERROR(options_.on_superbatch(superbatch.trace));
   // An online policy keeps what it has learnt, unless the pool loses its rows.
   if (!KnowsTheFuture(options_.policy) && superbatch.number > 0 && !in_turns()) {
     superbatch.trace = {};

@@ -41,6 +41,10 @@ struct FeedPipelineOptions {
   /// Adds to a minibatch what else it needs, when it has its features; called by the reading
   /// thread. Empty: nothing.
   std::function<Status(Minibatch&)> complete = {};
+
+  /// Told the rows of each superbatch, in order, before its first minibatch is delivered; by one
+  /// thread or another. Empty: nobody.
+  std::function<Status(const Trace&)> on_superbatch = {};
   IoMaker io = IoMaker::kAuto;
   std::uint32_t depth = IoQueueOptions().depth;  ///< reads in flight at most
   std::size_t staging_bytes = std::size_t{16} << 20;

@@ -22,7 +22,7 @@ void ComputeBlock(const Minibatch& minibatch, const Block& block, const Model& m
                   AccuracyCounts& counts) {
   const c10::InferenceMode guard;
   const std::vector<LayerGraph> graphs = model.MakeGraphs(minibatch);
-  torch::Tensor stored = model.Embed(minibatch, graphs, {});
+  torch::Tensor stored = model.Embed(model.Features(minibatch), graphs, {});
   if (want_scores || labels != nullptr) {
     const torch::Tensor scores = model.Head(stored);
     const torch::Tensor best = scores.argmax(1).contiguous();

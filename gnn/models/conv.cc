@@ -11,9 +11,7 @@ constexpr std::uint64_t kAttentionDraws = std::uint64_t{1} << 33;
 torch::Tensor Reduce(const ReducePiece& piece, const LayerRows& rows, const LayerGraph& graph) {
   const torch::Tensor x = rows.place.empty() ? rows.table : rows.Floats();
   if (piece.by == Reduction::kMax) return AggregateMax(x, graph.lists);
-  return AggregateSum(
-      x, graph.lists,
-      {.target = graph.target_scale, .source = graph.source_scale, .self = graph.self_scale});
+  return AggregateSum(x, graph.lists, graph.factors());
 }
 
 }  // namespace

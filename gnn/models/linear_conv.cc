@@ -46,10 +46,8 @@ torch::Tensor LinearConv::Forward(const LayerRows& x, const LayerGraph& graph,
     return FusedForward({.neighbor = neighbor_weight_, .self = self_weight_, .bias = bias_}, x,
                         graph, activation);
   }
-  const SumFactors factors{
-      .target = graph.target_scale, .source = graph.source_scale, .self = graph.self_scale};
   const torch::Tensor sums =
-      AggregateSum(Linear(x, neighbor_weight_), graph.lists, factors) + bias_;
+      AggregateSum(Linear(x, neighbor_weight_), graph.lists, graph.factors()) + bias_;
   if (!has_own()) return Activate(sums, activation);
   return Activate(sums + Linear(x.First(graph.targets()), self_weight_), activation);
 }

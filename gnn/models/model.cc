@@ -135,7 +135,7 @@ TensorFile Model::ToFile() const {
   TensorFile file;
   file.metadata[std::string(kModelMetadataKey)] = EncodeModelShape(shape_);
   VisitWeights([&](const WeightSpec& spec, torch::Tensor& tensor) {
-    const torch::Tensor values = tensor.detach().contiguous();
+    const torch::Tensor values = tensor.detach().to(torch::kCPU).contiguous();
     const float* data = values.data_ptr<float>();
     file.tensors[spec.name] = {.shape = spec.shape, .values = {data, data + values.numel()}};
   });
@@ -201,22 +201,23 @@ std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {
   return graphs;
 }
 
-LayerRows Model::Features(const Minibatch& minibatch, const RunMode& mode) const {
+LayerRows Model::Features(const Minibatch& minibatch) const {
   const FeatureRows& features = minibatch.features;
   const auto type = features.type() == DataType::kFloat16 ? torch::kHalf : torch::kFloat32;
   const std::span<const std::byte> table = features.table();
   const auto table_rows = static_cast<std::int64_t>(table.size() / features.row_bytes());
-  const LayerRows rows{torch::from_blob(const_cast<std::byte*>(table.data()),  // it is only read
-                                        {table_rows, shape_.inputs}, type),
-                       features.place()};
-  if (!mode.training() || input_dropout_ == 0) return rows;
-  return {Activate(rows.Floats(),
-                   {.relu = false, .dropout = input_dropout_, .seed = mode.Seed(kInputDraw)})};
+  return {torch::from_blob(const_cast<std::byte*>(table.data()),  // it is only read
+                           {table_rows, shape_.inputs}, type),
+          features.place()};
 }
 
-torch::Tensor Model::Embed(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
+torch::Tensor Model::Embed(const LayerRows& features, const std::vector<LayerGraph>& graphs,
                            const RunMode& mode) const {
-  LayerRows rows = Features(minibatch, mode);
+  LayerRows rows = features;
+  if (mode.training() && input_dropout_ > 0) {
+    rows = {Activate(features.Floats(),
+                     {.relu = false, .dropout = input_dropout_, .seed = mode.Seed(kInputDraw)})};
+  }
   for (std::uint32_t k = 0; k < layers(); ++k) {
     // Usually all rows: a layer has as many sources as the layer below has targets.
     rows = {layers_[k].Forward(rows.First(graphs[k].sources()), graphs[k], mode)};
@@ -224,9 +225,9 @@ torch::Tensor Model::Embed(const Minibatch& minibatch, const std::vector<LayerGr
   return rows.table;
 }
 
-torch::Tensor Model::Scores(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
+torch::Tensor Model::Scores(const LayerRows& features, const std::vector<LayerGraph>& graphs,
                             const RunMode& mode) const {
-  return ScoresOf(Embed(minibatch, graphs, mode), mode);
+  return ScoresOf(Embed(features, graphs, mode), mode);
 }
 
 torch::Tensor Model::ScoresOf(const torch::Tensor& embeddings, const RunMode& mode) const {
@@ -267,10 +268,18 @@ std::vector<std::string> Model::ParameterNames() const {
   return names;
 }
 
+void Model::MoveTo(const torch::Device& place) {
+  VisitWeights([&](const WeightSpec& spec, torch::Tensor& tensor) {
+    tensor = tensor.detach().to(place);
+    tensor.set_requires_grad(spec.trained);
+  });
+}
+
 std::vector<torch::Tensor> Model::CopyWeights() const {
   std::vector<torch::Tensor> weights;
   VisitWeights([&](const WeightSpec&, torch::Tensor& tensor) {
-    weights.push_back(tensor.detach().clone());
+    weights.push_back(tensor.detach().to(torch::kCPU, torch::kFloat32, /*non_blocking=*/false,
+                                         /*copy=*/true));
   });
   return weights;
 }

@@ -64,15 +64,22 @@ class Model {
   /// the layers above it need.
   std::vector<LayerGraph> MakeGraphs(const Minibatch& minibatch) const;
 
+  /// Returns the features of a minibatch, as Embed takes them, where they are held.
+  LayerRows Features(const Minibatch& minibatch) const;
+
   /// Computes the embeddings of a minibatch's seeds: [seeds, embedding_width()]. `graphs` come from
-  /// MakeGraphs of the same minibatch and must outlive the backward pass. Takes the compute
-  /// threads.
-  torch::Tensor Embed(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
+  /// MakeGraphs of the same minibatch and must outlive the backward pass; features, graphs and
+  /// weights are on one device. Takes the compute threads.
+  torch::Tensor Embed(const LayerRows& features, const std::vector<LayerGraph>& graphs,
                       const RunMode& mode) const;
 
   /// Computes the scores of a minibatch's seeds: [seeds, classes]. As Embed.
-  torch::Tensor Scores(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
+  torch::Tensor Scores(const LayerRows& features, const std::vector<LayerGraph>& graphs,
                        const RunMode& mode) const;
+  torch::Tensor Scores(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
+                       const RunMode& mode) const {
+    return Scores(Features(minibatch), graphs, mode);
+  }
 
   /// Computes the scores of embeddings while training or not: [n, embedding_width()] -> [n,
   /// classes], with gradients.
@@ -88,7 +95,10 @@ class Model {
   /// Returns their names in a model file, in the same order.
   std::vector<std::string> ParameterNames() const;
 
-  /// Copies all tensors of the model file, and restores such a copy.
+  /// Moves all tensors to another device. Parameters() are others afterwards.
+  void MoveTo(const torch::Device& place);
+
+  /// Copies all tensors of the model file to the host, and restores such a copy.
   std::vector<torch::Tensor> CopyWeights() const;
   void RestoreWeights(const std::vector<torch::Tensor>& weights);
 
@@ -102,7 +112,6 @@ class Model {
   /// Calls visit for every tensor.
   void VisitWeights(const WeightVisitor& visit) const;
   void VisitHead(const WeightVisitor& visit) const;
-  LayerRows Features(const Minibatch& minibatch, const RunMode& mode) const;
 
   struct HeadWeights {
     DenseWeights hidden;  // of an MLP

@@ -40,17 +40,23 @@ void ForRows(std::int64_t rows, const Body& body) {
   });
 }
 
+torch::Tensor OnThreads(const Activation& activation, const torch::Tensor& in) {
+  torch::Tensor out = at::empty_like(in);
+  const std::int64_t dim = in.size(1);
+  ForRows(in.size(0), [&](std::int64_t first, std::int64_t count) {
+    ActivateRows(activation, in.data_ptr<float>() + first * dim, count, dim, first,
+                 out.data_ptr<float>() + first * dim);
+  });
+  return out;
+}
+
 struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, bool relu,
                                double dropout, std::int64_t seed, std::int64_t first_row) {
     const Activation activation{relu, dropout, static_cast<std::uint64_t>(seed), first_row};
     const torch::Tensor in = x.contiguous();
-    torch::Tensor out = at::empty_like(in);
-    const std::int64_t dim = in.size(1);
-    ForRows(in.size(0), [&](std::int64_t first, std::int64_t count) {
-      ActivateRows(activation, in.data_ptr<float>() + first * dim, count, dim, first,
-                   out.data_ptr<float>() + first * dim);
-    });
+    const torch::Tensor out =
+        in.is_cpu() ? OnThreads(activation, in) : ActivateByTorch(activation, in);
     context->save_for_backward({out});
     context->saved_data["relu"] = relu;
     context->saved_data["dropout"] = dropout;
@@ -66,6 +72,8 @@ struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
                                 context->saved_data["first_row"].toInt()};
     const torch::Tensor result = context->get_saved_variables()[0];
     const torch::Tensor gradient = gradients[0].contiguous();
+    if (!gradient.is_cpu())
+      return {ActivateGradientByTorch(activation, result, gradient), {}, {}, {}, {}};
     torch::Tensor out = at::empty_like(gradient);
     const std::int64_t dim = gradient.size(1);
     ForRows(gradient.size(0), [&](std::int64_t first, std::int64_t count) {

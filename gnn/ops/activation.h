@@ -32,7 +32,12 @@ void ActivateRows(const Activation& activation, const float* in, std::int64_t co
 void ActivateGradientRows(const Activation& activation, const float* result, const float* gradient,
                           std::int64_t count, std::int64_t dim, std::int64_t first_row, float* out);
 
-/// Activates x [rows, dim], with its gradient, on the compute threads.
+/// The same by operations of libtorch, for rows that lie on a device: the same values are dropped.
+torch::Tensor ActivateByTorch(const Activation& activation, const torch::Tensor& in);
+torch::Tensor ActivateGradientByTorch(const Activation& activation, const torch::Tensor& result,
+                                      const torch::Tensor& gradient);
+
+/// Activates x [rows, dim], with its gradient, on the compute threads, or where x is.
 torch::Tensor Activate(const torch::Tensor& x, const Activation& activation);
 
 /// at::elu, whose gradient is computed from the result: what it was computed from need not be kept.

@@ -4,6 +4,7 @@
 
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/cache/simd.h"
+#include "rhizome/gnn/device_aggregate.h"
 #include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
@@ -23,6 +24,11 @@ std::int64_t AddressOf(const T& object) {
 
 const AggregateLists& ListsOf(AutogradContext* context) {
   return *reinterpret_cast<const AggregateLists*>(context->saved_data["lists"].toInt());
+}
+
+/// Returns floats of as many columns as `x`, where that is.
+torch::Tensor EmptyBeside(const torch::Tensor& x, std::int64_t rows) {
+  return at::empty({rows, x.size(1)}, x.options().dtype(torch::kFloat32).requires_grad(false));
 }
 
 std::span<const float> SpanOf(const torch::Tensor& values) {
@@ -51,13 +57,14 @@ struct SumFunction : torch::autograd::Function<SumFunction> {
       own = rows.narrow(0, 0, lists->targets()).to(torch::kFloat32);
       start = StartOf(own, factors->self);
     }
-    torch::Tensor out = at::empty({lists->targets(), rows.size(1)});
-    SumOnThreads(
+    torch::Tensor out = EmptyBeside(rows, lists->targets());
+    RunSum(
+        *lists,
         MakeSumArgs(
-            lists->csr(),
-            {.target = factors->target, .source = factors->source, .edge = lists->weights()},
+            lists->placed_csr(),
+            {.target = factors->target, .source = factors->source, .edge = lists->placed_weights()},
             RowsOf(rows), start, out.data_ptr<float>(), static_cast<std::size_t>(rows.size(1))),
-        lists->csr());
+        lists->placed_csr());
     return out;
   }
 
@@ -69,19 +76,20 @@ struct SumFunction : torch::autograd::Function<SumFunction> {
           static_cast<std::size_t>(context->saved_data[std::string(name) + "_size"].toInt()));
     };
     const torch::Tensor gradient = gradients[0].contiguous();
-    const CsrView turned = lists.turned().lists.view();
+    const AggregateLists::Turned turned = lists.placed_turned();
     const auto self = kept("self");
     const AggregateStart start = self.empty() ? AggregateStart{} : StartOf(gradient, self);
-    torch::Tensor out = at::empty({lists.sources(), gradient.size(1)});
-    SumOnThreads(MakeSumArgs(turned,
-                             {.target = kept("source"),
-                              .source = kept("target"),
-                              .edge = RHIZOME_MUTANT("gradients pass edges of weight 1")
-                                          ? std::span<const float>()
-                                          : lists.turned_weights()},
-                             RowsOf(gradient), start, out.data_ptr<float>(),
-                             static_cast<std::size_t>(gradient.size(1))),
-                 turned);
+    torch::Tensor out = EmptyBeside(gradient, lists.sources());
+    RunSum(lists,
+           MakeSumArgs(turned.csr,
+                       {.target = kept("source"),
+                        .source = kept("target"),
+                        .edge = RHIZOME_MUTANT("gradients pass edges of weight 1")
+                                    ? std::span<const float>()
+                                    : turned.weights},
+                       RowsOf(gradient), start, out.data_ptr<float>(),
+                       static_cast<std::size_t>(gradient.size(1))),
+           turned.csr);
     return {out, {}, {}};
   }
 
@@ -101,11 +109,12 @@ struct WeightedFunction : torch::autograd::Function<WeightedFunction> {
     context->save_for_backward({x, weights});
     const torch::Tensor rows = x.contiguous();
     const torch::Tensor factors = weights.contiguous();
-    torch::Tensor out = at::empty({lists->targets(), rows.size(1)});
-    SumOnThreads(MakeSumArgs(lists->csr(), {.target = {}, .source = {}, .edge = SpanOf(factors)},
-                             RowsOf(rows), {}, out.data_ptr<float>(),
-                             static_cast<std::size_t>(rows.size(1))),
-                 lists->csr());
+    torch::Tensor out = EmptyBeside(rows, lists->targets());
+    RunSum(*lists,
+           MakeSumArgs(lists->placed_csr(), {.target = {}, .source = {}, .edge = SpanOf(factors)},
+                       RowsOf(rows), {}, out.data_ptr<float>(),
+                       static_cast<std::size_t>(rows.size(1))),
+           lists->placed_csr());
     return out;
   }
 
@@ -122,25 +131,26 @@ struct WeightedFunction : torch::autograd::Function<WeightedFunction> {
  private:
   static torch::Tensor OfRows(const AggregateLists& lists, const torch::Tensor& weights,
                               const torch::Tensor& gradient) {
-    const TurnedCsr& turned = lists.turned();
-    const CsrView csr = turned.lists.view();
-    std::vector<float> turned_weights(turned.edges.size());
-    for (std::size_t k = 0; k < turned_weights.size(); ++k) {
-      turned_weights[k] = weights.data_ptr<float>()[turned.edges[k]];
-    }
-    torch::Tensor out = at::empty({lists.sources(), gradient.size(1)});
-    SumOnThreads(
-        MakeSumArgs(csr, {.target = {}, .source = {}, .edge = turned_weights}, RowsOf(gradient), {},
-                    out.data_ptr<float>(), static_cast<std::size_t>(gradient.size(1))),
-        csr);
+    const AggregateLists::Turned turned = lists.placed_turned();
+    const torch::Tensor edges =
+        TensorOnDevice(turned.edges.data(), {static_cast<std::int64_t>(turned.edges.size())},
+                       torch::kInt32, weights.device());
+    const torch::Tensor turned_weights = weights.index_select(0, edges);
+    torch::Tensor out = EmptyBeside(gradient, lists.sources());
+    RunSum(lists,
+           MakeSumArgs(turned.csr, {.target = {}, .source = {}, .edge = SpanOf(turned_weights)},
+                       RowsOf(gradient), {}, out.data_ptr<float>(),
+                       static_cast<std::size_t>(gradient.size(1))),
+           turned.csr);
     return out;
   }
 
   static torch::Tensor OfWeights(const AggregateLists& lists, const torch::Tensor& x,
                                  const torch::Tensor& gradient) {
-    const CsrView& csr = lists.csr();
+    const CsrView& csr = lists.placed_csr();
     const RowsView rows = RowsOf(x);
-    torch::Tensor out = at::empty({static_cast<std::int64_t>(csr.neighbors.size())});
+    torch::Tensor out =
+        at::empty({static_cast<std::int64_t>(csr.neighbors.size())}, gradient.options());
     const EdgeDotArgs args{.type = rows.type,
                            .x = rows.x,
                            .x_stride = rows.stride,
@@ -150,6 +160,10 @@ struct WeightedFunction : torch::autograd::Function<WeightedFunction> {
                            .index = csr.neighbors.data(),
                            .gradient = gradient.data_ptr<float>(),
                            .out = out.data_ptr<float>()};
+    if (lists.uploads() != nullptr) {
+      QueueEdgeDots(lists.uploads()->device(), args, csr.targets());
+      return out;
+    }
     ForTargets(csr,
                [&](std::size_t begin, std::size_t end) { Kernels().edge_dot(args, begin, end); });
     return out;
@@ -161,9 +175,9 @@ struct MaxFunction : torch::autograd::Function<MaxFunction> {
                                const AggregateLists* lists) {
     const torch::Tensor rows = x.contiguous();
     const RowsView view = RowsOf(rows);
-    const CsrView& csr = lists->csr();
-    torch::Tensor out = at::empty({lists->targets(), rows.size(1)});
-    torch::Tensor edge = at::empty({lists->targets(), rows.size(1)}, torch::kInt32);
+    const CsrView& csr = lists->placed_csr();
+    torch::Tensor out = EmptyBeside(rows, lists->targets());
+    torch::Tensor edge = at::empty(out.sizes(), out.options().dtype(torch::kInt32));
     const MaxArgs args{.type = view.type,
                        .x = view.x,
                        .x_stride = view.stride,
@@ -175,7 +189,11 @@ struct MaxFunction : torch::autograd::Function<MaxFunction> {
                        .out = out.data_ptr<float>(),
                        .out_stride = view.dim,
                        .edge = reinterpret_cast<std::uint32_t*>(edge.data_ptr<std::int32_t>())};
-    ForTargets(csr, [&](std::size_t begin, std::size_t end) { Kernels().max(args, begin, end); });
+    if (lists->uploads() != nullptr) {
+      QueueMax(lists->uploads()->device(), args, csr.targets());
+    } else {
+      ForTargets(csr, [&](std::size_t begin, std::size_t end) { Kernels().max(args, begin, end); });
+    }
     context->saved_data["lists"] = AddressOf(*lists);
     context->save_for_backward({edge});
     return out;
@@ -183,20 +201,24 @@ struct MaxFunction : torch::autograd::Function<MaxFunction> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const AggregateLists& lists = ListsOf(context);
-    const TurnedCsr& turned = lists.turned();
+    const AggregateLists::Turned turned = lists.placed_turned();
     const torch::Tensor edge = context->get_saved_variables()[0];
     const torch::Tensor gradient = gradients[0].contiguous();
-    torch::Tensor out = at::empty({lists.sources(), gradient.size(1)});
+    torch::Tensor out = EmptyBeside(gradient, lists.sources());
     const MaxGradientArgs args{
         .gradient = gradient.data_ptr<float>(),
         .winner = reinterpret_cast<const std::uint32_t*>(edge.data_ptr<std::int32_t>()),
         .dim = static_cast<std::size_t>(gradient.size(1)),
-        .begins = turned.lists.offsets.data(),
-        .ends = turned.lists.offsets.data() + 1,
-        .target = turned.lists.neighbors.data(),
+        .begins = turned.csr.offsets.data(),
+        .ends = turned.csr.offsets.data() + 1,
+        .target = turned.csr.neighbors.data(),
         .edge = turned.edges.data(),
         .out = out.data_ptr<float>()};
-    ForTargets(turned.lists.view(), [&](std::size_t begin, std::size_t end) {
+    if (lists.uploads() != nullptr) {
+      QueueMaxGradient(lists.uploads()->device(), args, turned.csr.targets());
+      return {out, {}};
+    }
+    ForTargets(turned.csr, [&](std::size_t begin, std::size_t end) {
       Kernels().max_gradient(args, begin, end);
     });
     return {out, {}};
@@ -204,20 +226,6 @@ struct MaxFunction : torch::autograd::Function<MaxFunction> {
 };
 
 }  // namespace
-
-const TurnedCsr& AggregateLists::turned() const {
-  if (!is_turned_) turned_ = Turn(csr_, static_cast<std::size_t>(sources_));
-  is_turned_ = true;
-  return turned_;
-}
-
-std::span<const float> AggregateLists::turned_weights() const {
-  if (turned_weights_.size() == weights_.size()) return turned_weights_;
-  const std::vector<std::uint32_t>& edges = turned().edges;
-  turned_weights_.resize(weights_.size());
-  for (std::size_t e = 0; e < edges.size(); ++e) turned_weights_[e] = weights_[edges[e]];
-  return turned_weights_;
-}
 
 RowsView RowsOf(const torch::Tensor& x) {
   TORCH_CHECK(x.dim() == 2 && x.stride(1) == 1, "aggregation: rows must be dense");
@@ -243,6 +251,11 @@ void ForTargets(const CsrView& csr, const std::function<void(std::size_t, std::s
   ComputeFor(cuts.size() - 1, [&](std::size_t i) {
     if (cuts[i] < cuts[i + 1]) body(cuts[i], cuts[i + 1]);
   });
+}
+
+void RunSum(const AggregateLists& lists, const SumArgs& args, const CsrView& csr) {
+  if (lists.uploads() == nullptr) return SumOnThreads(args, csr);
+  QueueSum(lists.uploads()->device(), args, csr.targets());
 }
 
 void SumOnThreads(const SumArgs& args, const CsrView& csr) {

@@ -8,13 +8,14 @@
 #include <span>
 
 #include "rhizome/cache/aggregate.h"
+#include "rhizome/gnn/device_uploads.h"
 
 namespace rhizome::inline internal {
 
 // Aggregation as operations of libtorch, with gradients, on the compute threads. The bits are the
 // same for any number of threads and for every SimdPath. Rows may be float32, float16 or bfloat16;
 // sums, results and gradients are float32 (libtorch then converts a gradient to the type of its
-// row).
+// row). Lists that were placed on a device have their operations there, on rows that are there too.
 //
 // Ownership: the lists and factors are borrowed and must outlive the backward pass.
 
@@ -36,13 +37,40 @@ class AggregateLists {
   const TurnedCsr& turned() const;
   std::span<const float> turned_weights() const;
 
+  /// Lets the operations run on a device, where `csr` and `weights` lie as copies of these. The
+  /// transpose goes up when a gradient needs it: it is built while the device works on the forward
+  /// pass. `uploads` must outlive this.
+  void PlaceOn(DeviceUploads& uploads, const CsrView& csr, std::span<const float> weights);
+  DeviceUploads* uploads() const { return uploads_; }  ///< null: on the processor
+
+  // The lists where the operations read them: in memory of the device, if they were placed there.
+  const CsrView& placed_csr() const { return uploads_ == nullptr ? csr_ : placed_.csr; }
+  std::span<const float> placed_weights() const {
+    return uploads_ == nullptr ? weights_ : placed_.weights;
+  }
+  struct Turned {
+    CsrView csr;
+    std::span<const std::uint32_t> edges;
+    std::span<const float> weights;
+  };
+  Turned placed_turned() const;
+
  private:
+  struct Placed {
+    CsrView csr;
+    std::span<const float> weights;
+    Turned turned = {};
+    torch::Tensor memory = {};  // of `turned`
+  };
+
   CsrView csr_;
   std::int64_t sources_ = 0;
   std::span<const float> weights_;
   mutable std::vector<float> turned_weights_;
   mutable TurnedCsr turned_;
   mutable bool is_turned_ = false;
+  DeviceUploads* uploads_ = nullptr;
+  mutable Placed placed_;
 };
 
 /// The factors of AggregateSum, which computes out[t] = self[t] * x[t] + target[t] * sum of
@@ -68,11 +96,14 @@ torch::Tensor AggregateMax(const torch::Tensor& x, const AggregateLists& lists);
 /// Returns x as the kernels read it; x has one of the three types, and dense rows.
 RowsView RowsOf(const torch::Tensor& x);
 
+/// Runs `sum` over all targets of `csr`, which lie where `lists` are placed.
+void RunSum(const AggregateLists& lists, const SumArgs& args, const CsrView& csr);
+
 /// Calls body(begin, end) for runs of targets with about equally many edges, on the compute
 /// threads.
 void ForTargets(const CsrView& csr, const std::function<void(std::size_t, std::size_t)>& body);
 
-/// Runs `sum` over all targets of `csr` on the compute threads.
+/// The same on the compute threads.
 void SumOnThreads(const SumArgs& args, const CsrView& csr);
 
 }  // namespace rhizome::inline internal

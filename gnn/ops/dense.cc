@@ -177,6 +177,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 }  // namespace
 
 torch::Tensor Linear(const LayerRows& x, const torch::Tensor& weight) {
+  if (!x.table.is_cpu()) return at::mm(x.Floats(), weight.t());
   return LinearFunction::apply(x.table, weight, &x);
 }
 

@@ -41,7 +41,8 @@ struct LayerRows {
 };
 
 /// Computes x weight^T with its gradient, on the compute threads: x [m, in], weight [out, in] ->
-/// [m, out]. The bits are the same for any number of threads.
+/// [m, out]. The bits are the same for any number of threads. What lies on a device is multiplied
+/// there, by libtorch.
 torch::Tensor Linear(const LayerRows& x, const torch::Tensor& weight);
 
 /// Returns the sum of groups [groups, ...], added in order.

@@ -267,10 +267,23 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
   }
 };
 
+torch::Tensor FusedOnDevice(const FusedWeights& weights, const LayerRows& x,
+                            const LayerGraph& graph, const Activation& activation) {
+  torch::Tensor input = AggregateSum(x.table, graph.lists, graph.factors());
+  torch::Tensor weight = weights.neighbor;
+  if (weights.self.defined()) {
+    input = at::cat({x.First(graph.targets()).Floats(), input}, 1);
+    weight = at::cat({weights.self, weight}, 1);
+  }
+  if (input.is_cpu()) return Activate(Linear({input}, weight) + weights.bias, activation);
+  return Activate(at::addmm(weights.bias, input, weight.t()), activation);
+}
+
 }  // namespace
 
 torch::Tensor FusedForward(const FusedWeights& weights, const LayerRows& x, const LayerGraph& graph,
                            const Activation& activation) {
+  if (graph.lists.uploads() != nullptr) return FusedOnDevice(weights, x, graph, activation);
   const FusedShape shape{&graph, activation};
   const bool needs_gradient =
       at::GradMode::is_enabled() && (x.table.requires_grad() || weights.neighbor.requires_grad());

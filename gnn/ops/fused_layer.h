@@ -20,6 +20,8 @@ struct FusedWeights {
 /// neighbours' sums form a matrix [self | sum] that stays in the core's cache while it is
 /// multiplied by the weights of both and activated. The backward pass takes the same tiles, and
 /// gathers the gradient of each source over the transposed lists in one write.
+/// Where the graph is on a device, the matrix [self | sum] of all targets is made and multiplied
+/// there.
 torch::Tensor FusedForward(const FusedWeights& weights, const LayerRows& x, const LayerGraph& graph,
                            const Activation& activation);
 

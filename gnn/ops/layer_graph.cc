@@ -54,6 +54,28 @@ LayerGraph MakeLayerGraph(const ReducePiece& reduce, const CsrView& csr, const E
   return graph;
 }
 
+void PlaceOnDevice(std::span<LayerGraph> graphs, DeviceUploads& uploads) {
+  PackedArrays packed;
+  for (const LayerGraph& graph : graphs) {
+    packed.Add(graph.lists.csr().offsets);
+    packed.Add(graph.lists.csr().neighbors);
+    packed.Add(graph.lists.weights());
+    packed.Add(std::span<const float>(graph.target_scale));
+    packed.Add(std::span<const float>(graph.source_scale));
+    packed.Add(std::span<const float>(graph.self_scale));
+  }
+  packed.Send(uploads);
+  for (LayerGraph& graph : graphs) {
+    const CsrView& csr = graph.lists.csr();
+    const CsrView placed{.offsets = packed.Of(csr.offsets), .neighbors = packed.Of(csr.neighbors)};
+    graph.lists.PlaceOn(uploads, placed, packed.Of(graph.lists.weights()));
+    graph.on_device = {.target = packed.Of(std::span<const float>(graph.target_scale)),
+                       .source = packed.Of(std::span<const float>(graph.source_scale)),
+                       .self = packed.Of(std::span<const float>(graph.self_scale))};
+    graph.device_memory = packed.memory();
+  }
+}
+
 float WeightOf(std::span<const float> weights, std::uint32_t begin, std::uint32_t end) {
   if (weights.empty()) return static_cast<float>(end - begin);
   double sum = 0;

@@ -43,12 +43,25 @@ struct ReducePiece {
 /// Ownership: borrows the lists; must outlive the backward pass of what was computed with it.
 struct LayerGraph {
   AggregateLists lists;
-  std::vector<float> target_scale;  ///< [targets]
-  std::vector<float> source_scale;  ///< [sources], or empty: ones
-  std::vector<float> self_scale;    ///< [targets], weight of a vertex's own row; or empty: none
+  std::vector<float> target_scale;   ///< [targets]
+  std::vector<float> source_scale;   ///< [sources], or empty: ones
+  std::vector<float> self_scale;     ///< [targets], weight of a vertex's own row; or empty: none
+  SumFactors on_device = {};         ///< copies of these, if the lists are placed on a device
+  torch::Tensor device_memory = {};  ///< that lists and factors take there
   std::int64_t sources() const { return lists.sources(); }
   std::int64_t targets() const { return lists.targets(); }
+
+  /// The factors where the operations over the lists read them.
+  SumFactors factors() const {
+    if (lists.uploads() != nullptr) return on_device;
+    return {.target = target_scale, .source = source_scale, .self = self_scale};
+  }
 };
+
+/// Places the graphs of a minibatch's layers on a device, with one copy: of arrays that they share
+/// there is one. The device's memory must outlive the backward pass, as the graphs.
+/// Ownership: `uploads` must outlive the graphs. Errors are thrown (DeviceFailure).
+void PlaceOnDevice(std::span<LayerGraph> graphs, DeviceUploads& uploads);
 
 /// The factors of one target.
 struct TargetScales {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "rhizome/gnn/device_failure.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/result.h"
 
@@ -22,9 +23,12 @@ auto GuardedTorch(const Run& run) -> decltype(run()) {
       return run();
     } catch (const std::bad_alloc&) {
       return Fail(Status::OutOfMemory("out of memory; make batch, fanout or cache smaller"));
+    } catch (const DeviceFailure& failure) {
+      return Fail(failure.status());
     } catch (const c10::Error& error) {
       std::string text = std::string("libtorch: ") + error.what_without_backtrace();
-      if (text.find("allocate memory") != text.npos || text.find("not enough memory") != text.npos)
+      if (text.find("allocate memory") != text.npos ||
+          text.find("not enough memory") != text.npos || text.find("out of memory") != text.npos)
         return Fail(Status::OutOfMemory(std::move(text)));
       return Fail(Status::IoError(std::move(text)));
     } catch (const std::exception& error) {

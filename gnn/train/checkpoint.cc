@@ -45,6 +45,15 @@ void VisitFullGraph(Report& r, const Visit& visit) {
   visit("spill_bytes_written", r.spill_bytes_written);
 }
 
+/// The fields of trainings on a device.
+template <typename Report, typename Visit>
+void VisitDevice(Report& r, const Visit& visit) {
+  visit("upload_bytes", r.upload_bytes);
+  visit("upload_seconds", r.upload_seconds);
+  visit("device_wait_seconds", r.device_wait_seconds);
+  visit("device_hits", r.device_hits);
+}
+
 template <typename Outcome, typename Visit>
 void VisitOutcome(Outcome& o, const Visit& visit) {
   visit("loss_sum", o.loss_sum);
@@ -106,6 +115,7 @@ Json ReportJson(const EpochReport& report) {
     }
   });
   if (report.forward_seconds > 0) VisitFullGraph(report, Into(json));
+  if (report.upload_bytes > 0) VisitDevice(report, Into(json));
   if (report.disk_busy > 0) json["disk_busy"] = report.disk_busy;
   json["resident_bytes"] = report.resident_bytes;
   json[kValidMetrics] = MetricsJson(report.valid_metrics);
@@ -121,6 +131,7 @@ EpochReport ReportFrom(const Json& json) {
     if (json.contains(name)) value = json.at(name).get<double>();
   });
   if (json.contains("forward_seconds")) VisitFullGraph(report, From(json));
+  if (json.contains("upload_bytes")) VisitDevice(report, From(json));
   if (json.contains("disk_busy")) json.at("disk_busy").get_to(report.disk_busy);
   if (json.contains("resident_bytes")) json.at("resident_bytes").get_to(report.resident_bytes);
   if (json.contains(kValidMetrics)) report.valid_metrics = MetricsFrom(json.at(kValidMetrics));

@@ -21,6 +21,12 @@ struct BatchOutcome {
   std::uint64_t seeds = 0;
 };
 
+/// A minibatch as a model reads it: on the host, or features and graphs on a device.
+struct LearnerInputs {
+  LayerRows features;
+  std::vector<LayerGraph> graphs;
+};
+
 struct LearnerOptions {
   OptimizerSettings optimizer = {};
   std::vector<float> class_weights = {};  ///< as TaskLoss takes them
@@ -31,7 +37,7 @@ struct LearnerOptions {
 /// Trains and evaluates a model on minibatches: the task's loss over the seeds, then a step of the
 /// optimiser.
 /// Threads: one at a time.
-/// Ownership: `model` and `labels` must outlive it.
+/// Ownership: `model` and `labels` must outlive it, and the model stays where it is.
 class Learner {
  public:
   Learner(Model& model, const Labels& labels, const LearnerOptions& options);
@@ -40,10 +46,28 @@ class Learner {
 
   /// Takes one optimiser step. Dropout depends on the seed and the minibatch's tag only. The seeds'
   /// scores before the step go to `sink`, if it is not null.
-  BatchOutcome Learn(const Minibatch& minibatch, VertexScoreSink* sink = nullptr);
+  BatchOutcome Learn(const Minibatch& minibatch, VertexScoreSink* sink = nullptr) {
+    return Finish(minibatch, BeginLearning(minibatch, InputsOf(minibatch)), sink);
+  }
 
   /// Computes the loss without dropout, and gives the seeds' scores to `sink`.
-  BatchOutcome Evaluate(const Minibatch& minibatch, VertexScoreSink& sink) const;
+  BatchOutcome Evaluate(const Minibatch& minibatch, VertexScoreSink& sink) const {
+    return Finish(minibatch, BeginEvaluating(minibatch, InputsOf(minibatch)), &sink);
+  }
+
+  // The same in two parts. A device may be at work on the first when it returns; `inputs` are not
+  // read any more then, but by what was queued on the device. Finish waits for it.
+  struct Begun {
+    torch::Tensor scores, loss;
+  };
+  Begun BeginLearning(const Minibatch& minibatch, const LearnerInputs& inputs);
+  Begun BeginEvaluating(const Minibatch& minibatch, const LearnerInputs& inputs) const;
+  static BatchOutcome Finish(const Minibatch& minibatch, const Begun& begun, VertexScoreSink* sink);
+
+  /// The inputs on the host; they borrow the minibatch.
+  LearnerInputs InputsOf(const Minibatch& minibatch) const {
+    return {model_.Features(minibatch), model_.MakeGraphs(minibatch)};
+  }
 
   /// Copies and restores the optimiser's state; together with the model's weights it is all that a
   /// later Learn depends on. Errors: kCorruption, the state is of other weights.

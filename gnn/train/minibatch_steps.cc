@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "rhizome/cache/epoch_plan.h"
+#include "rhizome/gnn/torch_guard.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -22,14 +24,32 @@ std::optional<Row> BadRowOf(const Minibatch& minibatch) {
   return minibatch.rows[static_cast<std::size_t>(bad - row.begin()) / features.dim()];
 }
 
+/// The same of rows that were brought to a device.
+std::optional<Row> BadRowOf(const Minibatch& minibatch, const torch::Tensor& features) {
+  const torch::Tensor good = features.isfinite().all(1).to(torch::kCPU).contiguous();
+  const bool* const begin = good.data_ptr<bool>();
+  const bool* const bad = std::find(begin, begin + good.numel(), false);
+  if (bad == begin + good.numel()) return std::nullopt;
+  return minibatch.rows[static_cast<std::size_t>(bad - begin)];
+}
+
 }  // namespace
+
+Result<std::optional<Minibatch>> MinibatchSteps::Next(const TrainingStep& step,
+                                                      EpochReport& epoch) {
+  const StageTimer wait(trace_, Stage::kWait, step.number);
+  RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, pipeline_->Next());
+  epoch.stall_seconds += wait.Stop();
+  return minibatch;
+}
 
 Result<BatchOutcome> MinibatchSteps::Take(const TrainingStep& step, VertexScoreSink* sink,
                                           EpochReport& epoch, const JobControl&) {
-  const StageTimer wait(trace_, Stage::kWait, step.number);
-  RHIZOME_ASSIGN_OR_RETURN(const std::optional<Minibatch> minibatch, pipeline_->Next());
+  if (device_ != nullptr) {
+    return GuardedTorch([&] { return TakeOnDevice(step, sink, epoch); });
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const std::optional<Minibatch> minibatch, Next(step, epoch));
   RHIZOME_CHECK(minibatch.has_value());  // the plan gives the pipeline as many
-  epoch.stall_seconds += wait.Stop();
   RHIZOME_CHECK(EpochPlan::Decode(minibatch->tag).is_valid == step.is_valid);
   const StageTimer compute(trace_, Stage::kCompute, step.number);
   const BatchOutcome outcome =
@@ -37,6 +57,46 @@ Result<BatchOutcome> MinibatchSteps::Take(const TrainingStep& step, VertexScoreS
   epoch.compute_seconds += compute.Stop();
   epoch += minibatch->costs;
   if (!std::isfinite(outcome.loss_sum)) bad_row_ = BadRowOf(*minibatch);
+  return outcome;
+}
+
+Result<std::optional<MinibatchSteps::Brought>> MinibatchSteps::BringNext(const TrainingStep& step,
+                                                                         EpochReport& epoch) {
+  RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, Next(step, epoch));
+  if (!minibatch) return std::optional<Brought>();
+  Brought brought{.minibatch = *std::move(minibatch), .inputs = {}};
+  RHIZOME_ASSIGN_OR_RETURN(brought.inputs,
+                           device_->Bring(brought.minibatch, model_.MakeGraphs(brought.minibatch)));
+  brought.minibatch.features = {};  // its rows make room for others
+  return std::optional(std::move(brought));
+}
+
+Result<BatchOutcome> MinibatchSteps::TakeOnDevice(const TrainingStep& step, VertexScoreSink* sink,
+                                                  EpochReport& epoch) {
+  RHIZOME_RETURN_IF_ERROR(brought_);
+  if (!*brought_) {
+    brought_ = BringNext(step, epoch);
+    RHIZOME_RETURN_IF_ERROR(brought_);
+  }
+  RHIZOME_CHECK(brought_->has_value());  // the plan gives the pipeline as many
+  const Brought now = std::move(**brought_);
+  const Minibatch& minibatch = now.minibatch;
+  RHIZOME_CHECK(EpochPlan::Decode(minibatch.tag).is_valid == step.is_valid);
+  Stopwatch compute;
+  const Learner::Begun begun = step.is_valid ? learner_.BeginEvaluating(minibatch, now.inputs)
+                                             : learner_.BeginLearning(minibatch, now.inputs);
+  RHIZOME_RETURN_IF_ERROR(device_->Release());
+  epoch.compute_seconds += compute.seconds();
+  // If this fails, the step that wants it says so.
+  brought_ = BringNext(step, epoch);
+  device_->AddTo(epoch);
+  const StageTimer waiting(trace_, Stage::kCompute, step.number);
+  const BatchOutcome outcome = Learner::Finish(minibatch, begun, sink);
+  const double waited = waiting.Stop();
+  epoch.device_wait_seconds += waited;
+  epoch.compute_seconds += waited;
+  epoch += minibatch.costs;
+  if (!std::isfinite(outcome.loss_sum)) bad_row_ = BadRowOf(minibatch, now.inputs.features.table);
   return outcome;
 }
 

@@ -77,6 +77,10 @@ void SetSteps(State& state, std::int64_t steps) {
   if constexpr (requires { state.step(steps); }) state.step(steps);
 }
 
+torch::Tensor CopyOn(const torch::Device& place, const torch::Tensor& tensor) {
+  return tensor.detach().to(place, tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+}
+
 std::string StateName(const char* field, std::size_t i) {
   return fmt::format("{}.{:04}", field, i);
 }
@@ -139,7 +143,7 @@ LearnerState Optimizer::CopyState() const {
       const auto found = optimizer_->state().find(parameters_[i].unsafeGetTensorImpl());
       if (found == optimizer_->state().end()) continue;  // a weight that had no gradient yet
       VisitState(static_cast<State&>(*found->second), [&](const char* name, torch::Tensor& tensor) {
-        if (tensor.defined()) copy.tensors[StateName(name, i)] = tensor.clone();
+        if (tensor.defined()) copy.tensors[StateName(name, i)] = CopyOn(torch::kCPU, tensor);
       });
     }
   });
@@ -159,7 +163,7 @@ Status Optimizer::RestoreState(const LearnerState& state) {
         complete = complete && found != state.tensors.end() &&
                    found->second.sizes() == parameters_[i].sizes();
         if (!complete) return;
-        tensor = found->second.clone();
+        tensor = CopyOn(parameters_[i].device(), found->second);
         ++used;
       });
       if (complete) optimizer_->state()[parameters_[i].unsafeGetTensorImpl()] = std::move(restored);

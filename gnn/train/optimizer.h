@@ -43,9 +43,9 @@ class Optimizer {
   /// Takes a step along the gradients that the weights have.
   void StepAlongGradients();
 
-  /// Copies and restores the state; together with the weights it is all that a later step depends
-  /// on. RestoreState is for an optimiser that has taken no step. Errors: kCorruption, the state is
-  /// of other weights or of another optimiser.
+  /// Copies the state to the host, and restores it; together with the weights it is all that a
+  /// later step depends on. RestoreState is for an optimiser that has taken no step. Errors:
+  /// kCorruption, the state is of other weights or of another optimiser.
   LearnerState CopyState() const;
   Status RestoreState(const LearnerState& state);
 

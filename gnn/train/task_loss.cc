@@ -38,10 +38,11 @@ struct KnownLosses {
 KnownLosses LossesOf(const Labels& labels, const torch::Tensor& scores, std::span<const Row> rows) {
   if (labels.task == Task::kRegression) {
     const torch::Tensor values =
-        Gathered<float>(labels.values, labels.columns, rows, torch::kFloat32);
+        Gathered<float>(labels.values, labels.columns, rows, torch::kFloat32).to(scores.device());
     return {(scores - values.nan_to_num()).square(), values.isnan().logical_not()};
   }
-  const torch::Tensor flags = Gathered<float>(labels.flags, labels.columns, rows, torch::kFloat32);
+  const torch::Tensor flags =
+      Gathered<float>(labels.flags, labels.columns, rows, torch::kFloat32).to(scores.device());
   torch::Tensor known = flags.ne(static_cast<float>(kMissingFlag));
   if (RHIZOME_MUTANT("missing labels are learnt")) known = known.logical_or(known.logical_not());
   return {
@@ -64,7 +65,7 @@ TaskLoss::TaskLoss(const Labels& labels, const std::vector<float>& class_weights
 torch::Tensor TaskLoss::Of(const torch::Tensor& scores, const Minibatch& minibatch) const {
   const auto rows = std::span(minibatch.rows).first(minibatch.seed_count);
   if (!HasClasses(labels_)) return LossesOf(labels_, scores, rows).Mean();
-  const torch::Tensor classes = ClassesOf(rows);
+  const torch::Tensor classes = ClassesOf(rows).to(scores.device());
   return labels_.task == Task::kBinary ? OfBinary(scores, classes) : OfClasses(scores, classes);
 }
 
@@ -100,9 +101,13 @@ torch::Tensor TaskLoss::ClassesOf(std::span<const Row> rows) const {
   return Gathered<std::int64_t>(labels_.label, 1, rows, torch::kInt64).squeeze(1);
 }
 
+torch::Tensor TaskLoss::ClassWeightsAt(const torch::Tensor& scores) const {
+  return class_weights_.defined() ? class_weights_.to(scores.device()) : class_weights_;
+}
+
 torch::Tensor TaskLoss::OfClasses(const torch::Tensor& scores, const torch::Tensor& classes) const {
   nnf::CrossEntropyFuncOptions options;
-  if (class_weights_.defined()) options.weight(class_weights_);
+  if (class_weights_.defined()) options.weight(ClassWeightsAt(scores));
   if (smoothing_ > 0) options.label_smoothing(smoothing_);
   return nnf::cross_entropy(scores, classes, options);
 }
@@ -122,7 +127,7 @@ torch::Tensor TaskLoss::BinaryLosses(const torch::Tensor& scores,
 torch::Tensor TaskLoss::OfBinary(const torch::Tensor& scores, const torch::Tensor& classes) const {
   if (!class_weights_.defined())
     return nnf::binary_cross_entropy_with_logits(scores.squeeze(1), BinaryTargets(classes));
-  const torch::Tensor weights = class_weights_.index_select(0, classes);
+  const torch::Tensor weights = ClassWeightsAt(scores).index_select(0, classes);
   const torch::Tensor losses = BinaryLosses(scores, classes);
   return (losses * weights).sum() / (RHIZOME_MUTANT("weighted losses are divided by vertices")
                                          ? at::ones({}) * losses.size(0)

@@ -21,7 +21,7 @@ class TaskLoss {
   /// `class_weights`: one for each class, or empty: all 1. `smoothing`: of LossOptions.
   TaskLoss(const Labels& labels, const std::vector<float>& class_weights, double smoothing);
 
-  /// Computes the loss of scores [seeds, Labels::outputs()].
+  /// Computes the loss of scores [seeds, Labels::outputs()], where they are.
   torch::Tensor Of(const torch::Tensor& scores, const Minibatch& minibatch) const;
 
   /// Computes the same of some rows as a sum, [rows, Labels::outputs()] -> []. Divided by the
@@ -30,6 +30,7 @@ class TaskLoss {
   double WeightOf(std::span<const Row> rows) const;
 
  private:
+  torch::Tensor ClassWeightsAt(const torch::Tensor& scores) const;
   torch::Tensor OfClasses(const torch::Tensor& scores, const torch::Tensor& classes) const;
   torch::Tensor OfBinary(const torch::Tensor& scores, const torch::Tensor& classes) const;
   torch::Tensor BinaryTargets(const torch::Tensor& classes) const;

@@ -6,12 +6,15 @@
 #include <utility>
 
 #include "rhizome/cache/epoch_plan.h"
+#include "rhizome/cache/feature_decoder.h"
 #include "rhizome/cache/feed_profile.h"
 #include "rhizome/cache/job_scratch.h"
+#include "rhizome/cache/policies.h"
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/cache/score_table.h"
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/best_model.h"
+#include "rhizome/gnn/device_feed.h"
 #include "rhizome/gnn/ignored_facts.h"
 #include "rhizome/gnn/measure.h"
 #include "rhizome/gnn/minibatch_steps.h"
@@ -73,6 +76,7 @@ struct JobState {
   const JobScratch& scratch;
   BestModel best;
   const TrainOnce& once;
+  const ComputeDevice* device = nullptr;         // null: the processor
   std::optional<std::uint64_t> held_bytes = {};  // before the first of them
 };
 
@@ -123,14 +127,46 @@ TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& optio
   return run;
 }
 
+/// Opens the feed of a device, on which half of the free memory is for rows that stay, if the
+/// caller did not say how much; and says so in the report.
+Result<std::unique_ptr<DeviceFeed>> OpenDeviceFeed(const ComputeDevice& device,
+                                                   const TrainOptions& options, const TrainJob& job,
+                                                   TrainReport& report) {
+  RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
+                           FeatureDecoder::Create(job.features, options.model.normalize_features));
+  const std::uint64_t rows = job.graph->vertex_count();
+  std::uint64_t frame_bytes = 0;
+  if (options.device_cache != PolicyKind::kNone) {
+    RHIZOME_ASSIGN_OR_RETURN(const DeviceFacts now, device.kernels->Facts());
+    frame_bytes = std::min(options.device_memory_bytes.value_or(now.free_bytes / 2),
+                           rows * decoder.row_bytes());
+  }
+  report.device = {.name = device.facts.name,
+                   .sm = device.facts.compute_capability,
+                   .memory_bytes = device.facts.memory_bytes,
+                   .frame_bytes = frame_bytes,
+                   .cache = options.device_cache};
+  return DeviceFeed::Open(device, {.policy = options.device_cache,
+                                   .frame_bytes = frame_bytes,
+                                   .type = decoder.type(),
+                                   .dim = decoder.dim(),
+                                   .row_count = rows});
+}
+
 Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed) {
-  const auto& [job, options, scratch, run_options, held_bytes, report, control] = one;
+  const auto& [job, options, scratch, run_options, held_bytes, report, control, device] = one;
   FileSystem& fs = job.store->fs();
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
   RHIZOME_RETURN_IF_ERROR(feed.Prepare(*job.graph, superbatches, control));
   StageTrace trace;
   if (!options.trace.empty()) feed.pipeline.trace = &trace;
-  MinibatchSteps steps(*job.model, job.labels, run_options.learner, feed.pipeline.trace);
+  std::unique_ptr<DeviceFeed> device_feed;
+  if (device != nullptr) {
+    RHIZOME_ASSIGN_OR_RETURN(device_feed, OpenDeviceFeed(*device, options, job, report));
+    feed.pipeline.on_superbatch = [&](const Trace& rows) { return device_feed->Announce(rows); };
+  }
+  MinibatchSteps steps(*job.model, job.labels, run_options.learner, feed.pipeline.trace,
+                       device_feed.get());
   TrainingRun run(*job.model, job.labels, run_options, plan, steps);
   // The pipeline asks a copy, on its own thread, for what the run counts on this one.
   EpochPlan seeds = plan;
@@ -159,7 +195,7 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed) {
 /// Divides the memory by what the first minibatches lead to expect, and adds the plan to the
 /// report.
 Result<FeedPlan> PlanJob(const OneTraining& one, const EpochPlan& plan) {
-  const auto& [job, options, scratch, run, held, report, control] = one;
+  const auto& [job, options, scratch, run, held, report, control, device] = one;
   const auto held_bytes = [&job = job, &options = options, &held = held] {
     const std::uint64_t measured =
         job.valid.size() + (options.train_metrics ? job.train.size() : 0);
@@ -173,8 +209,9 @@ Result<FeedPlan> PlanJob(const OneTraining& one, const EpochPlan& plan) {
                                    .in_turn = InTurn(options)},
                          .memory_bytes = options.memory_bytes,
                          .held_bytes = held_bytes,
-                         .compute_bytes = [&job = job](const Minibatch& minibatch) {
-                           return StepBytes(minibatch, *job.model);
+                         .compute_bytes = [&job = job, device](const Minibatch& minibatch) {
+                           return device == nullptr ? StepBytes(minibatch, *job.model)
+                                                    : StagingBytes(minibatch);
                          }};
   RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(feed_job, plan, control));
   report.profile = feed.profile;
@@ -190,7 +227,7 @@ Result<FeedPlan> PlanJob(const OneTraining& one, const EpochPlan& plan) {
 
 /// Trains on minibatches.
 Status TrainOnMinibatches(const OneTraining& one) {
-  const auto& [job, options, folder, run, held, report, control] = one;
+  const auto& [job, options, folder, run, held, report, control, device] = one;
   const EpochPlan plan(job.train, job.valid,
                        {.batch_size = options.batch_size,
                         .epochs = options.epochs,
@@ -200,7 +237,9 @@ Status TrainOnMinibatches(const OneTraining& one) {
   RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanJob(one, plan));
   const JobMemoryPlan memory = feed.memory;
   report.minibatches = plan.train_batches() + plan.valid_batches();
+  if (device != nullptr) job.model->MoveTo(device->place);
   RHIZOME_RETURN_IF_ERROR(RunEpochs(one, plan, std::move(feed)));
+  if (device != nullptr) job.model->MoveTo(torch::kCPU);
   if (!options.test) return Status::Ok();
   const Path scratch = folder / "evaluation";
   RHIZOME_ASSIGN_OR_RETURN(report.metrics,
@@ -222,10 +261,33 @@ Status RunTraining(TrainJob& job, const TrainOptions& options, JobState& state, 
                                       .run = MakeRunOptions(job, options, state, report),
                                       .held_bytes = held,
                                       .report = report,
-                                      .control = control}));
+                                      .control = control,
+                                      .device = state.device}));
   if (report.metrics.valid) report.valid_accuracy = report.metrics.valid->Of(Metric::kAccuracy);
   if (report.metrics.test) report.test_accuracy = report.metrics.test->Of(Metric::kAccuracy);
   return Status::Ok();
+}
+
+Status CheckDeviceOptions(const TrainOptions& options) {
+  if (options.full_graph) {
+    return Status::Unsupported(
+        "--device cuda is for training on minibatches; --full-graph runs on the processor");
+  }
+  const PolicyKind cache = options.device_cache;
+  if (cache == PolicyKind::kBelady || cache == PolicyKind::kStatic || cache == PolicyKind::kMatch ||
+      cache == PolicyKind::kNone)
+    return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("--device-cache {}: rows stay on the device by belady, static, match or none",
+                  PolicyName(cache)));
+}
+
+Status CheckKindOnDevice(const Model& model) {
+  if (!model.layer(0).pieces().attends()) return Status::Ok();
+  return Status::Unsupported(fmt::format(
+      "--device cuda: networks of kind {} run on the processor alone so far; train with --device "
+      "cpu, or another kind",
+      model.shape().spec.kind));
 }
 
 SeedReport SeedReportOf(const TrainReport& report, std::uint64_t seed) {
@@ -317,17 +379,25 @@ Status FinishTraining(const OneTraining& one, const TrainingRun& run) {
 //    file at each best epoch.
 // 4. Measures the best epoch's weights with all neighbours (MeasureModel).
 // 5. Removes the scratch folder.
-Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control) {
-  return TrainModel(options, TrainOnMinibatches, control);
+Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control,
+                               const ComputeDeviceMaker& open) {
+  return TrainModel(options, TrainOnMinibatches, control, open);
 }
 
 Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& once,
-                               const JobControl& control) {
+                               const JobControl& control, const ComputeDeviceMaker& open) {
   TrainReport report;
   report.base_memory_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
+  // Before libtorch works; and what lies on it goes first.
+  std::optional<ComputeDevice> device;
+  if (options.device == ComputeOn::kCuda) {
+    RHIZOME_RETURN_IF_ERROR(CheckDeviceOptions(options));
+    RHIZOME_ASSIGN_OR_RETURN(device, open());
+  }
   SetTorchThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenTrainJob(options));
+  if (device) RHIZOME_RETURN_IF_ERROR(CheckKindOnDevice(*job.model));
   report.task = job.labels.task;
   report.monitor = job.monitor;
   report.valid_vertices = job.valid.size();
@@ -351,7 +421,8 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   if (options.checkpoint_every > 0 || options.resume) scratch->Keep();
   JobState state{.scratch = *scratch,
                  .best = BestModel(options.out, job.labels.task, job.monitor),
-                 .once = once};
+                 .once = once,
+                 .device = device ? &*device : nullptr};
   const Status status = RunSeeds(job, options, state, report, control);
   if (!status.ok()) {
     report.peak_memory_bytes = PeakResidentBytes();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "rhizome/gnn/compute_device.h"
 #include "rhizome/gnn/train_job.h"
 #include "rhizome/gnn/train_options.h"
 #include "rhizome/gnn/training_run.h"
@@ -20,6 +21,7 @@ struct OneTraining {
   const std::function<std::uint64_t()>& held_bytes;  ///< of memory, before the first training
   TrainReport& report;
   const JobControl& control;
+  const ComputeDevice* device = nullptr;  ///< null: the processor
 };
 
 /// Trains and measures with one seed, and completes the report.
@@ -37,11 +39,14 @@ Status FinishTraining(const OneTraining& one, const TrainingRun& run);
 /// weights of the epoch with the best accuracy on the validation set are kept (ties: the lower loss
 /// there). The reported accuracies are theirs, computed exactly, with all neighbours.
 /// Errors: see GnnEntry; kInvalidArgument, no training vertex, a vertex of a set without label, or
-/// a loss that is not a number; kOutOfMemory, the limit is too small.
-Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control);
+/// a loss that is not a number; kOutOfMemory, the limit is too small; kUnsupported, the device that
+/// is asked for cannot be had, or not for this kind of network. `open` makes that device.
+Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control,
+                               const ComputeDeviceMaker& open = OpenCudaComputeDevice);
 
 /// The same, but for how a training is done.
 Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& once,
-                               const JobControl& control);
+                               const JobControl& control,
+                               const ComputeDeviceMaker& open = OpenCudaComputeDevice);
 
 }  // namespace rhizome::inline internal

@@ -41,6 +41,9 @@ enum class FullSums : std::uint8_t {
   kRecompute,  ///< they are gathered again, of layers between the first and the last
 };
 
+/// The processor or device on which a network is computed.
+enum class ComputeOn : std::uint8_t { kCpu, kCuda };
+
 struct TrainOptions {
   Path store;
   ModelSpec model;
@@ -120,6 +123,17 @@ struct TrainOptions {
   /// many seconds have passed since the last time; 0: after every chunk.
   double checkpoint_seconds = 60;
 
+  /// kCuda: the network, and rows that stay there, are on the first CUDA device. Without
+  /// full_graph, and not for kinds with attention.
+  ComputeOn device = ComputeOn::kCpu;
+
+  /// Memory of the device for feature rows that stay there, in bytes; default: half of what is
+  /// free.
+  std::optional<std::uint64_t> device_memory_bytes = {};
+
+  /// The rule by which they stay: kBelady, kStatic, kMatch or kNone.
+  PolicyKind device_cache = PolicyKind::kBelady;
+
   bool test = true;           ///< measure the kept weights with all neighbours at the end
   std::string job = "train";  ///< name of the job and of its folder, scratch/<job>
   Path scratch;               ///< replaces the store's scratch folder (StoreOptions), if not empty
@@ -158,6 +172,13 @@ struct EpochReport : MinibatchCosts {
   std::vector<MetricValue> valid_metrics = {};
   std::vector<MetricValue> train_metrics = {};
   std::uint64_t resident_bytes = 0;  ///< memory of the process at the epoch's end
+
+  /// Figures of a training on a device: bytes that went up, and the time to pack and queue them;
+  /// the time in which the host waited for the device; rows that it had already.
+  std::uint64_t upload_bytes = 0;
+  double upload_seconds = 0;
+  double device_wait_seconds = 0;
+  std::uint64_t device_hits = 0;
 
   /// Figures of a training on the full graph: the time forward and back, that of measuring, and the
   /// bytes of arrays in the job's folder, measuring included.
@@ -248,6 +269,15 @@ struct TrainMemory {
   std::uint64_t neighbor_cache = 0;  ///< 0 where lists are in memory
 };
 
+/// The device of a training.
+struct DeviceReport {
+  std::string name;
+  int sm = 0;  ///< compute capability, 90 for 9.0
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t frame_bytes = 0;  ///< for rows that stay there
+  PolicyKind cache = PolicyKind::kBelady;
+};
+
 /// A tensor of the network.
 struct WeightReport {
   std::string name;  ///< as in the model file
@@ -292,6 +322,7 @@ struct TrainReport {
   std::uint64_t base_memory_bytes = 0;
   std::uint64_t peak_memory_bytes = 0;
   std::string model;                          ///< path of the model file, or empty
+  std::optional<DeviceReport> device;         ///< of a training on one
   std::optional<FullGraphReport> full_graph;  ///< of a training on the full graph
   ModelSpec network;                          ///< what was trained, with all options
   std::vector<WeightReport> weights;          ///< of the network

@@ -12,4 +12,7 @@ namespace rhizome::inline internal {
 /// they first work.
 std::uint64_t StepBytes(const Minibatch& minibatch, const Model& model);
 
+/// Returns the same of a training on a device: the host packs what goes up, of two minibatches.
+std::uint64_t StagingBytes(const Minibatch& minibatch);
+
 }  // namespace rhizome::inline internal

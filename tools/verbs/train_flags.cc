@@ -6,6 +6,7 @@
 #include "learning_flags.h"
 #include "model_flags.h"
 #include "neighbor_flags.h"
+#include "rhizome/cache/policies.h"
 #include "topology_flags.h"
 
 namespace rhizome {
@@ -55,7 +56,8 @@ Status ReconcileLayers(const TrainFlags& flags, TrainOptions& options) {
 Status CheckFullGraphFlags(const CLI::App& verb) {
   for (const char* const name :
        {"--steps", "--batch-size", "--eval-fanout", "--typed-fanout", "--meta-path", "--superbatch",
-        "--overlap", "--cache", "--cache-bytes", kNeighborCacheFlag, "--trace"}) {
+        "--overlap", "--cache", "--cache-bytes", kNeighborCacheFlag, "--trace", "--device-memory",
+        "--device-cache"}) {
     const CLI::Option* const option = verb.get_option_no_throw(name);
     if (option != nullptr && option->count() > 0)
       return Status::InvalidArgument(
@@ -114,9 +116,26 @@ void AddEpochFlags(CLI::App& verb, TrainOptions& options) {
   AddThreads(verb, options.threads);
 }
 
+void AddDeviceFlags(CLI::App& verb, TrainOptions& options) {
+  AddChoice<ComputeOn>(
+      verb, "--device", options.device, {{"cpu", ComputeOn::kCpu}, {"cuda", ComputeOn::kCuda}},
+      "What computes the network; cuda: the first CUDA device, for kinds without attention");
+  AddSize(verb, "--device-memory", options.device_memory_bytes,
+          "With --device cuda: memory of the device for feature rows that stay there; default: "
+          "half of what is free");
+  std::vector<std::pair<std::string, PolicyKind>> policies;
+  for (const PolicyKind kind :
+       {PolicyKind::kBelady, PolicyKind::kStatic, PolicyKind::kMatch, PolicyKind::kNone})
+    policies.emplace_back(PolicyName(kind), kind);
+  AddChoice<PolicyKind>(verb, "--device-cache", options.device_cache, std::move(policies),
+                        "With --device cuda: which rows stay there; belady: by the schedule of a "
+                        "superbatch, those that are needed soonest");
+}
+
 void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
   TrainOptions& options = flags.options;
   AddGnnMemoryFlags(verb, options.memory_bytes, options.cache, options.cache_bytes);
+  AddDeviceFlags(verb, options);
   AddBaselineIoFlag(verb, options.io, "How rows are read, and lists with --topology direct");
   AddTopologyFlag(verb, options.topology);
   AddSize(verb, kNeighborCacheFlag, options.neighbor_cache_bytes,
@@ -219,6 +238,10 @@ Result<TrainOptions> CompleteTrainOptions(const TrainFlags& flags) {
       if (flags.verb->get_option(name)->count() > 0)
         return Fail(Status::InvalidArgument(fmt::format("{} is for --full-graph", name)));
     }
+  }
+  for (const char* const name : {"--device-memory", "--device-cache"}) {
+    if (options.device == ComputeOn::kCpu && flags.verb->get_option(name)->count() > 0)
+      return Fail(Status::InvalidArgument(fmt::format("{} is for --device cuda", name)));
   }
   RHIZOME_RETURN_IF_ERROR(ReconcileLayers(flags, options));
   RHIZOME_RETURN_IF_ERROR(CheckName("job", options.job));

@@ -9,6 +9,7 @@
 #include "gnn_library.h"
 #include "learning_flags.h"
 #include "neighbor_flags.h"
+#include "rhizome/cache/policies.h"
 #include "svg_chart.h"
 #include "text.h"
 #include "train_flags.h"
@@ -22,7 +23,7 @@ namespace {
 Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 /// `valid` says whether the validation set has an accuracy.
-Json EpochJson(const EpochReport& e, bool valid) {
+Json EpochJson(const EpochReport& e, bool valid, bool on_device) {
   Json json = {{"loss", e.loss},
                {"valid_accuracy", valid ? Json(e.valid_accuracy) : Json()},
                {"valid_metric", OrNull(e.valid_metric)},
@@ -39,7 +40,41 @@ Json EpochJson(const EpochReport& e, bool valid) {
   json["stall_seconds"] = e.stall_seconds;
   RowReads::Each(add, e);
   json["hit_rate"] = e.hit_rate();
+  if (!on_device) return json;
+  json["upload_bytes"] = e.upload_bytes;
+  json["upload_seconds"] = e.upload_seconds;
+  json["device_wait_seconds"] = e.device_wait_seconds;
+  json["device_hits"] = e.device_hits;
   return json;
+}
+
+Json DeviceJson(const DeviceReport& device) {
+  return {{"name", device.name},
+          {"sm", device.sm},
+          {"memory_bytes", device.memory_bytes},
+          {"frame_bytes", device.frame_bytes},
+          {"cache", PolicyName(device.cache)}};
+}
+
+/// Describes the device and what went up to it.
+std::string DescribeDevice(const Json& f) {
+  std::uint64_t rows = 0, hits = 0, bytes = 0;
+  double uploading = 0, waiting = 0;
+  for (const Json& e : f["epochs"]) {
+    rows += e["rows_requested"].get<std::uint64_t>();
+    hits += e["device_hits"].get<std::uint64_t>();
+    bytes += e["upload_bytes"].get<std::uint64_t>();
+    uploading += e["upload_seconds"].get<double>();
+    waiting += e["device_wait_seconds"].get<double>();
+  }
+  const Json& device = f["device"];
+  return fmt::format(
+      "on {}: {} for rows ({}), {} of the rows were there; {} went up, packed in {:.2f} s; waited "
+      "{:.2f} s for the device\n",
+      device["name"].get<std::string>(), HumanBytes(device["frame_bytes"]),
+      device["cache"].get<std::string>(),
+      Percent(rows == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(rows)),
+      HumanBytes(bytes), uploading, waiting);
 }
 
 Json ProfileJson(const FeedProfileReport& profile) {
@@ -128,6 +163,7 @@ std::string DescribeTrain(const Json& f) {
       f["overlap"].get<std::string>(), HumanBytes(memory["cache_bytes"]),
       HumanBytes(memory["held_bytes"]), HumanBytes(memory["working_bytes"]));
   if (!f["profile"]["tried"].empty()) text += DescribeTrials(f);
+  if (f.contains("device")) text += DescribeDevice(f);
   const Json& io = f["io"];
   text += fmt::format("reads by {}{}, {:.1f} in flight on average; peak memory {}\n",
                       io["maker"].get<std::string>(), io["direct"].get<bool>() ? ", direct" : "",
@@ -162,8 +198,10 @@ Json NetworkJson(const ModelSpec& network) {
 
 Json TrainReportJson(const TrainReport& report) {
   Json epochs = Json::array();
-  for (const EpochReport& epoch : report.epochs)
-    epochs.push_back(EpochJson(epoch, epoch.valid_metric && report.task != Task::kRegression));
+  for (const EpochReport& epoch : report.epochs) {
+    epochs.push_back(EpochJson(epoch, epoch.valid_metric && report.task != Task::kRegression,
+                               report.device.has_value()));
+  }
   Json json = {{"epochs", std::move(epochs)},
                {"io",
                 {{"maker", IoMakerName(report.maker)},
@@ -192,6 +230,7 @@ Json TrainReportJson(const TrainReport& report) {
                {"network", NetworkJson(report.network)},
                {"model", report.model}};
   if (report.full_graph) AddFullGraphReport(report, json);
+  if (report.device) json["device"] = DeviceJson(*report.device);
   if (report.list_reads) json["topology"] = ListsJson(*report.list_reads);
   AddLearningReport(report, json);
   return json;

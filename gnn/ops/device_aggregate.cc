@@ -1,0 +1,87 @@
+#include "rhizome/gnn/device_aggregate.h"
+
+#include "rhizome/gnn/device_failure.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+cuda::Element ElementOf(RowType type) {
+  switch (type) {
+    case RowType::kFloat32:
+      return cuda::Element::kFloat32;
+    case RowType::kFloat16:
+      return cuda::Element::kFloat16;
+    case RowType::kBfloat16:
+      return cuda::Element::kBfloat16;
+  }
+  return cuda::Element::kFloat32;
+}
+
+const unsigned char* BytesAt(const void* rows) { return static_cast<const unsigned char*>(rows); }
+
+}  // namespace
+
+void QueueSum(Device& device, const SumArgs& args, std::size_t rows) {
+  cuda::SumArgs same;
+  same.type = ElementOf(args.type);
+  same.x = BytesAt(args.x);
+  same.x_stride = args.x_stride;
+  same.dim = args.dim;
+  same.targets = rows;
+  same.offsets = args.begins;
+  same.index = args.index;
+  same.source_scale = args.source_scale;
+  same.edge_weight = args.edge_weight;
+  same.target_scale = args.target_scale;
+  same.initial = args.initial;
+  same.initial_stride = args.initial_stride;
+  same.initial_rows = args.initial_rows;
+  same.initial_scale = args.initial_scale;
+  same.out = args.out;
+  same.out_stride = args.out_stride;
+  OrThrow(device.Sum(kDefaultStream, same));
+}
+
+void QueueMax(Device& device, const MaxArgs& args, std::size_t rows) {
+  cuda::MaxArgs same;
+  same.type = ElementOf(args.type);
+  same.x = BytesAt(args.x);
+  same.x_stride = args.x_stride;
+  same.dim = args.dim;
+  same.targets = rows;
+  same.offsets = args.begins;
+  same.index = args.index;
+  same.out = args.out;
+  same.out_stride = args.out_stride;
+  same.winner = args.edge;
+  OrThrow(device.Max(kDefaultStream, same));
+}
+
+void QueueMaxGradient(Device& device, const MaxGradientArgs& args, std::size_t rows) {
+  cuda::MaxGradientArgs same;
+  same.gradient = args.gradient;
+  same.winner = args.winner;
+  same.dim = args.dim;
+  same.sources = rows;
+  same.offsets = args.begins;
+  same.target = args.target;
+  same.edge = args.edge;
+  same.out = args.out;
+  OrThrow(device.MaxGradient(kDefaultStream, same));
+}
+
+void QueueEdgeDots(Device& device, const EdgeDotArgs& args, std::size_t rows) {
+  cuda::EdgeDotArgs same;
+  same.type = ElementOf(args.type);
+  same.x = BytesAt(args.x);
+  same.x_stride = args.x_stride;
+  same.dim = args.dim;
+  same.targets = rows;
+  same.offsets = args.begins;
+  same.index = args.index;
+  same.gradient = args.gradient;
+  same.out = args.out;
+  OrThrow(device.EdgeDots(kDefaultStream, same));
+}
+
+}  // namespace rhizome::inline internal

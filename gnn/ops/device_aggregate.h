@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+
+#include "rhizome/cache/aggregate_kernels.h"
+#include "rhizome/cuda/device.h"
+
+namespace rhizome::inline internal {
+
+// The kernels of the processor's arguments, queued on a device behind libtorch's work, for `rows`
+// rows of the output. All pointers are the device's; `ends` are the begins of the next list. Errors
+// are thrown (DeviceFailure).
+
+void QueueSum(Device& device, const SumArgs& args, std::size_t rows);
+void QueueMax(Device& device, const MaxArgs& args, std::size_t rows);
+void QueueMaxGradient(Device& device, const MaxGradientArgs& args, std::size_t rows);
+void QueueEdgeDots(Device& device, const EdgeDotArgs& args, std::size_t rows);
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,110 @@
+#include "rhizome/gnn/device_feed.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "rhizome/gnn/device_failure.h"
+#include "rhizome/storage/stopwatch.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// The distinct rows of a minibatch, by first use, as its superbatch's trace has them: parts of a
+/// disjoint sample share rows.
+struct RowsToBring {
+  std::span<const Row> keys;
+  std::vector<Row> distinct;             // of a disjoint sample; else the minibatch's own are
+  std::vector<std::uint32_t> row_of;     // by vertex, likewise
+  std::vector<std::uint32_t> vertex_of;  // by row, one that has it
+
+  explicit RowsToBring(const Minibatch& minibatch) : keys(minibatch.rows) {
+    if (minibatch.seed_of.empty()) return;
+    std::unordered_map<Row, std::uint32_t> known;
+    for (std::uint32_t v = 0; v < minibatch.rows.size(); ++v) {
+      const auto [at, is_new] = known.try_emplace(minibatch.rows[v], distinct.size());
+      row_of.push_back(at->second);
+      if (!is_new) continue;
+      distinct.push_back(minibatch.rows[v]);
+      vertex_of.push_back(v);
+    }
+    keys = distinct;
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceFeed>> DeviceFeed::Open(const ComputeDevice& device,
+                                                     const DeviceFeedOptions& options) {
+  const std::size_t row_bytes = options.dim * DataTypeBytes(options.type);
+  std::uint64_t frames = 0;
+  if (options.policy != PolicyKind::kNone)
+    frames = std::min<std::uint64_t>(options.frame_bytes / row_bytes, options.row_count);
+  constexpr std::uint64_t kMostFrames = std::uint64_t{1} << 30;
+  const auto frame_count = static_cast<std::uint32_t>(std::min(frames, kMostFrames));
+  std::unique_ptr<DeviceFeed> feed(new DeviceFeed(device, options, frame_count));
+  RHIZOME_ASSIGN_OR_RETURN(
+      feed->pool_,
+      DevicePool::Create(
+          *device.kernels,
+          {.frame_count = frame_count, .row_bytes = row_bytes, .most_requests = 1, .grows = true}));
+  return feed;
+}
+
+Result<torch::Tensor> DeviceFeed::BringRows(const Minibatch& minibatch) {
+  const RowsToBring rows(minibatch);
+  RHIZOME_RETURN_IF_ERROR(frames_.Step(rows.keys, plan_));
+  std::vector<const std::byte*> misses;
+  misses.reserve(plan_.misses.size());
+  for (const std::uint32_t miss : plan_.misses) {
+    const std::size_t vertex = rows.vertex_of.empty() ? miss : rows.vertex_of[miss];
+    misses.push_back(minibatch.features.row(vertex).data());
+  }
+  RHIZOME_ASSIGN_OR_RETURN(
+      const DevicePool::Rows brought,
+      pool_->Step(plan_, static_cast<std::uint32_t>(rows.keys.size()), misses));
+  held_.push_back(brought);
+  RHIZOME_RETURN_IF_ERROR(device_.kernels->Wait(kDefaultStream, brought.ready));
+  torch::Tensor features = TensorOnDevice(
+      brought.data,
+      {static_cast<std::int64_t>(rows.keys.size()), static_cast<std::int64_t>(options_.dim)},
+      options_.type == DataType::kFloat16 ? torch::kHalf : torch::kFloat32, device_.place);
+  if (minibatch.seed_of.empty()) return features;
+  const std::span<const std::uint32_t> row_of(rows.row_of);
+  const std::span<const std::byte> arrays[] = {std::as_bytes(row_of)};
+  const DeviceUploads::Sent sent = uploads_.Send(arrays);
+  return features.index_select(
+      0, TensorOnDevice(sent.arrays[0], {static_cast<std::int64_t>(row_of.size())}, torch::kInt32,
+                        device_.place));
+}
+
+Result<LearnerInputs> DeviceFeed::Bring(const Minibatch& minibatch,
+                                        std::vector<LayerGraph> graphs) {
+  const Stopwatch watch;
+  LearnerInputs inputs{.features = {}, .graphs = std::move(graphs)};
+  try {
+    RHIZOME_ASSIGN_OR_RETURN(inputs.features.table, BringRows(minibatch));
+    PlaceOnDevice(inputs.graphs, uploads_);
+  } catch (const DeviceFailure& failure) {
+    return Fail(failure.status());
+  }
+  seconds_ += watch.seconds();
+  return inputs;
+}
+
+Status DeviceFeed::Release() {
+  RHIZOME_RETURN_IF_ERROR(pool_->Release(held_.front(), kDefaultStream));
+  held_.pop_front();
+  return Status::Ok();
+}
+
+void DeviceFeed::AddTo(EpochReport& epoch) {
+  const DevicePoolCounts& counts = pool_->counts();
+  const std::uint64_t bytes = counts.row_bytes + counts.index_bytes + uploads_.sent_bytes();
+  epoch.upload_bytes += bytes - std::exchange(told_bytes_, bytes);
+  epoch.device_hits += counts.hits - std::exchange(told_hits_, counts.hits);
+  epoch.upload_seconds += std::exchange(seconds_, 0);
+}
+
+}  // namespace rhizome::inline internal

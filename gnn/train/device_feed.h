@@ -1,0 +1,72 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "rhizome/cache/minibatch.h"
+#include "rhizome/cuda/device_frames.h"
+#include "rhizome/cuda/device_pool.h"
+#include "rhizome/gnn/device_uploads.h"
+#include "rhizome/gnn/learner.h"
+#include "rhizome/gnn/train_options.h"
+#include "rhizome/storage/dtype.h"
+
+namespace rhizome::inline internal {
+
+struct DeviceFeedOptions {
+  PolicyKind policy = PolicyKind::kBelady;
+  std::uint64_t frame_bytes = 0;  ///< of the device, for rows that stay there
+  DataType type = DataType::kFloat32;
+  std::size_t dim = 0;
+  std::uint64_t row_count = 0;  ///< rows are [0, row_count)
+};
+
+/// Brings minibatches to a device: rows of features through a DevicePool, whose frames follow the
+/// schedule of each superbatch as the host's do; lists and factors as one packed copy.
+/// Threads: one at a time, but for Announce. Ownership: `device` must outlive it.
+class DeviceFeed {
+ public:
+  static Result<std::unique_ptr<DeviceFeed>> Open(const ComputeDevice& device,
+                                                  const DeviceFeedOptions& options);
+
+  /// Announces the rows of the next superbatch (FeedPipelineOptions::on_superbatch).
+  Status Announce(const Trace& trace) { return frames_.Announce(trace); }
+
+  /// Queues the copies of the next minibatch, whose graphs `graphs` are on the host: the inputs are
+  /// on the device for what libtorch does from now on. The features of `minibatch` are not read any
+  /// more when it returns; all else must outlive the inputs. Two may be held at once. Errors of
+  /// this, also of Release: kOutOfMemory; kIoError, the device failed.
+  Result<LearnerInputs> Bring(const Minibatch& minibatch, std::vector<LayerGraph> graphs);
+
+  /// Gives back the features that were brought first, of those that are held: libtorch was told all
+  /// that reads them.
+  Status Release();
+
+  /// Adds what was done since the last call to an epoch's report.
+  void AddTo(EpochReport& epoch);
+
+ private:
+  DeviceFeed(const ComputeDevice& device, const DeviceFeedOptions& options,
+             std::uint32_t frame_count)
+      : options_(options),
+        device_(device),
+        frames_(options.policy, frame_count, options.row_count),
+        uploads_(device) {}
+  Result<torch::Tensor> BringRows(const Minibatch& minibatch);
+
+  const DeviceFeedOptions options_;
+  const ComputeDevice& device_;
+  DeviceFrames frames_;
+  DeviceUploads uploads_;
+  std::unique_ptr<DevicePool> pool_;
+  std::deque<DevicePool::Rows> held_;
+  StepPlan plan_;
+  double seconds_ = 0;
+  std::uint64_t told_hits_ = 0;
+  std::uint64_t told_bytes_ = 0;
+};
+
+}  // namespace rhizome::inline internal

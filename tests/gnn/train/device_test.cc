@@ -1,0 +1,276 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <map>
+
+#include "cuda/fake_device.h"
+#include "gnn/gnn_testing.h"
+#include "rhizome/cache/policies.h"
+#include "rhizome/cache/safetensors.h"
+#include "rhizome/gnn/activation.h"
+#include "rhizome/gnn/torch_guard.h"
+#include "rhizome/gnn/train.h"
+
+// Training on a device, without one: a FakeDevice runs the kernels, and libtorch's tensors on the
+// processor stand for those of a device.
+
+namespace rhizome {
+namespace {
+
+using testing::FakeDevice;
+using ::testing::HasSubstr;
+using testing::NetworkCase;
+using testing::SmallTraining;
+using testing::TempDir;
+using testing::WriteStore;
+
+/// The traces that a device leaves behind.
+struct Traces {
+  std::vector<std::string> faults;
+  std::uint64_t calls = 0;
+};
+
+/// A fake device that tells its faults at its end.
+class WatchedDevice final : public FakeDevice {
+ public:
+  WatchedDevice(std::uint64_t seed, Traces& traces) : FakeDevice(seed), traces_(traces) {
+    has_tensors = true;
+  }
+  ~WatchedDevice() override {
+    Finish();
+    traces_.faults.insert(traces_.faults.end(), faults().begin(), faults().end());
+    traces_.calls = calls();
+  }
+
+ private:
+  Traces& traces_;
+};
+
+Result<TrainReport> TrainWatched(TrainOptions options, Traces& traces,
+                                 std::uint64_t fail_at = FakeDevice::kNever) {
+  options.device = ComputeOn::kCuda;
+  const JobControl control;
+  return GuardedTorch([&] {
+    return TrainModel(options, control, [&]() -> Result<ComputeDevice> {
+      auto device = std::make_unique<WatchedDevice>(testing::TestSeed(), traces);
+      device->fail_at = fail_at;
+      return ComputeDevice{.kernels = std::move(device), .facts = {.name = "fake"}};
+    });
+  });
+}
+
+Result<TrainReport> TrainOnProcessor(const TrainOptions& options) {
+  const JobControl control;
+  return rhizome_gnn_entry_v1()->Train(options, control);
+}
+
+std::vector<double> LossesOf(const TrainReport& report) {
+  std::vector<double> losses;
+  for (const EpochReport& epoch : report.epochs) {
+    losses.push_back(epoch.loss);
+    losses.push_back(epoch.valid_loss.value_or(0));
+  }
+  return losses;
+}
+
+TrainOptions DeviceTraining(const Path& store) {
+  TrainOptions options = SmallTraining(store);
+  options.epochs = 2;
+  options.test = false;
+  options.device_memory_bytes = 64 * 200;  // of 1,200 rows of 16 floats
+  return options;
+}
+
+/// Whether a network has other bits on a device: its sums are multiplied in one matrix of all
+/// targets, and their bias is added, and its gradient summed, apart.
+bool IsFused(const ModelSpec& spec) {
+  const auto found = spec.options.find("aggregator");
+  const std::string aggregator = found == spec.options.end() ? "mean" : found->second;
+  return spec.kind == "gcn" || (spec.kind == "sage" && aggregator != "max" && aggregator != "pool");
+}
+
+TEST(DeviceTrainTest, EveryKindLearnsAsOnTheProcessor) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", {}));
+  std::vector<NetworkCase> networks = testing::RegisteredNetworks();
+  for (NetworkCase& variant : testing::NetworkVariants()) networks.push_back(std::move(variant));
+  for (const NetworkCase& network : networks) {
+    if (network.spec.kind.starts_with("gat")) continue;
+    SCOPED_TRACE(network.name);
+    TrainOptions options = DeviceTraining(folder / "s");
+    options.model = network.spec;
+    options.model.dropout = 0.3;
+    const Result<TrainReport> processor = TrainOnProcessor(options);
+    ASSERT_OK(processor);
+    Traces traces;
+    const Result<TrainReport> device = TrainWatched(options, traces);
+    ASSERT_OK(device);
+    EXPECT_THAT(traces.faults, ::testing::IsEmpty());
+    const std::vector<double> expected = LossesOf(*processor), found = LossesOf(*device);
+    if (IsFused(network.spec)) {
+      // A bias before a batch norm changes nothing but the running mean, and Adam makes steps of
+      // the noise that its gradient is.
+      const double bound = network.name == "ResidualBatch" ? 2e-2 : 1e-4;
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_NEAR(found[i], expected[i], bound * std::abs(expected[i]));
+    } else {
+      EXPECT_EQ(found, expected);
+    }
+    EXPECT_EQ(device->device->name, "fake");
+    EXPECT_GT(device->epochs[0].upload_bytes, 0u);
+  }
+}
+
+TEST(DeviceTrainTest, ModelsDoNotDependOnWhatStaysOnTheDevice) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", {.dtype = DataType::kFloat16}));
+  TrainOptions options = DeviceTraining(folder / "s");
+  options.model.kind = "gin";
+  options.out = folder / "reference.safetensors";
+  const Result<TrainReport> reference = TrainOnProcessor(options);
+  ASSERT_OK(reference);
+  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
+  ASSERT_OK(weights);
+  options.out = folder / "device.safetensors";
+  std::map<PolicyKind, std::uint64_t> hits;
+  for (const PolicyKind policy :
+       {PolicyKind::kBelady, PolicyKind::kStatic, PolicyKind::kMatch, PolicyKind::kNone}) {
+    for (const std::uint32_t superbatch : {1, 3}) {
+      for (const Overlap overlap : {Overlap::kAll, Overlap::kChangeset}) {
+        SCOPED_TRACE(std::string(PolicyName(policy)) + " " + std::to_string(superbatch));
+        options.device_cache = policy;
+        options.superbatch = superbatch;
+        options.overlap = overlap;
+        options.cache = superbatch == 3 ? PolicyKind::kLru : PolicyKind::kBelady;
+        Traces traces;
+        const Result<TrainReport> report = TrainWatched(options, traces);
+        ASSERT_OK(report);
+        EXPECT_THAT(traces.faults, ::testing::IsEmpty());
+        EXPECT_EQ(LossesOf(*report), LossesOf(*reference));
+        const auto found = LoadSafetensors(FileSystem::Posix(), options.out);
+        ASSERT_OK(found);
+        EXPECT_EQ(found->hash, weights->hash);
+        hits[policy] = report->epochs[1].device_hits;
+      }
+    }
+  }
+  EXPECT_EQ(hits[PolicyKind::kNone], 0u);
+  EXPECT_GT(hits[PolicyKind::kStatic], 0u);
+  EXPECT_GT(hits[PolicyKind::kBelady], hits[PolicyKind::kStatic]);
+  EXPECT_GT(hits[PolicyKind::kBelady], hits[PolicyKind::kMatch]);
+}
+
+TEST(DeviceTrainTest, GoesOnOnTheOtherSideFromACheckpoint) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", {}));
+  TrainOptions options = DeviceTraining(folder / "s");
+  options.model.kind = "commnet";
+  options.epochs = 3;
+  options.out = folder / "whole.safetensors";
+  ASSERT_OK(TrainOnProcessor(options));
+  const auto whole = LoadSafetensors(FileSystem::Posix(), options.out);
+  ASSERT_OK(whole);
+  options.checkpoint_every = 1;
+  options.out = folder / "resumed.safetensors";
+  for (const bool device_first : {true, false}) {
+    Traces traces;
+    options.resume = false;
+    options.device = device_first ? ComputeOn::kCuda : ComputeOn::kCpu;
+    std::uint64_t left = 4;
+    JobControl* self = nullptr;
+    JobControl control([&](const JobControl::Progress& progress) {
+      if (progress.phase == "train" && --left == 0) self->Cancel();
+    });
+    self = &control;
+    const auto open = [&]() -> Result<ComputeDevice> {
+      return ComputeDevice{.kernels = std::make_unique<WatchedDevice>(testing::TestSeed(), traces)};
+    };
+    EXPECT_EQ(testing::AsStatus(TrainModel(options, control, open)).code(),
+              StatusCode::kInterrupted);
+    options.resume = true;
+    options.device = device_first ? ComputeOn::kCpu : ComputeOn::kCuda;
+    const JobControl going;
+    const Result<TrainReport> resumed = TrainModel(options, going, open);
+    ASSERT_OK(resumed);
+    EXPECT_GT(resumed->resumed_minibatches, 0u);
+    const auto found = LoadSafetensors(FileSystem::Posix(), options.out);
+    ASSERT_OK(found);
+    EXPECT_EQ(found->hash, whole->hash);
+    EXPECT_THAT(traces.faults, ::testing::IsEmpty());
+  }
+}
+
+TEST(DeviceTrainTest, FailuresOfTheDeviceAreErrors) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", {}));
+  TrainOptions options = DeviceTraining(folder / "s");
+  options.model.kind = "sage";
+  options.model.options = {{"aggregator", "pool"}};
+  options.epochs = 1;
+  options.steps = 3;
+  Traces traces;
+  ASSERT_OK(TrainWatched(options, traces));
+  const std::uint64_t calls = traces.calls;
+  for (std::uint64_t call = 0; call < calls; call += 1 + call / 3) {
+    const Result<TrainReport> report = TrainWatched(options, traces, call);
+    // A failure while all is given back is of no consequence.
+    if (report) continue;
+    EXPECT_THAT(report.error().message(), HasSubstr("this call fails")) << call;
+    EXPECT_TRUE(report.error().code() == StatusCode::kIoError ||
+                report.error().code() == StatusCode::kOutOfMemory)
+        << call;
+  }
+}
+
+TEST(DeviceTrainTest, SaysWhatCannotBeHad) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", {}));
+  TrainOptions options = DeviceTraining(folder / "s");
+  options.device = ComputeOn::kCuda;
+  // Beside the tests' binary there is no module.
+  const Result<TrainReport> none = TrainOnProcessor(options);
+  ASSERT_FALSE(none.has_value());
+  EXPECT_EQ(none.error().code(), StatusCode::kUnsupported);
+  EXPECT_THAT(none.error().message(), HasSubstr("librhizome_cuda.so"));
+  EXPECT_THAT(none.error().message(), HasSubstr("nvcc"));
+  Traces traces;
+  for (const char* const kind : {"gat", "gatv2"}) {
+    options.model.kind = kind;
+    const Result<TrainReport> attention = TrainWatched(options, traces);
+    ASSERT_FALSE(attention.has_value());
+    EXPECT_EQ(attention.error().code(), StatusCode::kUnsupported);
+    EXPECT_THAT(attention.error().message(), HasSubstr(kind));
+  }
+  options.model.kind = "sage";
+  options.device_cache = PolicyKind::kLru;
+  EXPECT_EQ(testing::AsStatus(TrainWatched(options, traces)).code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(traces.faults, ::testing::IsEmpty());
+}
+
+TEST(ActivateByTorchTest, DropsWhatTheProcessorDrops) {
+  const std::uint64_t seed = testing::TestSeed();
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 40; ++round) {
+    const auto rows = static_cast<std::int64_t>(random() % 70);
+    const auto dim = static_cast<std::int64_t>(1 + random() % 80);
+    torch::Tensor in = at::empty({rows, dim}), gradient = at::empty({rows, dim});
+    std::normal_distribution<float> noise;
+    for (const torch::Tensor& tensor : {in, gradient}) {
+      for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.data_ptr<float>()[i] = noise(random);
+    }
+    const Activation activation{.relu = random() % 2 == 0,
+                                .dropout = random() % 4 == 0 ? 0 : 0.1 * double(random() % 10),
+                                .seed = random(),
+                                .first_row = static_cast<std::int64_t>(random() >> 24)};
+    torch::Tensor out = at::empty_like(in), back = at::empty_like(in);
+    ActivateRows(activation, in.data_ptr<float>(), rows, dim, 0, out.data_ptr<float>());
+    ActivateGradientRows(activation, out.data_ptr<float>(), gradient.data_ptr<float>(), rows, dim,
+                         0, back.data_ptr<float>());
+    EXPECT_TRUE(at::equal(ActivateByTorch(activation, in), out)) << seed << " " << round;
+    EXPECT_TRUE(at::equal(ActivateGradientByTorch(activation, out, gradient), back))
+        << seed << " " << round;
+  }
+}
+
+}  // namespace
+}  // namespace rhizome
