@@ -1,3 +1,4 @@
+#include "rhizome/cuda/long_lists.h"
 #include "rhizome/gnn/aggregate_ops.h"
 
 namespace rhizome::inline internal {
@@ -17,9 +18,9 @@ std::span<const float> AggregateLists::turned_weights() const {
 }
 
 void AggregateLists::PlaceOn(DeviceUploads& uploads, const CsrView& csr,
-                             std::span<const float> weights) {
+                             std::span<const float> weights, const PlacedLongLists& long_lists) {
   uploads_ = &uploads;
-  placed_ = {.csr = csr, .weights = weights};
+  placed_ = {.csr = csr, .weights = weights, .long_lists = long_lists};
 }
 
 AggregateLists::Turned AggregateLists::placed_turned() const {
@@ -32,12 +33,16 @@ AggregateLists::Turned AggregateLists::placed_turned() const {
   packed.Add(here.csr.neighbors);
   packed.Add(here.edges);
   packed.Add(here.weights);
+  const LongLists found = FindLongLists(here.csr.offsets);
+  const std::span<const cuda::ListPiece> pieces(found.pieces);
+  packed.Add(pieces);
   packed.Send(*uploads_);
   placed_.memory = packed.memory();
   placed_.turned = {
       .csr = {.offsets = packed.Of(here.csr.offsets), .neighbors = packed.Of(here.csr.neighbors)},
       .edges = packed.Of(here.edges),
-      .weights = packed.Of(here.weights)};
+      .weights = packed.Of(here.weights),
+      .long_lists = {packed.Of(pieces), found.longest, found.partial_count}};
   return placed_.turned;
 }
 

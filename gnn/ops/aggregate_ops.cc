@@ -64,7 +64,7 @@ struct SumFunction : torch::autograd::Function<SumFunction> {
             lists->placed_csr(),
             {.target = factors->target, .source = factors->source, .edge = lists->placed_weights()},
             RowsOf(rows), start, out.data_ptr<float>(), static_cast<std::size_t>(rows.size(1))),
-        lists->placed_csr());
+        lists->placed_csr(), lists->placed_long_lists());
     return out;
   }
 
@@ -89,7 +89,7 @@ struct SumFunction : torch::autograd::Function<SumFunction> {
                                     : turned.weights},
                        RowsOf(gradient), start, out.data_ptr<float>(),
                        static_cast<std::size_t>(gradient.size(1))),
-           turned.csr);
+           turned.csr, turned.long_lists);
     return {out, {}, {}};
   }
 
@@ -114,7 +114,7 @@ struct WeightedFunction : torch::autograd::Function<WeightedFunction> {
            MakeSumArgs(lists->placed_csr(), {.target = {}, .source = {}, .edge = SpanOf(factors)},
                        RowsOf(rows), {}, out.data_ptr<float>(),
                        static_cast<std::size_t>(rows.size(1))),
-           lists->placed_csr());
+           lists->placed_csr(), lists->placed_long_lists());
     return out;
   }
 
@@ -141,7 +141,7 @@ struct WeightedFunction : torch::autograd::Function<WeightedFunction> {
            MakeSumArgs(turned.csr, {.target = {}, .source = {}, .edge = SpanOf(turned_weights)},
                        RowsOf(gradient), {}, out.data_ptr<float>(),
                        static_cast<std::size_t>(gradient.size(1))),
-           turned.csr);
+           turned.csr, turned.long_lists);
     return out;
   }
 
@@ -253,9 +253,14 @@ void ForTargets(const CsrView& csr, const std::function<void(std::size_t, std::s
   });
 }
 
-void RunSum(const AggregateLists& lists, const SumArgs& args, const CsrView& csr) {
+void RunSum(const AggregateLists& lists, const SumArgs& args, const CsrView& csr,
+            const PlacedLongLists& long_lists) {
   if (lists.uploads() == nullptr) return SumOnThreads(args, csr);
-  QueueSum(lists.uploads()->device(), args, csr.targets());
+  // It may go when this returns: libtorch gives its memory to nobody before the queued sum.
+  const torch::Tensor partials =
+      at::empty({static_cast<std::int64_t>(long_lists.partial_count * args.dim)},
+                torch::TensorOptions(lists.uploads()->place()).dtype(torch::kFloat32));
+  QueueSum(lists.uploads()->device(), args, csr.targets(), long_lists, partials.data_ptr<float>());
 }
 
 void SumOnThreads(const SumArgs& args, const CsrView& csr) {

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "rhizome/cache/aggregate.h"
+#include "rhizome/cuda/kernel_args.h"
 #include "rhizome/gnn/device_uploads.h"
 
 namespace rhizome::inline internal {
@@ -18,6 +19,13 @@ namespace rhizome::inline internal {
 // row). Lists that were placed on a device have their operations there, on rows that are there too.
 //
 // Ownership: the lists and factors are borrowed and must outlive the backward pass.
+
+/// The long lists of a CSR on a device, in pieces (cuda/long_lists.h), which lie there, too.
+struct PlacedLongLists {
+  std::span<const cuda::ListPiece> pieces;
+  std::uint32_t longest = 0;
+  std::uint32_t partial_count = 0;
+};
 
 /// CSR lists, and their transpose once a gradient needs it.
 /// Threads: one at a time.
@@ -37,10 +45,11 @@ class AggregateLists {
   const TurnedCsr& turned() const;
   std::span<const float> turned_weights() const;
 
-  /// Lets the operations run on a device, where `csr` and `weights` lie as copies of these. The
+  /// Lets the operations run on a device, where the others lie as copies of these. The
   /// transpose goes up when a gradient needs it: it is built while the device works on the forward
   /// pass. `uploads` must outlive this.
-  void PlaceOn(DeviceUploads& uploads, const CsrView& csr, std::span<const float> weights);
+  void PlaceOn(DeviceUploads& uploads, const CsrView& csr, std::span<const float> weights,
+               const PlacedLongLists& long_lists);
   DeviceUploads* uploads() const { return uploads_; }  ///< null: on the processor
 
   // The lists where the operations read them: in memory of the device, if they were placed there.
@@ -48,10 +57,12 @@ class AggregateLists {
   std::span<const float> placed_weights() const {
     return uploads_ == nullptr ? weights_ : placed_.weights;
   }
+  const PlacedLongLists& placed_long_lists() const { return placed_.long_lists; }
   struct Turned {
     CsrView csr;
     std::span<const std::uint32_t> edges;
     std::span<const float> weights;
+    PlacedLongLists long_lists = {};
   };
   Turned placed_turned() const;
 
@@ -59,6 +70,7 @@ class AggregateLists {
   struct Placed {
     CsrView csr;
     std::span<const float> weights;
+    PlacedLongLists long_lists;
     Turned turned = {};
     torch::Tensor memory = {};  // of `turned`
   };
@@ -96,8 +108,9 @@ torch::Tensor AggregateMax(const torch::Tensor& x, const AggregateLists& lists);
 /// Returns x as the kernels read it; x has one of the three types, and dense rows.
 RowsView RowsOf(const torch::Tensor& x);
 
-/// Runs `sum` over all targets of `csr`, which lie where `lists` are placed.
-void RunSum(const AggregateLists& lists, const SumArgs& args, const CsrView& csr);
+/// Runs `sum` over all targets of `csr`, which lie where `lists` are placed, as do its long lists.
+void RunSum(const AggregateLists& lists, const SumArgs& args, const CsrView& csr,
+            const PlacedLongLists& long_lists);
 
 /// Calls body(begin, end) for runs of targets with about equally many edges, on the compute
 /// threads.

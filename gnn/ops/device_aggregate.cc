@@ -21,7 +21,8 @@ const unsigned char* BytesAt(const void* rows) { return static_cast<const unsign
 
 }  // namespace
 
-void QueueSum(Device& device, const SumArgs& args, std::size_t rows) {
+void QueueSum(Device& device, const SumArgs& args, std::size_t rows,
+              const PlacedLongLists& long_lists, float* partials) {
   cuda::SumArgs same;
   same.type = ElementOf(args.type);
   same.x = BytesAt(args.x);
@@ -39,6 +40,11 @@ void QueueSum(Device& device, const SumArgs& args, std::size_t rows) {
   same.initial_scale = args.initial_scale;
   same.out = args.out;
   same.out_stride = args.out_stride;
+  same.pieces = long_lists.pieces.data();
+  same.piece_count = static_cast<std::uint32_t>(long_lists.pieces.size());
+  same.longest = long_lists.longest;
+  same.partial_count = long_lists.partial_count;
+  same.partials = partials;
   OrThrow(device.Sum(kDefaultStream, same));
 }
 

@@ -4,6 +4,7 @@
 
 #include "rhizome/cache/aggregate_kernels.h"
 #include "rhizome/cuda/device.h"
+#include "rhizome/gnn/aggregate_ops.h"
 
 namespace rhizome::inline internal {
 
@@ -11,7 +12,9 @@ namespace rhizome::inline internal {
 // rows of the output. All pointers are the device's; `ends` are the begins of the next list. Errors
 // are thrown (DeviceFailure).
 
-void QueueSum(Device& device, const SumArgs& args, std::size_t rows);
+/// `partials`: [partial_count of the long lists, dim].
+void QueueSum(Device& device, const SumArgs& args, std::size_t rows,
+              const PlacedLongLists& long_lists, float* partials);
 void QueueMax(Device& device, const MaxArgs& args, std::size_t rows);
 void QueueMaxGradient(Device& device, const MaxGradientArgs& args, std::size_t rows);
 void QueueEdgeDots(Device& device, const EdgeDotArgs& args, std::size_t rows);

@@ -1,6 +1,9 @@
 #include "rhizome/gnn/layer_graph.h"
 
 #include <cmath>
+#include <deque>
+
+#include "rhizome/cuda/long_lists.h"
 
 namespace rhizome::inline internal {
 
@@ -56,7 +59,10 @@ LayerGraph MakeLayerGraph(const ReducePiece& reduce, const CsrView& csr, const E
 
 void PlaceOnDevice(std::span<LayerGraph> graphs, DeviceUploads& uploads) {
   PackedArrays packed;
+  std::deque<LongLists> long_lists;  // copied when all is sent
   for (const LayerGraph& graph : graphs) {
+    long_lists.push_back(FindLongLists(graph.lists.csr().offsets));
+    packed.Add(std::span<const cuda::ListPiece>(long_lists.back().pieces));
     packed.Add(graph.lists.csr().offsets);
     packed.Add(graph.lists.csr().neighbors);
     packed.Add(graph.lists.weights());
@@ -68,11 +74,15 @@ void PlaceOnDevice(std::span<LayerGraph> graphs, DeviceUploads& uploads) {
   for (LayerGraph& graph : graphs) {
     const CsrView& csr = graph.lists.csr();
     const CsrView placed{.offsets = packed.Of(csr.offsets), .neighbors = packed.Of(csr.neighbors)};
-    graph.lists.PlaceOn(uploads, placed, packed.Of(graph.lists.weights()));
+    const LongLists& found = long_lists.front();
+    graph.lists.PlaceOn(uploads, placed, packed.Of(graph.lists.weights()),
+                        {packed.Of(std::span<const cuda::ListPiece>(found.pieces)), found.longest,
+                         found.partial_count});
     graph.on_device = {.target = packed.Of(std::span<const float>(graph.target_scale)),
                        .source = packed.Of(std::span<const float>(graph.source_scale)),
                        .self = packed.Of(std::span<const float>(graph.self_scale))};
     graph.device_memory = packed.memory();
+    long_lists.pop_front();
   }
 }
 

@@ -135,7 +135,8 @@ class FakeDevice : public Device {
 
   Status Sum(DeviceStream stream, const cuda::SumArgs& args) override {
     const std::size_t out = args.targets == 0 ? 0 : (args.targets - 1) * args.out_stride + args.dim;
-    return Aggregate(stream, args.offsets, args.targets, args.out, out, [args] {
+    return Aggregate(stream, args.offsets, args.targets, args.out, out, [this, args] {
+      CheckPieces(args);
       const SumArgs same{.type = static_cast<RowType>(args.type),
                          .x = args.x,
                          .x_stride = args.x_stride,
@@ -276,6 +277,20 @@ class FakeDevice : public Device {
            : kind == Kind::kPinned ? "pinned memory"
                                    : "registered memory";
   }
+  /// Each list of more than `longest` edges is in pieces that lie one after another, and no other.
+  void CheckPieces(const cuda::SumArgs& args) {
+    std::uint32_t next = 0;
+    for (std::uint32_t t = 0; t < args.targets && args.piece_count > 0; ++t) {
+      if (args.offsets[t + 1] - args.offsets[t] <= args.longest) continue;
+      std::uint32_t edge = args.offsets[t];
+      while (next < args.piece_count && args.pieces[next].target == t &&
+             args.pieces[next].begin == edge)
+        edge = args.pieces[next++].end;
+      if (edge != args.offsets[t + 1]) Fault("the pieces of a long list are not all of it");
+    }
+    if (next != args.piece_count) Fault("a piece is of no long list");
+  }
+
   void Fault(const std::string& text) {
     if (faults_.size() < 20) faults_.push_back(text);
   }
