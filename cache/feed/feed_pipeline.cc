@@ -8,6 +8,7 @@
 #include "rhizome/cache/bounded_queue.h"
 #include "rhizome/cache/feature_decoder.h"
 #include "rhizome/cache/policies.h"
+#include "rhizome/cache/schedule_history.h"
 #include "rhizome/cache/superbatch.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
@@ -74,6 +75,11 @@ HoldRoom HeldRoom(const FeedPipelineOptions& options, std::uint64_t row_count) {
 
 }  // namespace
 
+bool KeepsHistory(const FeedPipelineOptions& options) {
+  return options.prior != Prior::kNone && TakesPrior(options.policy) &&
+         options.overlap != Overlap::kChangeset;
+}
+
 /// Three threads work on a job.
 /// 1. The sampling thread draws a superbatch into a scratch file and, with Overlap::kAll, makes its
 ///    schedule (SampleAll).
@@ -83,9 +89,9 @@ HoldRoom HeldRoom(const FeedPipelineOptions& options, std::uint64_t row_count) {
 /// 3. The caller takes minibatches (Next), which keep their rows in the cache until they are
 ///    destroyed.
 ///
-/// The sampling thread owns sampler_ and next_seeds_, the reading thread cache_; they meet in the
-/// queues only. A stage that fails finishes its own queue with the error and cancels the queue
-/// before it, so that no thread waits for one that has ended.
+/// The sampling thread owns sampler_, next_seeds_ and history_, the reading thread cache_; they
+/// meet in the queues only. A stage that fails finishes its own queue with the error and cancels
+/// the queue before it, so that no thread waits for one that has ended.
 class FeedPipeline::Impl {
  public:
   Impl(const GraphSnapshot& graph, const FeedPipelineOptions& options, NextSeeds next_seeds,
@@ -97,7 +103,9 @@ class FeedPipeline::Impl {
         decoder_(decoder),
         next_seeds_(std::move(next_seeds)),
         sampler_(std::move(sampler)),
-        cache_(std::move(cache)) {}
+        cache_(std::move(cache)) {
+    if (KeepsHistory(options)) history_.emplace(cache_->row_count());
+  }
 
   Status Start() {
     RHIZOME_RETURN_IF_ERROR(sampling_.Start([this] {
@@ -146,6 +154,7 @@ class FeedPipeline::Impl {
   // Used by the sampling thread.
   NextSeeds next_seeds_;
   const MinibatchSampler sampler_;
+  std::optional<ScheduleHistory> history_;
   std::uint64_t superbatch_count_ = 0;
   std::uint64_t sample_count_ = 0;
 
@@ -219,12 +228,14 @@ Status FeedPipeline::Impl::Schedule(Superbatch& superbatch) {
     return Status::Ok();
   }
   const StageTimer timer(options_.trace, Stage::kSchedule, superbatch.number);
-  RHIZOME_ASSIGN_OR_RETURN(superbatch.policy, MakePolicy({.kind = options_.policy,
-                                                          .frame_count = cache_->frame_count(),
-                                                          .key_count = cache_->row_count(),
-                                                          .unit_bytes = cache_->array().row_bytes(),
-                                                          .cost = cache_->read_cost()},
-                                                         superbatch.trace));
+  RHIZOME_ASSIGN_OR_RETURN(superbatch.policy,
+                           MakePolicy({.kind = options_.policy,
+                                       .frame_count = cache_->frame_count(),
+                                       .key_count = cache_->row_count(),
+                                       .unit_bytes = cache_->array().row_bytes(),
+                                       .cost = cache_->read_cost(),
+                                       .history = history_ ? &*history_ : nullptr},
+                                      superbatch.trace));
   superbatch.trace = {};
   superbatch.costs.front().schedule_seconds = timer.Stop();
   return Status::Ok();

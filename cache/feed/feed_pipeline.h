@@ -12,6 +12,7 @@
 #include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/cache/overlap.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/cache/prior.h"
 #include "rhizome/cache/stage_trace.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
@@ -29,6 +30,10 @@ struct FeedPipelineOptions {
   std::string features;
   bool normalize = false;
   PolicyKind policy = PolicyKind::kBelady;
+
+  /// The worth of rows that a superbatch does not ask for again, for policies that TakesPrior says;
+  /// with Overlap::kChangeset, which empties the cache between superbatches, they have none.
+  Prior prior = Prior::kUses;
   std::uint64_t cache_bytes = 0;
 
   /// Rows that minibatches may hold beside the cache: misses, and hits that have left it since.
@@ -51,6 +56,9 @@ struct FeedPipelineOptions {
   Path scratch;                 ///< an existing folder for the superbatch files
   StageTrace* trace = nullptr;  ///< told what ran when; must outlive the pipeline
 };
+
+/// Returns whether a pipeline's schedules have a prior.
+bool KeepsHistory(const FeedPipelineOptions& options);
 
 /// Minibatches in the pipeline at once: one is being read, one is ready.
 inline constexpr std::size_t kMinibatchesAhead = 2;

@@ -7,6 +7,7 @@
 #include "rhizome/cache/feature_decoder.h"
 #include "rhizome/cache/lists_on_disk.h"
 #include "rhizome/cache/replay.h"
+#include "rhizome/cache/schedule_history.h"
 #include "rhizome/storage/bytes_left.h"
 #include "rhizome/storage/stopwatch.h"
 
@@ -42,6 +43,19 @@ std::uint64_t HeldRowsOf(const FeedJob& job, std::uint64_t rows) {
   return pool ? rows + rows / 4 : kMinibatchesAlive * rows;
 }
 
+/// Returns the bytes of a history for each frame of the pool. They are part of a cache whose size
+/// is chosen, and come on top of one whose size was given.
+std::uint64_t HistoryBytes(const FeedPipelineOptions& feed) {
+  return KeepsHistory(feed) ? ScheduleHistory::kBytesPerFrame : 0;
+}
+
+/// Returns the bytes of a cache's rows.
+std::uint64_t PoolBytes(const FeedJob& job, const FeedPipelineOptions& feed,
+                        std::uint64_t frame_bytes, std::uint64_t cache_bytes) {
+  if (job.fixed.cache_bytes) return cache_bytes;
+  return cache_bytes / (frame_bytes + HistoryBytes(feed)) * frame_bytes;
+}
+
 /// Returns the bytes of an edge of a minibatch: its neighbour, and the facts that were asked for.
 std::uint64_t EdgeBytes(const Minibatch& minibatch) {
   const auto if_any = [](const auto& values) {
@@ -65,8 +79,13 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
                         kMinibatchesAlive * (rows * kRowBytes + edges * EdgeBytes(minibatch)) +
                         rows * 40 + edges * (19 + EdgeBytes(minibatch));  // being sampled
   if (job.compute_bytes) needs.working_bytes += job.compute_bytes(minibatch);
+  if (KeepsHistory(feed)) needs.working_bytes += ScheduleHistory::kBytesPerKey * features.rows;
+  if (job.fixed.cache_bytes) {
+    const std::uint64_t frames = std::min(features.rows, *job.fixed.cache_bytes / kept_bytes);
+    needs.working_bytes += frames * HistoryBytes(feed);
+  }
   needs.schedule_bytes = rows * (cost ? kCostScheduleBytesPerAccess : kScheduleBytesPerAccess);
-  needs.cacheable_bytes = features.rows * features.row_bytes();
+  needs.cacheable_bytes = features.rows * (features.row_bytes() + HistoryBytes(feed));
   if (lists_are_read) {
     const NeighborCache::Needs cache =
         ListsOnDisk::CacheNeeds(job.graph, feed.sampler.sampler.direction);
@@ -132,7 +151,10 @@ Result<FeedProfile> FeedProfile::Measure(const FeedJob& job,
   profile.needs_.minibatches = minibatches;
   profile.needs_.held_bytes = job.held_bytes ? job.held_bytes() : 0;
   AddStep(minibatch, profile.trace_);
-  profile.frame_bytes_ = decoder.row_bytes();
+  profile.kept_bytes_ = decoder.row_bytes();
+  profile.frame_bytes_ =
+      profile.kept_bytes_ + (job.fixed.cache_bytes ? 0 : HistoryBytes(job.pipeline));
+  profile.prior_ = job.pipeline.prior;
   if (MayTry(job)) RHIZOME_RETURN_IF_ERROR(profile.SampleMore(sampler, plan, job, control));
   return profile;
 }
@@ -180,9 +202,9 @@ double FeedProfile::ReadSeconds(std::uint32_t superbatch, std::uint64_t cache_by
   PolicyOptions policy = policy_;
   policy.frame_count =
       static_cast<std::uint32_t>(std::min(cache_bytes / frame_bytes_, policy.key_count));
-  const Result<double> seconds = ReplaySuperbatches(trace_, superbatch, policy);
-  if (seconds) return *seconds;
-  trial_status_ = seconds.error();
+  const Result<SuperbatchReplay> replay = ReplaySuperbatches(trace_, superbatch, policy, prior_);
+  if (replay) return replay->step_seconds;
+  trial_status_ = replay.error();
   return std::numeric_limits<double>::infinity();
 }
 
@@ -213,10 +235,12 @@ Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobCo
       made.memory, PlanMemory(job.memory_bytes, job.fixed, profile.needs(), profile.trial()));
   RHIZOME_RETURN_IF_ERROR(profile.trial_status());
   made.profile = profile.report();
-  made.pipeline.cache_bytes = made.memory.cache_bytes;
   made.pipeline.held_rows = made.memory.held_rows;
   made.pipeline.superbatch = made.memory.superbatch;
   made.pipeline.overlap = made.memory.in_turn ? Overlap::kChangeset : Overlap::kAll;
+  if (!KeepsHistory(made.pipeline)) made.pipeline.prior = Prior::kNone;
+  made.pipeline.cache_bytes =
+      PoolBytes(job, made.pipeline, profile.kept_bytes(), made.memory.cache_bytes);
   made.pipeline.read_cost = profile.read_cost();
   made.pipeline.depth = profile.depth();
   return made;

@@ -60,6 +60,9 @@ class FeedProfile {
   /// The cost of the disk's reads, if it was measured.
   const std::optional<ReadCost>& read_cost() const { return read_cost_; }
 
+  /// Bytes of a row in the pool.
+  std::uint64_t kept_bytes() const { return kept_bytes_; }
+
   /// Limit of reads in flight.
   std::uint32_t depth() const { return depth_; }
 
@@ -75,8 +78,10 @@ class FeedProfile {
   MemoryNeeds needs_;
   std::optional<ReadCost> read_cost_;
   std::uint32_t depth_ = IoQueueOptions().depth;
-  PolicyOptions policy_;           // without frame_count
-  std::uint64_t frame_bytes_ = 1;  // of the pool
+  PolicyOptions policy_;  // without frame_count
+  Prior prior_ = Prior::kNone;
+  std::uint64_t kept_bytes_ = 1;   // of a row in the pool
+  std::uint64_t frame_bytes_ = 1;  // of the cache for each such row
   Trace trace_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, double> tried_;
   Status trial_status_;

@@ -166,6 +166,7 @@ FeedPipelineOptions PipelineOptionsOf(const LoaderOptions& options, RowTimes tim
   pipeline.features = options.features;
   pipeline.normalize = options.normalize;
   pipeline.policy = options.policy;
+  pipeline.prior = options.prior;
   pipeline.io = options.io;
   pipeline.staging_bytes =
       options.memory_bytes == 0

@@ -11,6 +11,7 @@
 #include "rhizome/cache/minibatch.h"
 #include "rhizome/cache/overlap.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/cache/prior.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/sampler_options.h"
 #include "rhizome/storage/export.h"
@@ -80,6 +81,9 @@ struct LoaderOptions {
   /// The cache policy. kBelady reads the fewest rows; kStatic keeps those that a superbatch asks
   /// for most often.
   PolicyKind policy = PolicyKind::kBelady;
+
+  /// The worth of rows that a superbatch does not ask for again, where the policy takes a prior.
+  Prior prior = Prior::kUses;
 
   /// Minibatches that are sampled ahead and scheduled together; 0: chosen, from a trial that takes
   /// a second at most.

@@ -24,8 +24,8 @@ constexpr std::uint64_t kDefaultScheduleBytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t kNeighborShare = 4;
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-/// The pool restarts with every superbatch. In one shorter than this it saves next to nothing, so
-/// schedules up to this length take precedence over a larger cache.
+/// Knowledge of the future ends with every superbatch. In one shorter than this the pool saves
+/// little, so schedules up to this length take precedence over a larger cache.
 constexpr std::uint64_t kLeastUsefulSuperbatch = 8;
 
 /// Returns the bytes that superbatches of a length leave to the cache, or nothing if they do not

@@ -1,14 +1,25 @@
 #include "rhizome/cache/belady_schedule.h"
 
+#include <utility>
+
 #include "rhizome/cache/offline_schedule.h"
+#include "rhizome/cache/schedule_history.h"
 #include "rhizome/storage/exceptions.h"
 
 namespace rhizome::inline internal {
 
 Result<std::unique_ptr<Policy>> MakeBeladySchedule(const Trace& trace, std::uint32_t frame_count,
-                                                   std::uint64_t key_count) try {
-  RHIZOME_ASSIGN_OR_RETURN(const std::vector<NextUse> next, FindNextUses(trace, key_count));
-  return MakeScheduledPolicy(trace, BuildSchedule(trace, next, frame_count, AccessCosts()));
+                                                   std::uint64_t key_count,
+                                                   ScheduleHistory* history) try {
+  const HeldKeys nothing;
+  const HeldKeys& held = history == nullptr ? nothing : history->held();
+  RHIZOME_ASSIGN_OR_RETURN(const KnownUses uses, FindUses(trace, key_count, held.keys));
+  if (history == nullptr)
+    return MakeScheduledPolicy(trace, BuildSchedule(trace, uses, frame_count, AccessCosts()));
+  history->Count(trace);
+  Schedule schedule = BuildSchedule(trace, uses, frame_count, AccessCosts(), history->start());
+  history->SetHeld(std::exchange(schedule.held, {}));
+  return MakeScheduledPolicy(trace, std::move(schedule));
 } catch (...) {
   return Fail(StatusOfException());
 }

@@ -8,6 +8,8 @@
 
 namespace rhizome::inline internal {
 
+class ScheduleHistory;
+
 /// The optimal (Belady) cache for a known future, with bypass. After every step the pool keeps,
 /// among the keys that it held and those that the step read, the ones that are needed again
 /// soonest. No policy reads fewer rows on any trace, prefill included.
@@ -18,6 +20,10 @@ namespace rhizome::inline internal {
 /// that the pool starts full after one dense sweep. It prefills min(frames, distinct keys) keys,
 /// and each is hit before its frame is given to another key.
 ///
+/// With a history (schedule_history.h) the pool begins with what the schedule before has left,
+/// reads are the fewest from there, and among the keys that the trace does not ask for again those
+/// stay that were used most often so far: the schedule after this one finds them.
+///
 /// Time and memory O(accesses): while it is built about 20 bytes an access (and 8 a key, where the
 /// keys are few), afterwards 4 bytes an access and 16 a step. At most 2^32 - 2 accesses.
 ///
@@ -25,6 +31,7 @@ namespace rhizome::inline internal {
 /// too many; kOutOfMemory. Step fails (kInvalidArgument) if its keys are not the step's that the
 /// schedule was built from.
 Result<std::unique_ptr<Policy>> MakeBeladySchedule(const Trace& trace, std::uint32_t frame_count,
-                                                   std::uint64_t key_count);
+                                                   std::uint64_t key_count,
+                                                   ScheduleHistory* history = nullptr);
 
 }  // namespace rhizome::inline internal

@@ -4,10 +4,13 @@
 #include <bit>
 #include <boost/sort/spreadsort/integer_sort.hpp>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "rhizome/cache/offline_schedule.h"
+#include "rhizome/cache/schedule_history.h"
 #include "rhizome/cache/sweep.h"
 #include "rhizome/storage/exceptions.h"
 
@@ -40,13 +43,16 @@ std::vector<SortedAccess> SortSteps(const Trace& trace) {
 
 class CostRounds {
  public:
-  CostRounds(const Trace& trace, std::vector<NextUse> next, std::uint32_t frame_count,
-             std::uint64_t row_bytes, const ReadCost& cost)
+  CostRounds(const Trace& trace, KnownUses uses, std::uint32_t frame_count, std::uint64_t row_bytes,
+             const ReadCost& cost, const ScheduleStart& start)
       : trace_(trace),
         frame_count_(frame_count),
         sweep_(row_bytes, cost),
-        next_(std::move(next)),
+        uses_(std::move(uses)),
+        start_(start),
         sorted_(SortSteps(trace)) {
+    if (start.held != nullptr) held_ = start.held->keys;
+    boost::sort::spreadsort::integer_sort(held_.begin(), held_.end());
     RHIZOME_DCHECK(trace.offsets.back() == sorted_.size());
     for (std::size_t c = 0; c < kClasses; ++c)
       costs_.cost[c] = std::ldexp(1.0F, -static_cast<int>(c));
@@ -54,13 +60,13 @@ class CostRounds {
   }
 
   Schedule Best() {
-    best_ = BuildSchedule(trace_, next_, frame_count_, AccessCosts());
+    best_ = BuildSchedule(trace_, uses_, frame_count_, AccessCosts(), start_);
     if (ReadsEachRowOnce()) return std::move(best_);  // nothing can be saved
     least_ = Weigh(best_);
     Try();
     // Belady may keep a whole dense region. Each of its rows then looks dear, because its
     // neighbours are not read; costs taken beside reads of all rows correct that.
-    Weigh({std::vector<Fate>(trace_.keys.size(), kBypass), {}});
+    Weigh({std::vector<Fate>(trace_.keys.size(), kBypass), {}, {}});
     Try();
     Weigh(best_);
     Try();
@@ -68,19 +74,22 @@ class CostRounds {
   }
 
  private:
+  /// Whether each row is read once, or not at all where the pool holds it.
   bool ReadsEachRowOnce() const {
     const auto read = [](Fate fate) { return !IsHit(fate); };
     const auto last = [](const NextUse& next) { return next.access == kNever; };
-    const std::ptrdiff_t rows = std::count_if(next_.begin(), next_.end(), last);
+    const std::ptrdiff_t rows = std::count_if(uses_.next.begin(), uses_.next.end(), last);
+    const std::ptrdiff_t held =
+        std::count_if(uses_.first.begin(), uses_.first.end(), std::not_fn(last));
     return std::count_if(best_.fates.begin(), best_.fates.end(), read) +
-               static_cast<std::ptrdiff_t>(best_.prefill.size()) ==
-           rows;
+               static_cast<std::ptrdiff_t>(PrefillReads(best_).size()) ==
+           rows - held;
   }
 
   /// Runs one round: builds a schedule with the current costs and keeps it if it takes less time
   /// than the best so far.
   void Try() {
-    Schedule schedule = BuildSchedule(trace_, next_, frame_count_, costs_);
+    Schedule schedule = BuildSchedule(trace_, uses_, frame_count_, costs_, start_);
     const double seconds = Weigh(schedule);
     RHIZOME_DCHECK(seconds >= 0);
     if (seconds >= least_) return;
@@ -116,14 +125,24 @@ class CostRounds {
     return seconds;
   }
 
-  double SecondsOfPrefill(const Schedule& schedule) const {
+  /// Returns the keys, in order, that are read before the first step.
+  std::vector<CacheKey> PrefillReads(const Schedule& schedule) const {
     std::vector<CacheKey> keys;
     keys.reserve(schedule.prefill.size());
     for (const auto& [key, frame] : schedule.prefill) keys.push_back(key);
     boost::sort::spreadsort::integer_sort(keys.begin(), keys.end());
+    if (held_.empty()) return keys;
+    std::vector<CacheKey> reads;
+    std::set_difference(keys.begin(), keys.end(), held_.begin(), held_.end(),
+                        std::back_inserter(reads));
+    return reads;
+  }
+
+  double SecondsOfPrefill(const Schedule& schedule) const {
     double seconds = 0;
     CacheKey before = kNoRow;
-    for (const CacheKey key : keys) seconds += sweep_.SecondsAfter(std::exchange(before, key), key);
+    for (const CacheKey key : PrefillReads(schedule))
+      seconds += sweep_.SecondsAfter(std::exchange(before, key), key);
     return seconds;
   }
 
@@ -138,7 +157,9 @@ class CostRounds {
   const Trace& trace_;
   const std::uint32_t frame_count_;
   const Sweep sweep_;
-  const std::vector<NextUse> next_;
+  const KnownUses uses_;
+  const ScheduleStart start_;
+  std::vector<CacheKey> held_;  // that the pool holds when it begins, in order
   const std::vector<SortedAccess> sorted_;
   Schedule best_;
   double least_ = 0;
@@ -149,10 +170,17 @@ class CostRounds {
 
 Result<std::unique_ptr<Policy>> MakeCostSchedule(const Trace& trace, std::uint32_t frame_count,
                                                  std::uint64_t key_count, std::uint64_t row_bytes,
-                                                 const ReadCost& cost) try {
-  RHIZOME_ASSIGN_OR_RETURN(std::vector<NextUse> next, FindNextUses(trace, key_count));
-  CostRounds rounds(trace, std::move(next), frame_count, row_bytes, cost);
-  return MakeScheduledPolicy(trace, rounds.Best());
+                                                 const ReadCost& cost,
+                                                 ScheduleHistory* history) try {
+  const HeldKeys nothing;
+  const HeldKeys& held = history == nullptr ? nothing : history->held();
+  RHIZOME_ASSIGN_OR_RETURN(KnownUses uses, FindUses(trace, key_count, held.keys));
+  if (history != nullptr) history->Count(trace);
+  CostRounds rounds(trace, std::move(uses), frame_count, row_bytes, cost,
+                    history == nullptr ? ScheduleStart() : history->start());
+  Schedule best = rounds.Best();
+  if (history != nullptr) history->SetHeld(std::exchange(best.held, {}));
+  return MakeScheduledPolicy(trace, std::move(best));
 } catch (...) {
   return Fail(StatusOfException());
 }

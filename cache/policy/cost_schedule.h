@@ -8,6 +8,8 @@
 
 namespace rhizome::inline internal {
 
+class ScheduleHistory;
+
 /// A cache for a known future on a disk where reads of neighbouring rows are merged into one: it
 /// saves the disk's time, not rows. A row whose neighbours are read in the same step costs next to
 /// nothing, one that stands alone costs a whole read. A frame goes to the row whose next read would
@@ -19,11 +21,16 @@ namespace rhizome::inline internal {
 /// never worse than Belady's. Where Belady reads no row twice there is only the first round. Keys
 /// are rows of `row_bytes` bytes, in the order in which they lie on disk.
 ///
+/// With a history (schedule_history.h) it begins, and goes on after its end, as MakeBeladySchedule
+/// does with one; a row that is not asked for again counts as one whose next read costs what its
+/// last one did, some steps after the end.
+///
 /// Source: ours; the schedule that each round makes is that of Ginex (belady_schedule.h) with
 /// weights. Time and memory O(accesses), some four times those of MakeBeladySchedule. Errors: as
 /// there.
 Result<std::unique_ptr<Policy>> MakeCostSchedule(const Trace& trace, std::uint32_t frame_count,
                                                  std::uint64_t key_count, std::uint64_t row_bytes,
-                                                 const ReadCost& cost);
+                                                 const ReadCost& cost,
+                                                 ScheduleHistory* history = nullptr);
 
 }  // namespace rhizome::inline internal

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -39,30 +40,80 @@ struct NextUse {
   StepId step = 0;
 };
 
-/// The next use of every access, found backwards. Errors: those of CheckTrace; kInvalidArgument,
-/// a key twice in a step, or more accesses or steps than there are numbers for.
-Result<std::vector<NextUse>> FindNextUses(const Trace& trace, std::uint64_t key_count);
+/// The uses of a trace's keys.
+struct KnownUses {
+  std::vector<NextUse> next;   ///< by access
+  std::vector<NextUse> first;  ///< of each of the keys that the caller asked about
+};
+
+/// Finds the next use of every access, and the first one of `keys`, going backwards. Errors: those
+/// of CheckTrace; kInvalidArgument, a key twice in a step, or more accesses or steps than there are
+/// numbers for.
+Result<KnownUses> FindUses(const Trace& trace, std::uint64_t key_count,
+                           std::span<const CacheKey> keys = {});
 
 /// The cost of reading the row of each access, if it has to be read, as one of a few classes. Only
 /// the ratios of the costs matter. The default gives all accesses the same cost.
 struct AccessCosts {
   std::vector<std::uint8_t> class_of;  ///< by access; empty: all are of class 0
   std::vector<float> cost = {1};       ///< by class, in any unit, above 0
+
+  std::size_t ClassOf(std::uint64_t access) const {
+    return class_of.empty() ? 0 : class_of[access];
+  }
+};
+
+/// Expectations of keys that a trace does not ask for again: the chance that a step after its
+/// end asks for a key, in units of `chance_of_one`. A key of weight 0 is worth nothing.
+struct KeyPrior {
+  std::span<const std::uint32_t> weight = {};  ///< by key; empty: all are 0
+  float chance_of_one = 0;                     ///< above 0, unless all weights are 0
+
+  std::uint32_t WeightOf(CacheKey key) const {
+    return weight.empty() ? 0 : weight[static_cast<std::size_t>(key)];
+  }
+  float ChanceOf(CacheKey key) const {
+    return std::min(1.0F, static_cast<float>(WeightOf(key)) * chance_of_one);
+  }
+};
+
+/// Keys that a pool holds, those first that were not used for longest, and the cost class of each.
+struct HeldKeys {
+  std::vector<CacheKey> keys;
+  std::vector<std::uint8_t> classes;  ///< by position; empty: all are of class 0
+
+  std::size_t ClassOf(std::size_t position) const {
+    return classes.empty() ? 0 : classes[position];
+  }
+};
+
+/// The pool in which a schedule begins: the one before it has left that. Keys of weight 0 are taken
+/// to be gone.
+struct ScheduleStart {
+  KeyPrior prior = {};
+  const HeldKeys* held = nullptr;  ///< null: nothing; else KnownUses::first is that of these keys
 };
 
 using PrefillList = std::vector<PrefillEntry>;
 
 struct Schedule {
   std::vector<Fate> fates;  ///< by access
-  PrefillList prefill;
+  PrefillList prefill;      ///< with what the pool holds already and keeps until it is used, or on
+  HeldKeys held = {};       ///< what it leaves; nothing without a prior
 };
 
 /// Builds a schedule. After every step the pool keeps, among the keys that it held and those that
 /// the step read, the ones that are worth most: a key's worth is the cost of its next read divided
 /// by the number of steps until then. With equal costs these are the keys that are needed again
 /// soonest, and the schedule is Belady's.
-Schedule BuildSchedule(const Trace& trace, std::span<const NextUse> next, std::uint32_t frame_count,
-                       const AccessCosts& costs);
+///
+/// With a prior it begins with what the pool holds, and a key that the trace does not ask for again
+/// may stay: it counts as needed 1 / chance steps after the trace's end. Where costs are equal, all
+/// keys that the trace asks for again are therefore worth more, and the reads of the trace are the
+/// fewest that are possible from where it begins; what the prior decides is what the next trace
+/// finds. With weights of 0 the schedule is the one without a prior.
+Schedule BuildSchedule(const Trace& trace, const KnownUses& uses, std::uint32_t frame_count,
+                       const AccessCosts& costs, const ScheduleStart& start = {});
 
 /// Wraps a schedule as a policy of 4 bytes an access and 16 a step. Step stops the process if its
 /// keys differ from those of the step that the schedule was built from.

@@ -7,6 +7,7 @@
 
 #include "rhizome/cache/belady_schedule.h"
 #include "rhizome/cache/cost_schedule.h"
+#include "rhizome/cache/prior.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 
@@ -39,12 +40,12 @@ Result<std::unique_ptr<Policy>> MakeStatic(const PolicyOptions& options, const T
 }
 
 Result<std::unique_ptr<Policy>> MakeBelady(const PolicyOptions& options, const Trace& trace) {
-  return MakeBeladySchedule(trace, options.frame_count, options.key_count);
+  return MakeBeladySchedule(trace, options.frame_count, options.key_count, options.history);
 }
 
 Result<std::unique_ptr<Policy>> MakeCost(const PolicyOptions& options, const Trace& trace) {
   return MakeCostSchedule(trace, options.frame_count, options.key_count, options.unit_bytes,
-                          options.cost);
+                          options.cost, options.history);
 }
 
 constexpr std::uint64_t kFrameTableBytes = 4;  // FrameTable: the frame of each key
@@ -86,6 +87,8 @@ std::vector<PolicyKind> AllPolicies() {
 
 std::string_view PolicyName(PolicyKind kind) { return EntryOf(kind).name; }
 
+std::string_view PriorName(Prior prior) { return prior == Prior::kNone ? "none" : "uses"; }
+
 std::optional<PolicyKind> ParsePolicy(std::string_view name) {
   for (const PolicyEntry& entry : kPolicies)
     if (entry.name == name) return entry.kind;
@@ -93,6 +96,10 @@ std::optional<PolicyKind> ParsePolicy(std::string_view name) {
 }
 
 bool KnowsTheFuture(PolicyKind kind) { return EntryOf(kind).knows_future; }
+
+bool TakesPrior(PolicyKind kind) {
+  return kind == PolicyKind::kBelady || kind == PolicyKind::kCost;
+}
 
 std::uint64_t PolicyBytesPerKey(PolicyKind kind) { return EntryOf(kind).bytes_per_key; }
 

@@ -10,6 +10,10 @@
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/read_cost.h"
 
+namespace rhizome::inline internal {
+class ScheduleHistory;
+}  // namespace rhizome::inline internal
+
 namespace RHIZOME_API rhizome {
 
 /// Returns every kind of policy, the default one first; these are the values of `--cache`.
@@ -19,6 +23,9 @@ std::optional<PolicyKind> ParsePolicy(std::string_view name);
 
 /// Returns whether a policy of this kind is made for one trace and can run no other.
 bool KnowsTheFuture(PolicyKind kind);
+
+/// Returns whether a policy of this kind makes use of a history of earlier traces.
+bool TakesPrior(PolicyKind kind);
 
 /// Returns the memory of a policy in bytes for each key in [0, key_count), in addition to what it
 /// takes for its frames and accesses.
@@ -31,6 +38,11 @@ struct PolicyOptions {
   std::uint64_t key_count = 0;
   std::uint64_t unit_bytes = 1;  ///< bytes of a row, for kCost
   ReadCost cost = {};            ///< for kCost
+
+  /// The superbatches before the trace, for kinds that TakesPrior says: it begins with what they
+  /// left in the pool, and is added. Null: the pool begins empty, and what the trace does not ask
+  /// for again is worth nothing.
+  ScheduleHistory* history = nullptr;
 };
 
 /// The policy of that kind for one trace; kNone without frames. Those that do not know the future

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <boost/sort/spreadsort/integer_sort.hpp>
+#include <optional>
 #include <vector>
 
 #include "rhizome/cache/policies.h"
+#include "rhizome/cache/schedule_history.h"
 #include "rhizome/cache/sweep.h"
 #include "rhizome/storage/exceptions.h"
 
@@ -48,6 +50,51 @@ void ListMisses(std::span<const CacheKey> keys, const StepPlan& plan, std::vecto
   for (const std::uint32_t miss : plan.misses) out.push_back(keys[miss]);
 }
 
+/// Replays superbatches one after another in one pool.
+class PoolReplay {
+ public:
+  explicit PoolReplay(const PolicyOptions& options)
+      : sweeps_(options.unit_bytes, options.cost), frames_(options.frame_count, kNoRow) {}
+
+  Status Play(Policy& policy, const Trace& part) {
+    Start(policy.Prefill());
+    StepPlan plan;
+    for (std::size_t s = 0; s < part.steps(); ++s) {
+      RHIZOME_RETURN_IF_ERROR(policy.Step(part.step(s), plan));
+      ListMisses(part.step(s), plan, rows_);
+      sweeps_.Add(rows_);
+      for (const StepPlan::Place& insert : plan.inserts) {
+        RHIZOME_DCHECK(insert.frame < frames_.size() && insert.request < part.step(s).size());
+        frames_[insert.frame] = part.step(s)[insert.request];
+      }
+    }
+    return Status::Ok();
+  }
+
+  const ReplayTime& time() const { return sweeps_.time(); }
+
+ private:
+  /// Puts the prefill into the frames, and reads what is not there.
+  void Start(std::span<const PrefillEntry> prefill) {
+    std::vector<CacheKey> there(frames_);
+    boost::sort::spreadsort::integer_sort(there.begin(), there.end());
+    std::fill(frames_.begin(), frames_.end(), kNoRow);
+    rows_.clear();
+    auto held = there.begin();
+    for (const auto& [key, frame] : prefill) {
+      RHIZOME_DCHECK(frame < frames_.size() && frames_[frame] == kNoRow);  // one key a frame
+      frames_[frame] = key;
+      while (held != there.end() && *held < key) ++held;
+      if (held == there.end() || *held != key) rows_.push_back(key);
+    }
+    sweeps_.Add(rows_);
+  }
+
+  Sweeps sweeps_;
+  std::vector<CacheKey> frames_;
+  std::vector<CacheKey> rows_;
+};
+
 Trace Part(const Trace& trace, std::size_t first, std::size_t steps) {
   Trace part;
   for (std::size_t s = first; s < first + steps; ++s) part.AddStep(trace.step(s));
@@ -74,48 +121,32 @@ Result<ReplayTime> ReplayReads(Policy& policy, const Trace& trace, std::uint64_t
   return Fail(StatusOfException());
 }
 
-Result<double> ReplaySuperbatches(const Trace& trace, std::size_t superbatch,
-                                  const PolicyOptions& options) try {
+Result<SuperbatchReplay> ReplaySuperbatches(const Trace& trace, std::size_t superbatch,
+                                            const PolicyOptions& options, Prior prior) try {
   RHIZOME_RETURN_IF_ERROR(CheckTrace(trace, options.key_count));
   if (superbatch == 0 || superbatch > trace.steps()) {
     return Fail(Status::InvalidArgument(
         fmt::format("a superbatch of {} steps of a trace that has {}", superbatch, trace.steps())));
   }
-  Sweeps sweeps(options.unit_bytes, options.cost);
-  std::vector<CacheKey> frames(options.frame_count, kNoRow);
-  std::vector<CacheKey> rows;
-  StepPlan plan;
+  std::optional<ScheduleHistory> history;
+  if (prior == Prior::kUses && TakesPrior(options.kind)) history.emplace(options.key_count);
+  PolicyOptions chained = options;
+  chained.history = history ? &*history : nullptr;
+  PoolReplay pool(options);
   double first_seconds = 0;
-  std::size_t steps = 0;
-  for (; steps + superbatch <= trace.steps(); steps += superbatch) {
-    if (steps == superbatch) first_seconds = sweeps.time().seconds;
-    const Trace part = Part(trace, steps, superbatch);
-    RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<Policy> policy, MakePolicy(options, part));
-    std::vector<CacheKey> there(frames);
-    boost::sort::spreadsort::integer_sort(there.begin(), there.end());
-    std::fill(frames.begin(), frames.end(), kNoRow);
-    rows.clear();
-    auto held = there.begin();
-    for (const auto& [key, frame] : policy->Prefill()) {
-      RHIZOME_DCHECK(frame < frames.size() && frames[frame] == kNoRow);  // one key a frame
-      frames[frame] = key;
-      while (held != there.end() && *held < key) ++held;
-      if (held == there.end() || *held != key) rows.push_back(key);
-    }
-    sweeps.Add(rows);
-    for (std::size_t s = 0; s < superbatch; ++s) {
-      RHIZOME_RETURN_IF_ERROR(policy->Step(part.step(s), plan));
-      ListMisses(part.step(s), plan, rows);
-      sweeps.Add(rows);
-      for (const StepPlan::Place& insert : plan.inserts) {
-        RHIZOME_DCHECK(insert.frame < frames.size() && insert.request < part.step(s).size());
-        frames[insert.frame] = part.step(s)[insert.request];
-      }
-    }
+  SuperbatchReplay replay;
+  for (; replay.steps + superbatch <= trace.steps(); replay.steps += superbatch) {
+    if (replay.steps == superbatch) first_seconds = pool.time().seconds;
+    const Trace part = Part(trace, replay.steps, superbatch);
+    RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<Policy> policy, MakePolicy(chained, part));
+    RHIZOME_RETURN_IF_ERROR(pool.Play(*policy, part));
   }
-  const bool has_second = steps > superbatch;
-  const double seconds = sweeps.time().seconds - (has_second ? first_seconds : 0);
-  return seconds / static_cast<double>(has_second ? steps - superbatch : steps);
+  const bool has_second = replay.steps > superbatch;
+  const double seconds = pool.time().seconds - (has_second ? first_seconds : 0);
+  replay.step_seconds =
+      seconds / static_cast<double>(has_second ? replay.steps - superbatch : replay.steps);
+  replay.rows = pool.time().rows;
+  return replay;
 } catch (...) {
   return Fail(StatusOfException());
 }

@@ -44,6 +44,7 @@ FeedPipelineOptions MakePipelineOptions(const TrainOptions& options, const Train
   feed.features = options.features;
   feed.normalize = options.model.normalize_features;
   feed.policy = options.cache;
+  feed.prior = options.prior;
   feed.io = options.io;
   return feed;
 }
@@ -217,6 +218,7 @@ Result<FeedPlan> PlanJob(const OneTraining& one, const EpochPlan& plan) {
   report.profile = feed.profile;
   report.superbatch = feed.memory.superbatch;
   report.overlap = feed.pipeline.overlap;
+  report.prior = feed.pipeline.prior;
   report.memory = {.held = feed.needs.held_bytes,
                    .working = feed.needs.working_bytes,
                    .schedules = feed.memory.superbatch * feed.needs.schedule_bytes,

@@ -10,6 +10,7 @@
 #include "rhizome/cache/neighbor_sampling.h"
 #include "rhizome/cache/overlap.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/cache/prior.h"
 #include "rhizome/cache/task_metrics.h"
 #include "rhizome/gnn/learning_options.h"
 #include "rhizome/gnn/model_spec.h"
@@ -101,6 +102,7 @@ struct TrainOptions {
   /// Memory limit of the whole process beyond its bare footprint, in bytes; 0: no limit.
   std::uint64_t memory_bytes = 0;
   PolicyKind cache = PolicyKind::kBelady;
+  Prior prior = Prior::kUses;                ///< for caches that TakesPrior says
   std::optional<std::uint64_t> cache_bytes;  ///< default: what `memory_bytes` leaves, at most 1 GiB
   IoMaker io = IoMaker::kAuto;
 
@@ -265,7 +267,7 @@ struct TrainMemory {
   std::uint64_t held = 0;            ///< topology, order, labels
   std::uint64_t working = 0;         ///< minibatches in flight, activations, read buffers
   std::uint64_t schedules = 0;       ///< of the superbatch in use and the next one
-  std::uint64_t cache = 0;           ///< the buffer pool
+  std::uint64_t cache = 0;           ///< the buffer pool; of a chosen size: with its history
   std::uint64_t neighbor_cache = 0;  ///< 0 where lists are in memory
 };
 
@@ -310,6 +312,7 @@ struct TrainReport {
   std::uint32_t best_epoch = 0;
   std::uint32_t superbatch = 0;
   Overlap overlap = Overlap::kAll;
+  Prior prior = Prior::kNone;  ///< that schedules had
   TrainMemory memory;
   /// size of the validation set; 0: epochs have no accuracy
   std::uint64_t valid_vertices = 0;

@@ -56,8 +56,8 @@ Status ReconcileLayers(const TrainFlags& flags, TrainOptions& options) {
 Status CheckFullGraphFlags(const CLI::App& verb) {
   for (const char* const name :
        {"--steps", "--batch-size", "--eval-fanout", "--typed-fanout", "--meta-path", "--superbatch",
-        "--overlap", "--cache", "--cache-bytes", kNeighborCacheFlag, "--trace", "--device-memory",
-        "--device-cache"}) {
+        "--overlap", "--cache", "--cache-bytes", "--prior", kNeighborCacheFlag, "--trace",
+        "--device-memory", "--device-cache"}) {
     const CLI::Option* const option = verb.get_option_no_throw(name);
     if (option != nullptr && option->count() > 0)
       return Status::InvalidArgument(
@@ -136,6 +136,10 @@ void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
   TrainOptions& options = flags.options;
   AddGnnMemoryFlags(verb, options.memory_bytes, options.cache, options.cache_bytes);
   AddDeviceFlags(verb, options);
+  AddChoice<Prior>(
+      verb, "--prior", options.prior, {{"uses", Prior::kUses}, {"none", Prior::kNone}},
+      "Worth, with --cache belady and cost, of rows that a superbatch does not ask for again: "
+      "as often as they were used so far, or none");
   AddBaselineIoFlag(verb, options.io, "How rows are read, and lists with --topology direct");
   AddTopologyFlag(verb, options.topology);
   AddSize(verb, kNeighborCacheFlag, options.neighbor_cache_bytes,

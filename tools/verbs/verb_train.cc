@@ -157,11 +157,12 @@ std::string DescribeTrain(const Json& f) {
   text += DescribeOutcome(f);
   const Json& memory = f["memory"];
   text += fmt::format(
-      "superbatches of {} minibatches (schedules {}), overlap {}, pool {}, beside {} of graph and "
-      "labels and {} of minibatches in flight\n",
+      "superbatches of {} minibatches (schedules {}), overlap {}, pool {}, prior {}, beside {} of "
+      "graph and labels and {} of minibatches in flight\n",
       f["superbatch"].get<int>(), HumanBytes(memory["schedule_bytes"]),
       f["overlap"].get<std::string>(), HumanBytes(memory["cache_bytes"]),
-      HumanBytes(memory["held_bytes"]), HumanBytes(memory["working_bytes"]));
+      f["prior"].get<std::string>(), HumanBytes(memory["held_bytes"]),
+      HumanBytes(memory["working_bytes"]));
   if (!f["profile"]["tried"].empty()) text += DescribeTrials(f);
   if (f.contains("device")) text += DescribeDevice(f);
   const Json& io = f["io"];
@@ -217,6 +218,7 @@ Json TrainReportJson(const TrainReport& report) {
                {"superbatch", report.superbatch},
                {"profile", ProfileJson(report.profile)},
                {"overlap", OverlapName(report.overlap)},
+               {"prior", PriorName(report.prior)},
                {"memory",
                 {{"held_bytes", report.memory.held},
                  {"working_bytes", report.memory.working},

@@ -5,6 +5,7 @@
 #include "cache/policy/trace_testing.h"
 #include "rhizome/cache/buffer_pool.h"
 #include "rhizome/cache/policies.h"
+#include "rhizome/cache/schedule_history.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -98,8 +99,12 @@ TEST(ReplaySuperbatchesTest, ReadsWhatAPoolReads) {
     spread.key_count *= 2;
     const std::size_t superbatch = 1 + random() % trace.steps();
     bool full = true;
-    const double read = RowsReadByAPool(trace, superbatch, options, full);
-    const double replayed = *ReplaySuperbatches(apart, superbatch, spread);
+    ScheduleHistory history(key_count);
+    PolicyOptions of_pool = options;
+    if (round % 2 == 1) of_pool.history = &history;
+    const Prior prior = round % 2 == 1 ? Prior::kUses : Prior::kNone;
+    const double read = RowsReadByAPool(trace, superbatch, of_pool, full);
+    const double replayed = ReplaySuperbatches(apart, superbatch, spread, prior)->step_seconds;
     // A pool that is larger than needed still holds some rows of earlier superbatches.
     EXPECT_LE(read, replayed + 1e-6) << "round " << round;
     if (full) {

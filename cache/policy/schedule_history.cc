@@ -1,0 +1,31 @@
+#include "rhizome/cache/schedule_history.h"
+
+#include <cmath>
+
+#include "rhizome/storage/check.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// The weight of a key that every step asks for, where chances are given.
+constexpr double kCertain = 1U << 30;
+
+}  // namespace
+
+ScheduleHistory::ScheduleHistory(std::span<const double> chances)
+    : weights_(chances.size()), counts_(false), chance_of_one_(static_cast<float>(1 / kCertain)) {
+  for (std::size_t key = 0; key < chances.size(); ++key) {
+    RHIZOME_DCHECK(chances[key] >= 0 && chances[key] <= 1);
+    // A chance that is small but not zero stays apart from zero.
+    weights_[key] = static_cast<std::uint32_t>(std::ceil(chances[key] * kCertain));
+  }
+}
+
+void ScheduleHistory::Count(const Trace& superbatch) {
+  if (!counts_) return;
+  for (const CacheKey key : superbatch.keys) ++weights_[static_cast<std::size_t>(key)];
+  steps_ += superbatch.steps();
+  if (steps_ > 0) chance_of_one_ = 1 / static_cast<float>(steps_);
+}
+
+}  // namespace rhizome::inline internal

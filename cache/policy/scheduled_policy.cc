@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/sort/spreadsort/integer_sort.hpp>
+
+#include "rhizome/cache/offline_schedule.h"
+#include "rhizome/storage/check.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Hashes a sequence of keys; order matters.
+std::uint64_t HashKeys(std::span<const CacheKey> keys) {
+  std::uint64_t hash = keys.size();
+  for (const CacheKey key : keys) {
+    hash = (hash ^ static_cast<std::uint64_t>(key)) * 0x9e3779b97f4a7c15ull;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+PrefillList Sorted(PrefillList prefill) {
+  boost::sort::spreadsort::integer_sort(
+      prefill.begin(), prefill.end(),
+      [](const PrefillEntry& entry, unsigned bits) { return entry.first >> bits; });
+  return prefill;
+}
+
+constexpr StepId kNoStep = std::numeric_limits<StepId>::max();
+
+class ScheduledPolicy final : public Policy {
+ public:
+  ScheduledPolicy(const Trace& trace, Schedule schedule)
+      : fates_(std::move(schedule.fates)),
+        offsets_(trace.offsets),
+        prefill_(Sorted(std::move(schedule.prefill))),
+        last_use_(fates_.size()),
+        needed_(trace.steps() + 1, 0) {
+    hashes_.reserve(trace.steps());
+    for (std::size_t s = 0; s < trace.steps(); ++s) hashes_.push_back(HashKeys(trace.step(s)));
+    FindLastUses();
+    RHIZOME_DCHECK(std::adjacent_find(prefill_.begin(), prefill_.end(),
+                                      [](const PrefillEntry& a, const PrefillEntry& b) {
+                                        return a.first >= b.first;
+                                      }) == prefill_.end());
+  }
+
+  std::span<const PrefillEntry> Prefill() const override { return prefill_; }
+  std::uint32_t frames_needed() const override { return needed_[step_]; }
+
+  Status Step(std::span<const CacheKey> keys, StepPlan& plan) override {
+    plan.Clear();
+    if (step_ >= hashes_.size() || HashKeys(keys) != hashes_[step_]) {
+      return Status::InvalidArgument(fmt::format(
+          "the keys are not those of step {} of the {} that the schedule was built from", step_,
+          hashes_.size()));
+    }
+    const std::uint64_t first = offsets_[step_++];
+    const Fate* fates = fates_.data() + first;
+    for (std::uint32_t i = 0; i < keys.size(); ++i) {
+      if (IsHit(fates[i])) {
+        plan.hits.push_back({i, FrameOf(fates[i])});
+      } else {
+        plan.misses.push_back(i);
+        if (IsInsert(fates[i])) plan.inserts.push_back({i, FrameOf(fates[i])});
+      }
+      if (last_use_[first + i]) plan.done.push_back(FrameOf(fates[i]));
+    }
+    return Status::Ok();
+  }
+
+ private:
+  /// Goes backwards over the schedule to find, for each access, whether its frame's content is used
+  /// after the step, and for each step how many frames hold content that is used later.
+  void FindLastUses() {
+    const FrameId bound = FrameBound();
+    std::vector<bool> awaited(bound);
+    std::vector<StepId> filled(bound, kNoStep);  // by frame: the step that was seen to fill it
+    std::uint32_t count = 0;
+    for (std::size_t s = hashes_.size(); s > 0; --s) {
+      const StepId step = static_cast<StepId>(s - 1);
+      for (std::uint64_t a = offsets_[step]; a < offsets_[s]; ++a) {
+        if (!IsInsert(fates_[a])) continue;
+        const FrameId frame = FrameOf(fates_[a]);
+        filled[frame] = step;
+        last_use_[a] = !awaited[frame];  // inserted for a later hit, but replaced before it
+        RHIZOME_DCHECK(!awaited[frame] || count != 0);
+        if (awaited[frame]) --count;
+        awaited[frame] = false;
+      }
+      for (std::uint64_t a = offsets_[step]; a < offsets_[s]; ++a) {
+        if (!IsHit(fates_[a]) || awaited[FrameOf(fates_[a])]) continue;
+        awaited[FrameOf(fates_[a])] = true;
+        ++count;
+        last_use_[a] = filled[FrameOf(fates_[a])] != step;
+      }
+      RHIZOME_DCHECK(count <= bound);
+      needed_[step] = std::max(needed_[s], count);
+    }
+  }
+
+  FrameId FrameBound() const {
+    FrameId bound = 0;
+    for (const Fate fate : fates_)
+      if (fate < kCandidate) bound = std::max(bound, FrameOf(fate) + 1);
+    return bound;
+  }
+
+  const std::vector<Fate> fates_;  // by access
+  const std::vector<std::uint64_t> offsets_;
+  std::vector<std::uint64_t> hashes_;  // by step
+  const PrefillList prefill_;
+  // by access: nothing asks for its frame's content after the step
+  std::vector<bool> last_use_;
+  std::vector<std::uint32_t> needed_;  // by step: frames_needed() before it
+  std::size_t step_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> MakeScheduledPolicy(const Trace& trace, Schedule schedule) {
+  return std::make_unique<ScheduledPolicy>(trace, std::move(schedule));
+}
+
+}  // namespace rhizome::inline internal

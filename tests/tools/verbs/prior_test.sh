@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# What a superbatch leaves to the next one (train --prior) changes what is read and nothing that is learnt.
+set -uo pipefail
+cd "$(dirname "$0")"
+# shellcheck source=tests/tools/common.bash
+. ../common.bash
+cd "$work"
+
+has_gnn || skip "this build has no librhizome_gnn"
+
+rhizome generate planted --scale 12 --dim 32 --classes 4 --out data >/dev/null || fail "generate"
+rhizome ingest g.rz --edges data/edges.npy --nodes data/nodes.tsv --node-columns id,label,split \
+  --array feat=data/features.npy >/dev/null || fail "ingest"
+train=(train g.rz --fanout 5,5 --hidden 8 --batch-size 50 --epochs 2 --no-test --cache-bytes 96K --superbatch 3 --threads 1)
+for prior in none uses; do
+  expect_exit 0 rhizome "${train[@]}" --prior $prior --out $prior.safetensors --json
+  cp out $prior.json
+done
+cmp none.safetensors uses.safetensors || fail "the model depends on the prior"
+expect_exit 0 rhizome "${train[@]}"
+grep -q 'prior uses' out || fail "uses is not the default: $(cat out)"
+python3 - <<'PYTHON' || fail "the reports"
+import json
+none, uses = json.load(open("none.json")), json.load(open("uses.json"))
+assert none["prior"] == "none" and uses["prior"] == "uses", (none["prior"], uses["prior"])
+read = lambda report: sum(epoch["rows_read"] for epoch in report["epochs"])
+assert 0 < read(uses) < read(none), (read(uses), read(none))
+PYTHON
+
+# Where nothing is handed on there is no prior: caches that take turns, and policies that know no future.
+expect_exit 0 rhizome "${train[@]}" --overlap changeset --topology direct --json
+grep -q '"prior": *"none"' out || fail "with turns: $(cat out)"
+expect_exit 0 rhizome "${train[@]}" --cache lru --json
+grep -q '"prior": *"none"' out || fail "with LRU: $(cat out)"
+expect_exit 1 rhizome train g.rz --full-graph --prior none
+expect_exit 1 rhizome train g.rz --prior vip
