@@ -1,5 +1,7 @@
 #include "bench_pool.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -78,6 +80,35 @@ Result<nlohmann::ordered_json> ReorderedJson(Policy& counted, Policy& timed, con
   return json;
 }
 
+/// The trace in superbatches, one after another, with each prior: rows that are read, to fill the
+/// pool at first included, and what those of a minibatch take on a disk.
+Result<nlohmann::ordered_json> ComparePriors(const Trace& trace, const PolicyOptions& policy,
+                                             const std::vector<std::uint32_t>& superbatches) {
+  auto compared = nlohmann::ordered_json::array();
+  for (const std::uint32_t superbatch : superbatches) {
+    nlohmann::ordered_json json = {{"superbatch", superbatch}};
+    for (const PolicyKind kind : {PolicyKind::kBelady, PolicyKind::kCost}) {
+      PolicyOptions one = policy;
+      one.kind = kind;
+      RHIZOME_ASSIGN_OR_RETURN(const SuperbatchReplay none,
+                               ReplaySuperbatches(trace, superbatch, one, Prior::kNone));
+      RHIZOME_ASSIGN_OR_RETURN(const SuperbatchReplay uses,
+                               ReplaySuperbatches(trace, superbatch, one, Prior::kUses));
+      const auto reads = [](std::uint64_t rows) {
+        return static_cast<double>(std::max<std::uint64_t>(rows, 1));
+      };
+      const std::string name(PolicyName(kind));
+      json[name + "_reads"] = none.rows;
+      json[name + "_reads_with_prior"] = uses.rows;
+      json[name + "_saved_share"] = 1 - reads(uses.rows) / reads(none.rows);
+      json[name + "_seconds"] = none.step_seconds;
+      json[name + "_seconds_with_prior"] = uses.step_seconds;
+    }
+    compared.push_back(std::move(json));
+  }
+  return compared;
+}
+
 /// Accesses a second, as schedules were built.
 struct ScheduleRates {
   std::vector<double> belady;
@@ -113,6 +144,14 @@ Result<nlohmann::ordered_json> ComparePolicies(const Traces& traces, std::uint64
     RHIZOME_ASSIGN_OR_RETURN(json["reordered"], ReorderedJson(*counted_again, *timed_again,
                                                               *traces.reordered, options, json));
   }
+  if (!options.superbatches.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(pool["superbatches"], ComparePriors(traces.given,
+                                                                 {.frame_count = frames,
+                                                                  .key_count = row_count,
+                                                                  .unit_bytes = options.row_bytes,
+                                                                  .cost = options.cost},
+                                                                 options.superbatches));
+  }
   pool["cost_over_belady"] = pool["belady"]["disk_seconds"].get<double>() /
                              std::max(pool["cost"]["disk_seconds"].get<double>(), 1e-12);
   return pool;
@@ -143,6 +182,13 @@ Status CheckPoolOptions(const BenchPoolOptions& options) {
   }
   if ((options.shares.empty() && options.device_shares.empty()) || options.superbatch == 0) {
     return Status::InvalidArgument("bench pool needs at least one share and one minibatch");
+  }
+  for (const std::uint32_t superbatch : options.superbatches) {
+    if (superbatch == 0 || superbatch > options.superbatch) {
+      return Status::InvalidArgument(
+          fmt::format("--superbatches: {} is not between 1 and the {} minibatches of the trace",
+                      superbatch, options.superbatch));
+    }
   }
   return Status::Ok();
 }

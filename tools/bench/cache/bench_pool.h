@@ -25,6 +25,10 @@ struct BenchPoolOptions {
   BenchGraphOptions graph;
   std::uint32_t superbatch = 100;                       ///< minibatches of the trace
   std::vector<double> shares = {0.01, 0.05, 0.1, 0.2};  ///< may be empty beside device_shares
+
+  /// Also reads of shorter superbatches that follow each other, with each prior; of at most
+  /// `superbatch` minibatches.
+  std::vector<std::uint32_t> superbatches;
   std::vector<double> device_shares;  ///< pools on a device, whose bytes over the bus are counted
   BenchSeeds seeds = BenchSeeds::kShuffled;
   std::uint32_t reorder = 0;  ///< window; 0: as they come

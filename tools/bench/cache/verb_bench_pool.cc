@@ -70,6 +70,11 @@ void AddModelFlags(CLI::App& app, BenchPoolOptions& options) {
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("X,...")
       ->default_str("0.01,0.05,0.1,0.2");
+  verb->add_option("--superbatches", options.superbatches,
+                   "Also the trace in superbatches of so many minibatches, one after another: what "
+                   "is read with a prior, as train has it, and without")
+      ->delimiter(',')
+      ->type_name("N,...");
   AddChoice<BenchSeeds>(app, "--seeds", options.seeds,
                         {{"shuffled", BenchSeeds::kShuffled}, {"grouped", BenchSeeds::kGrouped}},
                         "A minibatch's seeds: of all vertices, or of one partition in turn");
@@ -130,11 +135,11 @@ void AddDiskFlags(CLI::App& verb, PoolFlags& flags) {
 
 void AddPoolBench(const Bench& bench, CLI::App& root, Session& session) {
   auto flags = std::make_shared<PoolFlags>();
-  CLI::App* verb =
-      AddBench(bench, root, session,
-               "rhizome bench pool --scale 12 --superbatch 10 --dim 16 --pools 64K --rounds 1 "
-               "--seconds 0.1 --mapped",
-               flags, RunBenchPool);
+  CLI::App* verb = AddBench(bench, root, session,
+                            "rhizome bench pool --scale 12 --superbatch 10 --superbatches 2,5 "
+                            "--dim 16 --pools 64K --rounds 1 "
+                            "--seconds 0.1 --mapped",
+                            flags, RunBenchPool);
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, flags->options.graph);
   AddModelFlags(*verb, flags->options);
