@@ -8,20 +8,26 @@
 
 namespace rhizome::inline internal {
 
-Result<std::unique_ptr<Policy>> MakeBeladySchedule(const Trace& trace, std::uint32_t frame_count,
-                                                   std::uint64_t key_count,
-                                                   ScheduleHistory* history) try {
+Result<std::unique_ptr<Policy>> MakeClassSchedule(const Trace& trace, std::uint32_t frame_count,
+                                                  std::uint64_t key_count, const AccessCosts& costs,
+                                                  ScheduleHistory* history) try {
   const HeldKeys nothing;
   const HeldKeys& held = history == nullptr ? nothing : history->held();
   RHIZOME_ASSIGN_OR_RETURN(const KnownUses uses, FindUses(trace, key_count, held.keys));
   if (history == nullptr)
-    return MakeScheduledPolicy(trace, BuildSchedule(trace, uses, frame_count, AccessCosts()));
+    return MakeScheduledPolicy(trace, BuildSchedule(trace, uses, frame_count, costs));
   history->Count(trace);
-  Schedule schedule = BuildSchedule(trace, uses, frame_count, AccessCosts(), history->start());
+  Schedule schedule = BuildSchedule(trace, uses, frame_count, costs, history->start());
   history->SetHeld(std::exchange(schedule.held, {}));
   return MakeScheduledPolicy(trace, std::move(schedule));
 } catch (...) {
   return Fail(StatusOfException());
+}
+
+Result<std::unique_ptr<Policy>> MakeBeladySchedule(const Trace& trace, std::uint32_t frame_count,
+                                                   std::uint64_t key_count,
+                                                   ScheduleHistory* history) {
+  return MakeClassSchedule(trace, frame_count, key_count, AccessCosts(), history);
 }
 
 }  // namespace rhizome::inline internal

@@ -9,6 +9,7 @@
 namespace rhizome::inline internal {
 
 class ScheduleHistory;
+struct AccessCosts;
 
 /// The optimal (Belady) cache for a known future, with bypass. After every step the pool keeps,
 /// among the keys that it held and those that the step read, the ones that are needed again
@@ -33,5 +34,11 @@ class ScheduleHistory;
 Result<std::unique_ptr<Policy>> MakeBeladySchedule(const Trace& trace, std::uint32_t frame_count,
                                                    std::uint64_t key_count,
                                                    ScheduleHistory* history = nullptr);
+
+/// The same where reads cost what `costs` says, by access: rows of this machine's disk and of other
+/// ranks. Reads of equal cost alone are then the fewest. Errors: as above.
+Result<std::unique_ptr<Policy>> MakeClassSchedule(const Trace& trace, std::uint32_t frame_count,
+                                                  std::uint64_t key_count, const AccessCosts& costs,
+                                                  ScheduleHistory* history = nullptr);
 
 }  // namespace rhizome::inline internal

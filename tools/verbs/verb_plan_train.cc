@@ -1,6 +1,11 @@
+#include <fmt/format.h>
+
 #include "full_graph_report.h"
 #include "gnn_flags.h"
 #include "gnn_library.h"
+#include "rank_plan_report.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/store.h"
 #include "train_flags.h"
 #include "verb_plan.h"
 #include "verbs.h"
@@ -8,11 +13,67 @@
 namespace rhizome {
 namespace {
 
-Result<Answer> RunPlanTrain(const TrainFlags& flags, Session& session) {
-  RHIZOME_ASSIGN_OR_RETURN(TrainOptions options, CompleteTrainOptions(flags));
+struct PlanTrainFlags {
+  TrainFlags train;
+  std::vector<std::uint32_t> ranks;
+  std::string link = "10G,50us";
+  double compute_ms = 0;
+};
+
+constexpr std::uint32_t kRankSuperbatch = 16;
+
+/// Takes those flags of `train` that say what is sampled and kept.
+Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOptions& train) {
+  const std::optional<LinkModel> link = ParseLink(flags.link);
+  if (!link) {
+    return Fail(Status::InvalidArgument(fmt::format(
+        "--link '{}': write bits a second, and how long a byte is on its way, as 10G,50us",
+        flags.link)));
+  }
+  if (train.cache != PolicyKind::kBelady)
+    return Fail(Status::InvalidArgument("--ranks plans the schedule of --cache belady"));
+  if (train.model.no_edges)
+    return Fail(Status::InvalidArgument("--no-edges asks no rows of other ranks: nothing to plan"));
+  RankPlanOptions options;
+  options.features = train.features;
+  options.split = train.split;
+  options.ranks = flags.ranks;
+  options.fanouts = train.fanouts;
+  options.sampling = train.sampling;
+  options.batch_size = train.batch_size;
+  options.epochs = flags.train.verb->get_option("--epochs")->count() > 0 ? train.epochs : 1;
+  options.steps = train.steps;
+  options.seed = train.seed;
+  options.threads = train.threads;
+  options.superbatch = train.superbatch == 0 ? kRankSuperbatch : train.superbatch;
+  options.pool_bytes = train.cache_bytes.value_or(options.pool_bytes);
+  options.prior = train.prior;
+  options.link = *link;
+  options.compute_seconds = flags.compute_ms / 1e3;
+  return options;
+}
+
+Result<Answer> RunPlanRanks(const PlanTrainFlags& flags, const TrainOptions& train,
+                            Session& session) {
+  RHIZOME_ASSIGN_OR_RETURN(const RankPlanOptions options, RankOptionsOf(flags, train));
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), train.store, Store::Mode::kRead));
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(std::as_const(*store)));
+  RHIZOME_ASSIGN_OR_RETURN(const RankPlanReport report,
+                           PlanRanks(*graph, options, session.control));
+  Answer answer{Json::object(), DescribeRankPlan, {}};
+  AddRankPlan(report, options, answer.fields);
+  return answer;
+}
+
+Result<Answer> RunPlanTrain(const PlanTrainFlags& flags, Session& session) {
+  RHIZOME_ASSIGN_OR_RETURN(TrainOptions options, CompleteTrainOptions(flags.train));
+  if (!flags.ranks.empty() && options.full_graph)
+    return Fail(Status::InvalidArgument("--ranks is for minibatches: leave it with --full-graph"));
+  if (!flags.ranks.empty()) return RunPlanRanks(flags, options, session);
   if (!options.full_graph) {
-    return Fail(
-        Status::InvalidArgument("only training on the full graph is planned: give --full-graph"));
+    return Fail(Status::InvalidArgument(
+        "a training on the full graph is planned (--full-graph), or one over ranks (--ranks)"));
   }
   options.out.clear();
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
@@ -25,12 +86,30 @@ Result<Answer> RunPlanTrain(const TrainFlags& flags, Session& session) {
 }  // namespace
 
 void AddPlanTrain(CLI::App& plan, Session& session) {
-  auto flags = std::make_shared<TrainFlags>();
-  CLI::App* verb =
-      AddVerb(plan, session, "train", "Passes, bytes and memory of an epoch on the full graph",
-              "rhizome plan train demo.rz --full-graph --model gcn --layers 3 --memory 512M", flags,
-              RunPlanTrain);
-  AddTrainFlags(*verb, *flags);
+  auto flags = std::make_shared<PlanTrainFlags>();
+  CLI::App* verb = AddVerb(
+      plan, session, "train",
+      "Passes, bytes and memory of an epoch on the full graph; or rows, bytes and seconds of an "
+      "epoch whose rows would be spread over ranks",
+      "rhizome plan train demo.rz --full-graph --model gcn --layers 3 --memory 512M", flags,
+      RunPlanTrain);
+  AddTrainFlags(*verb, flags->train);
+  verb->add_option(
+          "--ranks", flags->ranks,
+          "Plan minibatches over so many ranks, each with some homes and their rows: what "
+          "each would fetch from its disk and from others; no training runs over ranks yet")
+      ->delimiter(',')
+      ->check(CLI::Range(1U, 65536U))
+      ->type_name("N,...");
+  verb->add_option("--link", flags->link,
+                   "With --ranks: the link of a rank, bits a second each way and latency")
+      ->type_name("BITS[,TIME]")
+      ->capture_default_str();
+  verb->add_option("--compute-ms", flags->compute_ms,
+                   "With --ranks: milliseconds of computing a minibatch")
+      ->check(CLI::Range(0.0, 1e9))
+      ->type_name("X")
+      ->capture_default_str();
 }
 
 }  // namespace rhizome

@@ -12,6 +12,7 @@
 #include "rhizome/cache/policies.h"
 #include "svg_chart.h"
 #include "text.h"
+#include "topology_flags.h"
 #include "train_flags.h"
 #include "training_curves.h"
 #include "training_page.h"

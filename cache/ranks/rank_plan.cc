@@ -1,0 +1,343 @@
+#include "rhizome/cache/rank_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "rhizome/cache/home_epochs.h"
+#include "rhizome/cache/label_arrays.h"
+#include "rhizome/cache/labels.h"
+#include "rhizome/cache/rank_pool.h"
+#include "rhizome/cache/resolve_sampling.h"
+#include "rhizome/cache/schedule_history.h"
+#include "rhizome/index/home_array.h"
+#include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/exceptions.h"
+
+namespace rhizome {
+namespace {
+
+/// Tables of a rank for each row of the graph: its number in the order both ways, and its home.
+constexpr std::uint64_t kOrderBytes = 16;
+constexpr std::uint64_t kHomeBytes = 4;
+constexpr std::uint64_t kSumBytes = 4;  // for each of its own rows
+
+/// Bytes for each access of a superbatch: the schedule in use, and what making one takes.
+constexpr std::uint64_t kScheduleBytes = 52;
+
+/// The home of each row, and how it came by it.
+struct Homes {
+  std::uint32_t count = 1;
+  std::string by;
+  std::vector<std::uint16_t> of_row;
+};
+
+Status CheckOptions(const RankPlanOptions& options) {
+  const auto refuse = [](std::string text) { return Status::InvalidArgument(std::move(text)); };
+  if (options.ranks.empty()) return refuse("no number of ranks is given");
+  if (options.batch_size == 0 || options.epochs == 0 || options.superbatch == 0)
+    return refuse("batch size, epochs and superbatch must be at least 1");
+  if (options.epochs > EpochPlan::kMostEpochs)
+    return refuse(fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMostEpochs));
+  if (!(options.link.bits_per_second > 0 && options.link.latency_seconds >= 0))
+    return refuse("a link's bandwidth must be above 0, and its latency not negative");
+  return Status::Ok();
+}
+
+Status CheckRanks(std::uint32_t ranks, const Homes& homes) {
+  if (ranks >= 1 && ranks <= homes.count) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "{} ranks: the store has {} {}, and a rank needs at least one; make a store of more with "
+      "--partitions",
+      ranks, homes.count, homes.by == "partitions" ? "partitions" : "homes"));
+}
+
+/// Vertices without a home are dealt out by their rows.
+Result<Homes> HomesOf(const GraphSnapshot& graph) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::optional<StoredHomes> stored,
+                           FindHomes(graph.store().manifest()));
+  const std::uint64_t rows = graph.vertex_count();
+  Homes homes{.count = stored ? stored->homes : graph.partition_count(),
+              .by = stored ? std::string(HomeRuleName(stored->rule)) : "partitions",
+              .of_row = std::vector<std::uint16_t>(rows)};
+  for (std::uint64_t row = 0; row < rows; ++row)
+    homes.of_row[row] = static_cast<std::uint16_t>(row % homes.count);
+  if (!stored) {
+    const VertexOrder& order = graph.order();
+    for (Row row = 0; row < static_cast<Row>(order.size()); ++row)
+      homes.of_row[static_cast<std::size_t>(row)] = static_cast<std::uint16_t>(order.OwnerOf(row));
+    return homes;
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, OpenLabelArray(graph, std::string(kHomeArray),
+                                                            {DataType::kInt32}, 1, "homes"));
+  const auto use = [&](std::uint64_t first, std::span<const std::byte> bytes) {
+    for (std::size_t i = 0; i < bytes.size() / sizeof(std::int32_t); ++i) {
+      std::int32_t home = kNoHome;
+      std::memcpy(&home, bytes.data() + i * sizeof home, sizeof home);
+      if (home == kNoHome || first + i >= rows) continue;
+      if (!stored->Allows(home)) {
+        return Status::Corruption(fmt::format("array '{}': row {} has home {}, and there are {}",
+                                              kHomeArray, first + i, home, stored->homes));
+      }
+      homes.of_row[first + i] = static_cast<std::uint16_t>(home);
+    }
+    return Status::Ok();
+  };
+  RHIZOME_RETURN_IF_ERROR(ForEachLabelChunk(*array, graph, use, [](std::uint64_t) {}));
+  return homes;
+}
+
+/// One number of ranks while superbatches are replayed.
+class RankSet {
+ public:
+  RankSet(std::uint32_t ranks, const Homes& homes, const RankPlanOptions& options,
+          const RankPlanReport& report, std::uint64_t topology_bytes)
+      : options_(options), report_(report), rank_of_(homes.of_row.size()), plan_{.shares = {}} {
+    plan_.shares.resize(ranks);
+    for (std::uint32_t home = 0; home < homes.count; ++home) ++ShareOf(home).homes;
+    for (std::uint32_t r = 1; r < ranks; ++r)
+      share(r).first_home = share(r - 1).first_home + share(r - 1).homes;
+    for (std::size_t row = 0; row < rank_of_.size(); ++row) {
+      rank_of_[row] = static_cast<std::uint16_t>(RankOf(homes.of_row[row]));
+      ++share(rank_of_[row]).rows;
+    }
+    const std::uint64_t frames =
+        std::min<std::uint64_t>(options.pool_bytes / report.row_bytes, rank_of_.size());
+    for (std::uint32_t r = 0; r < ranks; ++r) {
+      share(r).pool_bytes = frames * report.row_bytes;
+      share(r).topology_bytes = topology_bytes;
+      share(r).table_bytes = rank_of_.size() * (kOrderBytes + kHomeBytes) +
+                             share(r).rows * kSumBytes + HistoryBytes(frames);
+      pools_.push_back(std::make_unique<RankPool>(
+          RankPoolOptions{.rank = r,
+                          .ranks = ranks,
+                          .frame_count = static_cast<std::uint32_t>(frames),
+                          .prior = options.prior,
+                          .local_cost = DiskSeconds(),
+                          .remote_cost = DiskSeconds() + LinkSeconds(report.row_bytes)},
+          rank_of_));
+    }
+  }
+
+  std::uint32_t ranks() const { return static_cast<std::uint32_t>(plan_.shares.size()); }
+  std::uint32_t RankOf(std::uint32_t home) const {
+    return static_cast<std::uint32_t>(std::uint64_t{home} * ranks() / report_.homes);
+  }
+  RankShare& ShareOf(std::uint32_t home) { return share(RankOf(home)); }
+
+  /// Plays a superbatch: a trace of each home, whose steps are those of the others.
+  Status Play(const std::vector<Trace>& of_home);
+
+  RankPlan Finish() && { return std::move(plan_); }
+
+ private:
+  RankShare& share(std::uint32_t rank) { return plan_.shares[rank]; }
+  double DiskSeconds() const {
+    return options_.disk.seconds_per_read + options_.disk.SecondsFor(report_.row_bytes);
+  }
+  double LinkSeconds(std::uint64_t bytes) const {
+    return 8 * static_cast<double>(bytes) / options_.link.bits_per_second;
+  }
+  std::uint64_t HistoryBytes(std::uint64_t frames) const {
+    if (options_.prior == Prior::kNone) return 0;
+    return rank_of_.size() * ScheduleHistory::kBytesPerKey +
+           frames * ScheduleHistory::kBytesPerFrame;
+  }
+  Trace TraceOf(std::uint32_t rank, const std::vector<Trace>& of_home);
+  double SecondsOf(std::uint32_t rank, const std::vector<RankFetches>& fetched,
+                   std::uint64_t minibatches);
+
+  const RankPlanOptions& options_;
+  const RankPlanReport& report_;
+  std::vector<std::uint16_t> rank_of_;  // by row
+  std::vector<std::unique_ptr<RankPool>> pools_;
+  RankPlan plan_;
+};
+
+/// The minibatches of a rank's homes, step by step.
+Trace RankSet::TraceOf(std::uint32_t rank, const std::vector<Trace>& of_home) {
+  RankShare& one = share(rank);
+  Trace trace;
+  for (std::size_t s = 0; s < of_home.front().steps(); ++s) {
+    for (std::uint32_t home = one.first_home; home < one.first_home + one.homes; ++home) {
+      const std::span<const CacheKey> rows = of_home[home].step(s);
+      if (rows.empty()) continue;
+      trace.AddStep(rows);
+      one.rows_requested += rows.size();
+      for (const CacheKey row : rows)
+        one.remote_rows_requested += rank_of_[static_cast<std::size_t>(row)] != rank;
+    }
+  }
+  return trace;
+}
+
+/// Books what a rank fetches and serves in a superbatch, and returns the seconds of its slowest
+/// part.
+double RankSet::SecondsOf(std::uint32_t rank, const std::vector<RankFetches>& fetched,
+                          std::uint64_t minibatches) {
+  std::uint64_t remote = 0, requests = 0, served = 0, served_requests = 0;
+  for (std::uint32_t other = 0; other < ranks(); ++other) {
+    if (other == rank) continue;
+    remote += fetched[rank].rows_of[other];
+    requests += fetched[rank].requests_to[other];
+    served += fetched[other].rows_of[rank];
+    served_requests += fetched[other].requests_to[rank];
+  }
+  const auto asking = [](std::uint64_t rows, std::uint64_t messages) {
+    return messages * kMessageHeaderBytes + rows * kRequestRowBytes;
+  };
+  const auto answering = [&](std::uint64_t rows, std::uint64_t messages) {
+    return messages * kMessageHeaderBytes + rows * (report_.row_bytes + kReplyChecksumBytes);
+  };
+  const std::uint64_t in = answering(remote, requests) + asking(served, served_requests);
+  const std::uint64_t out = asking(remote, requests) + answering(served, served_requests);
+  const std::uint64_t disk = fetched[rank].rows_of[rank];
+  RankShare& one = share(rank);
+  one.disk_rows += disk;
+  one.remote_rows += remote;
+  one.served_rows += served;
+  one.requests += requests;
+  one.served_requests += served_requests;
+  one.bytes_in += in;
+  one.bytes_out += out;
+  const double seconds[] = {
+      static_cast<double>(disk + served) * DiskSeconds(),
+      LinkSeconds(in) + 2 * options_.link.latency_seconds * static_cast<double>(requests),
+      LinkSeconds(out), options_.compute_seconds * static_cast<double>(minibatches)};
+  one.disk_seconds += seconds[0];
+  one.in_seconds += seconds[1];
+  one.out_seconds += seconds[2];
+  one.compute_seconds += seconds[3];
+  return *std::max_element(std::begin(seconds), std::end(seconds));
+}
+
+Status RankSet::Play(const std::vector<Trace>& of_home) {
+  std::vector<RankFetches> fetched;
+  std::vector<std::uint64_t> minibatches;
+  for (std::uint32_t r = 0; r < ranks(); ++r) {
+    const Trace trace = TraceOf(r, of_home);
+    RHIZOME_ASSIGN_OR_RETURN(RankFetches one, pools_[r]->Play(trace));
+    fetched.push_back(std::move(one));
+    minibatches.push_back(trace.steps());
+    share(r).minibatches += trace.steps();
+    share(r).schedule_bytes = std::max(share(r).schedule_bytes, trace.keys.size() * kScheduleBytes);
+  }
+  double slowest = 0;
+  for (std::uint32_t r = 0; r < ranks(); ++r)
+    slowest = std::max(slowest, SecondsOf(r, fetched, minibatches[r]));
+  plan_.seconds += slowest;
+  return Status::Ok();
+}
+
+/// Samples epochs a superbatch at a time, for all numbers of ranks at once.
+class RankPlanner {
+ public:
+  RankPlanner(const GraphSnapshot& graph, const RankPlanOptions& options, const JobControl& control)
+      : graph_(graph), options_(options), control_(control) {}
+
+  Result<RankPlanReport> Plan();
+
+ private:
+  Result<HomeEpochs> MakeEpochs();
+  Status PlaySuperbatch(const MinibatchSampler& sampler, const HomeEpochs& epochs,
+                        std::uint64_t first, std::uint64_t steps);
+
+  const GraphSnapshot& graph_;
+  const RankPlanOptions& options_;
+  const JobControl& control_;
+  Homes homes_;
+  RankPlanReport report_;
+  std::vector<std::uint64_t> train_of_home_;
+  std::vector<RankSet> sets_;
+  std::uint64_t done_ = 0, total_ = 0;  // minibatches, for progress
+};
+
+Result<HomeEpochs> RankPlanner::MakeEpochs() {
+  RHIZOME_ASSIGN_OR_RETURN(const ClassLabels labels, ReadLabels(graph_, "", options_.split));
+  const std::vector<VertexId> train = labels.Members(graph_, Split::kTrain);
+  if (train.empty()) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("array {} puts no vertex into the training set (value 0)", options_.split)));
+  }
+  std::vector<std::vector<VertexId>> of_home(homes_.count);
+  for (const VertexId vertex : train) {
+    RHIZOME_ASSIGN_OR_RETURN(const Row row, graph_.RowOf(vertex));
+    of_home[homes_.of_row[static_cast<std::size_t>(row)]].push_back(vertex);
+  }
+  report_.training_vertices = train.size();
+  for (const auto& vertices : of_home) train_of_home_.push_back(vertices.size());
+  return HomeEpochs(std::move(of_home), options_.batch_size, options_.seed);
+}
+
+Status RankPlanner::PlaySuperbatch(const MinibatchSampler& sampler, const HomeEpochs& epochs,
+                                   std::uint64_t first, std::uint64_t steps) {
+  std::vector<Trace> of_home(homes_.count);
+  for (std::uint64_t s = first; s < first + steps; ++s) {
+    for (std::uint32_t home = 0; home < homes_.count; ++home) {
+      RHIZOME_RETURN_IF_ERROR(
+          control_.Report({.phase = "sample", .done = done_++, .total = total_}));
+      const SeedBatch seeds = epochs.Take(home, s);
+      if (seeds.vertices.empty()) {
+        of_home[home].AddStep({});
+        continue;
+      }
+      RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(seeds));
+      AddStep(minibatch, of_home[home]);
+      for (RankSet& set : sets_) set.ShareOf(home).edges += minibatch.neighbors.size();
+    }
+  }
+  for (RankSet& set : sets_) RHIZOME_RETURN_IF_ERROR(set.Play(of_home));
+  return Status::Ok();
+}
+
+Result<RankPlanReport> RankPlanner::Plan() {
+  RHIZOME_RETURN_IF_ERROR(CheckOptions(options_));
+  RHIZOME_ASSIGN_OR_RETURN(homes_, HomesOf(graph_));
+  for (const std::uint32_t ranks : options_.ranks)
+    RHIZOME_RETURN_IF_ERROR(CheckRanks(ranks, homes_));
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, graph_.store().OpenArray(options_.features));
+  report_.homes = homes_.count;
+  report_.homes_by = homes_.by;
+  report_.vertices = graph_.vertex_count();
+  report_.row_bytes = std::max<std::uint64_t>(features->entry().row_bytes(), 1);
+  RHIZOME_ASSIGN_OR_RETURN(HomeEpochs epochs, MakeEpochs());
+  report_.steps = options_.steps == 0 ? epochs.steps() : std::min(epochs.steps(), options_.steps);
+  RHIZOME_ASSIGN_OR_RETURN(MinibatchSamplerOptions sampling,
+                           ResolveSampling(options_.sampling, {}, options_.fanouts, graph_));
+  sampling.sampler.seed = options_.seed;
+  sampling.sampler.threads = std::max<std::uint32_t>(options_.threads, 1);
+  sampling.degrees = sampling.weighted_degrees = false;
+  RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
+                           MinibatchSampler::Create(graph_, sampling, nullptr));
+  sets_.reserve(options_.ranks.size());
+  for (const std::uint32_t ranks : options_.ranks) {
+    sets_.emplace_back(ranks, homes_, options_, report_, graph_.topology_bytes());
+    for (std::uint32_t home = 0; home < homes_.count; ++home)
+      sets_.back().ShareOf(home).training_vertices += train_of_home_[home];
+  }
+  total_ = options_.epochs * report_.steps * homes_.count;
+  for (std::uint32_t epoch = 0; epoch < options_.epochs; ++epoch) {
+    epochs.Begin(epoch);
+    for (std::uint64_t s = 0; s < report_.steps; s += options_.superbatch) {
+      RHIZOME_RETURN_IF_ERROR(PlaySuperbatch(
+          sampler, epochs, s, std::min<std::uint64_t>(options_.superbatch, report_.steps - s)));
+    }
+  }
+  for (RankSet& set : sets_) report_.plans.push_back(std::move(set).Finish());
+  return std::move(report_);
+}
+
+}  // namespace
+
+Result<RankPlanReport> PlanRanks(const GraphSnapshot& graph, const RankPlanOptions& options,
+                                 const JobControl& control) try {
+  return RankPlanner(graph, options, control).Plan();
+} catch (...) {
+  return Fail(StatusOfException());
+}
+
+}  // namespace rhizome

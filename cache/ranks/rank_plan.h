@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rhizome/cache/neighbor_sampling.h"
+#include "rhizome/cache/prior.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/read_cost.h"
+#include "rhizome/storage/result.h"
+
+namespace RHIZOME_API rhizome {
+
+/// A network between ranks, as a plan reckons with it.
+struct LinkModel {
+  double bits_per_second = 1e10;   ///< of a rank, each way
+  double latency_seconds = 50e-6;  ///< one way
+};
+
+/// Bytes of messages between ranks, as a plan counts them: a request names rows, a reply has the
+/// rows, each with its checksum.
+inline constexpr std::uint64_t kMessageHeaderBytes = 64;
+inline constexpr std::uint64_t kRequestRowBytes = 8;
+inline constexpr std::uint64_t kReplyChecksumBytes = 4;
+
+/// A training whose rows are spread over ranks, to be planned.
+struct RankPlanOptions {
+  std::string features = "feat";
+  std::string split = "split";            ///< array, or NAME:K; its training vertices are seeds
+  std::vector<std::uint32_t> ranks = {};  ///< numbers of ranks, each at least 1
+  std::vector<std::int64_t> fanouts = {10, 10};
+  NeighborSampling sampling = {};
+  std::uint64_t batch_size = 1000;  ///< seeds of a home in a step, on average
+  std::uint32_t epochs = 1;
+  std::uint64_t steps = 0;  ///< of an epoch at most; 0: all
+  std::uint64_t seed = 1;
+  std::uint32_t threads = 1;
+  std::uint32_t superbatch = 16;                        ///< steps that are scheduled together
+  std::uint64_t pool_bytes = std::uint64_t{256} << 20;  ///< of each rank, for rows
+  Prior prior = Prior::kUses;
+  LinkModel link = {};
+  ReadCost disk = {};
+  double compute_seconds = 0;  ///< of a minibatch; 0: left out
+};
+
+/// The share of one rank in such a training, counted over all its epochs.
+struct RankShare {
+  std::uint32_t first_home = 0, homes = 0;  ///< consecutive ones
+  std::uint64_t rows = 0;                   ///< of its homes
+  std::uint64_t training_vertices = 0;
+  std::uint64_t minibatches = 0;
+  std::uint64_t edges = 0;                  ///< sampled
+  std::uint64_t rows_requested = 0;         ///< by its minibatches, each its distinct rows
+  std::uint64_t remote_rows_requested = 0;  ///< of those, of other ranks
+  std::uint64_t disk_rows = 0;    ///< fetched from its own disk, to fill the pool included
+  std::uint64_t remote_rows = 0;  ///< fetched from other ranks, likewise
+  std::uint64_t served_rows = 0;  ///< fetched by other ranks from it
+  std::uint64_t requests = 0;     ///< sent; each has a reply
+  std::uint64_t served_requests = 0;
+  std::uint64_t bytes_in = 0, bytes_out = 0;  ///< requests, replies and headers
+  std::uint64_t pool_bytes = 0;
+  std::uint64_t topology_bytes = 0;  ///< of all partitions
+  std::uint64_t table_bytes = 0;     ///< order, homes, checksums of its rows, uses of all rows
+  std::uint64_t schedule_bytes = 0;  ///< of its largest superbatch, and the one in use
+
+  /// Seconds, added up over superbatches, that its disk, and its link each way, would work; and
+  /// that it would compute.
+  double disk_seconds = 0, in_seconds = 0, out_seconds = 0, compute_seconds = 0;
+
+  std::uint64_t memory_bytes() const {
+    return pool_bytes + topology_bytes + table_bytes + schedule_bytes;
+  }
+};
+
+/// A plan for one number of ranks.
+struct RankPlan {
+  std::vector<RankShare> shares;  ///< by rank
+
+  /// Modelled: in each superbatch the slowest rank's slowest part, as if disk, link and computation
+  /// overlapped wholly.
+  double seconds = 0;
+};
+
+struct RankPlanReport {
+  std::uint32_t homes = 1;
+  std::string homes_by;  ///< "edgecut", "owner", "file", or "partitions" without homes
+  std::uint64_t vertices = 0;
+  std::uint64_t training_vertices = 0;
+  std::uint64_t row_bytes = 0;
+  std::uint64_t steps = 0;      ///< of an epoch
+  std::vector<RankPlan> plans;  ///< by RankPlanOptions::ranks
+};
+
+/// Says what each of several ranks would hold, sample, fetch and send in a training over ranks,
+/// without a network and without training: it samples the epochs' training minibatches, and replays
+/// the schedule of each rank's pool, exactly and in any number of ranks. A home is the unit of
+/// work: a rank has consecutive homes (of a store without homes: partitions), their rows, and in
+/// every step a minibatch of each. Topology is on every rank. Seconds are modelled from the link
+/// and the disk, with owners that read what they serve from their disk, and a round trip for each
+/// request. Validation and gradients are left out.
+///
+/// Memory: the graph; for each of all ranks together 4 bytes a row, and a superbatch of samples.
+/// Errors: kInvalidArgument, more ranks than homes, an option out of range, no training vertices;
+/// kNotFound, no such array; those of sampling; kInterrupted.
+Result<RankPlanReport> PlanRanks(const GraphSnapshot& graph, const RankPlanOptions& options,
+                                 const JobControl& control);
+
+}  // namespace rhizome

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rhizome/cache/policy.h"
+#include "rhizome/cache/prior.h"
+#include "rhizome/cache/schedule_history.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome::inline internal {
+
+/// The rows that a rank fetches, by the rank whose home they are of (its own: from its disk), and
+/// the requests that it sends for them: one to each other rank whose rows are needed before a
+/// superbatch, and one for each of its minibatches.
+struct RankFetches {
+  std::vector<std::uint64_t> rows_of;      ///< by rank
+  std::vector<std::uint64_t> requests_to;  ///< by rank; to itself none
+
+  explicit RankFetches(std::uint32_t ranks) : rows_of(ranks, 0), requests_to(ranks, 0) {}
+  RankFetches& operator+=(const RankFetches& more);
+};
+
+struct RankPoolOptions {
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;
+  std::uint32_t frame_count = 0;
+  Prior prior = Prior::kUses;
+
+  /// The cost of a row from the rank's own disk and of one from another rank, above 0.
+  double local_cost = 1;
+  double remote_cost = 1;
+};
+
+/// Replays the pool of rows of one rank: one schedule for rows of its own disk and of other ranks,
+/// with what each costs. Superbatches come one after another.
+/// Threads: one at a time. Ownership: `rank_of` must outlive it.
+class RankPool {
+ public:
+  /// `rank_of`: by row, the rank that has it.
+  RankPool(const RankPoolOptions& options, std::span<const std::uint16_t> rank_of);
+
+  /// Plays a superbatch, and returns what is fetched for it. Errors: those of MakeBeladySchedule.
+  Result<RankFetches> Play(const Trace& superbatch);
+
+ private:
+  void Fetch(std::span<const CacheKey> rows, RankFetches& fetches) const;
+  std::vector<CacheKey> Start(std::span<const PrefillEntry> prefill);
+
+  const RankPoolOptions options_;
+  const std::span<const std::uint16_t> rank_of_;
+  std::optional<ScheduleHistory> history_;
+  std::vector<CacheKey> frames_;
+};
+
+}  // namespace rhizome::inline internal
