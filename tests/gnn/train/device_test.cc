@@ -5,6 +5,7 @@
 
 #include "cuda/fake_device.h"
 #include "gnn/gnn_testing.h"
+#include "gnn/train/host_backend.h"
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/gnn/activation.h"
@@ -12,7 +13,8 @@
 #include "rhizome/gnn/train.h"
 
 // Training on a device, without one: a FakeDevice runs the kernels, and libtorch's tensors on the
-// processor stand for those of a device.
+// processor stand for those of a device, or those of a device in the memory of the host
+// (host_backend.h), which no operation may mix with the processor's.
 
 namespace rhizome {
 namespace {
@@ -47,14 +49,15 @@ class WatchedDevice final : public FakeDevice {
 };
 
 Result<TrainReport> TrainWatched(TrainOptions options, Traces& traces,
-                                 std::uint64_t fail_at = FakeDevice::kNever) {
+                                 std::uint64_t fail_at = FakeDevice::kNever,
+                                 const torch::Device& place = torch::kCPU) {
   options.device = ComputeOn::kCuda;
   const JobControl control;
   return GuardedTorch([&] {
     return TrainModel(options, control, [&]() -> Result<ComputeDevice> {
       auto device = std::make_unique<WatchedDevice>(testing::TestSeed(), traces);
       device->fail_at = fail_at;
-      return ComputeDevice{.kernels = std::move(device), .facts = {.name = "fake"}};
+      return ComputeDevice{.kernels = std::move(device), .place = place, .facts = {.name = "fake"}};
     });
   });
 }
@@ -135,23 +138,21 @@ TEST(DeviceTrainTest, ModelsDoNotDependOnWhatStaysOnTheDevice) {
   std::map<PolicyKind, std::uint64_t> hits;
   for (const PolicyKind policy :
        {PolicyKind::kBelady, PolicyKind::kStatic, PolicyKind::kMatch, PolicyKind::kNone}) {
-    for (const std::uint32_t superbatch : {1, 3}) {
-      for (const Overlap overlap : {Overlap::kAll, Overlap::kChangeset}) {
-        SCOPED_TRACE(std::string(PolicyName(policy)) + " " + std::to_string(superbatch));
-        options.device_cache = policy;
-        options.superbatch = superbatch;
-        options.overlap = overlap;
-        options.cache = superbatch == 3 ? PolicyKind::kLru : PolicyKind::kBelady;
-        Traces traces;
-        const Result<TrainReport> report = TrainWatched(options, traces);
-        ASSERT_OK(report);
-        EXPECT_THAT(traces.faults, ::testing::IsEmpty());
-        EXPECT_EQ(LossesOf(*report), LossesOf(*reference));
-        const auto found = LoadSafetensors(FileSystem::Posix(), options.out);
-        ASSERT_OK(found);
-        EXPECT_EQ(found->hash, weights->hash);
-        hits[policy] = report->epochs[1].device_hits;
-      }
+    for (const std::uint32_t superbatch : {3, 100}) {
+      SCOPED_TRACE(std::string(PolicyName(policy)) + " " + std::to_string(superbatch));
+      options.device_cache = policy;
+      options.superbatch = superbatch;
+      options.overlap = superbatch == 3 ? Overlap::kChangeset : Overlap::kAll;
+      options.cache = superbatch == 3 ? PolicyKind::kLru : PolicyKind::kBelady;
+      Traces traces;
+      const Result<TrainReport> report = TrainWatched(options, traces);
+      ASSERT_OK(report);
+      EXPECT_THAT(traces.faults, ::testing::IsEmpty());
+      EXPECT_EQ(LossesOf(*report), LossesOf(*reference));
+      const auto found = LoadSafetensors(FileSystem::Posix(), options.out);
+      ASSERT_OK(found);
+      EXPECT_EQ(found->hash, weights->hash);
+      hits[policy] = report->epochs[1].device_hits;
     }
   }
   EXPECT_EQ(hits[PolicyKind::kNone], 0u);
@@ -219,6 +220,61 @@ TEST(DeviceTrainTest, FailuresOfTheDeviceAreErrors) {
     EXPECT_TRUE(report.error().code() == StatusCode::kIoError ||
                 report.error().code() == StatusCode::kOutOfMemory)
         << call;
+  }
+}
+
+// On a device of its own everything is computed there: products by libtorch's own, and activations
+// by its operations; losses are the processor's but for the order in which products are summed.
+TEST(DeviceTrainTest, NoOperationTakesTheHostsTensorsForTheDevices) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", {}));
+  std::vector<NetworkCase> networks = testing::RegisteredNetworks();
+  for (NetworkCase& variant : testing::NetworkVariants()) networks.push_back(std::move(variant));
+  for (const NetworkCase& network : networks) {
+    if (network.spec.kind.starts_with("gat")) continue;
+    SCOPED_TRACE(network.name);
+    TrainOptions options = DeviceTraining(folder / "s");
+    options.model = network.spec;
+    options.model.dropout = 0.3;
+    options.model.options["input-dropout"] = "0.1";
+    options.loss.class_weights = "balanced";
+    options.optimizer.clip_norm = 1;
+    options.train_metrics = true;
+    if (network.spec.kind == "gin") options.optimizer.kind = OptimizerKind::kSgd;
+    if (network.spec.kind == "commnet") options.optimizer.kind = OptimizerKind::kAdagrad;
+    const Result<TrainReport> processor = TrainOnProcessor(options);
+    ASSERT_OK(processor);
+    Traces traces;
+    const Result<TrainReport> device =
+        TrainWatched(options, traces, FakeDevice::kNever, testing::HostBackend());
+    ASSERT_OK(device);
+    EXPECT_THAT(traces.faults, ::testing::IsEmpty());
+    const std::vector<double> expected = LossesOf(*processor), found = LossesOf(*device);
+    const double bound = network.name == "ResidualBatch" ? 2e-2 : 1e-4;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(found[i], expected[i], bound * std::abs(expected[i]));
+  }
+}
+
+TEST(DeviceTrainTest, OtherTasksLearnThereToo) {
+  const TempDir folder;
+  testing::PlantedOptions planted_options;
+  planted_options.classes = 2;
+  ASSERT_OK(WriteStore(folder / "s", planted_options));
+  TrainOptions options = DeviceTraining(folder / "s");
+  options.task = Task::kBinary;
+  options.loss.label_smoothing = 0.1;
+  for (const char* const weights : {"", "balanced"}) {
+    options.loss.class_weights = weights;
+    const Result<TrainReport> processor = TrainOnProcessor(options);
+    ASSERT_OK(processor);
+    Traces traces;
+    const Result<TrainReport> device =
+        TrainWatched(options, traces, FakeDevice::kNever, testing::HostBackend());
+    ASSERT_OK(device);
+    const std::vector<double> expected = LossesOf(*processor), found = LossesOf(*device);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(found[i], expected[i], 1e-4 * std::abs(expected[i]));
   }
 }
 
