@@ -3,6 +3,7 @@
 #include "rhizome/gnn/infer_array.h"
 #include "rhizome/gnn/infer_worker.h"
 #include "rhizome/gnn/plan_inference.h"
+#include "rhizome/gnn/probe_device.h"
 #include "rhizome/gnn/registry.h"
 #include "rhizome/gnn/score_pairs.h"
 #include "rhizome/gnn/torch_guard.h"
@@ -40,6 +41,9 @@ class Entry final : public GnnEntry {
       return true;
     });
     return served ? Status::Ok() : served.error();
+  }
+  Result<DeviceProbe> ProbeDevice() const override {
+    return GuardedTorch([] { return ProbeCudaDevice(); });
   }
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "rhizome/gnn/infer_options.h"
@@ -15,6 +17,17 @@
 // kGnnEntrySymbol.
 
 namespace RHIZOME_API rhizome {
+
+/// The device that `train --device cuda` takes.
+struct DeviceProbe {
+  std::string name;
+  int sm = 0;  ///< compute capability, 90 for 9.0
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t free_bytes = 0;
+  double copy_bytes_per_second = 0;     ///< from pinned memory of the host, measured
+  bool registers = false;               ///< whether memory that the host has can become pinned
+  std::string why_not_registered = {};  ///< the system's reason
+};
 
 /// The verbs of the library.
 /// Errors: those of the store; kInvalidArgument, arrays or model that do not fit; kBusy, another
@@ -45,6 +58,10 @@ class GnnEntry {
   /// What goes wrong is told to the parent.
   virtual Status ServeInfer(const InferOptions& options, std::uint64_t memory_bytes,
                             const JobControl& control) const = 0;
+
+  /// Opens the device and measures how fast it is copied to. Errors: kUnsupported, there is none
+  /// that can be used: the message says why, and what to do; kOutOfMemory; kIoError, it failed.
+  virtual Result<DeviceProbe> ProbeDevice() const = 0;
 };
 
 /// The names to look up with dlsym: those of the functions below.

@@ -139,6 +139,40 @@ Json Advice(const Json& f) {
   return advice;
 }
 
+/// Describes the device that trains, or says why there is none.
+Json DeviceOfTraining(const Result<const GnnEntry*>& gnn) {
+  Json found = {{"found", false}, {"driver", nullptr}};
+  if (const auto driver = FirstLine("/proc/driver/nvidia/version")) found["driver"] = *driver;
+  if (!gnn) {
+    found["why_not"] = "no librhizome_gnn";
+    return found;
+  }
+  const Result<DeviceProbe> probe = (*gnn)->ProbeDevice();
+  if (!probe) {
+    found["why_not"] = probe.error().message();
+    return found;
+  }
+  found["found"] = true;
+  found["name"] = probe->name;
+  found["sm"] = probe->sm;
+  found["memory_bytes"] = probe->memory_bytes;
+  found["free_bytes"] = probe->free_bytes;
+  found["copy_bytes_per_second"] = probe->copy_bytes_per_second;
+  found["registers_memory"] = probe->registers;
+  if (!probe->registers) found["why_not_registered"] = probe->why_not_registered;
+  return found;
+}
+
+std::string DescribeDeviceOfTraining(const Json& device) {
+  if (!device["found"].get<bool>()) return "none: " + device["why_not"].get<std::string>();
+  return fmt::format(
+      "{} (sm_{}), {} of {} free, copied to at {}/s; memory of the host {} registered",
+      device["name"].get<std::string>(), device["sm"].get<int>(), HumanBytes(device["free_bytes"]),
+      HumanBytes(device["memory_bytes"]),
+      HumanBytes(static_cast<std::uint64_t>(device["copy_bytes_per_second"].get<double>())),
+      device["registers_memory"].get<bool>() ? "can be" : "cannot be");
+}
+
 Json VersionsJson() {
   Json versions = Json::object();
   for (const auto& [name, version] : LibraryVersions()) versions[name] = version;
@@ -172,14 +206,15 @@ std::string DescribeDoctor(const Json& f) {
   table.Add({"libraries", versions});
   table.Add({"training and inference",
              f["gnn_library"].get<bool>() ? "librhizome_gnn is there" : "no librhizome_gnn"});
+  table.Add({"device", DescribeDeviceOfTraining(f["device"])});
   std::string text = table.ToString();
   for (const Json& line : f["advice"]) text += "hint: " + line.get<std::string>() + "\n";
   return text;
 }
 
 // Examines the machine: (1) opens the store, if one is given; (2) tries io_uring and O_DIRECT; (3)
-// reads the limits of the process and its control group, and the free space; (4) derives from these
-// the way that reads take, and advice.
+// reads the limits of the process and its control group, and the free space; (4) looks for a
+// device; (5) derives from these the way that reads take, and advice.
 Result<Answer> RunDoctor(const DoctorFlags& flags, Session&) {
   FileSystem& fs = FileSystem::Posix();
   const Path folder = flags.store.empty() ? Path(".") : Path(flags.store);
@@ -200,7 +235,9 @@ Result<Answer> RunDoctor(const DoctorFlags& flags, Session&) {
   const auto free = fs.FreeBytes(folder);
   fields["free_bytes"] = free ? Json(*free) : Json(nullptr);
   fields["versions"] = VersionsJson();
-  fields["gnn_library"] = LoadGnnLibrary().has_value();
+  const auto gnn = LoadGnnLibrary();
+  fields["gnn_library"] = gnn.has_value();
+  fields["device"] = DeviceOfTraining(gnn);
   fields["path"] = PathJson(fields);
   fields["advice"] = Advice(fields);
   return Answer{std::move(fields), DescribeDoctor, {}};
