@@ -4,8 +4,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "rhizome/cache/policies.h"
-
 namespace rhizome::inline internal {
 
 Status DeviceFrames::Announce(const Trace& trace) {
@@ -20,7 +18,8 @@ Status DeviceFrames::Announce(const Trace& trace) {
     RHIZOME_ASSIGN_OR_RETURN(superbatch.policy,
                              MakePolicy({.kind = kind_,
                                          .frame_count = static_cast<std::uint32_t>(place_.size()),
-                                         .key_count = key_count_},
+                                         .key_count = key_count_,
+                                         .history = history_ ? &*history_ : nullptr},
                                         trace));
   }
   const MutexLock lock(mutex_);

@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "rhizome/cache/policies.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/cache/schedule_history.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"
 
@@ -15,10 +18,11 @@ namespace rhizome::inline internal {
 
 /// The plans of a device's frames over superbatches, each with a policy of its own, as
 /// FeatureCache's on the host. What frames hold at the end of a superbatch stays for the next,
-/// where its policy has it in the pool from the beginning. Other rows of a prefill go up when they
-/// are first asked for, not before: the host holds them then, and a schedule prefills only what is
-/// asked for before its frame is given to another key, so that this costs no more. Threads:
-/// Announce and Step may overlap.
+/// whose schedule begins with it, and of rows that a superbatch does not ask for again those stay
+/// that were used most (ScheduleHistory). Other rows of a prefill go up when they are first asked
+/// for, not before: the host holds them then, and a schedule prefills only what is asked for before
+/// its frame is given to another key, so that this costs no more.
+/// Threads: Announce and Step may overlap.
 class DeviceFrames {
  public:
   /// Frames [0, frame_count) for keys in [0, key_count).
@@ -29,6 +33,7 @@ class DeviceFrames {
         absent_(frame_count),
         inserted_(frame_count),
         held_(frame_count, kNothing) {
+    if (TakesPrior(kind) && frame_count > 0) history_.emplace(key_count);
     for (std::uint32_t f = 0; f < frame_count; ++f) place_[f] = f;
   }
 
@@ -55,6 +60,7 @@ class DeviceFrames {
   Mutex mutex_;
   std::deque<Superbatch> announced_ RHIZOME_GUARDED_BY(mutex_);
   bool any_ RHIZOME_GUARDED_BY(mutex_) = false;
+  std::optional<ScheduleHistory> history_;  // of Announce alone
 
   // Members of Step alone.
   std::unique_ptr<Policy> policy_;
