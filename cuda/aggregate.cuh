@@ -60,7 +60,7 @@ struct ListPart {
   std::size_t end;
   std::uint32_t partial;
 };
-/// Returns piece `item`, or behind the pieces the list of a target, which is empty if it is long.
+/// Returns piece `item`, or behind the pieces the list of a target.
 RZ_DEVICE ListPart PartOf(const SumArgsOf<Mem>& args, std::size_t item) {
   if (item < args.piece_count) {
     const ListPiece piece = args.pieces[item];
@@ -311,21 +311,22 @@ inline std::size_t TileBlocks(std::size_t rows, std::size_t dim, int per_lane,
   return geometry.BlocksFor(rows * ((dim + columns - 1) / columns) * kWarp);
 }
 
-/// Calls visit(lanes, vector): columns are read four at a time where all rows, `address` and those
-/// of the output are multiples of four elements.
-template <template <typename> class Memory, typename Visit>
-void WithLanes(const SumArgsOf<Memory>& args, std::uint64_t address, const Visit& visit) {
-  const std::uint64_t element = args.type == Element::kFloat32 ? 4 : 2;
-  const bool adjacent =
-      (args.dim | args.x_stride | args.out_stride) % 4 == 0 && address % (4 * element) == 0;
+/// Whether four adjacent columns can be read, and written as float32, in one access: `widths` holds
+/// what rows and columns are multiples of, `address` where they begin, or-ed.
+inline bool AreAdjacent(std::size_t widths, std::uint64_t address) {
+  return widths % 4 == 0 && address % sizeof(Pack<float, 4>) == 0;
+}
+
+/// Calls visit(lanes, vector) with the lanes of a row of `dim` columns, and the adjacent columns of
+/// each of them.
+template <typename Visit>
+void WithLanes(std::size_t dim, bool adjacent, const Visit& visit) {
   using One = std::integral_constant<int, 1>;
   using Four = std::integral_constant<int, 4>;
   using Warp = std::integral_constant<int, kWarp>;
-  if (!adjacent && !RZ_MUTANT("sum: all rows are read four columns at a time")) {
-    return visit(Warp(), One());
-  }
-  if (args.dim <= 32) return visit(std::integral_constant<int, 8>(), Four());
-  if (args.dim <= 64) return visit(std::integral_constant<int, 16>(), Four());
+  if (!adjacent) return visit(Warp(), One());
+  if (dim <= 32) return visit(std::integral_constant<int, 8>(), Four());
+  if (dim <= 64) return visit(std::integral_constant<int, 16>(), Four());
   visit(Warp(), Four());
 }
 
@@ -334,9 +335,11 @@ inline void LaunchSum(Stream stream, const SumArgsOf<Mem>& args, std::uint64_t a
                       const Geometry& geometry = {}) {
   if (args.targets == 0 || args.dim == 0) return;
   const bool scaled = !(args.source_scale == nullptr && args.edge_weight == nullptr);
+  const bool adjacent = AreAdjacent(args.dim | args.x_stride | args.out_stride, address) ||
+                        RZ_MUTANT("sum: all rows are read four columns at a time");
   WithElement(args.type, [&](auto element) {
     using T = decltype(element);
-    WithLanes(args, address, [&](auto lanes, auto vector) {
+    WithLanes(args.dim, adjacent, [&](auto lanes, auto vector) {
       constexpr int kLanes = decltype(lanes)::value;
       constexpr int kVector = decltype(vector)::value;
       constexpr std::size_t kColumns = std::size_t{kLanes} * kVector;

@@ -318,9 +318,11 @@ inline void LaunchAttend(Stream stream, const AttendArgsOf<Mem>& args, std::uint
                          const Geometry& geometry = {}) {
   const std::size_t dim = args.heads * args.width;
   if (args.targets == 0 || dim == 0) return;
+  // Adjacent columns are those of one head.
+  const bool adjacent = AreAdjacent(args.width | args.x_stride, address);
   WithElement(args.type, [&](auto element) {
     using T = decltype(element);
-    const auto launch = [&](auto lanes, auto vector) {
+    WithLanes(dim, adjacent, [&](auto lanes, auto vector) {
       constexpr int kLanes = decltype(lanes)::value;
       constexpr int kVector = decltype(vector)::value;
       constexpr std::size_t kColumns = std::size_t{kLanes} * kVector;
@@ -328,14 +330,7 @@ inline void LaunchAttend(Stream stream, const AttendArgsOf<Mem>& args, std::uint
       const std::size_t blocks = geometry.BlocksFor(args.targets * tiles * kLanes);
       const auto kernel = AttendRows<T, kLanes, kVector>;
       RZ_LAUNCH(kernel, blocks, geometry.block, stream, args);
-    };
-    const bool adjacent = (args.width | args.x_stride) % 4 == 0 && address % (4 * sizeof(T)) == 0;
-    using Four = std::integral_constant<int, 4>;
-    using Warp = std::integral_constant<int, kWarp>;
-    if (!adjacent) return launch(Warp(), std::integral_constant<int, 1>());
-    if (dim <= 32) return launch(std::integral_constant<int, 8>(), Four());
-    if (dim <= 64) return launch(std::integral_constant<int, 16>(), Four());
-    launch(Warp(), Four());
+    });
   });
 }
 

@@ -63,6 +63,28 @@ TEST(KernelsTest, ListsOfHubsHaveTheBitsOfTheProcessor) {
   }
 }
 
+// Rows of two bytes may begin where the float32 of the output may not.
+TEST(KernelsTest, AdjacentColumnsAreWrittenWhereTheOutputIsAligned) {
+  Random random(testing::TestSeed());
+  for (const std::size_t offset : {0, 1, 2, 4}) {
+    Machine machine(random());
+    cuda::SumArgsOf<Mem> args;
+    args.type = cuda::Element::kBfloat16;
+    args.x = cuda::Cast<const unsigned char>(
+        simulator::Upload("x", std::vector<std::uint16_t>(8, 0x3F80)));  // ones
+    args.x_stride = args.dim = args.out_stride = 8;
+    args.targets = 1;
+    args.offsets = simulator::Upload("offsets", std::vector<std::uint32_t>{0, 2});
+    args.index = simulator::Upload("index", std::vector<std::uint32_t>{0, 0});
+    const Mem<float> out = simulator::Allocate<float>("out", offset + 8);
+    args.out = out + offset;
+    cuda::LaunchSum(0, args, offset * sizeof(float), {32, 1});
+    EXPECT_EQ(machine.Describe(), "") << "an output " << offset << " numbers behind an alignment";
+    const std::vector<float> sums = simulator::Download(out);
+    EXPECT_EQ(std::vector<float>(sums.end() - 8, sums.end()), std::vector<float>(8, 2.0F));
+  }
+}
+
 /// Runs the sum of `csr` with factors of targets and sources.
 std::vector<float> SumOnMachine(const Csr& csr, const std::vector<float>& x, std::size_t dim,
                                 const std::vector<float>& of_targets,
