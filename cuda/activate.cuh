@@ -11,10 +11,7 @@ namespace rhizome::cuda {
 
 /// The words of a row's draws: SplitMix64 of its number.
 RZ_DEVICE std::uint64_t DrawKey(const Dropout& dropout, std::uint64_t row) {
-  std::uint64_t z = dropout.seed + (dropout.first_row + row + 1) * 0x9E3779B97F4A7C15ULL;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-  return z ^ (z >> 31);
+  return Mix64(dropout.seed + (dropout.first_row + row) * 0x9E3779B97F4A7C15ULL);
 }
 
 RZ_DEVICE std::uint32_t Scattered(std::uint32_t x) {

@@ -22,10 +22,7 @@ RZ_DEVICE Mem<std::uint32_t> FirstAt(const IdMapArgsOf<Mem>& args, std::uint32_t
   return Cast<std::uint32_t>(args.table + 2 * std::size_t{slot} + 1);
 }
 RZ_DEVICE std::uint32_t HashSlot(std::int64_t id, std::uint32_t capacity) {
-  std::uint64_t z = static_cast<std::uint64_t>(id) + 0x9E3779B97F4A7C15ULL;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-  return static_cast<std::uint32_t>(z ^ (z >> 31)) & (capacity - 1);
+  return static_cast<std::uint32_t>(Mix64(static_cast<std::uint64_t>(id))) & (capacity - 1);
 }
 
 /// A slot, and what was seen in it on the way: the first position so far, or one that is not less.

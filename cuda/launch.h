@@ -117,6 +117,14 @@ RZ_DEVICE std::size_t GridThreads() { return std::size_t{BlockCount()} * BlockSi
 RZ_DEVICE std::size_t GridWarp() { return GridThread() / kWarp; }
 RZ_DEVICE std::size_t GridWarps() { return GridThreads() / kWarp; }
 
+/// As Mix64 of storage/mix.h.
+RZ_DEVICE std::uint64_t Mix64(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
+
 /// The shape of a launch. What more blocks would do, kernels do in a loop.
 struct Geometry {
   unsigned block = 256;
