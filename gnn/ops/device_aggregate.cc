@@ -17,20 +17,24 @@ cuda::Element ElementOf(RowType type) {
   return cuda::Element::kFloat32;
 }
 
-const unsigned char* BytesAt(const void* rows) { return static_cast<const unsigned char*>(rows); }
+/// Copies what the arguments of all kernels over lists have: rows, and the lists of `targets`.
+template <typename OnProcessor, typename OnDevice>
+void CopyLists(const OnProcessor& args, std::size_t targets, OnDevice& same) {
+  same.type = ElementOf(args.type);
+  same.x = static_cast<const unsigned char*>(args.x);
+  same.x_stride = args.x_stride;
+  same.dim = args.dim;
+  same.targets = targets;
+  same.offsets = args.begins;
+  same.index = args.index;
+}
 
 }  // namespace
 
 void QueueSum(Device& device, const SumArgs& args, std::size_t rows,
               const PlacedLongLists& long_lists, float* partials) {
   cuda::SumArgs same;
-  same.type = ElementOf(args.type);
-  same.x = BytesAt(args.x);
-  same.x_stride = args.x_stride;
-  same.dim = args.dim;
-  same.targets = rows;
-  same.offsets = args.begins;
-  same.index = args.index;
+  CopyLists(args, rows, same);
   same.source_scale = args.source_scale;
   same.edge_weight = args.edge_weight;
   same.target_scale = args.target_scale;
@@ -50,13 +54,7 @@ void QueueSum(Device& device, const SumArgs& args, std::size_t rows,
 
 void QueueMax(Device& device, const MaxArgs& args, std::size_t rows) {
   cuda::MaxArgs same;
-  same.type = ElementOf(args.type);
-  same.x = BytesAt(args.x);
-  same.x_stride = args.x_stride;
-  same.dim = args.dim;
-  same.targets = rows;
-  same.offsets = args.begins;
-  same.index = args.index;
+  CopyLists(args, rows, same);
   same.out = args.out;
   same.out_stride = args.out_stride;
   same.winner = args.edge;
@@ -78,13 +76,7 @@ void QueueMaxGradient(Device& device, const MaxGradientArgs& args, std::size_t r
 
 void QueueEdgeDots(Device& device, const EdgeDotArgs& args, std::size_t rows) {
   cuda::EdgeDotArgs same;
-  same.type = ElementOf(args.type);
-  same.x = BytesAt(args.x);
-  same.x_stride = args.x_stride;
-  same.dim = args.dim;
-  same.targets = rows;
-  same.offsets = args.begins;
-  same.index = args.index;
+  CopyLists(args, rows, same);
   same.gradient = args.gradient;
   same.out = args.out;
   OrThrow(device.EdgeDots(kDefaultStream, same));

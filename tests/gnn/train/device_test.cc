@@ -92,17 +92,22 @@ bool IsFused(const ModelSpec& spec) {
   return spec.kind == "gcn" || (spec.kind == "sage" && aggregator != "max" && aggregator != "pool");
 }
 
+/// Every network that trains on a device, with dropout.
+std::vector<NetworkCase> NetworksForDevices() {
+  std::vector<NetworkCase> networks = testing::RegisteredNetworks();
+  for (NetworkCase& variant : testing::NetworkVariants()) networks.push_back(std::move(variant));
+  std::erase_if(networks, [](const NetworkCase& one) { return one.spec.kind.starts_with("gat"); });
+  for (NetworkCase& network : networks) network.spec.dropout = 0.3;
+  return networks;
+}
+
 TEST(DeviceTrainTest, EveryKindLearnsAsOnTheProcessor) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
-  std::vector<NetworkCase> networks = testing::RegisteredNetworks();
-  for (NetworkCase& variant : testing::NetworkVariants()) networks.push_back(std::move(variant));
-  for (const NetworkCase& network : networks) {
-    if (network.spec.kind.starts_with("gat")) continue;
+  for (const NetworkCase& network : NetworksForDevices()) {
     SCOPED_TRACE(network.name);
     TrainOptions options = DeviceTraining(folder / "s");
     options.model = network.spec;
-    options.model.dropout = 0.3;
     const Result<TrainReport> processor = TrainOnProcessor(options);
     ASSERT_OK(processor);
     Traces traces;
@@ -228,14 +233,10 @@ TEST(DeviceTrainTest, FailuresOfTheDeviceAreErrors) {
 TEST(DeviceTrainTest, NoOperationTakesTheHostsTensorsForTheDevices) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
-  std::vector<NetworkCase> networks = testing::RegisteredNetworks();
-  for (NetworkCase& variant : testing::NetworkVariants()) networks.push_back(std::move(variant));
-  for (const NetworkCase& network : networks) {
-    if (network.spec.kind.starts_with("gat")) continue;
+  for (const NetworkCase& network : NetworksForDevices()) {
     SCOPED_TRACE(network.name);
     TrainOptions options = DeviceTraining(folder / "s");
     options.model = network.spec;
-    options.model.dropout = 0.3;
     options.model.options["input-dropout"] = "0.1";
     options.loss.class_weights = "balanced";
     options.optimizer.clip_norm = 1;
