@@ -1,7 +1,5 @@
 #include "rhizome/cache/belady_schedule.h"
 
-#include <bit>
-#include <limits>
 #include <map>
 
 #include "cache/policy/trace_testing.h"
@@ -69,37 +67,6 @@ TEST(BeladyScheduleTest, KeysMayBeFarMoreThanAccesses) {
   EXPECT_EQ(FrameSimulator(2).Play(*policy, trace).reads(), 4u);
 }
 
-/// Returns the fewest reads that any policy can have: it tries every initial set (whose reads
-/// count), and after every step every subset of the keys that are at hand.
-std::uint64_t OptimalReads(const Trace& trace, std::uint32_t frame_count, std::uint32_t key_count) {
-  const std::uint32_t sets = 1u << key_count;
-  const auto fits = [&](std::uint32_t set) {
-    return static_cast<std::uint32_t>(std::popcount(set)) <= frame_count;
-  };
-  constexpr std::uint64_t kImpossible = std::numeric_limits<std::uint32_t>::max();
-  std::vector<std::uint64_t> cost(sets, kImpossible);
-  for (std::uint32_t set = 0; set < sets; ++set) {
-    if (fits(set)) cost[set] = static_cast<std::uint64_t>(std::popcount(set));
-  }
-  for (std::size_t s = 0; s < trace.steps(); ++s) {
-    std::uint32_t wanted = 0;
-    for (const CacheKey key : trace.step(s)) wanted |= 1u << key;
-    std::vector<std::uint64_t> after(sets, kImpossible);
-    for (std::uint32_t set = 0; set < sets; ++set) {
-      if (cost[set] == kImpossible) continue;
-      const std::uint64_t reads =
-          cost[set] + static_cast<std::uint64_t>(std::popcount(wanted & ~set));
-      const std::uint32_t at_hand = set | wanted;
-      for (std::uint32_t keep = at_hand;; keep = (keep - 1) & at_hand) {
-        if (fits(keep)) after[keep] = std::min(after[keep], reads);
-        if (keep == 0) break;
-      }
-    }
-    cost = std::move(after);
-  }
-  return *std::min_element(cost.begin(), cost.end());
-}
-
 TEST(BeladyScheduleTest, ReadsEqualTheBruteForceOptimum) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 4000; ++round) {
@@ -108,7 +75,8 @@ TEST(BeladyScheduleTest, ReadsEqualTheBruteForceOptimum) {
     const Trace trace = RandomTrace(random, 1 + random() % 12, key_count, 1 + random() % 4);
     auto policy = *MakeBeladySchedule(trace, frame_count, key_count);
     const ReplayCounts counts = FrameSimulator(frame_count).Play(*policy, trace);
-    ASSERT_EQ(counts.reads(), OptimalReads(trace, frame_count, key_count)) << "round " << round;
+    ASSERT_EQ(counts.reads(), testing::OptimalReads(trace, frame_count, key_count))
+        << "round " << round;
   }
 }
 

@@ -1,8 +1,6 @@
 #include "rhizome/cache/schedule_history.h"
 
 #include <algorithm>
-#include <bit>
-#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -69,37 +67,6 @@ TEST(ScheduleHistoryTest, APriorOfZeroChangesNoBitOfASchedule) {
   }
 }
 
-/// Returns the fewest reads of a trace whose pool begins with the set `held`, by trying all sets
-/// before the first step, of which those of `held` are free, and after each step.
-std::uint64_t FewestReads(const Trace& trace, std::uint32_t frame_count, std::uint32_t key_count,
-                          std::uint32_t held) {
-  constexpr std::uint64_t kImpossible = std::numeric_limits<std::uint32_t>::max();
-  const std::uint32_t sets = 1U << key_count;
-  const auto fits = [&](std::uint32_t set) {
-    return static_cast<std::uint32_t>(std::popcount(set)) <= frame_count;
-  };
-  std::vector<std::uint64_t> cost(sets, kImpossible);
-  for (std::uint32_t set = 0; set < sets; ++set)
-    if (fits(set)) cost[set] = static_cast<std::uint64_t>(std::popcount(set & ~held));
-  for (std::size_t s = 0; s < trace.steps(); ++s) {
-    std::uint32_t wanted = 0;
-    for (const CacheKey key : trace.step(s)) wanted |= 1U << key;
-    std::vector<std::uint64_t> after(sets, kImpossible);
-    for (std::uint32_t set = 0; set < sets; ++set) {
-      if (cost[set] == kImpossible) continue;
-      const std::uint64_t reads =
-          cost[set] + static_cast<std::uint64_t>(std::popcount(wanted & ~set));
-      const std::uint32_t at_hand = set | wanted;
-      for (std::uint32_t keep = at_hand;; keep = (keep - 1) & at_hand) {
-        if (fits(keep)) after[keep] = std::min(after[keep], reads);
-        if (keep == 0) break;
-      }
-    }
-    cost = std::move(after);
-  }
-  return *std::min_element(cost.begin(), cost.end());
-}
-
 std::uint64_t ReadsOf(const ReplayCounts& counts, const Policy& policy, const HeldKeys& held) {
   std::uint64_t reads = counts.misses;
   for (const auto& [key, frame] : policy.Prefill())
@@ -121,7 +88,8 @@ TEST(ScheduleHistoryTest, ReadsAreTheFewestFromWhatThePoolHolds) {
       auto policy = *MakeBeladySchedule(trace, frame_count, key_count, &history);
       FrameSimulator simulator(frame_count);
       const ReplayCounts counts = simulator.Play(*policy, trace);
-      ASSERT_EQ(ReadsOf(counts, *policy, held), FewestReads(trace, frame_count, key_count, set))
+      ASSERT_EQ(ReadsOf(counts, *policy, held),
+                testing::OptimalReads(trace, frame_count, key_count, set))
           << "round " << round << ", superbatch " << superbatch;
     }
   }

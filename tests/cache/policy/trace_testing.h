@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <set>
@@ -155,5 +157,37 @@ class FrameSimulator {
   std::vector<CacheKey> frames_;
   std::set<CacheKey> resident_;
 };
+
+/// Returns the fewest reads that any policy can have of a trace whose pool begins with the set
+/// `held`: it tries every set before the first step, of which the keys of `held` are free and
+/// others are read, and after each step every subset of the keys that are at hand.
+inline std::uint64_t OptimalReads(const Trace& trace, std::uint32_t frame_count,
+                                  std::uint32_t key_count, std::uint32_t held = 0) {
+  constexpr std::uint64_t kImpossible = std::numeric_limits<std::uint32_t>::max();
+  const std::uint32_t sets = 1U << key_count;
+  const auto fits = [&](std::uint32_t set) {
+    return static_cast<std::uint32_t>(std::popcount(set)) <= frame_count;
+  };
+  std::vector<std::uint64_t> cost(sets, kImpossible);
+  for (std::uint32_t set = 0; set < sets; ++set)
+    if (fits(set)) cost[set] = static_cast<std::uint64_t>(std::popcount(set & ~held));
+  for (std::size_t s = 0; s < trace.steps(); ++s) {
+    std::uint32_t wanted = 0;
+    for (const CacheKey key : trace.step(s)) wanted |= 1U << key;
+    std::vector<std::uint64_t> after(sets, kImpossible);
+    for (std::uint32_t set = 0; set < sets; ++set) {
+      if (cost[set] == kImpossible) continue;
+      const std::uint64_t reads =
+          cost[set] + static_cast<std::uint64_t>(std::popcount(wanted & ~set));
+      const std::uint32_t at_hand = set | wanted;
+      for (std::uint32_t keep = at_hand;; keep = (keep - 1) & at_hand) {
+        if (fits(keep)) after[keep] = std::min(after[keep], reads);
+        if (keep == 0) break;
+      }
+    }
+    cost = std::move(after);
+  }
+  return *std::min_element(cost.begin(), cost.end());
+}
 
 }  // namespace rhizome::testing
