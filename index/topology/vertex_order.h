@@ -57,6 +57,11 @@ class VertexOrder {
   VertexId VertexAt(Row row) const {
     return static_cast<VertexId>(vertex_of_row_[static_cast<std::size_t>(row)]);
   }
+  /// Asks the memory for what VertexAt will read of a row; any number.
+  void PrefetchVertexAt(Row row) const {
+    if (static_cast<std::uint64_t>(row) < size())
+      vertex_of_row_.Prefetch(static_cast<std::size_t>(row));
+  }
   PartitionId OwnerOf(Row row) const;
   TypeId TypeOf(Row row) const;
 
