@@ -59,21 +59,25 @@ std::pair<std::uint64_t, std::uint64_t> EpochPlan::TrainRange(std::uint64_t roun
   return {begin(part), begin(part + 1)};
 }
 
-bool EpochPlan::HasValid(std::uint32_t epoch) const {
-  if (valid_.empty()) return false;
-  return (epoch + 1) % options_.valid_every == 0 || epoch + 1 == options_.epochs;
+bool EpochCounts::HasValid(std::uint32_t epoch) const {
+  if (valid == 0) return false;
+  return (epoch + 1) % valid_every == 0 || epoch + 1 == epochs;
 }
 
-std::uint64_t EpochPlan::Before(std::uint32_t epoch) const {
-  const std::uint32_t e = std::min(epoch, options_.epochs);
-  const bool extra = e == options_.epochs && e % options_.valid_every != 0;  // after the last one
-  return e * train_batches() + (e / options_.valid_every + (extra ? 1 : 0)) * valid_batches();
+std::uint64_t EpochCounts::Before(std::uint32_t epoch) const {
+  const std::uint32_t e = std::min(epoch, epochs);
+  const bool extra = e == epochs && e % valid_every != 0;  // after the last one
+  return e * train + (e / valid_every + (extra ? 1 : 0)) * valid;
 }
 
 EpochPlan::Tag EpochPlan::Decode(std::uint64_t tag) {
   return {.epoch = static_cast<std::uint32_t>(tag >> kEpochShift),
           .is_valid = (tag & kValidBit) != 0,
           .batch = tag & (kValidBit - 1)};
+}
+
+std::uint64_t EpochPlan::Encode(const Tag& tag) {
+  return std::uint64_t{tag.epoch} << kEpochShift | (tag.is_valid ? kValidBit : 0) | tag.batch;
 }
 
 // Fisher-Yates, written out because std::shuffle differs between standard libraries. The modulo's
@@ -93,7 +97,7 @@ SeedBatch EpochPlan::TakeTrain() const {
   const auto [begin, end] = TrainRange(batch_);
   const std::uint64_t batch = batch_ * options_.ranks + options_.rank;
   RHIZOME_DCHECK(begin < end && batch < kValidBit);
-  const std::uint64_t tag = std::uint64_t{epoch_} << kEpochShift | batch;
+  const std::uint64_t tag = Encode({.epoch = epoch_, .batch = batch});
   return {
       .tag = tag, .key = tag, .vertices = Part(options_.shuffle ? shuffled_ : train_, begin, end)};
 }
@@ -102,9 +106,8 @@ SeedBatch EpochPlan::TakeValid() const {
   const std::uint64_t batch = batch_ - train_batches(), begin = batch * options_.batch_size;
   const std::uint64_t end = std::min<std::uint64_t>(begin + options_.batch_size, valid_.size());
   RHIZOME_DCHECK(begin < end && batch < kValidBit);
-  const std::uint64_t key = kValidBit | batch;
-  return {.tag = std::uint64_t{epoch_} << kEpochShift | key,
-          .key = key,
+  return {.tag = Encode({.epoch = epoch_, .is_valid = true, .batch = batch}),
+          .key = Encode({.is_valid = true, .batch = batch}),
           .vertices = Part(valid_, begin, end),
           .is_valid = true};
 }

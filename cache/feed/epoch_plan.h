@@ -33,6 +33,23 @@ struct EpochPlanOptions {
   std::uint32_t valid_every = 1;
 };
 
+/// The numbers of the steps of a training: in every epoch those that learn, then in some of them
+/// those that measure the validation set.
+struct EpochCounts {
+  std::uint32_t epochs = 1;
+  std::uint32_t valid_every = 1;  ///< as EpochPlanOptions
+  std::uint64_t train = 0;        ///< of an epoch
+  std::uint64_t valid = 0;        ///< likewise; 0: there is no validation set
+
+  /// Whether the validation steps follow in an epoch, counted from 0.
+  bool HasValid(std::uint32_t epoch) const;
+
+  /// The steps of an epoch, those before it (of one after the last: all), and all.
+  std::uint64_t Of(std::uint32_t epoch) const { return train + (HasValid(epoch) ? valid : 0); }
+  std::uint64_t Before(std::uint32_t epoch) const;
+  std::uint64_t all() const { return Before(epochs); }
+};
+
 /// Which vertices each minibatch of a job holds: in every epoch the training vertices, then (see
 /// `valid_every`) the validation vertices in one fixed order with fixed neighbours, so that epochs
 /// are measured alike. Depends on its arguments only.
@@ -58,6 +75,7 @@ class EpochPlan {
   void Skip(std::uint64_t minibatches);
 
   static Tag Decode(std::uint64_t tag);
+  static std::uint64_t Encode(const Tag& tag);
 
   /// Whether each rank has vertices in every round.
   bool IsEven() const;
@@ -65,13 +83,15 @@ class EpochPlan {
   /// Minibatches of an epoch's two parts, and of all; of this rank.
   std::uint64_t train_batches() const;
   std::uint64_t valid_batches() const { return Batches(valid_.size()); }
-  std::uint64_t minibatches() const { return Before(options_.epochs); }
+  std::uint64_t minibatches() const { return counts().all(); }
 
-  /// Whether the validation vertices follow in an epoch, counted from 0.
-  bool HasValid(std::uint32_t epoch) const;
+  /// Its minibatches as steps.
+  EpochCounts counts() const {
+    return {options_.epochs, options_.valid_every, train_batches(), valid_batches()};
+  }
 
   /// The minibatches before an epoch; of one after the last: all.
-  std::uint64_t Before(std::uint32_t epoch) const;
+  std::uint64_t Before(std::uint32_t epoch) const { return counts().Before(epoch); }
 
  private:
   std::uint64_t Batches(std::size_t vertices) const {
@@ -79,9 +99,7 @@ class EpochPlan {
   }
   std::uint64_t Rounds() const;
   std::pair<std::uint64_t, std::uint64_t> TrainRange(std::uint64_t round) const;
-  std::uint64_t BatchesOf(std::uint32_t epoch) const {
-    return train_batches() + (HasValid(epoch) ? valid_batches() : 0);
-  }
+  std::uint64_t BatchesOf(std::uint32_t epoch) const { return counts().Of(epoch); }
   void Shuffle();
   SeedBatch TakeTrain() const;
   SeedBatch TakeValid() const;

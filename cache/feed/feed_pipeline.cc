@@ -153,6 +153,7 @@ class FeedPipeline::Impl {
 
   // Used by the sampling thread.
   NextSeeds next_seeds_;
+  std::optional<SeedBatch> begins_next_;  // the next superbatch
   const MinibatchSampler sampler_;
   std::optional<ScheduleHistory> history_;
   std::uint64_t superbatch_count_ = 0;
@@ -242,7 +243,8 @@ Status FeedPipeline::Impl::Schedule(Superbatch& superbatch) {
 }
 
 Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
-  std::optional<SeedBatch> seeds = next_seeds_();
+  std::optional<SeedBatch> seeds =
+      begins_next_ ? std::exchange(begins_next_, std::nullopt) : next_seeds_();
   if (!seeds) return std::optional<Superbatch>();
   Superbatch superbatch;
   superbatch.number = superbatch_count_++;
@@ -257,6 +259,7 @@ Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
     superbatch.costs.emplace_back().sample_seconds = timer.Stop();
     if (superbatch.costs.size() == options_.superbatch) break;
     seeds = next_seeds_();
+    if (seeds && seeds->begins_superbatch) begins_next_ = std::exchange(seeds, std::nullopt);
   }
   RHIZOME_ASSIGN_OR_RETURN(superbatch.entries, writer.Finish());
   RHIZOME_DCHECK(superbatch.entries.size() == superbatch.costs.size() &&

@@ -40,7 +40,9 @@ struct FeedPipelineOptions {
   /// Reading waits where they hold more. 0: it does not.
   std::uint64_t held_rows = 0;
   std::optional<ReadCost> read_cost = std::nullopt;  ///< of the disk; absent: measured
-  std::uint32_t superbatch = 1;  ///< minibatches that are sampled ahead and scheduled together
+  /// Minibatches that are sampled ahead and scheduled together, at most (SeedBatch says where
+  /// superbatches begin, too).
+  std::uint32_t superbatch = 1;
   Overlap overlap = Overlap::kAll;
 
   /// Adds to a minibatch what else it needs, when it has its features; called by the reading

@@ -107,7 +107,7 @@ void TakeLarger(const MemoryNeeds& other, MemoryNeeds& needs) {
 /// Returns the first validation minibatch of a plan that has taken one minibatch and has some.
 SeedBatch FirstValid(EpochPlan plan) {
   std::uint32_t epoch = 0;
-  while (!plan.HasValid(epoch)) ++epoch;  // the last epoch has
+  while (!plan.counts().HasValid(epoch)) ++epoch;  // the last epoch has
   plan.Skip(plan.Before(epoch) + plan.train_batches() - 1);
   return *plan.Next();
 }

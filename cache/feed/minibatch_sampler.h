@@ -20,6 +20,9 @@ struct SeedBatch {
   std::uint64_t key = 0;
   std::vector<VertexId> vertices;
   bool is_valid = false;  ///< drawn by MinibatchSamplerOptions::valid_sampler, if there is one
+
+  /// A superbatch begins with it, even if the one before is not as long as it may be.
+  bool begins_superbatch = false;
 };
 
 struct MinibatchSamplerOptions {

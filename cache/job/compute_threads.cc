@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "rhizome/index/parallel.h"
+#include "rhizome/storage/mutex.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -31,7 +32,12 @@ void PrepareThread() {
 }  // namespace
 
 void SetComputeThreads(std::uint32_t threads, void (*prepare)()) {
-  All().count = std::clamp<std::uint32_t>(threads, 1, 1024);
+  static Mutex mutex;
+  const MutexLock lock(mutex);
+  const std::uint32_t count = std::clamp<std::uint32_t>(threads, 1, 1024);
+  // Ranks that are threads set the same, and some may compute already.
+  if (All().count == count && All().prepare == prepare) return;
+  All().count = count;
   All().arena = std::make_unique<TaskArena>(static_cast<int>(All().count));
   All().prepare = prepare;
 }

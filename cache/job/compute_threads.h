@@ -12,7 +12,7 @@ inline namespace RHIZOME_API internal {
 /// Sets the number of threads that ComputeFor uses, in the whole process (clamped to [1, 1024]).
 /// `prepare`, if given, is called on each of them before its first task, for libraries that keep
 /// settings for each thread.
-/// Threads: must not overlap ComputeFor.
+/// Threads: must not overlap ComputeFor, unless it sets what is set.
 void SetComputeThreads(std::uint32_t threads, void (*prepare)() = nullptr);
 std::uint32_t ComputeThreads();
 

@@ -4,18 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <utility>
 
 #include "rhizome/cache/home_epochs.h"
-#include "rhizome/cache/label_arrays.h"
 #include "rhizome/cache/labels.h"
 #include "rhizome/cache/rank_pool.h"
 #include "rhizome/cache/resolve_sampling.h"
+#include "rhizome/cache/row_homes.h"
 #include "rhizome/cache/schedule_history.h"
-#include "rhizome/index/home_array.h"
-#include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
@@ -29,13 +26,6 @@ constexpr std::uint64_t kSumBytes = 4;  // for each of its own rows
 /// Bytes for each access of a superbatch: the schedule in use, and what making one takes.
 constexpr std::uint64_t kScheduleBytes = 52;
 
-/// The home of each row, and how it came by it.
-struct Homes {
-  std::uint32_t count = 1;
-  std::string by;
-  std::vector<std::uint16_t> of_row;
-};
-
 Status CheckOptions(const RankPlanOptions& options) {
   const auto refuse = [](std::string text) { return Status::InvalidArgument(std::move(text)); };
   if (options.ranks.empty()) return refuse("no number of ranks is given");
@@ -48,63 +38,20 @@ Status CheckOptions(const RankPlanOptions& options) {
   return Status::Ok();
 }
 
-Status CheckRanks(std::uint32_t ranks, const Homes& homes) {
-  if (ranks >= 1 && ranks <= homes.count) return Status::Ok();
-  return Status::InvalidArgument(fmt::format(
-      "{} ranks: the store has {} {}, and a rank needs at least one; make a store of more with "
-      "--partitions",
-      ranks, homes.count, homes.by == "partitions" ? "partitions" : "homes"));
-}
-
-/// Vertices without a home are dealt out by their rows.
-Result<Homes> HomesOf(const GraphSnapshot& graph) {
-  RHIZOME_ASSIGN_OR_RETURN(const std::optional<StoredHomes> stored,
-                           FindHomes(graph.store().manifest()));
-  const std::uint64_t rows = graph.vertex_count();
-  Homes homes{.count = stored ? stored->homes : graph.partition_count(),
-              .by = stored ? std::string(HomeRuleName(stored->rule)) : "partitions",
-              .of_row = std::vector<std::uint16_t>(rows)};
-  for (std::uint64_t row = 0; row < rows; ++row)
-    homes.of_row[row] = static_cast<std::uint16_t>(row % homes.count);
-  if (!stored) {
-    const VertexOrder& order = graph.order();
-    for (Row row = 0; row < static_cast<Row>(order.size()); ++row)
-      homes.of_row[static_cast<std::size_t>(row)] = static_cast<std::uint16_t>(order.OwnerOf(row));
-    return homes;
-  }
-  RHIZOME_ASSIGN_OR_RETURN(const auto array, OpenLabelArray(graph, std::string(kHomeArray),
-                                                            {DataType::kInt32}, 1, "homes"));
-  const auto use = [&](std::uint64_t first, std::span<const std::byte> bytes) {
-    for (std::size_t i = 0; i < bytes.size() / sizeof(std::int32_t); ++i) {
-      std::int32_t home = kNoHome;
-      std::memcpy(&home, bytes.data() + i * sizeof home, sizeof home);
-      if (home == kNoHome || first + i >= rows) continue;
-      if (!stored->Allows(home)) {
-        return Status::Corruption(fmt::format("array '{}': row {} has home {}, and there are {}",
-                                              kHomeArray, first + i, home, stored->homes));
-      }
-      homes.of_row[first + i] = static_cast<std::uint16_t>(home);
-    }
-    return Status::Ok();
-  };
-  RHIZOME_RETURN_IF_ERROR(ForEachLabelChunk(*array, graph, use, [](std::uint64_t) {}));
-  return homes;
-}
-
 /// One number of ranks while superbatches are replayed.
 class RankSet {
  public:
-  RankSet(std::uint32_t ranks, const Homes& homes, const RankPlanOptions& options,
+  RankSet(std::uint32_t ranks, const RowHomes& homes, const RankPlanOptions& options,
           const RankPlanReport& report, std::uint64_t topology_bytes)
-      : options_(options), report_(report), rank_of_(homes.of_row.size()), plan_{.shares = {}} {
+      : options_(options),
+        report_(report),
+        rank_of_(homes.RanksOfRows(ranks)),
+        plan_{.shares = {}} {
     plan_.shares.resize(ranks);
     for (std::uint32_t home = 0; home < homes.count; ++home) ++ShareOf(home).homes;
     for (std::uint32_t r = 1; r < ranks; ++r)
       share(r).first_home = share(r - 1).first_home + share(r - 1).homes;
-    for (std::size_t row = 0; row < rank_of_.size(); ++row) {
-      rank_of_[row] = static_cast<std::uint16_t>(RankOf(homes.of_row[row]));
-      ++share(rank_of_[row]).rows;
-    }
+    for (const std::uint16_t rank : rank_of_) ++share(rank).rows;
     const std::uint64_t frames =
         std::min<std::uint64_t>(options.pool_bytes / report.row_bytes, rank_of_.size());
     for (std::uint32_t r = 0; r < ranks; ++r) {
@@ -249,7 +196,7 @@ class RankPlanner {
   const GraphSnapshot& graph_;
   const RankPlanOptions& options_;
   const JobControl& control_;
-  Homes homes_;
+  RowHomes homes_;
   RankPlanReport report_;
   std::vector<std::uint64_t> train_of_home_;
   std::vector<RankSet> sets_;
@@ -263,14 +210,15 @@ Result<HomeEpochs> RankPlanner::MakeEpochs() {
     return Fail(Status::InvalidArgument(
         fmt::format("array {} puts no vertex into the training set (value 0)", options_.split)));
   }
-  std::vector<std::vector<VertexId>> of_home(homes_.count);
-  for (const VertexId vertex : train) {
-    RHIZOME_ASSIGN_OR_RETURN(const Row row, graph_.RowOf(vertex));
-    of_home[homes_.of_row[static_cast<std::size_t>(row)]].push_back(vertex);
-  }
+  RHIZOME_ASSIGN_OR_RETURN(auto of_home, homes_.Divide(graph_, train));
   report_.training_vertices = train.size();
   for (const auto& vertices : of_home) train_of_home_.push_back(vertices.size());
-  return HomeEpochs(std::move(of_home), options_.batch_size, options_.seed);
+  std::vector<std::vector<VertexId>> no_validation(homes_.count);
+  return HomeEpochs(std::move(of_home), std::move(no_validation),
+                    {.batch_size = options_.batch_size,
+                     .seed = options_.seed,
+                     .epochs = options_.epochs,
+                     .most_train_steps = options_.steps});
 }
 
 Status RankPlanner::PlaySuperbatch(const MinibatchSampler& sampler, const HomeEpochs& epochs,
@@ -280,7 +228,7 @@ Status RankPlanner::PlaySuperbatch(const MinibatchSampler& sampler, const HomeEp
     for (std::uint32_t home = 0; home < homes_.count; ++home) {
       RHIZOME_RETURN_IF_ERROR(
           control_.Report({.phase = "sample", .done = done_++, .total = total_}));
-      const SeedBatch seeds = epochs.Take(home, s);
+      const SeedBatch seeds = epochs.Take(home, false, s);
       if (seeds.vertices.empty()) {
         of_home[home].AddStep({});
         continue;
@@ -296,7 +244,7 @@ Status RankPlanner::PlaySuperbatch(const MinibatchSampler& sampler, const HomeEp
 
 Result<RankPlanReport> RankPlanner::Plan() {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options_));
-  RHIZOME_ASSIGN_OR_RETURN(homes_, HomesOf(graph_));
+  RHIZOME_ASSIGN_OR_RETURN(homes_, RowHomesOf(graph_));
   for (const std::uint32_t ranks : options_.ranks)
     RHIZOME_RETURN_IF_ERROR(CheckRanks(ranks, homes_));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, graph_.store().OpenArray(options_.features));
@@ -305,7 +253,7 @@ Result<RankPlanReport> RankPlanner::Plan() {
   report_.vertices = graph_.vertex_count();
   report_.row_bytes = std::max<std::uint64_t>(features->entry().row_bytes(), 1);
   RHIZOME_ASSIGN_OR_RETURN(HomeEpochs epochs, MakeEpochs());
-  report_.steps = options_.steps == 0 ? epochs.steps() : std::min(epochs.steps(), options_.steps);
+  report_.steps = epochs.counts().train;
   RHIZOME_ASSIGN_OR_RETURN(MinibatchSamplerOptions sampling,
                            ResolveSampling(options_.sampling, {}, options_.fanouts, graph_));
   sampling.sampler.seed = options_.seed;

@@ -47,8 +47,8 @@ struct RankPlanOptions {
   double compute_seconds = 0;  ///< of a minibatch; 0: left out
 };
 
-/// The share of one rank in such a training, counted over all its epochs.
-struct RankShare {
+/// What one rank has and does in a training over ranks, counted over all its epochs.
+struct RankCounts {
   std::uint32_t first_home = 0, homes = 0;  ///< consecutive ones
   std::uint64_t rows = 0;                   ///< of its homes
   std::uint64_t training_vertices = 0;
@@ -63,6 +63,10 @@ struct RankShare {
   std::uint64_t served_requests = 0;
   std::uint64_t bytes_in = 0, bytes_out = 0;  ///< requests, replies and headers
   std::uint64_t pool_bytes = 0;
+};
+
+/// The share of one rank in a training that is planned.
+struct RankShare : RankCounts {
   std::uint64_t topology_bytes = 0;  ///< of all partitions
   std::uint64_t table_bytes = 0;     ///< order, homes, checksums of its rows, uses of all rows
   std::uint64_t schedule_bytes = 0;  ///< of its largest superbatch, and the one in use

@@ -160,7 +160,7 @@ Status TrainOnFullGraph(const OneTraining& one) {
   TrainingRunOptions options = one.run;
   options.checkpoint_every *= plan.train_batches() + plan.valid_batches();
   FullSteps steps(*full, one.job, options.learner, keeper);
-  TrainingRun run(*one.job.model, one.job.labels, options, plan, steps);
+  TrainingRun run(*one.job.model, one.job.labels, options, plan.counts(), steps);
   RHIZOME_RETURN_IF_ERROR(ResumeTraining(one, run));
   const Status status = run.Run(one.control);
   TakeProgress(run, one.report);

@@ -260,6 +260,14 @@ std::vector<torch::Tensor> Model::Parameters() const {
   return parameters;
 }
 
+std::vector<torch::Tensor> Model::Statistics() const {
+  std::vector<torch::Tensor> statistics;
+  VisitWeights([&](const WeightSpec& spec, torch::Tensor& tensor) {
+    if (!spec.trained) statistics.push_back(tensor);
+  });
+  return statistics;
+}
+
 std::vector<std::string> Model::ParameterNames() const {
   std::vector<std::string> names;
   VisitWeights([&](const WeightSpec& spec, torch::Tensor&) {

@@ -95,6 +95,9 @@ class Model {
   /// Returns their names in a model file, in the same order.
   std::vector<std::string> ParameterNames() const;
 
+  /// Returns the weights that are not learnt, in a fixed order: running statistics of batch norms.
+  std::vector<torch::Tensor> Statistics() const;
+
   /// Moves all tensors to another device. Parameters() are others afterwards.
   void MoveTo(const torch::Device& place);
 

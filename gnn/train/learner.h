@@ -21,6 +21,16 @@ struct BatchOutcome {
   std::uint64_t seeds = 0;
 };
 
+/// The gradient of a minibatch whose step is shared with others: sums over its seeds, to be added
+/// up and divided.
+struct MinibatchGradient {
+  /// Gradients of the sum of the losses, by Model::Parameters, then the running statistics that the
+  /// minibatch leaves (Model::Statistics), all in one row.
+  std::vector<float> numbers;
+  double loss_sum = 0;  ///< the sum of the losses
+  double weight = 0;    ///< by which it is divided to be a mean (TaskLoss::WeightOf)
+};
+
 /// A minibatch as a model reads it: on the host, or features and graphs on a device.
 struct LearnerInputs {
   LayerRows features;
@@ -64,6 +74,20 @@ class Learner {
   Begun BeginEvaluating(const Minibatch& minibatch, const LearnerInputs& inputs) const;
   static BatchOutcome Finish(const Minibatch& minibatch, const Begun& begun, VertexScoreSink* sink);
 
+  // A step that several minibatches share, each with the weights as they are before it.
+
+  /// Computes a minibatch's part; statistics stay as they are. Otherwise as Learn.
+  MinibatchGradient Differentiate(const Minibatch& minibatch, VertexScoreSink* sink);
+
+  /// The same without a gradient and without dropout: the loss alone.
+  MinibatchGradient Measure(const Minibatch& minibatch, VertexScoreSink& sink) const;
+
+  /// Takes a step along the sum of the parts of `minibatches` minibatches.
+  void Step(const MinibatchGradient& sum, std::uint64_t minibatches);
+
+  /// Length of MinibatchGradient::numbers.
+  std::size_t gradient_size() const;
+
   /// The inputs on the host; they borrow the minibatch.
   LearnerInputs InputsOf(const Minibatch& minibatch) const {
     return {model_.Features(minibatch), model_.MakeGraphs(minibatch)};
@@ -75,6 +99,10 @@ class Learner {
   Status RestoreState(const LearnerState& state) { return optimizer_.RestoreState(state); }
 
  private:
+  std::uint64_t DropoutSeed(const Minibatch& minibatch) const {
+    return seed_ * 0x9e3779b97f4a7c15u + minibatch.tag;
+  }
+
   Model& model_;
   const std::uint64_t seed_;
   const TaskLoss loss_;

@@ -19,35 +19,12 @@
 #include "rhizome/gnn/measure.h"
 #include "rhizome/gnn/minibatch_steps.h"
 #include "rhizome/gnn/torch_threads.h"
+#include "rhizome/gnn/train_feed.h"
 #include "rhizome/gnn/train_job.h"
-#include "rhizome/gnn/training_memory.h"
 #include "rhizome/gnn/training_run.h"
 
 namespace rhizome::inline internal {
 namespace {
-
-/// Returns whether the caller asked for turns, or nothing if it did not say.
-std::optional<bool> InTurn(const TrainOptions& options) {
-  if (!options.overlap) return std::nullopt;
-  return *options.overlap == Overlap::kChangeset;
-}
-
-FeedPipelineOptions MakePipelineOptions(const TrainOptions& options, const TrainJob& job) {
-  FeedPipelineOptions feed;
-  feed.sampler = job.sampling;
-  feed.sampler.sampler.seed = options.seed;
-  feed.sampler.sampler.threads = std::max<std::uint32_t>(options.threads, 1);
-  if (feed.sampler.valid_sampler) {
-    feed.sampler.valid_sampler->seed = feed.sampler.sampler.seed;
-    feed.sampler.valid_sampler->threads = feed.sampler.sampler.threads;
-  }
-  feed.features = options.features;
-  feed.normalize = options.model.normalize_features;
-  feed.policy = options.cache;
-  feed.prior = options.prior;
-  feed.io = options.io;
-  return feed;
-}
 
 /// Adds a warning to the report, and tells it.
 void Warn(std::string warning, const TrainOptions& options, TrainReport& report) {
@@ -62,15 +39,6 @@ std::vector<WeightReport> WeightsOf(const Model& model) {
 }
 
 constexpr const char* kCheckpointName = "CHECKPOINT";
-constexpr const char* kSuperbatchFolder = "superbatches";
-
-/// Makes an empty folder for superbatches.
-Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch) {
-  const Path folder = scratch / kSuperbatchFolder;
-  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
-  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, folder));
-  return folder;
-}
 
 /// The state that the trainings of a job share.
 struct JobState {
@@ -168,7 +136,7 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed) {
   }
   MinibatchSteps steps(*job.model, job.labels, run_options.learner, feed.pipeline.trace,
                        device_feed.get());
-  TrainingRun run(*job.model, job.labels, run_options, plan, steps);
+  TrainingRun run(*job.model, job.labels, run_options, plan.counts(), steps);
   // The pipeline asks a copy, on its own thread, for what the run counts on this one.
   EpochPlan seeds = plan;
   RHIZOME_RETURN_IF_ERROR(ResumeTraining(one, run));
@@ -193,40 +161,6 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed) {
   return RemoveTree(fs, superbatches);
 }
 
-/// Divides the memory by what the first minibatches lead to expect, and adds the plan to the
-/// report.
-Result<FeedPlan> PlanJob(const OneTraining& one, const EpochPlan& plan) {
-  const auto& [job, options, scratch, run, held, report, control, device] = one;
-  const auto held_bytes = [&job = job, &options = options, &held = held] {
-    const std::uint64_t measured =
-        job.valid.size() + (options.train_metrics ? job.train.size() : 0);
-    return held() + ScoreTable::BytesFor(job.labels, measured);
-  };
-  const FeedJob feed_job{.graph = *job.graph,
-                         .pipeline = MakePipelineOptions(options, job),
-                         .fixed = {.cache_bytes = options.cache_bytes,
-                                   .superbatch = options.superbatch,
-                                   .neighbor_cache_bytes = options.neighbor_cache_bytes,
-                                   .in_turn = InTurn(options)},
-                         .memory_bytes = options.memory_bytes,
-                         .held_bytes = held_bytes,
-                         .compute_bytes = [&job = job, device](const Minibatch& minibatch) {
-                           return device == nullptr ? StepBytes(minibatch, *job.model)
-                                                    : StagingBytes(minibatch);
-                         }};
-  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(feed_job, plan, control));
-  report.profile = feed.profile;
-  report.superbatch = feed.memory.superbatch;
-  report.overlap = feed.pipeline.overlap;
-  report.prior = feed.pipeline.prior;
-  report.memory = {.held = feed.needs.held_bytes,
-                   .working = feed.needs.working_bytes,
-                   .schedules = feed.memory.superbatch * feed.needs.schedule_bytes,
-                   .cache = feed.memory.cache_bytes,
-                   .neighbor_cache = feed.memory.neighbor_cache_bytes};
-  return feed;
-}
-
 /// Trains on minibatches.
 Status TrainOnMinibatches(const OneTraining& one) {
   const auto& [job, options, folder, run, held, report, control, device] = one;
@@ -236,7 +170,7 @@ Status TrainOnMinibatches(const OneTraining& one) {
                         .seed = options.seed,
                         .most_train_batches = options.steps,
                         .valid_every = options.eval_every});
-  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanJob(one, plan));
+  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanTrainingFeed(one, plan, options.superbatch));
   const JobMemoryPlan memory = feed.memory;
   report.minibatches = plan.train_batches() + plan.valid_batches();
   if (device != nullptr) job.model->MoveTo(device->place);

@@ -29,7 +29,7 @@ double MeanLoss(const BatchOutcome& outcome) {
 }  // namespace
 
 TrainingRun::TrainingRun(Model& model, const Labels& labels, TrainingRunOptions options,
-                         const EpochPlan& plan, TrainingSteps& steps)
+                         const EpochCounts& plan, TrainingSteps& steps)
     : model_(model),
       options_(std::move(options)),
       plan_(plan),
@@ -49,7 +49,7 @@ Status TrainingRun::Resume(const Checkpoint& checkpoint) {
       fits_model(checkpoint.weights) &&
       (checkpoint.best_weights.empty() || fits_model(checkpoint.best_weights)) &&
       (!scores.defined() || static_cast<std::size_t>(scores.numel()) == valid_.kept().size()) &&
-      checkpoint.progress.done <= plan_.minibatches();
+      checkpoint.progress.done <= plan_.all();
   if (!fits) return Status::Corruption("the checkpoint is not of this model and these epochs");
   RHIZOME_RETURN_IF_ERROR(steps_.RestoreState(checkpoint.learner));
   model_.RestoreWeights(checkpoint.weights);
@@ -61,7 +61,7 @@ Status TrainingRun::Resume(const Checkpoint& checkpoint) {
     // Older versions kept no scores: the validation set is measured again, which changes no weight.
     progress_.valid = {};
     progress_.done =
-        plan_.Before(static_cast<std::uint32_t>(progress_.epochs.size())) + plan_.train_batches();
+        plan_.Before(static_cast<std::uint32_t>(progress_.epochs.size())) + plan_.train;
   }
   return Status::Ok();
 }
@@ -92,11 +92,11 @@ std::vector<std::optional<double>> TrainingRun::History() const {
   return history;
 }
 
-bool TrainingRun::stopped_early() const { return progress_.done < plan_.minibatches() && AtEnd(); }
+bool TrainingRun::stopped_early() const { return progress_.done < plan_.all() && AtEnd(); }
 
 /// Patience is asked between two epochs.
 bool TrainingRun::AtEnd() const {
-  if (progress_.done == plan_.minibatches()) return true;
+  if (progress_.done == plan_.all()) return true;
   const auto epochs = static_cast<std::uint32_t>(progress_.epochs.size());
   return progress_.done == plan_.Before(epochs) &&
          StopsEarly(options_.patience, History(), better());
@@ -114,7 +114,7 @@ Status TrainingRun::Step(const JobControl& control) {
   const Stopwatch watch;
   EpochReport& epoch = progress_.current;
   const auto epochs = static_cast<std::uint32_t>(progress_.epochs.size());
-  const bool is_valid = progress_.done - plan_.Before(epochs) >= plan_.train_batches();
+  const bool is_valid = progress_.done - plan_.Before(epochs) >= plan_.train;
   RHIZOME_ASSIGN_OR_RETURN(
       const BatchOutcome outcome,
       steps_.Take({.number = progress_.done,
@@ -130,7 +130,7 @@ Status TrainingRun::Step(const JobControl& control) {
   const std::string detail = Detail();
   if (progress_.done == plan_.Before(epochs + 1)) RHIZOME_RETURN_IF_ERROR(FinishEpoch());
   return control.Report(
-      {.phase = "train", .done = progress_.done, .total = plan_.minibatches(), .detail = detail});
+      {.phase = "train", .done = progress_.done, .total = plan_.all(), .detail = detail});
 }
 
 /// Measures the validation set of an epoch that has been over it.
@@ -138,6 +138,7 @@ Status TrainingRun::MeasureEpoch(EpochReport& epoch) {
   epoch.valid_metric.reset();
   const BatchOutcome valid = std::exchange(progress_.valid, {});
   if (valid.seeds == 0) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(steps_.Share(valid_));
   const SplitMetrics metrics = valid_.Metrics(Split::kValid);
   valid_.Clear();
   epoch.valid_loss = MeanLoss(valid);
@@ -158,19 +159,21 @@ Status TrainingRun::MeasureEpoch(EpochReport& epoch) {
 
 /// Measures the training set of an epoch. With fewer minibatches than all, or after a resume in the
 /// middle of it, some vertices were not seen, and nothing is measured.
-void TrainingRun::MeasureTrain(EpochReport& epoch) {
+Status TrainingRun::MeasureTrain(EpochReport& epoch) {
   const BatchOutcome seen = std::exchange(progress_.train, {});
-  if (!train_) return;
+  if (!train_) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(steps_.Share(*train_));
   const std::span<const float> kept = std::as_const(*train_).kept();
   const bool all = std::none_of(kept.begin(), kept.end(), [](float x) { return std::isnan(x); });
   if (all && seen.seeds > 0) epoch.train_metrics = train_->Metrics(Split::kTrain).values;
   train_->Clear();
+  return Status::Ok();
 }
 
 Status TrainingRun::FinishEpoch() {
   EpochReport epoch = std::exchange(progress_.current, {});
   epoch.resident_bytes = ResidentBytes();
-  MeasureTrain(epoch);
+  RHIZOME_RETURN_IF_ERROR(MeasureTrain(epoch));
   RHIZOME_RETURN_IF_ERROR(MeasureEpoch(epoch));
   WarnOfLoss(epoch);
   progress_.epochs.push_back(epoch);
@@ -179,8 +182,7 @@ Status TrainingRun::FinishEpoch() {
   const double loss = epoch.valid_loss.value_or(epoch.loss);
   const Improvement any{.larger = LargerIsBetter(options_.monitor), .min_delta = 0};
   const bool best =
-      best_weights_.empty() || plan_.valid_batches() == 0 ||
-      RHIZOME_MUTANT("the last weights are kept") ||
+      best_weights_.empty() || plan_.valid == 0 || RHIZOME_MUTANT("the last weights are kept") ||
       (epoch.valid_metric && (any.Is(value, progress_.best_value) ||
                               (value == progress_.best_value && loss < progress_.best_loss)));
   // An epoch that was not measured is kept only until one is.
@@ -224,8 +226,8 @@ Status TrainingRun::Diverged() const {
   const auto epochs = static_cast<std::uint32_t>(progress_.epochs.size());
   const std::uint64_t of_epoch = progress_.done - plan_.Before(epochs);
   std::string where = fmt::format("the loss of epoch {}", epochs + 1);
-  if (plan_.train_batches() > 1) {
-    where += fmt::format(", minibatch {}", of_epoch % plan_.train_batches() + 1);
+  if (plan_.train > 1) {
+    where += fmt::format(", minibatch {}", of_epoch % plan_.train + 1);
   }
   where += " is not a number";
   const std::optional<Row> bad = steps_.BadRow();

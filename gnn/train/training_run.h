@@ -44,8 +44,8 @@ struct TrainingRunOptions {
 /// Ownership: all arguments must outlive it.
 class TrainingRun {
  public:
-  TrainingRun(Model& model, const Labels& labels, TrainingRunOptions options, const EpochPlan& plan,
-              TrainingSteps& steps);
+  TrainingRun(Model& model, const Labels& labels, TrainingRunOptions options,
+              const EpochCounts& plan, TrainingSteps& steps);
 
   /// Continues from a checkpoint. Errors: kCorruption, it is of another model or more epochs.
   Status Resume(const Checkpoint& checkpoint);
@@ -67,7 +67,7 @@ class TrainingRun {
   void BeginEpoch();
   Status Step(const JobControl& control);
   Status MeasureEpoch(EpochReport& epoch);
-  void MeasureTrain(EpochReport& epoch);
+  Status MeasureTrain(EpochReport& epoch);
   Status FinishEpoch();
   void WarnOfLoss(const EpochReport& epoch);
   Status Save() const;
@@ -76,7 +76,7 @@ class TrainingRun {
 
   Model& model_;
   const TrainingRunOptions options_;
-  const EpochPlan& plan_;
+  const EpochCounts plan_;
   TrainingSteps& steps_;
   ScoreTable valid_;
   std::optional<ScoreTable> train_;  // if the training set's metrics are wanted

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "rhizome/cache/score_table.h"
 #include "rhizome/cache/vertex_score_sink.h"
 #include "rhizome/gnn/learner.h"
 #include "rhizome/gnn/train_options.h"
@@ -33,6 +34,10 @@ class TrainingSteps {
   /// kInterrupted.
   virtual Result<BatchOutcome> Take(const TrainingStep& step, VertexScoreSink* sink,
                                     EpochReport& epoch, const JobControl& control) = 0;
+
+  /// Completes scores that were given to the sinks of this process's steps with those of others; of
+  /// a training over ranks. Errors: a rank is lost.
+  virtual Status Share(ScoreTable&) { return Status::Ok(); }
 
   virtual void SetLearningRate(double rate) = 0;
 

@@ -19,56 +19,6 @@ namespace {
 using testing::RandomTrace;
 using testing::TempDir;
 
-TEST(HomeEpochsTest, EveryEpochHasEachTrainingVertexOnceAtItsHome) {
-  std::mt19937_64 random(testing::TestSeed());
-  for (int round = 0; round < 50; ++round) {
-    std::vector<std::vector<VertexId>> train(1 + random() % 6);
-    VertexId next = 0;
-    for (auto& of_home : train)
-      for (std::uint64_t n = random() % 200; n > 0; --n) of_home.push_back(next++);
-    train[0].push_back(next++);
-    const std::uint64_t batch_size = 1 + random() % 40;
-    HomeEpochs epochs(train, batch_size, random());
-    for (const std::uint32_t epoch : {0U, 3U}) {
-      epochs.Begin(epoch);
-      std::set<std::uint64_t> keys;
-      for (std::uint32_t home = 0; home < epochs.homes(); ++home) {
-        std::vector<VertexId> seen;
-        std::size_t least = train[home].size(), most = 0;
-        for (std::uint64_t s = 0; s < epochs.steps(); ++s) {
-          const SeedBatch batch = epochs.Take(home, s);
-          EXPECT_TRUE(keys.insert(batch.key).second);
-          EXPECT_EQ(EpochPlan::Decode(batch.tag).epoch, epoch);
-          seen.insert(seen.end(), batch.vertices.begin(), batch.vertices.end());
-          least = std::min(least, batch.vertices.size());
-          most = std::max(most, batch.vertices.size());
-        }
-        if (epochs.homes() > 1) {
-          EXPECT_LE(most, least + 1);
-        }
-        std::sort(seen.begin(), seen.end());
-        EXPECT_EQ(seen, train[home]);
-      }
-    }
-  }
-}
-
-TEST(HomeEpochsTest, OneHomeHasTheMinibatchesOfATrainingOnOneMachine) {
-  std::vector<VertexId> train(137);
-  std::iota(train.begin(), train.end(), 0);
-  HomeEpochs epochs({train}, 20, 99);
-  EpochPlan plan(train, {}, {.batch_size = 20, .epochs = 3, .seed = 99});
-  for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
-    epochs.Begin(epoch);
-    for (std::uint64_t s = 0; s < epochs.steps(); ++s) {
-      const SeedBatch batch = epochs.Take(0, s), wanted = *plan.Next();
-      EXPECT_EQ(batch.key, wanted.key);
-      EXPECT_EQ(batch.vertices, wanted.vertices);
-    }
-  }
-  EXPECT_FALSE(plan.Next());
-}
-
 /// With equal costs the rows that are fetched are those of Belady's schedule, divided by owner;
 /// each owner is asked at most once for the fill and once for a step.
 TEST(RankPoolTest, FetchesWhatBeladyReadsAndSaysFromWhom) {
@@ -201,7 +151,8 @@ TEST_F(RankPlanTest, WithoutAPoolEveryRowThatASamplerDrawsIsFetched) {
     if (v / 4 % 3 == 0)
       train[static_cast<std::size_t>(homes[static_cast<std::size_t>(*open_.graph->RowOf(v))])]
           .push_back(v);
-  HomeEpochs epochs(train, options_.batch_size, options_.seed);
+  HomeEpochs epochs(train, std::vector<std::vector<VertexId>>(kHomes),
+                    {.batch_size = options_.batch_size, .seed = options_.seed});
   const auto sampler =
       *Sampler::Create(*open_.graph, {.fanouts = options_.fanouts, .seed = options_.seed});
   for (const RankPlan& plan : report.plans) {
@@ -213,9 +164,9 @@ TEST_F(RankPlanTest, WithoutAPoolEveryRowThatASamplerDrawsIsFetched) {
         served(ranks, 0);
     for (std::uint32_t epoch = 0; epoch < options_.epochs; ++epoch) {
       epochs.Begin(epoch);
-      for (std::uint64_t s = 0; s < epochs.steps(); ++s) {
+      for (std::uint64_t s = 0; s < epochs.counts().train; ++s) {
         for (std::uint32_t home = 0; home < kHomes; ++home) {
-          const SeedBatch seeds = epochs.Take(home, s);
+          const SeedBatch seeds = epochs.Take(home, false, s);
           const SampledSubgraph drawn = *sampler->Sample(seeds.vertices, {}, seeds.key);
           const std::uint32_t rank = rank_of(static_cast<std::int32_t>(home));
           edges[rank] += drawn.neighbors.size();

@@ -123,8 +123,8 @@ TEST(EpochPlanTest, TheValidationSetFollowsEverySoManyEpochsAndTheLast) {
     }
     EXPECT_EQ(minibatches, plan.minibatches());
     for (std::uint32_t e = 0; e < 7; ++e) {
-      EXPECT_EQ(plan.HasValid(e), (e + 1) % every == 0 || e == 6);
-      EXPECT_EQ(valid_of[e], plan.HasValid(e) ? 2u : 0u);
+      EXPECT_EQ(plan.counts().HasValid(e), (e + 1) % every == 0 || e == 6);
+      EXPECT_EQ(valid_of[e], plan.counts().HasValid(e) ? 2u : 0u);
     }
   }
 }

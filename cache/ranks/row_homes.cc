@@ -1,0 +1,79 @@
+#include "rhizome/cache/row_homes.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "rhizome/cache/label_arrays.h"
+#include "rhizome/index/home_array.h"
+#include "rhizome/index/vertex_order.h"
+
+namespace rhizome {
+inline namespace internal {
+
+std::vector<std::uint16_t> RowHomes::RanksOfRows(std::uint32_t ranks) const {
+  std::vector<std::uint16_t> rank_of;
+  rank_of.reserve(of_row.size());
+  for (const std::uint16_t home : of_row)
+    rank_of.push_back(static_cast<std::uint16_t>(RankOf(home, ranks)));
+  return rank_of;
+}
+
+Result<std::vector<std::vector<VertexId>>> RowHomes::Divide(
+    const GraphSnapshot& graph, std::span<const VertexId> vertices) const {
+  std::vector<std::vector<VertexId>> of_home(count);
+  for (const VertexId vertex : vertices) {
+    RHIZOME_ASSIGN_OR_RETURN(const Row row, graph.RowOf(vertex));
+    of_home[of_row[static_cast<std::size_t>(row)]].push_back(vertex);
+  }
+  return of_home;
+}
+
+Status CheckRanks(std::uint32_t ranks, const RowHomes& homes) {
+  if (ranks >= 1 && ranks <= homes.count) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "{} ranks: the store has {} {}, and a rank needs at least one; make a store of more with "
+      "--partitions",
+      ranks, homes.count, homes.by == "partitions" ? "partitions" : "homes"));
+}
+
+Result<RowHomes> RowHomesOf(const GraphSnapshot& graph) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::optional<StoredHomes> stored,
+                           FindHomes(graph.store().manifest()));
+  const std::uint64_t rows = graph.vertex_count();
+  RowHomes homes{.count = stored ? stored->homes : graph.partition_count(),
+                 .by = stored ? std::string(HomeRuleName(stored->rule)) : "partitions",
+                 .of_row = std::vector<std::uint16_t>(rows)};
+  for (std::uint64_t row = 0; row < rows; ++row)
+    homes.of_row[row] = static_cast<std::uint16_t>(row % homes.count);
+  if (!stored) {
+    const VertexOrder& order = graph.order();
+    for (Row row = 0; row < static_cast<Row>(order.size()); ++row)
+      homes.of_row[static_cast<std::size_t>(row)] = static_cast<std::uint16_t>(order.OwnerOf(row));
+    return homes;
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, OpenLabelArray(graph, std::string(kHomeArray),
+                                                            {DataType::kInt32}, 1, "homes"));
+  const auto use = [&](std::uint64_t first, std::span<const std::byte> bytes) {
+    for (std::size_t i = 0; i < bytes.size() / sizeof(std::int32_t); ++i) {
+      std::int32_t home = kNoHome;
+      std::memcpy(&home, bytes.data() + i * sizeof home, sizeof home);
+      if (home == kNoHome || first + i >= rows) continue;
+      if (!stored->Allows(home)) {
+        return Status::Corruption(fmt::format("array '{}': row {} has home {}, and there are {}",
+                                              kHomeArray, first + i, home, stored->homes));
+      }
+      homes.of_row[first + i] = static_cast<std::uint16_t>(home);
+    }
+    return Status::Ok();
+  };
+  RHIZOME_RETURN_IF_ERROR(ForEachLabelChunk(*array, graph, use, [](std::uint64_t) {}));
+  return homes;
+}
+
+}  // namespace internal
+}  // namespace rhizome

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome {
+inline namespace RHIZOME_API internal {
+
+/// The homes of a graph's rows: those that the store keeps, else its partitions, of which each has
+/// the rows that it owns. Rows of vertices without a home, and those added since, are dealt out.
+struct RowHomes {
+  std::uint32_t count = 1;
+  std::string by;                     ///< HomeRuleName, or "partitions" without homes
+  std::vector<std::uint16_t> of_row;  ///< by row, below `count`
+
+  /// The rank that has a home, of so many ranks: ranks have consecutive homes.
+  std::uint32_t RankOf(std::uint32_t home, std::uint32_t ranks) const {
+    return static_cast<std::uint32_t>(std::uint64_t{home} * ranks / count);
+  }
+
+  /// The rank that has each row.
+  std::vector<std::uint16_t> RanksOfRows(std::uint32_t ranks) const;
+
+  /// Divides vertices by their homes. Errors: kInvalidArgument, a vertex that the graph has not.
+  Result<std::vector<std::vector<VertexId>>> Divide(const GraphSnapshot& graph,
+                                                    std::span<const VertexId> vertices) const;
+};
+
+/// Errors: kCorruption, an array of homes that has others than it says; those of reading it.
+Result<RowHomes> RowHomesOf(const GraphSnapshot& graph);
+
+/// Errors: kInvalidArgument, no ranks, or more than there are homes.
+Status CheckRanks(std::uint32_t ranks, const RowHomes& homes);
+
+}  // namespace internal
+}  // namespace rhizome

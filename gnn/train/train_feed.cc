@@ -1,0 +1,76 @@
+#include "rhizome/gnn/train_feed.h"
+
+#include <algorithm>
+
+#include "rhizome/cache/score_table.h"
+#include "rhizome/gnn/training_memory.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Returns whether the caller asked for turns, or nothing if it did not say.
+std::optional<bool> InTurn(const TrainOptions& options) {
+  if (!options.overlap) return std::nullopt;
+  return *options.overlap == Overlap::kChangeset;
+}
+
+FeedPipelineOptions MakePipelineOptions(const TrainOptions& options, const TrainJob& job) {
+  FeedPipelineOptions feed;
+  feed.sampler = job.sampling;
+  feed.sampler.sampler.seed = options.seed;
+  feed.sampler.sampler.threads = std::max<std::uint32_t>(options.threads, 1);
+  if (feed.sampler.valid_sampler) {
+    feed.sampler.valid_sampler->seed = feed.sampler.sampler.seed;
+    feed.sampler.valid_sampler->threads = feed.sampler.sampler.threads;
+  }
+  feed.features = options.features;
+  feed.normalize = options.model.normalize_features;
+  feed.policy = options.cache;
+  feed.prior = options.prior;
+  feed.io = options.io;
+  return feed;
+}
+
+}  // namespace
+
+Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch) {
+  const Path folder = scratch / kSuperbatchFolder;
+  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, folder));
+  return folder;
+}
+
+Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
+                                  std::uint32_t superbatch) {
+  const auto& [job, options, scratch, run, held, report, control, device] = one;
+  const auto held_bytes = [&job = job, &options = options, &held = held] {
+    const std::uint64_t measured =
+        job.valid.size() + (options.train_metrics ? job.train.size() : 0);
+    return held() + ScoreTable::BytesFor(job.labels, measured);
+  };
+  const FeedJob feed_job{.graph = *job.graph,
+                         .pipeline = MakePipelineOptions(options, job),
+                         .fixed = {.cache_bytes = options.cache_bytes,
+                                   .superbatch = superbatch,
+                                   .neighbor_cache_bytes = options.neighbor_cache_bytes,
+                                   .in_turn = InTurn(options)},
+                         .memory_bytes = options.memory_bytes,
+                         .held_bytes = held_bytes,
+                         .compute_bytes = [&job = job, device](const Minibatch& minibatch) {
+                           return device == nullptr ? StepBytes(minibatch, *job.model)
+                                                    : StagingBytes(minibatch);
+                         }};
+  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(feed_job, plan, control));
+  report.profile = feed.profile;
+  report.superbatch = feed.memory.superbatch;
+  report.overlap = feed.pipeline.overlap;
+  report.prior = feed.pipeline.prior;
+  report.memory = {.held = feed.needs.held_bytes,
+                   .working = feed.needs.working_bytes,
+                   .schedules = feed.memory.superbatch * feed.needs.schedule_bytes,
+                   .cache = feed.memory.cache_bytes,
+                   .neighbor_cache = feed.memory.neighbor_cache_bytes};
+  return feed;
+}
+
+}  // namespace rhizome::inline internal

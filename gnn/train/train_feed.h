@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "rhizome/cache/epoch_plan.h"
+#include "rhizome/cache/feed_profile.h"
+#include "rhizome/gnn/train.h"
+#include "rhizome/storage/file_system.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome::inline internal {
+
+/// The folder for superbatches in a job's scratch folder.
+inline constexpr const char* kSuperbatchFolder = "superbatches";
+
+/// Makes that folder, empty.
+Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch);
+
+/// Divides the memory of a training by what its first minibatches lead to expect, and adds the plan
+/// to the report. `superbatch`: minibatches; 0: chosen. Errors: those of PlanFeed.
+Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
+                                  std::uint32_t superbatch);
+
+}  // namespace rhizome::inline internal
