@@ -21,11 +21,15 @@ enum class Service : std::uint8_t {
 };
 inline constexpr std::size_t kServices = 2;
 
+/// Bytes of a message before those that it carries, and how many it carries at most.
+inline constexpr std::uint64_t kMessageHeaderBytes = 64;
+inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 30;
+
 /// Returns "rows" or "echo".
 std::string_view ServiceName(Service service);
 
 /// Traffic of a rank since its transport was opened. Bytes are those of messages, with their
-/// headers.
+/// headers; messages of a rank to itself, and those by which ranks watch each other, do not count.
 struct MessageStats {
   std::uint64_t messages_out = 0, messages_in = 0;
   std::uint64_t bytes_out = 0, bytes_in = 0;
@@ -54,7 +58,8 @@ struct TransportStats {
 /// computes is not silent: the transport speaks for it.
 ///
 /// Errors of all calls: kIoError, a rank is lost or silent; kCorruption, a message whose checksum
-/// is wrong, or that is not of the size that is wanted; the code of a rank that has left.
+/// is wrong, or that is not of the size that is wanted; the code of a rank that has left;
+/// kInvalidArgument, no such rank, or more than kMaxMessageBytes in a message.
 /// Threads: any, but Exchange with one peer by one thread at a time.
 /// Ownership: outlives everything that uses it. It is destroyed by all ranks once all are done;
 /// whoever is not done calls Leave before.
@@ -86,7 +91,7 @@ class Transport {
 
   /// Answers requests with `handler`, one at a time, on a thread of the transport. Requests that
   /// came before wait for it. An empty handler ends that, and waits for a request that is being
-  /// answered; later ones wait again.
+  /// answered; later ones wait again. Not to be called by the handler itself.
   virtual Status Serve(Service service, Handler handler) = 0;
 
   /// Sends `out` to a peer, and receives `in` from it; either may be empty, and nothing is sent or

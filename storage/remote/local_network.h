@@ -1,0 +1,97 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "rhizome/storage/local_transport.h"
+#include "rhizome/storage/message_transport.h"
+#include "rhizome/storage/threads.h"
+
+namespace rhizome::inline internal {
+
+/// Carries messages between the ranks of LocalRanks: one thread hands them over when they are due,
+/// in the order in which they were sent, and ticks for all. Faults happen here.
+/// Threads: any, but Start and Stop.
+class LocalNetwork {
+ public:
+  LocalNetwork(std::vector<std::string> hosts, const LocalRanksOptions& options);
+  ~LocalNetwork();
+
+  Status Start();
+  void Stop();
+
+  std::uint32_t ranks() const { return static_cast<std::uint32_t>(seats_.size()); }
+  MessageTransport& transport(std::uint32_t rank) { return *seats_[rank]->transport; }
+
+  /// Ends the transport of a rank: no message is handed to it any more.
+  void End(std::uint32_t rank);
+
+  void Fault(const LocalFault& fault);
+  std::uint64_t MessagesOf(std::uint32_t rank) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// A rank, as the network knows it.
+  struct Seat {
+    std::mutex handing_over;  // while something is handed to the transport, and while it goes
+    std::unique_ptr<MessageTransport> transport;
+    std::uint64_t sent = 0;  // under mutex_, as all below
+    bool silent = false;
+    bool dead = false;
+  };
+
+  struct Parcel {
+    Clock::time_point due;
+    std::uint64_t number;  // of all: those that are due at once stay in order
+    std::uint32_t from, to;
+    MessageBytes message;
+  };
+  struct Later {
+    bool operator()(const Parcel& a, const Parcel& b) const {
+      return a.due != b.due ? a.due > b.due : a.number > b.number;
+    }
+  };
+
+  void Send(std::uint32_t from, std::uint32_t to, MessageBytes message);
+  bool Suffer(std::uint32_t from, std::uint32_t to, MessageBytes& message);
+  void Strike(const LocalFault& fault);
+  void Enqueue(std::uint32_t from, std::uint32_t to, MessageBytes message);
+  bool Passes(std::uint32_t from, std::uint32_t to) const;
+  std::size_t LinkOf(std::uint32_t from, std::uint32_t to) const { return from * ranks() + to; }
+
+  Status Run();
+  void HandOver(Parcel parcel);
+  void Bury(std::uint32_t rank);
+  void TickAll();
+
+  // Constant after construction.
+  const std::vector<std::string> hosts_;
+  const std::chrono::nanoseconds latency_;
+  const double bits_per_second_;
+  const std::uint64_t seed_;
+  std::chrono::nanoseconds tick_{};
+
+  // A condition that ends with time needs the standard library's own kind of mutex.
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<Seat>> seats_;
+  std::vector<LocalFault> faults_;    // that are still to happen
+  std::vector<std::uint32_t> dying_;  // that the others have not been told of
+  std::priority_queue<Parcel, std::vector<Parcel>, Later> parcels_;
+  std::vector<std::uint32_t> in_flight_;    // parcels, by link
+  std::vector<Clock::time_point> free_at_;  // by link: what is sent begins no sooner
+  std::vector<bool> cut_;                   // by link
+  std::uint64_t numbered_ = 0;
+  bool stopping_ = false;
+  Thread thread_;
+};
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,275 @@
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/message_header.h"
+#include "rhizome/storage/message_transport.h"
+#include "rhizome/storage/request_server.h"
+
+// The part of MessageTransport that others set off: messages that arrive, peers that are silent,
+// and the end.
+
+namespace rhizome {
+inline namespace RHIZOME_API internal {
+namespace {
+
+constexpr std::size_t kTextBytes = 4096;             // of an error that is sent, at most
+constexpr auto kFarewell = std::chrono::seconds(2);  // a rank that leaves waits for no longer
+
+double ThreadSeconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+std::vector<std::byte> TextOf(const Status& status) {
+  const auto text = std::as_bytes(std::span(status.message()));
+  return {text.begin(),
+          text.begin() + static_cast<std::ptrdiff_t>(std::min(text.size(), kTextBytes))};
+}
+
+Status StatusInMessage(const MessageHeader& header, std::span<const std::byte> text) {
+  return {header.code, std::string(reinterpret_cast<const char*>(text.data()), text.size())};
+}
+
+}  // namespace
+
+void MessageTransport::Receive(std::uint32_t peer, MessageBytes message) {
+  const auto header = DecodeMessageHeader(message.bytes());
+  Status status = header ? Accept(peer, *header) : header.error();
+  if (status.ok()) status = Take(peer, *header, std::move(message));
+  if (!status.ok())
+    FailWith(status.WithContext(fmt::format("{} to {}", NameOf(peer), NameOf(rank_))));
+}
+
+/// Checks that a message is the next one of `peer` for this rank, and counts it.
+Status MessageTransport::Accept(std::uint32_t peer, const MessageHeader& header) {
+  const MutexLock lock(mutex_);
+  Peer& from = peers_[peer];
+  from.heard = Clock::now();
+  if (header.from != peer || header.to != rank_)
+    return Status::Corruption(
+        fmt::format("a message from rank {} to rank {} has gone astray", header.from, header.to));
+  if (!failed_.ok()) return Status::Ok();  // what is missing may be why
+  if (from.ended) return Status::Corruption("a message came after the last one");
+  if (header.sequence != from.received)
+    return Status::Corruption(
+        fmt::format("message {} came where message {} is next", header.sequence, from.received));
+  ++from.received;
+  return Status::Ok();
+}
+
+Status MessageTransport::Take(std::uint32_t peer, const MessageHeader& header,
+                              MessageBytes message) {
+  if (header.kind == MessageKind::kFailure) return TakeFailure(peer, header, message);
+  const std::uint64_t bytes = message.bytes().size();
+  const auto service = static_cast<std::size_t>(header.service);
+  const MutexLock lock(mutex_);
+  const auto count = [&](MessageStats& stats) {
+    if (peer == rank_) return;
+    ++stats.messages_in;
+    stats.bytes_in += bytes;
+  };
+  if (header.kind == MessageKind::kEnd) peers_[peer].ended = true;
+  changed_.NotifyAll();
+  if (!failed_.ok()) return Status::Ok();  // no call takes anything any more
+  switch (header.kind) {
+    case MessageKind::kRequest:
+      count(stats_.served[service]);
+      servers_[service]->Add({.header = header, .message = std::move(message)});
+      break;
+    case MessageKind::kReply:
+    case MessageKind::kRefusal:
+      count(stats_.asked[service]);
+      return TakeAnswer(peer, header, std::move(message));
+    case MessageKind::kExchange:
+      count(stats_.exchanged);
+      peers_[peer].exchanged.push_back(std::move(message));
+      break;
+    default:  // a heartbeat, and what is dealt with above
+      break;
+  }
+  return Status::Ok();
+}
+
+Status MessageTransport::TakeFailure(std::uint32_t peer, const MessageHeader& header,
+                                     const MessageBytes& message) {
+  RHIZOME_RETURN_IF_ERROR(CheckMessagePayload(header, message.payload()));
+  {
+    const MutexLock lock(mutex_);
+    peers_[peer].knows = true;
+    changed_.NotifyAll();
+  }
+  FailWith(StatusInMessage(header, message.payload()));
+  return Status::Ok();
+}
+
+Status MessageTransport::TakeAnswer(std::uint32_t peer, const MessageHeader& header,
+                                    MessageBytes message) {
+  const auto found = pending_.find(header.request);
+  if (found == pending_.end() || found->second.peer != peer || found->second.answered ||
+      found->second.service != header.service)
+    return Status::Corruption("an answer came to what was not asked");
+  found->second.answered = true;
+  found->second.answer = std::move(message);
+  return Status::Ok();
+}
+
+void MessageTransport::AnswerRequest(const Handler& handler, const MessageHeader& header,
+                                     const MessageBytes& message) {
+  if (const Status sound = CheckMessagePayload(header, message.payload()); !sound.ok()) {
+    FailWith(sound.WithContext(fmt::format("{} to {}", NameOf(header.from), NameOf(rank_))));
+    return;
+  }
+  const double before = ThreadSeconds();
+  std::vector<std::byte> reply;
+  Status status = Guarded([&] { return handler(header.from, message.payload(), reply); });
+  if (status.ok() && reply.size() > kMaxMessageBytes)
+    status = Status::InvalidArgument(
+        fmt::format("a reply of {} bytes: {} are the most", reply.size(), kMaxMessageBytes));
+  if (!status.ok()) reply = TextOf(status);
+  MessageHeader answer = {.kind = status.ok() ? MessageKind::kReply : MessageKind::kRefusal,
+                          .service = header.service,
+                          .request = header.request,
+                          .code = status.code()};
+  {
+    const MutexLock lock(mutex_);
+    stats_.serve_seconds += ThreadSeconds() - before;
+    if (header.from != rank_) {
+      MessageStats& served = stats_.served[static_cast<std::size_t>(header.service)];
+      ++served.messages_out;
+      served.bytes_out += kMessageHeaderBytes + reply.size();
+    }
+  }
+  Post(header.from, answer, reply);
+}
+
+void MessageTransport::HearFrom(std::uint32_t peer) {
+  const MutexLock lock(mutex_);
+  peers_[peer].heard = Clock::now();
+}
+
+void MessageTransport::LosePeer(std::uint32_t peer, const std::string& how) {
+  {
+    const MutexLock lock(mutex_);
+    if (peers_[peer].ended) return;
+    peers_[peer].lost = true;
+    changed_.NotifyAll();
+  }
+  FailWith(Status::IoError(fmt::format("{} is lost: {}", NameOf(peer), how)));
+}
+
+/// Returns the peer that has been silent for longest, if that is too long.
+std::optional<std::uint32_t> MessageTransport::SilentPeer() {
+  const Clock::time_point now = Clock::now();
+  // Whoever was stopped itself must first hear what the others have said meanwhile.
+  if (now - ticked_ > peer_timeout_ / 2) {
+    for (Peer& peer : peers_) peer.heard = now;
+  }
+  ticked_ = now;
+  std::optional<std::uint32_t> silent;
+  for (std::uint32_t p = 0; p < ranks(); ++p) {
+    if (p == rank_ || peers_[p].ended || now - peers_[p].heard <= peer_timeout_) continue;
+    if (!silent || peers_[p].heard < peers_[*silent].heard) silent = p;
+  }
+  return silent;
+}
+
+void MessageTransport::Tick() {
+  std::vector<std::uint32_t> awake;
+  std::optional<std::uint32_t> silent;
+  {
+    const MutexLock lock(mutex_);
+    changed_.NotifyAll();  // for waits that end with time
+    if (!failed_.ok()) return;
+    silent = SilentPeer();
+    for (std::uint32_t p = 0; p < ranks(); ++p) {
+      if (p != rank_ && !peers_[p].ended) awake.push_back(p);
+    }
+    if (silent) peers_[*silent].lost = true;
+  }
+  if (silent) {
+    const double seconds = std::chrono::duration<double>(peer_timeout_).count();
+    FailWith(
+        Status::IoError(fmt::format("{} has been silent for {:g} s", NameOf(*silent), seconds)));
+    return;
+  }
+  for (const std::uint32_t peer : awake) Post(peer, {.kind = MessageKind::kHeartbeat}, {});
+}
+
+bool MessageTransport::SetFailed(const Status& why) {
+  {
+    const MutexLock lock(mutex_);
+    if (!failed_.ok()) return false;
+    failed_ = why;
+    changed_.NotifyAll();
+  }
+  for (auto& server : servers_) server->Drop();
+  return true;
+}
+
+void MessageTransport::FailWith(const Status& why) {
+  if (!SetFailed(why)) return;
+  const std::vector<std::byte> text = TextOf(why);
+  for (std::uint32_t p = 0; p < ranks(); ++p) {
+    if (p != rank_) Post(p, {.kind = MessageKind::kFailure, .code = why.code()}, text);
+  }
+}
+
+void MessageTransport::Die(const Status& why) {
+  for (auto& outlet : outlets_) {
+    const MutexLock lock(outlet->mutex);
+    outlet->closed = true;
+  }
+  {
+    const MutexLock lock(mutex_);
+    for (Peer& peer : peers_) peer.lost = true;  // Leave tells nobody either
+  }
+  static_cast<void>(SetFailed(why));
+}
+
+void MessageTransport::Leave(const Status& why) {
+  if (why.ok()) return End();
+  FailWith(why.WithContext(fmt::format("{} has left", NameOf(rank_))));
+  AwaitThatAllKnow();
+}
+
+/// Waits for a moment until all others have said that they know of the failure, so that this
+/// process may end without taking the message with it.
+void MessageTransport::AwaitThatAllKnow() {
+  const auto limit = std::min<std::chrono::nanoseconds>(kFarewell, peer_timeout_);
+  const Clock::time_point until = Clock::now() + limit;
+  const MutexLock lock(mutex_);
+  const auto all_know = [&]() RHIZOME_REQUIRES(mutex_) {
+    for (std::uint32_t p = 0; p < ranks(); ++p) {
+      const Peer& peer = peers_[p];
+      if (p != rank_ && !peer.knows && !peer.ended && !peer.lost) return false;
+    }
+    return true;
+  };
+  while (!all_know() && Clock::now() < until) changed_.Wait(mutex_);
+}
+
+void MessageTransport::End() {
+  for (std::uint32_t p = 0; p < ranks(); ++p) {
+    if (p != rank_) Post(p, {.kind = MessageKind::kEnd}, {});
+  }
+}
+
+bool MessageTransport::AwaitEnds() {
+  const MutexLock lock(mutex_);
+  const auto all_ended = [&]() RHIZOME_REQUIRES(mutex_) {
+    for (std::uint32_t p = 0; p < ranks(); ++p) {
+      if (p != rank_ && !peers_[p].ended) return false;
+    }
+    return true;
+  };
+  while (!all_ended() && failed_.ok()) changed_.Wait(mutex_);
+  return all_ended();
+}
+
+}  // namespace internal
+}  // namespace rhizome

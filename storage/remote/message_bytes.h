@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "rhizome/storage/transport.h"
+
+namespace rhizome {
+inline namespace RHIZOME_API internal {
+
+/// The bytes of a message: its header (message_header.h), then what it carries. They are not
+/// cleared when they are made. Ownership: its own.
+class MessageBytes {
+ public:
+  MessageBytes() = default;
+  explicit MessageBytes(std::size_t size)
+      : data_(std::make_unique_for_overwrite<std::byte[]>(size)), size_(size) {}
+
+  std::span<std::byte> bytes() { return {data_.get(), size_}; }
+  std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
+
+  /// Returns what follows the header; there must be one.
+  std::span<const std::byte> payload() const { return bytes().subspan(kMessageHeaderBytes); }
+  std::span<std::byte> payload() { return bytes().subspan(kMessageHeaderBytes); }
+
+ private:
+  std::unique_ptr<std::byte[]> data_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace internal
+}  // namespace rhizome

@@ -1,0 +1,277 @@
+// Ranks that die, are silent, are cut off, leave, and messages that are lost or garbled: every call
+// of every rank ends, and says who it was.
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "rhizome/storage/local_transport.h"
+#include "rhizome/storage/rank_calls.h"
+#include "rhizome/storage/stopwatch.h"
+#include "testing/testing.h"
+
+namespace rhizome {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using Kind = LocalFault::Kind;
+
+std::vector<std::string> Hosts(std::uint32_t ranks) {
+  std::vector<std::string> hosts;
+  for (std::uint32_t r = 0; r < ranks; ++r) hosts.push_back("host" + std::to_string(r));
+  return hosts;
+}
+
+std::string NameOf(std::uint32_t rank) {
+  return "rank " + std::to_string(rank) + " (host" + std::to_string(rank) + ")";
+}
+
+bool Names(const Status& status, std::uint32_t rank) {
+  return status.message().find(NameOf(rank)) != std::string::npos;
+}
+
+/// Asks and exchanges with everybody, without end: only an error ends it.
+Status Chat(Transport& transport) {
+  RHIZOME_RETURN_IF_ERROR(transport.Serve(
+      Service::kEcho, [](std::uint32_t, std::span<const std::byte> request, Bytes& reply) {
+        reply.assign(request.begin(), request.end());
+        return Status::Ok();
+      }));
+  while (true) {
+    for (std::uint32_t peer = 0; peer < transport.ranks(); ++peer) {
+      const Bytes out(100 + peer, static_cast<std::byte>(peer));
+      Bytes in(100 + transport.rank()), reply(out.size());
+      RHIZOME_ASSIGN_OR_RETURN(const auto ticket, transport.Ask(peer, Service::kEcho, out, reply));
+      RHIZOME_RETURN_IF_ERROR(transport.Exchange(peer, out, in));
+      RHIZOME_RETURN_IF_ERROR(transport.Wait(ticket));
+      if (reply != out || in != Bytes(in.size(), static_cast<std::byte>(transport.rank())))
+        return Status::InvalidArgument("other bytes came than were sent");
+    }
+    RHIZOME_RETURN_IF_ERROR(Barrier(transport));
+  }
+}
+
+/// Lets all ranks chat until `fault`, and returns how each ended.
+std::vector<Status> Outcomes(std::uint32_t ranks, const LocalFault& fault, double timeout,
+                             std::uint64_t seed) {
+  const auto local = LocalRanks::Create(
+      ranks,
+      {.peer_timeout_seconds = timeout, .hosts = Hosts(ranks), .faults = {fault}, .seed = seed});
+  std::vector<Status> outcomes(ranks);
+  if (!local) return outcomes;
+  static_cast<void>((*local)->Run([&](Transport& transport) {
+    outcomes[transport.rank()] = Chat(transport);
+    return outcomes[transport.rank()];
+  }));
+  return outcomes;
+}
+
+struct Case {
+  std::uint32_t ranks;
+  LocalFault fault;
+};
+
+Case RandomCase(Kind kind, std::mt19937_64& random) {
+  constexpr std::array<std::uint32_t, 8> kRanks = {2, 3, 4, 2, 3, 4, 3, 8};
+  const std::uint32_t ranks = kRanks[random() % kRanks.size()];
+  LocalFault fault = {.kind = kind};
+  fault.rank = static_cast<std::uint32_t>(random() % ranks);
+  fault.peer = static_cast<std::uint32_t>((fault.rank + 1 + random() % (ranks - 1)) % ranks);
+  fault.at_message = random() % 40;
+  return {ranks, fault};
+}
+
+TEST(TransportFailureTest, WhoeverDiesAtAnyMessageIsNamedByAllOthersAtOnce) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int i = 0; i < 200; ++i) {
+    const Case c = RandomCase(Kind::kDie, random);
+    const auto outcomes = Outcomes(c.ranks, c.fault, /*timeout=*/600, 1);
+    for (std::uint32_t r = 0; r < c.ranks; ++r) {
+      EXPECT_EQ(outcomes[r].code(), StatusCode::kIoError) << outcomes[r].ToString();
+      EXPECT_TRUE(Names(outcomes[r], c.fault.rank)) << r << ": " << outcomes[r].message();
+    }
+  }
+}
+
+// The time-outs run beside each other, or they would add up.
+void SilenceOf(Kind kind, std::uint64_t seed, int cases, const auto& check) {
+  std::vector<std::thread> threads;
+  std::atomic<int> next = 0;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = next++; i < cases; i = next++) {
+        std::mt19937_64 random(seed + static_cast<std::uint64_t>(i));
+        const Case c = RandomCase(kind, random);
+        check(c, Outcomes(c.ranks, c.fault, /*timeout=*/0.04, 1));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(TransportFailureTest, WhoeverIsSilentFromAnyMessageOnIsNamedByAllOthers) {
+  SilenceOf(Kind::kSilence, testing::TestSeed(), 200, [](const Case& c, const auto& outcomes) {
+    for (std::uint32_t r = 0; r < c.ranks; ++r) {
+      EXPECT_EQ(outcomes[r].code(), StatusCode::kIoError) << outcomes[r].ToString();
+      // It hears nobody itself: who is silent then is anybody.
+      if (r == c.fault.rank) continue;
+      EXPECT_EQ(outcomes[r].message(), NameOf(c.fault.rank) + " has been silent for 0.04 s");
+    }
+  });
+}
+
+TEST(TransportFailureTest, ALinkThatIsCutEndsAllRanksAndNamesOneOfItsEnds) {
+  SilenceOf(Kind::kCut, testing::TestSeed(), 100, [](const Case& c, const auto& outcomes) {
+    for (const Status& status : outcomes) {
+      EXPECT_EQ(status.code(), StatusCode::kIoError) << status.ToString();
+      EXPECT_TRUE(Names(status, c.fault.rank) || Names(status, c.fault.peer)) << status.message();
+      EXPECT_NE(status.message().find("silent"), std::string::npos) << status.message();
+    }
+  });
+}
+
+// Whichever bit it is: of a length, of a number, of the payload.
+TEST(TransportFailureTest, AFlippedBitOfAnyMessageEndsAllRanksAndNamesItsSender) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int i = 0; i < 300; ++i) {
+    const Case c = RandomCase(Kind::kFlip, random);
+    for (const Status& status : Outcomes(c.ranks, c.fault, /*timeout=*/600, random())) {
+      EXPECT_EQ(status.code(), StatusCode::kCorruption) << status.ToString();
+      EXPECT_TRUE(Names(status, c.fault.rank)) << status.message();
+      EXPECT_NE(status.message().find("a message is damaged"), std::string::npos)
+          << status.message();
+    }
+  }
+}
+
+// Whether the next message shows it, or a heartbeat if everybody waits.
+TEST(TransportFailureTest, AMessageThatIsLostEndsAllRanksAndNamesItsSender) {
+  SilenceOf(Kind::kDrop, testing::TestSeed(), 100, [](const Case& c, const auto& outcomes) {
+    for (const Status& status : outcomes) {
+      EXPECT_EQ(status.code(), StatusCode::kCorruption) << status.ToString();
+      EXPECT_TRUE(Names(status, c.fault.rank)) << status.message();
+      EXPECT_NE(status.message().find(" is next"), std::string::npos) << status.message();
+    }
+  });
+}
+
+TEST(TransportFailureTest, WhoeverLeavesTellsTheOthersWhy) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int i = 0; i < 200; ++i) {
+    const Case c = RandomCase(Kind::kDie, random);
+    const auto code = static_cast<StatusCode>(1 + random() % 11);
+    const auto local =
+        LocalRanks::Create(c.ranks, {.peer_timeout_seconds = 600, .hosts = Hosts(c.ranks)});
+    ASSERT_OK(local);
+    std::vector<Status> outcomes(c.ranks);
+    std::thread leaver([&] {
+      while ((*local)->MessagesOf(c.fault.rank) < c.fault.at_message) std::this_thread::yield();
+      (**local)[c.fault.rank].Leave(Status(code, "the disk is full"));
+    });
+    static_cast<void>((*local)->Run([&](Transport& transport) {
+      outcomes[transport.rank()] = Chat(transport);
+      return outcomes[transport.rank()];
+    }));
+    leaver.join();
+    for (const Status& status : outcomes) {
+      EXPECT_EQ(status.code(), code);
+      EXPECT_EQ(status.message(), NameOf(c.fault.rank) + " has left: the disk is full");
+    }
+  }
+}
+
+TEST(TransportFailureTest, LaterCallsFailToo) {
+  const auto local = LocalRanks::Create(3, {.hosts = Hosts(3)});
+  ASSERT_OK(local);
+  (**local)[2].Leave(Status::OutOfSpace("full"));
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    Transport& transport = (**local)[r];
+    Bytes in(1);
+    EXPECT_EQ(transport.Exchange((r + 1) % 3, {}, in).code(), StatusCode::kOutOfSpace);
+    EXPECT_EQ(transport.Exchange((r + 1) % 3, in, {}).code(), StatusCode::kOutOfSpace);
+    EXPECT_EQ(transport.Ask(r, Service::kEcho, {}, {}).error().code(), StatusCode::kOutOfSpace);
+    EXPECT_FALSE(transport.Serve(Service::kEcho, [](auto&&...) { return Status::Ok(); }).ok());
+    EXPECT_OK(transport.Serve(Service::kEcho, {}));
+    transport.Leave(Status::Busy("later"));  // the first reason stays
+    EXPECT_EQ(transport.Exchange(0, in, {}).code(), StatusCode::kOutOfSpace);
+  }
+}
+
+// The others go on among themselves, and take what it has sent before.
+TEST(TransportFailureTest, ARankThatIsDoneMayEndBeforeTheOthers) {
+  const auto local = LocalRanks::Create(3, {.peer_timeout_seconds = 0.05, .hosts = Hosts(3)});
+  ASSERT_OK(local);
+  Transport& first = (**local)[0];
+  ASSERT_OK((**local)[2].Exchange(0, Bytes(5), {}));
+  Bytes reply(1);
+  const auto unanswered = first.Ask(2, Service::kEcho, {}, reply);
+  ASSERT_OK(unanswered);
+  (*local)->End(2);
+  const Status waited = first.Wait(*unanswered);
+  EXPECT_EQ(waited.code(), StatusCode::kIoError);
+  EXPECT_EQ(waited.message(),
+            "rank 2 (host2) has ended, and is still waited for by rank 0 (host0)");
+  Bytes in(5);
+  EXPECT_OK(first.Exchange(2, {}, in));
+  EXPECT_EQ(first.Exchange(2, {}, in).code(), StatusCode::kIoError);
+  EXPECT_FALSE(first.Ask(2, Service::kEcho, {}, reply));
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));  // it is not taken for silent
+  ASSERT_OK(first.Exchange(1, Bytes(5), {}));
+  EXPECT_OK((**local)[1].Exchange(0, {}, in));
+}
+
+// A rank that computes for longer than the time-out is not silent: the transport speaks for it.
+TEST(TransportFailureTest, ARankThatComputesIsNotSilent) {
+  const auto local = LocalRanks::Create(4, {.peer_timeout_seconds = 0.03});
+  ASSERT_OK(local);
+  EXPECT_OK((*local)->Run([](Transport& transport) {
+    if (transport.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return Barrier(transport);
+  }));
+}
+
+// A message that takes longer than the time-out is on its way all the time.
+TEST(TransportFailureTest, ALongMessageIsNotSilence) {
+  const auto local = LocalRanks::Create(2, {.bits_per_second = 8e6, .peer_timeout_seconds = 0.03});
+  ASSERT_OK(local);
+  EXPECT_OK((*local)->Run([](Transport& transport) {
+    Bytes bytes(200'000);  // 0.2 s
+    return transport.rank() == 0 ? transport.Exchange(1, bytes, {})
+                                 : transport.Exchange(0, {}, bytes);
+  }));
+}
+
+// Whatever a handler does when its rank fails, its transport waits for it before it goes.
+TEST(TransportFailureTest, AHandlerThatRunsIsWaitedFor) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool begun = false;
+  std::atomic<bool> done = false;
+  {
+    const auto local = LocalRanks::Create(2);
+    ASSERT_OK(local);
+    ASSERT_OK((**local)[1].Serve(Service::kRows, [&](auto&&...) {
+      {
+        const std::lock_guard lock(mutex);
+        begun = true;
+      }
+      changed.notify_all();
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      done = true;
+      return Status::Ok();
+    }));
+    ASSERT_OK((**local)[0].Ask(1, Service::kRows, {}, {}));
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return begun; });
+    lock.unlock();
+    (**local)[0].Leave(Status::Interrupted("Ctrl-C"));
+    ASSERT_OK((**local)[1].Serve(Service::kRows, {}));
+    EXPECT_TRUE(done);
+  }
+}
+
+}  // namespace
+}  // namespace rhizome
