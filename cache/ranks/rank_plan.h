@@ -12,6 +12,7 @@
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/read_cost.h"
 #include "rhizome/storage/result.h"
+#include "rhizome/storage/transport.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -21,9 +22,8 @@ struct LinkModel {
   double latency_seconds = 50e-6;  ///< one way
 };
 
-/// Bytes of messages between ranks, as a plan counts them: a request names rows, a reply has the
-/// rows, each with its checksum.
-inline constexpr std::uint64_t kMessageHeaderBytes = 64;
+/// Bytes of messages between ranks, as a plan counts them beside their headers: a request names
+/// rows, a reply has the rows, each with its checksum.
 inline constexpr std::uint64_t kRequestRowBytes = 8;
 inline constexpr std::uint64_t kReplyChecksumBytes = 4;
 
