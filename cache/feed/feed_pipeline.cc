@@ -8,6 +8,7 @@
 #include "rhizome/cache/bounded_queue.h"
 #include "rhizome/cache/feature_decoder.h"
 #include "rhizome/cache/policies.h"
+#include "rhizome/cache/rank_schedule.h"
 #include "rhizome/cache/schedule_history.h"
 #include "rhizome/cache/superbatch.h"
 #include "rhizome/storage/check.h"
@@ -73,6 +74,17 @@ HoldRoom HeldRoom(const FeedPipelineOptions& options, std::uint64_t row_count) {
           .most = std::min(options.held_rows * kHeldMargin, most)};
 }
 
+Status CheckOverRanks(const std::optional<RowsOverRanks>& over_ranks, std::uint64_t rows) {
+  if (!over_ranks) return Status::Ok();
+  if (over_ranks->ranks.rank_of.size() < rows) {
+    return Status::InvalidArgument(
+        fmt::format("the ranks of {} rows are known, and the graph has {}; make the table anew",
+                    over_ranks->ranks.rank_of.size(), rows));
+  }
+  if (over_ranks->local_cost > 0 && over_ranks->remote_cost > 0) return Status::Ok();
+  return Status::InvalidArgument("the costs of rows over ranks must be above 0");
+}
+
 }  // namespace
 
 bool KeepsHistory(const FeedPipelineOptions& options) {
@@ -89,9 +101,9 @@ bool KeepsHistory(const FeedPipelineOptions& options) {
 /// 3. The caller takes minibatches (Next), which keep their rows in the cache until they are
 ///    destroyed.
 ///
-/// The sampling thread owns sampler_, next_seeds_ and history_, the reading thread cache_; they
-/// meet in the queues only. A stage that fails finishes its own queue with the error and cancels
-/// the queue before it, so that no thread waits for one that has ended.
+/// The sampling thread owns sampler_, next_seeds_, history_ and over_ranks_, the reading thread
+/// cache_; they meet in the queues only. A stage that fails finishes its own queue with the error
+/// and cancels the queue before it, so that no thread waits for one that has ended.
 class FeedPipeline::Impl {
  public:
   Impl(const GraphSnapshot& graph, const FeedPipelineOptions& options, NextSeeds next_seeds,
@@ -105,6 +117,8 @@ class FeedPipeline::Impl {
         sampler_(std::move(sampler)),
         cache_(std::move(cache)) {
     if (KeepsHistory(options)) history_.emplace(cache_->row_count());
+    if (options.over_ranks && options.policy == PolicyKind::kBelady)
+      over_ranks_.emplace(*options.over_ranks, cache_->frame_count());
   }
 
   Status Start() {
@@ -136,6 +150,7 @@ class FeedPipeline::Impl {
   Status SampleAll();
   Status SampleInTurn(std::optional<Superbatch>& superbatch);
   Status Schedule(Superbatch& superbatch);
+  Result<std::unique_ptr<Policy>> MakeSchedule(const Trace& trace);
   void EndReading();
   Result<std::optional<Superbatch>> SampleSuperbatch();
   void RunReading();
@@ -156,6 +171,7 @@ class FeedPipeline::Impl {
   std::optional<SeedBatch> begins_next_;  // the next superbatch
   const MinibatchSampler sampler_;
   std::optional<ScheduleHistory> history_;
+  std::optional<RankSchedules> over_ranks_;
   std::uint64_t superbatch_count_ = 0;
   std::uint64_t sample_count_ = 0;
 
@@ -229,17 +245,25 @@ Status FeedPipeline::Impl::Schedule(Superbatch& superbatch) {
     return Status::Ok();
   }
   const StageTimer timer(options_.trace, Stage::kSchedule, superbatch.number);
-  RHIZOME_ASSIGN_OR_RETURN(superbatch.policy,
-                           MakePolicy({.kind = options_.policy,
-                                       .frame_count = cache_->frame_count(),
-                                       .key_count = cache_->row_count(),
-                                       .unit_bytes = cache_->array().row_bytes(),
-                                       .cost = cache_->read_cost(),
-                                       .history = history_ ? &*history_ : nullptr},
-                                      superbatch.trace));
+  RHIZOME_ASSIGN_OR_RETURN(superbatch.policy, MakeSchedule(superbatch.trace));
   superbatch.trace = {};
   superbatch.costs.front().schedule_seconds = timer.Stop();
   return Status::Ok();
+}
+
+Result<std::unique_ptr<Policy>> FeedPipeline::Impl::MakeSchedule(const Trace& trace) {
+  ScheduleHistory* const history = history_ ? &*history_ : nullptr;
+  if (over_ranks_) {
+    if (in_turns()) over_ranks_->Empty();
+    return over_ranks_->Make(trace, history);
+  }
+  return MakePolicy({.kind = options_.policy,
+                     .frame_count = cache_->frame_count(),
+                     .key_count = cache_->row_count(),
+                     .unit_bytes = cache_->array().row_bytes(),
+                     .cost = cache_->read_cost(),
+                     .history = history},
+                    trace);
 }
 
 Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
@@ -379,11 +403,13 @@ Result<std::unique_ptr<FeedPipeline>> FeedPipeline::Open(const GraphSnapshot& gr
     cache_options.on_arrival = [decoder](std::span<std::byte> row) { decoder.DecodeRow(row); };
   }
   cache_options.read_cost = options.read_cost;
+  cache_options.fetcher = options.fetcher;
   cache_options.reader.io.maker = options.io;
   cache_options.reader.io.depth = options.depth;
   cache_options.reader.staging_bytes = options.staging_bytes;
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<FeatureCache> cache,
                            FeatureCache::Open(graph, options.features, cache_options));
+  RHIZOME_RETURN_IF_ERROR(CheckOverRanks(options.over_ranks, cache->row_count()));
   auto neighbors = options.lists == nullptr ? nullptr : options.lists->source();
   RHIZOME_ASSIGN_OR_RETURN(MinibatchSampler sampler,
                            MinibatchSampler::Create(graph, options.sampler, std::move(neighbors)));

@@ -13,6 +13,7 @@
 #include "rhizome/cache/overlap.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/prior.h"
+#include "rhizome/cache/row_ranks.h"
 #include "rhizome/cache/stage_trace.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
@@ -40,6 +41,15 @@ struct FeedPipelineOptions {
   /// Reading waits where they hold more. 0: it does not.
   std::uint64_t held_rows = 0;
   std::optional<ReadCost> read_cost = std::nullopt;  ///< of the disk; absent: measured
+
+  /// Makes what rows are read through (FeatureCacheOptions::fetcher). Empty: the disk's reader.
+  RowFetcherMaker fetcher = {};
+
+  /// Says where rows are, for the schedule (PolicyKind::kBelady): it weighs them by what they cost,
+  /// and what is read of whom does not depend on time. The table must outlive the pipeline. Absent:
+  /// each row costs the same.
+  std::optional<RowsOverRanks> over_ranks = std::nullopt;
+
   /// Minibatches that are sampled ahead and scheduled together, at most (SeedBatch says where
   /// superbatches begin, too).
   std::uint32_t superbatch = 1;
@@ -92,7 +102,7 @@ class FeedPipeline {
   using NextSeeds = std::function<std::optional<SeedBatch>()>;
 
   /// Errors: those of FeatureCache::Open and Sampler::Create; kInvalidArgument, features of a
-  /// dtype that is no number to compute on.
+  /// dtype that is no number to compute on, or over_ranks has not all rows, or no costs.
   static Result<std::unique_ptr<FeedPipeline>> Open(const GraphSnapshot& graph,
                                                     const FeedPipelineOptions& options,
                                                     NextSeeds next_seeds,

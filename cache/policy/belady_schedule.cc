@@ -10,16 +10,19 @@ namespace rhizome::inline internal {
 
 Result<std::unique_ptr<Policy>> MakeClassSchedule(const Trace& trace, std::uint32_t frame_count,
                                                   std::uint64_t key_count, const AccessCosts& costs,
-                                                  ScheduleHistory* history) try {
+                                                  ScheduleHistory* history,
+                                                  std::vector<CacheKey>* frames) try {
   const HeldKeys nothing;
   const HeldKeys& held = history == nullptr ? nothing : history->held();
   RHIZOME_ASSIGN_OR_RETURN(const KnownUses uses, FindUses(trace, key_count, held.keys));
-  if (history == nullptr)
-    return MakeScheduledPolicy(trace, BuildSchedule(trace, uses, frame_count, costs));
-  history->Count(trace);
-  Schedule schedule = BuildSchedule(trace, uses, frame_count, costs, history->start());
-  history->SetHeld(std::exchange(schedule.held, {}));
-  return MakeScheduledPolicy(trace, std::move(schedule));
+  if (history != nullptr) history->Count(trace);
+  Schedule schedule = BuildSchedule(trace, uses, frame_count, costs,
+                                    history == nullptr ? ScheduleStart() : history->start());
+  if (history != nullptr) history->SetHeld(std::exchange(schedule.held, {}));
+  if (frames == nullptr) return MakeScheduledPolicy(trace, std::move(schedule));
+  std::vector<CacheKey> reads = ReadsOf(schedule, *frames);
+  LeaveIn(trace, schedule, *frames);
+  return MakeScheduledPolicy(trace, std::move(schedule), std::move(reads));
 } catch (...) {
   return Fail(StatusOfException());
 }

@@ -36,9 +36,15 @@ Result<std::unique_ptr<Policy>> MakeBeladySchedule(const Trace& trace, std::uint
                                                    ScheduleHistory* history = nullptr);
 
 /// The same where reads cost what `costs` says, by access: rows of this machine's disk and of other
-/// ranks. Reads of equal cost alone are then the fewest. Errors: as above.
+/// ranks. Reads of equal cost alone are then the fewest.
+///
+/// `frames`: null, or by frame what the pool holds (kNoRow: nothing), as many as frame_count. The
+/// policy then says what of its prefill is read (Policy::PrefillReads): what they do not hold; and
+/// they are set to what the schedule leaves in them. What a pool reads is then known beforehand,
+/// exactly. Errors: as above.
 Result<std::unique_ptr<Policy>> MakeClassSchedule(const Trace& trace, std::uint32_t frame_count,
                                                   std::uint64_t key_count, const AccessCosts& costs,
-                                                  ScheduleHistory* history = nullptr);
+                                                  ScheduleHistory* history = nullptr,
+                                                  std::vector<CacheKey>* frames = nullptr);
 
 }  // namespace rhizome::inline internal

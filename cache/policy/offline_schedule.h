@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -115,8 +116,20 @@ struct Schedule {
 Schedule BuildSchedule(const Trace& trace, const KnownUses& uses, std::uint32_t frame_count,
                        const AccessCosts& costs, const ScheduleStart& start = {});
 
+/// The key that each frame of a pool holds, by frame; kNoRow (sweep.h): nothing.
+using FrameKeys = std::vector<CacheKey>;
+
+/// Returns the keys of a schedule's prefill that `frames` do not hold, sorted.
+std::vector<CacheKey> ReadsOf(const Schedule& schedule, const FrameKeys& frames);
+
+/// Sets `frames` to what a schedule leaves in them.
+void LeaveIn(const Trace& trace, const Schedule& schedule, FrameKeys& frames);
+
 /// Wraps a schedule as a policy of 4 bytes an access and 16 a step. Step stops the process if its
-/// keys differ from those of the step that the schedule was built from.
-std::unique_ptr<Policy> MakeScheduledPolicy(const Trace& trace, Schedule schedule);
+/// keys differ from those of the step that the schedule was built from. `reads`: of its prefill
+/// (Policy::PrefillReads).
+std::unique_ptr<Policy> MakeScheduledPolicy(
+    const Trace& trace, Schedule schedule,
+    std::optional<std::vector<CacheKey>> reads = std::nullopt);
 
 }  // namespace rhizome::inline internal

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -91,6 +92,11 @@ class Policy {
   /// Returns the keys to read before the first step, each with its frame, sorted by key. Prefill
   /// reads count as reads.
   virtual std::span<const PrefillEntry> Prefill() const { return {}; }
+
+  /// Returns which keys of Prefill are to be read, sorted, where that was decided when the policy
+  /// was made: the frames hold the others, and the pool reads these whatever else it may hold.
+  /// Nothing: the pool reads those that it does not hold, and which these are depends on time.
+  virtual std::optional<std::span<const CacheKey>> PrefillReads() const { return std::nullopt; }
 
   /// Decides one step; `plan` is cleared first. An offline policy must be given exactly the steps
   /// that it was built from, in order. Errors: kInvalidArgument, another step than that; a key out

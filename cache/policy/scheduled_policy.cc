@@ -4,6 +4,7 @@
 #include <boost/sort/spreadsort/integer_sort.hpp>
 
 #include "rhizome/cache/offline_schedule.h"
+#include "rhizome/cache/sweep.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
@@ -30,10 +31,11 @@ constexpr StepId kNoStep = std::numeric_limits<StepId>::max();
 
 class ScheduledPolicy final : public Policy {
  public:
-  ScheduledPolicy(const Trace& trace, Schedule schedule)
+  ScheduledPolicy(const Trace& trace, Schedule schedule, std::optional<std::vector<CacheKey>> reads)
       : fates_(std::move(schedule.fates)),
         offsets_(trace.offsets),
         prefill_(Sorted(std::move(schedule.prefill))),
+        reads_(std::move(reads)),
         last_use_(fates_.size()),
         needed_(trace.steps() + 1, 0) {
     hashes_.reserve(trace.steps());
@@ -46,6 +48,10 @@ class ScheduledPolicy final : public Policy {
   }
 
   std::span<const PrefillEntry> Prefill() const override { return prefill_; }
+  std::optional<std::span<const CacheKey>> PrefillReads() const override {
+    if (!reads_) return std::nullopt;
+    return std::span(*reads_);
+  }
   std::uint32_t frames_needed() const override { return needed_[step_]; }
 
   Status Step(std::span<const CacheKey> keys, StepPlan& plan) override {
@@ -110,6 +116,7 @@ class ScheduledPolicy final : public Policy {
   const std::vector<std::uint64_t> offsets_;
   std::vector<std::uint64_t> hashes_;  // by step
   const PrefillList prefill_;
+  const std::optional<std::vector<CacheKey>> reads_;
   // by access: nothing asks for its frame's content after the step
   std::vector<bool> last_use_;
   std::vector<std::uint32_t> needed_;  // by step: frames_needed() before it
@@ -118,8 +125,26 @@ class ScheduledPolicy final : public Policy {
 
 }  // namespace
 
-std::unique_ptr<Policy> MakeScheduledPolicy(const Trace& trace, Schedule schedule) {
-  return std::make_unique<ScheduledPolicy>(trace, std::move(schedule));
+std::vector<CacheKey> ReadsOf(const Schedule& schedule, const FrameKeys& frames) {
+  FrameKeys there(frames);
+  std::sort(there.begin(), there.end());
+  std::vector<CacheKey> reads;
+  for (const auto& [key, frame] : schedule.prefill)
+    if (!std::binary_search(there.begin(), there.end(), key)) reads.push_back(key);
+  std::sort(reads.begin(), reads.end());
+  return reads;
+}
+
+void LeaveIn(const Trace& trace, const Schedule& schedule, FrameKeys& frames) {
+  std::fill(frames.begin(), frames.end(), kNoRow);
+  for (const auto& [key, frame] : schedule.prefill) frames[frame] = key;
+  for (std::size_t a = 0; a < schedule.fates.size(); ++a)
+    if (IsInsert(schedule.fates[a])) frames[FrameOf(schedule.fates[a])] = trace.keys[a];
+}
+
+std::unique_ptr<Policy> MakeScheduledPolicy(const Trace& trace, Schedule schedule,
+                                            std::optional<std::vector<CacheKey>> reads) {
+  return std::make_unique<ScheduledPolicy>(trace, std::move(schedule), std::move(reads));
 }
 
 }  // namespace rhizome::inline internal

@@ -56,14 +56,25 @@ struct BufferPool::Ahead {
     kTaken,    // has a slot in `slots`
   };
 
-  explicit Ahead(std::span<const PrefillEntry> prefill)
+  Ahead(std::span<const PrefillEntry> prefill,
+        const std::optional<std::span<const CacheKey>>& reads)
       : entries(prefill),
         index(prefill),
-        states(prefill.size(), State::kMissing),
-        missing(prefill.size()) {}
+        knows_reads(reads.has_value()),
+        states(prefill.size(), knows_reads ? State::kInFrame : State::kMissing),
+        missing(knows_reads ? 0 : prefill.size()) {
+    if (!reads) return;
+    for (const CacheKey key : *reads) {
+      const std::size_t at = index.Find(key);
+      if (at == KeyIndex::kAbsent || states[at] == State::kMissing) continue;
+      states[at] = State::kMissing;
+      ++missing;
+    }
+  }
 
   /// Notes that the key was put into a frame.
   void Enter(CacheKey key) {
+    if (knows_reads) return;
     const std::size_t at = index.Find(key);
     if (at == KeyIndex::kAbsent || states[at] != State::kMissing) return;
     states[at] = State::kInFrame;
@@ -105,6 +116,7 @@ struct BufferPool::Ahead {
 
   const std::span<const PrefillEntry> entries;
   const KeyIndex index;
+  const bool knows_reads;     // a key that is not to be read is in a frame, now or at the switch
   std::vector<State> states;  // by entry
   std::size_t missing;        // entries in state kMissing
   std::size_t next = 0;       // no entry before it is missing
@@ -155,29 +167,34 @@ Status BufferPool::SetPolicy(std::unique_ptr<Policy> policy) {
 std::vector<PrefillEntry> BufferPool::Prefill() {
   const std::span<const PrefillEntry> prefill = policy_->Prefill();
   const KeyIndex index(prefill);
+  std::vector<SlotId> former = place_;
+  std::erase(former, kNowhere);
+  if (ahead_ != nullptr) former.insert(former.end(), ahead_->slots.begin(), ahead_->slots.end());
   std::vector<bool> there(prefill.size());
   std::vector<SlotId> places(place_.size(), kNowhere);
   std::vector<SlotId> kept;
-  for (SlotId slot = 0; slot < holds_.size(); ++slot) {
+  const auto keep = [&](SlotId slot) {
     const std::size_t at = index.Find(holds_[slot]);
-    if (at == KeyIndex::kAbsent || there[at]) continue;
+    if (at == KeyIndex::kAbsent || there[at]) return;
     there[at] = true;
     RHIZOME_DCHECK(prefill[at].second < places.size());
     places[prefill[at].second] = slot;
     kept.push_back(slot);
+  };
+  if (knows_reads()) {
+    // Which units free slots still hold depends on when steps were released.
+    for (const SlotId slot : former) keep(slot);
+  } else {
+    for (SlotId slot = 0; slot < holds_.size(); ++slot) keep(slot);
   }
   std::vector<PrefillEntry> missing;
   missing.reserve(prefill.size() - kept.size());
   for (std::size_t i = 0; i < prefill.size(); ++i) {
     if (!there[i]) missing.push_back(prefill[i]);
   }
-  std::vector<SlotId> former = std::exchange(place_, std::move(places));
-  std::erase(former, kNowhere);
-  std::size_t read = 0;  // read ahead, and counted then
-  if (const std::unique_ptr<Ahead> ahead = std::exchange(ahead_, nullptr)) {
-    former.insert(former.end(), ahead->slots.begin(), ahead->slots.end());
-    read = ahead->read;
-  }
+  place_ = std::move(places);
+  const std::unique_ptr<Ahead> ahead = std::exchange(ahead_, nullptr);
+  const std::size_t read = ahead == nullptr ? 0 : ahead->read;  // ahead, and counted then
   counters_.prefill += prefill.size() - read;
   counters_.kept += kept.size() - read;
   table_->Rename(kept, former);
@@ -186,7 +203,7 @@ std::vector<PrefillEntry> BufferPool::Prefill() {
 
 void BufferPool::Announce(const Policy& next) {
   if (!CheckPrefill(next.Prefill(), place_.size()).ok()) return;
-  ahead_ = std::make_unique<Ahead>(next.Prefill());
+  ahead_ = std::make_unique<Ahead>(next.Prefill(), next.PrefillReads());
   for (const SlotId slot : place_) {
     if (slot != kNowhere) ahead_->Enter(holds_[slot]);
   }
@@ -257,8 +274,8 @@ std::vector<std::pair<CacheKey, SlotId>> BufferPool::TakeAhead(std::size_t least
   return taken;
 }
 
-Result<std::size_t> BufferPool::WaitForRoom(std::size_t wanted) {
-  return table_->WaitForRoom(1, wanted);
+Result<std::size_t> BufferPool::WaitForRoom(std::size_t least, std::size_t wanted) {
+  return table_->WaitForRoom(least, wanted);
 }
 
 Status BufferPool::Plan(std::span<const CacheKey> keys, StepPlan& plan) {
@@ -348,6 +365,7 @@ Status BufferPool::Hold(std::span<const CacheKey> keys, const StepPlan& plan,
 /// their slots.
 void BufferPool::KeepMisses(std::span<const std::uint32_t> misses, std::span<const SlotId> slots,
                             std::vector<SlotId>& named) {
+  if (ahead_->knows_reads) return;
   const std::size_t spare = SpareSlots();
   for (const std::uint32_t miss : misses) {
     if (ahead_->slots.size() >= spare) return;

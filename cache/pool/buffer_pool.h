@@ -56,12 +56,16 @@ class BufferPool {
   Status SetPolicy(std::unique_ptr<Policy> policy);
 
   /// Returns the prefill entries that the pool does not hold and that must be filled before the
-  /// first step. Call once after SetPolicy.
+  /// first step, sorted by key; where the policy says what is read, they are of those, unless units
+  /// were forgotten. Call once after SetPolicy.
   std::vector<PrefillEntry> Prefill();
+
+  /// Returns whether the policy says what of its prefill is read (Policy::PrefillReads).
+  bool knows_reads() const { return policy_->PrefillReads().has_value(); }
 
   /// Announces the policy that will be set after this one; it must live until then. From now on
   /// frames that are done (StepPlan::done, of held steps) give their slots to the prefill of
-  /// `next`.
+  /// `next`. Where that says what it reads, nothing else is read ahead, and no miss is kept for it.
   void Announce(const Policy& next);
   bool announced() const { return ahead_ != nullptr; }
 
@@ -73,9 +77,9 @@ class BufferPool {
   std::vector<std::pair<CacheKey, SlotId>> TakeAhead(std::size_t least, std::size_t most);
 
   /// Returns how many of the `wanted` frames that Prefill returned may be filled at once; waits
-  /// until at least one may.
+  /// until at least `least` may.
   /// Errors: those of Hold.
-  Result<std::size_t> WaitForRoom(std::size_t wanted);
+  Result<std::size_t> WaitForRoom(std::size_t least, std::size_t wanted);
 
   /// Plans the next step. Errors: those of Policy::Step; kInvalidArgument, the policy names frames
   /// that the pool has not, or that nothing is in: it was made for another pool.

@@ -31,6 +31,17 @@ void Prefetch(std::span<const std::byte> bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += kLineBytes) __builtin_prefetch(&bytes[at]);
 }
 
+/// Rows that are all on this machine's disk.
+class DiskRows final : public RowFetcher {
+ public:
+  explicit DiskRows(std::unique_ptr<RowReader> reader) : reader_(std::move(reader)) {}
+  Status Read(std::span<RowTarget> targets) override { return reader_->Read(targets); }
+  RowReaderStats stats() const override { return reader_->stats(); }
+
+ private:
+  const std::unique_ptr<RowReader> reader_;
+};
+
 /// Returns the number of frames that fit into `capacity_bytes`, at most one for each row, as more
 /// would stay empty.
 std::uint32_t FramesFor(std::size_t capacity_bytes, std::size_t row_bytes, std::uint64_t rows) {
@@ -52,14 +63,14 @@ std::uint32_t FramesFor(std::size_t capacity_bytes, std::size_t row_bytes, std::
 class FeatureCache::Impl {
  public:
   Impl(ArrayEntry array, const FeatureCacheOptions& options, const ReadCost& read_cost,
-       std::shared_ptr<const DeltaRows> delta, std::unique_ptr<RowReader> reader, BufferPool pool)
+       std::shared_ptr<const DeltaRows> delta, std::unique_ptr<RowFetcher> fetcher, BufferPool pool)
       : array_(std::move(array)),
         read_cost_(read_cost),
         delta_(std::move(delta)),
         row_count_(delta_ == nullptr ? array_.rows : delta_->rows()),
         row_bytes_(pool.frame_bytes()),
         on_arrival_(options.on_arrival),
-        reader_(std::move(reader)),
+        fetcher_(std::move(fetcher)),
         pool_(std::move(pool)) {}
 
   /// `graph` is the snapshot whose delta is laid over the rows, or null.
@@ -83,7 +94,7 @@ class FeatureCache::Impl {
   const ArrayEntry& array() const { return array_; }
   const ReadCost& read_cost() const { return read_cost_; }
   std::uint64_t row_count() const { return row_count_; }
-  const RowReader& reader() const { return *reader_; }
+  const RowFetcher& fetcher() const { return *fetcher_; }
 
  private:
   Status CheckRows(std::span<const Row> rows) const;
@@ -112,7 +123,7 @@ class FeatureCache::Impl {
   const std::uint64_t row_count_;
   const std::size_t row_bytes_;  // as rows are kept
   const std::function<void(std::span<std::byte>)> on_arrival_;
-  std::unique_ptr<RowReader> reader_;
+  const std::unique_ptr<RowFetcher> fetcher_;
   BufferPool pool_;
   std::vector<RowTarget> targets_;
   std::vector<std::byte*> arrived_;
@@ -127,7 +138,7 @@ Status FeatureCache::Impl::ReadTargets() {
     for (const RowTarget& target : targets_) arrived_.push_back(target.out);
   }
   if (delta_ != nullptr) RHIZOME_RETURN_IF_ERROR(ReadDelta());
-  RHIZOME_RETURN_IF_ERROR(reader_->Read(targets_));
+  RHIZOME_RETURN_IF_ERROR(fetcher_->Read(targets_));
   for (std::byte* const row : arrived_) on_arrival_({row, row_bytes_});
   return Status::Ok();
 }
@@ -153,7 +164,9 @@ Status FeatureCache::Impl::Start(std::unique_ptr<Policy> policy) {
   const std::vector<PrefillEntry> prefill = pool_.Prefill();
   for (std::size_t done = 0; done < prefill.size();) {
     // Steps of the previous superbatch may still hold slots that the prefill needs.
-    const Result<std::size_t> room = pool_.WaitForRoom(prefill.size() - done);
+    std::size_t least = 1, wanted = prefill.size() - done;
+    if (pool_.knows_reads()) least = wanted = std::min(wanted, PrefillPiece(row_bytes_));
+    const Result<std::size_t> room = pool_.WaitForRoom(least, wanted);
     if (!room) return room.error();
     targets_.clear();
     for (const std::size_t end = done + *room; done < end; ++done) {
@@ -168,7 +181,7 @@ Status FeatureCache::Impl::Start(std::unique_ptr<Policy> policy) {
 Result<bool> FeatureCache::Impl::ReadAhead() {
   if (!started_) return false;
   Change change(*this);
-  const std::size_t most = std::max<std::size_t>(kReadAheadBytes / row_bytes_, 1);
+  const std::size_t most = PrefillPiece(row_bytes_);
   targets_.clear();
   for (const auto& [row, slot] : pool_.TakeAhead(most, most))
     targets_.push_back({row, pool_.slot(slot).data()});
@@ -252,7 +265,7 @@ Status FeatureCache::Impl::Gather(std::span<const Row> rows, std::span<std::byte
 
 GatherStats FeatureCache::Impl::stats() const {
   const PoolCounters& pool = pool_.counters();
-  const RowReaderStats reader = reader_->stats();
+  const RowReaderStats reader = fetcher_->stats();
   return {{.rows_requested = pool.requests,
            .pool_hits = pool.hits,
            .rows_kept = pool.kept,
@@ -286,6 +299,12 @@ Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
   reading.direct = reading.direct && !mapped;
   RHIZOME_ASSIGN_OR_RETURN(auto reader, RowReader::Open(*rows, *sidecar, reading));
   const ArrayEntry& entry = rows->entry();
+  std::unique_ptr<RowFetcher> fetcher;
+  if (options.fetcher) {
+    RHIZOME_ASSIGN_OR_RETURN(fetcher, options.fetcher(std::move(reader), entry));
+  } else {
+    fetcher = std::make_unique<DiskRows>(std::move(reader));
+  }
   auto delta = graph == nullptr ? nullptr : DeltaRows::Of(std::move(graph), entry);
   const std::uint64_t row_count = delta == nullptr ? entry.rows : delta->rows();
   const std::size_t kept_bytes = std::max<std::size_t>(options.kept_row_bytes, entry.row_bytes());
@@ -293,8 +312,12 @@ Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
       BufferPool pool,
       BufferPool::Create(kept_bytes, FramesFor(options.capacity_bytes, kept_bytes, row_count),
                          options.held));
-  return std::make_unique<Impl>(entry, options, cost, std::move(delta), std::move(reader),
+  return std::make_unique<Impl>(entry, options, cost, std::move(delta), std::move(fetcher),
                                 std::move(pool));
+}
+
+std::size_t PrefillPiece(std::size_t kept_row_bytes) {
+  return std::max<std::size_t>(kReadAheadBytes / std::max<std::size_t>(kept_row_bytes, 1), 1);
 }
 
 HeldRows::HeldRows(HeldRows&& other) noexcept
@@ -367,6 +390,6 @@ void FeatureCache::Discard() { impl_->Discard(); }
 void FeatureCache::Cancel() { impl_->pool().Cancel(); }
 std::size_t FeatureCache::kept_row_bytes() const { return impl_->pool().frame_bytes(); }
 GatherStats FeatureCache::stats() const { return impl_->stats(); }
-RowReaderStats FeatureCache::reader_stats() const { return impl_->reader().stats(); }
+RowReaderStats FeatureCache::reader_stats() const { return impl_->fetcher().stats(); }
 
 }  // namespace rhizome

@@ -11,6 +11,7 @@
 #include "rhizome/cache/hold_room.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/read_counts.h"
+#include "rhizome/cache/row_fetcher.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/read_cost.h"
@@ -44,8 +45,18 @@ struct FeatureCacheOptions {
   /// Called once for each row that was read, with kept_row_bytes bytes of which the first row_bytes
   /// are as stored; it turns them in place into what is kept. Empty: rows are kept as stored.
   std::function<void(std::span<std::byte>)> on_arrival = {};
+
+  /// Makes what rows are read through, where not all of them are on this machine's disk. It is
+  /// asked for no row that the delta holds. Empty: the disk's reader.
+  RowFetcherMaker fetcher = {};
 };
 
+/// Rows of `kept_row_bytes` bytes that are read at once ahead of a superbatch. Where a policy says
+/// what of its prefill is read (Policy::PrefillReads), all of it is read in pieces of so many rows,
+/// in order, the last excepted: what is asked of others is then the same in each run.
+std::size_t PrefillPiece(std::size_t kept_row_bytes);
+
+/// Bytes and reads are those of this machine's disk.
 struct GatherStats : RowReads {
   double update_seconds = 0;  ///< time of Hold in the policy and in finding slots
 };

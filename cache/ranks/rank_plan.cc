@@ -7,11 +7,14 @@
 #include <memory>
 #include <utility>
 
+#include "rhizome/cache/feature_cache.h"
 #include "rhizome/cache/home_epochs.h"
 #include "rhizome/cache/labels.h"
 #include "rhizome/cache/rank_pool.h"
 #include "rhizome/cache/resolve_sampling.h"
+#include "rhizome/cache/row_costs.h"
 #include "rhizome/cache/row_homes.h"
+#include "rhizome/cache/row_messages.h"
 #include "rhizome/cache/schedule_history.h"
 #include "rhizome/storage/exceptions.h"
 
@@ -38,25 +41,32 @@ Status CheckOptions(const RankPlanOptions& options) {
   return Status::Ok();
 }
 
+/// The graph that is planned for, and its features.
+struct PlannedGraph {
+  const GraphSnapshot& graph;
+  const ArrayEntry& features;
+};
+
 /// One number of ranks while superbatches are replayed.
 class RankSet {
  public:
   RankSet(std::uint32_t ranks, const RowHomes& homes, const RankPlanOptions& options,
-          const RankPlanReport& report, std::uint64_t topology_bytes)
+          const RankPlanReport& report, const PlannedGraph& planned)
       : options_(options),
         report_(report),
-        rank_of_(homes.RanksOfRows(ranks)),
+        rank_of_(homes.RanksOfRows(planned.graph, planned.features, ranks)),
         plan_{.shares = {}} {
     plan_.shares.resize(ranks);
     for (std::uint32_t home = 0; home < homes.count; ++home) ++ShareOf(home).homes;
     for (std::uint32_t r = 1; r < ranks; ++r)
       share(r).first_home = share(r - 1).first_home + share(r - 1).homes;
-    for (const std::uint16_t rank : rank_of_) ++share(rank).rows;
+    for (const std::uint16_t home : homes.of_row) ++ShareOf(home).rows;
     const std::uint64_t frames =
         std::min<std::uint64_t>(options.pool_bytes / report.row_bytes, rank_of_.size());
+    const RowsOverRanks costs = WithCosts({}, options.disk, options.link, report.row_bytes);
     for (std::uint32_t r = 0; r < ranks; ++r) {
       share(r).pool_bytes = frames * report.row_bytes;
-      share(r).topology_bytes = topology_bytes;
+      share(r).topology_bytes = planned.graph.topology_bytes();
       share(r).table_bytes = rank_of_.size() * (kOrderBytes + kHomeBytes) +
                              share(r).rows * kSumBytes + HistoryBytes(frames);
       pools_.push_back(std::make_unique<RankPool>(
@@ -64,8 +74,10 @@ class RankSet {
                           .ranks = ranks,
                           .frame_count = static_cast<std::uint32_t>(frames),
                           .prior = options.prior,
-                          .local_cost = DiskSeconds(),
-                          .remote_cost = DiskSeconds() + LinkSeconds(report.row_bytes)},
+                          .local_cost = costs.local_cost,
+                          .remote_cost = costs.remote_cost,
+                          .piece_rows = PrefillPiece(report.row_bytes),
+                          .request_rows = RequestRows(report.row_bytes)},
           rank_of_));
     }
   }
@@ -83,12 +95,6 @@ class RankSet {
 
  private:
   RankShare& share(std::uint32_t rank) { return plan_.shares[rank]; }
-  double DiskSeconds() const {
-    return options_.disk.seconds_per_read + options_.disk.SecondsFor(report_.row_bytes);
-  }
-  double LinkSeconds(std::uint64_t bytes) const {
-    return 8 * static_cast<double>(bytes) / options_.link.bits_per_second;
-  }
   std::uint64_t HistoryBytes(std::uint64_t frames) const {
     if (options_.prior == Prior::kNone) return 0;
     return rank_of_.size() * ScheduleHistory::kBytesPerKey +
@@ -108,6 +114,7 @@ class RankSet {
 /// The minibatches of a rank's homes, step by step.
 Trace RankSet::TraceOf(std::uint32_t rank, const std::vector<Trace>& of_home) {
   RankShare& one = share(rank);
+  const RowRanks view{.rank_of = rank_of_, .rank = rank};
   Trace trace;
   for (std::size_t s = 0; s < of_home.front().steps(); ++s) {
     for (std::uint32_t home = one.first_home; home < one.first_home + one.homes; ++home) {
@@ -115,8 +122,7 @@ Trace RankSet::TraceOf(std::uint32_t rank, const std::vector<Trace>& of_home) {
       if (rows.empty()) continue;
       trace.AddStep(rows);
       one.rows_requested += rows.size();
-      for (const CacheKey row : rows)
-        one.remote_rows_requested += rank_of_[static_cast<std::size_t>(row)] != rank;
+      for (const CacheKey row : rows) one.remote_rows_requested += !view.IsOwn(row);
     }
   }
   return trace;
@@ -152,9 +158,10 @@ double RankSet::SecondsOf(std::uint32_t rank, const std::vector<RankFetches>& fe
   one.bytes_in += in;
   one.bytes_out += out;
   const double seconds[] = {
-      static_cast<double>(disk + served) * DiskSeconds(),
-      LinkSeconds(in) + 2 * options_.link.latency_seconds * static_cast<double>(requests),
-      LinkSeconds(out), options_.compute_seconds * static_cast<double>(minibatches)};
+      static_cast<double>(disk + served) * DiskSeconds(options_.disk, report_.row_bytes),
+      LinkSeconds(options_.link, in) +
+          2 * options_.link.latency_seconds * static_cast<double>(requests),
+      LinkSeconds(options_.link, out), options_.compute_seconds * static_cast<double>(minibatches)};
   one.disk_seconds += seconds[0];
   one.in_seconds += seconds[1];
   one.out_seconds += seconds[2];
@@ -263,7 +270,7 @@ Result<RankPlanReport> RankPlanner::Plan() {
                            MinibatchSampler::Create(graph_, sampling, nullptr));
   sets_.reserve(options_.ranks.size());
   for (const std::uint32_t ranks : options_.ranks) {
-    sets_.emplace_back(ranks, homes_, options_, report_, graph_.topology_bytes());
+    sets_.emplace_back(ranks, homes_, options_, report_, PlannedGraph{graph_, features->entry()});
     for (std::uint32_t home = 0; home < homes_.count; ++home)
       sets_.back().ShareOf(home).training_vertices += train_of_home_[home];
   }

@@ -47,7 +47,7 @@ struct RankPlanOptions {
   double compute_seconds = 0;  ///< of a minibatch; 0: left out
 };
 
-/// What one rank has and does in a training over ranks, counted over all its epochs.
+/// Counts of what one rank has and does in a training over ranks, counted over all its epochs.
 struct RankCounts {
   std::uint32_t first_home = 0, homes = 0;  ///< consecutive ones
   std::uint64_t rows = 0;                   ///< of its homes

@@ -4,16 +4,10 @@
 #include <memory>
 
 #include "rhizome/cache/belady_schedule.h"
+#include "rhizome/cache/rank_schedule.h"
 #include "rhizome/cache/sweep.h"
 
 namespace rhizome::inline internal {
-namespace {
-
-constexpr std::uint8_t kLocal = 0;
-constexpr std::uint8_t kRemote = 1;
-
-}  // namespace
-
 RankFetches& RankFetches::operator+=(const RankFetches& more) {
   for (std::size_t r = 0; r < rows_of.size(); ++r) {
     rows_of[r] += more.rows_of[r];
@@ -23,19 +17,23 @@ RankFetches& RankFetches::operator+=(const RankFetches& more) {
 }
 
 RankPool::RankPool(const RankPoolOptions& options, std::span<const std::uint16_t> rank_of)
-    : options_(options), rank_of_(rank_of), frames_(options.frame_count, kNoRow) {
+    : options_(options),
+      ranks_{.rank_of = rank_of, .rank = options.rank},
+      frames_(options.frame_count, kNoRow) {
   if (options.prior == Prior::kUses) history_.emplace(rank_of.size());
 }
 
 /// Books a sweep over rows that are not in the pool.
 void RankPool::Fetch(std::span<const CacheKey> rows, RankFetches& fetches) const {
-  std::vector<bool> asked(options_.ranks, false);
+  std::vector<std::uint64_t> asked(options_.ranks, 0);
   for (const CacheKey row : rows) {
-    const std::uint16_t owner = rank_of_[static_cast<std::size_t>(row)];
+    if (ranks_.IsOwn(row)) {
+      ++fetches.rows_of[options_.rank];
+      continue;
+    }
+    const std::uint16_t owner = ranks_.rank_of[static_cast<std::size_t>(row)];
     ++fetches.rows_of[owner];
-    if (owner == options_.rank || asked[owner]) continue;
-    asked[owner] = true;
-    ++fetches.requests_to[owner];
+    if (asked[owner]++ % options_.request_rows == 0) ++fetches.requests_to[owner];
   }
 }
 
@@ -53,19 +51,21 @@ std::vector<CacheKey> RankPool::Start(std::span<const PrefillEntry> prefill) {
 }
 
 Result<RankFetches> RankPool::Play(const Trace& superbatch) {
-  AccessCosts costs{
-      .class_of = {},
-      .cost = {static_cast<float>(options_.local_cost), static_cast<float>(options_.remote_cost)}};
-  costs.class_of.reserve(superbatch.keys.size());
-  for (const CacheKey row : superbatch.keys) {
-    const bool own = rank_of_[static_cast<std::size_t>(row)] == options_.rank;
-    costs.class_of.push_back(own ? kLocal : kRemote);
-  }
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<Policy> policy,
-                           MakeClassSchedule(superbatch, options_.frame_count, rank_of_.size(),
-                                             costs, history_ ? &*history_ : nullptr));
+  if (superbatch.steps() == 0) return RankFetches(options_.ranks);
+  const AccessCosts costs = CostsOverRanks(
+      superbatch,
+      {.ranks = ranks_, .local_cost = options_.local_cost, .remote_cost = options_.remote_cost});
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Policy> policy,
+      MakeClassSchedule(superbatch, options_.frame_count, ranks_.rank_of.size(), costs,
+                        history_ ? &*history_ : nullptr));
   RankFetches fetches(options_.ranks);
-  Fetch(Start(policy->Prefill()), fetches);
+  const std::vector<CacheKey> prefill = Start(policy->Prefill());
+  for (std::size_t at = 0; at < prefill.size();) {
+    const std::size_t piece = std::min<std::size_t>(options_.piece_rows, prefill.size() - at);
+    Fetch(std::span(prefill).subspan(at, piece), fetches);
+    at += piece;
+  }
   StepPlan plan;
   std::vector<CacheKey> misses;
   for (std::size_t s = 0; s < superbatch.steps(); ++s) {

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "rhizome/cache/label_arrays.h"
+#include "rhizome/cache/row_ranks.h"
+#include "rhizome/index/delta_rows.h"
 #include "rhizome/index/home_array.h"
 #include "rhizome/index/vertex_order.h"
 
@@ -20,6 +22,17 @@ std::vector<std::uint16_t> RowHomes::RanksOfRows(std::uint32_t ranks) const {
   rank_of.reserve(of_row.size());
   for (const std::uint16_t home : of_row)
     rank_of.push_back(static_cast<std::uint16_t>(RankOf(home, ranks)));
+  return rank_of;
+}
+
+std::vector<std::uint16_t> RowHomes::RanksOfRows(const GraphSnapshot& graph,
+                                                 const ArrayEntry& array,
+                                                 std::uint32_t ranks) const {
+  std::vector<std::uint16_t> rank_of = RanksOfRows(ranks);
+  const auto delta = DeltaRows::Of(graph.Snapshot(), array);
+  if (delta == nullptr) return rank_of;
+  for (std::size_t row = 0; row < rank_of.size(); ++row)
+    if (delta->Holds(static_cast<Row>(row))) rank_of[row] = kEveryRank;
   return rank_of;
 }
 

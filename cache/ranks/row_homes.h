@@ -7,6 +7,7 @@
 
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/export.h"
+#include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
@@ -26,6 +27,11 @@ struct RowHomes {
 
   /// The rank that has each row.
   std::vector<std::uint16_t> RanksOfRows(std::uint32_t ranks) const;
+
+  /// The same of the rows of an array of the graph, for RowRanks: rows that the delta holds are on
+  /// every rank (kEveryRank).
+  std::vector<std::uint16_t> RanksOfRows(const GraphSnapshot& graph, const ArrayEntry& array,
+                                         std::uint32_t ranks) const;
 
   /// Divides vertices by their homes. Errors: kInvalidArgument, a vertex that the graph has not.
   Result<std::vector<std::vector<VertexId>>> Divide(const GraphSnapshot& graph,

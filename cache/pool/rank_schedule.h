@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "rhizome/cache/offline_schedule.h"
+#include "rhizome/cache/policy.h"
+#include "rhizome/cache/row_ranks.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome::inline internal {
+
+class ScheduleHistory;
+
+/// The cost of each access of a trace of rows: class 0 is the rank's own rows, class 1 is those of
+/// other ranks.
+AccessCosts CostsOverRanks(const Trace& trace, const RowsOverRanks& rows);
+
+/// Makes the schedules of one rank's pool, superbatch after superbatch. They say what of their
+/// prefill is read (Policy::PrefillReads), so that what is read of whom follows from the traces
+/// alone.
+/// Threads: one at a time.
+class RankSchedules {
+ public:
+  RankSchedules(const RowsOverRanks& rows, std::uint32_t frame_count)
+      : rows_(rows), frames_(frame_count, kEmptyFrame) {}
+
+  /// Makes the schedule of the next superbatch. `history`: null, rows that it does not ask for
+  /// again are worth nothing. Errors: those of MakeBeladySchedule.
+  Result<std::unique_ptr<Policy>> Make(const Trace& superbatch, ScheduleHistory* history);
+
+  /// Notes that the pool loses what it holds before the next superbatch.
+  void Empty() { frames_.assign(frames_.size(), kEmptyFrame); }
+
+ private:
+  static constexpr CacheKey kEmptyFrame = -1;
+
+  const RowsOverRanks rows_;
+  FrameKeys frames_;
+};
+
+}  // namespace rhizome::inline internal
