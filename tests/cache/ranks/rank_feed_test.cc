@@ -1,0 +1,313 @@
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "cache/ranks/fake_ranks.h"
+#include "rhizome/cache/feed_pipeline.h"
+#include "rhizome/cache/home_epochs.h"
+#include "rhizome/cache/labels.h"
+#include "rhizome/cache/rank_plan.h"
+#include "rhizome/cache/rank_pool.h"
+#include "rhizome/cache/remote_rows.h"
+#include "rhizome/cache/row_costs.h"
+#include "rhizome/cache/row_homes.h"
+#include "rhizome/cache/row_messages.h"
+#include "rhizome/cache/row_service.h"
+#include "rhizome/index/external_id.h"
+#include "rhizome/index/write_batch.h"
+#include "rhizome/storage/pause.h"
+#include "testing/planted_graph.h"
+#include "testing/test_store.h"
+
+namespace rhizome {
+namespace {
+
+using testing::FakeRanks;
+using testing::TempDir;
+
+/// Rows are large, so that a few hundred of them are several pieces of a prefill.
+constexpr std::uint64_t kWideDim = 8192;
+constexpr std::uint64_t kWideBytes = kWideDim * sizeof(float);
+
+/// The first numbers of a row say which vertex it is of, and which of its versions.
+void WriteRow(std::uint64_t vertex, float version, float* row) {
+  std::fill(row, row + kWideDim, static_cast<float>(vertex) + 0.25F);
+  row[0] = static_cast<float>(vertex);
+  row[1] = version;
+}
+
+/// Counts of what a rank's feed did.
+struct RankFed {
+  std::vector<Trace> superbatches;
+  RemoteRowsStats remote;
+  RowServiceStats served;
+  RowReads reads;
+  std::uint64_t disk_rows = 0;  ///< that the disk's reader delivered
+};
+
+class RankFeedTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint32_t kHomes = 8;
+
+  void Build(std::uint64_t vertices, std::uint64_t seed) {
+    vertices_ = vertices;
+    const testing::PlantedGraph planted =
+        testing::MakePlanted({.vertices = vertices, .dim = 1, .degree = 4, .seed = seed});
+    GraphInput input;
+    input.vertex_count = vertices;
+    input.edges = planted.edges;
+    input.undirected = true;
+    input.vertex_type_names = {"vertex"};
+    input.edge_type_names = {"edge"};
+    ArrayInput features;
+    features.name = "feat";
+    features.dim = kWideDim;
+    features.read_rows = [](std::span<const VertexId> wanted, std::span<std::byte> out) {
+      std::vector<float> row(kWideDim);
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        WriteRow(static_cast<std::uint64_t>(wanted[i]), 0, row.data());
+        std::memcpy(&out[i * kWideBytes], row.data(), kWideBytes);
+      }
+      return Status::Ok();
+    };
+    input.arrays.push_back(std::move(features));
+    input.arrays.push_back(testing::MakeArray("split", 1, DataType::kUint8, planted.split));
+    BuildOptions build;
+    build.partition.partitions = kHomes;
+    build.homes = HomeRule::kEdgeCut;
+    path_ = folder_ / ("g" + std::to_string(++stores_));
+    ASSERT_OK(testing::BuildStore(path_, std::move(input), build));
+  }
+
+  /// Puts rows of some vertices again, and adds vertices that are linked to old ones.
+  void Update(std::mt19937_64& random) {
+    auto store = Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite);
+    ASSERT_OK(store);
+    auto graph = Graph::Open(**store);
+    ASSERT_OK(graph);
+    WriteBatch batch;
+    std::vector<float> row(kWideDim);
+    const auto put = [&](std::uint64_t vertex) {
+      WriteRow(vertex, 1, row.data());
+      batch.PutRow(static_cast<std::int64_t>(vertex), "feat", std::as_bytes(std::span(row)));
+    };
+    for (int i = 0; i < 40; ++i) put(random() % vertices_);
+    for (std::uint64_t added = vertices_; added < vertices_ + 20; ++added) {
+      batch.PutVertex(static_cast<std::int64_t>(added));
+      for (int e = 0; e < 5; ++e)
+        batch.PutEdge(static_cast<std::int64_t>(random() % vertices_),
+                      static_cast<std::int64_t>(added));
+      if (added % 2 == 0) put(added);
+    }
+    ASSERT_OK((*graph)->Write(batch, {}));
+  }
+
+  void Open() {
+    auto open = testing::OpenStoreGraph(path_);
+    ASSERT_OK(open);
+    open_ = *std::move(open);
+    homes_ = *RowHomesOf(graph());
+    const auto split = *ReadLabels(graph(), "", "split");
+    train_ = *homes_.Divide(graph(), split.Members(graph(), Split::kTrain));
+    entry_ = (*open_.store->OpenArray("feat"))->entry();
+  }
+  const GraphSnapshot& graph() const { return *open_.graph; }
+
+  HomeEpochs Epochs() const {
+    return {train_,
+            std::vector<std::vector<VertexId>>(kHomes),
+            {.batch_size = plan_.batch_size, .seed = plan_.seed, .epochs = plan_.epochs}};
+  }
+
+  /// Feeds a rank, and takes its minibatches with pauses, so that reading ahead has more or less
+  /// time.
+  void Feed(Transport& transport, std::span<const std::uint16_t> rank_of, std::uint64_t seed,
+            RankFed& fed) {
+    const std::uint32_t rank = transport.rank();
+    const RowRanks ranks{.rank_of = rank_of, .rank = rank};
+    RemoteRows remote(transport, entry_, ranks);
+    const RowFetcher* fetcher = nullptr;
+    FeedPipelineOptions options;
+    options.sampler.sampler = {.fanouts = plan_.fanouts, .seed = plan_.seed};
+    options.features = "feat";
+    options.prior = plan_.prior;
+    options.cache_bytes = plan_.pool_bytes;
+    options.held_rows = 0;
+    options.superbatch = plan_.superbatch * kHomes;
+    options.read_cost = plan_.disk;
+    options.over_ranks = WithCosts(ranks, plan_.disk, plan_.link, entry_.row_bytes());
+    options.scratch = folder_ / ("rank" + std::to_string(rank));
+    std::filesystem::create_directories(options.scratch);
+    options.on_superbatch = [&fed](const Trace& trace) {
+      fed.superbatches.push_back(trace);
+      return Status::Ok();
+    };
+    options.fetcher = [&](std::unique_ptr<RowReader> local,
+                          const ArrayEntry& array) -> Result<std::unique_ptr<RowFetcher>> {
+      RHIZOME_ASSIGN_OR_RETURN(auto own, local->Another());
+      RHIZOME_ASSIGN_OR_RETURN(services_[rank],
+                               RowService::Start(transport, std::move(own), array, ranks));
+      auto made = std::make_unique<RowsByHome>(std::move(local), remote, ranks);
+      fetcher = made.get();
+      return made;
+    };
+    std::uint32_t first = 0, count = 0;
+    for (std::uint32_t home = 0; home < kHomes; ++home) {
+      if (homes_.RankOf(home, transport.ranks()) != rank) continue;
+      if (count++ == 0) first = home;
+    }
+    const auto seeds = std::make_shared<HomeSeeds>(Epochs(), first, count, plan_.superbatch);
+    const JobControl control;
+    auto pipeline = FeedPipeline::Open(
+        graph(), options, [seeds] { return seeds->Next(); }, control);
+    ASSERT_OK(pipeline);
+    std::mt19937_64 random(seed + rank);
+    while (true) {
+      auto minibatch = (*pipeline)->Next();
+      ASSERT_OK(minibatch);
+      if (!*minibatch) break;
+      ExpectRows(**minibatch);
+      fed.reads += (*minibatch)->costs;
+      if (random() % 3 == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 4000));
+    }
+    fed.disk_rows = fetcher->stats().rows;
+    fed.remote = remote.stats();
+  }
+
+  void ExpectRows(const Minibatch& minibatch) const {
+    for (std::size_t i = 0; i < minibatch.rows.size(); ++i) {
+      const float* row = reinterpret_cast<const float*>(
+          &minibatch.features.table()[minibatch.features.place()[i] * kWideBytes]);
+      const auto vertex = static_cast<std::size_t>(*graph().VertexAt(minibatch.rows[i]));
+      ASSERT_EQ(row[0], expected_[vertex].first);
+      ASSERT_EQ(row[1], expected_[vertex].second);
+    }
+  }
+
+  /// Runs all ranks, and expects that each fetched what its replay and the plan say.
+  void ExpectAsPlanned(std::uint32_t ranks, std::uint64_t seed) {
+    const auto rank_of = homes_.RanksOfRows(graph(), entry_, ranks);
+    FakeRanks fake(ranks);
+    services_ = std::vector<std::unique_ptr<RowService>>(ranks);
+    std::vector<RankFed> fed(ranks);
+    testing::OnEachRank(ranks,
+                        [&](std::uint32_t rank) { Feed(fake[rank], rank_of, seed, fed[rank]); });
+    for (std::uint32_t r = 0; r < ranks; ++r) fed[r].served = services_[r]->stats();
+    services_.clear();
+    plan_.ranks = {ranks};
+    const JobControl control;
+    const auto report = PlanRanks(graph(), plan_, control);
+    ASSERT_OK(report);
+    for (std::uint32_t r = 0; r < ranks; ++r) {
+      SCOPED_TRACE(::testing::Message() << "rank " << r << " of " << ranks);
+      ExpectAsReplayed(r, rank_of, fed[r]);
+      const RankShare& share = report->plans[0].shares[r];
+      EXPECT_EQ(fed[r].reads.rows_requested, share.rows_requested);
+      EXPECT_EQ(fed[r].reads.rows_read, share.disk_rows + share.remote_rows);
+      EXPECT_EQ(fed[r].remote.rows, share.remote_rows);
+      EXPECT_EQ(fed[r].remote.requests, share.requests);
+      EXPECT_EQ(fed[r].served.rows, share.served_rows);
+      EXPECT_EQ(fed[r].served.requests, share.served_requests);
+      EXPECT_EQ(fed[r].remote.bytes_in + fed[r].served.bytes_in, share.bytes_in);
+      EXPECT_EQ(fed[r].remote.bytes_out + fed[r].served.bytes_out, share.bytes_out);
+      EXPECT_LE(fed[r].disk_rows, share.disk_rows);
+      EXPECT_TRUE(updated_ || fed[r].disk_rows == share.disk_rows);
+    }
+  }
+
+  void ExpectAsReplayed(std::uint32_t rank, std::span<const std::uint16_t> rank_of,
+                        const RankFed& fed) const {
+    const auto ranks = static_cast<std::uint32_t>(fed.remote.rows_of.size());
+    const std::uint64_t frames =
+        std::min<std::uint64_t>(plan_.pool_bytes / kWideBytes, rank_of.size());
+    const RowsOverRanks costs = WithCosts({}, plan_.disk, plan_.link, kWideBytes);
+    RankPool pool({.rank = rank,
+                   .ranks = ranks,
+                   .frame_count = static_cast<std::uint32_t>(frames),
+                   .prior = plan_.prior,
+                   .local_cost = costs.local_cost,
+                   .remote_cost = costs.remote_cost,
+                   .piece_rows = PrefillPiece(kWideBytes),
+                   .request_rows = RequestRows(kWideBytes)},
+                  rank_of);
+    RankFetches fetches(ranks);
+    for (const Trace& trace : fed.superbatches) fetches += *pool.Play(trace);
+    const std::uint64_t local = std::exchange(fetches.rows_of[rank], 0);
+    EXPECT_EQ(fed.remote.rows_of, fetches.rows_of);
+    EXPECT_EQ(fed.remote.requests_to, fetches.requests_to);
+    EXPECT_EQ(fed.reads.rows_read - fed.remote.rows, local);
+  }
+
+  /// A plan of random pools and superbatches.
+  void Draw(std::mt19937_64& random) {
+    plan_ = {};
+    plan_.fanouts = {1 + static_cast<std::int64_t>(random() % 3), 2};
+    plan_.batch_size = 2 + random() % 5;
+    plan_.epochs = 1;
+    plan_.superbatch = 1 + static_cast<std::uint32_t>(random() % 5);
+    plan_.prior = random() % 3 == 0 ? Prior::kNone : Prior::kUses;
+    plan_.seed = random();
+    plan_.link.bits_per_second = random() % 2 == 0 ? 1e8 : 1e11;
+    const std::uint64_t pools[] = {0, 1 + random() % 8, 20 + random() % 60, 80 + random() % 200,
+                                   vertices_ + 50};
+    plan_.pool_bytes = pools[random() % 5] * kWideBytes;
+  }
+
+  void ExpectAll(int version) {
+    expected_.clear();
+    for (std::uint64_t v = 0; v < graph().vertex_count(); ++v)
+      expected_.emplace_back(static_cast<float>(v), static_cast<float>(version));
+  }
+
+  TempDir folder_;
+  int stores_ = 0;
+  std::uint64_t vertices_ = 0;
+  bool updated_ = false;
+  Path path_;
+  testing::OpenGraph open_;
+  RowHomes homes_;
+  ArrayEntry entry_;
+  std::vector<std::vector<VertexId>> train_;
+  std::vector<std::pair<float, float>> expected_;  // by vertex: the first two numbers of its row
+  std::vector<std::unique_ptr<RowService>> services_;
+  RankPlanOptions plan_;
+};
+
+TEST_F(RankFeedTest, WhatIsFetchedIsWhatIsPlannedForAnyPoolAndAnyNumberOfRanks) {
+  std::mt19937_64 random(testing::TestSeed());
+  ASSERT_NO_FATAL_FAILURE(Build(300 + random() % 100, random()));
+  Open();
+  ExpectAll(0);
+  for (const std::uint32_t ranks : {1, 2, 3, 4, 8, 2, 3}) {
+    Draw(random);
+    SCOPED_TRACE(::testing::Message() << "pool " << plan_.pool_bytes / kWideBytes << ", superbatch "
+                                      << plan_.superbatch << ", prior " << PriorName(plan_.prior));
+    ExpectAsPlanned(ranks, random());
+    if (HasFailure()) break;
+  }
+}
+
+TEST_F(RankFeedTest, RowsOfTheDeltaAreAskedOfNobody) {
+  std::mt19937_64 random(testing::TestSeed());
+  ASSERT_NO_FATAL_FAILURE(Build(300, random()));
+  ASSERT_NO_FATAL_FAILURE(Update(random));
+  Open();
+  updated_ = true;
+  for (std::uint64_t v = 0; v < graph().vertex_count(); ++v) expected_.emplace_back(0, 0);
+  std::vector<float> row(kWideDim);
+  for (std::size_t v = 0; v < expected_.size(); ++v) {
+    const auto vertex = static_cast<VertexId>(v);
+    ASSERT_OK(graph().ReadRows("feat", {&vertex, 1}, std::as_writable_bytes(std::span(row))));
+    expected_[v] = {row[0], row[1]};
+  }
+  for (const std::uint32_t ranks : {2, 4}) {
+    Draw(random);
+    ExpectAsPlanned(ranks, random());
+    if (HasFailure()) break;
+  }
+}
+
+}  // namespace
+}  // namespace rhizome
