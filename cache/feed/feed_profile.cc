@@ -6,6 +6,7 @@
 
 #include "rhizome/cache/feature_decoder.h"
 #include "rhizome/cache/lists_on_disk.h"
+#include "rhizome/cache/rank_schedule.h"
 #include "rhizome/cache/replay.h"
 #include "rhizome/cache/schedule_history.h"
 #include "rhizome/storage/bytes_left.h"
@@ -43,10 +44,20 @@ std::uint64_t HeldRowsOf(const FeedJob& job, std::uint64_t rows) {
   return pool ? rows + rows / 4 : kMinibatchesAlive * rows;
 }
 
-/// Returns the bytes of a history for each frame of the pool. They are part of a cache whose size
-/// is chosen, and come on top of one whose size was given.
+/// Returns the bytes of what is known about each frame of the pool: a history, and what it holds.
+/// They are part of a cache whose size is chosen, and come on top of one whose size was given.
 std::uint64_t HistoryBytes(const FeedPipelineOptions& feed) {
-  return KeepsHistory(feed) ? ScheduleHistory::kBytesPerFrame : 0;
+  return (KeepsHistory(feed) ? ScheduleHistory::kBytesPerFrame : 0) +
+         (feed.over_ranks ? RankSchedules::kBytesPerFrame : 0);
+}
+
+/// Returns the bytes of replies of other ranks, with a checksum for each row: of the rows that a
+/// minibatch reads, or of a piece of a prefill.
+std::uint64_t ReplyBytes(const FeedPipelineOptions& feed, const ArrayEntry& features,
+                         std::size_t kept_bytes, std::uint64_t minibatch_rows) {
+  if (!feed.over_ranks) return 0;
+  return std::max<std::uint64_t>(minibatch_rows, PrefillPiece(kept_bytes)) *
+         (features.row_bytes() + sizeof(std::uint32_t));
 }
 
 /// Returns the bytes of a cache's rows.
@@ -78,6 +89,7 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
                         needs.held_rows * kept_bytes +
                         kMinibatchesAlive * (rows * kRowBytes + edges * EdgeBytes(minibatch)) +
                         rows * 40 + edges * (19 + EdgeBytes(minibatch));  // being sampled
+  needs.working_bytes += ReplyBytes(feed, features, kept_bytes, rows);
   if (job.compute_bytes) needs.working_bytes += job.compute_bytes(minibatch);
   if (KeepsHistory(feed)) needs.working_bytes += ScheduleHistory::kBytesPerKey * features.rows;
   if (job.fixed.cache_bytes) {
@@ -112,10 +124,19 @@ SeedBatch FirstValid(EpochPlan plan) {
   return *plan.Next();
 }
 
-/// Returns whether the length of a superbatch affects what is read.
+/// Returns whether the length of a superbatch affects what is read, and a trial can tell: it knows
+/// the disk, and no other rank.
 bool MayTry(const FeedJob& job) {
   return job.fixed.superbatch == 0 && KnowsTheFuture(job.pipeline.policy) &&
-         job.pipeline.io != IoMaker::kMapped;
+         job.pipeline.io != IoMaker::kMapped && !job.pipeline.over_ranks;
+}
+
+/// Returns what is fixed. Over ranks nothing is done in turn: a rank whose memory is emptied
+/// between superbatches would read what the others' plans do not know of.
+FixedMemory FixedOf(const FeedJob& job) {
+  FixedMemory fixed = job.fixed;
+  if (job.pipeline.over_ranks) fixed.in_turn = false;
+  return fixed;
 }
 
 Result<std::shared_ptr<ListsOnDisk>> OpenLists(const GraphSnapshot& graph,
@@ -232,7 +253,7 @@ Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobCo
                            FeedProfile::Measure(job, std::move(neighbors), plan, control));
   FeedPlan made{.pipeline = job.pipeline, .memory = {}, .needs = profile.needs(), .profile = {}};
   RHIZOME_ASSIGN_OR_RETURN(
-      made.memory, PlanMemory(job.memory_bytes, job.fixed, profile.needs(), profile.trial()));
+      made.memory, PlanMemory(job.memory_bytes, FixedOf(job), profile.needs(), profile.trial()));
   RHIZOME_RETURN_IF_ERROR(profile.trial_status());
   made.profile = profile.report();
   made.pipeline.held_rows = made.memory.held_rows;

@@ -99,7 +99,9 @@ struct FeedPlan {
   Status Prepare(const GraphSnapshot& graph, const Path& scratch, const JobControl& control);
 };
 
-/// Divides the memory of a job, as its first minibatches let expect.
+/// Divides the memory of a job, as its first minibatches let expect. Over ranks (over_ranks is set)
+/// superbatches are not tried, and sampling and reading do not take turns; the table of ranks, and
+/// what a rank serves from, are the caller's (`held_bytes`).
 /// Errors: those of FeedProfile::Measure and of PlanMemory.
 Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobControl& control);
 

@@ -23,6 +23,10 @@ AccessCosts CostsOverRanks(const Trace& trace, const RowsOverRanks& rows);
 /// Threads: one at a time.
 class RankSchedules {
  public:
+  /// Bytes for each frame of the pool: its key, a sorted copy while a schedule is made, and the
+  /// reads of two schedules.
+  static constexpr std::uint64_t kBytesPerFrame = 32;
+
   RankSchedules(const RowsOverRanks& rows, std::uint32_t frame_count)
       : rows_(rows), frames_(frame_count, kEmptyFrame) {}
 

@@ -11,6 +11,7 @@
 #include "rhizome/cache/home_epochs.h"
 #include "rhizome/cache/labels.h"
 #include "rhizome/cache/rank_pool.h"
+#include "rhizome/cache/rank_schedule.h"
 #include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/cache/row_costs.h"
 #include "rhizome/cache/row_homes.h"
@@ -96,8 +97,9 @@ class RankSet {
  private:
   RankShare& share(std::uint32_t rank) { return plan_.shares[rank]; }
   std::uint64_t HistoryBytes(std::uint64_t frames) const {
-    if (options_.prior == Prior::kNone) return 0;
-    return rank_of_.size() * ScheduleHistory::kBytesPerKey +
+    const std::uint64_t schedules = frames * RankSchedules::kBytesPerFrame;
+    if (options_.prior == Prior::kNone) return schedules;
+    return schedules + rank_of_.size() * ScheduleHistory::kBytesPerKey +
            frames * ScheduleHistory::kBytesPerFrame;
   }
   Trace TraceOf(std::uint32_t rank, const std::vector<Trace>& of_home);

@@ -68,7 +68,8 @@ struct RankCounts {
 /// The share of one rank in a training that is planned.
 struct RankShare : RankCounts {
   std::uint64_t topology_bytes = 0;  ///< of all partitions
-  std::uint64_t table_bytes = 0;     ///< order, homes, checksums of its rows, uses of all rows
+  std::uint64_t table_bytes =
+      0;  ///< order, homes, checksums of its rows, uses of all rows, what frames hold
   std::uint64_t schedule_bytes = 0;  ///< of its largest superbatch, and the one in use
 
   /// Seconds, added up over superbatches, that its disk, and its link each way, would work; and

@@ -5,6 +5,7 @@
 
 #include "cache/ranks/fake_ranks.h"
 #include "rhizome/cache/feed_pipeline.h"
+#include "rhizome/cache/feed_profile.h"
 #include "rhizome/cache/home_epochs.h"
 #include "rhizome/cache/labels.h"
 #include "rhizome/cache/rank_plan.h"
@@ -287,6 +288,35 @@ TEST_F(RankFeedTest, WhatIsFetchedIsWhatIsPlannedForAnyPoolAndAnyNumberOfRanks) 
     ExpectAsPlanned(ranks, random());
     if (HasFailure()) break;
   }
+}
+
+TEST_F(RankFeedTest, APlannedFeedKeepsWhatIsGivenAndCountsReplies) {
+  ASSERT_NO_FATAL_FAILURE(Build(200, testing::TestSeed()));
+  Open();
+  const auto rank_of = homes_.RanksOfRows(graph(), entry_, 2);
+  const EpochPlan epochs(train_[0], {}, {.batch_size = 3});
+  const JobControl control;
+  FeedJob job{.graph = graph(), .pipeline = {}, .fixed = {}};
+  job.pipeline.sampler.sampler.fanouts = {2, 2};
+  job.pipeline.features = "feat";
+  job.pipeline.policy = PolicyKind::kBelady;
+  job.fixed = {.cache_bytes = 50 * kWideBytes, .superbatch = 12};
+  const auto alone = PlanFeed(job, epochs, control);
+  ASSERT_OK(alone);
+  job.pipeline.over_ranks = RowsOverRanks{.ranks = {.rank_of = rank_of, .rank = 0}};
+  job.pipeline.fetcher = [](std::unique_ptr<RowReader>,
+                            const ArrayEntry&) -> Result<std::unique_ptr<RowFetcher>> {
+    return nullptr;
+  };
+  const auto made = PlanFeed(job, epochs, control);
+  ASSERT_OK(made);
+  EXPECT_EQ(made->pipeline.superbatch, 12U);
+  EXPECT_EQ(made->pipeline.cache_bytes, 50 * kWideBytes);
+  EXPECT_EQ(made->pipeline.overlap, Overlap::kAll);
+  EXPECT_EQ(made->pipeline.prior, Prior::kUses);
+  EXPECT_TRUE(made->pipeline.over_ranks && made->pipeline.fetcher);
+  EXPECT_GE(made->needs.working_bytes,
+            alone->needs.working_bytes + PrefillPiece(kWideBytes) * (kWideBytes + 4));
 }
 
 TEST_F(RankFeedTest, RowsOfTheDeltaAreAskedOfNobody) {
