@@ -81,6 +81,7 @@ rhizome_fuzz(catalog_seal COVERS storage/catalog/catalog_seal.cc LIBS ${disk})
 rhizome_fuzz(backup_record COVERS storage/care/backup_format.cc
   EXCEPT "AppendDeltaEntry|BackupFilePath")
 rhizome_fuzz(job_log COVERS storage/section/job_log.cc LIBS ${disk})
+rhizome_fuzz(message_header COVERS storage/remote/message_header.cc)
 
 # --- Files of users ---
 rhizome_fuzz(npy COVERS index/input/npy.cc index/input/npy_dict.cc EXCEPT "NpyWriter|EncodeNpyHeader")

@@ -42,7 +42,7 @@ void MessageTransport::Receive(std::uint32_t peer, MessageBytes message) {
   Status status = header ? Accept(peer, *header) : header.error();
   if (status.ok()) status = Take(peer, *header, std::move(message));
   if (!status.ok())
-    FailWith(status.WithContext(fmt::format("{} to {}", NameOf(peer), NameOf(rank_))));
+    FailJob(status.WithContext(fmt::format("{} to {}", NameOf(peer), NameOf(rank_))));
 }
 
 /// Checks that a message is the next one of `peer` for this rank, and counts it.
@@ -103,7 +103,7 @@ Status MessageTransport::TakeFailure(std::uint32_t peer, const MessageHeader& he
     peers_[peer].knows = true;
     changed_.NotifyAll();
   }
-  FailWith(StatusInMessage(header, message.payload()));
+  FailJob(StatusInMessage(header, message.payload()));
   return Status::Ok();
 }
 
@@ -121,7 +121,7 @@ Status MessageTransport::TakeAnswer(std::uint32_t peer, const MessageHeader& hea
 void MessageTransport::AnswerRequest(const Handler& handler, const MessageHeader& header,
                                      const MessageBytes& message) {
   if (const Status sound = CheckMessagePayload(header, message.payload()); !sound.ok()) {
-    FailWith(sound.WithContext(fmt::format("{} to {}", NameOf(header.from), NameOf(rank_))));
+    FailJob(sound.WithContext(fmt::format("{} to {}", NameOf(header.from), NameOf(rank_))));
     return;
   }
   const double before = ThreadSeconds();
@@ -159,7 +159,7 @@ void MessageTransport::LosePeer(std::uint32_t peer, const std::string& how) {
     peers_[peer].lost = true;
     changed_.NotifyAll();
   }
-  FailWith(Status::IoError(fmt::format("{} is lost: {}", NameOf(peer), how)));
+  FailJob(Status::IoError(fmt::format("{} is lost: {}", NameOf(peer), how)));
 }
 
 /// Returns the peer that has been silent for longest, if that is too long.
@@ -193,7 +193,7 @@ void MessageTransport::Tick() {
   }
   if (silent) {
     const double seconds = std::chrono::duration<double>(peer_timeout_).count();
-    FailWith(
+    FailJob(
         Status::IoError(fmt::format("{} has been silent for {:g} s", NameOf(*silent), seconds)));
     return;
   }
@@ -211,7 +211,7 @@ bool MessageTransport::SetFailed(const Status& why) {
   return true;
 }
 
-void MessageTransport::FailWith(const Status& why) {
+void MessageTransport::FailJob(const Status& why) {
   if (!SetFailed(why)) return;
   const std::vector<std::byte> text = TextOf(why);
   for (std::uint32_t p = 0; p < ranks(); ++p) {
@@ -233,7 +233,7 @@ void MessageTransport::Die(const Status& why) {
 
 void MessageTransport::Leave(const Status& why) {
   if (why.ok()) return End();
-  FailWith(why.WithContext(fmt::format("{} has left", NameOf(rank_))));
+  FailJob(why.WithContext(fmt::format("{} has left", NameOf(rank_))));
   AwaitThatAllKnow();
 }
 

@@ -147,7 +147,7 @@ Status MessageTransport::TakeReply(const Pending& pending) {
   RHIZOME_CHECK(header.has_value());  // Receive has read it
   const std::span<const std::byte> payload = pending.answer.payload();
   if (const Status sound = CheckMessagePayload(*header, payload); !sound.ok()) {
-    FailWith(sound.WithContext(fmt::format("{} to {}", NameOf(pending.peer), NameOf(rank_))));
+    FailJob(sound.WithContext(fmt::format("{} to {}", NameOf(pending.peer), NameOf(rank_))));
     return failure();
   }
   if (header->kind == MessageKind::kRefusal) {
@@ -204,7 +204,7 @@ Status MessageTransport::TakeExchanged(std::uint32_t peer, const MessageBytes& m
   RHIZOME_CHECK(header.has_value());  // Receive has read it
   const std::span<const std::byte> payload = message.payload();
   if (const Status sound = CheckMessagePayload(*header, payload); !sound.ok()) {
-    FailWith(sound.WithContext(fmt::format("{} to {}", NameOf(peer), NameOf(rank_))));
+    FailJob(sound.WithContext(fmt::format("{} to {}", NameOf(peer), NameOf(rank_))));
     return failure();
   }
   if (payload.size() != in.size())

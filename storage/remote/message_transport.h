@@ -66,6 +66,9 @@ class MessageTransport final : public Transport {
   /// Knows that nothing comes from a peer any more. `how` follows "rank 2 (host) is lost: ".
   void LosePeer(std::uint32_t peer, const std::string& how);
 
+  /// Ends all calls with `why`, and tells the others.
+  void FailJob(const Status& why);
+
   /// Ends all calls of this rank with an error, and tells nobody: as if its process had died.
   void Die(const Status& why);
 
@@ -125,8 +128,6 @@ class MessageTransport final : public Transport {
   void AnswerRequest(const Handler& handler, const MessageHeader& header,
                      const MessageBytes& message);
 
-  /// Ends all calls with `why`, and tells the others.
-  void FailWith(const Status& why);
   bool SetFailed(const Status& why);
   void AwaitThatAllKnow();
   std::optional<std::uint32_t> SilentPeer() RHIZOME_REQUIRES(mutex_);

@@ -12,7 +12,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-Bytes Encoded(MessageHeader header, const Bytes& payload) {
+Bytes EncodedMessage(MessageHeader header, const Bytes& payload) {
   Bytes message(kMessageHeaderBytes + payload.size());
   header.payload_bytes = payload.size();
   header.payload_crc32c = Crc32c(payload);
@@ -21,7 +21,7 @@ Bytes Encoded(MessageHeader header, const Bytes& payload) {
   return message;
 }
 
-Bytes RandomBytes(std::mt19937_64& random, std::size_t size) {
+Bytes RandomPayload(std::mt19937_64& random, std::size_t size) {
   Bytes bytes(size);
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
   return bytes;
@@ -41,14 +41,14 @@ MessageHeader RandomHeader(std::mt19937_64& random) {
   return header;
 }
 
-Status Check(const Bytes& message) {
+Status CheckMessage(const Bytes& message) {
   const auto header = DecodeMessageHeader(message);
   if (!header) return header.error();
   return CheckMessagePayload(*header, std::span(message).subspan(kMessageHeaderBytes));
 }
 
 /// Makes the checksum of a header right again that was changed.
-void Seal(Bytes& message) {
+void SealHeader(Bytes& message) {
   StoreLittle(message.data() + 60, Crc32c(std::span(message).first(60)));
 }
 
@@ -56,8 +56,8 @@ TEST(MessageHeaderTest, IsReadAsItWasWritten) {
   std::mt19937_64 random(testing::TestSeed());
   for (int i = 0; i < 1000; ++i) {
     MessageHeader header = RandomHeader(random);
-    const Bytes payload = RandomBytes(random, random() % 100);
-    const Bytes message = Encoded(header, payload);
+    const Bytes payload = RandomPayload(random, random() % 100);
+    const Bytes message = EncodedMessage(header, payload);
     const auto read = DecodeMessageHeader(message);
     ASSERT_OK(read);
     header.payload_bytes = payload.size();
@@ -75,7 +75,7 @@ TEST(MessageHeaderTest, HasFieldsWhereTheFormatSays) {
   header.sequence = 0x1112131415161718;
   header.request = 0x2122232425262728;
   header.code = StatusCode::kBusy;
-  const Bytes message = Encoded(header, Bytes(3, std::byte{9}));
+  const Bytes message = EncodedMessage(header, Bytes(3, std::byte{9}));
   const std::byte* at = message.data();
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(at), 4), "RZmg");
   EXPECT_EQ(LoadLittle<std::uint16_t>(at + 4), 1);
@@ -93,11 +93,11 @@ TEST(MessageHeaderTest, EveryFlippedBitIsNoticed) {
   std::mt19937_64 random(testing::TestSeed());
   int cases = 0;
   while (cases < 120'000) {
-    Bytes message = Encoded(RandomHeader(random), RandomBytes(random, random() % 300));
-    ASSERT_OK(Check(message));
+    Bytes message = EncodedMessage(RandomHeader(random), RandomPayload(random, random() % 300));
+    ASSERT_OK(CheckMessage(message));
     for (std::size_t bit = 0; bit < message.size() * 8; ++bit, ++cases) {
       message[bit / 8] ^= std::byte{1} << (bit % 8);
-      EXPECT_EQ(Check(message).code(), StatusCode::kCorruption) << "bit " << bit;
+      EXPECT_EQ(CheckMessage(message).code(), StatusCode::kCorruption) << "bit " << bit;
       message[bit / 8] ^= std::byte{1} << (bit % 8);
     }
   }
@@ -106,24 +106,25 @@ TEST(MessageHeaderTest, EveryFlippedBitIsNoticed) {
 TEST(MessageHeaderTest, EveryOtherLengthIsNoticed) {
   std::mt19937_64 random(testing::TestSeed());
   for (int i = 0; i < 100; ++i) {
-    const Bytes message = Encoded(RandomHeader(random), RandomBytes(random, random() % 300));
+    const Bytes message =
+        EncodedMessage(RandomHeader(random), RandomPayload(random, random() % 300));
     for (std::size_t size = 0; size < message.size(); ++size)
-      EXPECT_EQ(Check(Bytes(message.begin(), message.begin() + size)).code(),
+      EXPECT_EQ(CheckMessage(Bytes(message.begin(), message.begin() + size)).code(),
                 StatusCode::kCorruption);
     Bytes longer = message;
     longer.push_back(std::byte{0});
-    EXPECT_EQ(Check(longer).code(), StatusCode::kCorruption);
+    EXPECT_EQ(CheckMessage(longer).code(), StatusCode::kCorruption);
   }
 }
 
 // Another program may write headers with right checksums and wrong fields.
 TEST(MessageHeaderTest, WrongFieldsAreRefusedWhateverTheirChecksum) {
-  const Bytes request = Encoded({.kind = MessageKind::kRequest, .request = 5}, Bytes(7));
+  const Bytes request = EncodedMessage({.kind = MessageKind::kRequest, .request = 5}, Bytes(7));
   const auto with = [&](std::size_t at, std::uint8_t byte) {
     Bytes message = request;
     message[at] = static_cast<std::byte>(byte);
-    Seal(message);
-    return Check(message);
+    SealHeader(message);
+    return CheckMessage(message);
   };
   EXPECT_OK(with(6, 1));
   EXPECT_EQ(with(4, 2).code(), StatusCode::kUnsupported);
@@ -140,7 +141,7 @@ TEST(MessageHeaderTest, WrongFieldsAreRefusedWhateverTheirChecksum) {
     EXPECT_EQ(with(at, byte).code(), StatusCode::kCorruption)
         << at << " " << static_cast<int>(byte);
   // A failure without a code would be none.
-  EXPECT_FALSE(Check(Encoded({.kind = MessageKind::kFailure}, {})).ok());
+  EXPECT_FALSE(CheckMessage(EncodedMessage({.kind = MessageKind::kFailure}, {})).ok());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -54,13 +55,18 @@ Status Chat(Transport& transport) {
   }
 }
 
-/// Lets all ranks chat until `fault`, and returns how each ended.
-std::vector<Status> Outcomes(std::uint32_t ranks, const LocalFault& fault, double timeout,
-                             std::uint64_t seed) {
-  const auto local = LocalRanks::Create(
-      ranks,
-      {.peer_timeout_seconds = timeout, .hosts = Hosts(ranks), .faults = {fault}, .seed = seed});
-  std::vector<Status> outcomes(ranks);
+struct Case {
+  std::uint32_t ranks;
+  LocalFault fault;
+};
+
+/// Lets all ranks chat until the fault, and returns how each ended.
+std::vector<Status> Outcomes(const Case& c, double timeout, std::uint64_t seed = 1) {
+  const auto local = LocalRanks::Create(c.ranks, {.peer_timeout_seconds = timeout,
+                                                  .hosts = Hosts(c.ranks),
+                                                  .faults = {c.fault},
+                                                  .seed = seed});
+  std::vector<Status> outcomes(c.ranks);
   if (!local) return outcomes;
   static_cast<void>((*local)->Run([&](Transport& transport) {
     outcomes[transport.rank()] = Chat(transport);
@@ -68,11 +74,6 @@ std::vector<Status> Outcomes(std::uint32_t ranks, const LocalFault& fault, doubl
   }));
   return outcomes;
 }
-
-struct Case {
-  std::uint32_t ranks;
-  LocalFault fault;
-};
 
 Case RandomCase(Kind kind, std::mt19937_64& random) {
   constexpr std::array<std::uint32_t, 8> kRanks = {2, 3, 4, 2, 3, 4, 3, 8};
@@ -84,20 +85,10 @@ Case RandomCase(Kind kind, std::mt19937_64& random) {
   return {ranks, fault};
 }
 
-TEST(TransportFailureTest, WhoeverDiesAtAnyMessageIsNamedByAllOthersAtOnce) {
-  std::mt19937_64 random(testing::TestSeed());
-  for (int i = 0; i < 200; ++i) {
-    const Case c = RandomCase(Kind::kDie, random);
-    const auto outcomes = Outcomes(c.ranks, c.fault, /*timeout=*/600, 1);
-    for (std::uint32_t r = 0; r < c.ranks; ++r) {
-      EXPECT_EQ(outcomes[r].code(), StatusCode::kIoError) << outcomes[r].ToString();
-      EXPECT_TRUE(Names(outcomes[r], c.fault.rank)) << r << ": " << outcomes[r].message();
-    }
-  }
-}
-
-// The time-outs run beside each other, or they would add up.
-void SilenceOf(Kind kind, std::uint64_t seed, int cases, const auto& check) {
+/// Calls `check` for so many random cases, some beside each other: most of their time they wait.
+void ForCases(Kind kind, int cases,
+              const std::function<void(const Case& c, std::mt19937_64& random)>& check) {
+  const std::uint64_t seed = testing::TestSeed();
   std::vector<std::thread> threads;
   std::atomic<int> next = 0;
   for (int t = 0; t < 8; ++t) {
@@ -105,15 +96,25 @@ void SilenceOf(Kind kind, std::uint64_t seed, int cases, const auto& check) {
       for (int i = next++; i < cases; i = next++) {
         std::mt19937_64 random(seed + static_cast<std::uint64_t>(i));
         const Case c = RandomCase(kind, random);
-        check(c, Outcomes(c.ranks, c.fault, /*timeout=*/0.04, 1));
+        check(c, random);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(TransportFailureTest, WhoeverDiesAtAnyMessageIsNamedByAllOthersAtOnce) {
+  ForCases(Kind::kDie, 200, [](const Case& c, std::mt19937_64&) {
+    for (const Status& status : Outcomes(c, /*timeout=*/600)) {
+      EXPECT_EQ(status.code(), StatusCode::kIoError) << status.ToString();
+      EXPECT_TRUE(Names(status, c.fault.rank)) << status.message();
+    }
+  });
+}
+
 TEST(TransportFailureTest, WhoeverIsSilentFromAnyMessageOnIsNamedByAllOthers) {
-  SilenceOf(Kind::kSilence, testing::TestSeed(), 200, [](const Case& c, const auto& outcomes) {
+  ForCases(Kind::kSilence, 200, [](const Case& c, std::mt19937_64&) {
+    const auto outcomes = Outcomes(c, /*timeout=*/0.04);
     for (std::uint32_t r = 0; r < c.ranks; ++r) {
       EXPECT_EQ(outcomes[r].code(), StatusCode::kIoError) << outcomes[r].ToString();
       // It hears nobody itself: who is silent then is anybody.
@@ -124,8 +125,8 @@ TEST(TransportFailureTest, WhoeverIsSilentFromAnyMessageOnIsNamedByAllOthers) {
 }
 
 TEST(TransportFailureTest, ALinkThatIsCutEndsAllRanksAndNamesOneOfItsEnds) {
-  SilenceOf(Kind::kCut, testing::TestSeed(), 100, [](const Case& c, const auto& outcomes) {
-    for (const Status& status : outcomes) {
+  ForCases(Kind::kCut, 100, [](const Case& c, std::mt19937_64&) {
+    for (const Status& status : Outcomes(c, /*timeout=*/0.04)) {
       EXPECT_EQ(status.code(), StatusCode::kIoError) << status.ToString();
       EXPECT_TRUE(Names(status, c.fault.rank) || Names(status, c.fault.peer)) << status.message();
       EXPECT_NE(status.message().find("silent"), std::string::npos) << status.message();
@@ -135,22 +136,20 @@ TEST(TransportFailureTest, ALinkThatIsCutEndsAllRanksAndNamesOneOfItsEnds) {
 
 // Whichever bit it is: of a length, of a number, of the payload.
 TEST(TransportFailureTest, AFlippedBitOfAnyMessageEndsAllRanksAndNamesItsSender) {
-  std::mt19937_64 random(testing::TestSeed());
-  for (int i = 0; i < 300; ++i) {
-    const Case c = RandomCase(Kind::kFlip, random);
-    for (const Status& status : Outcomes(c.ranks, c.fault, /*timeout=*/600, random())) {
+  ForCases(Kind::kFlip, 300, [](const Case& c, std::mt19937_64& random) {
+    for (const Status& status : Outcomes(c, /*timeout=*/600, random())) {
       EXPECT_EQ(status.code(), StatusCode::kCorruption) << status.ToString();
       EXPECT_TRUE(Names(status, c.fault.rank)) << status.message();
       EXPECT_NE(status.message().find("a message is damaged"), std::string::npos)
           << status.message();
     }
-  }
+  });
 }
 
 // Whether the next message shows it, or a heartbeat if everybody waits.
 TEST(TransportFailureTest, AMessageThatIsLostEndsAllRanksAndNamesItsSender) {
-  SilenceOf(Kind::kDrop, testing::TestSeed(), 100, [](const Case& c, const auto& outcomes) {
-    for (const Status& status : outcomes) {
+  ForCases(Kind::kDrop, 100, [](const Case& c, std::mt19937_64&) {
+    for (const Status& status : Outcomes(c, /*timeout=*/0.2)) {
       EXPECT_EQ(status.code(), StatusCode::kCorruption) << status.ToString();
       EXPECT_TRUE(Names(status, c.fault.rank)) << status.message();
       EXPECT_NE(status.message().find(" is next"), std::string::npos) << status.message();
@@ -159,9 +158,7 @@ TEST(TransportFailureTest, AMessageThatIsLostEndsAllRanksAndNamesItsSender) {
 }
 
 TEST(TransportFailureTest, WhoeverLeavesTellsTheOthersWhy) {
-  std::mt19937_64 random(testing::TestSeed());
-  for (int i = 0; i < 200; ++i) {
-    const Case c = RandomCase(Kind::kDie, random);
+  ForCases(Kind::kDie, 200, [](const Case& c, std::mt19937_64& random) {
     const auto code = static_cast<StatusCode>(1 + random() % 11);
     const auto local =
         LocalRanks::Create(c.ranks, {.peer_timeout_seconds = 600, .hosts = Hosts(c.ranks)});
@@ -180,7 +177,7 @@ TEST(TransportFailureTest, WhoeverLeavesTellsTheOthersWhy) {
       EXPECT_EQ(status.code(), code);
       EXPECT_EQ(status.message(), NameOf(c.fault.rank) + " has left: the disk is full");
     }
-  }
+  });
 }
 
 TEST(TransportFailureTest, LaterCallsFailToo) {
