@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what building, running and testing Rhizome needs: Debian/Ubuntu packages that are missing, and
 # libtorch from its pinned wheel (without the wheel's CUDA dependencies) in build/venv.
-# usage: tools/install_deps.sh [--tests | --python | --wheel]     A second run takes a second.
+# usage: tools/install_deps.sh [--tests | --python | --mpi | --wheel]     A second run takes a second.
 # --python: what `pip install .` needs, which is neither libtorch nor build/venv.
+# --mpi: Open MPI beside what building needs, for ranks that are processes. --tests brings it too.
 # --wheel: what tools/wheel.sh needs to make wheels for other machines; libtorch is for that of rhizome-gnn.
 # The one place where dependencies are listed; README.md says what each is for.
 set -euo pipefail
@@ -14,6 +15,7 @@ build_packages=(
   libboost-dev libtbb-dev libfmt-dev libexpected-dev nlohmann-json3-dev libcli11-dev libyaml-dev
   librandom123-dev libfast-float-dev wordnet-base)
 python_packages=(python3-dev)
+mpi_packages=(libopenmpi-dev openmpi-bin)
 test_packages=(libgtest-dev libgmock-dev clang clang-tidy clang-format fio xfsprogs zstd
   chromium)
 
@@ -30,15 +32,17 @@ test_wheels=(prometheus-client==0.26.0 numpy==2.4.6 zarr==3.1.6 tensorstore==0.1
   matplotlib==3.11.2)
 
 tests=no
+mpi=no
 torch=yes
 python=no
 wheel=no
 case "${1:-}" in
-  --tests) tests=yes python=yes ;;
+  --tests) tests=yes python=yes mpi=yes ;;
+  --mpi) mpi=yes ;;
   --python) torch=no python=yes ;;
   --wheel) python=yes wheel=yes ;;
   "") ;;
-  *) echo "usage: tools/install_deps.sh [--tests | --python | --wheel]" >&2; exit 1 ;;
+  *) echo "usage: tools/install_deps.sh [--tests | --python | --mpi | --wheel]" >&2; exit 1 ;;
 esac
 
 say() { printf '\033[1m==\033[0m %s\n' "$*"; }
@@ -78,6 +82,7 @@ install_wheels() {
 
 install_packages "${build_packages[@]}"
 [ $python = no ] || install_packages "${python_packages[@]}"
+[ $mpi = no ] || install_packages "${mpi_packages[@]}"
 [ $torch = no ] || install_wheels torch --no-deps "${torch_wheels[@]}"
 if [ $tests = yes ]; then
   install_packages "${test_packages[@]}"

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <string>
 
+#include "mpi_library.h"
 #include "program.h"
 #include "sibling.h"
 #include "verbs.h"
@@ -85,11 +86,11 @@ int BecomeBench(char** argv) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "bench") == 0) return rhizome::BecomeBench(argv);
-  return rhizome::RunProgram(
+  return rhizome::EndProcess(rhizome::RunProgram(
       {.name = "rhizome",
        .description = "Rhizome: an embedded storage engine for graphs and embeddings.",
        .footer = "Every verb has --help with an example. "
                  "Example: rhizome help ingest",
        .add_verbs = rhizome::AddVerbs},
-      argc, argv);
+      argc, argv));
 }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <thread>
 
+#include "doctor_ranks.h"
 #include "gnn_library.h"
 #include "machine.h"
 #include "rhizome/storage/io_queue.h"
@@ -18,6 +19,7 @@ namespace {
 
 struct DoctorFlags {
   std::string store;
+  RankFlags ranks;
 };
 
 /// Returns the first line of a file of /proc or /sys, or nothing if there is none.
@@ -214,8 +216,10 @@ std::string DescribeDoctor(const Json& f) {
 
 // Examines the machine: (1) opens the store, if one is given; (2) tries io_uring and O_DIRECT; (3)
 // reads the limits of the process and its control group, and the free space; (4) looks for a
-// device; (5) derives from these the way that reads take, and advice.
-Result<Answer> RunDoctor(const DoctorFlags& flags, Session&) {
+// device; (5) derives from these the way that reads take, and advice. Or, with --ranks, the ranks
+// of a job.
+Result<Answer> RunDoctor(const DoctorFlags& flags, Session& session) {
+  if (flags.ranks.ranked) return ExamineRanks(flags.ranks, session);
   FileSystem& fs = FileSystem::Posix();
   const Path folder = flags.store.empty() ? Path(".") : Path(flags.store);
   Json fields;
@@ -251,6 +255,9 @@ void AddDoctorVerb(CLI::App& root, Session& session) {
                            "What this machine grants, and which way reads will take, and why",
                            "rhizome doctor", flags, RunDoctor);
   verb->add_option("STORE", flags->store, "A store's folder; absent: the current folder");
+  AddRankFlags(*verb, flags->ranks,
+               "Look at the ranks of a job instead, and at every pair of them: those that mpirun "
+               "has started, or N threads of this process");
 }
 
 }  // namespace rhizome

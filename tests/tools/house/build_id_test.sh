@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A librhizome_gnn of another build is refused by name, before anything is asked of it.
+# A librhizome_gnn, and a librhizome_mpi, of another build is refused by name, before anything is asked of it.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -9,18 +9,27 @@ version=$(sed -n 's/^project(rhizome VERSION \([0-9]*\.[0-9]*\)\..*/\1/p' "$RHIZ
 printf '0\t1\n1\t2\n' >"$work/edges.tsv"
 "$RHIZOME" ingest "$work/g.rz" --edges "$work/edges.tsv" >/dev/null
 
-# refused SOURCE TEXT: with a library made of SOURCE beside the binary, `train` exits with 6 and says TEXT.
+# refused LIBRARY SOURCE TEXT VERB...: with a library made of SOURCE beside the binary, the verb exits with 6 and says
+# TEXT.
 refused() {
-  echo "$1" >"$work/other.c"
-  cc -shared -fPIC "$work/other.c" -o "$work/bin/librhizome_gnn.so.$version"
-  local status=0
-  LD_LIBRARY_PATH="$RHIZOME_BUILD/lib" "$work/bin/rhizome" train "$work/g.rz" >"$work/said" 2>&1 || status=$?
-  if [ $status -ne 6 ] || ! grep -qF "$2" "$work/said"; then
-    echo "exit $status, expected 6 and '$2':" >&2
+  local library=$1 text=$3 status=0
+  echo "$2" >"$work/other.c"
+  cc -shared -fPIC "$work/other.c" -o "$work/bin/$library"
+  shift 3
+  LD_LIBRARY_PATH="$RHIZOME_BUILD/lib" "$work/bin/rhizome" "$@" >"$work/said" 2>&1 || status=$?
+  if [ $status -ne 6 ] || ! grep -qF "$text" "$work/said"; then
+    echo "exit $status, expected 6 and '$text':" >&2
     cat "$work/said" >&2
     exit 1
   fi
 }
-refused 'const char* rhizome_gnn_build_v1(void) { return "0.0.9, gcc 4"; }
-const void* rhizome_gnn_entry_v1(void) { __builtin_trap(); }' 'librhizome_gnn: 0.0.9, gcc 4'
-refused 'const void* rhizome_gnn_entry_v1(void) { __builtin_trap(); }' 'librhizome_gnn: another version'
+gnn=librhizome_gnn.so.$version
+refused "$gnn" 'const char* rhizome_gnn_build_v1(void) { return "0.0.9, gcc 4"; }
+const void* rhizome_gnn_entry_v1(void) { __builtin_trap(); }' 'librhizome_gnn: 0.0.9, gcc 4' train "$work/g.rz"
+refused "$gnn" 'const void* rhizome_gnn_entry_v1(void) { __builtin_trap(); }' 'librhizome_gnn: another version' \
+  train "$work/g.rz"
+export OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2
+refused librhizome_mpi.so 'const char* rhizome_mpi_build_v1(void) { return "0.0.9, gcc 4"; }
+const void* rhizome_mpi_entry_v1(void) { __builtin_trap(); }' 'librhizome_mpi: 0.0.9, gcc 4' doctor --ranks
+refused librhizome_mpi.so 'const void* rhizome_mpi_entry_v1(void) { __builtin_trap(); }' \
+  'librhizome_mpi: another version' doctor --ranks

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Ranks that are processes: doctor --ranks, random traffic, and a rank that is killed or stopped, under mpirun on this
+# machine. Without an mpirun, or the module for it, what needs none is tested.
+set -uo pipefail
+cd "$(dirname "$0")"
+# shellcheck source=tests/tools/common.bash
+. ../common.bash
+cd "$work"
+module=$RHIZOME_BUILD/lib/librhizome_mpi.so
+chat=$RHIZOME_BUILD/bin/rhizome_rank_chat
+
+# --- As threads, and what is refused.
+expect_exit 0 rhizome doctor --ranks 3 --json
+expect_json out 'j["complete"] is True and j["transport"] == "threads" and j["mpi"] is None' \
+  '[r["rank"] for r in j["ranks"]] == [0, 1, 2]' '[[p["from"], p["to"]] for p in j["pairs"]] == [[0, 1], [0, 2], [1, 2]]' \
+  'all(0 < p["round_trip_seconds"] <= p["round_trip_p95_seconds"] and p["bytes_per_second"] > 0 for p in j["pairs"])'
+expect_exit 0 rhizome doctor --ranks 2
+grep -q "0 - 1" out || fail "the text: $(cat out)"
+expect_exit 1 rhizome doctor --ranks
+expect_says "mpirun -n 4 rhizome doctor --ranks"
+for bad in "--ranks none" "--ranks 0" "--ranks 2 --peer-timeout 0"; do
+  # shellcheck disable=SC2086
+  expect_exit 1 rhizome doctor $bad
+done
+expect_exit 1 env OMPI_COMM_WORLD_RANK=0 "$RHIZOME" doctor --ranks 2
+expect_says "already one of several ranks"
+
+# --- The command line and the engine link no MPI.
+ldd "$RHIZOME" "$RHIZOME_BUILD/lib/librhizome.so" | grep -i mpi && fail "MPI is linked"
+
+# --- Started by a launcher without a module that can be loaded: how to get it, and no error of a lock.
+mkdir -p alone/bin && cp "$RHIZOME" alone/bin/ && echo nothing | tee alone/bin/librhizome_mpi.so >/dev/null
+expect_exit 6 env LD_LIBRARY_PATH="$work/alone/bin" OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 \
+  alone/bin/rhizome doctor --ranks
+expect_says "this process is one of several (Open MPI started it)" "tools/install_deps.sh --mpi"
+
+reason=
+command -v mpirun >/dev/null || reason="there is no mpirun"
+[ -e "$module" ] || reason="this build has no librhizome_mpi"
+if [ -n "$reason" ]; then
+  [ $failures -eq 0 ] || exit 1
+  echo "skipped: $reason (tools/install_deps.sh --mpi)"
+  exit 77
+fi
+
+# job N COMMAND...: mpirun on this machine, for a minute at most; mpirun itself tells nobody that a rank is lost.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+job() { timeout -k 5 60 mpirun --oversubscribe "${options[@]}" -n "$@"; }
+options=()
+for ranks in 2 4; do
+  expect_exit 0 job $ranks "$RHIZOME" doctor --ranks --json
+  expect_json out "len(j['ranks']) == $ranks and len(j['pairs']) == $ranks * ($ranks - 1) // 2" \
+    'j["complete"] is True and j["transport"] == "mpi"' 'j["mpi"]["thread_level"] in ("serialized", "multiple")' \
+    'len({r["pid"] for r in j["ranks"]}) == len(j["ranks"])'
+  expect_exit 0 job $ranks "$chat" 40 30 "$work"
+done
+# By sockets, as between machines.
+options=(--mca btl "tcp,self")
+expect_exit 0 job 3 "$chat" 20 30 "$work"
+expect_exit 1 job 2 "$RHIZOME" doctor --ranks 2
+
+# Another MPI's launcher.
+expect_exit 6 env PMI_RANK=0 PMI_SIZE=4 "$RHIZOME" doctor --ranks
+expect_says "this process is one of 4 (PMI started it)" "knows of 1"
+
+# --- A rank that is killed or stopped: the others end within the time-out and 5 s, and say which it was.
+cat >rank.sh <<'SH'
+#!/usr/bin/env bash
+"$1" 0 2 "$2" 2>"$2/err.$OMPI_COMM_WORLD_RANK"
+echo $? >"$2/code.$OMPI_COMM_WORLD_RANK"
+SH
+chmod +x rank.sh
+# lose SIGNAL RANK
+lose() {
+  local folder=$work/lost.$1.$2 began rank begun=0
+  mkdir "$folder"
+  timeout -k 5 60 mpirun --oversubscribe --enable-recovery "${options[@]}" -n 4 ./rank.sh "$chat" "$folder" \
+    >"$folder/mpirun" 2>&1 &
+  local launcher=$!
+  for _ in $(seq 200); do
+    [ -s "$folder/0" ] && [ -s "$folder/1" ] && [ -s "$folder/2" ] && [ -s "$folder/3" ] && begun=1 && break
+    sleep 0.1
+  done
+  [ $begun = 1 ] || fail "the ranks have not begun: $(cat "$folder/mpirun")"
+  began=$(date +%s)
+  kill "-$1" "$(cat "$folder/$2")"
+  for rank in 0 1 2 3; do
+    [ $rank = "$2" ] && continue
+    for _ in $(seq 150); do [ -s "$folder/code.$rank" ] && break; sleep 0.1; done
+    [ "$(cat "$folder/code.$rank" 2>/dev/null)" = 2 ] || fail "rank $rank ended with $(cat "$folder/code.$rank")"
+    grep -qE "rank $2 \(.*\) (has been silent for 2 s|is lost: )" "$folder/err.$rank" ||
+      fail "rank $rank says of rank $2, $1: $(head -c 600 "$folder/err.$rank")"
+  done
+  [ $(($(date +%s) - began)) -le 8 ] || fail "the others took $(($(date +%s) - began)) s"
+  [ "$1" = KILL ] || kill -KILL "$(cat "$folder/$2")"
+  wait $launcher
+}
+options=()
+lose KILL 2
+lose STOP 0
+options=(--mca btl "tcp,self")
+lose KILL 1
+[ $failures -eq 0 ]

@@ -1,0 +1,130 @@
+#include "mpi_library.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "rhizome/storage/build_id.h"
+
+namespace rhizome {
+namespace {
+
+constexpr const char* kMpiLibraryName = "librhizome_mpi.so";
+
+std::atomic<const MpiEntry*> g_loaded_mpi{nullptr};
+
+/// Variables that launchers set: of the rank, and of the number of ranks (null: there is none).
+struct LauncherVariables {
+  const char* launcher;
+  const char* rank;
+  const char* ranks;
+};
+constexpr std::array<LauncherVariables, 3> kLaunchers = {{
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"PMI", "PMI_RANK", "PMI_SIZE"},
+    {"PMIx", "PMIX_RANK", nullptr},
+}};
+
+const char* Variable(const char* name) {
+  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any meanwhile
+}
+
+std::vector<std::string> MpiCandidates() {
+  std::vector<std::string> paths;
+  std::error_code error;
+  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
+  for (const auto& folder : {binary.parent_path(), binary.parent_path().parent_path() / "lib"}) {
+    const std::filesystem::path path = folder / kMpiLibraryName;
+    if (!error && std::filesystem::exists(path, error)) paths.push_back(path.string());
+  }
+  paths.emplace_back(kMpiLibraryName);
+  return paths;
+}
+
+/// Checks that the module is of the build of librhizome, whose classes it shares.
+Status CheckMpiBuild(void* handle, const std::string& path) {
+  void* const build = dlsym(handle, kMpiBuildSymbol);
+  const std::string_view its =
+      build == nullptr ? "another version" : reinterpret_cast<const char* (*)()>(build)();
+  if (its == BuildId()) return Status::Ok();
+  return Status::Unsupported(fmt::format(
+      "'{}' is not of the build of this librhizome, so they cannot work together; install both "
+      "from one build.\n  librhizome:     {}\n  librhizome_mpi: {}",
+      path, BuildId(), its));
+}
+
+}  // namespace
+
+std::optional<LaunchedRank> LaunchedAsRank() {
+  for (const LauncherVariables& names : kLaunchers) {
+    if (Variable(names.rank) == nullptr) continue;
+    LaunchedRank launched = {.launcher = names.launcher, .ranks = std::nullopt};
+    const char* const ranks = names.ranks == nullptr ? nullptr : Variable(names.ranks);
+    char* end = nullptr;
+    const unsigned long count = ranks == nullptr ? 0 : std::strtoul(ranks, &end, 10);
+    if (count > 0 && *end == 0) launched.ranks = static_cast<std::uint32_t>(count);
+    return launched;
+  }
+  return std::nullopt;
+}
+
+Result<const MpiEntry*> LoadMpi() {
+  std::string reasons;
+  for (const std::string& path : MpiCandidates()) {
+    void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      reasons += fmt::format("\n  {}", dlerror());  // NOLINT(concurrency-mt-unsafe): as above
+      continue;
+    }
+    RHIZOME_RETURN_IF_ERROR(CheckMpiBuild(handle, path));
+    void* const symbol = dlsym(handle, kMpiEntrySymbol);
+    if (symbol == nullptr) {
+      reasons += fmt::format("\n  {}: has no {}", path, kMpiEntrySymbol);
+      continue;
+    }
+    const MpiEntry* const entry = reinterpret_cast<const MpiEntry* (*)()>(symbol)();
+    g_loaded_mpi = entry;
+    return entry;
+  }
+  return Fail(Status::Unsupported(fmt::format(
+      "ranks that are processes need librhizome_mpi and the MPI that it was built with. If it was "
+      "not built: tools/install_deps.sh --mpi installs Open MPI, after which the build makes it. "
+      "If libmpi is not found: name its folder in LD_LIBRARY_PATH.{}",
+      reasons)));
+}
+
+Result<std::unique_ptr<Transport>> OpenRanks(double peer_timeout_seconds) {
+  const std::optional<LaunchedRank> launched = LaunchedAsRank();
+  Result<const MpiEntry*> mpi = LoadMpi();
+  if (!mpi)
+    return Fail(launched
+                    ? mpi.error().WithContext(fmt::format(
+                          "this process is one of several ({} started it)", launched->launcher))
+                    : mpi.error());
+  RHIZOME_ASSIGN_OR_RETURN(auto transport,
+                           (*mpi)->Open(std::chrono::nanoseconds(
+                               static_cast<std::int64_t>(peer_timeout_seconds * 1e9))));
+  if (launched && launched->ranks.value_or(transport->ranks()) != transport->ranks())
+    return Fail(Status::Unsupported(fmt::format(
+        "this process is one of {} ({} started it), and {} knows of {}: start the ranks with the "
+        "mpirun of that MPI",
+        *launched->ranks, launched->launcher, (*mpi)->facts().library, transport->ranks())));
+  return transport;
+}
+
+int EndProcess(int code) {
+  const MpiEntry* const mpi = g_loaded_mpi;
+  if (mpi == nullptr || !mpi->unfinished()) return code;
+  std::fflush(nullptr);
+  _exit(code);
+}
+
+}  // namespace rhizome

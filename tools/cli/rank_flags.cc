@@ -1,0 +1,44 @@
+#include "rank_flags.h"
+
+#include <charconv>
+
+namespace rhizome {
+namespace {
+
+constexpr std::uint32_t kMostRanks = 1024;
+
+/// Reads the N of --ranks N.
+std::uint32_t RanksIn(const std::string& text) {
+  std::uint32_t ranks = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ranks);
+  if (error != std::errc() || end != text.data() + text.size() || ranks == 0 || ranks > kMostRanks)
+    throw CLI::ValidationError("--ranks", "'" + text + "' is not a number of ranks, from 1 to " +
+                                              std::to_string(kMostRanks));
+  return ranks;
+}
+
+}  // namespace
+
+CLI::Option* AddPeerTimeout(CLI::App& verb, double& seconds) {
+  return verb
+      .add_option("--peer-timeout", seconds,
+                  "Seconds after which a rank that says nothing counts as lost (computing is not "
+                  "silence)")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+}
+
+void AddRankFlags(CLI::App& verb, RankFlags& flags, const std::string& description) {
+  verb.add_option_function<std::vector<std::string>>(
+          "--ranks",
+          [&flags](const std::vector<std::string>& given) {
+            flags.ranked = true;
+            if (!given.empty() && !given.front().empty()) flags.local = RanksIn(given.front());
+          },
+          description)
+      ->expected(0, 1)
+      ->type_name("[N]");
+  AddPeerTimeout(verb, flags.peer_timeout_seconds);
+}
+
+}  // namespace rhizome

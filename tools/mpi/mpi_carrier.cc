@@ -1,0 +1,342 @@
+#include "mpi_carrier.h"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "rhizome/storage/exceptions.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::seconds;
+
+constexpr int kMessageTag = 1;
+constexpr int kProbesAtOnce = 64;
+constexpr int kLooks = 8;  // at once, before the first nap
+constexpr microseconds kLongestNap{200};
+constexpr microseconds kLongestNapInTransfer{50};
+constexpr auto kFlush = seconds(1);  // for what is still to be sent when a rank is lost
+constexpr std::size_t kHostBytes = 256;
+
+std::string MpiErrorText(int error) {
+  std::array<char, MPI_MAX_ERROR_STRING> text = {};
+  int length = 0;
+  if (MPI_Error_string(error, text.data(), &length) != MPI_SUCCESS)
+    return fmt::format("MPI error {}", error);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+Status MpiFailed(std::string_view what, int error) {
+  return Status::IoError(fmt::format("{} failed: {}", what, MpiErrorText(error)));
+}
+
+/// Returns how long to nap when nothing has happened so many times in a row. A thread that yields
+/// instead waits for a whole turn of each other one; whoever sleeps comes first when it wakes.
+microseconds NapAfter(int idle, bool in_transfer) {
+  if (idle < kLooks) return microseconds(0);
+  const microseconds nap(1 << std::min(idle - kLooks, 10));
+  return std::min(nap, in_transfer ? kLongestNapInTransfer : kLongestNap);
+}
+
+std::string LibraryVersion() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text = {};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string all(text.data(), static_cast<std::size_t>(length));
+  return all.substr(0, all.find_first_of(",\n"));
+}
+
+}  // namespace
+
+Result<MpiCarrier::Opened> MpiCarrier::Open(const std::shared_ptr<MpiCarrier>& self) {
+  RHIZOME_RETURN_IF_ERROR(Guarded([&] {
+    self->thread_ = std::thread([self] { self->Run(); });
+    return Status::Ok();
+  }));
+  std::unique_lock lock(self->mutex_);
+  self->changed_.wait(lock, [&] { return self->state_ != State::kStarting; });
+  if (self->state_ == State::kOpened) return self->opened_;
+  lock.unlock();
+  self->thread_.join();
+  return Fail(self->started_);
+}
+
+void MpiCarrier::Begin(MessageTransport& transport) {
+  const std::lock_guard lock(mutex_);
+  transport_ = &transport;
+  state_ = State::kServing;
+  changed_.notify_all();
+}
+
+void MpiCarrier::Send(std::uint32_t peer, MessageBytes message) {
+  const std::lock_guard lock(mutex_);
+  orders_.emplace_back(peer, std::move(message));
+  changed_.notify_all();
+}
+
+bool MpiCarrier::Close(bool orderly) {
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = orderly ? State::kClosing : State::kAborting;
+    changed_.notify_all();
+  }
+  // MPI may never come back from a call when a rank is lost: then its thread is left alone.
+  const auto limit = orderly ? peer_timeout_ : std::chrono::nanoseconds(2 * kFlush);
+  std::unique_lock lock(mutex_);
+  const bool ended = changed_.wait_for(lock, limit, [&] { return state_ == State::kEnded; });
+  const bool finalized = finalized_;
+  lock.unlock();
+  if (ended) {
+    thread_.join();
+  } else {
+    thread_.detach();
+  }
+  return finalized;
+}
+
+void MpiCarrier::Run() {
+  prctl(PR_SET_TIMERSLACK, 1000UL);  // naps of microseconds, not of 50 more
+  Opened opened;
+  Status started = Guarded([&] { return Start(opened); });
+  const bool ok = started.ok();
+  {
+    const std::lock_guard lock(mutex_);
+    started_ = std::move(started);
+    opened_ = opened;
+    state_ = ok ? State::kOpened : State::kEnded;
+    changed_.notify_all();
+  }
+  if (!ok) return;
+  const Status served = Guarded([&] {
+    Serve();
+    return Status::Ok();
+  });
+  if (!served.ok()) transport_->Die(served);
+  const std::lock_guard lock(mutex_);
+  state_ = State::kEnded;
+  changed_.notify_all();
+}
+
+/// Starts MPI, in a communicator of its own, and learns where the ranks are.
+Status MpiCarrier::Start(Opened& opened) {
+  int provided = MPI_THREAD_SINGLE;
+  if (const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+      error != MPI_SUCCESS)
+    return MpiFailed("starting MPI", error);
+  opened.facts.library = LibraryVersion();
+  if (provided < MPI_THREAD_SERIALIZED) {
+    MPI_Finalize();
+    return Status::Unsupported(
+        fmt::format("{} does not grant MPI_THREAD_SERIALIZED, which ranks need: build it with "
+                    "threads, or take another",
+                    opened.facts.library));
+  }
+  opened.facts.thread_level = provided == MPI_THREAD_MULTIPLE ? "multiple" : "serialized";
+  int major = 0, minor = 0;
+  MPI_Get_version(&major, &minor);
+  opened.facts.standard = fmt::format("{}.{}", major, minor);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (const int error = MPI_Comm_idup(MPI_COMM_WORLD, &comm_, &request); error != MPI_SUCCESS)
+    return MpiFailed("making a communicator", error);
+  RHIZOME_RETURN_IF_ERROR(AwaitRequest(request, "making a communicator"));
+  MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  int rank = 0, ranks = 0;
+  MPI_Comm_rank(comm_, &rank);
+  MPI_Comm_size(comm_, &ranks);
+  opened.rank = static_cast<std::uint32_t>(rank);
+
+  std::array<char, MPI_MAX_PROCESSOR_NAME + kHostBytes> own = {};
+  int length = 0;
+  MPI_Get_processor_name(own.data(), &length);
+  own[kHostBytes - 1] = 0;
+  std::vector<char> all(static_cast<std::size_t>(ranks) * kHostBytes);
+  if (const int error =
+          MPI_Iallgather(own.data(), static_cast<int>(kHostBytes), MPI_CHAR, all.data(),
+                         static_cast<int>(kHostBytes), MPI_CHAR, comm_, &request);
+      error != MPI_SUCCESS)
+    return MpiFailed("asking all ranks for their hosts", error);
+  RHIZOME_RETURN_IF_ERROR(AwaitRequest(request, "asking all ranks for their hosts"));
+  for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r)
+    opened.hosts.emplace_back(all.data() + r * kHostBytes);
+  receives_.resize(opened.hosts.size());
+  unreachable_.resize(opened.hosts.size());
+  return Status::Ok();
+}
+
+Status MpiCarrier::AwaitRequest(MPI_Request& request, const std::string& what) {
+  const Clock::time_point until = Clock::now() + peer_timeout_;
+  while (true) {
+    int done = 0;
+    if (const int error = MPI_Test(&request, &done, MPI_STATUS_IGNORE); error != MPI_SUCCESS)
+      return MpiFailed(what, error);
+    if (done != 0) return Status::Ok();
+    if (Clock::now() > until)
+      return Status::IoError(
+          fmt::format("{} took longer than {:g} s: not all ranks of the job have come", what,
+                      std::chrono::duration<double>(peer_timeout_).count()));
+    std::this_thread::sleep_for(kLongestNap);
+  }
+}
+
+/// Carries messages until the end.
+void MpiCarrier::Serve() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return state_ != State::kOpened; });
+  Clock::time_point next_tick = Clock::now();
+  for (int idle = 0; state_ == State::kServing; ++idle) {
+    lock.unlock();
+    if (Progress()) idle = 0;
+    if (Clock::now() >= next_tick) {
+      transport_->Tick();
+      next_tick = Clock::now() + transport_->tick();
+    }
+    const bool in_transfer =
+        !sends_.empty() || std::any_of(receives_.begin(), receives_.end(),
+                                       [](const auto& queue) { return !queue.empty(); });
+    const microseconds nap = NapAfter(idle, in_transfer);
+    lock.lock();
+    if (nap.count() > 0 && orders_.empty() && state_ == State::kServing)
+      changed_.wait_for(lock, nap);
+  }
+  lock.unlock();
+  Finish();
+}
+
+/// Sends what is still to be sent; then ends MPI, if all ranks do.
+void MpiCarrier::Finish() {
+  bool orderly = false;
+  {
+    const std::lock_guard lock(mutex_);
+    orderly = state_ == State::kClosing;
+  }
+  const Clock::time_point until =
+      Clock::now() + (orderly ? peer_timeout_ : std::chrono::nanoseconds(kFlush));
+  while (true) {
+    TakeOrders();
+    TestSends();
+    const bool reachable = std::any_of(sends_.begin(), sends_.end(), [&](const Transfer& send) {
+      return !unreachable_[send.peer];
+    });
+    if (!reachable || Clock::now() > until) break;
+    std::this_thread::sleep_for(kLongestNap);
+  }
+  if (!orderly || !sends_.empty()) return;
+  MPI_Comm_free(&comm_);
+  const bool finalized = MPI_Finalize() == MPI_SUCCESS;
+  const std::lock_guard lock(mutex_);
+  finalized_ = finalized;
+}
+
+bool MpiCarrier::Progress() {
+  const bool ordered = TakeOrders();
+  const bool sent = TestSends();
+  const bool found = Probe();
+  const bool received = TestReceives();
+  return ordered || sent || found || received;
+}
+
+void MpiCarrier::Lose(std::uint32_t peer, int error) {
+  if (unreachable_[peer]) return;
+  unreachable_[peer] = true;
+  transport_->LosePeer(peer, MpiErrorText(error));
+}
+
+bool MpiCarrier::TakeOrders() {
+  std::deque<std::pair<std::uint32_t, MessageBytes>> orders;
+  {
+    const std::lock_guard lock(mutex_);
+    orders.swap(orders_);
+  }
+  for (auto& [peer, message] : orders) {
+    if (unreachable_[peer]) continue;
+    Transfer& send = sends_.emplace_back();
+    send.peer = peer;
+    send.message = std::move(message);
+    const std::span<const std::byte> bytes = send.message.bytes();
+    const int error = MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE,
+                                static_cast<int>(peer), kMessageTag, comm_, &send.request);
+    if (error == MPI_SUCCESS) continue;
+    sends_.pop_back();
+    Lose(peer, error);
+  }
+  return !orders.empty();
+}
+
+bool MpiCarrier::TestSends() {
+  bool any = false;
+  for (Transfer& send : sends_) {
+    int done = 0;
+    const int error = MPI_Test(&send.request, &done, MPI_STATUS_IGNORE);
+    send.done = done != 0 || error != MPI_SUCCESS;
+    any = any || send.done;
+    if (error != MPI_SUCCESS) Lose(send.peer, error);
+  }
+  std::erase_if(sends_, [](const Transfer& send) { return send.done; });
+  return any;
+}
+
+/// Begins to receive what has been announced.
+bool MpiCarrier::Probe() {
+  for (int n = 0; n < kProbesAtOnce; ++n) {
+    int found = 0;
+    MPI_Status status = {};
+    if (const int error = MPI_Iprobe(MPI_ANY_SOURCE, kMessageTag, comm_, &found, &status);
+        error != MPI_SUCCESS) {
+      transport_->FailJob(MpiFailed("looking for messages", error));
+      return n > 0;
+    }
+    if (found == 0) return n > 0;
+    BeginReceive(status);
+  }
+  return true;
+}
+
+void MpiCarrier::BeginReceive(const MPI_Status& found) {
+  const auto peer = static_cast<std::uint32_t>(found.MPI_SOURCE);
+  int count = 0;
+  MPI_Get_count(&found, MPI_BYTE, &count);
+  transport_->HearFrom(peer);
+  Transfer& receive = receives_[peer].emplace_back();
+  receive.peer = peer;
+  receive.message = MessageBytes(static_cast<std::size_t>(std::max(count, 0)));
+  const int error = MPI_Irecv(receive.message.bytes().data(), count, MPI_BYTE, found.MPI_SOURCE,
+                              kMessageTag, comm_, &receive.request);
+  if (error == MPI_SUCCESS) return;
+  receives_[peer].pop_back();
+  Lose(peer, error);
+}
+
+bool MpiCarrier::TestReceives() {
+  bool any = false;
+  for (std::uint32_t peer = 0; peer < receives_.size(); ++peer) {
+    std::deque<Transfer>& queue = receives_[peer];
+    for (Transfer& receive : queue) {
+      if (receive.done) continue;
+      int done = 0;
+      const int error = MPI_Test(&receive.request, &done, MPI_STATUS_IGNORE);
+      if (error != MPI_SUCCESS) {
+        Lose(peer, error);
+        queue.clear();
+        break;
+      }
+      receive.done = done != 0;
+    }
+    while (!queue.empty() && queue.front().done) {
+      MessageBytes message = std::move(queue.front().message);
+      queue.pop_front();
+      transport_->Receive(peer, std::move(message));
+      any = true;
+    }
+  }
+  return any;
+}
+
+}  // namespace rhizome::inline internal

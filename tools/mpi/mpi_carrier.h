@@ -1,0 +1,97 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "mpi_entry.h"
+#include "rhizome/storage/message_transport.h"
+
+namespace rhizome::inline internal {
+
+/// Carries messages by MPI. One thread makes all calls of MPI, from its start to its end; none of
+/// them blocks, and between them it naps, for longer the longer nothing happens.
+/// Threads: Send, any; the others, one.
+class MpiCarrier {
+ public:
+  struct Opened {
+    std::uint32_t rank = 0;
+    std::vector<std::string> hosts;
+    MpiFacts facts;
+  };
+
+  explicit MpiCarrier(std::chrono::nanoseconds peer_timeout) : peer_timeout_(peer_timeout) {}
+
+  /// Starts MPI. `self` is the carrier: its thread keeps it, and may outlive whoever called this.
+  static Result<Opened> Open(const std::shared_ptr<MpiCarrier>& self);
+
+  /// Begins to hand over what arrives, and to tick.
+  void Begin(MessageTransport& transport);
+
+  void Send(std::uint32_t peer, MessageBytes message);
+
+  /// Ends the thread; nothing is handed over afterwards. If all ranks have ended (`orderly`) it
+  /// ends MPI too. Returns whether that is done: if not, MPI must be left as it is.
+  bool Close(bool orderly);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Transfer {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MessageBytes message;
+    std::uint32_t peer = 0;
+    bool done = false;
+  };
+
+  void Run();
+  Status Start(Opened& opened);
+  Status AwaitRequest(MPI_Request& request, const std::string& what);
+  void Serve();
+  void Finish();
+
+  bool Progress();
+  bool TakeOrders();
+  bool TestSends();
+  bool Probe();
+  bool TestReceives();
+  void BeginReceive(const MPI_Status& found);
+  void Lose(std::uint32_t peer, int error);
+
+  const std::chrono::nanoseconds peer_timeout_;
+
+  // Used by the thread alone.
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::deque<Transfer> sends_;
+  std::vector<std::deque<Transfer>> receives_;  // by peer, in the order in which they were sent
+  std::vector<bool> unreachable_;               // by peer
+  MessageTransport* transport_ = nullptr;       // set before Begin wakes the thread
+
+  // A condition that ends with time needs the standard library's own kind of mutex.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::pair<std::uint32_t, MessageBytes>> orders_;
+  Status started_;
+  Opened opened_;
+  enum class State {
+    kStarting,
+    kOpened,
+    kServing,
+    kClosing,
+    kAborting,
+    kEnded
+  } state_ = State::kStarting;
+  bool finalized_ = false;
+  std::thread thread_;
+};
+
+}  // namespace rhizome::inline internal

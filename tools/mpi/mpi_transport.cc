@@ -1,0 +1,91 @@
+#include <atomic>
+#include <optional>
+
+#include "mpi_carrier.h"
+#include "mpi_entry.h"
+#include "rhizome/storage/build_id.h"
+#include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/this_build.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+std::atomic<bool> g_mpi_opened = false;
+std::atomic<bool> g_mpi_unfinished = false;
+MpiFacts g_mpi_facts;  // written by Open, before it returns
+
+/// The transport of this process: messages as MessageTransport makes them, carried by MPI.
+class MpiTransport final : public Transport {
+ public:
+  MpiTransport(std::shared_ptr<MpiCarrier> carrier, const MpiCarrier::Opened& opened,
+               std::chrono::nanoseconds peer_timeout)
+      : carrier_(std::move(carrier)),
+        messages_(std::make_unique<MessageTransport>(
+            opened.rank, opened.hosts, peer_timeout,
+            [carrier = carrier_](std::uint32_t peer, MessageBytes message) {
+              carrier->Send(peer, std::move(message));
+            })) {
+    carrier_->Begin(*messages_);
+  }
+
+  ~MpiTransport() override {
+    messages_->End();
+    if (carrier_->Close(messages_->AwaitEnds())) return;
+    g_mpi_unfinished = true;
+    // A thread that MPI does not let go may still have it in hand.
+    static_cast<void>(messages_.release());
+  }
+
+  std::uint32_t rank() const override { return messages_->rank(); }
+  std::uint32_t ranks() const override { return messages_->ranks(); }
+  std::string HostOf(std::uint32_t rank) const override { return messages_->HostOf(rank); }
+  Result<Ticket> Ask(std::uint32_t peer, Service service, std::span<const std::byte> request,
+                     std::span<std::byte> reply) override {
+    return messages_->Ask(peer, service, request, reply);
+  }
+  Status Wait(Ticket ticket) override { return messages_->Wait(ticket); }
+  Status Serve(Service service, Handler handler) override {
+    return messages_->Serve(service, std::move(handler));
+  }
+  Status Exchange(std::uint32_t peer, std::span<const std::byte> out,
+                  std::span<std::byte> in) override {
+    return messages_->Exchange(peer, out, in);
+  }
+  void Leave(const Status& why) override { messages_->Leave(why); }
+  TransportStats stats() const override { return messages_->stats(); }
+
+ private:
+  const std::shared_ptr<MpiCarrier> carrier_;
+  std::unique_ptr<MessageTransport> messages_;
+};
+
+class MpiDoor final : public MpiEntry {
+ public:
+  Result<std::unique_ptr<Transport>> Open(std::chrono::nanoseconds peer_timeout) const override {
+    return Guarded([&]() -> Result<std::unique_ptr<Transport>> {
+      if (g_mpi_opened.exchange(true))
+        return Fail(Status::InvalidArgument("MPI can be started once in a process"));
+      auto carrier = std::make_shared<MpiCarrier>(peer_timeout);
+      const auto opened = MpiCarrier::Open(carrier);
+      if (!opened) {
+        g_mpi_unfinished = true;
+        return Fail(opened.error());
+      }
+      g_mpi_facts = opened->facts;
+      return std::make_unique<MpiTransport>(std::move(carrier), *opened, peer_timeout);
+    });
+  }
+  MpiFacts facts() const override { return g_mpi_facts; }
+  bool unfinished() const override { return g_mpi_unfinished; }
+};
+
+}  // namespace
+}  // namespace rhizome::inline internal
+
+// The classes of the engine that this module shares with librhizome are those of one build.
+extern "C" RHIZOME_API const rhizome::MpiEntry* rhizome_mpi_entry_v1() {
+  static const rhizome::MpiDoor door;
+  return rhizome::BuildId() == rhizome::kThisBuild ? &door : nullptr;
+}
+
+extern "C" RHIZOME_API const char* rhizome_mpi_build_v1() { return rhizome::kThisBuild; }

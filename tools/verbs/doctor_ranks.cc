@@ -1,0 +1,191 @@
+#include "doctor_ranks.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "mpi_library.h"
+#include "rhizome/storage/build_id.h"
+#include "rhizome/storage/local_transport.h"
+#include "rhizome/storage/rank_calls.h"
+#include "rhizome/storage/stopwatch.h"
+#include "text.h"
+
+namespace rhizome {
+namespace {
+
+constexpr int kWarmUps = 5;
+constexpr int kRoundTrips = 101;
+constexpr std::size_t kRoundTripBytes = 8;
+constexpr int kBulkTurns = 8;
+constexpr std::size_t kBulkBytes = std::size_t{1} << 20;
+
+/// Sends bytes to a peer, has them sent back, and returns the seconds that it took.
+Result<double> EchoSeconds(Transport& transport, std::uint32_t peer,
+                           std::span<const std::byte> bytes, std::vector<std::byte>& reply) {
+  reply.assign(bytes.size(), std::byte{0});
+  const Stopwatch watch;
+  RHIZOME_ASSIGN_OR_RETURN(const auto ticket, transport.Ask(peer, Service::kEcho, bytes, reply));
+  RHIZOME_RETURN_IF_ERROR(transport.Wait(ticket));
+  const double seconds = watch.seconds();
+  if (!std::equal(bytes.begin(), bytes.end(), reply.begin()))
+    return Fail(Status::Corruption(fmt::format("rank {} ({}) echoed other bytes than were sent",
+                                               peer, transport.HostOf(peer))));
+  return seconds;
+}
+
+/// Measures the way to a peer and back.
+Result<Json> MeasurePair(Transport& transport, std::uint32_t peer) {
+  std::vector<std::byte> bytes(kRoundTripBytes, std::byte{7}), reply;
+  std::vector<double> seconds;
+  for (int i = 0; i < kWarmUps + kRoundTrips; ++i) {
+    RHIZOME_ASSIGN_OR_RETURN(const double one, EchoSeconds(transport, peer, bytes, reply));
+    if (i >= kWarmUps) seconds.push_back(one);
+  }
+  std::sort(seconds.begin(), seconds.end());
+  bytes.assign(kBulkBytes, std::byte{7});
+  std::vector<double> bulk;
+  for (int i = 0; i < kBulkTurns; ++i) {
+    RHIZOME_ASSIGN_OR_RETURN(const double one, EchoSeconds(transport, peer, bytes, reply));
+    bulk.push_back(one);
+  }
+  std::sort(bulk.begin(), bulk.end());
+  return Json{{"from", transport.rank()},
+              {"to", peer},
+              {"round_trip_seconds", seconds[seconds.size() / 2]},
+              {"round_trip_p95_seconds", seconds[seconds.size() * 95 / 100]},
+              {"bytes_per_second", 2 * static_cast<double>(kBulkBytes) / bulk[bulk.size() / 2]}};
+}
+
+/// Measures every pair, one after another, so that none disturbs another; the lower rank measures.
+Result<Json> MeasureAll(Transport& transport, const JobControl& control) {
+  RHIZOME_RETURN_IF_ERROR(transport.Serve(
+      Service::kEcho,
+      [](std::uint32_t, std::span<const std::byte> request, std::vector<std::byte>& reply) {
+        reply.assign(request.begin(), request.end());
+        return Status::Ok();
+      }));
+  Json own = {{"rank", transport.rank()},
+              {"host", transport.HostOf(transport.rank())},
+              {"pid", getpid()},
+              {"pairs", Json::array()}};
+  for (std::uint32_t from = 0; from < transport.ranks(); ++from) {
+    for (std::uint32_t to = from + 1; to < transport.ranks(); ++to) {
+      if (control.cancelled()) return Fail(Status::Interrupted("interrupted"));
+      RHIZOME_RETURN_IF_ERROR(Barrier(transport));
+      if (transport.rank() != from) continue;
+      RHIZOME_ASSIGN_OR_RETURN(Json pair, MeasurePair(transport, to));
+      own["pairs"].push_back(std::move(pair));
+    }
+  }
+  RHIZOME_RETURN_IF_ERROR(Barrier(transport));
+  RHIZOME_RETURN_IF_ERROR(transport.Serve(Service::kEcho, {}));
+  return own;
+}
+
+/// Gathers what the ranks have found on the first, which gets all of it; the others get nothing.
+Result<Json> GatherReports(Transport& transport, const Json& own) {
+  const std::string text = own.dump();
+  RHIZOME_ASSIGN_OR_RETURN(const auto all,
+                           GatherAtFirst(transport, std::as_bytes(std::span(text))));
+  Json found = {{"ranks", Json::array()}, {"pairs", Json::array()}};
+  for (const auto& bytes : all) {
+    const auto* const begin = reinterpret_cast<const char*>(bytes.data());
+    Json theirs = Json::parse(begin, begin + bytes.size(), nullptr, /*allow_exceptions=*/false);
+    if (!theirs.is_object()) return Fail(Status::Corruption("a rank's report cannot be read"));
+    for (Json& pair : theirs["pairs"]) found["pairs"].push_back(std::move(pair));
+    theirs.erase("pairs");
+    found["ranks"].push_back(std::move(theirs));
+  }
+  return found;
+}
+
+Result<Json> Examine(Transport& transport, const JobControl& control) {
+  RHIZOME_RETURN_IF_ERROR(
+      Agree(transport, std::array<RankFact, 1>{{{"the build", std::string(BuildId())}}}));
+  RHIZOME_ASSIGN_OR_RETURN(const Json own, MeasureAll(transport, control));
+  return GatherReports(transport, own);
+}
+
+std::string DescribeRanks(const Json& f) {
+  std::string text;
+  if (!f["mpi"].is_null()) {
+    const Json& mpi = f["mpi"];
+    text += fmt::format("{}, MPI {}, threads: {}\n", mpi["library"].get<std::string>(),
+                        mpi["standard"].get<std::string>(), mpi["thread_level"].get<std::string>());
+  } else {
+    text += "ranks are threads of this process\n";
+  }
+  text += fmt::format("a rank counts as lost when it is silent for {:g} s\n\n",
+                      f["peer_timeout_seconds"].get<double>());
+  TextTable ranks;
+  ranks.Add({"rank", "host", "process"});
+  for (const Json& rank : f["ranks"])
+    ranks.Add({rank["rank"].dump(), rank["host"].get<std::string>(), rank["pid"].dump()});
+  text += ranks.ToString() + "\n";
+  TextTable pairs;
+  pairs.Add({"ranks", "there and back", "of 20 one takes", "bytes a second"});
+  for (const Json& pair : f["pairs"])
+    pairs.Add(
+        {fmt::format("{} - {}", pair["from"].get<int>(), pair["to"].get<int>()),
+         fmt::format("{:.1f} us", pair["round_trip_seconds"].get<double>() * 1e6),
+         fmt::format("{:.1f} us", pair["round_trip_p95_seconds"].get<double>() * 1e6),
+         HumanBytes(static_cast<std::uint64_t>(pair["bytes_per_second"].get<double>())) + "/s"});
+  return text + pairs.ToString();
+}
+
+/// Adds what the process knows to what the ranks have found.
+Answer Finished(Json found, const RankFlags& flags, Json mpi) {
+  found["transport"] = mpi.is_null() ? "threads" : "mpi";
+  found["mpi"] = std::move(mpi);
+  found["peer_timeout_seconds"] = flags.peer_timeout_seconds;
+  found["complete"] = true;
+  return Answer{std::move(found), DescribeRanks, {}};
+}
+
+Result<Answer> ExamineThreads(const RankFlags& flags, Session& session) {
+  LocalRanksOptions options;
+  options.peer_timeout_seconds = flags.peer_timeout_seconds;
+  RHIZOME_ASSIGN_OR_RETURN(const auto ranks, LocalRanks::Create(flags.local, options));
+  Json found;
+  RHIZOME_RETURN_IF_ERROR(ranks->Run([&](Transport& transport) -> Status {
+    RHIZOME_ASSIGN_OR_RETURN(Json mine, Examine(transport, session.control));
+    if (transport.rank() == 0) found = std::move(mine);
+    return Status::Ok();
+  }));
+  return Finished(std::move(found), flags, nullptr);
+}
+
+Result<Answer> ExamineProcesses(const RankFlags& flags, Session& session) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto transport, OpenRanks(flags.peer_timeout_seconds));
+  Result<Json> found = Examine(*transport, session.control);
+  if (!found) {
+    transport->Leave(found.error());
+    return Fail(found.error());
+  }
+  if (transport->rank() != 0) return Answer{};
+  RHIZOME_ASSIGN_OR_RETURN(const MpiEntry* const mpi, LoadMpi());
+  const MpiFacts facts = mpi->facts();
+  return Finished(*std::move(found), flags,
+                  {{"library", facts.library},
+                   {"standard", facts.standard},
+                   {"thread_level", facts.thread_level}});
+}
+
+}  // namespace
+
+Result<Answer> ExamineRanks(const RankFlags& flags, Session& session) {
+  if (flags.local > 0 && LaunchedAsRank())
+    return Fail(Status::InvalidArgument(
+        "this process is already one of several ranks: leave the number after --ranks out"));
+  if (flags.local > 0) return ExamineThreads(flags, session);
+  if (!LaunchedAsRank())
+    return Fail(Status::InvalidArgument(
+        "no launcher has started this process as one of several: 'mpirun -n 4 rhizome doctor "
+        "--ranks' does, and 'rhizome doctor --ranks 4' looks at ranks that are threads"));
+  return ExamineProcesses(flags, session);
+}
+
+}  // namespace rhizome
