@@ -218,6 +218,13 @@ TEST(LocalTransportTest, SizesThatDoNotFitAreErrorsOfThatCallAlone) {
   EXPECT_EQ(wrong.code(), StatusCode::kCorruption);
   EXPECT_EQ(wrong.message(),
             "rank 1 (hostb) answered a request for echo with 3 bytes instead of 5");
+  // More than is wanted, too: nothing may be written behind the place for it.
+  const auto longer = first.Ask(1, Service::kEcho, Bytes(1), std::span(reply).first(2));
+  ASSERT_OK(longer);
+  EXPECT_EQ(first.Wait(*longer).code(), StatusCode::kCorruption);
+  ASSERT_OK(first.Exchange(1, Bytes(20), {}));
+  Bytes in_place(16);
+  EXPECT_EQ(second.Exchange(0, {}, in_place).code(), StatusCode::kCorruption);
   ASSERT_OK(first.Exchange(1, Bytes(12), {}));
   Bytes in(16);
   const Status odd = second.Exchange(0, {}, in);
