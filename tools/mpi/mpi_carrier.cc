@@ -82,7 +82,7 @@ void MpiCarrier::Send(std::uint32_t peer, MessageBytes message) {
 bool MpiCarrier::Close(bool orderly) {
   {
     const std::lock_guard lock(mutex_);
-    state_ = orderly ? State::kClosing : State::kAborting;
+    if (state_ != State::kEnded) state_ = orderly ? State::kClosing : State::kAborting;
     changed_.notify_all();
   }
   // MPI may never come back from a call when a rank is lost: then its thread is left alone.

@@ -1,5 +1,6 @@
 #include <atomic>
-#include <optional>
+#include <memory>
+#include <utility>
 
 #include "mpi_carrier.h"
 #include "mpi_entry.h"
