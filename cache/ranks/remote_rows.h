@@ -84,6 +84,8 @@ class RemoteRows {
 
 /// Reads rows from where they are: those of this rank from its disk, the others from their owners.
 /// Both are at work at once: requests are sent, the disk is read, then replies are awaited.
+/// Whoever destroys it, or the cache that it is of, waits until a Read that is under way has ended,
+/// which is when all owners have answered or the transport gives them up.
 /// Ownership: `remote` and the table must outlive it.
 class RowsByHome final : public RowFetcher {
  public:

@@ -40,6 +40,8 @@ void WriteRow(std::uint64_t vertex, float version, float* row) {
 
 /// Counts of what a rank's feed did.
 struct RankFed {
+  Status status;  ///< how it ended
+  std::uint64_t minibatches = 0;
   std::vector<Trace> superbatches;
   RemoteRowsStats remote;
   RowServiceStats served;
@@ -166,8 +168,9 @@ class RankFeedTest : public ::testing::Test {
     std::mt19937_64 random(seed + rank);
     while (true) {
       auto minibatch = (*pipeline)->Next();
-      ASSERT_OK(minibatch);
-      if (!*minibatch) break;
+      if (!minibatch) fed.status = minibatch.error();
+      if (!minibatch || !*minibatch) break;
+      if (++fed.minibatches == after_minibatches_) lose_();
       ExpectRows(**minibatch);
       fed.reads += (*minibatch)->costs;
       if (random() % 3 == 0)
@@ -203,6 +206,7 @@ class RankFeedTest : public ::testing::Test {
     ASSERT_OK(report);
     for (std::uint32_t r = 0; r < ranks; ++r) {
       SCOPED_TRACE(::testing::Message() << "rank " << r << " of " << ranks);
+      ASSERT_OK(fed[r].status);
       ExpectAsReplayed(r, rank_of, fed[r]);
       const RankShare& share = report->plans[0].shares[r];
       EXPECT_EQ(fed[r].reads.rows_requested, share.rows_requested);
@@ -274,6 +278,8 @@ class RankFeedTest : public ::testing::Test {
   std::vector<std::pair<float, float>> expected_;  // by vertex: the first two numbers of its row
   std::vector<std::unique_ptr<RowService>> services_;
   RankPlanOptions plan_;
+  std::uint64_t after_minibatches_ = 0;  // of a rank: lose_ is called
+  std::function<void()> lose_;
 };
 
 TEST_F(RankFeedTest, WhatIsFetchedIsWhatIsPlannedForAnyPoolAndAnyNumberOfRanks) {
@@ -317,6 +323,30 @@ TEST_F(RankFeedTest, APlannedFeedKeepsWhatIsGivenAndCountsReplies) {
   EXPECT_TRUE(made->pipeline.over_ranks && made->pipeline.fetcher);
   EXPECT_GE(made->needs.working_bytes,
             alone->needs.working_bytes + PrefillPiece(kWideBytes) * (kWideBytes + 4));
+}
+
+TEST_F(RankFeedTest, AFeedEndsWithTheNameOfARankThatIsLost) {
+  std::mt19937_64 random(testing::TestSeed());
+  ASSERT_NO_FATAL_FAILURE(Build(200, random()));
+  Open();
+  ExpectAll(0);
+  Draw(random);
+  plan_.pool_bytes = 0;  // to the end, rows of others are wanted
+  plan_.batch_size = 1;
+  plan_.fanouts = {3, 3};
+  const auto rank_of = homes_.RanksOfRows(graph(), entry_, 3);
+  FakeRanks fake(3);
+  services_ = std::vector<std::unique_ptr<RowService>>(3);
+  std::vector<RankFed> fed(3);
+  after_minibatches_ = 3;
+  lose_ = [&] { fake.Lose(2); };
+  testing::OnEachRank(3, [&](std::uint32_t rank) { Feed(fake[rank], rank_of, 1, fed[rank]); });
+  for (const std::uint32_t rank : {0, 1}) {
+    EXPECT_STATUS(fed[rank].status, kIoError);
+    EXPECT_NE(fed[rank].status.message().find("rank 2 (host2) is lost"), std::string::npos);
+  }
+  EXPECT_EQ(fake.pending(), 0U);
+  services_.clear();
 }
 
 TEST_F(RankFeedTest, RowsOfTheDeltaAreAskedOfNobody) {
