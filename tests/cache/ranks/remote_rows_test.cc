@@ -14,6 +14,7 @@
 #include "rhizome/cache/row_service.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/local_transport.h"
 #include "testing/planted_graph.h"
 
 namespace rhizome {
@@ -337,6 +338,50 @@ TEST_F(RemoteRowsTest, ALostRankIsAnErrorAndNothingStaysUnderWay) {
     EXPECT_EQ(ranks_->pending(), 0U);
     *cache = nullptr;
   }
+}
+
+TEST_F(RemoteRowsTest, WhatIsCountedIsWhatATransportSendsUntilARankDies) {
+  Deal(3);
+  services_.clear();
+  const auto ranks = *LocalRanks::Create(3);
+  for (std::uint32_t r = 0; r < 3; ++r)
+    services_.push_back(*RowService::Start((*ranks)[r], Disk(), entry(), View(r)));
+  const std::uint64_t seed = random_();
+  testing::OnEachRank(3, [&](std::uint32_t rank) {
+    std::mt19937_64 random(seed + rank);
+    RemoteRows remote((*ranks)[rank], entry(), View(rank));
+    RowsByHome fetcher(Disk(), remote, View(rank));
+    for (int read = 0; read < 4; ++read) {
+      const auto rows = DrawRows(rank, 1 + random() % 200, random);
+      std::vector<std::byte> out;
+      std::vector<RowTarget> targets = TargetsOf(rows, out);
+      EXPECT_OK(fetcher.Read(targets));
+      ExpectRows(rows, out);
+    }
+    const RemoteRowsStats counted = remote.stats();
+    const MessageStats asked =
+        (*ranks)[rank].stats().asked[static_cast<std::size_t>(Service::kRows)];
+    EXPECT_EQ(asked.messages_out, counted.requests);
+    EXPECT_EQ(asked.bytes_out, counted.bytes_out);
+    EXPECT_EQ(asked.messages_in, counted.requests);
+    EXPECT_EQ(asked.bytes_in, counted.bytes_in);
+  });
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    const MessageStats served =
+        (*ranks)[r].stats().served[static_cast<std::size_t>(Service::kRows)];
+    EXPECT_EQ(served.bytes_in, services_[r]->stats().bytes_in);
+    EXPECT_EQ(served.bytes_out, services_[r]->stats().bytes_out);
+  }
+  ranks->Fault({.kind = LocalFault::Kind::kDie, .rank = 2});
+  RemoteRows remote((*ranks)[0], entry(), View(0));
+  std::vector<std::byte> out;
+  const auto rows = DrawRows(0, 100, random_, true);
+  std::vector<RowTarget> targets = TargetsOf(rows, out);
+  Status status = remote.Send(targets);
+  if (status.ok()) status = remote.Finish();
+  EXPECT_STATUS(status, kIoError);
+  EXPECT_THAT(status.message(), HasSubstr("rank 2"));
+  services_.clear();
 }
 
 TEST_F(RemoteRowsTest, AFetcherThatCannotBeMadeIsAnErrorOfOpening) {
