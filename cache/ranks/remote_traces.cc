@@ -1,0 +1,91 @@
+#include "rhizome/cache/remote_traces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "rhizome/cache/home_epochs.h"
+#include "rhizome/cache/labels.h"
+#include "rhizome/cache/minibatch_sampler.h"
+#include "rhizome/cache/resolve_sampling.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+Status CheckTraceOptions(const RemoteTraceOptions& options) {
+  if (options.batch_size == 0 || options.epochs == 0)
+    return Status::InvalidArgument("batch size and epochs must be at least 1");
+  if (options.epochs > EpochPlan::kMostEpochs) {
+    return Status::InvalidArgument(
+        fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMostEpochs));
+  }
+  return Status::Ok();
+}
+
+/// The rows of a step that other ranks have.
+std::vector<CacheKey> OfOthers(std::span<const CacheKey> rows,
+                               std::span<const std::uint16_t> rank_of, std::uint32_t rank) {
+  std::vector<CacheKey> remote;
+  for (const CacheKey row : rows)
+    if (rank_of[static_cast<std::size_t>(row)] != rank) remote.push_back(row);
+  return remote;
+}
+
+}  // namespace
+
+Result<std::vector<RemoteTrace>> DrawRemoteTraces(const GraphSnapshot& graph, const RowHomes& homes,
+                                                  const RemoteTraceOptions& options,
+                                                  const JobControl& control) {
+  RHIZOME_RETURN_IF_ERROR(CheckTraceOptions(options));
+  RHIZOME_RETURN_IF_ERROR(CheckRanks(options.ranks, homes));
+  RHIZOME_ASSIGN_OR_RETURN(const ClassLabels labels, ReadLabels(graph, "", options.split));
+  const std::vector<VertexId> train = labels.Members(graph, Split::kTrain);
+  if (train.empty()) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("array {} puts no vertex into the training set (value 0)", options.split)));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(auto of_home, homes.Divide(graph, train));
+  const std::vector<std::uint16_t> rank_of = homes.RanksOfRows(options.ranks);
+  std::vector<RemoteTrace> traces(options.ranks);
+  for (const VertexId vertex : train) {
+    RHIZOME_ASSIGN_OR_RETURN(const Row row, graph.RowOf(vertex));
+    traces[rank_of[static_cast<std::size_t>(row)]].training_rows.push_back(row);
+  }
+  HomeEpochs epochs(std::move(of_home), std::vector<std::vector<VertexId>>(homes.count),
+                    {.batch_size = options.batch_size,
+                     .seed = options.seed,
+                     .epochs = options.epochs});
+  RHIZOME_ASSIGN_OR_RETURN(MinibatchSamplerOptions sampling,
+                           ResolveSampling({}, {}, options.fanouts, graph));
+  sampling.sampler.seed = options.seed;
+  sampling.sampler.threads = std::max<std::uint32_t>(options.threads, 1);
+  sampling.degrees = sampling.weighted_degrees = false;
+  RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
+                           MinibatchSampler::Create(graph, sampling, nullptr));
+  const std::uint64_t total = options.epochs * epochs.counts().train * homes.count;
+  std::uint64_t done = 0;
+  for (std::uint32_t epoch = 0; epoch < options.epochs; ++epoch) {
+    epochs.Begin(epoch);
+    for (std::uint64_t s = 0; s < epochs.counts().train; ++s) {
+      for (std::uint32_t home = 0; home < homes.count; ++home) {
+        RHIZOME_RETURN_IF_ERROR(
+            control.Report({.phase = "sample", .done = done++, .total = total}));
+        const SeedBatch seeds = epochs.Take(home, false, s);
+        if (seeds.vertices.empty()) continue;
+        RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(seeds));
+        Trace step;
+        AddStep(minibatch, step);
+        const std::uint32_t rank = homes.RankOf(home, options.ranks);
+        traces[rank].rows_requested += step.keys.size();
+        traces[rank].rows.AddStep(OfOthers(step.keys, rank_of, rank));
+      }
+    }
+    for (RemoteTrace& trace : traces) trace.epochs.push_back(trace.rows.steps());
+  }
+  for (RemoteTrace& trace : traces) trace.epoch_steps = trace.epochs[1];
+  return traces;
+}
+
+}  // namespace rhizome::inline internal

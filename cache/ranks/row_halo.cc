@@ -1,0 +1,65 @@
+#include "rhizome/cache/row_halo.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "rhizome/storage/check.h"
+
+namespace rhizome::inline internal {
+
+Result<PassLists> AllLists(const GraphSnapshot& graph, const JobControl& control) {
+  std::vector<Row> all(graph.vertex_count());
+  std::iota(all.begin(), all.end(), Row{0});
+  return DrawPassLists(graph, all, {}, control);
+}
+
+std::vector<Row> HaloOf(const PassLists& lists, std::span<const std::uint16_t> rank_of,
+                        std::uint32_t rank) {
+  RHIZOME_DCHECK(lists.targets.size() == rank_of.size());
+  std::vector<bool> is_halo(rank_of.size(), false);
+  for (std::size_t row = 0; row < rank_of.size(); ++row) {
+    if (rank_of[row] != rank) continue;
+    for (const LocalRow neighbor : lists.ReadsOf(row))
+      is_halo[neighbor] = rank_of[neighbor] != rank;
+  }
+  std::vector<Row> halo;
+  for (std::size_t row = 0; row < rank_of.size(); ++row)
+    if (is_halo[row]) halo.push_back(static_cast<Row>(row));
+  const auto degree = [&](Row row) { return lists.degrees[static_cast<std::size_t>(row)]; };
+  std::stable_sort(halo.begin(), halo.end(), [&](Row a, Row b) { return degree(a) > degree(b); });
+  return halo;
+}
+
+std::vector<double> InclusionChances(const PassLists& lists, std::span<const Row> seeds,
+                                     double seed_chance, std::span<const std::int64_t> fanouts) {
+  const std::size_t rows = lists.targets.size();
+  std::vector<double> found(rows, 0);    // by the last hop
+  std::vector<double> log_no(rows, 0);   // that no vertex of this hop finds it
+  std::vector<double> missed(rows, 1);   // by all hops
+  for (const Row seed : seeds) {
+    found[static_cast<std::size_t>(seed)] = seed_chance;
+    missed[static_cast<std::size_t>(seed)] = 1 - seed_chance;
+  }
+  for (const std::int64_t fanout : fanouts) {
+    std::fill(log_no.begin(), log_no.end(), 0);
+    for (std::size_t v = 0; v < rows; ++v) {
+      const auto neighbors = lists.ReadsOf(v);
+      if (found[v] == 0 || neighbors.empty()) continue;
+      const double share =
+          fanout == kAllNeighbors
+              ? 1
+              : std::min(1.0, static_cast<double>(fanout) / static_cast<double>(neighbors.size()));
+      const double passed = std::log1p(-share * found[v]);
+      for (const LocalRow u : neighbors) log_no[u] += passed;
+    }
+    for (std::size_t v = 0; v < rows; ++v) {
+      found[v] = -std::expm1(log_no[v]);
+      missed[v] *= 1 - found[v];
+    }
+  }
+  for (double& chance : missed) chance = 1 - chance;
+  return missed;
+}
+
+}  // namespace rhizome::inline internal
