@@ -36,7 +36,8 @@ class RemoteReplay::Buffer {
       counts_.misses += plan.misses.size();
       for (const CacheKey row : rows) counts_.halo_requests += IsHalo(row);
       for (const std::uint32_t miss : plan.misses) counts_.halo_misses += IsHalo(rows[miss]);
-      for (const StepPlan::Place& insert : plan.inserts) frames_[insert.frame] = rows[insert.request];
+      for (const StepPlan::Place& insert : plan.inserts)
+        frames_[insert.frame] = rows[insert.request];
     }
     return Status::Ok();
   }
@@ -123,8 +124,7 @@ Result<RemoteCounts> RemoteReplay::Belady(std::size_t superbatch, const RemotePr
     const Trace part =
         StepsOf(trace_.rows, first, std::min(first + superbatch, trace_.rows.steps()));
     RHIZOME_ASSIGN_OR_RETURN(
-        const auto policy,
-        MakeBeladySchedule(part, frames_, keys_, history ? &*history : nullptr));
+        const auto policy, MakeBeladySchedule(part, frames_, keys_, history ? &*history : nullptr));
     RHIZOME_RETURN_IF_ERROR(buffer.Play(*policy, part));
   }
   return buffer.counts();

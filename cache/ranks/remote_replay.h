@@ -15,7 +15,7 @@ namespace rhizome::inline internal {
 
 /// What schedules of superbatches think of rows that the superbatch at hand does not ask for again.
 struct RemotePrior {
-  bool uses = false;                    ///< they are worth more, the more often they were asked for
+  bool uses = false;  ///< they are worth more, the more often they were asked for
   std::span<const double> chances = {};  ///< by row, instead: InclusionChances
 };
 
@@ -39,11 +39,11 @@ class RemoteReplay {
   /// vertex-inclusion probability, or MassiveGNN, without eviction, those of the highest degree.
   Result<RemoteCounts> Static(std::span<const Row> ranking) const;
 
-  /// In each epoch the rows that it asks for most often, all fetched before it unless the buffer has
-  /// them of the epoch before; others when a minibatch asks for them. This is RapidGNN's hot set
-  /// (arXiv 2505.10806, "deterministic sampling": the epoch's minibatches are drawn before it). Its
-  /// rolling prefetch of the next minibatches changes when rows are fetched, not how many, and is
-  /// therefore left out; so is the memory that it takes.
+  /// In each epoch the rows that it asks for most often, all fetched before it unless the buffer
+  /// has them of the epoch before; others when a minibatch asks for them. This is RapidGNN's hot
+  /// set (arXiv 2505.10806, "deterministic sampling": the epoch's minibatches are drawn before it).
+  /// Its rolling prefetch of the next minibatches changes when rows are fetched, not how many, and
+  /// is therefore left out; so is the memory that it takes.
   Result<RemoteCounts> EpochHotSet() const;
 
   /// MassiveGNN (ScoredBuffer).

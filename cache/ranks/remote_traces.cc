@@ -53,10 +53,9 @@ Result<std::vector<RemoteTrace>> DrawRemoteTraces(const GraphSnapshot& graph, co
     RHIZOME_ASSIGN_OR_RETURN(const Row row, graph.RowOf(vertex));
     traces[rank_of[static_cast<std::size_t>(row)]].training_rows.push_back(row);
   }
-  HomeEpochs epochs(std::move(of_home), std::vector<std::vector<VertexId>>(homes.count),
-                    {.batch_size = options.batch_size,
-                     .seed = options.seed,
-                     .epochs = options.epochs});
+  HomeEpochs epochs(
+      std::move(of_home), std::vector<std::vector<VertexId>>(homes.count),
+      {.batch_size = options.batch_size, .seed = options.seed, .epochs = options.epochs});
   RHIZOME_ASSIGN_OR_RETURN(MinibatchSamplerOptions sampling,
                            ResolveSampling({}, {}, options.fanouts, graph));
   sampling.sampler.seed = options.seed;

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "rhizome/cache/policy.h"
-#include "rhizome/storage/types.h"
 #include "rhizome/cache/row_homes.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
+#include "rhizome/storage/types.h"
 
 namespace rhizome::inline internal {
 

@@ -34,9 +34,9 @@ std::vector<Row> HaloOf(const PassLists& lists, std::span<const std::uint16_t> r
 std::vector<double> InclusionChances(const PassLists& lists, std::span<const Row> seeds,
                                      double seed_chance, std::span<const std::int64_t> fanouts) {
   const std::size_t rows = lists.targets.size();
-  std::vector<double> found(rows, 0);    // by the last hop
-  std::vector<double> log_no(rows, 0);   // that no vertex of this hop finds it
-  std::vector<double> missed(rows, 1);   // by all hops
+  std::vector<double> found(rows, 0);   // by the last hop
+  std::vector<double> log_no(rows, 0);  // that no vertex of this hop finds it
+  std::vector<double> missed(rows, 1);  // by all hops
   for (const Row seed : seeds) {
     found[static_cast<std::size_t>(seed)] = seed_chance;
     missed[static_cast<std::size_t>(seed)] = 1 - seed_chance;

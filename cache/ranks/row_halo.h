@@ -26,10 +26,10 @@ std::vector<Row> HaloOf(const PassLists& lists, std::span<const std::uint16_t> r
 /// independently of the others: vertex-inclusion probability (VIP) of SALIENT++ (Kaler et al.,
 /// "Communication-efficient graph neural networks with probabilistic neighborhood expansion
 /// analysis and caching", MLSys 2023, section 3). A minibatch has each of `seeds` with the chance
-/// `seed_chance`; hop h takes fanouts[h] neighbours of each vertex that hop h-1 found (kAllNeighbors:
-/// all), so a vertex with chance p and d neighbours passes min(1, fanouts[h] / d) * p on to each.
-/// Exact where what is found on different ways is independent. O(edges) a hop; memory: 24 bytes a
-/// row.
+/// `seed_chance`; hop h takes fanouts[h] neighbours of each vertex that hop h-1 found
+/// (kAllNeighbors: all), so a vertex with chance p and d neighbours passes min(1, fanouts[h] / d) *
+/// p on to each. Exact where what is found on different ways is independent. O(edges) a hop;
+/// memory: 24 bytes a row.
 std::vector<double> InclusionChances(const PassLists& lists, std::span<const Row> seeds,
                                      double seed_chance, std::span<const std::int64_t> fanouts);
 

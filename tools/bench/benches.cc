@@ -7,6 +7,7 @@ void AddSampleBench(const Bench& bench, CLI::App& root, Session& session);
 void AddPoolBench(const Bench& bench, CLI::App& root, Session& session);
 void AddFullGraphBench(const Bench& bench, CLI::App& root, Session& session);
 void AddRangesBench(const Bench& bench, CLI::App& root, Session& session);
+void AddRemoteBench(const Bench& bench, CLI::App& root, Session& session);
 void AddPartitionBench(const Bench& bench, CLI::App& root, Session& session);
 void AddTopologyBench(const Bench& bench, CLI::App& root, Session& session);
 void AddIngestBench(const Bench& bench, CLI::App& root, Session& session);
@@ -37,6 +38,10 @@ const Bench kBenches[] = {
      AddFullGraphBench},
     {"ranges", "Balance of ranges of vertices that are cut by a learned cost, in CPU seconds",
      AddRangesBench},
+    {"remote",
+     "Rows that ranks fetch from each other in a training: schedules beside MassiveGNN, SALIENT++, "
+     "RapidGNN, LRU and the fewest possible",
+     AddRemoteBench},
     {"partition", "Partitioners over scales and numbers of parts", AddPartitionBench},
     {"topology", "Partition files: bytes, loading, lists read from disk", AddTopologyBench},
     {"ingest", "Edges a second into a store: .npy and text, in memory and spilled", AddIngestBench},

@@ -18,7 +18,7 @@ struct BenchRemoteOptions {
   std::vector<std::string> traces;  ///< and of graphs that are made: a folder of `data`, or rmatN
   std::string data;                 ///< folder of data sets
   std::string dir = ".";            ///< where graphs that are made lie for the time being
-  std::vector<double> fractions = {.15, .25, .35, .5};   ///< buffer of a rank, over its halo
+  std::vector<double> fractions = {.15, .25, .35, .5};  ///< buffer of a rank, over its halo
   std::vector<std::uint32_t> superbatches = {8, 16, 32};
   std::vector<std::string> policies = {"all"};
   RemoteTraceOptions trace;

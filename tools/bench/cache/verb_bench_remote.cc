@@ -1,0 +1,84 @@
+#include "bench_remote.h"
+#include "topology_flags.h"
+#include "verb_bench.h"
+
+namespace rhizome {
+namespace {
+
+Result<Answer> RunBenchRemote(const BenchRemoteOptions& options, Session& session) {
+  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchRemote(options, session.control));
+  return Answer{std::move(fields), DescribeBench, {}};
+}
+
+void AddTrainingFlags(CLI::App& verb, RemoteTraceOptions& trace) {
+  verb.add_option("--ranks", trace.ranks, "Ranks, at most as many as a store has homes")
+      ->check(CLI::Range(1U, 65535U))
+      ->type_name("N")
+      ->capture_default_str();
+  AddFanouts(verb, trace.fanouts, "Neighbours in each hop")->default_str("25,10");
+  verb.add_option("--batch-size", trace.batch_size, "Seeds of a home in a step")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 30))
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--epochs", trace.epochs, "Epochs")
+      ->check(CLI::Range(1U, 1000000U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--split", trace.split, "Array, or NAME:K, whose training vertices are seeds")
+      ->type_name("NAME")
+      ->capture_default_str();
+  verb.add_option("--seed", trace.seed, "Of graphs that are made, and of samples")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--threads", trace.threads, "Threads that sample")
+      ->check(CLI::Range(1U, 4096U))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddRemoteBench(const Bench& bench, CLI::App& root, Session& session) {
+  auto options = std::make_shared<BenchRemoteOptions>();
+  options->trace.epochs = 5;
+  CLI::App* verb =
+      AddBench(bench, root, session,
+               "rhizome bench remote --traces rmat10 --batch-size 8 --epochs 1 --fraction .25",
+               options, RunBenchRemote);
+  verb->add_option("--store", options->stores, "Stores; their homes divide rows and seeds")
+      ->delimiter(',')
+      ->type_name("STORE,...");
+  verb->add_option("--traces", options->traces,
+                   "Graphs to be made for the run, in homes by an edge cut: folders of --data, or "
+                   "rmatN for an R-MAT of 2^N vertices")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  verb->add_option("--data", options->data, "Folder of data sets")->type_name("DIR");
+  verb->add_option("--dir", options->dir, "Where graphs that are made lie for the time being")
+      ->type_name("DIR")
+      ->capture_default_str();
+  verb->add_option("--fraction", options->fractions, "Buffer of a rank, over its halo")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 1000.0))
+      ->type_name("X,...")
+      ->default_str(".15,.25,.35,.5");
+  verb->add_option("--superbatch", options->superbatches,
+                   "Minibatches that belady schedules together")
+      ->delimiter(',')
+      ->check(CLI::Range(1U, 1U << 20))
+      ->type_name("N,...")
+      ->default_str("8,16,32");
+  std::vector<std::string> names = RemotePolicies();
+  names.emplace_back("all");
+  verb->add_option("--policies", options->policies,
+                   "Policies; scored is MassiveGNN, the best of its 18 settings")
+      ->delimiter(',')
+      ->check(CLI::IsMember(names))
+      ->type_name("NAME,...")
+      ->default_str("all");
+  AddTrainingFlags(*verb, options->trace);
+  verb->add_option("--plot", options->plot, "Also draw shares of the first graph, with gnuplot")
+      ->type_name("F.svg|F.png");
+}
+
+}  // namespace rhizome
