@@ -13,7 +13,8 @@
 
 namespace rhizome::inline internal {
 
-/// What schedules of superbatches think of rows that the superbatch at hand does not ask for again.
+/// The worth that schedules of superbatches give to rows that the superbatch at hand does not ask
+/// for again.
 struct RemotePrior {
   bool uses = false;  ///< they are worth more, the more often they were asked for
   std::span<const double> chances = {};  ///< by row, instead: InclusionChances

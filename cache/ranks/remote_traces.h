@@ -24,8 +24,8 @@ struct RemoteTraceOptions {
   std::uint32_t threads = 1;
 };
 
-/// What the minibatches of one rank ask of the others: a step for each minibatch, its distinct rows
-/// that other ranks have. Rows of its own disk are left out.
+/// The rows that minibatches of one rank ask of the others: a step for each minibatch, its distinct
+/// rows that other ranks have. Rows of its own disk are left out.
 struct RemoteTrace {
   Trace rows;
   std::vector<std::size_t> epochs = {0};  ///< [epochs + 1] the step that each begins with

@@ -9,7 +9,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// What products of gamma may differ by from a power of it.
+/// The relative error that products of gamma may have.
 constexpr double kRounding = 1e-9;
 
 }  // namespace
