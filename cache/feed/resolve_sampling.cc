@@ -93,6 +93,30 @@ Status AddTimes(const NeighborSampling& sampling, const GraphSnapshot& graph,
 
 }  // namespace
 
+Status SetValidSampler(const std::vector<std::int64_t>& eval_fanouts, std::size_t layers,
+                       MinibatchSamplerOptions& sampling) {
+  if (eval_fanouts.empty()) return Status::Ok();
+  if (eval_fanouts.size() != layers) {
+    return Status::InvalidArgument(
+        fmt::format("--eval-fanout names {} hops for {} layers; give one for each layer, or all",
+                    eval_fanouts.size(), layers));
+  }
+  const bool all = std::all_of(eval_fanouts.begin(), eval_fanouts.end(),
+                               [](std::int64_t fanout) { return fanout == kAllNeighbors; });
+  if (all) {
+    sampling.valid_sampler = WithAllNeighbors(sampling).sampler;
+    return Status::Ok();
+  }
+  if (!sampling.sampler.typed_fanouts.empty()) {
+    return Status::InvalidArgument(
+        "--eval-fanout with numbers is for neighbours of all types alike; with --typed-fanout or "
+        "--meta-path give --eval-fanout all, which takes all of the types that are walked");
+  }
+  sampling.valid_sampler = sampling.sampler;
+  sampling.valid_sampler->fanouts = eval_fanouts;
+  return Status::Ok();
+}
+
 Result<std::vector<std::int64_t>> ReadSeedTimes(const GraphSnapshot& graph,
                                                 const std::string& name) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, graph.store().OpenArray(name));

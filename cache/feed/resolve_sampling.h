@@ -27,6 +27,12 @@ Result<MinibatchSamplerOptions> ResolveSampling(const NeighborSampling& sampling
                                                 std::vector<std::int64_t> fanouts,
                                                 const GraphSnapshot& graph);
 
+/// Sets what is drawn where the validation set is measured: `eval_fanouts` (TrainOptions), one for
+/// each of `layers` hops; empty: as in training. Errors: kInvalidArgument, another number of them,
+/// or numbers where neighbours are drawn by type.
+Status SetValidSampler(const std::vector<std::int64_t>& eval_fanouts, std::size_t layers,
+                       MinibatchSamplerOptions& sampling);
+
 /// Reads the time of each row as a seed, [rows], from an array of a snapshot; of a vertex without a
 /// row: 0. Errors: kNotFound, no such array; kInvalidArgument, not int64 or int32 with one column;
 /// those of reading.

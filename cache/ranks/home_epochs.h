@@ -39,6 +39,9 @@ class HomeEpochs {
   /// home has fewer vertices than there are steps, and this step has none of them.
   std::uint64_t SeedsOf(std::uint32_t home, bool is_valid, std::uint64_t step) const;
 
+  /// The training vertices of a home.
+  std::uint64_t TrainingOf(std::uint32_t home) const { return train_[home].size(); }
+
   /// Shuffles for an epoch.
   void Begin(std::uint32_t epoch);
 

@@ -48,6 +48,12 @@ struct PlannedGraph {
   const ArrayEntry& features;
 };
 
+/// The minibatches of all homes, step after step.
+struct PlannedSuperbatch {
+  Trace rows;
+  std::vector<std::uint32_t> home_of;  // by minibatch
+};
+
 /// One number of ranks while superbatches are replayed.
 class RankSet {
  public:
@@ -89,8 +95,7 @@ class RankSet {
   }
   RankShare& ShareOf(std::uint32_t home) { return share(RankOf(home)); }
 
-  /// Plays a superbatch: a trace of each home, whose steps are those of the others.
-  Status Play(const std::vector<Trace>& of_home);
+  Status Play(const PlannedSuperbatch& superbatch);
 
   RankPlan Finish() && { return std::move(plan_); }
 
@@ -102,7 +107,7 @@ class RankSet {
     return schedules + rank_of_.size() * ScheduleHistory::kBytesPerKey +
            frames * ScheduleHistory::kBytesPerFrame;
   }
-  Trace TraceOf(std::uint32_t rank, const std::vector<Trace>& of_home);
+  Trace TraceOf(std::uint32_t rank, const PlannedSuperbatch& superbatch);
   double SecondsOf(std::uint32_t rank, const std::vector<RankFetches>& fetched,
                    std::uint64_t minibatches);
 
@@ -113,19 +118,17 @@ class RankSet {
   RankPlan plan_;
 };
 
-/// The minibatches of a rank's homes, step by step.
-Trace RankSet::TraceOf(std::uint32_t rank, const std::vector<Trace>& of_home) {
+/// The minibatches of a rank's homes.
+Trace RankSet::TraceOf(std::uint32_t rank, const PlannedSuperbatch& superbatch) {
   RankShare& one = share(rank);
   const RowRanks view{.rank_of = rank_of_, .rank = rank};
   Trace trace;
-  for (std::size_t s = 0; s < of_home.front().steps(); ++s) {
-    for (std::uint32_t home = one.first_home; home < one.first_home + one.homes; ++home) {
-      const std::span<const CacheKey> rows = of_home[home].step(s);
-      if (rows.empty()) continue;
-      trace.AddStep(rows);
-      one.rows_requested += rows.size();
-      for (const CacheKey row : rows) one.remote_rows_requested += !view.IsOwn(row);
-    }
+  for (std::size_t i = 0; i < superbatch.home_of.size(); ++i) {
+    if (RankOf(superbatch.home_of[i]) != rank) continue;
+    const std::span<const CacheKey> rows = superbatch.rows.step(i);
+    trace.AddStep(rows);
+    one.rows_requested += rows.size();
+    for (const CacheKey row : rows) one.remote_rows_requested += !view.IsOwn(row);
   }
   return trace;
 }
@@ -171,11 +174,11 @@ double RankSet::SecondsOf(std::uint32_t rank, const std::vector<RankFetches>& fe
   return *std::max_element(std::begin(seconds), std::end(seconds));
 }
 
-Status RankSet::Play(const std::vector<Trace>& of_home) {
+Status RankSet::Play(const PlannedSuperbatch& superbatch) {
   std::vector<RankFetches> fetched;
   std::vector<std::uint64_t> minibatches;
   for (std::uint32_t r = 0; r < ranks(); ++r) {
-    const Trace trace = TraceOf(r, of_home);
+    const Trace trace = TraceOf(r, superbatch);
     RHIZOME_ASSIGN_OR_RETURN(RankFetches one, pools_[r]->Play(trace));
     fetched.push_back(std::move(one));
     minibatches.push_back(trace.steps());
@@ -199,8 +202,8 @@ class RankPlanner {
 
  private:
   Result<HomeEpochs> MakeEpochs();
-  Status PlaySuperbatch(const MinibatchSampler& sampler, const HomeEpochs& epochs,
-                        std::uint64_t first, std::uint64_t steps);
+  Status PlayEpochs(const HomeEpochs& epochs, const MinibatchSampler& sampler);
+  Status Play(PlannedSuperbatch& superbatch);
 
   const GraphSnapshot& graph_;
   const RankPlanOptions& options_;
@@ -209,7 +212,6 @@ class RankPlanner {
   RankPlanReport report_;
   std::vector<std::uint64_t> train_of_home_;
   std::vector<RankSet> sets_;
-  std::uint64_t done_ = 0, total_ = 0;  // minibatches, for progress
 };
 
 Result<HomeEpochs> RankPlanner::MakeEpochs() {
@@ -220,35 +222,38 @@ Result<HomeEpochs> RankPlanner::MakeEpochs() {
         fmt::format("array {} puts no vertex into the training set (value 0)", options_.split)));
   }
   RHIZOME_ASSIGN_OR_RETURN(auto of_home, homes_.Divide(graph_, train));
+  RHIZOME_ASSIGN_OR_RETURN(auto valid,
+                           homes_.Divide(graph_, labels.Members(graph_, Split::kValid)));
   report_.training_vertices = train.size();
   for (const auto& vertices : of_home) train_of_home_.push_back(vertices.size());
-  std::vector<std::vector<VertexId>> no_validation(homes_.count);
-  return HomeEpochs(std::move(of_home), std::move(no_validation),
+  return HomeEpochs(std::move(of_home), std::move(valid),
                     {.batch_size = options_.batch_size,
                      .seed = options_.seed,
                      .epochs = options_.epochs,
+                     .valid_every = options_.eval_every,
                      .most_train_steps = options_.steps});
 }
 
-Status RankPlanner::PlaySuperbatch(const MinibatchSampler& sampler, const HomeEpochs& epochs,
-                                   std::uint64_t first, std::uint64_t steps) {
-  std::vector<Trace> of_home(homes_.count);
-  for (std::uint64_t s = first; s < first + steps; ++s) {
-    for (std::uint32_t home = 0; home < homes_.count; ++home) {
-      RHIZOME_RETURN_IF_ERROR(
-          control_.Report({.phase = "sample", .done = done_++, .total = total_}));
-      const SeedBatch seeds = epochs.Take(home, false, s);
-      if (seeds.vertices.empty()) {
-        of_home[home].AddStep({});
-        continue;
-      }
-      RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(seeds));
-      AddStep(minibatch, of_home[home]);
-      for (RankSet& set : sets_) set.ShareOf(home).edges += minibatch.neighbors.size();
-    }
-  }
-  for (RankSet& set : sets_) RHIZOME_RETURN_IF_ERROR(set.Play(of_home));
+Status RankPlanner::Play(PlannedSuperbatch& superbatch) {
+  for (RankSet& set : sets_) RHIZOME_RETURN_IF_ERROR(set.Play(superbatch));
+  superbatch = {};
   return Status::Ok();
+}
+
+Status RankPlanner::PlayEpochs(const HomeEpochs& epochs, const MinibatchSampler& sampler) {
+  HomeSeeds seeds(epochs, 0, epochs.homes(), options_.superbatch);
+  PlannedSuperbatch superbatch;
+  while (const std::optional<SeedBatch> batch = seeds.Next()) {
+    RHIZOME_RETURN_IF_ERROR(
+        control_.Report({.phase = "sample", .done = seeds.step(), .total = epochs.counts().all()}));
+    if (batch->begins_superbatch) RHIZOME_RETURN_IF_ERROR(Play(superbatch));
+    RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*batch));
+    AddStep(minibatch, superbatch.rows);
+    superbatch.home_of.push_back(epochs.Decode(batch->tag).home);
+    for (RankSet& set : sets_)
+      set.ShareOf(superbatch.home_of.back()).edges += minibatch.neighbors.size();
+  }
+  return Play(superbatch);
 }
 
 Result<RankPlanReport> RankPlanner::Plan() {
@@ -261,12 +266,19 @@ Result<RankPlanReport> RankPlanner::Plan() {
   report_.homes_by = homes_.by;
   report_.vertices = graph_.vertex_count();
   report_.row_bytes = std::max<std::uint64_t>(features->entry().row_bytes(), 1);
-  RHIZOME_ASSIGN_OR_RETURN(HomeEpochs epochs, MakeEpochs());
+  RHIZOME_ASSIGN_OR_RETURN(const HomeEpochs epochs, MakeEpochs());
   report_.steps = epochs.counts().train;
+  report_.valid_steps = epochs.counts().valid;
   RHIZOME_ASSIGN_OR_RETURN(MinibatchSamplerOptions sampling,
                            ResolveSampling(options_.sampling, {}, options_.fanouts, graph_));
+  RHIZOME_RETURN_IF_ERROR(
+      SetValidSampler(options_.eval_fanouts, options_.fanouts.size(), sampling));
   sampling.sampler.seed = options_.seed;
   sampling.sampler.threads = std::max<std::uint32_t>(options_.threads, 1);
+  if (sampling.valid_sampler) {
+    sampling.valid_sampler->seed = sampling.sampler.seed;
+    sampling.valid_sampler->threads = sampling.sampler.threads;
+  }
   sampling.degrees = sampling.weighted_degrees = false;
   RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
                            MinibatchSampler::Create(graph_, sampling, nullptr));
@@ -276,14 +288,7 @@ Result<RankPlanReport> RankPlanner::Plan() {
     for (std::uint32_t home = 0; home < homes_.count; ++home)
       sets_.back().ShareOf(home).training_vertices += train_of_home_[home];
   }
-  total_ = options_.epochs * report_.steps * homes_.count;
-  for (std::uint32_t epoch = 0; epoch < options_.epochs; ++epoch) {
-    epochs.Begin(epoch);
-    for (std::uint64_t s = 0; s < report_.steps; s += options_.superbatch) {
-      RHIZOME_RETURN_IF_ERROR(PlaySuperbatch(
-          sampler, epochs, s, std::min<std::uint64_t>(options_.superbatch, report_.steps - s)));
-    }
-  }
+  RHIZOME_RETURN_IF_ERROR(PlayEpochs(epochs, sampler));
   for (RankSet& set : sets_) report_.plans.push_back(std::move(set).Finish());
   return std::move(report_);
 }

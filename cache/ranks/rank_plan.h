@@ -30,13 +30,16 @@ inline constexpr std::uint64_t kReplyChecksumBytes = 4;
 /// A training whose rows are spread over ranks, to be planned.
 struct RankPlanOptions {
   std::string features = "feat";
-  std::string split = "split";            ///< array, or NAME:K; its training vertices are seeds
+  std::string split = "split";            ///< array, or NAME:K; its training vertices are seeds,
+                                          ///< and those of its validation set
   std::vector<std::uint32_t> ranks = {};  ///< numbers of ranks, each at least 1
   std::vector<std::int64_t> fanouts = {10, 10};
+  std::vector<std::int64_t> eval_fanouts = {};  ///< of the validation set; empty: `fanouts`
   NeighborSampling sampling = {};
   std::uint64_t batch_size = 1000;  ///< seeds of a home in a step, on average
   std::uint32_t epochs = 1;
-  std::uint64_t steps = 0;  ///< of an epoch at most; 0: all
+  std::uint32_t eval_every = 1;  ///< epochs, after which the validation set is measured
+  std::uint64_t steps = 0;       ///< that learn, of an epoch at most; 0: all
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
   std::uint32_t superbatch = 16;                        ///< steps that are scheduled together
@@ -96,17 +99,19 @@ struct RankPlanReport {
   std::uint64_t vertices = 0;
   std::uint64_t training_vertices = 0;
   std::uint64_t row_bytes = 0;
-  std::uint64_t steps = 0;      ///< of an epoch
-  std::vector<RankPlan> plans;  ///< by RankPlanOptions::ranks
+  std::uint64_t steps = 0;        ///< of an epoch, that learn
+  std::uint64_t valid_steps = 0;  ///< of an epoch whose end is measured
+  std::vector<RankPlan> plans;    ///< by RankPlanOptions::ranks
 };
 
-/// Says what each of several ranks would hold, sample, fetch and send in a training over ranks,
-/// without a network and without training: it samples the epochs' training minibatches, and replays
-/// the schedule of each rank's pool, exactly and in any number of ranks. A home is the unit of
-/// work: a rank has consecutive homes (of a store without homes: partitions), their rows, and in
-/// every step a minibatch of each. Topology is on every rank. Seconds are modelled from the link
-/// and the disk, with owners that read what they serve from their disk, and a round trip for each
-/// request. Validation and gradients are left out.
+/// Says what each of several ranks would hold, sample, fetch and send in a training over ranks
+/// (TrainOptions::transport), without a network and without training: it samples the epochs'
+/// minibatches, those that measure the validation set too, and replays the schedule of each rank's
+/// pool, exactly and in any number of ranks. A home is the unit of work: a rank has consecutive
+/// homes (of a store without homes: partitions), their rows, and in every step a minibatch of each.
+/// Topology is on every rank. Seconds are modelled from the link and the disk, with owners that
+/// read what they serve from their disk, and a round trip for each request. Gradients, which are
+/// the size of the network, are left out.
 ///
 /// Memory: the graph; for each of all ranks together 4 bytes a row, and a superbatch of samples.
 /// Errors: kInvalidArgument, more ranks than homes, an option out of range, no training vertices;

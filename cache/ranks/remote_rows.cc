@@ -14,8 +14,7 @@
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/stopwatch.h"
 
-namespace rhizome {
-inline namespace internal {
+namespace rhizome::inline internal {
 
 RemoteRows::RemoteRows(Transport& transport, const ArrayEntry& array, const RowRanks& ranks)
     : transport_(transport),
@@ -154,5 +153,4 @@ Status RowsByHome::Read(std::span<RowTarget> targets) {
   return read.ok() ? arrived : read;
 }
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

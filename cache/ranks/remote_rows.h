@@ -15,8 +15,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/transport.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// Counts of what a rank has asked others for. Messages and bytes are those that a plan counts
 /// (rank_plan.h).
@@ -102,5 +101,4 @@ class RowsByHome final : public RowFetcher {
   const RowRanks ranks_;
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

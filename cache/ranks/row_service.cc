@@ -11,8 +11,7 @@
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
 
-namespace rhizome {
-inline namespace internal {
+namespace rhizome::inline internal {
 namespace {
 
 /// Processor time of the calling thread.
@@ -114,5 +113,4 @@ RowServiceStats RowService::stats() const {
   return stats_;
 }
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -15,8 +15,7 @@
 #include "rhizome/storage/row_reader.h"
 #include "rhizome/storage/transport.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// Counts of what a rank has served. Messages and bytes are those that a plan counts (rank_plan.h).
 struct RowServiceStats {
@@ -67,5 +66,4 @@ class RowService {
   RowServiceStats stats_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -113,13 +113,14 @@ class RankFeedTest : public ::testing::Test {
     homes_ = *RowHomesOf(graph());
     const auto split = *ReadLabels(graph(), "", "split");
     train_ = *homes_.Divide(graph(), split.Members(graph(), Split::kTrain));
+    valid_ = *homes_.Divide(graph(), split.Members(graph(), Split::kValid));
     entry_ = (*open_.store->OpenArray("feat"))->entry();
   }
   const GraphSnapshot& graph() const { return *open_.graph; }
 
   HomeEpochs Epochs() const {
     return {train_,
-            std::vector<std::vector<VertexId>>(kHomes),
+            valid_,
             {.batch_size = plan_.batch_size, .seed = plan_.seed, .epochs = plan_.epochs}};
   }
 
@@ -250,7 +251,7 @@ class RankFeedTest : public ::testing::Test {
     plan_ = {};
     plan_.fanouts = {1 + static_cast<std::int64_t>(random() % 3), 2};
     plan_.batch_size = 2 + random() % 5;
-    plan_.epochs = 1;
+    plan_.epochs = 1 + static_cast<std::uint32_t>(random() % 2);
     plan_.superbatch = 1 + static_cast<std::uint32_t>(random() % 5);
     plan_.prior = random() % 3 == 0 ? Prior::kNone : Prior::kUses;
     plan_.seed = random();
@@ -274,7 +275,7 @@ class RankFeedTest : public ::testing::Test {
   testing::OpenGraph open_;
   RowHomes homes_;
   ArrayEntry entry_;
-  std::vector<std::vector<VertexId>> train_;
+  std::vector<std::vector<VertexId>> train_, valid_;
   std::vector<std::pair<float, float>> expected_;  // by vertex: the first two numbers of its row
   std::vector<std::unique_ptr<RowService>> services_;
   RankPlanOptions plan_;

@@ -146,13 +146,13 @@ class RankPlanTest : public ::testing::Test {
 TEST_F(RankPlanTest, WithoutAPoolEveryRowThatASamplerDrawsIsFetched) {
   const RankPlanReport report = Plan();
   const std::vector<std::int32_t> homes = Homes();
-  std::vector<std::vector<VertexId>> train(kHomes);
-  for (VertexId v = 0; v < static_cast<VertexId>(kVertices); ++v)
-    if (v / 4 % 3 == 0)
-      train[static_cast<std::size_t>(homes[static_cast<std::size_t>(*open_.graph->RowOf(v))])]
-          .push_back(v);
-  HomeEpochs epochs(train, std::vector<std::vector<VertexId>>(kHomes),
-                    {.batch_size = options_.batch_size, .seed = options_.seed});
+  std::vector<std::vector<VertexId>> sets[3];
+  for (auto& set : sets) set.resize(kHomes);
+  for (VertexId v = 0; v < static_cast<VertexId>(kVertices); ++v) {
+    const auto row = static_cast<std::size_t>(*open_.graph->RowOf(v));
+    sets[v / 4 % 3][static_cast<std::size_t>(homes[row])].push_back(v);
+  }
+  HomeEpochs epochs(sets[0], sets[1], {.batch_size = options_.batch_size, .seed = options_.seed});
   const auto sampler =
       *Sampler::Create(*open_.graph, {.fanouts = options_.fanouts, .seed = options_.seed});
   for (const RankPlan& plan : report.plans) {
@@ -164,9 +164,12 @@ TEST_F(RankPlanTest, WithoutAPoolEveryRowThatASamplerDrawsIsFetched) {
         served(ranks, 0);
     for (std::uint32_t epoch = 0; epoch < options_.epochs; ++epoch) {
       epochs.Begin(epoch);
-      for (std::uint64_t s = 0; s < epochs.counts().train; ++s) {
+      const std::uint64_t learning = epochs.counts().train;
+      for (std::uint64_t s = 0; s < learning + epochs.counts().valid; ++s) {
         for (std::uint32_t home = 0; home < kHomes; ++home) {
-          const SeedBatch seeds = epochs.Take(home, false, s);
+          const SeedBatch seeds =
+              s < learning ? epochs.Take(home, false, s) : epochs.Take(home, true, s - learning);
+          if (seeds.vertices.empty()) continue;
           const SampledSubgraph drawn = *sampler->Sample(seeds.vertices, {}, seeds.key);
           const std::uint32_t rank = rank_of(static_cast<std::int32_t>(home));
           edges[rank] += drawn.neighbors.size();
