@@ -9,6 +9,7 @@
 #include "rhizome/gnn/torch_guard.h"
 #include "rhizome/gnn/train.h"
 #include "rhizome/gnn/train_full.h"
+#include "rhizome/gnn/train_ranks.h"
 #include "rhizome/storage/build_id.h"
 #include "rhizome/storage/this_build.h"
 
@@ -19,6 +20,7 @@ class Entry final : public GnnEntry {
  public:
   Result<TrainReport> Train(const TrainOptions& options, const JobControl& control) const override {
     return GuardedTorch([&] {
+      if (options.transport != nullptr) return TrainOverRanks(options, control);
       return options.full_graph ? TrainFullGraph(options, control) : TrainModel(options, control);
     });
   }

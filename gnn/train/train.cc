@@ -170,7 +170,8 @@ Status TrainOnMinibatches(const OneTraining& one) {
                         .seed = options.seed,
                         .most_train_batches = options.steps,
                         .valid_every = options.eval_every});
-  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanTrainingFeed(one, plan, options.superbatch));
+  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed,
+                           PlanTrainingFeed(one, plan, TrainingPipeline(one), options.superbatch));
   const JobMemoryPlan memory = feed.memory;
   report.minibatches = plan.train_batches() + plan.valid_batches();
   if (device != nullptr) job.model->MoveTo(device->place);

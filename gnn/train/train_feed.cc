@@ -1,6 +1,7 @@
 #include "rhizome/gnn/train_feed.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "rhizome/cache/score_table.h"
 #include "rhizome/gnn/training_memory.h"
@@ -14,9 +15,19 @@ std::optional<bool> InTurn(const TrainOptions& options) {
   return *options.overlap == Overlap::kChangeset;
 }
 
-FeedPipelineOptions MakePipelineOptions(const TrainOptions& options, const TrainJob& job) {
+}  // namespace
+
+Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch) {
+  const Path folder = scratch / kSuperbatchFolder;
+  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, folder));
+  return folder;
+}
+
+FeedPipelineOptions TrainingPipeline(const OneTraining& one) {
+  const TrainOptions& options = one.options;
   FeedPipelineOptions feed;
-  feed.sampler = job.sampling;
+  feed.sampler = one.job.sampling;
   feed.sampler.sampler.seed = options.seed;
   feed.sampler.sampler.threads = std::max<std::uint32_t>(options.threads, 1);
   if (feed.sampler.valid_sampler) {
@@ -31,17 +42,8 @@ FeedPipelineOptions MakePipelineOptions(const TrainOptions& options, const Train
   return feed;
 }
 
-}  // namespace
-
-Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch) {
-  const Path folder = scratch / kSuperbatchFolder;
-  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
-  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, folder));
-  return folder;
-}
-
 Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
-                                  std::uint32_t superbatch) {
+                                  FeedPipelineOptions pipeline, std::uint32_t superbatch) {
   const auto& [job, options, scratch, run, held, report, control, device] = one;
   const auto held_bytes = [&job = job, &options = options, &held = held] {
     const std::uint64_t measured =
@@ -49,7 +51,7 @@ Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
     return held() + ScoreTable::BytesFor(job.labels, measured);
   };
   const FeedJob feed_job{.graph = *job.graph,
-                         .pipeline = MakePipelineOptions(options, job),
+                         .pipeline = std::move(pipeline),
                          .fixed = {.cache_bytes = options.cache_bytes,
                                    .superbatch = superbatch,
                                    .neighbor_cache_bytes = options.neighbor_cache_bytes,

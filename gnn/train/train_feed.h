@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "rhizome/cache/epoch_plan.h"
+#include "rhizome/cache/feed_pipeline.h"
 #include "rhizome/cache/feed_profile.h"
 #include "rhizome/gnn/train.h"
 #include "rhizome/storage/file_system.h"
@@ -16,9 +17,13 @@ inline constexpr const char* kSuperbatchFolder = "superbatches";
 /// Makes that folder, empty.
 Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch);
 
+/// Returns how a training is fed, but for what the division of memory decides.
+FeedPipelineOptions TrainingPipeline(const OneTraining& one);
+
 /// Divides the memory of a training by what its first minibatches lead to expect, and adds the plan
-/// to the report. `superbatch`: minibatches; 0: chosen. Errors: those of PlanFeed.
+/// to the report. `pipeline`: of TrainingPipeline, which more may have been added to.
+/// `superbatch`: minibatches; 0: chosen. Errors: those of PlanFeed.
 Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
-                                  std::uint32_t superbatch);
+                                  FeedPipelineOptions pipeline, std::uint32_t superbatch);
 
 }  // namespace rhizome::inline internal

@@ -100,37 +100,13 @@ Status CheckTask(const TrainOptions& options, const TrainJob& job) {
                   options.split));
 }
 
-/// Finds what is drawn where the validation set is measured.
-Status ResolveValidDraws(const TrainOptions& options, TrainJob& job) {
-  const std::vector<std::int64_t>& fanouts = options.eval_fanouts;
-  if (fanouts.empty()) return Status::Ok();
-  if (fanouts.size() != options.model.layers) {
-    return Status::InvalidArgument(
-        fmt::format("--eval-fanout names {} hops for {} layers; give one for each layer, or all",
-                    fanouts.size(), options.model.layers));
-  }
-  const bool all = std::all_of(fanouts.begin(), fanouts.end(),
-                               [](std::int64_t fanout) { return fanout == kAllNeighbors; });
-  if (all) {
-    job.sampling.valid_sampler = WithAllNeighbors(job.sampling).sampler;
-    return Status::Ok();
-  }
-  if (!job.sampling.sampler.typed_fanouts.empty()) {
-    return Status::InvalidArgument(
-        "--eval-fanout with numbers is for neighbours of all types alike; with --typed-fanout or "
-        "--meta-path give --eval-fanout all, which takes all of the types that are walked");
-  }
-  job.sampling.valid_sampler = job.sampling.sampler;
-  job.sampling.valid_sampler->fanouts = fanouts;
-  return Status::Ok();
-}
-
 /// Finds what the job draws in its graph.
 Status ResolveDraws(const TrainOptions& options, TrainJob& job) {
   if (options.model.no_edges) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(job.sampling, ResolveSampling(options.sampling, options.edge_weights,
                                                          options.fanouts, *job.graph));
-  RHIZOME_RETURN_IF_ERROR(ResolveValidDraws(options, job));
+  RHIZOME_RETURN_IF_ERROR(
+      SetValidSampler(options.eval_fanouts, options.model.layers, job.sampling));
   if (!options.test || CheckLayerwise(job.sampling).ok()) return Status::Ok();
   return Status::InvalidArgument(
       "the metrics at the end are computed layer by layer, and that is not how these neighbours "

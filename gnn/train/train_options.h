@@ -11,6 +11,7 @@
 #include "rhizome/cache/overlap.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/prior.h"
+#include "rhizome/cache/rank_plan.h"
 #include "rhizome/cache/task_metrics.h"
 #include "rhizome/gnn/learning_options.h"
 #include "rhizome/gnn/model_spec.h"
@@ -21,6 +22,7 @@
 
 namespace RHIZOME_API rhizome {
 
+class Transport;
 struct TrainReport;
 
 /// The rule by which chunks of the arrays of a training on the full graph stay in memory, where the
@@ -135,6 +137,12 @@ struct TrainOptions {
 
   /// The rule by which they stay: kBelady, kStatic, kMatch or kNone.
   PolicyKind device_cache = PolicyKind::kBelady;
+
+  /// The ranks that train together, of which this process, or thread, is one: all make the same
+  /// call. `batch_size` is then that of a home in a step, on average, and `superbatch` and
+  /// `checkpoint_every` count steps. Null: this process trains alone. Borrowed.
+  Transport* transport = nullptr;
+  LinkModel link = {};  ///< of a rank, by which rows of other ranks are dearer than those of a disk
 
   bool test = true;           ///< measure the kept weights with all neighbours at the end
   std::string job = "train";  ///< name of the job and of its folder, scratch/<job>
@@ -280,6 +288,18 @@ struct DeviceReport {
   PolicyKind cache = PolicyKind::kBelady;
 };
 
+/// A rank of a training over ranks: over all epochs of this run.
+struct RankFigures : RankCounts {
+  std::uint64_t peak_memory_bytes = 0;
+  double compute_seconds = 0;
+  double stall_seconds = 0;  ///< waiting for its next minibatch
+  double wait_seconds = 0;   ///< waiting for the other ranks at the end of steps
+  double serve_seconds = 0;  ///< of processor time, for other ranks
+};
+struct RankReport : RankFigures {
+  std::string host;
+};
+
 /// A tensor of the network.
 struct WeightReport {
   std::string name;  ///< as in the model file
@@ -327,6 +347,7 @@ struct TrainReport {
   std::string model;                          ///< path of the model file, or empty
   std::optional<DeviceReport> device;         ///< of a training on one
   std::optional<FullGraphReport> full_graph;  ///< of a training on the full graph
+  std::vector<RankReport> ranks;              ///< of a training over ranks, at rank 0
   ModelSpec network;                          ///< what was trained, with all options
   std::vector<WeightReport> weights;          ///< of the network
 };

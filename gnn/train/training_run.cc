@@ -210,7 +210,9 @@ void TrainingRun::WarnOfLoss(const EpochReport& epoch) {
       progress_.epochs.size() + 1, epoch.loss, first, options_.learner.optimizer.learning_rate));
 }
 
-Status TrainingRun::Save() const {
+Status TrainingRun::Save() {
+  if (progress_.valid.seeds > 0) RHIZOME_RETURN_IF_ERROR(steps_.Share(valid_));
+  if (options_.checkpoint.empty()) return Status::Ok();
   Checkpoint checkpoint{.progress = progress_,
                         .weights = model_.CopyWeights(),
                         .best_weights = best_weights_,

@@ -29,7 +29,7 @@ struct TrainingRunOptions {
   /// run is interrupted, and with `checkpoint_at_end` when it ends.
   std::uint64_t checkpoint_every = 0;
   bool checkpoint_at_end = false;
-  Path checkpoint;  ///< path of the checkpoint
+  Path checkpoint;  ///< path of the checkpoint; empty: another rank writes it
   std::string job;  ///< description of the job, as SaveCheckpoint takes it
 
   /// Called when an epoch is the best so far; the model has its weights.
@@ -70,7 +70,7 @@ class TrainingRun {
   Status MeasureTrain(EpochReport& epoch);
   Status FinishEpoch();
   void WarnOfLoss(const EpochReport& epoch);
-  Status Save() const;
+  Status Save();
   Status Diverged() const;
   std::string Detail() const;
 

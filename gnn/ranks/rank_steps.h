@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "rhizome/cache/feed_pipeline.h"
+#include "rhizome/cache/home_epochs.h"
+#include "rhizome/cache/labels.h"
+#include "rhizome/gnn/home_tree.h"
+#include "rhizome/gnn/training_steps.h"
+#include "rhizome/storage/job_control.h"
+
+namespace rhizome::inline internal {
+
+/// The steps of a training over ranks: in each, every home has a minibatch, and their gradients are
+/// added up over all ranks before all take the same step. What is learnt is the same for any number
+/// of ranks, to the bit with one thread.
+///
+/// A rank that is asked to stop says so in the message of the step, and all stop after the same
+/// one. Threads: one at a time. Ownership: all arguments must outlive it.
+class RankSteps final : public TrainingSteps {
+ public:
+  /// `asked`: by which the caller asks this rank to stop. `shared`: what the ranks agree on, which
+  /// the run and the pipeline obey; this cancels it.
+  RankSteps(Model& model, const Labels& labels, const LearnerOptions& options,
+            const HomeEpochs& epochs, Transport* transport, const JobControl& asked,
+            JobControl& shared)
+      : learner_(model, labels, options),
+        epochs_(epochs),
+        transport_(transport),
+        tree_(transport, epochs.homes()),
+        asked_(asked),
+        shared_(shared) {}
+
+  /// Sets where the minibatches of this rank's homes come from, beginning with that of the first
+  /// step.
+  void ReadFrom(FeedPipeline& pipeline) { pipeline_ = &pipeline; }
+
+  HomeRange homes() const { return tree_.own(); }
+
+  Result<BatchOutcome> Take(const TrainingStep& step, VertexScoreSink* sink, EpochReport& epoch,
+                            const JobControl& control) override;
+  Status Share(ScoreTable& scores) override;
+  void SetLearningRate(double rate) override { learner_.SetLearningRate(rate); }
+  LearnerState CopyState() const override { return learner_.CopyState(); }
+  Status RestoreState(const LearnerState& state) override { return learner_.RestoreState(state); }
+
+  /// Seconds in which this rank waited for the others at the end of steps.
+  double wait_seconds() const { return wait_seconds_; }
+
+ private:
+  Result<StepSum> TakeMinibatch(const TrainingStep& step, VertexScoreSink* sink,
+                                EpochReport& epoch);
+
+  Learner learner_;
+  const HomeEpochs& epochs_;
+  Transport* const transport_;
+  HomeTree tree_;
+  const JobControl& asked_;
+  JobControl& shared_;
+  FeedPipeline* pipeline_ = nullptr;
+  double wait_seconds_ = 0;
+};
+
+}  // namespace rhizome::inline internal

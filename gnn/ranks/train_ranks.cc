@@ -1,0 +1,239 @@
+#include "rhizome/gnn/train_ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "rhizome/cache/feed_profile.h"
+#include "rhizome/cache/home_epochs.h"
+#include "rhizome/cache/process_memory.h"
+#include "rhizome/cache/rank_rows.h"
+#include "rhizome/cache/row_homes.h"
+#include "rhizome/gnn/measure.h"
+#include "rhizome/gnn/rank_steps.h"
+#include "rhizome/gnn/train.h"
+#include "rhizome/gnn/train_feed.h"
+#include "rhizome/storage/build_id.h"
+#include "rhizome/storage/rank_calls.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Steps that are scheduled together, unless the caller says how many.
+constexpr std::uint32_t kSuperbatchSteps = 16;
+
+Status CheckOptions(const TrainOptions& options) {
+  const auto refuse = [](const char* text) { return Status::InvalidArgument(text); };
+  if (options.full_graph)
+    return refuse("a training over ranks is one on minibatches: leave --full-graph");
+  if (options.device != ComputeOn::kCpu)
+    return refuse("a training over ranks runs on processors: leave --device");
+  if (options.overlap && *options.overlap == Overlap::kChangeset)
+    return refuse("a training over ranks samples while it computes: leave --overlap changeset");
+  return Status::Ok();
+}
+
+/// Returns what this rank does of the job: rank 0 alone writes, and tells what it does.
+TrainOptions OptionsOf(const TrainOptions& options) {
+  TrainOptions own = options;
+  if (options.transport->rank() == 0) return own;
+  own.job = fmt::format("{}-rank{}", options.job, options.transport->rank());
+  own.out.clear();
+  own.note = {};
+  own.on_stop = {};
+  own.trace.clear();
+  return own;
+}
+
+/// Makes sure that all ranks do the same on the same.
+Status AgreeOnJob(const OneTraining& one, Transport& transport) {
+  const Manifest& manifest = one.job.store->manifest();
+  const RankFact facts[] = {{"build", std::string(BuildId())},
+                            {"store", one.job.store->id().ToString()},
+                            {"generation", fmt::format("{}", manifest.generation)},
+                            {"changes up to", fmt::format("{}", one.job.graph->sequence())},
+                            {"--epochs", fmt::format("{}", one.options.epochs)},
+                            {"--patience", fmt::format("{}", one.options.patience)},
+                            {"--threads", fmt::format("{}", one.options.threads)},
+                            {"--superbatch", fmt::format("{}", one.options.superbatch)},
+                            {"--checkpoint-every", fmt::format("{}", one.options.checkpoint_every)},
+                            {"--resume", fmt::format("{}", one.options.resume)},
+                            {"--seeds", fmt::format("{}", one.options.seeds)},
+                            {"the job", one.run.job}};
+  return Agree(transport, facts);
+}
+
+Result<HomeEpochs> MakeEpochs(const OneTraining& one, const RowHomes& homes) {
+  const GraphSnapshot& graph = *one.job.graph;
+  RHIZOME_ASSIGN_OR_RETURN(auto train, homes.Divide(graph, one.job.train));
+  RHIZOME_ASSIGN_OR_RETURN(auto valid, homes.Divide(graph, one.job.valid));
+  return HomeEpochs(std::move(train), std::move(valid),
+                    {.batch_size = one.options.batch_size,
+                     .seed = one.options.seed,
+                     .epochs = one.options.epochs,
+                     .valid_every = one.options.eval_every,
+                     .most_train_steps = one.options.steps});
+}
+
+/// Minibatches as large as the largest home's, by which every rank divides its memory.
+EpochPlan LargestMinibatches(const OneTraining& one, const HomeEpochs& epochs) {
+  std::uint64_t most = 1;
+  for (std::uint32_t home = 0; home < epochs.homes(); ++home)
+    most = std::max(most, epochs.SeedsOf(home, /*is_valid=*/false, 0));
+  return EpochPlan(one.job.train, one.job.valid, {.batch_size = most, .seed = one.options.seed});
+}
+
+/// Gives rank 0's checkpoint to all, if that is asked for and there is one.
+Status ShareCheckpoint(const OneTraining& one, Transport& transport) {
+  if (!one.options.resume) return Status::Ok();
+  FileSystem& fs = one.job.store->fs();
+  std::vector<std::byte> bytes;
+  if (transport.rank() == 0) {
+    Result<std::vector<std::byte>> read = ReadWholeFile(fs, one.run.checkpoint, kMaxRankBytes);
+    if (!read && read.error().code() != StatusCode::kNotFound) return read.error();
+    if (read) bytes = *std::move(read);
+  }
+  RHIZOME_ASSIGN_OR_RETURN(bytes, Broadcast(transport, bytes));
+  if (transport.rank() == 0) return Status::Ok();
+  const Status removed = fs.RemoveFile(one.run.checkpoint);
+  if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
+  return bytes.empty() ? Status::Ok() : WriteWholeFile(fs, one.run.checkpoint, bytes);
+}
+
+static_assert(std::is_trivially_copyable_v<RankFigures>);
+
+/// Collects what all ranks have to report at rank 0.
+Status GatherReports(const RankFigures& own, Transport& transport,
+                     std::vector<RankReport>& reports) {
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(&own, 1));
+  if (transport.rank() != 0) return transport.Exchange(0, bytes, {});
+  reports.assign(1, {own, transport.HostOf(0)});
+  for (std::uint32_t peer = 1; peer < transport.ranks(); ++peer) {
+    RankFigures figures;
+    RHIZOME_RETURN_IF_ERROR(
+        transport.Exchange(peer, {}, std::as_writable_bytes(std::span(&figures, 1))));
+    reports.push_back({figures, transport.HostOf(peer)});
+  }
+  return Status::Ok();
+}
+
+/// Says what can be done when the training ends because of other ranks.
+Status WithWayOn(const Status& status, const OneTraining& one, const TrainingRun& run) {
+  if (status.code() != StatusCode::kIoError) return status;
+  const std::uint64_t every = one.options.checkpoint_every, done = run.progress().done;
+  return {status.code(), fmt::format("{} (in step {}; {})", status.message(), done + 1,
+                                     every == 0 ? std::string("no checkpoints were asked for")
+                                                : fmt::format("--resume goes on after step {}",
+                                                              done - done % every))};
+}
+
+RankFigures FiguresOf(const OneTraining& one, const RankSteps& steps, const HomeEpochs& epochs,
+                      const RankRows& rows, const RowReaderStats& reads) {
+  RankFigures figures{rows.Counts(reads.rows)};
+  const HomeRange own = steps.homes();
+  figures.first_home = own.first;
+  figures.homes = own.count;
+  for (std::uint32_t home = own.first; home < own.first + own.count; ++home)
+    figures.training_vertices += epochs.TrainingOf(home);
+  figures.pool_bytes = one.report.memory.cache;
+  figures.peak_memory_bytes = PeakResidentBytes();
+  for (const EpochReport& epoch : one.report.epochs) {
+    figures.compute_seconds += epoch.compute_seconds;
+    figures.stall_seconds += epoch.stall_seconds;
+  }
+  figures.wait_seconds = steps.wait_seconds();
+  figures.serve_seconds = rows.serve_seconds();
+  return figures;
+}
+
+/// Runs the epochs of this rank with one seed, and completes the report.
+Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRows& rows,
+                 FeedPlan feed) {
+  const auto& [job, options, scratch, run_options, held, report, control, device] = one;
+  Transport& transport = *options.transport;
+  FileSystem& fs = job.store->fs();
+  RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
+  RHIZOME_RETURN_IF_ERROR(feed.Prepare(*job.graph, superbatches, control));
+  // Ranks stop together, not where each of them was when it was asked to.
+  JobControl shared([&control = control](const JobControl::Progress& progress) {
+    static_cast<void>(control.Report(progress));
+  });
+  TrainingRunOptions of_rank = run_options;
+  if (transport.rank() != 0) of_rank.checkpoint.clear();
+  RankSteps steps(*job.model, job.labels, of_rank.learner, epochs, &transport, control, shared);
+  TrainingRun run(*job.model, job.labels, of_rank, epochs.counts(), steps);
+  RHIZOME_RETURN_IF_ERROR(ShareCheckpoint(one, transport));
+  RHIZOME_RETURN_IF_ERROR(ResumeTraining(one, run));
+  HomeSeeds seeds(epochs, steps.homes().first, steps.homes().count, report.superbatch);
+  seeds.Skip(run.progress().done);
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<FeedPipeline> pipeline,
+      FeedPipeline::Open(
+          *job.graph, feed.pipeline, [seeds]() mutable { return seeds.Next(); }, shared));
+  steps.ReadFrom(*pipeline);
+  const Status status = run.Run(shared);
+  TakeProgress(run, report);
+  const RowReaderStats reads = pipeline->reader_stats();
+  report.maker = reads.maker;
+  report.direct = reads.direct;
+  report.mean_depth = reads.mean_depth;
+  if (!status.ok()) return WithWayOn(status, one, run);
+  RHIZOME_RETURN_IF_ERROR(FinishTraining(one, run));
+  // A rank that is not done yet may ask for rows until then.
+  RHIZOME_RETURN_IF_ERROR(Barrier(transport));
+  const RankFigures figures = FiguresOf(one, steps, epochs, rows, reads);
+  RHIZOME_RETURN_IF_ERROR(GatherReports(figures, transport, report.ranks));
+  return RemoveTree(fs, superbatches);
+}
+
+/// Trains on this rank with one seed.
+Status TrainThisRank(const OneTraining& one) {
+  const auto& [job, options, scratch, run, held, report, control, device] = one;
+  Transport& transport = *options.transport;
+  RHIZOME_RETURN_IF_ERROR(AgreeOnJob(one, transport));
+  RHIZOME_ASSIGN_OR_RETURN(const RowHomes homes, RowHomesOf(*job.graph));
+  RHIZOME_RETURN_IF_ERROR(CheckRanks(transport.ranks(), homes));
+  RHIZOME_ASSIGN_OR_RETURN(const HomeEpochs epochs, MakeEpochs(one, homes));
+  const HomeTree tree(&transport, homes.count);
+  const std::uint32_t steps = options.superbatch == 0 ? kSuperbatchSteps : options.superbatch;
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<RankRows> rows,
+      RankRows::Create(*job.graph, options.features, homes, transport, options.link));
+  FeedPipelineOptions pipeline = TrainingPipeline(one);
+  rows->Feed(pipeline);
+  RHIZOME_ASSIGN_OR_RETURN(
+      FeedPlan feed, PlanTrainingFeed(one, LargestMinibatches(one, epochs), std::move(pipeline),
+                                      steps * tree.own().count));
+  const std::uint64_t cache_bytes = feed.memory.cache_bytes;
+  report.superbatch = steps;
+  report.minibatches = epochs.counts().train + epochs.counts().valid;
+  RHIZOME_RETURN_IF_ERROR(RunEpochs(one, epochs, *rows, std::move(feed)));
+  if (!options.test) return Status::Ok();
+  if (transport.rank() == 0) {
+    const Path folder = scratch / "evaluation";
+    RHIZOME_ASSIGN_OR_RETURN(report.metrics,
+                             MeasureModel(job, options, cache_bytes, folder, control));
+    RHIZOME_RETURN_IF_ERROR(RemoveTree(job.store->fs(), folder));
+  }
+  return Barrier(transport);
+}
+
+}  // namespace
+
+Result<TrainReport> TrainOverRanks(const TrainOptions& options, const JobControl& control) {
+  const auto train = [&]() -> Result<TrainReport> {
+    RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
+    return TrainModel(OptionsOf(options), TrainThisRank, control);
+  };
+  Result<TrainReport> report = train();
+  if (!report) options.transport->Leave(report.error());
+  return report;
+}
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,222 @@
+#include "rhizome/gnn/train_ranks.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <random>
+
+#include "gnn/gnn_testing.h"
+#include "rhizome/cache/policies.h"
+#include "rhizome/cache/safetensors.h"
+#include "rhizome/storage/local_transport.h"
+#include "testing/test_store.h"
+
+namespace rhizome {
+namespace {
+
+using testing::SmallTraining;
+using testing::TempDir;
+
+constexpr std::uint32_t kHomes = 8;
+
+/// A training whose ranks are threads.
+std::vector<Result<TrainReport>> TrainAsRanks(const TrainOptions& options, std::uint32_t ranks,
+                                              const JobControl* control_of_last = nullptr,
+                                              const LocalRanksOptions& network = {}) {
+  std::vector<Result<TrainReport>> reports(ranks, Fail(Status::NotFound("none")));
+  const auto transports = LocalRanks::Create(ranks, network);
+  if (!transports) return reports;
+  static_cast<void>((*transports)->Run([&](Transport& transport) -> Status {
+    TrainOptions own = options;
+    own.transport = &transport;
+    const JobControl control;
+    const std::uint32_t rank = transport.rank();
+    const bool last = control_of_last != nullptr && rank + 1 == ranks;
+    reports[rank] = rhizome_gnn_entry_v1()->Train(own, last ? *control_of_last : control);
+    return reports[rank] ? Status::Ok() : reports[rank].error();
+  }));
+  return reports;
+}
+
+std::string HashOf(const Path& model) {
+  const auto loaded = LoadSafetensors(FileSystem::Posix(), model);
+  return loaded ? ToHex(loaded->hash) : loaded.error().ToString();
+}
+
+class TrainRanksTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TempDir;
+    ASSERT_OK(testing::WriteStore(*folder_ / "s", {.partitions = kHomes}));
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static TrainOptions Options() {
+    TrainOptions options = SmallTraining(*folder_ / "s");
+    options.batch_size = 12;
+    options.superbatch = 3;
+    options.cache_bytes = 64 * 100;
+    options.io = IoMaker::kPread;
+    options.out = *folder_ / "model.safetensors";
+    return options;
+  }
+
+  static inline TempDir* folder_ = nullptr;
+};
+
+TEST_F(TrainRanksTest, WhatIsLearntDoesNotDependOnTheRanks) {
+  TrainOptions options = Options();
+  options.epochs = 6;
+  std::string hash;
+  std::optional<TrainReport> first;
+  for (const std::uint32_t ranks : {1U, 2U, 3U, 4U, 8U}) {
+    const auto reports = TrainAsRanks(options, ranks);
+    for (const auto& report : reports) ASSERT_OK(report);
+    if (!first) {
+      first = *reports[0];
+      hash = HashOf(options.out);
+      EXPECT_GE(*first->test_accuracy, 0.45);  // of 4 classes
+    }
+    EXPECT_EQ(HashOf(options.out), hash) << ranks;
+    EXPECT_EQ(reports[0]->test_accuracy, first->test_accuracy);
+    for (const auto& report : reports) {
+      ASSERT_EQ(report->epochs.size(), first->epochs.size());
+      for (std::size_t e = 0; e < first->epochs.size(); ++e) {
+        EXPECT_EQ(report->epochs[e].loss, first->epochs[e].loss);
+        EXPECT_EQ(report->epochs[e].valid_loss, first->epochs[e].valid_loss);
+        EXPECT_EQ(report->epochs[e].valid_metric, first->epochs[e].valid_metric);
+      }
+    }
+  }
+}
+
+/// Whatever keeps rows, and wherever lists are, the same is learnt.
+TEST_F(TrainRanksTest, PoliciesAndListsOnDiskLearnTheSame) {
+  TrainOptions options = Options();
+  options.epochs = 1;
+  ASSERT_OK(TrainAsRanks(options, 1)[0]);
+  const std::string hash = HashOf(options.out);
+  for (const PolicyKind cache : {PolicyKind::kLru, PolicyKind::kStatic, PolicyKind::kNone}) {
+    options.cache = cache;
+    ASSERT_OK(TrainAsRanks(options, 3)[0]);
+    EXPECT_EQ(HashOf(options.out), hash) << PolicyName(cache);
+  }
+  options.cache = PolicyKind::kBelady;
+  options.prior = Prior::kNone;
+  options.topology = TopologyPlace::kDirect;
+  ASSERT_OK(TrainAsRanks(options, 2)[0]);
+  EXPECT_EQ(HashOf(options.out), hash);
+}
+
+/// One home has the minibatches of a training alone, and the same steps but for rounding.
+TEST_F(TrainRanksTest, OneHomeLearnsWhatATrainingAloneDoes) {
+  const TempDir folder;
+  ASSERT_OK(testing::WriteStore(folder / "s", {.partitions = 1}));
+  TrainOptions options = SmallTraining(folder / "s");
+  options.model.dropout = 0.2;
+  for (const bool weighted : {false, true}) {
+    if (weighted) options.loss.class_weights = "balanced";
+    const Result<TrainReport> alone = rhizome_gnn_entry_v1()->Train(options, JobControl());
+    ASSERT_OK(alone);
+    const Result<TrainReport> ranked = TrainAsRanks(options, 1)[0];
+    ASSERT_OK(ranked);
+    for (std::size_t e = 0; e < options.epochs; ++e) {
+      EXPECT_NEAR(ranked->epochs[e].loss, alone->epochs[e].loss, 1e-4);
+      EXPECT_NEAR(*ranked->epochs[e].valid_loss, *alone->epochs[e].valid_loss, 1e-4);
+    }
+  }
+}
+
+/// A rank that is asked to stop stops all of them after the same step, and any number of ranks goes
+/// on from there.
+TEST_F(TrainRanksTest, StopsTogetherAndGoesOnWithOtherRanks) {
+  std::mt19937_64 random(testing::TestSeed());
+  TrainOptions options = Options();
+  options.epochs = 3;
+  ASSERT_OK(TrainAsRanks(options, 2)[0]);
+  const std::string undisturbed = HashOf(options.out);
+  options.checkpoint_every = 4;
+  for (const auto& [before, after] : {std::pair{4U, 2U}, {2U, 4U}, {3U, 1U}}) {
+    std::filesystem::remove(options.out);
+    options.resume = false;
+    const std::uint64_t at = 1 + random() % 20;
+    JobControl* asked = nullptr;
+    JobControl control([&](const JobControl::Progress& progress) {
+      if (progress.phase == "train" && progress.done == at) asked->Cancel();
+    });
+    asked = &control;
+    const auto stopped = TrainAsRanks(options, before, &control);
+    for (const auto& report : stopped) {
+      ASSERT_FALSE(report.has_value());
+      EXPECT_EQ(report.error().code(), StatusCode::kInterrupted) << report.error().ToString();
+    }
+    options.resume = true;
+    const auto resumed = TrainAsRanks(options, after);
+    for (const auto& report : resumed) ASSERT_OK(report);
+    EXPECT_EQ(resumed[0]->resumed_minibatches, at + 1);
+    EXPECT_EQ(HashOf(options.out), undisturbed) << before << " ranks, then " << after;
+  }
+}
+
+/// Statistics of batch norms and what is dropped out are the step's, too.
+TEST_F(TrainRanksTest, NormsDropoutAndOtherTasksDoNotDependOnTheRanks) {
+  TrainOptions options = Options();
+  options.epochs = 2;
+  options.model.dropout = 0.3;
+  options.train_metrics = true;
+  options.optimizer.clip_norm = 1;
+  for (const auto& [kind, norm] : {std::pair{"gcn", "batch"}, {"gin", "batch"}, {"gat", "layer"}}) {
+    options.model.kind = kind;
+    options.model.options = {{"norm", norm}};
+    std::string hash;
+    for (const std::uint32_t ranks : {1U, 3U}) {
+      const auto reports = TrainAsRanks(options, ranks);
+      ASSERT_OK(reports[0]);
+      EXPECT_FALSE(reports[0]->epochs[0].train_metrics.empty());
+      if (hash.empty()) hash = HashOf(options.out);
+      EXPECT_EQ(HashOf(options.out), hash) << kind << ", " << ranks << " ranks";
+    }
+  }
+}
+
+TEST_F(TrainRanksTest, RefusesMoreRanksThanHomesAndRanksThatDisagree) {
+  const auto too_many = TrainAsRanks(Options(), kHomes + 1);
+  for (const auto& report : too_many) {
+    ASSERT_FALSE(report.has_value());
+    EXPECT_EQ(report.error().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(report.error().message(), ::testing::HasSubstr("9 ranks"));
+  }
+}
+
+/// A rank that is lost in the middle ends the training of the others, which say who it was and how
+/// to go on; then the ranks that are left go on to the same bits.
+TEST_F(TrainRanksTest, ALostRankEndsAllAndTheRestGoOn) {
+  std::mt19937_64 random(testing::TestSeed());
+  TrainOptions options = Options();
+  options.epochs = 3;
+  ASSERT_OK(TrainAsRanks(options, 2)[0]);
+  const std::string undisturbed = HashOf(options.out);
+  options.checkpoint_every = 3;
+  for (const auto kind : {LocalFault::Kind::kDie, LocalFault::Kind::kSilence}) {
+    options.resume = false;
+    const LocalRanksOptions network{
+        .peer_timeout_seconds = 0.5,
+        .faults = {{.kind = kind, .rank = 2, .at_message = 120 + random() % 60}}};
+    const auto lost = TrainAsRanks(options, 4, nullptr, network);
+    for (std::size_t r = 0; r < 4; ++r) {
+      ASSERT_FALSE(lost[r].has_value());
+      if (r == 2) continue;
+      EXPECT_EQ(lost[r].error().code(), StatusCode::kIoError) << lost[r].error().ToString();
+      EXPECT_THAT(lost[r].error().message(), ::testing::HasSubstr("rank 2"));
+      EXPECT_THAT(lost[r].error().message(), ::testing::HasSubstr("--resume goes on after step"));
+    }
+    options.resume = true;
+    const auto resumed = TrainAsRanks(options, 3);
+    ASSERT_OK(resumed[0]);
+    EXPECT_GT(resumed[0]->resumed_minibatches, 0u);
+    EXPECT_EQ(HashOf(options.out), undisturbed);
+  }
+}
+
+}  // namespace
+}  // namespace rhizome
