@@ -40,32 +40,17 @@ std::optional<double> ParseLatency(std::string text) {
 }
 
 Json ShareJson(std::size_t rank, const RankShare& one) {
-  return {{"rank", rank},
-          {"homes", {one.first_home, one.first_home + one.homes}},
-          {"rows", one.rows},
-          {"training_vertices", one.training_vertices},
-          {"minibatches", one.minibatches},
-          {"edges", one.edges},
-          {"rows_requested", one.rows_requested},
-          {"remote_rows_requested", one.remote_rows_requested},
-          {"disk_rows_fetched", one.disk_rows},
-          {"remote_rows_fetched", one.remote_rows},
-          {"served_rows", one.served_rows},
-          {"requests", one.requests},
-          {"served_requests", one.served_requests},
-          {"bytes_in", one.bytes_in},
-          {"bytes_out", one.bytes_out},
-          {"memory_bytes", one.memory_bytes()},
-          {"memory",
-           {{"pool_bytes", one.pool_bytes},
-            {"topology_bytes", one.topology_bytes},
-            {"table_bytes", one.table_bytes},
-            {"schedule_bytes", one.schedule_bytes}}},
-          {"seconds",
-           {{"disk", one.disk_seconds},
-            {"link_in", one.in_seconds},
-            {"link_out", one.out_seconds},
-            {"compute", one.compute_seconds}}}};
+  Json json = RankCountsJson(rank, one);
+  json["memory_bytes"] = one.memory_bytes();
+  json["memory"] = {{"pool_bytes", one.pool_bytes},
+                    {"topology_bytes", one.topology_bytes},
+                    {"table_bytes", one.table_bytes},
+                    {"schedule_bytes", one.schedule_bytes}};
+  json["seconds"] = {{"disk", one.disk_seconds},
+                     {"link_in", one.in_seconds},
+                     {"link_out", one.out_seconds},
+                     {"compute", one.compute_seconds}};
+  return json;
 }
 
 /// The largest over the mean, by rank; 1 if all are 0.
@@ -129,6 +114,30 @@ std::optional<LinkModel> ParseLink(const std::string& text) {
   return link;
 }
 
+Result<LinkModel> LinkOf(const std::string& flag) {
+  if (const std::optional<LinkModel> link = ParseLink(flag)) return *link;
+  return Fail(Status::InvalidArgument(fmt::format(
+      "--link '{}': write bits a second, and how long a byte is on its way, as 10G,50us", flag)));
+}
+
+Json RankCountsJson(std::size_t rank, const RankCounts& one) {
+  return {{"rank", rank},
+          {"homes", {one.first_home, one.first_home + one.homes}},
+          {"rows", one.rows},
+          {"training_vertices", one.training_vertices},
+          {"minibatches", one.minibatches},
+          {"edges", one.edges},
+          {"rows_requested", one.rows_requested},
+          {"remote_rows_requested", one.remote_rows_requested},
+          {"disk_rows_fetched", one.disk_rows},
+          {"remote_rows_fetched", one.remote_rows},
+          {"served_rows", one.served_rows},
+          {"requests", one.requests},
+          {"served_requests", one.served_requests},
+          {"bytes_in", one.bytes_in},
+          {"bytes_out", one.bytes_out}};
+}
+
 void AddRankPlan(const RankPlanReport& report, const RankPlanOptions& options, Json& fields) {
   fields["homes"] = report.homes;
   fields["homes_by"] = report.homes_by;
@@ -137,6 +146,7 @@ void AddRankPlan(const RankPlanReport& report, const RankPlanOptions& options, J
   fields["row_bytes"] = report.row_bytes;
   fields["epochs"] = options.epochs;
   fields["steps"] = report.steps;
+  fields["valid_steps"] = report.valid_steps;
   fields["batch_size"] = options.batch_size;
   fields["superbatch"] = options.superbatch;
   fields["prior"] = PriorName(options.prior);
@@ -175,10 +185,11 @@ void AddRankPlan(const RankPlanReport& report, const RankPlanOptions& options, J
 std::string DescribeRankPlan(const Json& f) {
   const std::string by = f["homes_by"];
   std::string text = fmt::format(
-      "a plan: {} epochs of {} steps over {} training vertices, without validation; {} {}, of each "
+      "a plan: {} epochs of {} steps over {} training vertices, and {} to measure; {} {}, of each "
       "{} seeds a step on average\n",
       f["epochs"].get<std::uint32_t>(), f["steps"].get<std::uint64_t>(),
-      WithCommas(f["training_vertices"]), f["homes"].get<std::uint32_t>(),
+      WithCommas(f["training_vertices"]), f["valid_steps"].get<std::uint64_t>(),
+      f["homes"].get<std::uint32_t>(),
       by == "partitions" ? "partitions in place of homes (ingest --homes edgecut has far fewer "
                            "remote rows)"
                          : "homes by " + by,

@@ -24,31 +24,27 @@ constexpr std::uint32_t kRankSuperbatch = 16;
 
 /// Takes those flags of `train` that say what is sampled and kept.
 Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOptions& train) {
-  const std::optional<LinkModel> link = ParseLink(flags.link);
-  if (!link) {
-    return Fail(Status::InvalidArgument(fmt::format(
-        "--link '{}': write bits a second, and how long a byte is on its way, as 10G,50us",
-        flags.link)));
-  }
   if (train.cache != PolicyKind::kBelady)
     return Fail(Status::InvalidArgument("--ranks plans the schedule of --cache belady"));
   if (train.model.no_edges)
     return Fail(Status::InvalidArgument("--no-edges asks no rows of other ranks: nothing to plan"));
   RankPlanOptions options;
+  RHIZOME_ASSIGN_OR_RETURN(options.link, LinkOf(flags.link));
   options.features = train.features;
   options.split = train.split;
   options.ranks = flags.ranks;
   options.fanouts = train.fanouts;
+  options.eval_fanouts = train.eval_fanouts;
   options.sampling = train.sampling;
   options.batch_size = train.batch_size;
   options.epochs = flags.train.verb->get_option("--epochs")->count() > 0 ? train.epochs : 1;
+  options.eval_every = train.eval_every;
   options.steps = train.steps;
   options.seed = train.seed;
   options.threads = train.threads;
   options.superbatch = train.superbatch == 0 ? kRankSuperbatch : train.superbatch;
   options.pool_bytes = train.cache_bytes.value_or(options.pool_bytes);
   options.prior = train.prior;
-  options.link = *link;
   options.compute_seconds = flags.compute_ms / 1e3;
   return options;
 }
@@ -94,10 +90,9 @@ void AddPlanTrain(CLI::App& plan, Session& session) {
       "rhizome plan train demo.rz --full-graph --model gcn --layers 3 --memory 512M", flags,
       RunPlanTrain);
   AddTrainFlags(*verb, flags->train);
-  verb->add_option(
-          "--ranks", flags->ranks,
-          "Plan minibatches over so many ranks, each with some homes and their rows: what "
-          "each would fetch from its disk and from others; no training runs over ranks yet")
+  verb->add_option("--ranks", flags->ranks,
+                   "Plan minibatches over so many ranks, each with some homes and their rows: what "
+                   "each would fetch from its disk and from others")
       ->delimiter(',')
       ->check(CLI::Range(1U, 65536U))
       ->type_name("N,...");

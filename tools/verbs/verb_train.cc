@@ -14,6 +14,7 @@
 #include "text.h"
 #include "topology_flags.h"
 #include "train_flags.h"
+#include "train_ranks.h"
 #include "training_curves.h"
 #include "training_page.h"
 #include "verbs.h"
@@ -166,6 +167,7 @@ std::string DescribeTrain(const Json& f) {
       HumanBytes(memory["working_bytes"]));
   if (!f["profile"]["tried"].empty()) text += DescribeTrials(f);
   if (f.contains("device")) text += DescribeDevice(f);
+  if (f.contains("ranks")) text += DescribeTrainRanks(f);
   const Json& io = f["io"];
   text += fmt::format("reads by {}{}, {:.1f} in flight on average; peak memory {}\n",
                       io["maker"].get<std::string>(), io["direct"].get<bool>() ? ", direct" : "",
@@ -234,6 +236,7 @@ Json TrainReportJson(const TrainReport& report) {
                {"model", report.model}};
   if (report.full_graph) AddFullGraphReport(report, json);
   if (report.device) json["device"] = DeviceJson(*report.device);
+  if (!report.ranks.empty()) AddTrainRanks(report, json);
   if (report.list_reads) json["topology"] = ListsJson(*report.list_reads);
   AddLearningReport(report, json);
   return json;
@@ -295,15 +298,20 @@ Status WriteDescriptions(const TrainFlags& flags, const TrainReport& report,
   return flags.curves.empty() ? Status::Ok() : WriteText(flags.curves, CurvesCsv(report));
 }
 
+struct TrainVerbFlags : TrainFlags {
+  TrainRankFlags ranks;
+};
+
 /// Trains, and describes what was done, to the end or up to where it stopped.
 Result<TrainReport> TrainAndDescribe(const GnnEntry& gnn, TrainOptions options,
-                                     const TrainFlags& flags, const JobControl& control) {
+                                     const TrainVerbFlags& flags, const TrainRanks& ranks,
+                                     const JobControl& control) {
   options.train_metrics = flags.describes();
   std::optional<TrainReport> partial;
   if (flags.describes()) options.on_stop = [&](const TrainReport& report) { partial = report; };
-  Result<TrainReport> report = gnn.Train(options, control);
+  Result<TrainReport> report = ranks.Train(gnn, options, control);
   if (report) {
-    RHIZOME_RETURN_IF_ERROR(WriteDescriptions(flags, *report, ""));
+    if (ranks.speaks()) RHIZOME_RETURN_IF_ERROR(WriteDescriptions(flags, *report, ""));
     return report;
   }
   if (!partial) return report;
@@ -318,18 +326,22 @@ Result<TrainReport> TrainAndDescribe(const GnnEntry& gnn, TrainOptions options,
   return report;
 }
 
-// Trains: (1) completes and checks the options; (2) loads librhizome_gnn; (3) trains; (4) the
-// report becomes the answer.
-Result<Answer> RunTrain(const TrainFlags& flags, Session& session) {
+// Trains: (1) completes and checks the options; (2) loads librhizome_gnn, and opens the ranks, if
+// there are some; (3) trains; (4) the report becomes the answer, of the rank that speaks.
+Result<Answer> RunTrain(const TrainVerbFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(TrainOptions options, CompleteTrainOptions(flags));
   RHIZOME_RETURN_IF_ERROR(CheckDescriptions(flags));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
+  RHIZOME_ASSIGN_OR_RETURN(const TrainRanks ranks, TrainRanks::Open(flags.ranks));
+  if (!ranks.speaks())
+    session.printer = std::make_unique<ProgressPrinter>(ProgressStyle::kNone, stderr);
   options.note = PrintsNotes(session);
   StartMemory(session, options.memory_bytes);
   // Passes come and go, each with buffers of its own sizes.
   if (options.full_graph && options.memory_bytes != 0) ReturnFreedMemory(1 << 20);
   RHIZOME_ASSIGN_OR_RETURN(const TrainReport report,
-                           TrainAndDescribe(*gnn, options, flags, session.control));
+                           TrainAndDescribe(*gnn, options, flags, ranks, session.control));
+  if (!ranks.speaks()) return Answer();
   Answer answer{TrainReportJson(report), DescribeTrain, {}};
   answer.fields["store"] = flags.store;
   answer.fields["tested"] = options.test;
@@ -340,13 +352,14 @@ Result<Answer> RunTrain(const TrainFlags& flags, Session& session) {
 }  // namespace
 
 void AddTrainVerb(CLI::App& root, Session& session) {
-  auto flags = std::make_shared<TrainFlags>();
+  auto flags = std::make_shared<TrainVerbFlags>();
   CLI::App* verb =
       AddVerb(root, session, "train", "Train a network on a graph larger than memory",
               "rhizome train demo.rz --model sage --layers 2 --fanout 10,10 --epochs 3 "
               "--memory 512M --out demo.safetensors",
               flags, RunTrain);
   AddTrainFlags(*verb, *flags);
+  AddTrainRankFlags(*verb, flags->ranks);
   verb->footer(std::string(kIgnoredHelp) + verb->get_footer());
 }
 

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# A training over ranks: one model for any number of them, threads or processes; it moves what its plan says; a rank that
+# is killed ends all, and others go on to the same model. Without an mpirun, or the module for it, with threads alone.
+set -uo pipefail
+cd "$(dirname "$0")"
+# shellcheck source=tests/tools/common.bash
+. ../common.bash
+cd "$work"
+flags=(--fanout 5,5 --batch-size 60 --superbatch 3 --cache-bytes 64K --threads 1 --seed 7)
+
+expect_exit 0 rhizome generate planted --out d --scale 11 --dim 16
+expect_exit 0 rhizome ingest s.rz --edges d/edges.npy --nodes d/nodes.tsv --node-columns id,label,split \
+  --array feat=d/features.npy --partitions 8 --homes edgecut
+
+# same_model FILE: it is that of the first training.
+same_model() { cmp -s first.st "$1" || fail "$1 is another model"; }
+
+# --- Threads: the same bits, and what the plan says, to the row, message and byte.
+for ranks in 1 2 3 8; do
+  expect_exit 0 rhizome train s.rz "${flags[@]}" --epochs 2 --ranks $ranks --out "m$ranks.st" --json
+  [ $ranks = 1 ] && cp m1.st first.st
+  same_model "m$ranks.st"
+  cp out "trained$ranks"
+  expect_json out 'j["complete"] is True' "len(j['ranks']) == $ranks" 'j["test_accuracy"] > 0.2'
+done
+expect_exit 0 rhizome plan train s.rz "${flags[@]}" --epochs 2 --ranks 1,2,3,8 --json
+python3 - <<'PY' || fail "the plan is not what was done"
+import json, sys
+for plan in json.load(open("out"))["plans"]:
+    done = json.load(open(f"trained{plan['ranks']}"))["ranks"]
+    for planned, one in zip(plan["shares"], done, strict=True):
+        for name in ("homes", "rows", "training_vertices", "minibatches", "edges", "rows_requested",
+                     "remote_rows_requested", "disk_rows_fetched", "remote_rows_fetched", "served_rows", "requests",
+                     "served_requests", "bytes_in", "bytes_out"):
+            if planned[name] != one[name]:
+                sys.exit(f"{plan['ranks']} ranks, rank {one['rank']}: {name} {one[name]}, planned {planned[name]}")
+PY
+
+# --- What is refused.
+expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 9
+expect_says "9 ranks: the store has 8 homes"
+expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --link none
+expect_says "--link 'none'"
+expect_exit 1 rhizome train s.rz --full-graph --ranks 2
+expect_says "leave --full-graph"
+
+reason=
+command -v mpirun >/dev/null || reason="there is no mpirun"
+[ -e "$RHIZOME_BUILD/lib/librhizome_mpi.so" ] || reason="this build has no librhizome_mpi"
+if [ -n "$reason" ]; then
+  [ $failures -eq 0 ] || exit 1
+  echo "skipped: $reason (tools/install_deps.sh --mpi)"
+  exit 77
+fi
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+job() { timeout -k 5 100 mpirun --oversubscribe "$@"; }
+
+# --- Processes.
+for ranks in 1 2 4; do
+  expect_exit 0 job -n $ranks "$RHIZOME" train s.rz "${flags[@]}" --epochs 2 --out "p$ranks.st" --json
+  same_model "p$ranks.st"
+  expect_json out 'j["complete"] is True' "len(j['ranks']) == $ranks" # one process has printed
+done
+
+# --- Ranks that were told different things do not begin.
+expect_exit 1 job -n 1 "$RHIZOME" train s.rz "${flags[@]}" --epochs 2 : \
+  -n 1 "$RHIZOME" train s.rz "${flags[@]}" --epochs 3
+expect_says "rank 1" "--epochs 3" "rank 0" "--epochs 2"
+
+# --- A rank that is killed: the job ends, and other ranks go on where it was.
+expect_exit 0 rhizome train s.rz "${flags[@]}" --epochs 12 --ranks 2 --out long.st
+cp long.st first.st
+job -n 4 "$RHIZOME" train s.rz "${flags[@]}" --epochs 12 --checkpoint-every 2 --peer-timeout 5 --out killed.st \
+  --progress plain >killed 2>&1 &
+running=$!
+for _ in $(seq 300); do
+  [ -s s.rz/scratch/train/CHECKPOINT ] && break
+  sleep 0.1
+done
+victim=$(pgrep -f "^$RHIZOME train s.rz .* --out killed.st" | tail -n 1)
+kill -9 "$victim"
+wait $running && fail "a job whose rank was killed said that all went well"
+for _ in $(seq 100); do
+  pgrep -f "^$RHIZOME train s.rz .* --out killed.st" >/dev/null || break
+  sleep 0.1
+done
+pgrep -f "^$RHIZOME train s.rz .* --out killed.st" && fail "ranks are left"
+expect_exit 0 job -n 2 "$RHIZOME" train s.rz "${flags[@]}" --epochs 12 --checkpoint-every 2 --resume --out killed.st --json
+expect_json out 'j["resumed_minibatches"] > 0'
+same_model killed.st
+[ $failures -eq 0 ]

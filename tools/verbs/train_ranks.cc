@@ -1,0 +1,105 @@
+#include "train_ranks.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "mpi_library.h"
+#include "rank_plan_report.h"
+#include "rhizome/storage/local_transport.h"
+#include "text.h"
+
+namespace rhizome {
+namespace {
+
+/// Whether a launcher of MPI has started this process to be a rank. One of a batch system starts
+/// single processes too, which are none.
+bool IsLaunched() {
+  const std::optional<LaunchedRank> launched = LaunchedAsRank();
+  return launched && (launched->launcher == "Open MPI" || launched->ranks != 1U);
+}
+
+}  // namespace
+
+void AddTrainRankFlags(CLI::App& verb, TrainRankFlags& flags) {
+  AddRankFlags(verb, flags,
+               "Train over ranks, each with some homes of the store: those that mpirun has started "
+               "(then this is not needed), or N threads of this process, to try it");
+  verb.add_option("--link", flags.link,
+                  "Over ranks: the link of each, bits a second each way and latency")
+      ->type_name("BITS[,TIME]")
+      ->capture_default_str();
+}
+
+Result<TrainRanks> TrainRanks::Open(const TrainRankFlags& flags) {
+  TrainRanks ranks;
+  RHIZOME_ASSIGN_OR_RETURN(ranks.link_, LinkOf(flags.link));
+  ranks.threads_ = flags.local;
+  if (flags.local == 0 && (flags.ranked || IsLaunched())) {
+    RHIZOME_ASSIGN_OR_RETURN(ranks.transport_, OpenRanks(flags.peer_timeout_seconds));
+  }
+  return ranks;
+}
+
+Result<TrainReport> TrainRanks::Train(const GnnEntry& gnn, TrainOptions options,
+                                      const JobControl& control) const {
+  options.link = link_;
+  options.transport = transport_.get();
+  if (threads_ == 0) return gnn.Train(options, control);
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRanks> ranks, LocalRanks::Create(threads_));
+  const JobControl others;
+  Result<TrainReport> first = Fail(Status::Interrupted("not begun"));
+  const Status status = ranks->Run([&](Transport& transport) -> Status {
+    TrainOptions own = options;
+    own.transport = &transport;
+    Result<TrainReport> report = gnn.Train(own, transport.rank() == 0 ? control : others);
+    if (!report) return report.error();
+    if (transport.rank() == 0) first = std::move(report);
+    return Status::Ok();
+  });
+  RHIZOME_RETURN_IF_ERROR(status);
+  return first;
+}
+
+void AddTrainRanks(const TrainReport& report, Json& fields) {
+  Json ranks = Json::array();
+  for (std::size_t r = 0; r < report.ranks.size(); ++r) {
+    const RankReport& one = report.ranks[r];
+    Json json = RankCountsJson(r, one);
+    json["host"] = one.host;
+    json["pool_bytes"] = one.pool_bytes;
+    json["peak_memory_bytes"] = one.peak_memory_bytes;
+    json["compute_seconds"] = one.compute_seconds;
+    json["stall_seconds"] = one.stall_seconds;
+    json["wait_seconds"] = one.wait_seconds;
+    json["serve_seconds"] = one.serve_seconds;
+    ranks.push_back(std::move(json));
+  }
+  fields["ranks"] = std::move(ranks);
+  // A launcher may say that all went well when a rank was lost: only this says so.
+  fields["complete"] = true;
+}
+
+std::string DescribeTrainRanks(const Json& fields) {
+  TextTable table({0, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  table.Add({"rank", "host", "homes", "rows wanted", "remote", "from disk", "from ranks", "in",
+             "computed", "stalled", "waited"});
+  for (const Json& one : fields["ranks"]) {
+    const auto wanted = one["rows_requested"].get<double>();
+    const auto remote = one["remote_rows_requested"].get<double>();
+    const auto seconds = [&](const char* name) {
+      return fmt::format("{:.2f} s", one[name].get<double>());
+    };
+    table.Add({std::to_string(one["rank"].get<int>()), one["host"].get<std::string>(),
+               fmt::format("{}-{}", one["homes"][0].get<int>(), one["homes"][1].get<int>() - 1),
+               WithCommas(one["rows_requested"]), Percent(wanted == 0 ? 0 : remote / wanted),
+               WithCommas(one["disk_rows_fetched"]), WithCommas(one["remote_rows_fetched"]),
+               HumanBytes(one["bytes_in"]), seconds("compute_seconds"), seconds("stall_seconds"),
+               seconds("wait_seconds")});
+  }
+  return table.ToString();
+}
+
+}  // namespace rhizome
