@@ -32,7 +32,8 @@ struct DeviceProbe {
 /// The verbs of the library.
 /// Errors: those of the store; kInvalidArgument, arrays or model that do not fit; kBusy, another
 /// job of this name runs; kInterrupted.
-/// Threads: one call at a time in a process (libtorch's thread count is global).
+/// Threads: one call at a time in a process (libtorch's thread count is global), but for the ranks
+/// of one training that are threads (TrainOptions::transport): they train at once.
 class GnnEntry {
  public:
   virtual ~GnnEntry() = default;

@@ -127,10 +127,13 @@ Status GatherReports(const RankFigures& own, Transport& transport,
 Status WithWayOn(const Status& status, const OneTraining& one, const TrainingRun& run) {
   if (status.code() != StatusCode::kIoError) return status;
   const std::uint64_t every = one.options.checkpoint_every, done = run.progress().done;
-  return {status.code(), fmt::format("{} (in step {}; {})", status.message(), done + 1,
-                                     every == 0 ? std::string("no checkpoints were asked for")
-                                                : fmt::format("--resume goes on after step {}",
-                                                              done - done % every))};
+  const std::uint64_t kept =
+      every == 0 ? 0 : std::max(done - done % every, one.report.resumed_minibatches);
+  return {status.code(),
+          fmt::format("{} (in step {}; {})", status.message(), done + 1,
+                      every == 0  ? std::string("no checkpoints were asked for")
+                      : kept == 0 ? std::string("no checkpoint was written yet")
+                                  : fmt::format("--resume goes on after step {}", kept))};
 }
 
 RankFigures FiguresOf(const OneTraining& one, const RankSteps& steps, const HomeEpochs& epochs,

@@ -22,6 +22,7 @@
 #include "rhizome/gnn/train_feed.h"
 #include "rhizome/gnn/train_job.h"
 #include "rhizome/gnn/training_run.h"
+#include "rhizome/storage/transport.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -355,7 +356,9 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
                            JobScratch::Open(*job.store, options.job,
                                             options.resume ? JobScratch::Leftovers::kKeep
                                                            : JobScratch::Leftovers::kRemove));
-  if (options.checkpoint_every > 0 || options.resume) scratch->Keep();
+  // Rank 0's folder alone has something to go on with.
+  const bool resumes = options.checkpoint_every > 0 || options.resume;
+  if (resumes && (options.transport == nullptr || options.transport->rank() == 0)) scratch->Keep();
   JobState state{.scratch = *scratch,
                  .best = BestModel(options.out, job.labels.task, job.monitor),
                  .once = once,

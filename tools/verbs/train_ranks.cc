@@ -37,6 +37,7 @@ Result<TrainRanks> TrainRanks::Open(const TrainRankFlags& flags) {
   TrainRanks ranks;
   RHIZOME_ASSIGN_OR_RETURN(ranks.link_, LinkOf(flags.link));
   ranks.threads_ = flags.local;
+  ranks.peer_timeout_seconds_ = flags.peer_timeout_seconds;
   if (flags.local == 0 && (flags.ranked || IsLaunched())) {
     RHIZOME_ASSIGN_OR_RETURN(ranks.transport_, OpenRanks(flags.peer_timeout_seconds));
   }
@@ -48,7 +49,9 @@ Result<TrainReport> TrainRanks::Train(const GnnEntry& gnn, TrainOptions options,
   options.link = link_;
   options.transport = transport_.get();
   if (threads_ == 0) return gnn.Train(options, control);
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRanks> ranks, LocalRanks::Create(threads_));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<LocalRanks> ranks,
+      LocalRanks::Create(threads_, {.peer_timeout_seconds = peer_timeout_seconds_}));
   const JobControl others;
   Result<TrainReport> first = Fail(Status::Interrupted("not begun"));
   const Status status = ranks->Run([&](Transport& transport) -> Status {

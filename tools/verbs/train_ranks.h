@@ -37,7 +37,8 @@ class TrainRanks {
 
  private:
   LinkModel link_;
-  std::uint32_t threads_ = 0;
+  std::uint32_t threads_ = 0;  // ranks of this process; 0: none
+  double peer_timeout_seconds_ = 30;
   std::unique_ptr<Transport> transport_;  // null: of no launcher
 };
 
