@@ -72,6 +72,7 @@ class ScheduledPolicy final : public Policy {
       }
       if (last_use_[first + i]) plan.done.push_back(FrameOf(fates[i]));
     }
+    if (step_ == 1) plan.done.insert(plan.done.end(), idle_.begin(), idle_.end());
     return Status::Ok();
   }
 
@@ -103,6 +104,8 @@ class ScheduledPolicy final : public Policy {
       RHIZOME_DCHECK(count <= bound);
       needed_[step] = std::max(needed_[s], count);
     }
+    for (const auto& [key, frame] : prefill_)
+      if (frame >= bound || (!awaited[frame] && filled[frame] != 0)) idle_.push_back(frame);
   }
 
   FrameId FrameBound() const {
@@ -120,6 +123,10 @@ class ScheduledPolicy final : public Policy {
   // by access: nothing asks for its frame's content after the step
   std::vector<bool> last_use_;
   std::vector<std::uint32_t> needed_;  // by step: frames_needed() before it
+
+  // Frames that no step asks for what they are filled with, and that the first step leaves as they
+  // are: with a prior, what the schedule before left. They are done as soon as steps begin.
+  std::vector<FrameId> idle_;
   std::size_t step_ = 0;
 };
 

@@ -323,6 +323,9 @@ std::span<std::byte> BufferPool::Fill(CacheKey key, FrameId frame) {
 // step's references and itself as a holder.
 Status BufferPool::Hold(std::span<const CacheKey> keys, const StepPlan& plan,
                         std::vector<SlotId>& slots) try {
+  // Frames that are done count as room for the announced policy, whether or not there is time to
+  // read ahead for it; if they stayed, misses that are kept for it would come on top of them.
+  if (ahead_ != nullptr) EmptyDoneFrames();
   if (!plan.misses.empty()) {
     const std::size_t misses = plan.misses.size();
     const Result<std::size_t> room = table_->WaitForRoom(misses, misses);

@@ -67,6 +67,9 @@ inline void ExpectDoneFramesAreKnown(Policy& policy, const Trace& trace,
     std::set<FrameId> touched;  // in this step
     for (const StepPlan::Place& hit : plans[s - 1].hits) touched.insert(hit.frame);
     for (const StepPlan::Place& insert : plans[s - 1].inserts) touched.insert(insert.frame);
+    // The first step says also which frames were filled before it for no step of this trace.
+    if (s == 1)
+      for (const auto& [key, frame] : policy.Prefill()) touched.insert(frame);
     std::set<FrameId> done;
     for (const FrameId frame : touched)
       if (!is_hit_later(frame, s - 1)) done.insert(frame);
