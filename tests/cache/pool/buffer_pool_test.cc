@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "cache/policy/trace_testing.h"
-#include "rhizome/cache/belady_schedule.h"
 #include "rhizome/cache/policies.h"
-#include "rhizome/cache/schedule_history.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -199,40 +197,6 @@ TEST(BufferPoolTest, ThePrefillToComeIsReadIntoWhatIsDone) {
   EXPECT_TRUE(pool->Prefill().empty());
   EXPECT_EQ(pool->counters().kept, 2u);
   EXPECT_EQ(pool->counters().reads() - pool->counters().kept, 4u);  // 0, 1, 2 and 7
-}
-
-// Whether or not there is time to read ahead, frames and what is kept for the next policy take no
-// more slots than there are frames: there is room for each step.
-TEST(BufferPoolTest, KeptMissesLeaveRoomForEveryStep) {
-  std::mt19937_64 random(testing::TestSeed());
-  constexpr std::uint64_t kKeys = 120;
-  constexpr std::size_t kStepKeys = 10;
-  for (int round = 0; round < 200; ++round) {
-    const auto frames = static_cast<std::uint32_t>(1 + random() % 100);
-    const std::uint64_t ahead_of = 1 + random() % 4;  // steps with and without time to read ahead
-    std::vector<Trace> traces;
-    for (int superbatch = 0; superbatch < 4; ++superbatch)
-      traces.push_back(testing::RandomTrace(random, 20, kKeys, kStepKeys));
-    ScheduleHistory history(kKeys);
-    std::vector<std::unique_ptr<Policy>> policies;
-    for (const Trace& trace : traces)
-      policies.push_back(*MakeBeladySchedule(trace, frames, kKeys, &history));
-    Result<BufferPool> pool =
-        BufferPool::Create(1, frames, {.slots = kStepKeys, .most = kStepKeys});
-    ASSERT_OK(pool);
-    for (std::size_t p = 0; p < traces.size(); ++p) {
-      ASSERT_OK(pool->SetPolicy(std::move(policies[p])));
-      for (const auto& [key, frame] : pool->Prefill()) pool->Fill(key, frame);
-      if (p + 1 < traces.size()) pool->Announce(*policies[p + 1]);
-      for (std::size_t s = 0; s < traces[p].steps(); ++s) {
-        const std::span<const CacheKey> keys = traces[p].step(s);
-        std::vector<SlotId> slots;
-        ASSERT_OK(pool->Hold(keys, Plan(*pool, keys), slots));
-        pool->Release(slots);
-        if (ahead_of < 4 && s % ahead_of == 0) static_cast<void>(pool->TakeAhead(1, 5));
-      }
-    }
-  }
 }
 
 // Rows that are read ahead are not read again, and the current policy loses no frame to them.
