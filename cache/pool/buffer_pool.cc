@@ -160,6 +160,7 @@ Status BufferPool::SetPolicy(std::unique_ptr<Policy> policy) {
   const Status status = CheckPrefill(policy->Prefill(), place_.size());
   policy_ = status.ok() ? std::move(policy) : MakeNonePolicy();
   done_.clear();
+  waiting_.clear();
   is_done_.assign(place_.size(), false);
   return status;
 }
@@ -204,6 +205,9 @@ std::vector<PrefillEntry> BufferPool::Prefill() {
 void BufferPool::Announce(const Policy& next) {
   if (!CheckPrefill(next.Prefill(), place_.size()).ok()) return;
   ahead_ = std::make_unique<Ahead>(next.Prefill(), next.PrefillReads());
+  // It may want others than the one that was announced before.
+  done_.insert(done_.begin(), waiting_.begin(), waiting_.end());
+  waiting_.clear();
   for (const SlotId slot : place_) {
     if (slot != kNowhere) ahead_->Enter(holds_[slot]);
   }
@@ -228,28 +232,34 @@ std::size_t BufferPool::SpareSlots() const {
   return frame_count() - std::min(frame_count(), policy_->frames_needed());
 }
 
-/// Empties the frames that are done: slots that the announced policy wants are taken for it, the
-/// others are released.
+/// Empties the frames that are done: slots that the announced policy wants are taken for it, as far
+/// as it has a share, the others are released. A frame is looked at once, when it is done, and when
+/// its turn comes.
 void BufferPool::EmptyDoneFrames() {
   const std::size_t spare = SpareSlots();
+  const auto empty = [&](FrameId frame) {
+    place_[frame] = kNowhere;
+    is_done_[frame] = false;
+  };
   std::vector<SlotId> dropped;
-  std::vector<FrameId> left;
   for (const FrameId frame : done_) {
     if (!is_done_[frame]) continue;
     const SlotId slot = place_[frame];
     RHIZOME_DCHECK(slot != kNowhere);
-    if (!ahead_->Wants(holds_[slot])) {
-      dropped.push_back(slot);
-    } else if (ahead_->slots.size() < spare) {
-      ahead_->Take(holds_[slot], slot);
-    } else {
-      left.push_back(frame);
+    if (ahead_->Wants(holds_[slot])) {
+      waiting_.push_back(frame);
       continue;
     }
-    place_[frame] = kNowhere;
-    is_done_[frame] = false;
+    dropped.push_back(slot);
+    empty(frame);
   }
-  done_ = std::move(left);
+  done_.clear();
+  for (; !waiting_.empty() && ahead_->slots.size() < spare; waiting_.pop_front()) {
+    const FrameId frame = waiting_.front();
+    if (!is_done_[frame]) continue;
+    ahead_->Take(holds_[place_[frame]], place_[frame]);
+    empty(frame);
+  }
   table_->Rename({}, dropped);
 }
 

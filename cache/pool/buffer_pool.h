@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <utility>
@@ -147,6 +148,7 @@ class BufferPool {
   std::vector<SlotId> place_;     // by frame of the policy: its slot, or kNowhere
   std::vector<CacheKey> holds_;   // by slot that was ever used: the key of its unit
   std::vector<FrameId> done_;     // frames that were done, and perhaps filled again since
+  std::deque<FrameId> waiting_;   // likewise, that the announced policy wants and has no share for
   std::vector<bool> is_done_;     // by frame
   std::unique_ptr<Ahead> ahead_;  // null: nothing is announced
   std::unique_ptr<Policy> policy_;
