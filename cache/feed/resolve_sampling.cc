@@ -117,6 +117,15 @@ Status SetValidSampler(const std::vector<std::int64_t>& eval_fanouts, std::size_
   return Status::Ok();
 }
 
+void SetSamplers(std::uint64_t seed, std::uint32_t threads, MinibatchSamplerOptions& sampling) {
+  const auto set = [&](SamplerOptions& sampler) {
+    sampler.seed = seed;
+    sampler.threads = std::max<std::uint32_t>(threads, 1);
+  };
+  set(sampling.sampler);
+  if (sampling.valid_sampler) set(*sampling.valid_sampler);
+}
+
 Result<std::vector<std::int64_t>> ReadSeedTimes(const GraphSnapshot& graph,
                                                 const std::string& name) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, graph.store().OpenArray(name));

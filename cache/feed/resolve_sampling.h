@@ -33,6 +33,9 @@ Result<MinibatchSamplerOptions> ResolveSampling(const NeighborSampling& sampling
 Status SetValidSampler(const std::vector<std::int64_t>& eval_fanouts, std::size_t layers,
                        MinibatchSamplerOptions& sampling);
 
+/// Sets the seed and the threads, at least 1, of all samplers.
+void SetSamplers(std::uint64_t seed, std::uint32_t threads, MinibatchSamplerOptions& sampling);
+
 /// Reads the time of each row as a seed, [rows], from an array of a snapshot; of a vertex without a
 /// row: 0. Errors: kNotFound, no such array; kInvalidArgument, not int64 or int32 with one column;
 /// those of reading.

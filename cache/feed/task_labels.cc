@@ -192,5 +192,11 @@ Result<Labels> ReadTaskLabels(const GraphSnapshot& graph, const std::string& lab
   return labels;
 }
 
+Status CheckTrainingSet(std::span<const VertexId> train, const std::string& split) {
+  if (!train.empty()) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("array {} puts no vertex into the training set (value 0)", split));
+}
+
 }  // namespace internal
 }  // namespace rhizome

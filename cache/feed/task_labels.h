@@ -53,5 +53,8 @@ bool HoldsClasses(const ArrayEntry& labels);
 Result<Labels> ReadTaskLabels(const GraphSnapshot& graph, const std::string& label_array,
                               const std::string& split_array, std::optional<Task> asked);
 
+/// Errors: kInvalidArgument, the training set of a split is empty.
+Status CheckTrainingSet(std::span<const VertexId> train, const std::string& split);
+
 }  // namespace internal
 }  // namespace rhizome

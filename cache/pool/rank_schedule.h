@@ -7,6 +7,7 @@
 #include "rhizome/cache/offline_schedule.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/row_ranks.h"
+#include "rhizome/cache/sweep.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome::inline internal {
@@ -28,18 +29,16 @@ class RankSchedules {
   static constexpr std::uint64_t kBytesPerFrame = 32;
 
   RankSchedules(const RowsOverRanks& rows, std::uint32_t frame_count)
-      : rows_(rows), frames_(frame_count, kEmptyFrame) {}
+      : rows_(rows), frames_(frame_count, kNoRow) {}
 
   /// Makes the schedule of the next superbatch. `history`: null, rows that it does not ask for
   /// again are worth nothing. Errors: those of MakeBeladySchedule.
   Result<std::unique_ptr<Policy>> Make(const Trace& superbatch, ScheduleHistory* history);
 
   /// Notes that the pool loses what it holds before the next superbatch.
-  void Empty() { frames_.assign(frames_.size(), kEmptyFrame); }
+  void Empty() { frames_.assign(frames_.size(), kNoRow); }
 
  private:
-  static constexpr CacheKey kEmptyFrame = -1;
-
   const RowsOverRanks rows_;
   FrameKeys frames_;
 };

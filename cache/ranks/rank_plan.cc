@@ -17,6 +17,7 @@
 #include "rhizome/cache/row_homes.h"
 #include "rhizome/cache/row_messages.h"
 #include "rhizome/cache/schedule_history.h"
+#include "rhizome/cache/task_labels.h"
 #include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
@@ -64,9 +65,11 @@ class RankSet {
         rank_of_(homes.RanksOfRows(planned.graph, planned.features, ranks)),
         plan_{.shares = {}} {
     plan_.shares.resize(ranks);
-    for (std::uint32_t home = 0; home < homes.count; ++home) ++ShareOf(home).homes;
-    for (std::uint32_t r = 1; r < ranks; ++r)
-      share(r).first_home = share(r - 1).first_home + share(r - 1).homes;
+    for (std::uint32_t r = 0; r < ranks; ++r) {
+      const HomeRange own = HomesOfRank(r, homes.count, ranks);
+      share(r).first_home = own.first;
+      share(r).homes = own.count;
+    }
     for (const std::uint16_t home : homes.of_row) ++ShareOf(home).rows;
     const std::uint64_t frames =
         std::min<std::uint64_t>(options.pool_bytes / report.row_bytes, rank_of_.size());
@@ -91,7 +94,7 @@ class RankSet {
 
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(plan_.shares.size()); }
   std::uint32_t RankOf(std::uint32_t home) const {
-    return static_cast<std::uint32_t>(std::uint64_t{home} * ranks() / report_.homes);
+    return RankOfHome(home, report_.homes, ranks());
   }
   RankShare& ShareOf(std::uint32_t home) { return share(RankOf(home)); }
 
@@ -217,10 +220,7 @@ class RankPlanner {
 Result<HomeEpochs> RankPlanner::MakeEpochs() {
   RHIZOME_ASSIGN_OR_RETURN(const ClassLabels labels, ReadLabels(graph_, "", options_.split));
   const std::vector<VertexId> train = labels.Members(graph_, Split::kTrain);
-  if (train.empty()) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("array {} puts no vertex into the training set (value 0)", options_.split)));
-  }
+  RHIZOME_RETURN_IF_ERROR(CheckTrainingSet(train, options_.split));
   RHIZOME_ASSIGN_OR_RETURN(auto of_home, homes_.Divide(graph_, train));
   RHIZOME_ASSIGN_OR_RETURN(auto valid,
                            homes_.Divide(graph_, labels.Members(graph_, Split::kValid)));
@@ -273,12 +273,7 @@ Result<RankPlanReport> RankPlanner::Plan() {
                            ResolveSampling(options_.sampling, {}, options_.fanouts, graph_));
   RHIZOME_RETURN_IF_ERROR(
       SetValidSampler(options_.eval_fanouts, options_.fanouts.size(), sampling));
-  sampling.sampler.seed = options_.seed;
-  sampling.sampler.threads = std::max<std::uint32_t>(options_.threads, 1);
-  if (sampling.valid_sampler) {
-    sampling.valid_sampler->seed = sampling.sampler.seed;
-    sampling.valid_sampler->threads = sampling.sampler.threads;
-  }
+  SetSamplers(options_.seed, options_.threads, sampling);
   sampling.degrees = sampling.weighted_degrees = false;
   RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
                            MinibatchSampler::Create(graph_, sampling, nullptr));

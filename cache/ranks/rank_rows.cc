@@ -47,14 +47,16 @@ Result<std::unique_ptr<RowFetcher>> RankRows::MakeFetcher(std::unique_ptr<RowRea
 }
 
 void RankRows::Count(const Minibatch& minibatch) {
-  Trace rows;
-  AddStep(minibatch, rows);
+  // Parts of a disjoint sample share rows.
+  const DistinctRows distinct =
+      minibatch.seed_of.empty() ? DistinctRows() : DistinctRowsOf(minibatch);
+  const std::vector<Row>& rows = minibatch.seed_of.empty() ? minibatch.rows : distinct.rows;
   std::uint64_t remote = 0;
-  for (const CacheKey row : rows.keys) remote += !view().IsOwn(row);
+  for (const Row row : rows) remote += !view().IsOwn(row);
   const MutexLock lock(mutex_);
   ++counts_.minibatches;
   counts_.edges += minibatch.neighbors.size();
-  counts_.rows_requested += rows.keys.size();
+  counts_.rows_requested += rows.size();
   counts_.remote_rows_requested += remote;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "rhizome/cache/labels.h"
 #include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/cache/resolve_sampling.h"
+#include "rhizome/cache/task_labels.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -42,10 +42,7 @@ Result<std::vector<RemoteTrace>> DrawRemoteTraces(const GraphSnapshot& graph, co
   RHIZOME_RETURN_IF_ERROR(CheckRanks(options.ranks, homes));
   RHIZOME_ASSIGN_OR_RETURN(const ClassLabels labels, ReadLabels(graph, "", options.split));
   const std::vector<VertexId> train = labels.Members(graph, Split::kTrain);
-  if (train.empty()) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("array {} puts no vertex into the training set (value 0)", options.split)));
-  }
+  RHIZOME_RETURN_IF_ERROR(CheckTrainingSet(train, options.split));
   RHIZOME_ASSIGN_OR_RETURN(auto of_home, homes.Divide(graph, train));
   const std::vector<std::uint16_t> rank_of = homes.RanksOfRows(options.ranks);
   std::vector<RemoteTrace> traces(options.ranks);
@@ -53,36 +50,32 @@ Result<std::vector<RemoteTrace>> DrawRemoteTraces(const GraphSnapshot& graph, co
     RHIZOME_ASSIGN_OR_RETURN(const Row row, graph.RowOf(vertex));
     traces[rank_of[static_cast<std::size_t>(row)]].training_rows.push_back(row);
   }
-  HomeEpochs epochs(
+  const HomeEpochs epochs(
       std::move(of_home), std::vector<std::vector<VertexId>>(homes.count),
       {.batch_size = options.batch_size, .seed = options.seed, .epochs = options.epochs});
   RHIZOME_ASSIGN_OR_RETURN(MinibatchSamplerOptions sampling,
                            ResolveSampling({}, {}, options.fanouts, graph));
-  sampling.sampler.seed = options.seed;
-  sampling.sampler.threads = std::max<std::uint32_t>(options.threads, 1);
+  SetSamplers(options.seed, options.threads, sampling);
   sampling.degrees = sampling.weighted_degrees = false;
   RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
                            MinibatchSampler::Create(graph, sampling, nullptr));
-  const std::uint64_t total = options.epochs * epochs.counts().train * homes.count;
-  std::uint64_t done = 0;
-  for (std::uint32_t epoch = 0; epoch < options.epochs; ++epoch) {
-    epochs.Begin(epoch);
-    for (std::uint64_t s = 0; s < epochs.counts().train; ++s) {
-      for (std::uint32_t home = 0; home < homes.count; ++home) {
-        RHIZOME_RETURN_IF_ERROR(
-            control.Report({.phase = "sample", .done = done++, .total = total}));
-        const SeedBatch seeds = epochs.Take(home, false, s);
-        if (seeds.vertices.empty()) continue;
-        RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(seeds));
-        Trace step;
-        AddStep(minibatch, step);
-        const std::uint32_t rank = homes.RankOf(home, options.ranks);
-        traces[rank].rows_requested += step.keys.size();
-        traces[rank].rows.AddStep(OfOthers(step.keys, rank_of, rank));
-      }
-    }
+  HomeSeeds seeds(epochs, 0, homes.count, epochs.counts().all());
+  std::uint32_t epoch = 0;
+  const auto end_epoch = [&] {
     for (RemoteTrace& trace : traces) trace.epochs.push_back(trace.rows.steps());
+  };
+  while (const std::optional<SeedBatch> batch = seeds.Next()) {
+    RHIZOME_RETURN_IF_ERROR(
+        control.Report({.phase = "sample", .done = seeds.step(), .total = epochs.counts().all()}));
+    for (; epoch < EpochPlan::Decode(batch->tag).epoch; ++epoch) end_epoch();
+    RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*batch));
+    Trace step;
+    AddStep(minibatch, step);
+    const std::uint32_t rank = homes.RankOf(epochs.Decode(batch->tag).home, options.ranks);
+    traces[rank].rows_requested += step.keys.size();
+    traces[rank].rows.AddStep(OfOthers(step.keys, rank_of, rank));
   }
+  end_epoch();
   for (RemoteTrace& trace : traces) trace.epoch_steps = trace.epochs[1];
   return traces;
 }

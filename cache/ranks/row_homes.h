@@ -13,6 +13,23 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
+/// Consecutive homes: [first, first + count).
+struct HomeRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
+/// The rank that has a home, and the homes that a rank has, where `ranks` divide `homes`.
+inline std::uint32_t RankOfHome(std::uint32_t home, std::uint32_t homes, std::uint32_t ranks) {
+  return static_cast<std::uint32_t>(std::uint64_t{home} * ranks / homes);
+}
+inline HomeRange HomesOfRank(std::uint32_t rank, std::uint32_t homes, std::uint32_t ranks) {
+  const auto first = [&](std::uint64_t r) {
+    return static_cast<std::uint32_t>((r * homes + ranks - 1) / ranks);
+  };
+  return {first(rank), first(std::uint64_t{rank} + 1) - first(rank)};
+}
+
 /// The homes of a graph's rows: those that the store keeps, else its partitions, of which each has
 /// the rows that it owns. Rows of vertices without a home, and those added since, are dealt out.
 struct RowHomes {
@@ -20,9 +37,9 @@ struct RowHomes {
   std::string by;                     ///< HomeRuleName, or "partitions" without homes
   std::vector<std::uint16_t> of_row;  ///< by row, below `count`
 
-  /// The rank that has a home, of so many ranks: ranks have consecutive homes.
+  /// RankOfHome.
   std::uint32_t RankOf(std::uint32_t home, std::uint32_t ranks) const {
-    return static_cast<std::uint32_t>(std::uint64_t{home} * ranks / count);
+    return RankOfHome(home, count, ranks);
   }
 
   /// The rank that has each row.

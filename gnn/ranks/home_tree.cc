@@ -41,17 +41,6 @@ HomeTree::HomeTree(Transport* transport, std::uint32_t homes)
   RHIZOME_CHECK(homes_ >= ranks_);
 }
 
-std::uint32_t HomeTree::RankOf(std::uint32_t home) const {
-  return static_cast<std::uint32_t>(std::uint64_t{home} * ranks_ / homes_);
-}
-
-HomeRange HomeTree::OwnOf(std::uint32_t rank) const {
-  const auto first = [&](std::uint64_t r) {
-    return static_cast<std::uint32_t>((r * homes_ + ranks_ - 1) / ranks_);
-  };
-  return {first(rank), first(std::uint64_t{rank} + 1) - first(rank)};
-}
-
 std::uint32_t HomeTree::EndOf(const Node& node) const {
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>((std::uint64_t{node.index} + 1) << node.level, homes_));

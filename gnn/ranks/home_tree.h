@@ -4,16 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "rhizome/cache/row_homes.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/transport.h"
 
 namespace rhizome::inline internal {
-
-/// The consecutive homes that a rank has: [first, first + count).
-struct HomeRange {
-  std::uint32_t first = 0;
-  std::uint32_t count = 0;
-};
 
 /// The sums over the minibatches of a step.
 struct StepSum {
@@ -39,10 +34,8 @@ class HomeTree {
   /// `transport`: null, for one rank. There are at least as many homes as ranks.
   HomeTree(Transport* transport, std::uint32_t homes);
 
-  /// The homes of this rank, and the rank that has a home.
-  HomeRange own() const { return OwnOf(rank_); }
-  HomeRange OwnOf(std::uint32_t rank) const;
-  std::uint32_t RankOf(std::uint32_t home) const;
+  /// The homes of this rank.
+  HomeRange own() const { return HomesOfRank(rank_, homes_, ranks_); }
 
   /// Adds what the next of this rank's homes has.
   void Add(StepSum of_home);
@@ -62,6 +55,7 @@ class HomeTree {
     StepSum sum;
   };
 
+  std::uint32_t RankOf(std::uint32_t home) const { return RankOfHome(home, homes_, ranks_); }
   std::uint32_t FirstOf(const Node& node) const { return node.index << node.level; }
   std::uint32_t EndOf(const Node& node) const;
   bool IsOfOneRank(const Node& node) const;

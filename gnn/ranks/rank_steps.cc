@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/gnn/torch_guard.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/stopwatch.h"
 
@@ -14,15 +13,15 @@ namespace rhizome::inline internal {
 /// Takes the next minibatch of this rank.
 Result<StepSum> RankSteps::TakeMinibatch(const TrainingStep& step, VertexScoreSink* sink,
                                          EpochReport& epoch) {
-  Stopwatch stall;
+  const StageTimer wait(trace_, Stage::kWait, step.number);
   RHIZOME_ASSIGN_OR_RETURN(const std::optional<Minibatch> minibatch, pipeline_->Next());
-  epoch.stall_seconds += stall.seconds();
+  epoch.stall_seconds += wait.Stop();
   RHIZOME_CHECK(minibatch.has_value());  // the pipeline has those of HomeSeeds
   RHIZOME_CHECK(epochs_.Decode(minibatch->tag).is_valid == step.is_valid);
-  const Stopwatch compute;
+  const StageTimer compute(trace_, Stage::kCompute, step.number);
   MinibatchGradient part = step.is_valid ? learner_.Measure(*minibatch, *sink)
                                          : learner_.Differentiate(*minibatch, sink);
-  epoch.compute_seconds += compute.seconds();
+  epoch.compute_seconds += compute.Stop();
   epoch += minibatch->costs;
   return StepSum{.numbers = std::move(part.numbers),
                  .loss_sum = part.loss_sum,
@@ -42,18 +41,18 @@ Result<BatchOutcome> RankSteps::Take(const TrainingStep& step, VertexScoreSink* 
     if (epochs_.SeedsOf(home, step.is_valid, of_part) > 0) {
       RHIZOME_ASSIGN_OR_RETURN(of_home, TakeMinibatch(step, sink, epoch));
     }
-    if (home == own.first) of_home.stops = asked_.cancelled() ? 1 : 0;
+    if (home == own.first) of_home.stops = controls_.asked.cancelled() ? 1 : 0;
     tree_.Add(std::move(of_home));
   }
   const Stopwatch waiting;
-  RHIZOME_ASSIGN_OR_RETURN(const StepSum sum,
-                           tree_.Finish(step.is_valid ? 0 : learner_.gradient_size()));
+  RHIZOME_ASSIGN_OR_RETURN(StepSum sum, tree_.Finish(step.is_valid ? 0 : learner_.gradient_size()));
   wait_seconds_ += waiting.seconds();
-  if (sum.stops > 0) shared_.Cancel();
+  if (sum.stops > 0) controls_.shared.Cancel();
   if (!step.is_valid && std::isfinite(sum.loss_sum)) {
     const Stopwatch stepping;
-    learner_.Step({.numbers = sum.numbers, .loss_sum = sum.loss_sum, .weight = sum.weight},
-                  sum.minibatches);
+    learner_.Step(
+        {.numbers = std::move(sum.numbers), .loss_sum = sum.loss_sum, .weight = sum.weight},
+        sum.minibatches);
     epoch.compute_seconds += stepping.seconds();
   }
   const double mean = sum.weight > 0 ? sum.loss_sum / sum.weight : sum.loss_sum;
@@ -62,23 +61,23 @@ Result<BatchOutcome> RankSteps::Take(const TrainingStep& step, VertexScoreSink* 
 
 /// Each rank has the scores of its own homes' vertices, and no number for the others.
 Status RankSteps::Share(ScoreTable& scores) {
-  if (transport_ == nullptr || transport_->ranks() == 1) return Status::Ok();
+  if (transport_.ranks() == 1) return Status::Ok();
   const std::span<float> kept = scores.kept();
   const std::span<std::byte> bytes = std::as_writable_bytes(kept);
-  if (transport_->rank() == 0) {
+  if (transport_.rank() == 0) {
     std::vector<float> theirs(kept.size());
-    for (std::uint32_t peer = 1; peer < transport_->ranks(); ++peer) {
+    for (std::uint32_t peer = 1; peer < transport_.ranks(); ++peer) {
       RHIZOME_RETURN_IF_ERROR(
-          transport_->Exchange(peer, {}, std::as_writable_bytes(std::span(theirs))));
+          transport_.Exchange(peer, {}, std::as_writable_bytes(std::span(theirs))));
       for (std::size_t i = 0; i < kept.size(); ++i)
         if (std::isnan(kept[i])) kept[i] = theirs[i];
     }
-    for (std::uint32_t peer = 1; peer < transport_->ranks(); ++peer)
-      RHIZOME_RETURN_IF_ERROR(transport_->Exchange(peer, bytes, {}));
+    for (std::uint32_t peer = 1; peer < transport_.ranks(); ++peer)
+      RHIZOME_RETURN_IF_ERROR(transport_.Exchange(peer, bytes, {}));
     return Status::Ok();
   }
-  RHIZOME_RETURN_IF_ERROR(transport_->Exchange(0, bytes, {}));
-  return transport_->Exchange(0, {}, bytes);
+  RHIZOME_RETURN_IF_ERROR(transport_.Exchange(0, bytes, {}));
+  return transport_.Exchange(0, {}, bytes);
 }
 
 }  // namespace rhizome::inline internal

@@ -6,6 +6,7 @@
 #include "rhizome/cache/feed_pipeline.h"
 #include "rhizome/cache/home_epochs.h"
 #include "rhizome/cache/labels.h"
+#include "rhizome/cache/stage_trace.h"
 #include "rhizome/gnn/home_tree.h"
 #include "rhizome/gnn/training_steps.h"
 #include "rhizome/storage/job_control.h"
@@ -20,17 +21,21 @@ namespace rhizome::inline internal {
 /// one. Threads: one at a time. Ownership: all arguments must outlive it.
 class RankSteps final : public TrainingSteps {
  public:
-  /// `asked`: by which the caller asks this rank to stop. `shared`: what the ranks agree on, which
-  /// the run and the pipeline obey; this cancels it.
+  struct Controls {
+    const JobControl& asked;  ///< by which the caller asks this rank to stop
+    JobControl& shared;  ///< what the ranks agree on, and the run and the pipeline obey: cancelled
+  };
+
+  /// `trace`: null, or told when this rank waits and computes.
   RankSteps(Model& model, const Labels& labels, const LearnerOptions& options,
-            const HomeEpochs& epochs, Transport* transport, const JobControl& asked,
-            JobControl& shared)
+            const HomeEpochs& epochs, Transport& transport, const Controls& controls,
+            StageTrace* trace)
       : learner_(model, labels, options),
         epochs_(epochs),
         transport_(transport),
-        tree_(transport, epochs.homes()),
-        asked_(asked),
-        shared_(shared) {}
+        tree_(&transport, epochs.homes()),
+        controls_(controls),
+        trace_(trace) {}
 
   /// Sets where the minibatches of this rank's homes come from, beginning with that of the first
   /// step.
@@ -54,10 +59,10 @@ class RankSteps final : public TrainingSteps {
 
   Learner learner_;
   const HomeEpochs& epochs_;
-  Transport* const transport_;
+  Transport& transport_;
   HomeTree tree_;
-  const JobControl& asked_;
-  JobControl& shared_;
+  const Controls controls_;
+  StageTrace* const trace_;
   FeedPipeline* pipeline_ = nullptr;
   double wait_seconds_ = 0;
 };

@@ -15,11 +15,12 @@
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/cache/rank_rows.h"
 #include "rhizome/cache/row_homes.h"
-#include "rhizome/gnn/measure.h"
 #include "rhizome/gnn/rank_steps.h"
+#include "rhizome/gnn/torch_guard.h"
 #include "rhizome/gnn/train.h"
 #include "rhizome/gnn/train_feed.h"
 #include "rhizome/storage/build_id.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/rank_calls.h"
 
 namespace rhizome::inline internal {
@@ -111,14 +112,14 @@ static_assert(std::is_trivially_copyable_v<RankFigures>);
 /// Collects what all ranks have to report at rank 0.
 Status GatherReports(const RankFigures& own, Transport& transport,
                      std::vector<RankReport>& reports) {
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(&own, 1));
-  if (transport.rank() != 0) return transport.Exchange(0, bytes, {});
-  reports.assign(1, {own, transport.HostOf(0)});
-  for (std::uint32_t peer = 1; peer < transport.ranks(); ++peer) {
-    RankFigures figures;
-    RHIZOME_RETURN_IF_ERROR(
-        transport.Exchange(peer, {}, std::as_writable_bytes(std::span(&figures, 1))));
-    reports.push_back({figures, transport.HostOf(peer)});
+  RHIZOME_ASSIGN_OR_RETURN(const auto all,
+                           GatherAtFirst(transport, std::as_bytes(std::span(&own, 1))));
+  reports.clear();
+  for (const std::vector<std::byte>& bytes : all) {
+    RHIZOME_CHECK(bytes.size() == sizeof(RankFigures));  // all are of one build
+    RankReport& report = reports.emplace_back();
+    std::memcpy(static_cast<RankFigures*>(&report), bytes.data(), sizeof(RankFigures));
+    report.host = transport.HostOf(static_cast<std::uint32_t>(reports.size() - 1));
   }
   return Status::Ok();
 }
@@ -169,7 +170,10 @@ Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRow
   });
   TrainingRunOptions of_rank = run_options;
   if (transport.rank() != 0) of_rank.checkpoint.clear();
-  RankSteps steps(*job.model, job.labels, of_rank.learner, epochs, &transport, control, shared);
+  StageTrace trace;
+  if (!options.trace.empty()) feed.pipeline.trace = &trace;
+  RankSteps steps(*job.model, job.labels, of_rank.learner, epochs, transport,
+                  {.asked = control, .shared = shared}, feed.pipeline.trace);
   TrainingRun run(*job.model, job.labels, of_rank, epochs.counts(), steps);
   RHIZOME_RETURN_IF_ERROR(ShareCheckpoint(one, transport));
   RHIZOME_RETURN_IF_ERROR(ResumeTraining(one, run));
@@ -182,16 +186,14 @@ Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRow
   steps.ReadFrom(*pipeline);
   const Status status = run.Run(shared);
   TakeProgress(run, report);
-  const RowReaderStats reads = pipeline->reader_stats();
-  report.maker = reads.maker;
-  report.direct = reads.direct;
-  report.mean_depth = reads.mean_depth;
+  TakeReads(feed, *pipeline, report);
   if (!status.ok()) return WithWayOn(status, one, run);
   RHIZOME_RETURN_IF_ERROR(FinishTraining(one, run));
   // A rank that is not done yet may ask for rows until then.
   RHIZOME_RETURN_IF_ERROR(Barrier(transport));
-  const RankFigures figures = FiguresOf(one, steps, epochs, rows, reads);
+  const RankFigures figures = FiguresOf(one, steps, epochs, rows, pipeline->reader_stats());
   RHIZOME_RETURN_IF_ERROR(GatherReports(figures, transport, report.ranks));
+  if (!options.trace.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(options.trace));
   return RemoveTree(fs, superbatches);
 }
 
@@ -203,27 +205,21 @@ Status TrainThisRank(const OneTraining& one) {
   RHIZOME_ASSIGN_OR_RETURN(const RowHomes homes, RowHomesOf(*job.graph));
   RHIZOME_RETURN_IF_ERROR(CheckRanks(transport.ranks(), homes));
   RHIZOME_ASSIGN_OR_RETURN(const HomeEpochs epochs, MakeEpochs(one, homes));
-  const HomeTree tree(&transport, homes.count);
+  const HomeRange own = HomesOfRank(transport.rank(), homes.count, transport.ranks());
   const std::uint32_t steps = options.superbatch == 0 ? kSuperbatchSteps : options.superbatch;
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<RankRows> rows,
       RankRows::Create(*job.graph, options.features, homes, transport, options.link));
   FeedPipelineOptions pipeline = TrainingPipeline(one);
   rows->Feed(pipeline);
-  RHIZOME_ASSIGN_OR_RETURN(
-      FeedPlan feed, PlanTrainingFeed(one, LargestMinibatches(one, epochs), std::move(pipeline),
-                                      steps * tree.own().count));
+  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanTrainingFeed(one, LargestMinibatches(one, epochs),
+                                                           std::move(pipeline), steps * own.count));
   const std::uint64_t cache_bytes = feed.memory.cache_bytes;
   report.superbatch = steps;
   report.minibatches = epochs.counts().train + epochs.counts().valid;
   RHIZOME_RETURN_IF_ERROR(RunEpochs(one, epochs, *rows, std::move(feed)));
   if (!options.test) return Status::Ok();
-  if (transport.rank() == 0) {
-    const Path folder = scratch / "evaluation";
-    RHIZOME_ASSIGN_OR_RETURN(report.metrics,
-                             MeasureModel(job, options, cache_bytes, folder, control));
-    RHIZOME_RETURN_IF_ERROR(RemoveTree(job.store->fs(), folder));
-  }
+  if (transport.rank() == 0) RHIZOME_RETURN_IF_ERROR(MeasureKept(one, cache_bytes));
   return Barrier(transport);
 }
 
@@ -234,7 +230,8 @@ Result<TrainReport> TrainOverRanks(const TrainOptions& options, const JobControl
     RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
     return TrainModel(OptionsOf(options), TrainThisRank, control);
   };
-  Result<TrainReport> report = train();
+  // Whatever ends it, the others learn of it.
+  Result<TrainReport> report = GuardedTorch(train);
   if (!report) options.transport->Leave(report.error());
   return report;
 }

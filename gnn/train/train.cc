@@ -150,21 +150,17 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed) {
     steps.ReadFrom(*pipeline);
     const Status status = run.Run(control);
     TakeProgress(run, report);
-    const RowReaderStats reads = pipeline->reader_stats();
-    report.maker = reads.maker;
-    report.direct = reads.direct;
-    report.mean_depth = reads.mean_depth;
+    TakeReads(feed, *pipeline, report);
     RHIZOME_RETURN_IF_ERROR(status);
   }
   RHIZOME_RETURN_IF_ERROR(FinishTraining(one, run));
-  if (feed.pipeline.lists != nullptr) report.list_reads = feed.pipeline.lists->report();
   if (!options.trace.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(options.trace));
   return RemoveTree(fs, superbatches);
 }
 
 /// Trains on minibatches.
 Status TrainOnMinibatches(const OneTraining& one) {
-  const auto& [job, options, folder, run, held, report, control, device] = one;
+  const auto& [job, options, scratch, run, held, report, control, device] = one;
   const EpochPlan plan(job.train, job.valid,
                        {.batch_size = options.batch_size,
                         .epochs = options.epochs,
@@ -178,11 +174,7 @@ Status TrainOnMinibatches(const OneTraining& one) {
   if (device != nullptr) job.model->MoveTo(device->place);
   RHIZOME_RETURN_IF_ERROR(RunEpochs(one, plan, std::move(feed)));
   if (device != nullptr) job.model->MoveTo(torch::kCPU);
-  if (!options.test) return Status::Ok();
-  const Path scratch = folder / "evaluation";
-  RHIZOME_ASSIGN_OR_RETURN(report.metrics,
-                           MeasureModel(job, options, memory.cache_bytes, scratch, control));
-  return RemoveTree(job.store->fs(), scratch);
+  return options.test ? MeasureKept(one, memory.cache_bytes) : Status::Ok();
 }
 
 /// Trains and measures with one seed, and completes the report. If it fails, the checkpoint stays

@@ -1,9 +1,10 @@
 #include "rhizome/gnn/train_feed.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/cache/score_table.h"
+#include "rhizome/gnn/measure.h"
 #include "rhizome/gnn/training_memory.h"
 
 namespace rhizome::inline internal {
@@ -28,12 +29,7 @@ FeedPipelineOptions TrainingPipeline(const OneTraining& one) {
   const TrainOptions& options = one.options;
   FeedPipelineOptions feed;
   feed.sampler = one.job.sampling;
-  feed.sampler.sampler.seed = options.seed;
-  feed.sampler.sampler.threads = std::max<std::uint32_t>(options.threads, 1);
-  if (feed.sampler.valid_sampler) {
-    feed.sampler.valid_sampler->seed = feed.sampler.sampler.seed;
-    feed.sampler.valid_sampler->threads = feed.sampler.sampler.threads;
-  }
+  SetSamplers(options.seed, options.threads, feed.sampler);
   feed.features = options.features;
   feed.normalize = options.model.normalize_features;
   feed.policy = options.cache;
@@ -73,6 +69,21 @@ Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
                    .cache = feed.memory.cache_bytes,
                    .neighbor_cache = feed.memory.neighbor_cache_bytes};
   return feed;
+}
+
+void TakeReads(const FeedPlan& feed, const FeedPipeline& pipeline, TrainReport& report) {
+  const RowReaderStats reads = pipeline.reader_stats();
+  report.maker = reads.maker;
+  report.direct = reads.direct;
+  report.mean_depth = reads.mean_depth;
+  if (feed.pipeline.lists != nullptr) report.list_reads = feed.pipeline.lists->report();
+}
+
+Status MeasureKept(const OneTraining& one, std::uint64_t cache_bytes) {
+  const Path folder = one.scratch / "evaluation";
+  RHIZOME_ASSIGN_OR_RETURN(one.report.metrics,
+                           MeasureModel(one.job, one.options, cache_bytes, folder, one.control));
+  return RemoveTree(one.job.store->fs(), folder);
 }
 
 }  // namespace rhizome::inline internal

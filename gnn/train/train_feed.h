@@ -26,4 +26,11 @@ FeedPipelineOptions TrainingPipeline(const OneTraining& one);
 Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
                                   FeedPipelineOptions pipeline, std::uint32_t superbatch);
 
+/// Takes how rows, and lists that are on disk, were read.
+void TakeReads(const FeedPlan& feed, const FeedPipeline& pipeline, TrainReport& report);
+
+/// Measures the kept weights, in a folder of their own in the job's, which is removed. Errors:
+/// those of MeasureModel.
+Status MeasureKept(const OneTraining& one, std::uint64_t cache_bytes);
+
 }  // namespace rhizome::inline internal

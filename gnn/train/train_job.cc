@@ -135,10 +135,7 @@ Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
   RHIZOME_RETURN_IF_ERROR(ResolveDraws(options, job));
   job.train = job.labels.Members(*job.graph, Split::kTrain);
   job.valid = job.labels.Members(*job.graph, Split::kValid);
-  if (job.train.empty()) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("array {} puts no vertex into the training set (value 0)", options.split)));
-  }
+  RHIZOME_RETURN_IF_ERROR(CheckTrainingSet(job.train, options.split));
   job.monitor = options.monitor.value_or(MainMetric(job.labels.task));
   RHIZOME_RETURN_IF_ERROR(CheckTask(options, job));
   RHIZOME_ASSIGN_OR_RETURN(job.class_weights, ClassWeights(options.loss.class_weights, job.labels));

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "rhizome/cache/row_homes.h"
 #include "testing/test_store.h"
 
 namespace rhizome {
@@ -103,6 +104,23 @@ TEST(HomeEpochsTest, OneHomeHasTheMinibatchesOfATrainingOnOneMachine) {
     EXPECT_EQ(batch->is_valid, wanted->is_valid);
   }
   EXPECT_FALSE(seeds.Next());
+}
+
+/// Every home is of one rank, and ranks have consecutive homes.
+TEST(RowHomesTest, RanksDivideTheHomes) {
+  for (const std::uint32_t ranks : {1U, 2U, 3U, 8U, 11U}) {
+    for (std::uint32_t homes = ranks; homes < 40; ++homes) {
+      std::uint32_t next = 0;
+      for (std::uint32_t r = 0; r < ranks; ++r) {
+        const HomeRange range = HomesOfRank(r, homes, ranks);
+        EXPECT_EQ(range.first, next);
+        EXPECT_GT(range.count, 0u);
+        for (; next < range.first + range.count; ++next)
+          EXPECT_EQ(RankOfHome(next, homes, ranks), r);
+      }
+      EXPECT_EQ(next, homes);
+    }
+  }
 }
 
 /// Returns the tags of all minibatches of some homes, by step.

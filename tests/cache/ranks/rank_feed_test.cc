@@ -156,12 +156,9 @@ class RankFeedTest : public ::testing::Test {
       fetcher = made.get();
       return made;
     };
-    std::uint32_t first = 0, count = 0;
-    for (std::uint32_t home = 0; home < kHomes; ++home) {
-      if (homes_.RankOf(home, transport.ranks()) != rank) continue;
-      if (count++ == 0) first = home;
-    }
-    const auto seeds = std::make_shared<HomeSeeds>(Epochs(), first, count, plan_.superbatch);
+    const HomeRange own = HomesOfRank(rank, kHomes, transport.ranks());
+    const auto seeds =
+        std::make_shared<HomeSeeds>(Epochs(), own.first, own.count, plan_.superbatch);
     const JobControl control;
     auto pipeline = FeedPipeline::Open(
         graph(), options, [seeds] { return seeds->Next(); }, control);

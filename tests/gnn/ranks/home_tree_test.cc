@@ -82,24 +82,5 @@ TEST(HomeTreeTest, OneRankNeedsNoTransport) {
   ExpectSameBits(*sum, Reference(leaves, 0, 8));
 }
 
-/// Every home is of one rank, and ranks have consecutive homes.
-TEST(HomeTreeTest, RanksDivideTheHomes) {
-  for (const std::uint32_t ranks : {1U, 2U, 3U, 8U, 11U}) {
-    const auto transports = LocalRanks::Create(ranks);
-    ASSERT_OK(transports);
-    for (std::uint32_t homes = ranks; homes < 40; ++homes) {
-      const HomeTree tree(&(**transports)[0], homes);
-      std::uint32_t next = 0;
-      for (std::uint32_t r = 0; r < ranks; ++r) {
-        const HomeRange range = tree.OwnOf(r);
-        EXPECT_EQ(range.first, next);
-        EXPECT_GT(range.count, 0u);
-        for (; next < range.first + range.count; ++next) EXPECT_EQ(tree.RankOf(next), r);
-      }
-      EXPECT_EQ(next, homes);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace rhizome
