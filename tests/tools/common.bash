@@ -45,6 +45,19 @@ for e in sys.argv[2:]:
 PY
 }
 
+# need_mpirun: what follows runs ranks by mpirun, as root too. Without one, or without the module for it, the script ends
+# here: skipped, unless something has failed.
+need_mpirun() {
+  local reason=
+  command -v mpirun >/dev/null || reason="there is no mpirun"
+  [ -e "$RHIZOME_BUILD/lib/librhizome_mpi.so" ] || reason="this build has no librhizome_mpi"
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  [ -n "$reason" ] || return 0
+  [ $failures -eq 0 ] || exit 1
+  echo "skipped: $reason (tools/install_deps.sh --mpi)"
+  exit 77
+}
+
 # count_calls COMMAND...: runs it to its end and sets `calls` to the number of its calls that change files.
 count_calls() {
   local code=0

@@ -6,7 +6,6 @@ cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash
 . ../common.bash
 cd "$work"
-module=$RHIZOME_BUILD/lib/librhizome_mpi.so
 chat=$RHIZOME_BUILD/bin/rhizome_rank_chat
 
 # --- As threads, and what is refused.
@@ -34,17 +33,9 @@ expect_exit 6 env LD_LIBRARY_PATH="$work/alone/bin" OMPI_COMM_WORLD_RANK=0 OMPI_
   alone/bin/rhizome doctor --ranks
 expect_says "this process is one of several (Open MPI started it)" "tools/install_deps.sh --mpi"
 
-reason=
-command -v mpirun >/dev/null || reason="there is no mpirun"
-[ -e "$module" ] || reason="this build has no librhizome_mpi"
-if [ -n "$reason" ]; then
-  [ $failures -eq 0 ] || exit 1
-  echo "skipped: $reason (tools/install_deps.sh --mpi)"
-  exit 77
-fi
+need_mpirun
 
 # job N COMMAND...: mpirun on this machine, for a minute at most; mpirun itself tells nobody that a rank is lost.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 job() { timeout -k 5 60 mpirun --oversubscribe "${options[@]}" -n "$@"; }
 options=()
 for ranks in 2 4; do

@@ -44,15 +44,7 @@ expect_says "--link 'none'"
 expect_exit 1 rhizome train s.rz --full-graph --ranks 2
 expect_says "leave --full-graph"
 
-reason=
-command -v mpirun >/dev/null || reason="there is no mpirun"
-[ -e "$RHIZOME_BUILD/lib/librhizome_mpi.so" ] || reason="this build has no librhizome_mpi"
-if [ -n "$reason" ]; then
-  [ $failures -eq 0 ] || exit 1
-  echo "skipped: $reason (tools/install_deps.sh --mpi)"
-  exit 77
-fi
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+need_mpirun
 job() { timeout -k 5 100 mpirun --oversubscribe "$@"; }
 
 # --- Processes.
