@@ -185,9 +185,10 @@ Result<bool> FeatureCache::Impl::ReadAhead() {
   targets_.clear();
   for (const auto& [row, slot] : pool_.TakeAhead(most, most))
     targets_.push_back({row, pool_.slot(slot).data()});
-  if (!targets_.empty()) RHIZOME_RETURN_IF_ERROR(ReadTargets());
+  const bool any = !targets_.empty();  // those of the delta are dropped when they are read
+  if (any) RHIZOME_RETURN_IF_ERROR(ReadTargets());
   RHIZOME_RETURN_IF_ERROR(change.Done());
-  return !targets_.empty();
+  return any;
 }
 
 Status FeatureCache::Impl::CheckRows(std::span<const Row> rows) const {
