@@ -74,8 +74,11 @@ HoldRoom HeldRoom(const FeedPipelineOptions& options, std::uint64_t row_count) {
           .most = std::min(options.held_rows * kHeldMargin, most)};
 }
 
-Status CheckOverRanks(const std::optional<RowsOverRanks>& over_ranks, std::uint64_t rows) {
+Status CheckOverRanks(const FeedPipelineOptions& options, std::uint64_t rows) {
+  const std::optional<RowsOverRanks>& over_ranks = options.over_ranks;
   if (!over_ranks) return Status::Ok();
+  if (over_ranks->keeper && options.overlap == Overlap::kChangeset)
+    return Status::InvalidArgument("the memory of rows of other ranks is not lent in turn");
   if (over_ranks->ranks.rank_of.size() < rows) {
     return Status::InvalidArgument(
         fmt::format("the ranks of {} rows are known, and the graph has {}; make the table anew",
@@ -135,6 +138,7 @@ class FeedPipeline::Impl {
   ~Impl() {
     minibatches_.Cancel();
     room_.Cancel();
+    asked_.End();
     cache_->Cancel();
     EndReading();
     static_cast<void>(sampling_.Join());
@@ -146,6 +150,7 @@ class FeedPipeline::Impl {
 
  private:
   bool in_turns() const { return options_.overlap == Overlap::kChangeset; }
+  void WaitUntilAsked();
   void RunSampling();
   Status SampleAll();
   Status SampleInTurn(std::optional<Superbatch>& superbatch);
@@ -178,6 +183,7 @@ class FeedPipeline::Impl {
   // Used by the reading thread (the sampling thread reads constants, the caller sets starved).
   const std::unique_ptr<FeatureCache> cache_;
   std::uint64_t read_count_ = 0;
+  std::uint64_t entered_ = 0;   // minibatches that have entered the pipeline
   MinibatchCosts ahead_costs_;  // costs of reading ahead for the next superbatch
 
   // Self-synchronised. Minibatches hold rows of the cache, so their queue is destroyed before it.
@@ -186,12 +192,14 @@ class FeedPipeline::Impl {
   BoundedQueue<Minibatch> minibatches_{kMinibatchesAhead};
   Progress sampled_;  // number of superbatches; for kChangeset
   Progress used_;     // number of superbatches whose memory was given back
+  Progress asked_;    // number of minibatches; for kNone
 
   Thread sampling_;
   Thread reading_;
 };
 
 Result<std::optional<Minibatch>> FeedPipeline::Impl::Next() {
+  asked_.Advance();
   const bool starved = minibatches_.empty();
   if (starved) cache_->SetStarved(true);
   RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, minibatches_.Pop());
@@ -323,6 +331,7 @@ Status FeedPipeline::Impl::ReadAll() {
 
 Status FeedPipeline::Impl::ReadSuperbatch(Superbatch superbatch) {
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, fs_.OpenRead(superbatch.path));
+  WaitUntilAsked();
   const GatherStats before = cache_->stats();
   const StageTimer timer(options_.trace, Stage::kSwitch, superbatch.number);
   if (superbatch.policy != nullptr)
@@ -343,9 +352,17 @@ Status FeedPipeline::Impl::ReadSuperbatch(Superbatch superbatch) {
   return fs_.RemoveFile(superbatch.path);
 }
 
+/// Waits, where nothing is read ahead, until the caller waits for the next minibatch.
+void FeedPipeline::Impl::WaitUntilAsked() {
+  if (options_.overlap == Overlap::kNone) asked_.WaitFor(entered_ + 1);
+}
+
 /// Waits until the loader has room for a minibatch, and reads ahead meanwhile. Returns false if
 /// cancelled.
 Result<bool> FeedPipeline::Impl::EnterPipeline() {
+  WaitUntilAsked();
+  ++entered_;
+  if (options_.overlap == Overlap::kNone) return room_.Push({});
   while (!room_.TryPush({})) {
     RHIZOME_ASSIGN_OR_RETURN(const bool read, ReadAhead());
     if (!read) return room_.Push({});
@@ -409,7 +426,7 @@ Result<std::unique_ptr<FeedPipeline>> FeedPipeline::Open(const GraphSnapshot& gr
   cache_options.reader.staging_bytes = options.staging_bytes;
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<FeatureCache> cache,
                            FeatureCache::Open(graph, options.features, cache_options));
-  RHIZOME_RETURN_IF_ERROR(CheckOverRanks(options.over_ranks, cache->row_count()));
+  RHIZOME_RETURN_IF_ERROR(CheckOverRanks(options, cache->row_count()));
   auto neighbors = options.lists == nullptr ? nullptr : options.lists->source();
   RHIZOME_ASSIGN_OR_RETURN(MinibatchSampler sampler,
                            MinibatchSampler::Create(graph, options.sampler, std::move(neighbors)));

@@ -89,6 +89,8 @@ inline constexpr std::size_t kMinibatchesAlive = kMinibatchesAhead + 1;
 /// scheduled, on the reading thread; then k is used, while nothing is sampled; then the cache's
 /// memory is given back.
 ///
+/// With Overlap::kNone the second stage reads nothing before Next is called.
+///
 /// No stage waits for one that waits for it: each queue is bounded, has one producer and one
 /// consumer, and ends in both directions; a minibatch enters the pipeline only when there is room;
 /// and reading does not wait for rows to be given back while the caller waits for rows.

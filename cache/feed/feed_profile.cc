@@ -39,8 +39,10 @@ std::uint64_t WithMargin(std::uint64_t bytes) { return bytes + bytes / 8; }
 /// all rows. With a pool they are the misses of all minibatches that are alive, which are fewer
 /// than the rows of one minibatch that misses all (and if they are not, reading waits).
 std::uint64_t HeldRowsOf(const FeedJob& job, std::uint64_t rows) {
-  const bool pool =
-      job.pipeline.policy != PolicyKind::kNone && job.fixed.cache_bytes.value_or(1) > 0;
+  // Rows of other ranks may all be missed under the policies of others.
+  const bool pool = job.pipeline.policy != PolicyKind::kNone &&
+                    job.fixed.cache_bytes.value_or(1) > 0 &&
+                    !(job.pipeline.over_ranks && job.pipeline.over_ranks->keeper);
   return pool ? rows + rows / 4 : kMinibatchesAlive * rows;
 }
 
@@ -90,6 +92,8 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
                         kMinibatchesAlive * (rows * kRowBytes + edges * EdgeBytes(minibatch)) +
                         rows * 40 + edges * (19 + EdgeBytes(minibatch));  // being sampled
   needs.working_bytes += ReplyBytes(feed, features, kept_bytes, rows);
+  if (feed.over_ranks && feed.over_ranks->keeper)
+    needs.working_bytes += RemoteKeeper::kBytesPerKey * features.rows;
   if (job.compute_bytes) needs.working_bytes += job.compute_bytes(minibatch);
   if (KeepsHistory(feed)) needs.working_bytes += ScheduleHistory::kBytesPerKey * features.rows;
   if (job.fixed.cache_bytes) {
@@ -258,7 +262,11 @@ Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobCo
   made.profile = profile.report();
   made.pipeline.held_rows = made.memory.held_rows;
   made.pipeline.superbatch = made.memory.superbatch;
-  made.pipeline.overlap = made.memory.in_turn ? Overlap::kChangeset : Overlap::kAll;
+  if (made.memory.in_turn) {
+    made.pipeline.overlap = Overlap::kChangeset;
+  } else if (made.pipeline.overlap == Overlap::kChangeset) {
+    made.pipeline.overlap = Overlap::kAll;
+  }
   if (!KeepsHistory(made.pipeline)) made.pipeline.prior = Prior::kNone;
   made.pipeline.cache_bytes =
       PoolBytes(job, made.pipeline, profile.kept_bytes(), made.memory.cache_bytes);

@@ -17,8 +17,13 @@ enum class Overlap : std::uint8_t {
   /// has the memory to itself in its turn (Ginex, section 3.1). Less is read where memory is short,
   /// at the price of nothing being sampled while the network computes.
   kChangeset,
+
+  /// Superbatches are sampled and scheduled as with kAll, but no row is read before the step that
+  /// computes on it is asked for: what DistDGL does where nothing is prefetched. To compare with.
+  kNone,
 };
 inline std::string_view OverlapName(Overlap overlap) {
+  if (overlap == Overlap::kNone) return "none";
   return overlap == Overlap::kAll ? "all" : "changeset";
 }
 

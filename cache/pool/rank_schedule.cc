@@ -1,7 +1,11 @@
 #include "rhizome/cache/rank_schedule.h"
 
+#include <utility>
+
 #include "rhizome/cache/belady_schedule.h"
 #include "rhizome/cache/schedule_history.h"
+#include "rhizome/cache/split_policy.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
 
@@ -14,11 +18,28 @@ AccessCosts CostsOverRanks(const Trace& trace, const RowsOverRanks& rows) {
   return costs;
 }
 
-Result<std::unique_ptr<Policy>> RankSchedules::Make(const Trace& superbatch,
-                                                    ScheduleHistory* history) {
+RankSchedules::RankSchedules(const RowsOverRanks& rows, std::uint32_t frame_count)
+    : rows_(rows),
+      keeper_(rows.keeper ? rows.keeper(frame_count) : nullptr),
+      frames_(frame_count - (keeper_ ? keeper_->frame_count() : 0), kNoRow) {
+  RHIZOME_CHECK(frames_.size() <= frame_count);
+}
+
+Result<std::unique_ptr<Policy>> RankSchedules::MakeSchedule(const Trace& superbatch,
+                                                            ScheduleHistory* history) {
   return MakeClassSchedule(superbatch, static_cast<std::uint32_t>(frames_.size()),
                            rows_.ranks.rank_of.size(), CostsOverRanks(superbatch, rows_), history,
                            &frames_);
+}
+
+Result<std::unique_ptr<Policy>> RankSchedules::Make(const Trace& superbatch,
+                                                    ScheduleHistory* history) {
+  if (keeper_ == nullptr) return MakeSchedule(superbatch, history);
+  const SplitTrace split = Split(superbatch, rows_.ranks);
+  RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<Policy> own, MakeSchedule(split.own, history));
+  RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<Policy> remote, keeper_->Make(split.remote));
+  return MakeSplitPolicy(rows_.ranks, static_cast<std::uint32_t>(frames_.size()), std::move(own),
+                         std::move(remote));
 }
 
 }  // namespace rhizome::inline internal

@@ -28,19 +28,21 @@ class RankSchedules {
   /// reads of two schedules.
   static constexpr std::uint64_t kBytesPerFrame = 32;
 
-  RankSchedules(const RowsOverRanks& rows, std::uint32_t frame_count)
-      : rows_(rows), frames_(frame_count, kNoRow) {}
+  RankSchedules(const RowsOverRanks& rows, std::uint32_t frame_count);
 
   /// Makes the schedule of the next superbatch. `history`: null, rows that it does not ask for
   /// again are worth nothing. Errors: those of MakeBeladySchedule.
   Result<std::unique_ptr<Policy>> Make(const Trace& superbatch, ScheduleHistory* history);
 
-  /// Notes that the pool loses what it holds before the next superbatch.
+  /// Notes that the pool loses what it holds before the next superbatch. Not with a keeper.
   void Empty() { frames_.assign(frames_.size(), kNoRow); }
 
  private:
+  Result<std::unique_ptr<Policy>> MakeSchedule(const Trace& superbatch, ScheduleHistory* history);
+
   const RowsOverRanks rows_;
-  FrameKeys frames_;
+  const std::unique_ptr<RemoteKeeper> keeper_;  // null: the schedule has the whole pool
+  FrameKeys frames_;                            // those that the schedule has
 };
 
 }  // namespace rhizome::inline internal

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "rhizome/cache/remote_keeper.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/types.h"
 
@@ -30,6 +31,10 @@ struct RowsOverRanks {
   RowRanks ranks;
   double local_cost = 1;
   double remote_cost = 1;
+
+  /// Makes what decides, in a part of the pool, about rows of other ranks. Empty: one schedule
+  /// decides about all rows.
+  RemoteKeeperMaker keeper = {};
 };
 
 }  // namespace internal

@@ -64,12 +64,13 @@ std::uint64_t HomeEpochs::SeedsOf(std::uint32_t home, bool is_valid, std::uint64
   return end - begin;
 }
 
-void HomeEpochs::Begin(std::uint32_t epoch) {
+void HomeEpochs::Begin(std::uint32_t epoch, std::uint32_t first_home, std::uint32_t end_home) {
+  RHIZOME_DCHECK(first_home <= end_home && end_home <= homes());
   epoch_ = epoch;
-  shuffled_.clear();
-  for (std::uint32_t home = 0; home < homes(); ++home) {
-    shuffled_.push_back(ShuffledFor(train_[home], options_.seed, epoch,
-                                    homes() == 1 ? std::nullopt : std::optional(home)));
+  shuffled_.assign(homes(), {});
+  for (std::uint32_t home = first_home; home < end_home; ++home) {
+    shuffled_[home] = ShuffledFor(train_[home], options_.seed, epoch,
+                                  homes() == 1 ? std::nullopt : std::optional(home));
   }
 }
 
@@ -114,14 +115,15 @@ std::optional<SeedBatch> HomeSeeds::Next() {
   const EpochCounts& counts = epochs_.counts();
   std::optional<SeedBatch> taken;
   while (!taken && epoch_ < counts.epochs) {
-    if (!begun_) epochs_.Begin(epoch_);
+    if (!begun_) epochs_.Begin(epoch_, first_, end_);
     begun_ = true;
     const bool is_valid = step_ >= counts.train;
     const std::uint64_t of_part = is_valid ? step_ - counts.train : step_;
     if (epochs_.SeedsOf(home_, is_valid, of_part) > 0) {
       taken = epochs_.Take(home_, is_valid, of_part);
       taken_step_ = counts.Before(epoch_) + step_;
-      const std::uint64_t superbatch = (taken_step_ - begin_) / superbatch_;
+      const std::uint64_t superbatch =
+          superbatch_ == 0 ? epoch_ : (taken_step_ - begin_) / superbatch_;
       taken->begins_superbatch = std::exchange(taken_superbatch_, superbatch) != superbatch;
     }
     Advance();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -39,13 +40,13 @@ class HomeEpochs {
   /// home has fewer vertices than there are steps, and this step has none of them.
   std::uint64_t SeedsOf(std::uint32_t home, bool is_valid, std::uint64_t step) const;
 
-  /// The training vertices of a home.
-  std::uint64_t TrainingOf(std::uint32_t home) const { return train_[home].size(); }
+  /// The training vertices of a home, in no epoch's order.
+  std::span<const VertexId> TrainingVertices(std::uint32_t home) const { return train_[home]; }
 
-  /// Shuffles for an epoch.
-  void Begin(std::uint32_t epoch);
+  /// Shuffles the training vertices of some homes for an epoch.
+  void Begin(std::uint32_t epoch, std::uint32_t first_home, std::uint32_t end_home);
 
-  /// Returns those seeds, of the epoch that was begun.
+  /// Returns those seeds, of the epoch that was begun, and of a home that was shuffled for it.
   SeedBatch Take(std::uint32_t home, bool is_valid, std::uint64_t step) const;
 
   /// The home and the step that a minibatch's tag names.
@@ -65,11 +66,11 @@ class HomeEpochs {
   std::uint64_t all_train_steps_ = 0;  // of an epoch, without most_train_steps
   EpochCounts counts_;
   std::uint32_t epoch_ = 0;
-  std::vector<std::vector<VertexId>> shuffled_;  // train_, in the epoch's order
+  std::vector<std::vector<VertexId>> shuffled_;  // by home: train_, in the epoch's order
 };
 
 /// The minibatches of some consecutive homes, step after step, over all epochs: those of a rank. A
-/// superbatch has those of `superbatch` steps.
+/// superbatch has those of `superbatch` steps; 0: of an epoch.
 class HomeSeeds {
  public:
   HomeSeeds(HomeEpochs epochs, std::uint32_t first_home, std::uint32_t homes,

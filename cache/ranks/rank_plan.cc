@@ -12,6 +12,7 @@
 #include "rhizome/cache/labels.h"
 #include "rhizome/cache/rank_pool.h"
 #include "rhizome/cache/rank_schedule.h"
+#include "rhizome/cache/remote_keepers.h"
 #include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/cache/row_costs.h"
 #include "rhizome/cache/row_homes.h"
@@ -73,24 +74,16 @@ class RankSet {
     for (const std::uint16_t home : homes.of_row) ++ShareOf(home).rows;
     const std::uint64_t frames =
         std::min<std::uint64_t>(options.pool_bytes / report.row_bytes, rank_of_.size());
-    const RowsOverRanks costs = WithCosts({}, options.disk, options.link, report.row_bytes);
     for (std::uint32_t r = 0; r < ranks; ++r) {
       share(r).pool_bytes = frames * report.row_bytes;
       share(r).topology_bytes = planned.graph.topology_bytes();
       share(r).table_bytes = rank_of_.size() * (kOrderBytes + kHomeBytes) +
                              share(r).rows * kSumBytes + HistoryBytes(frames);
-      pools_.push_back(std::make_unique<RankPool>(
-          RankPoolOptions{.rank = r,
-                          .ranks = ranks,
-                          .frame_count = static_cast<std::uint32_t>(frames),
-                          .prior = options.prior,
-                          .local_cost = costs.local_cost,
-                          .remote_cost = costs.remote_cost,
-                          .piece_rows = PrefillPiece(report.row_bytes),
-                          .request_rows = RequestRows(report.row_bytes)},
-          rank_of_));
     }
   }
+
+  /// Makes the pools of all ranks. Call it once, before Play.
+  Status MakePools(const PrefetchOutlook& outlook, const HomeEpochs& epochs);
 
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(plan_.shares.size()); }
   std::uint32_t RankOf(std::uint32_t home) const {
@@ -106,8 +99,11 @@ class RankSet {
   RankShare& share(std::uint32_t rank) { return plan_.shares[rank]; }
   std::uint64_t HistoryBytes(std::uint64_t frames) const {
     const std::uint64_t schedules = frames * RankSchedules::kBytesPerFrame;
-    if (options_.prior == Prior::kNone) return schedules;
-    return schedules + rank_of_.size() * ScheduleHistory::kBytesPerKey +
+    const std::uint64_t keeper = options_.prefetch.policy == Prefetch::kBelady
+                                     ? 0
+                                     : rank_of_.size() * RemoteKeeper::kBytesPerKey;
+    if (options_.prior == Prior::kNone) return schedules + keeper;
+    return schedules + keeper + rank_of_.size() * ScheduleHistory::kBytesPerKey +
            frames * ScheduleHistory::kBytesPerFrame;
   }
   Trace TraceOf(std::uint32_t rank, const PlannedSuperbatch& superbatch);
@@ -120,6 +116,30 @@ class RankSet {
   std::vector<std::unique_ptr<RankPool>> pools_;
   RankPlan plan_;
 };
+
+Status RankSet::MakePools(const PrefetchOutlook& outlook, const HomeEpochs& epochs) {
+  const RowsOverRanks costs = WithCosts({}, options_.disk, options_.link, report_.row_bytes);
+  for (std::uint32_t r = 0; r < ranks(); ++r) {
+    RHIZOME_ASSIGN_OR_RETURN(
+        RemoteKeeperMaker keeper,
+        outlook.KeeperOfRank({.rank_of = rank_of_, .rank = r},
+                             {.first = share(r).first_home, .count = share(r).homes}, epochs,
+                             options_.superbatch, report_.row_bytes));
+    pools_.push_back(std::make_unique<RankPool>(
+        RankPoolOptions{
+            .rank = r,
+            .ranks = ranks(),
+            .frame_count = static_cast<std::uint32_t>(share(r).pool_bytes / report_.row_bytes),
+            .prior = options_.prior,
+            .local_cost = costs.local_cost,
+            .remote_cost = costs.remote_cost,
+            .keeper = std::move(keeper),
+            .piece_rows = PrefillPiece(report_.row_bytes),
+            .request_rows = RequestRows(report_.row_bytes)},
+        rank_of_));
+  }
+  return Status::Ok();
+}
 
 /// The minibatches of a rank's homes.
 Trace RankSet::TraceOf(std::uint32_t rank, const PlannedSuperbatch& superbatch) {
@@ -165,16 +185,18 @@ double RankSet::SecondsOf(std::uint32_t rank, const std::vector<RankFetches>& fe
   one.served_requests += served_requests;
   one.bytes_in += in;
   one.bytes_out += out;
+  const double compute = options_.compute_seconds * static_cast<double>(minibatches);
   const double seconds[] = {
       static_cast<double>(disk + served) * DiskSeconds(options_.disk, report_.row_bytes),
       LinkSeconds(options_.link, in) +
           2 * options_.link.latency_seconds * static_cast<double>(requests),
-      LinkSeconds(options_.link, out), options_.compute_seconds * static_cast<double>(minibatches)};
+      LinkSeconds(options_.link, out)};
   one.disk_seconds += seconds[0];
   one.in_seconds += seconds[1];
   one.out_seconds += seconds[2];
-  one.compute_seconds += seconds[3];
-  return *std::max_element(std::begin(seconds), std::end(seconds));
+  one.compute_seconds += compute;
+  const double moving = *std::max_element(std::begin(seconds), std::end(seconds));
+  return options_.overlap == Overlap::kNone ? compute + moving : std::max(compute, moving);
 }
 
 Status RankSet::Play(const PlannedSuperbatch& superbatch) {
@@ -213,7 +235,6 @@ class RankPlanner {
   const JobControl& control_;
   RowHomes homes_;
   RankPlanReport report_;
-  std::vector<std::uint64_t> train_of_home_;
   std::vector<RankSet> sets_;
 };
 
@@ -225,7 +246,6 @@ Result<HomeEpochs> RankPlanner::MakeEpochs() {
   RHIZOME_ASSIGN_OR_RETURN(auto valid,
                            homes_.Divide(graph_, labels.Members(graph_, Split::kValid)));
   report_.training_vertices = train.size();
-  for (const auto& vertices : of_home) train_of_home_.push_back(vertices.size());
   return HomeEpochs(std::move(of_home), std::move(valid),
                     {.batch_size = options_.batch_size,
                      .seed = options_.seed,
@@ -241,7 +261,8 @@ Status RankPlanner::Play(PlannedSuperbatch& superbatch) {
 }
 
 Status RankPlanner::PlayEpochs(const HomeEpochs& epochs, const MinibatchSampler& sampler) {
-  HomeSeeds seeds(epochs, 0, epochs.homes(), options_.superbatch);
+  HomeSeeds seeds(epochs, 0, epochs.homes(),
+                  SuperbatchSteps(options_.prefetch, options_.superbatch));
   PlannedSuperbatch superbatch;
   while (const std::optional<SeedBatch> batch = seeds.Next()) {
     RHIZOME_RETURN_IF_ERROR(
@@ -273,6 +294,9 @@ Result<RankPlanReport> RankPlanner::Plan() {
                            ResolveSampling(options_.sampling, {}, options_.fanouts, graph_));
   RHIZOME_RETURN_IF_ERROR(
       SetValidSampler(options_.eval_fanouts, options_.fanouts.size(), sampling));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const PrefetchOutlook outlook,
+      PrefetchOutlook::Create(options_.prefetch, graph_, sampling.sampler, control_));
   SetSamplers(options_.seed, options_.threads, sampling);
   sampling.degrees = sampling.weighted_degrees = false;
   RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
@@ -280,8 +304,9 @@ Result<RankPlanReport> RankPlanner::Plan() {
   sets_.reserve(options_.ranks.size());
   for (const std::uint32_t ranks : options_.ranks) {
     sets_.emplace_back(ranks, homes_, options_, report_, PlannedGraph{graph_, features->entry()});
+    RHIZOME_RETURN_IF_ERROR(sets_.back().MakePools(outlook, epochs));
     for (std::uint32_t home = 0; home < homes_.count; ++home)
-      sets_.back().ShareOf(home).training_vertices += train_of_home_[home];
+      sets_.back().ShareOf(home).training_vertices += epochs.TrainingVertices(home).size();
   }
   RHIZOME_RETURN_IF_ERROR(PlayEpochs(epochs, sampler));
   for (RankSet& set : sets_) report_.plans.push_back(std::move(set).Finish());

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "rhizome/cache/neighbor_sampling.h"
+#include "rhizome/cache/overlap.h"
+#include "rhizome/cache/prefetch.h"
 #include "rhizome/cache/prior.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/export.h"
@@ -42,9 +44,11 @@ struct RankPlanOptions {
   std::uint64_t steps = 0;       ///< that learn, of an epoch at most; 0: all
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
-  std::uint32_t superbatch = 16;                        ///< steps that are scheduled together
+  std::uint32_t superbatch = 16;  ///< steps that are scheduled together; not of Prefetch::kEpoch
   std::uint64_t pool_bytes = std::uint64_t{256} << 20;  ///< of each rank, for rows
   Prior prior = Prior::kUses;
+  PrefetchOptions prefetch = {};
+  Overlap overlap = Overlap::kAll;  ///< or kNone, for the modelled seconds
   LinkModel link = {};
   ReadCost disk = {};
   double compute_seconds = 0;  ///< of a minibatch; 0: left out
@@ -89,7 +93,7 @@ struct RankPlan {
   std::vector<RankShare> shares;  ///< by rank
 
   /// Modelled: in each superbatch the slowest rank's slowest part, as if disk, link and computation
-  /// overlapped wholly.
+  /// overlapped wholly; with Overlap::kNone its computation, and the slower of disk and link.
   double seconds = 0;
 };
 
@@ -113,8 +117,9 @@ struct RankPlanReport {
 /// read what they serve from their disk, and a round trip for each request. Gradients, which are
 /// the size of the network, are left out.
 ///
-/// Memory: the graph; for each of all ranks together 4 bytes a row, and a superbatch of samples.
-/// Errors: kInvalidArgument, more ranks than homes, an option out of range, no training vertices;
+/// Memory: the graph; for each of all ranks together 4 bytes a row, and a superbatch of samples;
+/// with policies that NeedsLists says, the lists of all rows. Errors: those of CheckPrefetch;
+/// kInvalidArgument, more ranks than homes, an option out of range, no training vertices;
 /// kNotFound, no such array; those of sampling; kInterrupted.
 Result<RankPlanReport> PlanRanks(const GraphSnapshot& graph, const RankPlanOptions& options,
                                  const JobControl& control);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "rhizome/cache/belady_schedule.h"
-#include "rhizome/cache/rank_schedule.h"
 #include "rhizome/cache/sweep.h"
 
 namespace rhizome::inline internal {
@@ -19,6 +17,11 @@ RankFetches& RankFetches::operator+=(const RankFetches& more) {
 RankPool::RankPool(const RankPoolOptions& options, std::span<const std::uint16_t> rank_of)
     : options_(options),
       ranks_{.rank_of = rank_of, .rank = options.rank},
+      schedules_({.ranks = ranks_,
+                  .local_cost = options.local_cost,
+                  .remote_cost = options.remote_cost,
+                  .keeper = options.keeper},
+                 options.frame_count),
       frames_(options.frame_count, kNoRow) {
   if (options.prior == Prior::kUses) history_.emplace(rank_of.size());
 }
@@ -52,13 +55,8 @@ std::vector<CacheKey> RankPool::Start(std::span<const PrefillEntry> prefill) {
 
 Result<RankFetches> RankPool::Play(const Trace& superbatch) {
   if (superbatch.steps() == 0) return RankFetches(options_.ranks);
-  const AccessCosts costs = CostsOverRanks(
-      superbatch,
-      {.ranks = ranks_, .local_cost = options_.local_cost, .remote_cost = options_.remote_cost});
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Policy> policy,
-      MakeClassSchedule(superbatch, options_.frame_count, ranks_.rank_of.size(), costs,
-                        history_ ? &*history_ : nullptr));
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<Policy> policy,
+                           schedules_.Make(superbatch, history_ ? &*history_ : nullptr));
   RankFetches fetches(options_.ranks);
   const std::vector<CacheKey> prefill = Start(policy->Prefill());
   for (std::size_t at = 0; at < prefill.size();) {

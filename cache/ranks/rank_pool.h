@@ -8,6 +8,7 @@
 
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/prior.h"
+#include "rhizome/cache/rank_schedule.h"
 #include "rhizome/cache/row_ranks.h"
 #include "rhizome/cache/schedule_history.h"
 #include "rhizome/storage/result.h"
@@ -35,6 +36,7 @@ struct RankPoolOptions {
   /// The cost of a row from the rank's own disk and of one from another rank, above 0.
   double local_cost = 1;
   double remote_cost = 1;
+  RemoteKeeperMaker keeper = {};  ///< RowsOverRanks::keeper
 
   /// Rows that are read at once before a superbatch (PrefillPiece), and rows of a request
   /// (row_messages.h), at most; at least 1.
@@ -42,8 +44,8 @@ struct RankPoolOptions {
   std::uint64_t request_rows = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// Replays the pool of rows of one rank: one schedule for rows of its own disk and of other ranks,
-/// with what each costs. Superbatches come one after another.
+/// Replays the pool of rows of one rank, superbatch after superbatch: one schedule for rows of its
+/// own disk and of other ranks, with what each costs, unless a keeper decides about those.
 /// Threads: one at a time. Ownership: `rank_of` must outlive it.
 class RankPool {
  public:
@@ -62,6 +64,7 @@ class RankPool {
   const RankPoolOptions options_;
   const RowRanks ranks_;
   std::optional<ScheduleHistory> history_;
+  RankSchedules schedules_;
   std::vector<CacheKey> frames_;
 };
 

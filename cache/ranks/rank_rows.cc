@@ -1,5 +1,6 @@
 #include "rhizome/cache/rank_rows.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "rhizome/cache/minibatch_sampler.h"
@@ -18,6 +19,7 @@ Result<std::unique_ptr<RankRows>> RankRows::Create(const GraphSnapshot& graph,
       new RankRows(transport, homes.RanksOfRows(graph, entry, transport.ranks())));
   // The plan's disk, not this one: schedules are to be the same on all machines.
   rows->costs_ = WithCosts(rows->view(), ReadCost(), link, entry.row_bytes());
+  rows->row_bytes_ = std::max<std::uint64_t>(entry.row_bytes(), 1);
   const MutexLock lock(rows->mutex_);
   for (const std::uint16_t home : homes.of_row)
     rows->counts_.rows += homes.RankOf(home, transport.ranks()) == transport.rank();
@@ -25,6 +27,14 @@ Result<std::unique_ptr<RankRows>> RankRows::Create(const GraphSnapshot& graph,
 }
 
 RankRows::~RankRows() = default;
+
+Status RankRows::Keep(const PrefetchOutlook& outlook, const HomeEpochs& epochs,
+                      std::uint64_t superbatch) {
+  const HomeRange own = HomesOfRank(transport_.rank(), epochs.homes(), transport_.ranks());
+  RHIZOME_ASSIGN_OR_RETURN(costs_.keeper,
+                           outlook.KeeperOfRank(view(), own, epochs, superbatch, row_bytes_));
+  return Status::Ok();
+}
 
 void RankRows::Feed(FeedPipelineOptions& pipeline) {
   pipeline.over_ranks = costs_;

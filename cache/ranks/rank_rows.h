@@ -7,6 +7,7 @@
 
 #include "rhizome/cache/feed_pipeline.h"
 #include "rhizome/cache/rank_plan.h"
+#include "rhizome/cache/remote_keepers.h"
 #include "rhizome/cache/remote_rows.h"
 #include "rhizome/cache/row_homes.h"
 #include "rhizome/cache/row_service.h"
@@ -34,6 +35,10 @@ class RankRows {
 
   ~RankRows();
 
+  /// Finds what decides about rows of other ranks. Call it before Feed. `superbatch`: steps.
+  /// Errors: those of PrefetchOutlook.
+  Status Keep(const PrefetchOutlook& outlook, const HomeEpochs& epochs, std::uint64_t superbatch);
+
   /// Lets a pipeline read through this, which serves others from when that opens. It takes the
   /// place of FeedPipelineOptions::complete.
   void Feed(FeedPipelineOptions& pipeline);
@@ -54,6 +59,7 @@ class RankRows {
 
   Transport& transport_;
   const std::vector<std::uint16_t> rank_of_;  // by row
+  std::uint64_t row_bytes_ = 1;
   RowsOverRanks costs_;
   std::unique_ptr<RowService> service_;
   std::unique_ptr<RemoteRows> remote_;

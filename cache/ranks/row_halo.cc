@@ -8,23 +8,26 @@
 
 namespace rhizome::inline internal {
 
-Result<PassLists> AllLists(const GraphSnapshot& graph, const JobControl& control) {
+Result<PassLists> AllLists(const GraphSnapshot& graph, Direction direction,
+                           const JobControl& control) {
   std::vector<Row> all(graph.vertex_count());
   std::iota(all.begin(), all.end(), Row{0});
-  return DrawPassLists(graph, all, {}, control);
+  PassDrawOptions draw;
+  draw.direction = direction;
+  return DrawPassLists(graph, all, draw, control);
 }
 
-std::vector<Row> HaloOf(const PassLists& lists, std::span<const std::uint16_t> rank_of,
-                        std::uint32_t rank) {
-  RHIZOME_DCHECK(lists.targets.size() == rank_of.size());
-  std::vector<bool> is_halo(rank_of.size(), false);
-  for (std::size_t row = 0; row < rank_of.size(); ++row) {
-    if (rank_of[row] != rank) continue;
+std::vector<Row> HaloOf(const PassLists& lists, const RowRanks& ranks) {
+  const std::size_t rows = lists.targets.size();
+  RHIZOME_DCHECK(rows == ranks.rank_of.size());
+  std::vector<bool> is_halo(rows, false);
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (ranks.rank_of[row] != ranks.rank) continue;
     for (const LocalRow neighbor : lists.ReadsOf(row))
-      is_halo[neighbor] = rank_of[neighbor] != rank;
+      is_halo[neighbor] = !ranks.IsOwn(static_cast<Row>(neighbor));
   }
   std::vector<Row> halo;
-  for (std::size_t row = 0; row < rank_of.size(); ++row)
+  for (std::size_t row = 0; row < rows; ++row)
     if (is_halo[row]) halo.push_back(static_cast<Row>(row));
   const auto degree = [&](Row row) { return lists.degrees[static_cast<std::size_t>(row)]; };
   std::stable_sort(halo.begin(), halo.end(), [&](Row a, Row b) { return degree(a) > degree(b); });
@@ -60,6 +63,17 @@ std::vector<double> InclusionChances(const PassLists& lists, std::span<const Row
   }
   for (double& chance : missed) chance = 1 - chance;
   return missed;
+}
+
+std::vector<Row> RankByChance(std::span<const double> chances, const RowRanks& ranks) {
+  std::vector<Row> ranking;
+  for (std::size_t row = 0; row < chances.size(); ++row)
+    if (chances[row] > 0 && !ranks.IsOwn(static_cast<Row>(row)))
+      ranking.push_back(static_cast<Row>(row));
+  const auto chance = [&](Row row) { return chances[static_cast<std::size_t>(row)]; };
+  std::stable_sort(ranking.begin(), ranking.end(),
+                   [&](Row a, Row b) { return chance(a) > chance(b); });
+  return ranking;
 }
 
 }  // namespace rhizome::inline internal

@@ -29,15 +29,15 @@ ScoredBuffer::ScoredBuffer(std::span<const Row> halo, std::uint64_t frame_count,
     : options_(options),
       threshold_(std::pow(options.gamma, static_cast<double>(options.delta))),
       place_of_(key_count, kOutside),
+      row_at_(halo.begin(), halo.end()),
       by_degree_(halo.size()),
       halo_(halo.size()) {
   RHIZOME_DCHECK(options.gamma > 0 && options.gamma < 1 && options.delta > 0);
   threshold_ = options.as_coded ? std::round(threshold_ * 1000) / 1000 - kRounding
                                 : threshold_ * (1 + kRounding);
-  std::vector<Row> sorted(halo.begin(), halo.end());
-  std::sort(sorted.begin(), sorted.end());
-  for (HaloId place = 0; place < sorted.size(); ++place)
-    place_of_[static_cast<std::size_t>(sorted[place])] = place;
+  std::sort(row_at_.begin(), row_at_.end());
+  for (HaloId place = 0; place < row_at_.size(); ++place)
+    place_of_[static_cast<std::size_t>(row_at_[place])] = place;
   counts_.prefill = std::min<std::uint64_t>(frame_count, halo.size());
   for (std::uint32_t position = 0; position < halo.size(); ++position) {
     const HaloId place = place_of_[static_cast<std::size_t>(halo[position])];
@@ -52,7 +52,14 @@ double ScoredBuffer::EvictionScore(const Scored& row) const {
   return row.score * std::pow(options_.gamma, static_cast<double>(unused));
 }
 
-void ScoredBuffer::Step(std::span<const CacheKey> rows) {
+std::vector<CacheKey> ScoredBuffer::Held() const {
+  std::vector<CacheKey> held;
+  for (HaloId place = 0; place < halo_.size(); ++place)
+    if (halo_[place].is_held) held.push_back(row_at_[place]);
+  return held;
+}
+
+void ScoredBuffer::Step(std::span<const CacheKey> rows, bool is_round) {
   ++step_;
   counts_.requests += rows.size();
   missed_.clear();
@@ -71,7 +78,6 @@ void ScoredBuffer::Step(std::span<const CacheKey> rows) {
   }
   counts_.misses += missed_.size();
   counts_.halo_misses += missed_.size();
-  const bool is_round = step_ % options_.delta == 0;
   const bool could_leave = is_round && Evict();
   if (is_round && (could_leave || !options_.as_coded)) return;
   for (const HaloId place : missed_) halo_[place].score += 1;

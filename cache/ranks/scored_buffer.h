@@ -50,7 +50,7 @@ struct ScoredOptions {
 /// S_E must be below it; equal S_A are taken in the order of row numbers; misses are left out of
 /// S_A only where some row could leave.
 ///
-/// O(requests) a step, O(halo) an eviction round. Memory: 24 bytes a row of the halo, 4 a key.
+/// O(requests) a step, O(halo) an eviction round. Memory: 44 bytes a row of the halo, 4 a key.
 /// Threads: one at a time.
 class ScoredBuffer {
  public:
@@ -59,7 +59,13 @@ class ScoredBuffer {
                const ScoredOptions& options);
 
   /// Plays a minibatch, which asks for these distinct remote rows.
-  void Step(std::span<const CacheKey> rows);
+  void Step(std::span<const CacheKey> rows) { Step(rows, (step_ + 1) % options_.delta == 0); }
+
+  /// The same where the caller says whether there is an eviction round in this step.
+  void Step(std::span<const CacheKey> rows, bool is_round);
+
+  /// The rows of the buffer, ascending.
+  std::vector<CacheKey> Held() const;
 
   /// The counts so far, the initial fill included.
   const RemoteCounts& counts() const { return counts_; }
@@ -80,6 +86,7 @@ class ScoredBuffer {
   ScoredOptions options_;
   double threshold_;
   std::vector<HaloId> place_of_;          // by key
+  std::vector<Row> row_at_;               // by place
   std::vector<std::uint32_t> by_degree_;  // by place: its position in the order of degrees
   std::vector<Scored> halo_;              // by place
   std::vector<HaloId> missed_;

@@ -14,6 +14,7 @@
 #include "rhizome/cache/home_epochs.h"
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/cache/rank_rows.h"
+#include "rhizome/cache/remote_keepers.h"
 #include "rhizome/cache/row_homes.h"
 #include "rhizome/gnn/rank_steps.h"
 #include "rhizome/gnn/torch_guard.h"
@@ -37,7 +38,30 @@ Status CheckOptions(const TrainOptions& options) {
     return refuse("a training over ranks runs on processors: leave --device");
   if (options.overlap && *options.overlap == Overlap::kChangeset)
     return refuse("a training over ranks samples while it computes: leave --overlap changeset");
-  return Status::Ok();
+  if (options.cache != PolicyKind::kBelady)
+    return refuse("over ranks --prefetch says what the pool keeps: leave --cache");
+  if (options.prefetch.policy == Prefetch::kEpoch && options.superbatch != 0)
+    return refuse("--prefetch epoch schedules an epoch at a time: leave --superbatch");
+  if (NeedsLists(options.prefetch.policy) && options.topology == TopologyPlace::kDirect) {
+    return Status::InvalidArgument(
+        fmt::format("--prefetch {} looks at the lists of all rows, which have to be in memory: "
+                    "leave --topology direct",
+                    PrefetchName(options.prefetch.policy)));
+  }
+  return CheckPrefetch(options.prefetch);
+}
+
+/// The length of a superbatch, which the ranks agree on.
+struct SuperbatchLength {
+  std::uint64_t steps = 0;       // as HomeSeeds takes them
+  std::uint64_t most_steps = 0;  // that it has
+};
+
+SuperbatchLength LengthOf(const TrainOptions& options, const EpochCounts& counts) {
+  const std::uint32_t steps = options.superbatch == 0 ? kSuperbatchSteps : options.superbatch;
+  SuperbatchLength length{.steps = SuperbatchSteps(options.prefetch, steps), .most_steps = steps};
+  if (length.steps == 0) length.most_steps = counts.train + counts.valid;
+  return length;
 }
 
 /// Returns what this rank does of the job: rank 0 alone writes, and tells what it does.
@@ -63,6 +87,7 @@ Status AgreeOnJob(const OneTraining& one, Transport& transport) {
                             {"--patience", fmt::format("{}", one.options.patience)},
                             {"--threads", fmt::format("{}", one.options.threads)},
                             {"--superbatch", fmt::format("{}", one.options.superbatch)},
+                            {"--prefetch", std::string(PrefetchName(one.options.prefetch.policy))},
                             {"--checkpoint-every", fmt::format("{}", one.options.checkpoint_every)},
                             {"--resume", fmt::format("{}", one.options.resume)},
                             {"--seeds", fmt::format("{}", one.options.seeds)},
@@ -144,7 +169,7 @@ RankFigures FiguresOf(const OneTraining& one, const RankSteps& steps, const Home
   figures.first_home = own.first;
   figures.homes = own.count;
   for (std::uint32_t home = own.first; home < own.first + own.count; ++home)
-    figures.training_vertices += epochs.TrainingOf(home);
+    figures.training_vertices += epochs.TrainingVertices(home).size();
   figures.pool_bytes = one.report.memory.cache;
   figures.peak_memory_bytes = PeakResidentBytes();
   for (const EpochReport& epoch : one.report.epochs) {
@@ -177,7 +202,8 @@ Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRow
   TrainingRun run(*job.model, job.labels, of_rank, epochs.counts(), steps);
   RHIZOME_RETURN_IF_ERROR(ShareCheckpoint(one, transport));
   RHIZOME_RETURN_IF_ERROR(ResumeTraining(one, run));
-  HomeSeeds seeds(epochs, steps.homes().first, steps.homes().count, report.superbatch);
+  HomeSeeds seeds(epochs, steps.homes().first, steps.homes().count,
+                  LengthOf(options, epochs.counts()).steps);
   seeds.Skip(run.progress().done);
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<FeedPipeline> pipeline,
@@ -206,16 +232,23 @@ Status TrainThisRank(const OneTraining& one) {
   RHIZOME_RETURN_IF_ERROR(CheckRanks(transport.ranks(), homes));
   RHIZOME_ASSIGN_OR_RETURN(const HomeEpochs epochs, MakeEpochs(one, homes));
   const HomeRange own = HomesOfRank(transport.rank(), homes.count, transport.ranks());
-  const std::uint32_t steps = options.superbatch == 0 ? kSuperbatchSteps : options.superbatch;
+  const SuperbatchLength length = LengthOf(options, epochs.counts());
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<RankRows> rows,
       RankRows::Create(*job.graph, options.features, homes, transport, options.link));
   FeedPipelineOptions pipeline = TrainingPipeline(one);
+  {
+    RHIZOME_ASSIGN_OR_RETURN(
+        const PrefetchOutlook outlook,
+        PrefetchOutlook::Create(options.prefetch, *job.graph, pipeline.sampler.sampler, control));
+    RHIZOME_RETURN_IF_ERROR(rows->Keep(outlook, epochs, length.most_steps));
+  }
   rows->Feed(pipeline);
-  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanTrainingFeed(one, LargestMinibatches(one, epochs),
-                                                           std::move(pipeline), steps * own.count));
+  RHIZOME_ASSIGN_OR_RETURN(
+      FeedPlan feed, PlanTrainingFeed(one, LargestMinibatches(one, epochs), std::move(pipeline),
+                                      static_cast<std::uint32_t>(length.most_steps * own.count)));
   const std::uint64_t cache_bytes = feed.memory.cache_bytes;
-  report.superbatch = steps;
+  report.superbatch = static_cast<std::uint32_t>(length.most_steps);
   report.minibatches = epochs.counts().train + epochs.counts().valid;
   RHIZOME_RETURN_IF_ERROR(RunEpochs(one, epochs, *rows, std::move(feed)));
   if (!options.test) return Status::Ok();

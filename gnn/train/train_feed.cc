@@ -35,6 +35,7 @@ FeedPipelineOptions TrainingPipeline(const OneTraining& one) {
   feed.policy = options.cache;
   feed.prior = options.prior;
   feed.io = options.io;
+  feed.overlap = options.overlap.value_or(Overlap::kAll);
   return feed;
 }
 

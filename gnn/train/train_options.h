@@ -143,6 +143,7 @@ struct TrainOptions {
   /// `checkpoint_every` count steps. Null: this process trains alone. Borrowed.
   Transport* transport = nullptr;
   LinkModel link = {};  ///< of a rank, by which rows of other ranks are dearer than those of a disk
+  PrefetchOptions prefetch = {};  ///< of a rank; `cache` is then kBelady
 
   bool test = true;           ///< measure the kept weights with all neighbours at the end
   std::string job = "train";  ///< name of the job and of its folder, scratch/<job>

@@ -150,6 +150,7 @@ void AddRankPlan(const RankPlanReport& report, const RankPlanOptions& options, J
   fields["batch_size"] = options.batch_size;
   fields["superbatch"] = options.superbatch;
   fields["prior"] = PriorName(options.prior);
+  fields["prefetch"] = PrefetchName(options.prefetch.policy);
   fields["model"] = {{"link_bits_per_second", options.link.bits_per_second},
                      {"link_latency_seconds", options.link.latency_seconds},
                      {"disk_seconds_per_read", options.disk.seconds_per_read},
@@ -199,11 +200,12 @@ std::string DescribeRankPlan(const Json& f) {
   return text +
          fmt::format(
              "\nrows, requests and bytes are counted, by a replay in superbatches of {} "
-             "steps, with prior {}; seconds are modelled: a link of {:.3g} Gbit/s and {:.3g} us, a "
+             "steps, with prior {} and prefetch {}; seconds are modelled: a link of {:.3g} Gbit/s "
+             "and {:.3g} us, a "
              "disk "
              "of {:.3g} us a read, owners reading what they serve from disk, gradients left out\n",
              f["superbatch"].get<std::uint32_t>(), f["prior"].get<std::string>(),
-             model["link_bits_per_second"].get<double>() / 1e9,
+             f["prefetch"].get<std::string>(), model["link_bits_per_second"].get<double>() / 1e9,
              model["link_latency_seconds"].get<double>() * 1e6,
              model["disk_seconds_per_read"].get<double>() * 1e6);
 }

@@ -57,7 +57,7 @@ Status CheckFullGraphFlags(const CLI::App& verb) {
   for (const char* const name :
        {"--steps", "--batch-size", "--eval-fanout", "--typed-fanout", "--meta-path", "--superbatch",
         "--overlap", "--cache", "--cache-bytes", "--prior", kNeighborCacheFlag, "--trace",
-        "--device-memory", "--device-cache"}) {
+        "--device-memory", "--device-cache", "--prefetch", "--remote-memory", "--gamma"}) {
     const CLI::Option* const option = verb.get_option_no_throw(name);
     if (option != nullptr && option->count() > 0)
       return Status::InvalidArgument(
@@ -132,8 +132,29 @@ void AddDeviceFlags(CLI::App& verb, TrainOptions& options) {
                         "superbatch, those that are needed soonest");
 }
 
+void AddPrefetchFlags(CLI::App& verb, PrefetchOptions& options) {
+  std::vector<std::pair<std::string, Prefetch>> policies;
+  for (const Prefetch policy : AllPrefetches()) policies.emplace_back(PrefetchName(policy), policy);
+  AddChoice<Prefetch>(
+      verb, "--prefetch", options.policy, std::move(policies),
+      "Over ranks, which rows of others a rank keeps. belady: one schedule for all rows, by what "
+      "they cost. To compare with, in a part of the pool: scored, MassiveGNN's scores, with a "
+      "round "
+      "of evictions a superbatch; vip, those that minibatches most likely ask for (SALIENT++); "
+      "epoch, those that an epoch asks for most often (RapidGNN); static, neighbours of the "
+      "highest "
+      "degree; lru; none");
+  AddSize(verb, "--remote-memory", options.remote_bytes,
+          "With --prefetch other than belady: that part of the pool; default: half");
+  verb.add_option("--gamma", options.gamma, "With --prefetch scored: the decay of its scores")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("X")
+      ->capture_default_str();
+}
+
 void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
   TrainOptions& options = flags.options;
+  AddPrefetchFlags(verb, options.prefetch);
   AddGnnMemoryFlags(verb, options.memory_bytes, options.cache, options.cache_bytes);
   AddDeviceFlags(verb, options);
   AddChoice<Prior>(
@@ -162,11 +183,13 @@ void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
           [&options](const std::string& given) {
             if (given == "all") options.overlap = Overlap::kAll;
             if (given == "changeset") options.overlap = Overlap::kChangeset;
+            if (given == "none") options.overlap = Overlap::kNone;
           },
           "all: sample a superbatch ahead while the network computes; changeset: while the one "
-          "before is scheduled, so that the caches of lists and of rows have the memory in turn")
-      ->check(CLI::IsMember({"all", "changeset", "auto"}))
-      ->type_name("all|changeset|auto")
+          "before is scheduled, so that the caches of lists and of rows have the memory in turn; "
+          "none: read no row before its step, to see what reading ahead is worth")
+      ->check(CLI::IsMember({"all", "changeset", "none", "auto"}))
+      ->type_name("all|changeset|none|auto")
       ->default_str("auto");
   verb.add_option("--checkpoint-every", options.checkpoint_every,
                   "Write all that was learnt to the job's folder after so many minibatches; with "
@@ -228,6 +251,16 @@ void AddTrainFlags(CLI::App& verb, TrainFlags& flags) {
   AddEpochFlags(verb, flags.options);
   AddLearningFlags(verb, flags.options);
   AddStorageFlags(verb, flags);
+}
+
+Status CheckAlone(const CLI::App& verb) {
+  for (const char* const name : {"--prefetch", "--remote-memory", "--gamma"}) {
+    if (verb.get_option(name)->count() == 0) continue;
+    return Status::InvalidArgument(fmt::format(
+        "{} is for a training over ranks (--ranks, mpirun); --cache says what one process keeps",
+        name));
+  }
+  return Status::Ok();
 }
 
 Result<TrainOptions> CompleteTrainOptions(const TrainFlags& flags) {

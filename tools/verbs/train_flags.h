@@ -30,6 +30,9 @@ struct TrainFlags {
 /// Adds them. `flags` must outlive the verb.
 void AddTrainFlags(CLI::App& verb, TrainFlags& flags);
 
+/// Refuses what is for a training over ranks. Errors: kInvalidArgument, naming the flag.
+Status CheckAlone(const CLI::App& verb);
+
 /// Completes the options by what the flags imply. Errors: kInvalidArgument, flags that exclude each
 /// other.
 Result<TrainOptions> CompleteTrainOptions(const TrainFlags& flags);

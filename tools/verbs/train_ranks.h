@@ -26,6 +26,9 @@ class TrainRanks {
   /// kInvalidArgument, --link.
   static Result<TrainRanks> Open(const TrainRankFlags& flags);
 
+  /// Whether this is a training over ranks.
+  bool several() const { return threads_ != 0 || transport_ != nullptr; }
+
   /// Whether this process is the one that says what comes of it.
   bool speaks() const { return transport_ == nullptr || transport_->rank() == 0; }
 

@@ -25,7 +25,10 @@ constexpr std::uint32_t kRankSuperbatch = 16;
 /// Takes those flags of `train` that say what is sampled and kept.
 Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOptions& train) {
   if (train.cache != PolicyKind::kBelady)
-    return Fail(Status::InvalidArgument("--ranks plans the schedule of --cache belady"));
+    return Fail(Status::InvalidArgument("over ranks --prefetch says what is kept: leave --cache"));
+  if (train.prefetch.policy == Prefetch::kEpoch && train.superbatch != 0)
+    return Fail(Status::InvalidArgument(
+        "--prefetch epoch schedules an epoch at a time: leave --superbatch"));
   if (train.model.no_edges)
     return Fail(Status::InvalidArgument("--no-edges asks no rows of other ranks: nothing to plan"));
   RankPlanOptions options;
@@ -45,6 +48,8 @@ Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOp
   options.superbatch = train.superbatch == 0 ? kRankSuperbatch : train.superbatch;
   options.pool_bytes = train.cache_bytes.value_or(options.pool_bytes);
   options.prior = train.prior;
+  options.prefetch = train.prefetch;
+  options.overlap = train.overlap.value_or(Overlap::kAll);
   options.compute_seconds = flags.compute_ms / 1e3;
   return options;
 }
@@ -67,6 +72,7 @@ Result<Answer> RunPlanTrain(const PlanTrainFlags& flags, Session& session) {
   if (!flags.ranks.empty() && options.full_graph)
     return Fail(Status::InvalidArgument("--ranks is for minibatches: leave it with --full-graph"));
   if (!flags.ranks.empty()) return RunPlanRanks(flags, options, session);
+  RHIZOME_RETURN_IF_ERROR(CheckAlone(*flags.train.verb));
   if (!options.full_graph) {
     return Fail(Status::InvalidArgument(
         "a training on the full graph is planned (--full-graph), or one over ranks (--ranks)"));

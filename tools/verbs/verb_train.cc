@@ -333,6 +333,7 @@ Result<Answer> RunTrain(const TrainVerbFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckDescriptions(flags));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
   RHIZOME_ASSIGN_OR_RETURN(const TrainRanks ranks, TrainRanks::Open(flags.ranks));
+  if (!ranks.several()) RHIZOME_RETURN_IF_ERROR(CheckAlone(*flags.verb));
   if (!ranks.speaks())
     session.printer = std::make_unique<ProgressPrinter>(ProgressStyle::kNone, stderr);
   options.note = PrintsNotes(session);
@@ -345,6 +346,7 @@ Result<Answer> RunTrain(const TrainVerbFlags& flags, Session& session) {
   Answer answer{TrainReportJson(report), DescribeTrain, {}};
   answer.fields["store"] = flags.store;
   answer.fields["tested"] = options.test;
+  if (ranks.several()) answer.fields["prefetch"] = PrefetchName(options.prefetch.policy);
   answer.fields["described_in"] = DescribedIn(flags);
   return answer;
 }

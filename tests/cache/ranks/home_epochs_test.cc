@@ -71,7 +71,7 @@ TEST(HomeEpochsTest, EveryEpochHasEachVertexOnceAtItsHome) {
     const RandomEpochs made(random);
     HomeEpochs epochs = made.Make();
     for (const std::uint32_t epoch : {0U, 3U}) {
-      epochs.Begin(epoch);
+      epochs.Begin(epoch, 0, epochs.homes());
       std::set<std::uint64_t> keys;
       for (std::uint32_t home = 0; home < epochs.homes(); ++home) {
         for (const bool is_valid : {false, true}) {

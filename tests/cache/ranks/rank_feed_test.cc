@@ -10,6 +10,7 @@
 #include "rhizome/cache/labels.h"
 #include "rhizome/cache/rank_plan.h"
 #include "rhizome/cache/rank_pool.h"
+#include "rhizome/cache/remote_keepers.h"
 #include "rhizome/cache/remote_rows.h"
 #include "rhizome/cache/row_costs.h"
 #include "rhizome/cache/row_homes.h"
@@ -138,9 +139,13 @@ class RankFeedTest : public ::testing::Test {
     options.prior = plan_.prior;
     options.cache_bytes = plan_.pool_bytes;
     options.held_rows = 0;
-    options.superbatch = plan_.superbatch * kHomes;
+    // A superbatch that is an epoch may be of any length.
+    const std::uint64_t steps = SuperbatchSteps(plan_.prefetch, plan_.superbatch);
+    options.superbatch = steps == 0 ? 1 << 20 : plan_.superbatch * kHomes;
+    options.overlap = plan_.overlap;
     options.read_cost = plan_.disk;
     options.over_ranks = WithCosts(ranks, plan_.disk, plan_.link, entry_.row_bytes());
+    options.over_ranks->keeper = Keeper(ranks, transport.ranks());
     options.scratch = folder_ / ("rank" + std::to_string(rank));
     std::filesystem::create_directories(options.scratch);
     options.on_superbatch = [&fed](const Trace& trace) {
@@ -157,8 +162,7 @@ class RankFeedTest : public ::testing::Test {
       return made;
     };
     const HomeRange own = HomesOfRank(rank, kHomes, transport.ranks());
-    const auto seeds =
-        std::make_shared<HomeSeeds>(Epochs(), own.first, own.count, plan_.superbatch);
+    const auto seeds = std::make_shared<HomeSeeds>(Epochs(), own.first, own.count, steps);
     const JobControl control;
     auto pipeline = FeedPipeline::Open(
         graph(), options, [seeds] { return seeds->Next(); }, control);
@@ -176,6 +180,17 @@ class RankFeedTest : public ::testing::Test {
     }
     fed.disk_rows = fetcher->stats().rows;
     fed.remote = remote.stats();
+  }
+
+  RemoteKeeperMaker Keeper(const RowRanks& view, std::uint32_t ranks) const {
+    const JobControl control;
+    const auto outlook =
+        PrefetchOutlook::Create(plan_.prefetch, graph(), {.fanouts = plan_.fanouts}, control);
+    EXPECT_OK(outlook);
+    auto keeper = outlook->KeeperOfRank(view, HomesOfRank(view.rank, kHomes, ranks), Epochs(),
+                                        plan_.superbatch, kWideBytes);
+    EXPECT_OK(keeper);
+    return *std::move(keeper);
   }
 
   void ExpectRows(const Minibatch& minibatch) const {
@@ -232,6 +247,7 @@ class RankFeedTest : public ::testing::Test {
                    .prior = plan_.prior,
                    .local_cost = costs.local_cost,
                    .remote_cost = costs.remote_cost,
+                   .keeper = Keeper({.rank_of = rank_of, .rank = rank}, ranks),
                    .piece_rows = PrefillPiece(kWideBytes),
                    .request_rows = RequestRows(kWideBytes)},
                   rank_of);
@@ -256,6 +272,7 @@ class RankFeedTest : public ::testing::Test {
     const std::uint64_t pools[] = {0, 1 + random() % 8, 20 + random() % 60, 80 + random() % 200,
                                    vertices_ + 50};
     plan_.pool_bytes = pools[random() % 5] * kWideBytes;
+    if (random() % 4 == 0) plan_.overlap = Overlap::kNone;
   }
 
   void ExpectAll(int version) {
@@ -290,6 +307,25 @@ TEST_F(RankFeedTest, WhatIsFetchedIsWhatIsPlannedForAnyPoolAndAnyNumberOfRanks) 
     SCOPED_TRACE(::testing::Message() << "pool " << plan_.pool_bytes / kWideBytes << ", superbatch "
                                       << plan_.superbatch << ", prior " << PriorName(plan_.prior));
     ExpectAsPlanned(ranks, random());
+    if (HasFailure()) break;
+  }
+}
+
+TEST_F(RankFeedTest, OtherPoliciesFetchWhatIsPlannedToo) {
+  std::mt19937_64 random(testing::TestSeed());
+  ASSERT_NO_FATAL_FAILURE(Build(300 + random() % 100, random()));
+  Open();
+  ExpectAll(0);
+  for (const Prefetch policy : AllPrefetches()) {
+    Draw(random);
+    plan_.prefetch.policy = policy;
+    plan_.prefetch.gamma = random() % 2 == 0 ? .5 : .95;
+    if (policy != Prefetch::kBelady && policy != Prefetch::kNone && random() % 2 == 0)
+      plan_.prefetch.remote_bytes = random() % 60 * kWideBytes;
+    SCOPED_TRACE(::testing::Message()
+                 << PrefetchName(policy) << ", pool " << plan_.pool_bytes / kWideBytes
+                 << ", superbatch " << plan_.superbatch << ", prior " << PriorName(plan_.prior));
+    ExpectAsPlanned(2 + random() % 3, random());
     if (HasFailure()) break;
   }
 }
@@ -362,6 +398,9 @@ TEST_F(RankFeedTest, RowsOfTheDeltaAreAskedOfNobody) {
   }
   for (const std::uint32_t ranks : {2, 4}) {
     Draw(random);
+    SCOPED_TRACE(::testing::Message() << "pool " << plan_.pool_bytes / kWideBytes << ", superbatch "
+                                      << plan_.superbatch << ", prior " << PriorName(plan_.prior)
+                                      << ", overlap " << OverlapName(plan_.overlap));
     ExpectAsPlanned(ranks, random());
     if (HasFailure()) break;
   }

@@ -163,7 +163,7 @@ TEST_F(RankPlanTest, WithoutAPoolEveryRowThatASamplerDrawsIsFetched) {
     std::vector<std::uint64_t> wanted(ranks, 0), remote(ranks, 0), edges(ranks, 0),
         served(ranks, 0);
     for (std::uint32_t epoch = 0; epoch < options_.epochs; ++epoch) {
-      epochs.Begin(epoch);
+      epochs.Begin(epoch, 0, kHomes);
       const std::uint64_t learning = epochs.counts().train;
       for (std::uint64_t s = 0; s < learning + epochs.counts().valid; ++s) {
         for (std::uint32_t home = 0; home < kHomes; ++home) {

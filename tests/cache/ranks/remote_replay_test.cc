@@ -229,9 +229,9 @@ TEST(InclusionChancesTest, AreWhatDrawingMinibatchesGives) {
 TEST(RowHaloTest, IsWhatOwnRowsHaveAsNeighboursByDegree) {
   const PassLists lists = ListsOf({{1, 2, 3}, {0, 4}, {4, 5, 3}, {0, 0}, {1}, {2, 3, 4, 1}});
   const std::vector<std::uint16_t> rank_of = {0, 0, 1, 1, 2, 1};
-  EXPECT_EQ(HaloOf(lists, rank_of, 0), (std::vector<Row>{2, 3, 4}));
-  EXPECT_EQ(HaloOf(lists, rank_of, 1), (std::vector<Row>{0, 1, 4}));
-  EXPECT_EQ(HaloOf(lists, rank_of, 2), (std::vector<Row>{1}));
+  EXPECT_EQ(HaloOf(lists, {.rank_of = rank_of, .rank = 0}), (std::vector<Row>{2, 3, 4}));
+  EXPECT_EQ(HaloOf(lists, {.rank_of = rank_of, .rank = 1}), (std::vector<Row>{0, 1, 4}));
+  EXPECT_EQ(HaloOf(lists, {.rank_of = rank_of, .rank = 2}), (std::vector<Row>{1}));
 }
 
 }  // namespace

@@ -23,10 +23,11 @@ for ranks in 1 2 3 8; do
   cp out "trained$ranks"
   expect_json out 'j["complete"] is True' "len(j['ranks']) == $ranks" 'j["test_accuracy"] > 0.2'
 done
-expect_exit 0 rhizome plan train s.rz "${flags[@]}" --epochs 2 --ranks 1,2,3,8 --json
-python3 - <<'PY' || fail "the plan is not what was done"
+# as_planned PLAN: each of its plans is what trained<ranks> says was done.
+as_planned() {
+  python3 - "$1" <<'PY' || fail "$1 is not what was done"
 import json, sys
-for plan in json.load(open("out"))["plans"]:
+for plan in json.load(open(sys.argv[1]))["plans"]:
     done = json.load(open(f"trained{plan['ranks']}"))["ranks"]
     for planned, one in zip(plan["shares"], done, strict=True):
         for name in ("homes", "rows", "training_vertices", "minibatches", "edges", "rows_requested",
@@ -35,12 +36,42 @@ for plan in json.load(open("out"))["plans"]:
             if planned[name] != one[name]:
                 sys.exit(f"{plan['ranks']} ranks, rank {one['rank']}: {name} {one[name]}, planned {planned[name]}")
 PY
+}
+expect_exit 0 rhizome plan train s.rz "${flags[@]}" --epochs 2 --ranks 1,2,3,8 --json
+cp out plan && as_planned plan
+fetched() { python3 -c 'import json; print(sum(r["remote_rows_fetched"] for r in json.load(open("trained3"))["ranks"]))'; }
+fewest=$(fetched)
+
+# --- The policies of others: the same model, what their plans say, and never fewer rows of other ranks than belady.
+for how in "scored --gamma .9" vip epoch static "lru --remote-memory 20K" none "none --overlap none"; do
+  with=("${flags[@]}" --epochs 2)
+  [ "$how" = epoch ] && with=(--fanout 5,5 --batch-size 60 --cache-bytes 64K --threads 1 --seed 7 --epochs 2)
+  # shellcheck disable=SC2086
+  expect_exit 0 rhizome train s.rz "${with[@]}" --ranks 3 --out other.st --json --prefetch $how
+  same_model other.st
+  cp out trained3
+  expect_json out "j['prefetch'] == '${how%% *}'"
+  # shellcheck disable=SC2086
+  expect_exit 0 rhizome plan train s.rz "${with[@]}" --ranks 3 --json --prefetch $how
+  cp out plan && as_planned plan
+  [ "$(fetched)" -ge "$fewest" ] || fail "--prefetch $how fetched $(fetched) rows, and belady $fewest"
+done
 
 # --- What is refused.
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 9
 expect_says "9 ranks: the store has 8 homes"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --link none
 expect_says "--link 'none'"
+expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --cache lru
+expect_says "over ranks --prefetch says what the pool keeps"
+expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --prefetch epoch
+expect_says "leave --superbatch"
+expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --prefetch none --remote-memory 1M
+expect_says "--remote-memory: with --prefetch none"
+expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --prefetch static --topology direct
+expect_says "leave --topology direct"
+expect_exit 1 rhizome train s.rz "${flags[@]}" --prefetch lru
+expect_says "--prefetch is for a training over ranks"
 expect_exit 1 rhizome train s.rz --full-graph --ranks 2
 expect_says "leave --full-graph"
 

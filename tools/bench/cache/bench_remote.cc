@@ -29,17 +29,6 @@ struct RemoteGraph {
   std::vector<std::vector<Row>> by_chance;   // by rank: remote rows, the likeliest first
 };
 
-std::vector<Row> RankByChance(const std::vector<double>& chances,
-                              const std::vector<std::uint16_t>& rank_of, std::uint32_t rank) {
-  std::vector<Row> ranking;
-  for (std::size_t row = 0; row < chances.size(); ++row)
-    if (rank_of[row] != rank && chances[row] > 0) ranking.push_back(static_cast<Row>(row));
-  const auto chance = [&](Row row) { return chances[static_cast<std::size_t>(row)]; };
-  std::stable_sort(ranking.begin(), ranking.end(),
-                   [&](Row a, Row b) { return chance(a) > chance(b); });
-  return ranking;
-}
-
 Result<RemoteGraph> DrawGraph(const std::string& name, const std::string& path,
                               const BenchRemoteOptions& options, const JobControl& control) {
   BenchGraphOptions stored;
@@ -51,17 +40,18 @@ Result<RemoteGraph> DrawGraph(const std::string& name, const std::string& path,
   graph.rows = open.graph->vertex_count();
   RHIZOME_ASSIGN_OR_RETURN(graph.traces,
                            DrawRemoteTraces(*open.graph, homes, options.trace, control));
-  RHIZOME_ASSIGN_OR_RETURN(const PassLists lists, AllLists(*open.graph, control));
+  RHIZOME_ASSIGN_OR_RETURN(const PassLists lists, AllLists(*open.graph, Direction::kIn, control));
   const std::vector<std::uint16_t> rank_of = homes.RanksOfRows(options.trace.ranks);
   for (std::uint32_t rank = 0; rank < options.trace.ranks; ++rank) {
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "chances", .done = rank, .total = options.trace.ranks}));
     const RemoteTrace& trace = graph.traces[rank];
-    graph.halos.push_back(HaloOf(lists, rank_of, rank));
+    const RowRanks ranks{.rank_of = rank_of, .rank = rank};
+    graph.halos.push_back(HaloOf(lists, ranks));
     const double of_seed = trace.epoch_steps == 0 ? 0 : 1 / static_cast<double>(trace.epoch_steps);
     graph.chances.push_back(
         InclusionChances(lists, trace.training_rows, of_seed, options.trace.fanouts));
-    graph.by_chance.push_back(RankByChance(graph.chances.back(), rank_of, rank));
+    graph.by_chance.push_back(RankByChance(graph.chances.back(), ranks));
   }
   return graph;
 }
