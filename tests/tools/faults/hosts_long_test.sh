@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# A hundred losses (or RHIZOME_LOSSES) of ranks and hosts at random moments of a training over network namespaces: each
+# ends in time, and somebody says which rank it was. Prints what was counted.
+set -uo pipefail
+cd "$(dirname "$0")"
+# shellcheck source=tests/tools/common.bash
+. ../common.bash
+# shellcheck source=tests/tools/faults/hosts.bash
+. ./hosts.bash
+# shellcheck source=tests/tools/faults/lost_ranks.bash
+. ./lost_ranks.bash
+cd "$work"
+need_mpirun
+need_hosts
+hosts_up 4 1gbit
+make_store
+RANDOM=${RHIZOME_SEED:-$$}
+echo "RHIZOME_SEED=${RHIZOME_SEED:-$$}"
+kinds=(kill stop host link)
+declare -A counted survivors worst
+for ((round = 0; round < ${RHIZOME_LOSSES:-100}; ++round)); do
+  kind=${kinds[round % 4]}
+  ranks=$((2 + RANDOM % 3))
+  lost=$((RANDOM % ranks))
+  # mpirun itself is on host 0: with it all are gone at once, and nobody is left to ask.
+  [ "$kind" = host ] && [ $lost = 0 ] && lost=$((ranks - 1))
+  named=0 before=$failures
+  lose "$kind" "$lost" "$ranks" "$((RANDOM % 3)).$((RANDOM % 10))"
+  echo "$kind of rank $lost of $ranks: $took ms, named by $named survivors"
+  [ $failures -eq "$before" ] && counted[$kind]=$((${counted[$kind]:-0} + 1))
+  [ $named -gt 0 ] && survivors[$kind]=$((${survivors[$kind]:-0} + 1))
+  [ $took -gt "${worst[$kind]:-0}" ] && worst[$kind]=$took
+done
+for kind in "${kinds[@]}"; do
+  echo "$kind: ${counted[$kind]:-0} in time and named, ${survivors[$kind]:-0} of them by a survivor; the slowest ${worst[$kind]:-0} ms"
+done
+[ $failures -eq 0 ]

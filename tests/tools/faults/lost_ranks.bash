@@ -1,0 +1,83 @@
+# Ranks that are lost in a training over hosts (hosts.bash, which is sourced before).
+
+peer_timeout=3
+train_flags=(--fanout 5,5 --batch-size 60 --superbatch 3 --cache-bytes 64K --threads 1 --seed 7)
+
+# make_store: a small one, with a home for each of eight ranks.
+make_store() {
+  expect_exit 0 rhizome generate planted --out d --scale 11 --dim 16
+  expect_exit 0 rhizome ingest s.rz --edges d/edges.npy --nodes d/nodes.tsv --node-columns id,label,split \
+    --array feat=d/features.npy --partitions 8 --homes edgecut
+  cat >rank.sh <<'SH'
+#!/usr/bin/env bash
+# A rank of mpirun, of which a folder learns its process, what it said, and how it ended.
+folder=$1
+shift
+"$@" 2>"$folder/err.$OMPI_COMM_WORLD_RANK" >"$folder/out.$OMPI_COMM_WORLD_RANK" &
+echo $! >"$folder/pid.$OMPI_COMM_WORLD_RANK"
+wait $!
+echo $? >"$folder/code.$OMPI_COMM_WORLD_RANK"
+SH
+  chmod +x rank.sh
+}
+
+# lose KIND RANK RANKS SECONDS: RANKS hosts train, a rank each; so many seconds after the first checkpoint one of them is
+# lost: kill (its process), stop (it is stopped), host (all that runs there is killed), link (it is cut off). All ranks
+# must be gone within the time-out and 5 s, none may say that the training is complete, and somebody must name the rank:
+# a survivor, or mpirun its host. Sets `took`, and adds to `named` how many survivors named it.
+lose() {
+  local kind=$1 lost=$2 ranks=$3 folder rank launcher pids=() began left code spoke=0
+  folder=$(mktemp -d "$work/lost.XXXXXX")
+  mpi_options=(--enable-recovery)
+  on_hosts "$ranks" "$work/rank.sh" "$folder" "$RHIZOME" train "$work/s.rz" "${train_flags[@]}" --epochs 100000 \
+    --checkpoint-every 2 --peer-timeout $peer_timeout --scratch "$folder" --json --progress none >"$folder/mpirun" 2>&1 &
+  launcher=$!
+  for _ in $(seq 600); do
+    compgen -G "$folder/*/train/CHECKPOINT" >/dev/null && break
+    kill -0 $launcher 2>/dev/null || break
+    sleep 0.1
+  done
+  compgen -G "$folder/*/train/CHECKPOINT" >/dev/null || fail "the training has not begun: $(head -c 900 "$folder/mpirun" "$folder"/err.*)"
+  sleep "$4"
+  for ((rank = 0; rank < ranks; ++rank)); do pids[rank]=$(cat "$folder/pid.$rank"); done
+  began=$(date +%s%N)
+  case $kind in
+    kill) kill -9 "${pids[lost]}" ;;
+    stop) kill -STOP "${pids[lost]}" ;;
+    host) for rank in $(host_pids "$lost"); do kill -9 "$rank" 2>/dev/null; done ;;
+    link) cut_link "$lost" ;;
+  esac
+  for _ in $(seq $(((peer_timeout + 15) * 10))); do
+    left=0
+    for ((rank = 0; rank < ranks; ++rank)); do
+      [ "$kind" = stop ] && [ "$rank" = "$lost" ] && continue
+      kill -0 "${pids[rank]}" 2>/dev/null && left=$((left + 1))
+    done
+    [ $left = 0 ] && break
+    sleep 0.1
+  done
+  took=$(((($(date +%s%N) - began) / 1000000)))
+  [ $left = 0 ] || fail "$kind of rank $lost: $left ranks still run after $took ms"
+  [ $took -le $(((peer_timeout + 5) * 1000)) ] || fail "$kind of rank $lost: the others took $took ms"
+  [ "$kind" = stop ] && kill -9 "${pids[lost]}"
+  [ "$kind" = link ] && mend_link "$lost"
+  for _ in $(seq 100); do kill -0 $launcher 2>/dev/null || break; sleep 0.1; done
+  kill -0 $launcher 2>/dev/null && for rank in "${!hosts[@]}"; do kill -9 $(host_pids "$rank") 2>/dev/null; done
+  wait $launcher 2>/dev/null
+  for ((rank = 0; rank < ranks; ++rank)); do
+    [ "$rank" = "$lost" ] && continue
+    code=$(cat "$folder/code.$rank" 2>/dev/null || echo none)
+    if grep -qE "rank $lost \(rzhost$lost\) (has been silent for|is lost: )" "$folder/err.$rank"; then
+      spoke=$((spoke + 1))
+      [ "$code" = 2 ] || [ "$code" = none ] || fail "$kind of rank $lost: rank $rank ended with $code"
+    elif [ "$code" = 0 ]; then
+      fail "$kind of rank $lost: rank $rank ended with 0"
+    fi
+  done
+  grep -q '"complete":true' "$folder"/out.* && fail "$kind of rank $lost: the training is said to be complete"
+  if [ $spoke = 0 ] && ! grep -qE "rzhost$lost|10\.77\.0\.$((lost + 1))" "$folder/mpirun"; then
+    fail "$kind of rank $lost: nobody names it: $(head -c 600 "$folder/mpirun" "$folder"/err.*)"
+  fi
+  named=$((named + spoke))
+  rm -rf "$folder"
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Times trainings over two ranks, in network namespaces whose links have a rate: a step's seconds by what is kept of other
+# ranks' rows and when it is fetched, beside what `plan train` models.
+# usage: tools/links.sh [--rates R,...] [--rounds N] STORE [FLAGS OF TRAIN...]     prints a JSON object a training
+# A rate is what tc takes (1gbit), or none. Needs root, ip, tc and mpirun. The policies take turns, N times (3).
+set -euo pipefail
+source_folder=$(cd "$(dirname "$0")/.." && pwd)
+: "${RHIZOME_BUILD:=$source_folder/build/release}" "${RHIZOME:=$RHIZOME_BUILD/bin/rhizome}"
+rates=1gbit,10gbit rounds=3
+while [ $# -gt 0 ]; do
+  case $1 in
+    --rates) rates=$2; shift 2 ;;
+    --rounds) rounds=$2; shift 2 ;;
+    *) break ;;
+  esac
+done
+[ $# -gt 0 ] || { sed -n 's/^# usage: //p' "$0" >&2; exit 1; }
+store=$(realpath "$1")
+shift
+set +e
+# shellcheck source=tests/tools/common.bash
+. "$source_folder/tests/tools/common.bash"
+# shellcheck source=tests/tools/faults/hosts.bash
+. "$source_folder/tests/tools/faults/hosts.bash"
+need_mpirun
+need_hosts
+hosts_up 2 none
+ways=("belady all" "belady none" "none all" "none none")
+[ -n "${RHIZOME_WAYS:-}" ] && IFS=, read -ra ways <<<"$RHIZOME_WAYS"
+
+# time_one RATE PREFETCH OVERLAP FLAGS...: a training, and the plan with what computing a minibatch took in it.
+time_one() {
+  local rate=$1 prefetch=$2 overlap=$3
+  shift 3
+  on_hosts 2 "$RHIZOME" train "$store" "$@" --prefetch "$prefetch" --overlap "$overlap" --no-test --json \
+    --progress none >"$work/trained" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
+  python3 - "$rate" "$overlap" "$work/trained" "$(cut -d' ' -f1 /proc/loadavg)" <<'PY'
+import json, sys
+rate, overlap, path, load = sys.argv[1:]
+j = json.loads([line for line in open(path) if line.startswith("{")][-1])
+ranks, seconds = j["ranks"], sum(e["seconds"] for e in j["epochs"])
+steps = max(r["minibatches"] / (r["homes"][1] - r["homes"][0]) for r in ranks)
+compute = sum(r["compute_seconds"] for r in ranks) / sum(r["minibatches"] for r in ranks)
+print(json.dumps({
+    "rate": rate, "prefetch": j["prefetch"], "overlap": overlap, "load": float(load), "steps": steps,
+    "step_ms": 1e3 * seconds / steps, "compute_ms": 1e3 * compute,
+    "stall_s": [round(r["stall_seconds"], 3) for r in ranks], "wait_s": [round(r["wait_seconds"], 3) for r in ranks],
+    "compute_s": [round(r["compute_seconds"], 3) for r in ranks],
+    "serve_s": [round(r["serve_seconds"], 3) for r in ranks], "served_rows": [r["served_rows"] for r in ranks],
+    "remote_rows": sum(r["remote_rows_fetched"] for r in ranks), "disk_rows": sum(r["disk_rows_fetched"] for r in ranks),
+    "bytes_in": [r["bytes_in"] for r in ranks], "seconds": seconds}))
+PY
+}
+
+IFS=, read -ra all_rates <<<"$rates"
+for rate in "${all_rates[@]}"; do
+  hosts_rate "$rate"
+  for ((round = 0; round < rounds; ++round)); do
+    for way in "${ways[@]}"; do
+      # shellcheck disable=SC2086
+      time_one "$rate" $way "$@" || exit 1
+    done
+  done
+done
