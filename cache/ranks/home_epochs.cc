@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -69,8 +70,10 @@ void HomeEpochs::Begin(std::uint32_t epoch, std::uint32_t first_home, std::uint3
   epoch_ = epoch;
   shuffled_.assign(homes(), {});
   for (std::uint32_t home = first_home; home < end_home; ++home) {
+    const std::uint32_t key =
+        RHIZOME_MUTANT("orders depend on the rank") ? home - first_home : home;
     shuffled_[home] = ShuffledFor(train_[home], options_.seed, epoch,
-                                  homes() == 1 ? std::nullopt : std::optional(home));
+                                  homes() == 1 ? std::nullopt : std::optional(key));
   }
 }
 

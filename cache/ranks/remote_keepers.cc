@@ -11,6 +11,7 @@
 #include "rhizome/cache/scored_buffer.h"
 #include "rhizome/cache/sweep.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome {
 inline namespace internal {
@@ -88,6 +89,7 @@ class SetKeeper : public RemoteKeeper {
   std::unique_ptr<Policy> Keep(std::vector<CacheKey> rows) {
     RHIZOME_DCHECK(rows.size() <= frames_);
     std::vector<CacheKey> reads;
+    if (RHIZOME_MUTANT("what a keeper holds is fetched again")) held_.clear();
     std::set_difference(rows.begin(), rows.end(), held_.begin(), held_.end(),
                         std::back_inserter(reads));
     held_ = std::move(rows);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -76,12 +78,16 @@ void HomeTree::Fold() {
 }
 
 Status HomeTree::Send(std::uint32_t peer, const StepSum& sum, std::size_t numbers) {
-  message_.assign(sizeof(Head) + numbers * sizeof(float), std::byte{0});
+  message_.resize(sizeof(Head) + numbers * sizeof(float));
   const Head head{sum.loss_sum,    sum.weight, sum.seeds,
                   sum.minibatches, sum.stops,  !sum.numbers.empty()};
   std::memcpy(message_.data(), &head, sizeof head);
-  if (!sum.numbers.empty())
-    std::memcpy(message_.data() + sizeof head, sum.numbers.data(), numbers * sizeof(float));
+  const std::span<std::byte> sent = std::span(message_).subspan(sizeof head);
+  if (sum.numbers.empty()) {
+    std::fill(sent.begin(), sent.end(), std::byte{0});
+  } else {
+    std::memcpy(sent.data(), sum.numbers.data(), sent.size());
+  }
   return transport_->Exchange(peer, message_, {});
 }
 
@@ -116,6 +122,8 @@ void HomeTree::Collapse(const Node& node) {
   const auto first = At(node);
   auto end = first;
   while (end != values_.end() && FirstOf(end->node) < EndOf(node)) ++end;
+  if (RHIZOME_MUTANT("a rank adds its homes from the left"))
+    for (auto next = first + 1; next != end; ++next) first->sum += std::exchange(next->sum, {});
   for (auto last = end - 1; last != first; --last) (last - 1)->sum += last->sum;
   values_.erase(first + 1, end);
 }

@@ -7,6 +7,7 @@
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/message_header.h"
 #include "rhizome/storage/message_transport.h"
+#include "rhizome/storage/mutant.h"
 #include "rhizome/storage/request_server.h"
 
 // The part of MessageTransport that others set off: messages that arrive, peers that are silent,
@@ -164,6 +165,7 @@ void MessageTransport::LosePeer(std::uint32_t peer, const std::string& how) {
 
 /// Returns the peer that has been silent for longest, if that is too long.
 std::optional<std::uint32_t> MessageTransport::SilentPeer() {
+  if (RHIZOME_MUTANT("silent ranks are waited for")) return std::nullopt;
   const Clock::time_point now = Clock::now();
   // Whoever was stopped itself must first hear what the others have said meanwhile.
   if (now - ticked_ > peer_timeout_ / 2) {

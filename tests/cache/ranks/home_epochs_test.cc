@@ -151,6 +151,43 @@ TEST(HomeSeedsTest, StepsDoNotDependOnTheRanks) {
   }
 }
 
+/// A rank that shuffles its own homes alone has the vertices that it has among all.
+TEST(HomeSeedsTest, VerticesDoNotDependOnTheRanks) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 30; ++round) {
+    const RandomEpochs made(random);
+    const HomeEpochs epochs = made.Make();
+    const auto first = static_cast<std::uint32_t>(random() % epochs.homes());
+    const auto count = static_cast<std::uint32_t>(1 + random() % (epochs.homes() - first));
+    HomeSeeds all(epochs, 0, epochs.homes(), 3), own(epochs, first, count, 3);
+    while (const auto wanted = all.Next()) {
+      const std::uint32_t home = epochs.Decode(wanted->tag).home;
+      if (home < first || home >= first + count) continue;
+      const auto batch = own.Next();
+      ASSERT_TRUE(batch);
+      EXPECT_EQ(batch->tag, wanted->tag);
+      EXPECT_EQ(batch->vertices, wanted->vertices);
+    }
+    EXPECT_FALSE(own.Next());
+  }
+}
+
+TEST(HomeSeedsTest, ASuperbatchMayBeAnEpoch) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 30; ++round) {
+    const RandomEpochs made(random);
+    const HomeEpochs epochs = made.Make();
+    HomeSeeds seeds(epochs, 0, epochs.homes(), 0);
+    seeds.Skip(random() % (epochs.counts().all() + 1));
+    std::optional<std::uint32_t> epoch;
+    while (const auto batch = seeds.Next()) {
+      const std::uint32_t its = EpochPlan::Decode(batch->tag).epoch;
+      EXPECT_EQ(batch->begins_superbatch, epoch != its);
+      epoch = its;
+    }
+  }
+}
+
 TEST(HomeSeedsTest, SkippingIsAskingWithoutLooking) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 50; ++round) {

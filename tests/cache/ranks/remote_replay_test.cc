@@ -35,10 +35,12 @@ RemoteTrace RandomRemoteTrace(std::mt19937_64& random, std::size_t steps, std::u
 }
 
 /// Algorithms 1 and 2 of MassiveGNN as they stand there, with scores that are multiplied step by
-/// step, in the reading that ScoredBuffer states. Returns the rows fetched.
+/// step, in the reading that ScoredBuffer states. Returns the rows fetched. `close`: set where a
+/// row enters whose score differs from another's by less than rounding may: which of them enters
+/// then depends on how powers of gamma are multiplied. Scores that only counted are exact.
 std::uint64_t LiteralMassiveGnn(const Trace& trace, const std::vector<Row>& halo,
                                 std::size_t frames, double gamma, std::uint64_t delta,
-                                std::uint64_t& halo_hits) {
+                                std::uint64_t& halo_hits, bool& close) {
   std::map<Row, double> s_e, s_a;  // of rows of the buffer; of other rows of the halo
   for (const Row row : halo) {
     if (s_e.size() < frames) {
@@ -72,6 +74,8 @@ std::uint64_t LiteralMassiveGnn(const Trace& trace, const std::vector<Row>& halo
       for (const Row other : halo)  // by degree: of equal scores the first stays
         if (s_a.count(other) != 0 && s_a[other] > (best < 0 ? 0 : s_a[best])) best = other;
       if (best < 0) break;
+      for (const auto& [other, its] : s_a)
+        close |= other != best && std::abs(its - s_a[best]) < 1e-9 && its != std::floor(its);
       s_e.erase(row);
       s_e[best] = s_a[best];
       s_a.erase(best);
@@ -85,25 +89,30 @@ std::uint64_t LiteralMassiveGnn(const Trace& trace, const std::vector<Row>& halo
 
 TEST(ScoredBufferTest, IsAlgorithms1And2) {
   std::mt19937_64 random(testing::TestSeed());
-  std::uint64_t replaced = 0;
-  for (int round = 0; round < 300; ++round) {
+  std::uint64_t replaced = 0, inexact = 0;
+  for (int round = 0; round < 600; ++round) {
     const std::uint64_t keys = 5 + random() % 60;
     const RemoteTrace trace = RandomRemoteTrace(random, 1 + random() % 80, keys, 1 + random() % 12);
     const std::vector<Row> halo = RandomHalo(random, keys);
     const std::size_t frames = random() % (halo.size() + 3);
-    // Powers of these are exact, however they are multiplied, so that equal scores are equal.
-    const double gamma = random() % 2 == 0 ? .5 : .25;
+    // Powers of the first two are exact, however they are multiplied: equal scores are equal.
+    const double gamma = std::vector{.5, .25, .95, .98}[random() % 4];
     const std::uint64_t delta = 1 + random() % 9;
     const RemoteReplay replay(trace, halo, frames, keys);
     const RemoteCounts counts = replay.Scored({.gamma = gamma, .delta = delta});
     std::uint64_t hits = 0;
-    EXPECT_EQ(counts.fetched(), LiteralMassiveGnn(trace.rows, halo, frames, gamma, delta, hits))
-        << "round " << round;
+    bool close = false;
+    const std::uint64_t fetched =
+        LiteralMassiveGnn(trace.rows, halo, frames, gamma, delta, hits, close);
+    if (gamma > .5 && close) continue;
+    inexact += gamma > .5 && counts.replaced > 0;
+    EXPECT_EQ(counts.fetched(), fetched) << "round " << round << ", gamma " << gamma;
     EXPECT_EQ(counts.halo_requests - counts.halo_misses, hits);
     EXPECT_EQ(counts.requests, trace.rows.keys.size());
     replaced += counts.replaced;
   }
   EXPECT_GT(replaced, 1000u);
+  EXPECT_GT(inexact, 50u);
 }
 
 /// With alpha rounded to 0 nothing leaves; the paper's rule does evict there.

@@ -96,12 +96,15 @@ TEST_F(TrainRanksTest, PoliciesAndListsOnDiskLearnTheSame) {
   options.epochs = 1;
   ASSERT_OK(TrainAsRanks(options, 1)[0]);
   const std::string hash = HashOf(options.out);
-  for (const PolicyKind cache : {PolicyKind::kLru, PolicyKind::kStatic, PolicyKind::kNone}) {
-    options.cache = cache;
+  for (const Prefetch policy : AllPrefetches()) {
+    options.prefetch.policy = policy;
+    options.superbatch = policy == Prefetch::kEpoch ? 0 : 3;
+    options.overlap = policy == Prefetch::kNone ? Overlap::kNone : Overlap::kAll;
     ASSERT_OK(TrainAsRanks(options, 3)[0]);
-    EXPECT_EQ(HashOf(options.out), hash) << PolicyName(cache);
+    EXPECT_EQ(HashOf(options.out), hash) << PrefetchName(policy);
   }
-  options.cache = PolicyKind::kBelady;
+  options.prefetch = {};
+  options.superbatch = 3;
   options.prior = Prior::kNone;
   options.topology = TopologyPlace::kDirect;
   ASSERT_OK(TrainAsRanks(options, 2)[0]);
