@@ -2,7 +2,7 @@
 # Times trainings over two ranks, in network namespaces whose links have a rate: a step's seconds by what is kept of other
 # ranks' rows and when it is fetched, beside what `plan train` models.
 # usage: tools/links.sh [--rates R,...] [--rounds N] STORE [FLAGS OF TRAIN...]     prints a JSON object a training
-# A rate is what tc takes (1gbit), or none. Needs root, ip, tc and mpirun. The policies take turns, N times (3).
+# A rate is what tc takes for bits a second (1gbit, 200mbit), or none. Needs root, ip, tc and mpirun. The policies take turns, N times (3).
 set -euo pipefail
 source_folder=$(cd "$(dirname "$0")/.." && pwd)
 : "${RHIZOME_BUILD:=$source_folder/build/release}" "${RHIZOME:=$RHIZOME_BUILD/bin/rhizome}"
@@ -28,22 +28,35 @@ hosts_up 2 none
 ways=("belady all" "belady none" "none all" "none none")
 [ -n "${RHIZOME_WAYS:-}" ] && IFS=, read -ra ways <<<"$RHIZOME_WAYS"
 
+compute_ms='
+import json, sys
+ranks = json.loads([line for line in sys.stdin if line.startswith("{")][-1])["ranks"]
+print(1e3 * sum(r["compute_seconds"] for r in ranks) / sum(r["minibatches"] for r in ranks))'
+
 # time_one RATE PREFETCH OVERLAP FLAGS...: a training, and the plan with what computing a minibatch took in it.
 time_one() {
   local rate=$1 prefetch=$2 overlap=$3
   shift 3
-  on_hosts 2 "$RHIZOME" train "$store" "$@" --prefetch "$prefetch" --overlap "$overlap" --no-test --json \
+  local compute link=${rate%bit}
+  [ "$rate" = none ] && link=20g
+  on_hosts 2 "$RHIZOME" train "$store" "$@" --link "${link^^},50us" --prefetch "$prefetch" --overlap "$overlap" --no-test --json \
     --progress none >"$work/trained" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
-  python3 - "$rate" "$overlap" "$work/trained" "$(cut -d' ' -f1 /proc/loadavg)" <<'PY'
+  compute=$(python3 -c "$compute_ms" <"$work/trained")
+  "$RHIZOME" plan train "$store" "$@" --ranks 2 --prefetch "$prefetch" --overlap "$overlap" --link "${link^^},50us" \
+    --compute-ms "$compute" --json --progress none >"$work/planned" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
+  python3 - "$rate" "$overlap" "$work/trained" "$(cut -d' ' -f1 /proc/loadavg)" "$work/planned" <<'PY'
 import json, sys
-rate, overlap, path, load = sys.argv[1:]
+rate, overlap, path, load, planned = sys.argv[1:]
+plan = json.load(open(planned))["plans"][0]
 j = json.loads([line for line in open(path) if line.startswith("{")][-1])
 ranks, seconds = j["ranks"], sum(e["seconds"] for e in j["epochs"])
 steps = max(r["minibatches"] / (r["homes"][1] - r["homes"][0]) for r in ranks)
 compute = sum(r["compute_seconds"] for r in ranks) / sum(r["minibatches"] for r in ranks)
 print(json.dumps({
     "rate": rate, "prefetch": j["prefetch"], "overlap": overlap, "load": float(load), "steps": steps,
-    "step_ms": 1e3 * seconds / steps, "compute_ms": 1e3 * compute,
+    "step_ms": round(1e3 * seconds / steps, 2), "modelled_ms": round(1e3 * plan["seconds"] / steps, 2),
+    "compute_ms": round(1e3 * compute, 2), "planned_rows": plan["remote_rows_fetched"],
+    "model_s": {part: round(max(s["seconds"][part] for s in plan["shares"]), 3) for part in plan["shares"][0]["seconds"]},
     "stall_s": [round(r["stall_seconds"], 3) for r in ranks], "wait_s": [round(r["wait_seconds"], 3) for r in ranks],
     "compute_s": [round(r["compute_seconds"], 3) for r in ranks],
     "serve_s": [round(r["serve_seconds"], 3) for r in ranks], "served_rows": [r["served_rows"] for r in ranks],
