@@ -58,6 +58,12 @@ if [ -e "$work/build/gnn_consumer" ]; then
   # libtorch is where the build tree's library finds it, as an environment would say.
   torch=$(ldd "$RHIZOME_BUILD/lib/librhizome_gnn.so" | sed -n 's,.*=> \(.*\)/lib\(torch_cpu\|c10\|cudart\|cupti\)\.so.*,\1,p' | sort -u | tr '\n' ':')
   LD_LIBRARY_PATH=$torch "$work/build/gnn_consumer" "$work/g.rz" | grep -F 'no such array'
+  # Ranks that a transport of the program's own carries learn what those of Rhizome's threads do.
+  "$RHIZOME" generate planted --out "$work/planted" --scale 9 --dim 8 >/dev/null
+  "$RHIZOME" ingest "$work/p.rz" --edges "$work/planted/edges.npy" --nodes "$work/planted/nodes.tsv" \
+    --node-columns id,label,split --array "feat=$work/planted/features.npy" --partitions 2 --homes edgecut >/dev/null
+  mkdir "$work/ranks"
+  [ "$(LD_LIBRARY_PATH=$torch "$work/build/ranks_consumer" "$work/p.rz" "$work/ranks")" = "the same model" ]
 elif [ -e "$RHIZOME_BUILD/lib/librhizome_gnn.so" ]; then
   echo "find_package did not find the component gnn" >&2
   exit 1
