@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# Times trainings over two ranks, in network namespaces whose links have a rate: a step's seconds by what is kept of other
-# ranks' rows and when it is fetched, beside what `plan train` models.
-# usage: tools/links.sh [--rates R,...] [--rounds N] STORE [FLAGS OF TRAIN...]     prints a JSON object a training
-# A rate is what tc takes for bits a second (1gbit, 200mbit), or none. Needs root, ip, tc and mpirun. The policies take turns, N times (3).
+# Times trainings over ranks, in network namespaces whose links have a rate: a step's seconds by what is kept of other
+# ranks' rows and when it is fetched, beside what `plan train` models, and the processor's seconds of each rank.
+# usage: tools/links.sh [--rates R,...] [--rounds N] [--hosts N] [--ways PREFETCH OVERLAP,...] STORE [FLAGS OF TRAIN...]
+# Prints a JSON object a training; by default two hosts, a rank each, and four ways of prefetching.
+# A rate is what tc takes for bits a second (1gbit, 200mbit), or none. The ways take turns, --rounds times (3). Needs root,
+# ip, tc and mpirun.
 set -euo pipefail
 source_folder=$(cd "$(dirname "$0")/.." && pwd)
 : "${RHIZOME_BUILD:=$source_folder/build/release}" "${RHIZOME:=$RHIZOME_BUILD/bin/rhizome}"
-rates=1gbit,10gbit rounds=3
+rates=1gbit,10gbit rounds=3 count=2 given_ways="belady all,belady none,none all,none none"
 while [ $# -gt 0 ]; do
   case $1 in
     --rates) rates=$2; shift 2 ;;
     --rounds) rounds=$2; shift 2 ;;
+    --hosts) count=$2; shift 2 ;;
+    --ways) given_ways=$2; shift 2 ;;
     *) break ;;
   esac
 done
@@ -24,9 +28,17 @@ set +e
 . "$source_folder/tests/tools/faults/hosts.bash"
 need_mpirun
 need_hosts
-hosts_up 2 none
-ways=("belady all" "belady none" "none all" "none none")
-[ -n "${RHIZOME_WAYS:-}" ] && IFS=, read -ra ways <<<"$RHIZOME_WAYS"
+hosts_up "$count" none
+IFS=, read -ra ways <<<"$given_ways"
+cat >"$work/counted.sh" <<'SH'
+#!/usr/bin/env bash
+# A rank, and the processor's seconds that it took.
+"${@:2}"
+code=$?
+times >"$1/times.$OMPI_COMM_WORLD_RANK" # the second line: of what it ran
+exit $code
+SH
+chmod +x "$work/counted.sh"
 
 compute_ms='
 import json, sys
@@ -39,15 +51,18 @@ time_one() {
   shift 3
   local compute link=${rate%bit}
   [ "$rate" = none ] && link=20g
-  on_hosts 2 "$RHIZOME" train "$store" "$@" --link "${link^^},50us" --prefetch "$prefetch" --overlap "$overlap" --no-test --json \
-    --progress none >"$work/trained" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
+  on_hosts "$count" "$work/counted.sh" "$work" "$RHIZOME" train "$store" "$@" --link "${link^^},50us" \
+    --prefetch "$prefetch" --overlap "$overlap" --no-test --json --progress none >"$work/trained" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
   compute=$(python3 -c "$compute_ms" <"$work/trained")
-  "$RHIZOME" plan train "$store" "$@" --ranks 2 --prefetch "$prefetch" --overlap "$overlap" --link "${link^^},50us" \
+  "$RHIZOME" plan train "$store" "$@" --ranks "$count" --prefetch "$prefetch" --overlap "$overlap" --link "${link^^},50us" \
     --compute-ms "$compute" --json --progress none >"$work/planned" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
   python3 - "$rate" "$overlap" "$work/trained" "$(cut -d' ' -f1 /proc/loadavg)" "$work/planned" <<'PY'
-import json, sys
+import json, os, re, sys
 rate, overlap, path, load, planned = sys.argv[1:]
 plan = json.load(open(planned))["plans"][0]
+def processor_seconds(rank):
+    minutes = re.findall(r"(\d+)m([\d.]+)s", open(f"{os.path.dirname(path)}/times.{rank}").readlines()[1])
+    return round(sum(60 * int(m) + float(s) for m, s in minutes), 2)
 j = json.loads([line for line in open(path) if line.startswith("{")][-1])
 ranks, seconds = j["ranks"], sum(e["seconds"] for e in j["epochs"])
 steps = max(r["minibatches"] / (r["homes"][1] - r["homes"][0]) for r in ranks)
@@ -59,6 +74,7 @@ print(json.dumps({
     "model_s": {part: round(max(s["seconds"][part] for s in plan["shares"]), 3) for part in plan["shares"][0]["seconds"]},
     "stall_s": [round(r["stall_seconds"], 3) for r in ranks], "wait_s": [round(r["wait_seconds"], 3) for r in ranks],
     "compute_s": [round(r["compute_seconds"], 3) for r in ranks],
+    "processor_s": [processor_seconds(r["rank"]) for r in ranks],
     "serve_s": [round(r["serve_seconds"], 3) for r in ranks], "served_rows": [r["served_rows"] for r in ranks],
     "remote_rows": sum(r["remote_rows_fetched"] for r in ranks), "disk_rows": sum(r["disk_rows_fetched"] for r in ranks),
     "bytes_in": [r["bytes_in"] for r in ranks], "seconds": seconds}))
