@@ -27,7 +27,7 @@ using rhizome::Service;
 using rhizome::Status;
 using Bytes = std::vector<std::byte>;
 
-/// What the ranks of one process have in common.
+/// The things that the ranks of one process have in common.
 struct Mailbox {
   std::mutex mutex;
   std::condition_variable changed;
