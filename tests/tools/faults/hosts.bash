@@ -18,7 +18,7 @@ need_hosts() {
   if [ "$(id -u)" -ne 0 ]; then
     reason="network namespaces are for root"
   elif ! command -v ip >/dev/null || ! command -v tc >/dev/null; then
-    reason="there is no ip or tc (tools/install_deps.sh --tests)"
+    reason="there is no ip or tc (Debian: iproute2)"
   elif ! ip netns add "$host_prefix-try" 2>/dev/null; then
     reason="no network namespace can be made here"
   elif ! ip -n "$host_prefix-try" link add try type veth peer name other 2>/dev/null; then
