@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 namespace rhizome::inline internal {
 
@@ -73,6 +74,14 @@ Result<CountedPass> SequenceCounter::CountPass(const SpillPass& pass,
   return Fail(Status::OutOfMemory(
       fmt::format("pass {} takes at least {} bytes for its sums, {} are left; give more --memory",
                   pass.name, least, capacity_bytes)));
+}
+
+void SequenceCounter::KeepOnly(const CountedSequence& sequence) {
+  std::set<const GatherReads*> used;
+  for (const CountedPass& pass : sequence.passes)
+    for (const CountedChoice& choice : pass.choices)
+      for (const CountedRead& read : choice.reads) used.insert(read.gather);
+  std::erase_if(gathers_, [&](const auto& known) { return !used.contains(&known.second); });
 }
 
 Result<const GatherReads*> SequenceCounter::Gather(const PassRead& read, std::uint32_t blocks) {

@@ -69,6 +69,9 @@ class SequenceCounter {
   /// of blocks: the message names it and the least memory.
   Result<CountedSequence> Count(std::uint64_t stored_sums, std::uint64_t capacity_bytes);
 
+  /// Forgets what `sequence`, the only one of those it made that is still used, does not read.
+  void KeepOnly(const CountedSequence& sequence);
+
  private:
   Result<CountedPass> CountPass(const SpillPass& pass, const std::vector<bool>& left_out,
                                 std::uint64_t capacity_bytes);

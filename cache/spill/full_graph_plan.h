@@ -68,6 +68,7 @@ struct FullGraphPlan {
     std::vector<ArrayBytes> writes;  ///< also of other arrays, as they leave memory
     std::uint32_t blocks = 1;
     std::uint64_t sum_bytes = 0;       ///< memory of the sums of a block
+    std::uint64_t beside_bytes = 0;    ///< BlockChoice::beside_bytes
     Sums sums = Sums::kNone;           ///< where the sums that it works on come from
     std::vector<ArrayBytes> resident;  ///< in memory when it begins to read
     std::vector<Parts> parts;          ///< by kDp and kDpTensor; others decide by chunk
@@ -78,7 +79,8 @@ struct FullGraphPlan {
     std::string name;  ///< of a SpillKind, or "recompute" (kDp, all sums computed again)
     std::uint64_t read_bytes = 0;
     std::uint64_t written_bytes = 0;
-    std::uint64_t bytes() const { return read_bytes + written_bytes; }
+    std::uint64_t beside_bytes = 0;
+    std::uint64_t bytes() const { return read_bytes + written_bytes + beside_bytes; }
   };
 
   SpillKind spill = SpillKind::kDp;  ///< never kAuto
@@ -89,17 +91,18 @@ struct FullGraphPlan {
   std::uint64_t capacity_bytes = 0;
   std::uint64_t read_bytes = 0;
   std::uint64_t written_bytes = 0;
-  std::uint64_t peak_bytes = 0;  ///< of sums and of chunks that stay
-  bool optimal = false;          ///< for kDp: no plan in parts moves fewer bytes; else a bound
-  std::uint64_t states = 0;      ///< of the search, the most of one pass
+  std::uint64_t beside_bytes = 0;  ///< read beside the arrays
+  std::uint64_t peak_bytes = 0;    ///< of sums and of chunks that stay
+  bool optimal = false;            ///< for kDp: no plan in parts moves fewer bytes; else a bound
+  std::uint64_t states = 0;        ///< of the search, the most of one pass
   std::uint64_t lower_bound_bytes = 0;  ///< of any policy; see rest_bound.h
   std::vector<Contestant> policies;
 
-  std::uint64_t bytes() const { return read_bytes + written_bytes; }
+  std::uint64_t bytes() const { return read_bytes + written_bytes + beside_bytes; }
 
   /// Returns the seconds that the slow tier takes to move the bytes.
   double Seconds(const Tier& slow) const {
-    return static_cast<double>(read_bytes) / slow.read_bytes_per_second +
+    return static_cast<double>(read_bytes + beside_bytes) / slow.read_bytes_per_second +
            static_cast<double>(written_bytes) / slow.write_bytes_per_second;
   }
 };

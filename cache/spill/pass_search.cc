@@ -196,14 +196,15 @@ class PassSearch {
       const CountedChoice& choice = counted.choices[c];
       const Step step(steps_.Make(pass, c, before_),
                       options_.capacity_bytes - choice.blocks.memory_bytes, options_.parts);
+      const std::uint64_t before = node.cost + choice.blocks.beside_bytes;
       const auto visit = [&](const std::vector<std::uint8_t>& parts, std::uint64_t cost) {
         ++tried;
-        AddChild(pass, step, c, parts, node.cost + cost, index, known, next);
+        AddChild(pass, step, c, parts, before + cost, index, known, next);
         return tried <= options_.most_tried;
       };
       // The cost that is left below the best plan.
       if (all) {
-        step.VisitAll(best_ - std::min(best_, node.cost), visit);
+        step.VisitAll(best_ - std::min(best_, before), visit);
       } else {
         FillInOrders(pass, step, visit);
       }

@@ -75,6 +75,7 @@ struct PassRead {
 struct BlockChoice {
   std::uint32_t blocks = 1;
   std::uint64_t memory_bytes = 0;
+  std::uint64_t beside_bytes = 0;  ///< read beside the sequence's arrays, whatever stays in memory
 };
 
 /// A way to compute a pass. Its memory falls with the number of blocks, its gathers rise.

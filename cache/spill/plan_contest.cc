@@ -162,16 +162,25 @@ class PlanContest {
   Status Bound() {
     bound_bytes_ = std::numeric_limits<std::uint64_t>::max();
     if (all_sets_) {
-      for (const SumsSet& set : sets_) {
-        bound_bytes_ = std::min(bound_bytes_, RestBound(set.sequence, capacity_bytes_).Of(0, {}));
-      }
+      for (const SumsSet& set : sets_) bound_bytes_ = std::min(bound_bytes_, BoundOf(set.sequence));
       return Status::Ok();
     }
     const PassSequence relaxed = WithoutSums(sequence_);
     SequenceCounter counter(relaxed);
     RHIZOME_ASSIGN_OR_RETURN(const CountedSequence counted, counter.Count(0, capacity_bytes_));
-    bound_bytes_ = RestBound(counted, capacity_bytes_).Of(0, {});
+    bound_bytes_ = BoundOf(counted);
     return Status::Ok();
+  }
+
+  std::uint64_t BoundOf(const CountedSequence& sequence) const {
+    std::uint64_t bytes = RestBound(sequence, capacity_bytes_).Of(0, {});
+    for (const CountedPass& pass : sequence.passes) {
+      std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+      for (const CountedChoice& choice : pass.choices)
+        least = std::min(least, choice.blocks.beside_bytes);
+      bytes += least;
+    }
+    return bytes;
   }
 
   /// The candidate that was asked for; by `auto` the one with the fewest bytes, kDp among equals.
@@ -196,6 +205,7 @@ class PlanContest {
     plan.capacity_bytes = capacity_bytes_;
     plan.read_bytes = chosen.counts.read_bytes;
     plan.written_bytes = chosen.counts.written_bytes;
+    plan.beside_bytes = chosen.counts.beside_bytes;
     plan.peak_bytes = chosen.counts.peak_bytes;
     plan.optimal = chosen.optimal;
     plan.states = chosen.states;
@@ -205,12 +215,14 @@ class PlanContest {
     for (const Candidate& candidate : candidates_) {
       plan.policies.push_back({.name = std::string(SpillName(candidate.kind)),
                                .read_bytes = candidate.counts.read_bytes,
-                               .written_bytes = candidate.counts.written_bytes});
+                               .written_bytes = candidate.counts.written_bytes,
+                               .beside_bytes = candidate.counts.beside_bytes});
     }
     if (recomputed_ && options_.contest) {
       plan.policies.push_back({.name = "recompute",
                                .read_bytes = recomputed_->read_bytes,
-                               .written_bytes = recomputed_->written_bytes});
+                               .written_bytes = recomputed_->written_bytes,
+                               .beside_bytes = recomputed_->beside_bytes});
     }
     return plan;
   }
@@ -223,6 +235,7 @@ class PlanContest {
                              .writes = chosen.counts.passes[p].writes,
                              .blocks = blocks.blocks,
                              .sum_bytes = blocks.memory_bytes,
+                             .beside_bytes = blocks.beside_bytes,
                              .sums = FullGraphPlan::Sums::kNone,
                              .resident = chosen.counts.passes[p].resident,
                              .parts = {}};

@@ -36,7 +36,7 @@ Result<std::unique_ptr<PlannedSpill>> PlannedSpill::Create(const PassSequence& s
   candidate.passes = {
       .sequence = &impl->sequence, .choices = {}, .capacity_bytes = plan.capacity_bytes};
   for (std::size_t p = 0; p < plan.passes.size(); ++p) {
-    const auto& choices = impl->sequence.passes[p].choices;
+    auto& choices = impl->sequence.passes[p].choices;
     const auto chosen = std::find_if(choices.begin(), choices.end(), [&](const CountedChoice& c) {
       return c.blocks.blocks == plan.passes[p].blocks;
     });
@@ -44,13 +44,15 @@ Result<std::unique_ptr<PlannedSpill>> PlannedSpill::Create(const PassSequence& s
       return Fail(Status::InvalidArgument(fmt::format("pass {} is not cut into {} blocks",
                                                       plan.passes[p].name, plan.passes[p].blocks)));
     }
-    candidate.passes.choices.push_back(static_cast<std::uint32_t>(chosen - choices.begin()));
-    PassDecision decision{.choice = candidate.passes.choices.back(),
+    choices = {CountedChoice(*chosen)};
+    candidate.passes.choices.push_back(0);
+    PassDecision decision{.choice = 0,
                           .resident = std::vector<std::uint8_t>(sequence.arrays.size(), 0)};
     for (const FullGraphPlan::Parts& kept : plan.passes[p].parts)
       decision.resident[kept.array] = static_cast<std::uint8_t>(kept.parts);
     candidate.decisions.push_back(std::move(decision));
   }
+  impl->counter.KeepOnly(impl->sequence);
   return std::unique_ptr<PlannedSpill>(new PlannedSpill(std::move(impl)));
 }
 

@@ -24,6 +24,7 @@ class SpillCounter {
       Leave();
       counts_.passes.push_back({.reads = {}, .writes = {}, .resident = Held()});
       sums_ = passes_.choice(p).blocks.memory_bytes;
+      counts_.beside_bytes += passes_.choice(p).blocks.beside_bytes;
       for (const ChunkAccess& access : AccessesOf(*passes_.sequence, p, passes_.choice(p)))
         Access(access);
       policy_.End(leaves_);

@@ -50,8 +50,9 @@ struct SpillCounts {
   std::vector<Pass> passes;
   std::uint64_t read_bytes = 0;
   std::uint64_t written_bytes = 0;
+  std::uint64_t beside_bytes = 0;  ///< BlockChoice::beside_bytes, of all passes
   std::uint64_t peak_bytes = 0;
-  std::uint64_t bytes() const { return read_bytes + written_bytes; }
+  std::uint64_t bytes() const { return read_bytes + written_bytes + beside_bytes; }
 };
 
 /// Counts what a policy moves.

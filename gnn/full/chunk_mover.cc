@@ -68,11 +68,14 @@ Status ChunkMover::Begin(std::size_t reads, From from) {
   {
     const MutexLock lock(mutex_);
     ended_ = false;
+    begun_ = false;
   }
   RHIZOME_RETURN_IF_ERROR(Start(&ChunkMover::Walk));
   RHIZOME_RETURN_IF_ERROR(Start(&ChunkMover::Store));
   for (std::size_t i = 0; i < kLoading; ++i) RHIZOME_RETURN_IF_ERROR(Start(&ChunkMover::Load));
-  return Status::Ok();
+  const MutexLock lock(mutex_);
+  while ((!begun_ || !stores_.empty() || storing_ > 0) && status_.ok()) changed_.Wait(mutex_);
+  return status_;
 }
 
 void ChunkMover::Skip() {
@@ -97,6 +100,11 @@ std::unique_ptr<ChunkFeed> ChunkMover::FeedOf(std::size_t read, const ScratchArr
 Status ChunkMover::Walk() {
   policy_->Begin(next_pass_, leaves_);
   RHIZOME_RETURN_IF_ERROR(Leave());
+  {
+    const MutexLock lock(mutex_);
+    begun_ = true;
+    changed_.NotifyAll();
+  }
   for (const ChunkAccess& access : accesses_)
     RHIZOME_RETURN_IF_ERROR(access.write ? Promise(access) : Read(access));
   policy_->End(leaves_);

@@ -50,7 +50,8 @@ class ChunkMover {
     std::vector<std::int64_t> blocks = {};  ///< [reads] or kInOrder; empty: all from the first
   };
 
-  /// Begins the next pass, which reads so many arrays. Errors: kOutOfMemory, no thread.
+  /// Begins the next pass, which reads so many arrays, when the memory of what does not stay for it
+  /// is free. Errors: kOutOfMemory, no thread; those of writing.
   Status Begin(std::size_t reads, From from);
 
   /// Leaves out the next pass, which an earlier process finished.
@@ -157,6 +158,7 @@ class ChunkMover {
   std::deque<Task> loads_ RHIZOME_GUARDED_BY(mutex_);
   std::deque<Task> stores_ RHIZOME_GUARDED_BY(mutex_);
   std::uint64_t storing_ RHIZOME_GUARDED_BY(mutex_) = 0;  // tasks that the thread has taken
+  bool begun_ RHIZOME_GUARDED_BY(mutex_) = false;         // what does not stay is on its way
   bool ended_ RHIZOME_GUARDED_BY(mutex_) = true;          // no more tasks will come
   Status status_ RHIZOME_GUARDED_BY(mutex_);
 

@@ -124,7 +124,8 @@ Status FullJob::OpenFeatures() {
                  .direct = options_.memory_bytes != 0,
                  .ahead =
                      ChunkReader::AheadFor(features_array_->entry(), threads, kFeatureAheadBytes)},
-      .rows = job_.graph->vertex_count()});
+      .rows = job_.graph->vertex_count(),
+      .bytes_read = feature_bytes_read_});
   return Status::Ok();
 }
 
@@ -222,8 +223,9 @@ void FullJob::Use(Divided divided) {
 /// Does the plan that was made last pay, rather than one with larger chunks?
 bool FullJob::Pays(const std::optional<Divided>& best) const {
   if (!best) return true;
-  const std::uint64_t bytes = best->report.planned_bytes;
-  return report_.planned_bytes < bytes - bytes / kWorthSmallChunks;
+  const auto bytes_of = [](const FullGraphReport& r) { return r.planned_bytes + r.feature_bytes; };
+  const std::uint64_t bytes = bytes_of(best->report);
+  return bytes_of(report_) < bytes - bytes / kWorthSmallChunks;
 }
 
 // Divides the memory: (1) what the job takes whatever passes do; (2) chunks and stages, by what is

@@ -41,6 +41,7 @@ class FullJob {
   const PassGround& ground() const { return *ground_; }
   ScratchSpace& space() const { return *space_; }
   ScratchMoved moved() const { return space_->moved(); }
+  std::uint64_t feature_bytes_read() const { return feature_bytes_read_; }  ///< by all passes
   const FullGraphReport& report() const { return report_; }
   std::uint64_t held_bytes() const { return held_bytes_; }  ///< HeldByJob
 
@@ -78,6 +79,7 @@ class FullJob {
   std::unique_ptr<TaskLoss> loss_;
   SetWeights weights_;
   std::unique_ptr<ChunkArray> features_array_;
+  std::atomic<std::uint64_t> feature_bytes_read_ = 0;
   std::unique_ptr<FeatureSource> features_;
   std::unique_ptr<FullSides> sides_;
   std::uint64_t held_bytes_ = 0;

@@ -40,6 +40,7 @@ void AddPasses(const FullStepPlan& step, bool measures, FullGraphReport& report)
     FullGraphPass described{.name = planned.name,
                             .measures = measures,
                             .reads = MovedOf(planned.reads, step.sequence),
+                            .feature_bytes = planned.beside_bytes,
                             .writes = MovedOf(planned.writes, step.sequence),
                             .blocks = planned.blocks,
                             .resident = MovedOf(planned.resident, step.sequence),
@@ -103,7 +104,9 @@ FullGraphReport DescribeSteps(const FullStepPlan& learn, const FullStepPlan& mea
   report.measure_spill = SpillName(measure.plan.spill);
   report.optimal = IsOptimal(learn.plan) && (!measured || IsOptimal(measure.plan));
   report.planned_read_bytes = learn.plan.read_bytes + (measured ? measure.plan.read_bytes : 0);
-  report.planned_bytes = learn.plan.bytes() + (measured ? measure.plan.bytes() : 0);
+  report.feature_bytes = learn.plan.beside_bytes + (measured ? measure.plan.beside_bytes : 0);
+  report.planned_bytes =
+      learn.plan.bytes() + (measured ? measure.plan.bytes() : 0) - report.feature_bytes;
   report.lower_bound_bytes =
       learn.plan.lower_bound_bytes + (measured ? measure.plan.lower_bound_bytes : 0);
   report.disk_bytes = std::max(DiskBytes(learn), DiskBytes(measure));

@@ -40,6 +40,8 @@ class PassRun {
     RHIZOME_RETURN_IF_ERROR(mover_.status());
     RHIZOME_RETURN_IF_ERROR(status);
     RHIZOME_RETURN_IF_ERROR(mover_.Finish());
+    for (ChunkReader* const reader : readers_)
+      ground_.features.bytes_read += reader->Finish().bytes_read;
     return std::move(at_.sums);
   }
 
@@ -112,8 +114,10 @@ class PassRun {
   std::unique_ptr<ChunkFeed> OpenFeed(const PassInput& input, const JobControl& control) {
     if (input.array != nullptr) return mover_.FeedOf(next_read_++, *input.array);
     const FeatureSource& features = ground_.features;
-    return std::make_unique<ChunkReader>(features.array, features.decoder, features.reader, control,
-                                         features.delta);
+    auto reader = std::make_unique<ChunkReader>(features.array, features.decoder, features.reader,
+                                                control, features.delta);
+    readers_.push_back(reader.get());
+    return reader;
   }
 
   Status RunChunk(std::uint64_t first, std::uint64_t count) {
@@ -189,6 +193,7 @@ class PassRun {
   const std::uint64_t chunk_rows_;
   PassPoint at_;
   std::size_t next_read_ = 0;
+  std::vector<ChunkReader*> readers_;  // of features, which streams and gatherings own
   std::vector<std::unique_ptr<RowStream>> streams_;
   std::deque<Gathering> gatherings_;
 };

@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -26,7 +27,8 @@ struct FeatureSource {
   FeatureDecoder decoder;
   std::shared_ptr<const DeltaRows> delta;
   ChunkReaderOptions reader;
-  std::uint64_t rows = 0;  ///< of the graph
+  std::uint64_t rows = 0;                  ///< of the graph
+  std::atomic<std::uint64_t>& bytes_read;  ///< passes that are over add what they read
 };
 
 /// An input of a pass: a scratch array, or the features.
@@ -129,6 +131,10 @@ struct PassCut {
 /// writing and the lists; kInterrupted.
 Result<TileSums> RunPass(const GraphPass& pass, const PassGround& ground, const PassCut& cut,
                          ChunkMover& mover, const std::string& phase, const JobControl& control);
+
+/// Returns the bytes of scratch arrays' chunks that a pass reads, makes and writes at once, without
+/// those that stay.
+std::uint64_t ChunksOnTheirWay(const GraphPass& pass);
 
 /// Returns the memory that a pass takes, without the chunks that stay. `threads`: that compute.
 std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground,

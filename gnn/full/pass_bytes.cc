@@ -82,6 +82,20 @@ GatherShape PassGround::ShapeOf(const PassGather& gather, std::uint64_t block_by
   return shape;
 }
 
+std::uint64_t ChunksOnTheirWay(const GraphPass& pass) {
+  std::uint64_t bytes = 0, largest = 0;
+  const auto add_feed = [&](const PassInput& input) {
+    if (input.array != nullptr) bytes += ChunkMover::FeedBytes(input.array->shape());
+  };
+  for (const PassInput& input : pass.inputs) add_feed(input);
+  for (const PassGather& gather : pass.gathers) add_feed(gather.source);
+  for (const ScratchArray* const array : pass.outputs) {
+    bytes += array->shape().LargestBytes();
+    largest = std::max(largest, array->shape().LargestBytes());
+  }
+  return bytes + ChunkMover::WriterBytes(largest);
+}
+
 std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground,
                           std::uint64_t block_bytes, std::uint32_t threads) {
   const ArrayEntry& features = ground.features.array.entry();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace rhizome::inline internal {
@@ -23,21 +24,53 @@ std::uint64_t ScratchShape::AllBytes() const {
 struct ScratchSpace::Buffers {
   Mutex mutex;
   std::map<std::uint64_t, std::vector<AlignedBuffer>> free RHIZOME_GUARDED_BY(mutex);  // by size
+  std::uint64_t bytes RHIZOME_GUARDED_BY(mutex) = 0;  // in use and free
+  std::uint64_t room RHIZOME_GUARDED_BY(mutex) = std::numeric_limits<std::uint64_t>::max();
 
   /// Takes one that has the size. If there is none, gives others back that are as large together.
-  AlignedBuffer TakeFree(std::uint64_t bytes) {
+  AlignedBuffer TakeFree(std::uint64_t wanted) {
     const MutexLock lock(mutex);
-    std::vector<AlignedBuffer>& same = free[bytes];
+    std::vector<AlignedBuffer>& same = free[wanted];
     if (!same.empty()) {
       AlignedBuffer buffer = std::move(same.back());
       same.pop_back();
       return buffer;
     }
+    GiveBack(wanted);
+    bytes += wanted;
+    return {};
+  }
+
+  /// Keeps one that is no longer in use, if there is room for it.
+  void Return(AlignedBuffer buffer) {
+    const MutexLock lock(mutex);
+    const std::uint64_t size = buffer.size_bytes();
+    if (bytes > room) {
+      bytes -= size;
+    } else {
+      free[size].push_back(std::move(buffer));
+    }
+  }
+
+  /// There was no memory for one that was to be taken.
+  void Forget(std::uint64_t wanted) {
+    const MutexLock lock(mutex);
+    bytes -= wanted;
+  }
+
+  void SetRoom(std::uint64_t most) {
+    const MutexLock lock(mutex);
+    room = most;
+    if (bytes > room) GiveBack(bytes - room);
+  }
+
+  /// Gives free buffers back to the system that have as many bytes, or all.
+  void GiveBack(std::uint64_t wanted) RHIZOME_REQUIRES(mutex) {
     std::uint64_t given = 0;
     for (auto& [size, buffers] : free) {
-      for (; given < bytes && !buffers.empty(); buffers.pop_back()) given += size;
+      for (; given < wanted && !buffers.empty(); buffers.pop_back()) given += size;
     }
-    return {};
+    bytes -= given;
   }
 };
 
@@ -45,10 +78,7 @@ struct ScratchSpace::Buffers {
 struct ScratchSpace::Held {
   Held(AlignedBuffer taken, std::shared_ptr<Buffers> from)
       : buffer(std::move(taken)), buffers(std::move(from)) {}
-  ~Held() {
-    const MutexLock lock(buffers->mutex);
-    buffers->free[buffer.size_bytes()].push_back(std::move(buffer));
-  }
+  ~Held() { buffers->Return(std::move(buffer)); }
   AlignedBuffer buffer;
   std::shared_ptr<Buffers> buffers;
 };
@@ -60,12 +90,19 @@ Result<std::shared_ptr<float[]>> ScratchSpace::Take(std::uint64_t bytes) {
   AlignedBuffer buffer = buffers_->TakeFree(bytes);
   if (buffer.size_bytes() == 0) {
     // Reserved memory goes back to the system when it is freed, whatever the heap looks like.
-    RHIZOME_ASSIGN_OR_RETURN(buffer, AlignedBuffer::Reserve(bytes, bytes));
+    Result<AlignedBuffer> reserved = AlignedBuffer::Reserve(bytes, bytes);
+    if (!reserved) {
+      buffers_->Forget(bytes);
+      return Fail(reserved.error());
+    }
+    buffer = *std::move(reserved);
   }
   auto held = std::make_shared<Held>(std::move(buffer), buffers_);
   auto* const floats = reinterpret_cast<float*>(held->buffer.bytes().data());
   return std::shared_ptr<float[]>(std::move(held), floats);
 }
+
+void ScratchSpace::SetRoom(std::uint64_t bytes) { buffers_->SetRoom(bytes); }
 
 ScratchMoved ScratchSpace::moved() const {
   const MutexLock lock(mutex_);

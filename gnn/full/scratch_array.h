@@ -65,6 +65,11 @@ class ScratchSpace {
   /// the most that was in use at once by more than a buffer. Errors: kOutOfMemory.
   Result<std::shared_ptr<float[]>> Take(std::uint64_t bytes);
 
+  /// From now on memory that is not in use is kept only as long as all of it together, with what is
+  /// in use, has no more bytes: a pass whose sums take more leaves less for chunks. At first there
+  /// is no such limit.
+  void SetRoom(std::uint64_t bytes);
+
   ScratchMoved moved() const;
 
   /// Removes a file, or when Protect no longer names it. A file that cannot be removed is removed

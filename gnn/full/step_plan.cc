@@ -1,6 +1,7 @@
 #include "rhizome/gnn/step_plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "rhizome/cache/gather_reads.h"
@@ -22,6 +23,10 @@ constexpr std::size_t kMostCuts = 4;
 constexpr std::size_t kMostStates = 5'000;
 constexpr std::uint64_t kMostTried = 30'000;
 
+/// Memory of the plan for each chunk that a block may ask for: its number, its place in what the
+/// pass does, and when it is needed next.
+constexpr std::uint64_t kBytesOfAccess = 32;
+
 /// More than any pass needs for a block, and little enough to be multiplied.
 constexpr std::uint64_t kMostBlockBytes = std::uint64_t{1} << 45;
 
@@ -30,7 +35,9 @@ constexpr std::uint64_t kMostBlockBytes = std::uint64_t{1} << 45;
 std::int32_t GatherCounts::NumberOf(const PassGather& gather, const std::string& apart) {
   const std::uint64_t dim = ground_.ColumnsOf(gather.source);
   const auto found = std::find_if(lists_.begin(), lists_.end(), [&](const Lists& lists) {
-    return lists.gather.forward == gather.forward && lists.gather.width == gather.width &&
+    const bool of_features = lists.gather.source.array == nullptr;
+    return of_features == (gather.source.array == nullptr) &&
+           lists.gather.forward == gather.forward && lists.gather.width == gather.width &&
            lists.gather.by == gather.by && lists.dim == dim && lists.apart == apart;
   });
   if (found != lists_.end()) return static_cast<std::int32_t>(found - lists_.begin());
@@ -65,6 +72,25 @@ Result<GatherReads> GatherCounts::Count(std::uint32_t gather, std::uint32_t bloc
   return lists.counted.emplace(blocks, std::move(reads)).first->second;
 }
 
+Result<std::uint64_t> GatherCounts::BytesOfFeatures(const FeatureReads& reads,
+                                                    std::uint32_t blocks) {
+  const ChunkArray& array = ground_.features.array;
+  std::vector<std::uint64_t> bytes;  // [chunks]
+  for (std::uint64_t chunk = 0; chunk < array.entry().chunk_count(); ++chunk) {
+    RHIZOME_ASSIGN_OR_RETURN(const FileEntry* const file, array.ChunkFile(chunk));
+    bytes.push_back(file->size_bytes);
+  }
+  std::uint64_t all =
+      reads.in_order * std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
+  for (const std::int32_t gather : reads.gathers) {
+    RHIZOME_ASSIGN_OR_RETURN(const GatherReads counted,
+                             Count(static_cast<std::uint32_t>(gather), blocks));
+    // Chunks of new vertices alone have no file.
+    for (const std::uint32_t chunk : counted.chunks) all += chunk < bytes.size() ? bytes[chunk] : 0;
+  }
+  return all;
+}
+
 StepPlanner::StepPlanner(const PassGround& ground, const FullArrays& arrays,
                          std::shared_ptr<GatherCounts> counts, const StepPlannerOptions& options)
     : ground_(ground), arrays_(arrays.size()), counts_(std::move(counts)), options_(options) {
@@ -89,15 +115,23 @@ Status StepPlanner::Record(const ForStep& storing, const ForStep& recomputing) {
 }
 
 StepPlanner::Recorded StepPlanner::RecordPass(const GraphPass& pass) {
-  Recorded recorded{.name = pass.name, .reads = {}, .writes = {}, .cuts = {}};
-  for (const PassInput& input : pass.inputs)
-    if (input.array != nullptr) recorded.reads.push_back({.array = input.array->id()});
+  Recorded recorded{.name = pass.name, .reads = {}, .features = {}, .writes = {}, .cuts = {}};
+  for (const PassInput& input : pass.inputs) {
+    if (input.array != nullptr) {
+      recorded.reads.push_back({.array = input.array->id()});
+    } else {
+      ++recorded.features.in_order;
+    }
+  }
   const std::string apart = pass.gathers.size() > 1 ? pass.name : "";
   std::int32_t first = PassRead::kInOrder;
   for (const PassGather& gather : pass.gathers) {
-    if (gather.source.array == nullptr) continue;
     const std::int32_t number = counts_->NumberOf(gather, apart);
     if (first == PassRead::kInOrder) first = number;
+    if (gather.source.array == nullptr) {
+      recorded.features.gathers.push_back(number);
+      continue;
+    }
     recorded.reads.push_back({.array = gather.source.array->id(), .gather = number});
   }
   for (const ScratchArray* const array : pass.outputs) recorded.writes.push_back(array->id());
@@ -106,6 +140,8 @@ StepPlanner::Recorded StepPlanner::RecordPass(const GraphPass& pass) {
     for (const PassRead& read : recorded.reads)
       if (read.gather != PassRead::kInOrder)
         counts_->BytesFor(read.gather, cut.blocks.blocks, cut.block_bytes);
+    for (const std::int32_t gather : recorded.features.gathers)
+      counts_->BytesFor(gather, cut.blocks.blocks, cut.block_bytes);
   }
   return recorded;
 }
@@ -120,11 +156,14 @@ std::vector<StepPlanner::Cut> StepPlanner::CutsOf(const GraphPass& pass, std::in
     }
     if (!cuts.empty() && cuts.back().blocks.blocks >= blocks) return;
     if (gather != PassRead::kInOrder) block_bytes = counts_->BytesFor(gather, blocks, block_bytes);
+    std::uint64_t chunks = 0;  // that a block may ask for
+    for (const PassGather& gathered : pass.gathers)
+      if (gathered.source.array != nullptr) chunks += gathered.source.array->shape().chunks();
+    const std::uint64_t memory_bytes = writer_bytes_ + blocks * chunks * kBytesOfAccess +
+                                       BytesOfPass(pass, ground_, block_bytes, options_.threads);
+    if (!cuts.empty() && cuts.back().blocks.memory_bytes <= memory_bytes) return;
     cuts.push_back(
-        {.block_bytes = block_bytes,
-         .blocks = {.blocks = blocks,
-                    .memory_bytes = writer_bytes_ +
-                                    BytesOfPass(pass, ground_, block_bytes, options_.threads)}});
+        {.block_bytes = block_bytes, .blocks = {.blocks = blocks, .memory_bytes = memory_bytes}});
   };
   for (const std::uint64_t share : kBlockShares) {
     add(std::max(kLeastBlockBytes, std::min(options_.capacity_bytes, kMostBlockBytes) / share));
@@ -170,9 +209,13 @@ void StepPlanner::ChooseCuts(Recorded& pass, bool all_fits) const {
   pass.cuts = std::move(chosen);
 }
 
-PassWay StepPlanner::WayOf(const Recorded& pass) const {
+Result<PassWay> StepPlanner::WayOf(const Recorded& pass) const {
   PassWay way{.reads = pass.reads, .choices = {}};
-  for (const Cut& cut : pass.cuts) way.choices.push_back(cut.blocks);
+  for (const Cut& cut : pass.cuts) {
+    BlockChoice& choice = way.choices.emplace_back(cut.blocks);
+    RHIZOME_ASSIGN_OR_RETURN(choice.beside_bytes,
+                             counts_->BytesOfFeatures(pass.features, choice.blocks));
+  }
   return way;
 }
 
@@ -192,7 +235,7 @@ Result<std::unique_ptr<FullStepPlan>> StepPlanner::Plan() {
     ChooseCuts(storing_[p], all_fits);
     SpillPass& pass = sequence.passes.emplace_back();
     pass.name = storing_[p].name;
-    pass.way = WayOf(storing_[p]);
+    RHIZOME_ASSIGN_OR_RETURN(pass.way, WayOf(storing_[p]));
     pass.writes = storing_[p].writes;
     if (recomputing_.empty()) continue;
     RHIZOME_CHECK(recomputing_[p].name == pass.name);
@@ -204,7 +247,7 @@ Result<std::unique_ptr<FullStepPlan>> StepPlanner::Plan() {
       if (again) continue;
       ChooseCuts(recomputing_[p], all_fits);
       pass.sums = read.array;
-      pass.recompute = WayOf(recomputing_[p]);
+      RHIZOME_ASSIGN_OR_RETURN(pass.recompute, WayOf(recomputing_[p]));
     }
   }
   sequence.gather = [counts = counts_](std::uint32_t gather, std::uint32_t blocks) {
@@ -225,6 +268,7 @@ Result<std::unique_ptr<FullStepPlan>> StepPlanner::Plan() {
     step->block_bytes.push_back(cut->block_bytes);
   }
   RHIZOME_ASSIGN_OR_RETURN(step->spill, PlannedSpill::Create(sequence, step->plan));
+  sequence.gather = {};  // what was counted for other plans takes no memory any more
   return step;
 }
 

@@ -32,8 +32,8 @@ class GatherCounts {
   GatherCounts(const PassGround& ground, const JobControl& control)
       : ground_(ground), control_(control) {}
 
-  /// Returns the number of a gathering. `apart`: a pass of several gatherings, whose numbers of
-  /// blocks are its own; else empty.
+  /// Returns the number of a gathering, of an array or of the features. `apart`: a pass of several
+  /// gatherings, whose numbers of blocks are its own; else empty.
   std::int32_t NumberOf(const PassGather& gather, const std::string& apart);
 
   /// Says which memory for a block leads to so many blocks. Returns what was said first.
@@ -41,6 +41,14 @@ class GatherCounts {
 
   /// Errors: those of CountGather.
   Result<GatherReads> Count(std::uint32_t gather, std::uint32_t blocks);
+
+  /// Returns the bytes of the features that a pass reads, which it gathers `gather` times in so
+  /// many blocks, and reads `in_order` times. Errors: those of Count.
+  struct FeatureReads {
+    std::uint32_t in_order = 0;
+    std::vector<std::int32_t> gathers = {};
+  };
+  Result<std::uint64_t> BytesOfFeatures(const FeatureReads& reads, std::uint32_t blocks);
 
  private:
   struct Lists {
@@ -98,13 +106,14 @@ class StepPlanner {
   struct Recorded {
     std::string name;
     std::vector<PassRead> reads;
+    GatherCounts::FeatureReads features;
     std::vector<ArrayId> writes;
     std::vector<Cut> cuts;  // fewer blocks first
   };
   Recorded RecordPass(const GraphPass& pass);
   std::vector<Cut> CutsOf(const GraphPass& pass, std::int32_t gather);
   void ChooseCuts(Recorded& pass, bool all_fits) const;
-  PassWay WayOf(const Recorded& pass) const;
+  Result<PassWay> WayOf(const Recorded& pass) const;
 
   const PassGround& ground_;
   std::vector<const ScratchArray*> arrays_;  // by id

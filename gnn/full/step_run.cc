@@ -85,6 +85,9 @@ Result<TileSums> StepRun::RunNext(const GraphPass& pass, const std::string& phas
     sums_.push_back(from_->sums[next_]);
     return sums_[next_++];
   }
+  const FullGraphPlan& plan = step_.plan;
+  full_.space().SetRoom(plan.capacity_bytes - plan.passes[next_].sum_bytes +
+                        ChunksOnTheirWay(pass));
   PassCut cut{.block_bytes = step_.block_bytes[next_], .from = nullptr};
   PassPoint from;
   bool begun = false;  // a state has all that the pass reads

@@ -51,6 +51,7 @@ class FullSteps final : public TrainingSteps {
   Result<BatchOutcome> Take(const TrainingStep& step, VertexScoreSink* sink, EpochReport& epoch,
                             const JobControl& control) override {
     const ScratchMoved before = full_.moved();
+    const std::uint64_t features_before = full_.feature_bytes_read();
     const Stopwatch watch;
     StepRun passes(full_, {.measures = step.is_valid,
                            .step = step.number,
@@ -83,6 +84,7 @@ class FullSteps final : public TrainingSteps {
     const ScratchMoved after = full_.moved();
     epoch.spill_bytes_read += after.read - before.read;
     epoch.spill_bytes_written += after.written - before.written;
+    epoch.feature_bytes_read += full_.feature_bytes_read() - features_before;
     const double busy = epoch.disk_busy * (epoch.compute_seconds - watch_seconds) +
                         after.busy_seconds - before.busy_seconds;
     epoch.disk_busy = busy / epoch.compute_seconds;

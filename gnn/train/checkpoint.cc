@@ -117,6 +117,7 @@ Json ReportJson(const EpochReport& report) {
   if (report.forward_seconds > 0) VisitFullGraph(report, Into(json));
   if (report.upload_bytes > 0) VisitDevice(report, Into(json));
   if (report.disk_busy > 0) json["disk_busy"] = report.disk_busy;
+  if (report.feature_bytes_read > 0) json["feature_bytes_read"] = report.feature_bytes_read;
   json["resident_bytes"] = report.resident_bytes;
   json[kValidMetrics] = MetricsJson(report.valid_metrics);
   json[kTrainMetrics] = MetricsJson(report.train_metrics);
@@ -133,6 +134,8 @@ EpochReport ReportFrom(const Json& json) {
   if (json.contains("forward_seconds")) VisitFullGraph(report, From(json));
   if (json.contains("upload_bytes")) VisitDevice(report, From(json));
   if (json.contains("disk_busy")) json.at("disk_busy").get_to(report.disk_busy);
+  if (json.contains("feature_bytes_read"))
+    json.at("feature_bytes_read").get_to(report.feature_bytes_read);
   if (json.contains("resident_bytes")) json.at("resident_bytes").get_to(report.resident_bytes);
   if (json.contains(kValidMetrics)) report.valid_metrics = MetricsFrom(json.at(kValidMetrics));
   if (json.contains(kTrainMetrics)) report.train_metrics = MetricsFrom(json.at(kTrainMetrics));

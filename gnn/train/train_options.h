@@ -191,13 +191,14 @@ struct EpochReport : MinibatchCosts {
   double device_wait_seconds = 0;
   std::uint64_t device_hits = 0;
 
-  /// Figures of a training on the full graph: the time forward and back, that of measuring, and the
-  /// bytes of arrays in the job's folder, measuring included.
+  /// Figures of a training on the full graph: the time forward and back, that of measuring, the
+  /// bytes of arrays in the job's folder, and those of the features' files, measuring included.
   double forward_seconds = 0;
   double backward_seconds = 0;
   double measure_seconds = 0;
   std::uint64_t spill_bytes_read = 0;
   std::uint64_t spill_bytes_written = 0;
+  std::uint64_t feature_bytes_read = 0;
 
   /// The share of its seconds in which an array in the job's folder was being read or written.
   double disk_busy = 0;
@@ -210,12 +211,13 @@ struct FullGraphPass {
     std::uint64_t bytes = 0;
   };
   std::string name;
-  bool measures = false;        ///< it belongs to the measuring of an epoch
-  std::vector<Moved> reads;     ///< of files, of all arrays that it reads; without the features
-  std::vector<Moved> writes;    ///< likewise, also of others that leave memory
-  std::uint64_t blocks = 1;     ///< in which rows are gathered
-  std::vector<Moved> resident;  ///< bytes in memory when it begins to read
-  std::string sums;             ///< that it works on: "stored", "recomputed", or no choice
+  bool measures = false;            ///< it belongs to the measuring of an epoch
+  std::vector<Moved> reads;         ///< of files, of all arrays that it reads; without the features
+  std::uint64_t feature_bytes = 0;  ///< that it reads of the features' files
+  std::vector<Moved> writes;        ///< likewise, also of others that leave memory
+  std::uint64_t blocks = 1;         ///< in which rows are gathered
+  std::vector<Moved> resident;      ///< bytes in memory when it begins to read
+  std::string sums;                 ///< that it works on: "stored", "recomputed", or no choice
 };
 
 /// How an epoch on the full graph goes. Bytes are those of arrays in the job's folder.
@@ -238,11 +240,14 @@ struct FullGraphReport {
   /// others.
   std::uint64_t planned_bytes = 0;
   std::uint64_t planned_read_bytes = 0;
-  std::uint64_t lower_bound_bytes = 0;  ///< no rule moves fewer
+  std::uint64_t feature_bytes = 0;      ///< of the features' files, that are read besides
+  std::uint64_t lower_bound_bytes = 0;  ///< no rule moves fewer, features included
   bool optimal = false;                 ///< no plan of its kind moves fewer
-  std::vector<Policy> policies;         ///< all rules that can be followed, with the best blocks
-  std::uint64_t memory_bytes = 0;       ///< that the passes and chunks that stay take, at most
-  std::uint64_t disk_bytes = 0;         ///< of files that exist at once, at most
+
+  /// All rules that can be followed, with the best blocks; features included.
+  std::vector<Policy> policies;
+  std::uint64_t memory_bytes = 0;  ///< that the passes and chunks that stay take, at most
+  std::uint64_t disk_bytes = 0;    ///< of files that exist at once, at most
 };
 
 /// Metrics of kept weights, with all neighbours. Absent: not measured (TrainOptions::test), or no

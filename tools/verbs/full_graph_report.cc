@@ -31,6 +31,7 @@ void AddFullGraphPlan(const FullGraphReport& plan, Json& json) {
     passes.push_back({{"pass", pass.name},
                       {"measures", pass.measures},
                       {"reads", MovedJson(pass.reads)},
+                      {"feature_bytes", pass.feature_bytes},
                       {"writes", MovedJson(pass.writes)},
                       {"blocks", pass.blocks},
                       {"resident", MovedJson(pass.resident)},
@@ -48,6 +49,7 @@ void AddFullGraphPlan(const FullGraphReport& plan, Json& json) {
   json["measure_spill"] = plan.measure_spill;
   json["planned_bytes"] = plan.planned_bytes;
   json["planned_read_bytes"] = plan.planned_read_bytes;
+  json["planned_feature_bytes"] = plan.feature_bytes;
   json["lower_bound_bytes"] = plan.lower_bound_bytes;
   json["optimal"] = plan.optimal ? Json(true) : Json("bound");
   json["policies"] = std::move(policies);
@@ -65,6 +67,7 @@ void AddFullGraphReport(const TrainReport& report, Json& json) {
     epoch["measure_seconds"] = of.measure_seconds;
     epoch["spill_bytes_read"] = of.spill_bytes_read;
     epoch["spill_bytes_written"] = of.spill_bytes_written;
+    epoch["feature_bytes_read"] = of.feature_bytes_read;
     epoch["disk_busy"] = of.disk_busy;
   }
   json["measured_bytes"] = report.epochs.empty() ? 0
@@ -73,28 +76,30 @@ void AddFullGraphReport(const TrainReport& report, Json& json) {
 }
 
 std::string DescribeFullGraphPlan(const Json& f) {
-  TextTable table({1, 2, 3, 4});
-  table.Add({"pass", "in memory", "reads", "writes", "blocks", "sums"});
+  TextTable table({1, 2, 3, 4, 5});
+  table.Add({"pass", "in memory", "features", "reads", "writes", "blocks", "sums"});
   for (const Json& pass : f["plan"]) {
     const std::string measures = pass["measures"].get<bool>() ? "measure: " : "";
     table.Add({measures + pass["pass"].get<std::string>(), HumanBytes(Sum(pass["resident"])),
-               HumanBytes(Sum(pass["reads"])), HumanBytes(Sum(pass["writes"])),
-               WithCommas(pass["blocks"]),
+               HumanBytes(pass["feature_bytes"]), HumanBytes(Sum(pass["reads"])),
+               HumanBytes(Sum(pass["writes"])), WithCommas(pass["blocks"]),
                pass["sums"].is_null() ? "" : pass["sums"].get<std::string>()});
   }
   std::uint64_t bytes = 0;
   for (const Json& array : f["arrays"]) bytes += array["bytes"].get<std::uint64_t>();
   std::string text =
-      table.ToString() +
-      fmt::format(
-          "{} of arrays in chunks of {} rows; an epoch moves {}, takes {} of memory and {} of disk "
-          "at most\n",
-          HumanBytes(bytes), WithCommas(f["chunk_rows"]), HumanBytes(f["planned_bytes"]),
-          HumanBytes(f["plan_memory_bytes"]), HumanBytes(f["plan_disk_bytes"]));
+      table.ToString() + fmt::format(
+                             "{} of arrays in chunks of {} rows; an epoch moves {} and reads {} of "
+                             "features, takes {} of "
+                             "memory and {} of disk at most\n",
+                             HumanBytes(bytes), WithCommas(f["chunk_rows"]),
+                             HumanBytes(f["planned_bytes"]), HumanBytes(f["planned_feature_bytes"]),
+                             HumanBytes(f["plan_memory_bytes"]), HumanBytes(f["plan_disk_bytes"]));
   if (f["planned_bytes"].get<std::uint64_t>() == 0) return text;
-  text += fmt::format("by {}, {} to measure; no rule moves less than {}; others move",
-                      f["spill"].get<std::string>(), f["measure_spill"].get<std::string>(),
-                      HumanBytes(f["lower_bound_bytes"]));
+  text +=
+      fmt::format("by {}, {} to measure; with the features no rule moves less than {}; others move",
+                  f["spill"].get<std::string>(), f["measure_spill"].get<std::string>(),
+                  HumanBytes(f["lower_bound_bytes"]));
   const char* before = " ";
   for (const auto& [name, moved] : f["policies"].items()) {
     text += fmt::format("{}{} ({})", std::exchange(before, ", "), HumanBytes(moved), name);

@@ -68,6 +68,7 @@ class ExhaustiveSearch {
   /// A pass with one of its choices: what it does to each array.
   struct Facts {
     std::uint64_t memory = 0;
+    std::uint64_t beside = 0;
     std::vector<std::vector<std::uint64_t>> requests;  // [arrays][chunks]
     std::vector<bool> later;
     std::vector<bool> in_order;
@@ -82,6 +83,7 @@ class ExhaustiveSearch {
         passes_[p].choice = choice;
         Facts& facts = of_pass.emplace_back();
         facts.memory = choice.memory_bytes;
+        facts.beside = choice.beside_bytes;
         for (ArrayId a = 0; a < sequence_.arrays.size(); ++a) {
           const auto& writes = passes_[p].writes;
           facts.requests.push_back(Requests(sequence_, passes_[p], a));
@@ -127,7 +129,7 @@ class ExhaustiveSearch {
   std::uint64_t Run(std::size_t pass, const Facts& facts, Places places,
                     const std::vector<std::uint32_t>& resident) const {
     if (!FitsAtAllStages(facts, places, resident)) return kNoPlan;
-    std::uint64_t moved = 0;
+    std::uint64_t moved = facts.beside;
     for (ArrayId array = 0; array < places.size(); ++array) {
       for (std::uint32_t c = 0; c < places[array].size(); ++c) {
         ChunkPlace& place = places[array][c];

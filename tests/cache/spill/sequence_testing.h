@@ -80,8 +80,11 @@ inline PassSequence RandomSequence(std::mt19937_64& random, std::size_t most_pas
     return read;
   };
   const auto draw_choices = [&](PassWay& way) {
-    way.choices = {{.blocks = 1, .memory_bytes = random() % 8}};
-    if (random() % 2 == 0) way.choices.push_back({.blocks = 2, .memory_bytes = random() % 4});
+    way.choices = {{.blocks = 1, .memory_bytes = random() % 8, .beside_bytes = random() % 4}};
+    if (random() % 2 == 0) {
+      way.choices.push_back(
+          {.blocks = 2, .memory_bytes = random() % 4, .beside_bytes = random() % 16});
+    }
   };
   for (std::size_t p = 2 + random() % (most_passes - 1); p > 0; --p) {
     SpillPass pass{.name = fmt::format("{}", sequence.passes.size()), .way = {}, .writes = {}};
@@ -133,7 +136,7 @@ inline std::string Describe(const PassSequence& sequence, const PassWay& way) {
     }
   }
   for (const BlockChoice& choice : way.choices)
-    text += fmt::format(" [{}: {}]", choice.blocks, choice.memory_bytes);
+    text += fmt::format(" [{}: {}, {}]", choice.blocks, choice.memory_bytes, choice.beside_bytes);
   return text;
 }
 

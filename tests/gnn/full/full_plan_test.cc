@@ -21,6 +21,7 @@ using testing::WriteStore;
 void ExpectSamePlan(const FullGraphReport& plan, const FullGraphReport& trained) {
   EXPECT_EQ(plan.planned_bytes, trained.planned_bytes);
   EXPECT_EQ(plan.planned_read_bytes, trained.planned_read_bytes);
+  EXPECT_EQ(plan.feature_bytes, trained.feature_bytes);
   EXPECT_EQ(plan.lower_bound_bytes, trained.lower_bound_bytes);
   EXPECT_EQ(plan.memory_bytes, trained.memory_bytes);
   EXPECT_EQ(plan.disk_bytes, trained.disk_bytes);
@@ -66,6 +67,7 @@ TEST(FullGraphTest, ATrainingHasThePlanThatWasPrinted) {
     ExpectSamePlan(*plan, *trained->full_graph);
     const EpochReport& epoch = trained->epochs.front();
     EXPECT_EQ(epoch.spill_bytes_read + epoch.spill_bytes_written, plan->planned_bytes);
+    EXPECT_EQ(epoch.feature_bytes_read, plan->feature_bytes);
   }
   EXPECT_GT(moved, 0u);
   options.memory_bytes = least - (std::uint64_t{1} << 20);
