@@ -104,6 +104,11 @@ Result<std::shared_ptr<float[]>> ScratchSpace::Take(std::uint64_t bytes) {
 
 void ScratchSpace::SetRoom(std::uint64_t bytes) { buffers_->SetRoom(bytes); }
 
+std::uint64_t ScratchSpace::held_bytes() const {
+  const MutexLock lock(buffers_->mutex);
+  return buffers_->bytes;
+}
+
 ScratchMoved ScratchSpace::moved() const {
   const MutexLock lock(mutex_);
   return {.read = read_,

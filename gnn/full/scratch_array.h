@@ -70,6 +70,9 @@ class ScratchSpace {
   /// is no such limit.
   void SetRoom(std::uint64_t bytes);
 
+  /// Returns the bytes of memory that is in use or kept.
+  std::uint64_t held_bytes() const;
+
   ScratchMoved moved() const;
 
   /// Removes a file, or when Protect no longer names it. A file that cannot be removed is removed
