@@ -5,10 +5,12 @@ and by the engine's own network, against PyG's BasicGNN.inference with everythin
     python3 python_infer.py [--scale N] [--limit SIZE] [--turns N] [--store DIR]
 
 As root, for control groups. GraphSAGE of two layers of 256; R-MAT of 2^N vertices, edge factor 16, 128 columns of float32.
-PyG of PyPI has no neighbour sampler of its own, so that its loader draws by rhizome.pyg.NeighborSampler. Prints one JSON
-object: vertices a second and MB of the process in each turn, ratios, and the largest difference of the results.
+PyG of PyPI has no neighbour sampler of its own, so that its loader draws by rhizome.pyg.NeighborSampler; where torch-sparse
+is installed, PyG takes part a second time (`stock`), on a graph and a sampler of its own. Prints one JSON object: vertices a
+second and MB of the process in each turn, ratios, and the largest difference of the results.
 """
 import argparse
+import importlib.util
 import json
 import logging
 import pathlib
@@ -22,7 +24,8 @@ import numpy as np
 from python_epoch import in_group, rmat
 
 DIM, HIDDEN = 128, 256
-CONTESTANTS = ("torch", "native", "pyg")
+PEERS = ("pyg", "stock") if importlib.util.find_spec("torch_sparse") else ("pyg",)
+CONTESTANTS = ("torch", "native", *PEERS)
 
 
 def make(folder, scale):
@@ -30,7 +33,9 @@ def make(folder, scale):
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(1 << scale, DIM)).astype(np.float32)
     np.save(folder / "x.npy", rows)
-    rz.ingest(folder / "g.rz", rmat(scale, 16 << scale, rng), vertices=1 << scale, arrays={"feat": rows})
+    edges = rmat(scale, 16 << scale, rng)
+    np.save(folder / "edges.npy", edges)
+    rz.ingest(folder / "g.rz", edges, vertices=1 << scale, arrays={"feat": rows})
 
 
 def peak_mb():
@@ -57,26 +62,29 @@ def contest(name, folder):
     torch.manual_seed(1)
     model = GraphSAGE(DIM, HIDDEN, num_layers=2, out_channels=HIDDEN).eval()
     graph = rz.open(folder / "g.rz", memory="2G" if name == "pyg" else "256M")
-    base = peak_mb()
+    vertices, base = graph.num_vertices, peak_mb()
     logging.getLogger("rhizome").addHandler(Peaks())
     logging.getLogger("rhizome").setLevel("INFO")
-    if name != "pyg":
+    if name not in PEERS:
         begin = time.perf_counter()
         rzpyg.infer(model, graph, features="feat", out="emb", memory="96M" if name == "torch" else "256M", engine=name)
         seconds = time.perf_counter() - begin
         graph.refresh()
         some = graph[f"emb@{graph.arrays['emb'].versions[-1]}"][np.arange(1000)]
     else:
-        fs, gs = rzpyg.backend(graph)
-        data = Data(x=torch.from_numpy(np.load(folder / "x.npy")), edge_index=torch.empty((2, 0), dtype=torch.int64))
-        loader = NeighborLoader(data, [-1], neighbor_sampler=rzpyg.NeighborSampler(gs, [-1]), batch_size=1000,
-                                input_nodes=None)
+        features = torch.from_numpy(np.load(folder / "x.npy"))
+        if name == "pyg":
+            edges = torch.empty((2, 0), dtype=torch.int64)
+            draw = {"neighbor_sampler": rzpyg.NeighborSampler(rzpyg.backend(graph)[1], [-1])}
+        else:
+            edges, draw = torch.from_numpy(np.load(folder / "edges.npy")), {}
+        loader = NeighborLoader(Data(x=features, edge_index=edges), [-1], batch_size=1000, input_nodes=None, **draw)
         begin = time.perf_counter()
         with torch.no_grad():
             some = model.inference(loader)[:1000].numpy()
         seconds = time.perf_counter() - begin
     np.save(folder / f"{name}.npy", some)
-    print(json.dumps({"vertices_per_second": round(graph.num_vertices / seconds),
+    print(json.dumps({"vertices_per_second": round(vertices / seconds),
                       "mb": round(max(peak_mb() - base, *Peaks.found))}))
 
 
@@ -99,17 +107,18 @@ def main():
         turn = {}
         for name in CONTESTANTS:
             command = [sys.executable, __file__, "--contestant", name, "--store", flags.store]
-            turn[name] = json.loads(in_group("" if name == "pyg" else flags.limit, command))
+            turn[name] = json.loads(in_group("" if name in PEERS else flags.limit, command))
         turns.append(turn)
         print(turn, file=sys.stderr, flush=True)
     expected = np.load(flags.store / "pyg.npy")
 
-    def of_pyg(name, what):
-        return round(statistics.median(turn[name][what] / turn["pyg"][what] for turn in turns), 2)
+    def over(name, peer, what):
+        return round(statistics.median(turn[name][what] / turn[peer][what] for turn in turns), 2)
 
     print(json.dumps({"scale": flags.scale, "limit": flags.limit, "turns": turns} | {
-        name: {"speed_of_pyg": of_pyg(name, "vertices_per_second"), "memory_of_pyg": of_pyg(name, "mb"),
-               "difference": float(np.abs(np.load(flags.store / f"{name}.npy") - expected).max())}
+        name: {f"{what} over {peer}": over(name, peer, key) for peer in PEERS if peer != name
+               for what, key in (("speed", "vertices_per_second"), ("memory", "mb"))} | {
+            "difference": float(np.abs(np.load(flags.store / f"{name}.npy") - expected).max())}
         for name in CONTESTANTS if name != "pyg"}))
 
 
