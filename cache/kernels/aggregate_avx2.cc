@@ -123,6 +123,7 @@ struct Avx2 {
 }  // namespace
 
 const AggregateKernels kAvx2Kernels = MakeKernels<Avx2>();
+const GatherKernels kAvx2Gathers = MakeGathers<Avx2>();
 
 }  // namespace rhizome::inline internal
 

@@ -116,6 +116,7 @@ struct Avx512 {
 }  // namespace
 
 const AggregateKernels kAvx512Kernels = MakeKernels<Avx512>();
+const GatherKernels kAvx512Gathers = MakeGathers<Avx512>();
 
 }  // namespace rhizome::inline internal
 

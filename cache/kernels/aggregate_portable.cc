@@ -120,5 +120,6 @@ struct Portable {
 }  // namespace
 
 const AggregateKernels kPortableKernels = MakeKernels<Portable>();
+const GatherKernels kPortableGathers = MakeGathers<Portable>();
 
 }  // namespace rhizome::inline internal

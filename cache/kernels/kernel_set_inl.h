@@ -3,6 +3,8 @@
 #include "rhizome/cache/aggregate_kernels_inl.h"
 #include "rhizome/cache/attention_gradient_inl.h"
 #include "rhizome/cache/attention_kernels_inl.h"
+#include "rhizome/cache/gather_attention_inl.h"
+#include "rhizome/cache/gather_max_inl.h"
 #include "rhizome/cache/head_dots_inl.h"
 
 namespace rhizome::inline internal {
@@ -23,6 +25,14 @@ constexpr AggregateKernels MakeKernels() {
           .attend_query_gradient = AttendQueryGradient<V>,
           .head_dots = HeadDots<V>,
           .head_dots_gradient = HeadDotsGradient<V>};
+}
+
+template <typename V>
+constexpr GatherKernels MakeGathers() {
+  return {.max = GatherMax<V>,
+          .max_gradient = GatherMaxGradient<V>,
+          .attend = GatherAttend<V>,
+          .attend_gradient = GatherAttendGradient<V>};
 }
 
 }  // namespace

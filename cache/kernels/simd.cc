@@ -118,4 +118,15 @@ const AggregateKernels& KernelsOf(SimdPath path) {
   return kPortableKernels;
 }
 
+const GatherKernels& Gathers() { return GathersOf(CurrentSimdPath()); }
+
+const GatherKernels& GathersOf(SimdPath path) {
+#if defined(__x86_64__)
+  if (path == SimdPath::kAvx512) return kAvx512Gathers;
+  if (path == SimdPath::kAvx2) return kAvx2Gathers;
+#endif
+  static_cast<void>(path);
+  return kPortableGathers;
+}
+
 }  // namespace rhizome::inline internal

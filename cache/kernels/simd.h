@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rhizome/cache/aggregate_kernels.h"
+#include "rhizome/cache/gather_kernels.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/status.h"
 
@@ -33,6 +34,9 @@ void SetSimdPath(SimdPath path);
 
 const AggregateKernels& Kernels();
 const AggregateKernels& KernelsOf(SimdPath path);
+
+const GatherKernels& Gathers();
+const GatherKernels& GathersOf(SimdPath path);
 
 }  // namespace internal
 }  // namespace rhizome

@@ -62,9 +62,12 @@ void FullNetwork::PutSumsGradient(std::uint32_t layer, const Work& work,
   const torch::Tensor weights = parts.positive_weights + heads.slope * parts.negative_weights;
   const torch::Tensor of_query = (sums - product * weights) * parts.reciprocal;
   const auto own = static_cast<std::int64_t>(heads.width + heads.heads);
-  output.copy_(at::cat({given, parts.query, parts.most, parts.reciprocal, product, of_query,
-                        prepared.narrow(1, 0, own)},
-                       1));
+  std::int64_t column = 0;
+  for (const torch::Tensor& part : {given, parts.query, parts.most, parts.reciprocal, product,
+                                    of_query, prepared.narrow(1, 0, own)}) {
+    output.narrow(1, column, part.size(1)).copy_(part);
+    column += part.size(1);
+  }
 }
 
 }  // namespace rhizome::inline internal

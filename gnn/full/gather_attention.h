@@ -19,7 +19,7 @@ struct GatherHeads {
   std::size_t prepared() const { return width + 2 * heads; }
 
   /// a gathered row: [P w | N w | p h | n h | m h | q h], sums of z and of ones, each times
-  /// exp(score - m), over the edges with a sum s + q above zero and over the others; m is the
+  /// exp(score - m), over the edges with a sum s + q above zero and over the others; m is near the
   /// largest score. Divided apart, they also give the gradient of q.
   std::size_t gathered() const { return 2 * width + 4 * heads; }
 
@@ -29,14 +29,11 @@ struct GatherHeads {
   std::size_t gradient() const { return 2 * width + 6 * heads; }
 };
 
-/// Lets the gathering of a target begin with its own prepared row.
+/// Lets the gathering of a target begin, with the query of its own prepared row.
 void BeginAttention(const GatherHeads& heads, const float* own, float* state);
 
 /// Adds the prepared rows of a window to the gathered rows of targets, which may so far have seen
-/// others. The order of edges alone decides about the bits.
-///
-/// Source: the running maximum of Milakov and Gimelshein, Online normalizer calculation for softmax
-/// (2018).
+/// others (GatherAttendArgs). The order of edges alone decides about the bits.
 void AddAttention(const GatherHeads& heads, const GatherWindow& window, float* state);
 
 /// The columns of what is kept while gradients are gathered, of which the first prepared() are the
@@ -45,11 +42,11 @@ constexpr std::size_t AttentionGradientState(const GatherHeads& heads) {
   return 2 * heads.width + 3 * heads.heads;
 }
 
-/// Lets the gradient of a prepared row begin with what is gathered of it itself (GatherHeads).
+/// Lets the gradient of a prepared row begin, with what is gathered of it itself (GatherHeads).
 void BeginAttentionGradient(const GatherHeads& heads, const float* own, float* state);
 
 /// Adds what comes back from a window's rows, the targets of the edges that the rows of `state` are
-/// the sources of.
+/// the sources of (GatherAttendGradientArgs).
 void AddAttentionGradient(const GatherHeads& heads, const GatherWindow& window, float* state);
 
 }  // namespace rhizome::inline internal

@@ -1,6 +1,8 @@
 #include "rhizome/gnn/gatherer.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/cache/simd.h"
@@ -142,16 +144,35 @@ Status Gatherer::BeginAttention(StagedWindow& window) {
 void Gatherer::BeginTargets(const float* rows, const std::uint32_t* slots,
                             const TargetRange& targets) {
   const std::size_t columns = shape_.state_columns();
+  const bool forward = shape_.by == GatherBy::kAttend;
   ForRuns(targets.count, [&](const TargetRange& run) {
-    for (std::size_t i = run.first; i < run.first + run.count; ++i) {
-      const std::size_t target = targets.first + i;
-      const float* const own = rows + (slots != nullptr ? slots[target] : i) * shape_.dim;
-      float* const state = sums_.data() + target * columns;
-      if (shape_.by == GatherBy::kAttend) {
-        internal::BeginAttention(shape_.heads, own, state);
+    std::array<std::uint32_t, kDenseRows> at;      // slots of own rows
+    std::array<std::uint32_t, kDenseRows + 1> of;  // a list with one edge for each target
+    float* const state = sums_.data() + (targets.first + run.first) * columns;
+    std::iota(of.begin(), of.end(), 0);
+    for (std::size_t i = 0; i < run.count; ++i) {
+      const std::size_t place = run.first + i;
+      at[i] = slots != nullptr ? slots[targets.first + place] : static_cast<std::uint32_t>(place);
+      const float* const own = rows + at[i] * shape_.dim;
+      if (forward) {
+        internal::BeginAttention(shape_.heads, own, state + i * columns);
       } else {
-        BeginAttentionGradient(shape_.heads, own, state);
+        BeginAttentionGradient(shape_.heads, own, state + i * columns);
       }
+    }
+    if (!shape_.heads.own) return;
+    const GatherWindow window{.x = rows,
+                              .stride = shape_.dim,
+                              .width = shape_.width,
+                              .lists = {.begins = of.data(),
+                                        .ends = of.data() + 1,
+                                        .slots = at.data(),
+                                        .slots_end = static_cast<std::uint32_t>(run.count)},
+                              .count = run.count};
+    if (forward) {
+      AddAttention(shape_.heads, window, state);
+    } else {
+      AddAttentionGradient(shape_.heads, window, state);
     }
   });
 }

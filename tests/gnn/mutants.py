@@ -33,6 +33,8 @@ LOSS = gtest("gnn", "TaskLossTest.*")
 SCHEDULE = gtest("gnn", "ScheduleTest.*")
 METRICS = gtest("cache", "TaskMetricsTest.*")
 FULL = gtest("full", "*FullGraph*")
+RESUMED = "rhizome_full_ci_tests", "--gtest_filter=*FullGraphResumeTest*"
+GATHERS = gtest("cache", "GatherKernelsTest.*")
 PLAN = gtest("spill", "FullGraphPlanTest.*:SpillPolicyTest.*")
 TENSORS = gtest("spill", "TensorPlanTest.*")
 SAMPLING = gtest("cache", "NeighborSamplingTest.*")
@@ -63,11 +65,12 @@ MUTANTS = {
     "gradients go along the lists of layers": FULL,
     "dropout is drawn again by rows of the tile": FULL,
     "gradients are grouped by chunks": FULL,
-    "a maximum's gradient follows every parallel edge": FULL,
+    "a maximum's gradient follows every parallel edge": GATHERS,
+    "sums below zero are not rescaled": GATHERS,
     "gathered gradients forget that weights add up to 1": FULL,
     "sums are gathered again of the layer before": FULL,
     "sums are read from the beginning of their block": FULL,
-    "a resumed pass repeats a chunk": FULL,
+    "a resumed pass repeats a chunk": RESUMED,
     # The plan of what stays in memory
     "what is written back is not counted": PLAN,
     "chunks leave memory unwritten": PLAN,

@@ -1,0 +1,295 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rhizome/cache/attention_parts_inl.h"
+#include "rhizome/cache/gather_max_inl.h"
+#include "rhizome/storage/mutant.h"
+
+// The kernels of gathered attention, over the vector type V of aggregate_kernels_inl.h. Lists are
+// walked in chunks of edges, as in attention_kernels_inl.h.
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Edges of one target or source that are taken at once.
+struct GatherChunk {
+  std::size_t edge = 0;  // the first
+  std::size_t count = 0;
+  std::size_t limit = 0;  // edges below it may be prefetched
+};
+
+template <typename V>
+class GatherAttention {
+ public:
+  explicit GatherAttention(const GatherAttendArgs& args)
+      : args_(args),
+        rows_of_(args.rows),
+        columns_(args.heads * args.width),
+        slope_(V::Set(args.slope)),
+        layout_(args.heads),
+        most_(ChunkOf<V>(args.heads, columns_ * sizeof(float))),
+        rows_(GatherAhead(args.rows, columns_)),
+        scores_{reinterpret_cast<const char*>(args.rows.x + columns_), args.heads * sizeof(float),
+                args.rows.stride * sizeof(float), args.rows.index, 2 * kChunkEdges} {}
+
+  void Target(std::size_t t) {
+    const std::size_t end = rows_of_.ends[t];
+    state_ = args_.state + t * (2 * columns_ + 4 * args_.heads);
+    chunk_.limit = GatherLimit(rows_of_, end);
+    for (chunk_.edge = rows_of_.begins[t]; chunk_.edge < end; chunk_.edge += chunk_.count) {
+      const std::size_t left = end - chunk_.edge;
+      chunk_.count = left < most_ ? left : most_;
+      Weigh();
+      Add(above_, state_, &rows_);
+      Add(below_, state_ + columns_, nullptr);  // the rows are near by now
+    }
+  }
+
+ private:
+  /// The state of the recurrence, for the heads of one register: the maximum repeated for all edges
+  /// of the register, the sums for the first.
+  struct Softmax {
+    typename V::Reg largest, above, below;
+  };
+
+  void TakeScores() {
+    float* at = above_.at;
+    const std::size_t end = chunk_.edge + chunk_.count;
+    for (std::size_t e = chunk_.edge; e < end; ++e, at += layout_.numbers) {
+      scores_.Fetch(e, chunk_.limit);
+      CopyNumbers(rows_of_.x + rows_of_.index[e] * rows_of_.stride + columns_, args_.heads, at);
+    }
+  }
+
+  /// Makes weights of scores, and factors of the sums where a maximum grows; adds up the weights.
+  [[gnu::noinline]] void Weigh() {
+    any_rescaled_ = false;
+    for (std::size_t i = 0; i < chunk_.count; ++i) rescaled_[i] = false;
+    TakeScores();
+    const std::size_t heads = args_.heads;
+    for (std::size_t h = 0; h < heads; h += V::kWidth) {
+      const std::size_t left = heads - h;
+      float* const sums = state_ + 2 * columns_ + h;
+      const typename V::Reg query = layout_.Of(LoadSome<V>(sums + 3 * heads, left), 0);
+      Softmax state{.largest = layout_.Of(LoadSome<V>(sums + 2 * heads, left), 0),
+                    .above = LoadSome<V>(sums, left),
+                    .below = LoadSome<V>(sums + heads, left)};
+      const bool fresh = sums[2 * heads] == -__builtin_inff();
+      for (std::size_t i = 0; i < chunk_.count; i += layout_.edges) {
+        const std::size_t at = i * layout_.numbers + h;
+        const typename V::Reg sum = V::Add(layout_.Load(above_.at + at, left), query);
+        const typename V::Reg score = Leaky<V>(sum, slope_);
+        if (fresh && i == 0) state.largest = layout_.Of(score, 0);  // nothing to rescale yet
+        if (V::Any(Grows(score, state.largest))) {
+          OneByOne(i, h, sum, state);
+          continue;
+        }
+        const typename V::Reg weight = Exp<V>(V::Sub(score, state.largest));
+        typename V::Reg above = V::Keep(V::Positive(sum), weight);
+        typename V::Reg below = V::Pick(V::Positive(sum), V::Zero(), weight);
+        V::Store(above_.at + at, above);
+        V::Store(below_.at + at, below);
+        AddUp(above, below, state);
+        for (std::size_t k = 1; k < layout_.edges && i + k < chunk_.count; ++k) {
+          above = layout_.Next(above);
+          below = layout_.Next(below);
+          AddUp(above, below, state);
+        }
+      }
+      StoreSome<V>(sums, state.above, left);
+      StoreSome<V>(sums + heads, state.below, left);
+      StoreSome<V>(sums + 2 * heads, state.largest, left);
+    }
+  }
+
+  static void AddUp(typename V::Reg above, typename V::Reg below, Softmax& state) {
+    state.above = V::Add(state.above, above);
+    state.below = V::Add(state.below, below);
+  }
+
+  static typename V::Mask Grows(typename V::Reg score, typename V::Reg largest) {
+    return V::Positive(V::Sub(score, V::Add(largest, V::Set(kMaximumSlack))));
+  }
+
+  /// Does the same for edges from i on whose scores are in one register, where a maximum grows.
+  [[gnu::noinline]] void OneByOne(std::size_t i, std::size_t h, typename V::Reg sums,
+                                  Softmax& state) {
+    const std::size_t left = args_.heads - h;
+    for (std::size_t k = 0; k < layout_.edges && i + k < chunk_.count; ++k) {
+      const std::size_t at = (i + k) * layout_.numbers + h;
+      const typename V::Reg sum = layout_.Of(sums, k);
+      const typename V::Reg score = Leaky<V>(sum, slope_);
+      const typename V::Mask grows = Grows(score, state.largest);
+      if (V::Any(grows)) {
+        const typename V::Reg before = state.largest;
+        state.largest = V::Pick(grows, score, before);
+        const typename V::Reg rescale = Exp<V>(V::Sub(before, state.largest));
+        state.above = V::Mul(state.above, rescale);
+        if (!RHIZOME_MUTANT("sums below zero are not rescaled"))
+          state.below = V::Mul(state.below, rescale);
+        Rescale(i + k);
+        StoreSome<V>(rescale_.at + at, rescale, left);
+      }
+      const typename V::Reg weight = Exp<V>(V::Sub(score, state.largest));
+      const typename V::Reg above = V::Keep(V::Positive(sum), weight);
+      const typename V::Reg below = V::Pick(V::Positive(sum), V::Zero(), weight);
+      AddUp(above, below, state);
+      StoreSome<V>(above_.at + at, above, left);
+      StoreSome<V>(below_.at + at, below, left);
+    }
+  }
+
+  /// Begins the factors of edge i with ones.
+  void Rescale(std::size_t i) {
+    if (rescaled_[i]) return;
+    rescaled_[i] = true;
+    any_rescaled_ = true;
+    for (std::size_t h = 0; h < args_.heads; ++h) rescale_.at[i * layout_.numbers + h] = 1;
+  }
+
+  void Add(const ChunkNumbers& weight, float* out, const Ahead* ahead) {
+    WeightedRows<float> rows;
+    rows.x = rows_of_.x;
+    rows.stride = rows_of_.stride;
+    rows.index = rows_of_.index + chunk_.edge;
+    rows.count = chunk_.count;
+    rows.heads = args_.heads;
+    rows.width = args_.width;
+    rows.numbers = layout_.numbers;
+    rows.weight = weight.at;
+    rows.rescale = rescale_.at;
+    rows.rescaled = any_rescaled_ ? rescaled_ : nullptr;
+    rows.ahead = ahead;
+    rows.edge = chunk_.edge;
+    rows.limit = chunk_.limit;
+    rows.keep = true;
+    rows.out = out;
+    AddRows<V>(rows);
+  }
+
+  const GatherAttendArgs& args_;
+  const GatherRows& rows_of_;
+  const std::size_t columns_;
+  const typename V::Reg slope_;
+  const HeadLayout<V> layout_;
+  const std::size_t most_;  // edges of a chunk
+  const Ahead rows_;
+  const Ahead scores_;
+  float* state_ = nullptr;  // of the target
+  GatherChunk chunk_;
+  ChunkNumbers above_;  // scores at first, then weights of edges whose sum is above zero
+  ChunkNumbers below_;  // weights of the others
+  ChunkNumbers rescale_;
+  bool rescaled_[kChunkEdges] = {};
+  bool any_rescaled_ = false;
+};
+
+template <typename V>
+void GatherAttend(const GatherAttendArgs& args, std::size_t begin, std::size_t end) {
+  GatherAttention<V> attention(args);
+  for (std::size_t t = begin; t < end; ++t) attention.Target(t);
+}
+
+template <typename V>
+class GatherReturns {
+ public:
+  explicit GatherReturns(const GatherAttendGradientArgs& args)
+      : args_(args),
+        rows_of_(args.rows),
+        columns_(args.heads * args.width),
+        slope_(V::Set(args.slope)),
+        numbers_(Padded<V>(args.heads)),
+        most_(ChunkOf<V>(args.heads, columns_ * sizeof(float))),
+        rows_(GatherAhead(args.rows, columns_ + 4 * args.heads)) {}
+
+  void Source(std::size_t j) {
+    const std::size_t end = rows_of_.ends[j];
+    state_ = args_.state + j * (2 * columns_ + 3 * args_.heads);
+    chunk_.limit = GatherLimit(rows_of_, end);
+    for (chunk_.edge = rows_of_.begins[j]; chunk_.edge < end; chunk_.edge += chunk_.count) {
+      const std::size_t left = end - chunk_.edge;
+      chunk_.count = left < most_ ? left : most_;
+      WithWidth(args_.width, [&]<std::size_t kColumns>() { Dots<kColumns>(); });
+      Weigh();
+      Add();
+    }
+  }
+
+ private:
+  const float* Row(std::size_t i) const {
+    return rows_of_.x + rows_of_.index[chunk_.edge + i] * rows_of_.stride;
+  }
+
+  template <std::size_t kColumns>
+  [[gnu::noinline]] void Dots() {
+    const float* const z = state_ + columns_ + 2 * args_.heads;
+    for (std::size_t i = 0; i < chunk_.count; ++i) {
+      rows_.Fetch(chunk_.edge + i, chunk_.limit);
+      DotHeads<V, kColumns>(z, Row(i), args_.heads, args_.width, dot_.at + i * numbers_);
+    }
+  }
+
+  [[gnu::noinline]] void Weigh() {
+    const typename V::Reg one = V::Set(1.0F);
+    const std::size_t heads = args_.heads;
+    for (std::size_t h = 0; h < heads; h += V::kWidth) {
+      const std::size_t left = heads - h;
+      const typename V::Reg source = LoadSome<V>(state_ + 2 * columns_ + 2 * heads + h, left);
+      typename V::Reg total = LoadSome<V>(state_ + columns_ + h, left);
+      for (std::size_t i = 0; i < chunk_.count; ++i) {
+        const float* const of_target = Row(i) + columns_ + h;
+        const typename V::Reg sum = V::Add(source, LoadSome<V>(of_target, left));
+        const typename V::Reg largest = LoadSome<V>(of_target + heads, left);
+        const typename V::Reg power = Exp<V>(V::Sub(Leaky<V>(sum, slope_), largest));
+        const typename V::Reg weight = V::Mul(power, LoadSome<V>(of_target + 2 * heads, left));
+        typename V::Reg mean = LoadSome<V>(of_target + 3 * heads, left);
+        if (RHIZOME_MUTANT("gathered gradients forget that weights add up to 1")) mean = V::Zero();
+        const typename V::Reg product = V::Load(dot_.at + i * numbers_ + h);
+        typename V::Reg gradient = V::Mul(weight, V::Sub(product, mean));
+        gradient = V::Mul(gradient, V::Pick(V::Positive(sum), one, slope_));
+        total = V::Add(total, gradient);
+        V::Store(weight_.at + i * numbers_ + h, weight);
+      }
+      StoreSome<V>(state_ + columns_ + h, total, left);
+    }
+  }
+
+  void Add() {
+    WeightedRows<float> rows;
+    rows.x = rows_of_.x;
+    rows.stride = rows_of_.stride;
+    rows.index = rows_of_.index + chunk_.edge;
+    rows.count = chunk_.count;
+    rows.heads = args_.heads;
+    rows.width = args_.width;
+    rows.numbers = numbers_;
+    rows.weight = weight_.at;
+    rows.keep = true;
+    rows.out = state_;
+    AddRows<V>(rows);
+  }
+
+  const GatherAttendGradientArgs& args_;
+  const GatherRows& rows_of_;
+  const std::size_t columns_;
+  const typename V::Reg slope_;
+  const std::size_t numbers_;
+  const std::size_t most_;  // edges of a chunk
+  const Ahead rows_;
+  float* state_ = nullptr;  // of the source
+  GatherChunk chunk_;
+  ChunkNumbers weight_;
+  ChunkNumbers dot_;
+};
+
+template <typename V>
+void GatherAttendGradient(const GatherAttendGradientArgs& args, std::size_t begin,
+                          std::size_t end) {
+  GatherReturns<V> returns(args);
+  for (std::size_t j = begin; j < end; ++j) returns.Source(j);
+}
+
+}  // namespace
+}  // namespace rhizome::inline internal

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The arguments of the kernels that gather over all edges of a graph: what they make of a target
+// is kept between calls, each of which has the edges from a window of the rows. Training on the
+// full graph knows no list as a whole, so that nothing is said of an edge, and a row carries all
+// that is asked of it. They follow the rules of aggregate_kernels.h: plain pointers, the same bits
+// from every set, wherever a list is cut.
+//
+// Sources: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), for the
+// recurrence of attention.
+
+namespace rhizome::inline internal {
+
+/// The rows of a window, and the edges from them of each target. Strides are in elements.
+struct GatherRows {
+  const float* x = nullptr;
+  std::size_t stride = 0;
+  const std::uint32_t* begins = nullptr;  ///< [targets]
+  const std::uint32_t* ends = nullptr;    ///< [targets]
+  const std::uint32_t* index = nullptr;   ///< rows of x, ascending within a list
+  std::uint32_t index_end = 0;            ///< as in SumArgs
+};
+
+/// The winner of a maximum over nothing.
+inline constexpr std::uint32_t kNoWinner = 0xFFFFFFFFU;
+
+/// Takes maxima of `dim` columns, and who attains them: of equal ones the first, and a NaN counts
+/// as larger than every number.
+struct GatherMaxArgs {
+  GatherRows rows;
+  std::size_t dim = 0;
+  const std::uint32_t* number = nullptr;  ///< of each row of x, not kNoWinner
+  float* state = nullptr;                 ///< [targets, 2 * dim]: maxima, and numbers as bits
+};
+
+/// Adds the gradients of the maxima that target t attains, as number `first_target` + t. A row
+/// counts once, as often as it stands in a list: its maximum has one winner.
+struct GatherMaxGradientArgs {
+  GatherRows rows;  ///< [gradients | numbers as bits], of `dim` columns each
+  std::size_t dim = 0;
+  std::uint32_t first_target = 0;
+  float* out = nullptr;  ///< [targets, dim]
+};
+
+/// Additive attention, whose score is LeakyReLU(s + q) for a slope in [0, 1], head by head. With
+/// w = heads * width columns (w) and numbers of heads (h):
+///
+///   rows:  [z w | s h | ...]
+///   state: [P w | N w | p h | n h | m h | q h]
+///
+/// An edge raises the maximum m to its score if that is larger by more than kMaximumSlack, which
+/// multiplies the sums by exp(before - m). Then it adds exp(score - m) * z to P and exp(score - m)
+/// to p where s + q is above zero, and to N and n elsewhere. They begin with zeros, and m with
+/// -infinity.
+struct GatherAttendArgs {
+  GatherRows rows;
+  std::size_t heads = 1;  ///< at most kMaxHeads
+  std::size_t width = 0;  ///< columns of a head
+  float slope = 0;
+  float* state = nullptr;
+};
+
+/// The gradient that comes back from the targets of such an attention to a source of theirs:
+///
+///   rows:  [g w | q h | m h | r h | D h | ...]
+///   state: [dz w | ds h | dq h | z w | s h], of which dz and ds are added to
+///
+/// An edge has the weight exp(LeakyReLU(s + q) - m) * r; it adds weight * g to dz and
+/// weight * (g . z - D) * LeakyReLU'(s + q) to ds. Dot products have the partial sums of
+/// EdgeDotArgs.
+struct GatherAttendGradientArgs {
+  GatherRows rows;
+  std::size_t heads = 1;
+  std::size_t width = 0;
+  float slope = 0;
+  float* state = nullptr;
+};
+
+/// A set of these kernels. Each function computes targets [begin, end).
+struct GatherKernels {
+  void (*max)(const GatherMaxArgs&, std::size_t begin, std::size_t end);
+  void (*max_gradient)(const GatherMaxGradientArgs&, std::size_t begin, std::size_t end);
+  void (*attend)(const GatherAttendArgs&, std::size_t begin, std::size_t end);
+  void (*attend_gradient)(const GatherAttendGradientArgs&, std::size_t begin, std::size_t end);
+};
+
+extern const GatherKernels kPortableGathers;
+#if defined(__x86_64__)
+extern const GatherKernels kAvx2Gathers;
+extern const GatherKernels kAvx512Gathers;
+#endif
+
+}  // namespace rhizome::inline internal
