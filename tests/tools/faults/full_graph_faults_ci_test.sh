@@ -50,6 +50,25 @@ for flags in "--spill none" "--spill lru --memory 110M --sums recompute" "--thre
 done
 [ "$inside" -gt 0 ] || fail "no kill left an epoch in the middle"
 
+# Maxima and attention keep more of a target than a sum.
+for other in "sage --aggregator max" "sage --aggregator pool" "gat --heads 3"; do
+  read -ra kind <<<"$other"
+  of_kind=(--full-graph --model "${kind[@]}" --layers 3 --hidden 48 --dropout 0.3 --epochs 2 --no-test)
+  begin
+  rhizome train g.rz "${of_kind[@]}" --out wanted_other.safetensors >/dev/null 2>err || fail "train $other: $(cat err)"
+  killed=("$RHIZOME" train g.rz "${of_kind[@]}" --checkpoint-every 1 --checkpoint-seconds 0 --out m.safetensors)
+  count_calls "${killed[@]}" --spill none
+  cmp -s wanted_other.safetensors m.safetensors || fail "$other: another model with checkpoints"
+  for moment in $(draw "$kills" "$calls"); do
+    begin
+    kill_at "$moment" KILL "${killed[@]}" --spill none
+    [ $code -eq 137 ] || [ "$moment" -ge $((calls - 8)) ] || fail "$other, call $moment: exits $code: $(cat err)"
+    [ -e g.rz/scratch/train/CHECKPOINT-STEP ] && inside=$((inside + 1))
+    expect_exit 0 "${killed[@]}" --spill lru --threads 3 --resume || continue
+    cmp -s wanted_other.safetensors m.safetensors || fail "$other, killed before call $moment: another model"
+  done
+done
+
 begin
 arrays=$work/g.rz/scratch/train/arrays/
 LD_PRELOAD=$fail_library RHIZOME_FAIL_PATH=$arrays RHIZOME_FAIL_COUNT=$work/calls \
