@@ -78,7 +78,7 @@ for what in "${@:-release}"; do
       ;;
     mutants)
       step "building mutants" build mutants --target rhizome_cli rhizome_gnn_shared \
-        rhizome_{models,gnn,full,spill,cache}_quick_tests
+        rhizome_{models,gnn,full,spill,cache}_quick_tests rhizome_full_ci_tests
       step "seeded mistakes" run_mutants
       ;;
     long)

@@ -173,7 +173,7 @@ Result<CostModel> CostModel::FromState(const std::vector<double>& state) {
 
 namespace {
 
-constexpr std::string_view kCostModelFormat = "rhizome cost models 2";
+constexpr std::string_view kCostModelFormat = "rhizome cost models 3";
 
 std::string ChecksumOf(const nlohmann::json& models) {
   const std::string text = models.dump();

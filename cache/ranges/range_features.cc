@@ -30,12 +30,13 @@ void RangeFeatures::Add(std::span<const std::uint32_t> neighbors) {
   }
   if (!neighbors.empty() && neighbors.back() >= read_at_.size()) {
     read_at_.resize(std::max<std::size_t>(std::size_t{neighbors.back()} + 1, 2 * read_at_.size()));
+    page_read_at_.resize(read_at_.size() / page + 1);
   }
-  std::uint64_t last_page = ~std::uint64_t{0};
   for (const std::uint32_t row : neighbors) {
     ++reads_;
-    windows += row / page != last_page ? 1 : 0;
-    last_page = row / page;
+    std::uint64_t& page_read_at = page_read_at_[row / page];
+    windows += page_read_at == 0 || reads_ - page_read_at > options_.pages_near ? 1 : 0;
+    page_read_at = reads_;
     missed_rows += read_at_[row] == 0 || reads_ - read_at_[row] > near ? 1 : 0;
     far_rows += read_at_[row] == 0 || reads_ - read_at_[row] > far ? 1 : 0;
     read_at_[row] = reads_;

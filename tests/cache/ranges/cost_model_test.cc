@@ -22,6 +22,7 @@ TEST(RangeFeaturesTest, EqualThoseOfSetsOfRunsAndOfAListOfReads) {
   const RangeFeatureOptions options{.columns = 24,
                                     .line = 16,
                                     .page_bytes = 24 * 4 * 10,
+                                    .pages_near = 7,
                                     .near_bytes = 24 * 4 * 50,
                                     .far_bytes = 24 * 4 * 400};
   std::vector<std::uint32_t> reads;
@@ -34,9 +35,10 @@ TEST(RangeFeaturesTest, EqualThoseOfSetsOfRunsAndOfAListOfReads) {
     features.Add(std::vector<std::uint32_t>(set.begin(), set.end()));
     FeatureVector of_vertex = {1, static_cast<double>(set.size())};
     of_vertex[5] = set.empty() ? 0 : 1;
-    std::set<std::uint32_t> pages;
     for (const std::uint32_t first : set) {
-      pages.insert(first / 10);
+      const auto last = reads.end() - std::min<std::ptrdiff_t>(7, std::ssize(reads));
+      of_vertex[6] += std::none_of(last, reads.end(),
+                                   [&](std::uint32_t row) { return row / 10 == first / 10; });
       const auto is_far = [&](std::ptrdiff_t most) {
         const auto kept = reads.end() - std::min(most, std::ssize(reads));
         return std::find(kept, reads.end(), first) == reads.end() ? 1 : 0;
@@ -51,7 +53,6 @@ TEST(RangeFeaturesTest, EqualThoseOfSetsOfRunsAndOfAListOfReads) {
       of_vertex[3] += std::ceil(length / 16.0);
       of_vertex[4] += std::ceil(length * 24 / 16.0);
     }
-    of_vertex[6] = static_cast<double>(pages.size());
     expected.push_back(of_vertex);
   }
   ASSERT_EQ(features.vertices(), 300u);

@@ -218,6 +218,7 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
   Json results = Json::array();
   PredictionError unseen;
   PredictionError next;
+  PredictionError of_unequal;  // likewise, of ranges of many sizes
   CostModel online = model;
   for (const std::uint32_t parts : options.parts) {
     const std::pair<const char*, std::vector<std::size_t>> cuts[] = {
@@ -232,7 +233,9 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
                          {"cut_by", name},
                          {"max_over_mean", MaxOverMean(ranges.measured())},
                          {"predicted_max_over_mean", MaxOverMean(ranges.predicted())},
-                         {"error", ranges.Error()}});
+                         {"error", ranges.Error()},
+                         {"seconds", ranges.measured()},
+                         {"predicted_seconds", ranges.predicted()}});
       unseen.Add(ranges);
     }
     // As it goes on where a graph is met again: parts of ranges are learned, and the next iteration
@@ -246,6 +249,12 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
     RHIZOME_ASSIGN_OR_RETURN(const PredictionError again,
                              MeasureRanges(graph, graph.CutByModel(online, parts), options.rounds,
                                            online, /*learns=*/false));
+    // Ranges of equal cost differ by noise alone, of which nothing can be predicted: what the model
+    // knows shows on ranges that differ.
+    RHIZOME_ASSIGN_OR_RETURN(const PredictionError unequal,
+                             MeasureRanges(graph, RandomEnds(graph.vertices(), kFitParts, random),
+                                           options.rounds, online, /*learns=*/false));
+    of_unequal.Add(unequal);
     results.push_back({{"parts", parts},
                        {"cut_by", "learned on it"},
                        {"max_over_mean", MaxOverMean(again.measured())},
@@ -274,6 +283,8 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
                  {"unseen_r2", unseen.R2()},
                  {"next_iteration_error", next.Error()},
                  {"next_iteration_r2", next.R2()},
+                 {"unequal_ranges_error", of_unequal.Error()},
+                 {"unequal_ranges_r2", of_unequal.R2()},
                  {"largest_vertex_share",
                   graph.LargestVertex(model) /
                       std::max(model.Predict(graph.FeaturesOf(0, graph.vertices())), 1e-12)},

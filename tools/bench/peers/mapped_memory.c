@@ -1,5 +1,5 @@
 // A contestant of full_graph.py: large memory lies in mapped files, whose pages the system writes and
-// reads back as it sees fit. The program is the same; what it asks aligned_alloc for, from
+// reads back as it sees fit. The program is the same; what it asks aligned_alloc, malloc or mmap for, from
 // RHIZOME_MAPPED_BYTES on, is a file below RHIZOME_MAPPED_FOLDER that has no name any more.
 //
 //     cc -O2 -shared -fPIC -o mapped_memory.so mapped_memory.c -ldl
@@ -10,7 +10,9 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { kMostMaps = 65536 };
@@ -27,12 +29,28 @@ static size_t LeastBytes(void) {
   return least;
 }
 
-static void* Map(size_t bytes) {
+static void* SystemMap(void* at, size_t bytes, int access, int flags, int file, off_t from) {
+  return (void*)syscall(SYS_mmap, at, bytes, access, flags, file, from);
+}
+
+static void* MapFile(void* at, size_t bytes, int access, int flags) {
   const char* folder = getenv("RHIZOME_MAPPED_FOLDER");
   const int file = open(folder == NULL ? "." : folder, O_TMPFILE | O_RDWR, 0600);
   if (file < 0 || ftruncate(file, (off_t)bytes) != 0) abort();
-  void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void* memory = SystemMap(at, bytes, access, flags, file, 0);
   close(file);
+  return memory;
+}
+
+void* mmap(void* at, size_t bytes, int access, int flags, int file, off_t from) {
+  const int given = MAP_ANONYMOUS | MAP_PRIVATE;
+  if ((flags & given) != given || (flags & MAP_STACK) != 0 || (access & PROT_WRITE) == 0 || bytes < LeastBytes())
+    return SystemMap(at, bytes, access, flags, file, from);
+  return MapFile(at, bytes, access, (flags & ~(given | MAP_NORESERVE)) | MAP_SHARED);
+}
+
+static void* Map(size_t bytes) {
+  void* memory = MapFile(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED);
   if (memory == MAP_FAILED) abort();
   pthread_mutex_lock(&mutex);
   int place = 0;
@@ -45,19 +63,40 @@ static void* Map(size_t bytes) {
   return memory;
 }
 
-static int Unmap(void* memory) {
+// Returns the bytes of what was mapped, and 0 of other memory. With `forget` it is known no more.
+static size_t BytesAt(void* memory, int forget) {
   if (((uintptr_t)memory & 4095) != 0 || used == 0) return 0;
   size_t bytes = 0;
   pthread_mutex_lock(&mutex);
   for (int place = 0; place < used && bytes == 0; ++place) {
     if (maps[place].memory != memory) continue;
     bytes = maps[place].bytes;
-    maps[place].memory = NULL;
+    if (forget) maps[place].memory = NULL;
   }
   pthread_mutex_unlock(&mutex);
+  return bytes;
+}
+
+static int Unmap(void* memory) {
+  const size_t bytes = BytesAt(memory, 1);
   if (bytes == 0) return 0;
   munmap(memory, bytes);
   return 1;
+}
+
+// dlsym itself asks for memory: glibc's own names need none.
+extern void* __libc_malloc(size_t);
+extern void* __libc_realloc(void*, size_t);
+
+void* malloc(size_t bytes) { return bytes >= LeastBytes() ? Map(bytes) : __libc_malloc(bytes); }
+
+void* realloc(void* memory, size_t bytes) {
+  const size_t had = memory == NULL ? 0 : BytesAt(memory, 0);
+  if (had == 0) return __libc_realloc(memory, bytes);
+  void* moved = malloc(bytes);
+  if (moved != NULL) memcpy(moved, memory, had < bytes ? had : bytes);
+  free(memory);
+  return moved;
 }
 
 void* aligned_alloc(size_t alignment, size_t bytes) {
