@@ -9,6 +9,7 @@
 #include "rhizome/cache/epoch_plan.h"
 #include "rhizome/cache/score_table.h"
 #include "rhizome/gnn/full_job.h"
+#include "rhizome/gnn/full_times.h"
 #include "rhizome/gnn/measure.h"
 #include "rhizome/gnn/optimizer.h"
 #include "rhizome/gnn/step_run.h"
@@ -188,7 +189,11 @@ Result<FullGraphReport> PlanFullTraining(const TrainOptions& options, const JobC
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<FullJob> full,
       FullJob::Open(job, options, job.store->scratch() / options.job, nullptr, control));
-  return full->report();
+  FullGraphReport report = full->report();
+  RHIZOME_RETURN_IF_ERROR(GuessTimes(*full, job.store->scratch() / (options.job + "-trial"),
+                                     std::max<std::uint32_t>(options.threads, 1),
+                                     /*measured=*/!job.valid.empty(), report, control));
+  return report;
 }
 
 }  // namespace rhizome::inline internal

@@ -218,6 +218,10 @@ struct FullGraphPass {
   std::uint64_t blocks = 1;         ///< in which rows are gathered
   std::vector<Moved> resident;      ///< bytes in memory when it begins to read
   std::string sums;                 ///< that it works on: "stored", "recomputed", or no choice
+
+  /// Guessed of a plan, zero of a training: it takes the longer of both.
+  double compute_seconds = 0;
+  double disk_seconds = 0;
 };
 
 /// How an epoch on the full graph goes. Bytes are those of arrays in the job's folder.
@@ -248,6 +252,12 @@ struct FullGraphReport {
   std::vector<Policy> policies;
   std::uint64_t memory_bytes = 0;  ///< that the passes and chunks that stay take, at most
   std::uint64_t disk_bytes = 0;    ///< of files that exist at once, at most
+
+  /// Guessed of a plan, zero of a training: the time of an epoch, and bytes a second of its files
+  /// (zero: it has none).
+  double seconds = 0;
+  double disk_read_rate = 0;
+  double disk_write_rate = 0;
 };
 
 /// Metrics of kept weights, with all neighbours. Absent: not measured (TrainOptions::test), or no

@@ -55,6 +55,17 @@ void AddFullGraphPlan(const FullGraphReport& plan, Json& json) {
   json["policies"] = std::move(policies);
   json["plan_memory_bytes"] = plan.memory_bytes;
   json["plan_disk_bytes"] = plan.disk_bytes;
+  if (plan.seconds == 0) return;
+  Json times = Json::array();
+  for (const FullGraphPass& pass : plan.passes) {
+    times.push_back({{"pass", pass.name},
+                     {"compute_seconds", pass.compute_seconds},
+                     {"disk_seconds", pass.disk_seconds}});
+  }
+  json["plan_times"] = std::move(times);
+  json["plan_seconds"] = plan.seconds;
+  json["disk_read_rate"] = plan.disk_read_rate;
+  json["disk_write_rate"] = plan.disk_write_rate;
 }
 
 void AddFullGraphReport(const TrainReport& report, Json& json) {
@@ -76,14 +87,28 @@ void AddFullGraphReport(const TrainReport& report, Json& json) {
 }
 
 std::string DescribeFullGraphPlan(const Json& f) {
-  TextTable table({1, 2, 3, 4, 5});
-  table.Add({"pass", "in memory", "features", "reads", "writes", "blocks", "sums"});
+  const bool times = f.contains("plan_seconds");  // a training knows them itself
+  TextTable table({1, 2, 3, 4, 5, 7, 8});
+  std::vector<std::string> head = {"pass",   "in memory", "features", "reads",
+                                   "writes", "blocks",    "sums"};
+  if (times) head.insert(head.end(), {"computes", "moves"});
+  table.Add(head);
+  std::size_t number = 0;
   for (const Json& pass : f["plan"]) {
     const std::string measures = pass["measures"].get<bool>() ? "measure: " : "";
-    table.Add({measures + pass["pass"].get<std::string>(), HumanBytes(Sum(pass["resident"])),
-               HumanBytes(pass["feature_bytes"]), HumanBytes(Sum(pass["reads"])),
-               HumanBytes(Sum(pass["writes"])), WithCommas(pass["blocks"]),
-               pass["sums"].is_null() ? "" : pass["sums"].get<std::string>()});
+    std::vector<std::string> row = {measures + pass["pass"].get<std::string>(),
+                                    HumanBytes(Sum(pass["resident"])),
+                                    HumanBytes(pass["feature_bytes"]),
+                                    HumanBytes(Sum(pass["reads"])),
+                                    HumanBytes(Sum(pass["writes"])),
+                                    WithCommas(pass["blocks"]),
+                                    pass["sums"].is_null() ? "" : pass["sums"].get<std::string>()};
+    if (times) {
+      const Json& of_pass = f["plan_times"][number++];
+      row.push_back(HumanSeconds(of_pass["compute_seconds"]));
+      row.push_back(HumanSeconds(of_pass["disk_seconds"]));
+    }
+    table.Add(row);
   }
   std::uint64_t bytes = 0;
   for (const Json& array : f["arrays"]) bytes += array["bytes"].get<std::uint64_t>();
@@ -95,6 +120,17 @@ std::string DescribeFullGraphPlan(const Json& f) {
                              HumanBytes(bytes), WithCommas(f["chunk_rows"]),
                              HumanBytes(f["planned_bytes"]), HumanBytes(f["planned_feature_bytes"]),
                              HumanBytes(f["plan_memory_bytes"]), HumanBytes(f["plan_disk_bytes"]));
+  if (times) {
+    text += fmt::format("an epoch takes roughly {}", HumanSeconds(f["plan_seconds"]));
+    const auto rate = [&](const char* name) {
+      return HumanBytes(static_cast<std::uint64_t>(f[name].get<double>()));
+    };
+    if (f["disk_read_rate"].get<double>() > 0) {
+      text += fmt::format(", on a disk that reads {} and writes {} a second",
+                          rate("disk_read_rate"), rate("disk_write_rate"));
+    }
+    text += "\n";
+  }
   if (f["planned_bytes"].get<std::uint64_t>() == 0) return text;
   text +=
       fmt::format("by {}, {} to measure; with the features no rule moves less than {}; others move",

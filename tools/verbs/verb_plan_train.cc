@@ -89,12 +89,13 @@ Result<Answer> RunPlanTrain(const PlanTrainFlags& flags, Session& session) {
 
 void AddPlanTrain(CLI::App& plan, Session& session) {
   auto flags = std::make_shared<PlanTrainFlags>();
-  CLI::App* verb = AddVerb(
-      plan, session, "train",
-      "Passes, bytes and memory of an epoch on the full graph; or rows, bytes and seconds of an "
-      "epoch whose rows would be spread over ranks",
-      "rhizome plan train demo.rz --full-graph --model gcn --layers 3 --memory 512M", flags,
-      RunPlanTrain);
+  CLI::App* verb =
+      AddVerb(plan, session, "train",
+              "Passes, bytes, time and memory of an epoch on the full graph; or rows, bytes and "
+              "seconds of an "
+              "epoch whose rows would be spread over ranks",
+              "rhizome plan train demo.rz --full-graph --model gcn --layers 3 --memory 512M", flags,
+              RunPlanTrain);
   AddTrainFlags(*verb, flags->train);
   verb->add_option("--ranks", flags->ranks,
                    "Plan minibatches over so many ranks, each with some homes and their rows: what "

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <vector>
 
 #include "gnn/full/full_testing.h"
@@ -72,6 +74,37 @@ TEST(FullGraphTest, ATrainingHasThePlanThatWasPrinted) {
   EXPECT_GT(moved, 0u);
   options.memory_bytes = least - (std::uint64_t{1} << 20);
   EXPECT_EQ(PlanOf(options).error().code(), StatusCode::kOutOfMemory);
+}
+
+TEST(FullGraphTest, APlanGuessesTheTimeOfEachPassAndLeavesNothingBehind) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", LargerGraph(TestSeed())));
+  TrainOptions options = FullTraining(folder / "s", {.kind = "gat", .layers = 2});
+  for (const ModelSpec& model :
+       {ModelSpec{.kind = "gat", .layers = 2, .hidden = 32},
+        ModelSpec{.kind = "sage", .layers = 2, .hidden = 32, .options = {{"aggregator", "max"}}},
+        ModelSpec{.kind = "gin", .layers = 3, .hidden = 32},
+        ModelSpec{.kind = "gcn", .layers = 3, .hidden = 32, .options = {{"norm", "batch"}}}}) {
+    SCOPED_TRACE(model.kind);
+    options.model = model;
+    options.fanouts.assign(model.layers, kAllNeighbors);
+    options.memory_bytes = LeastMemory(options, options.threads);
+    const Result<FullGraphReport> plan = PlanOf(options);
+    ASSERT_OK(plan);
+    double seconds = 0;
+    for (const FullGraphPass& pass : plan->passes) {
+      EXPECT_GT(pass.compute_seconds, 0) << pass.name;
+      std::uint64_t bytes = pass.feature_bytes;
+      for (const auto* const moved : {&pass.reads, &pass.writes})
+        for (const FullGraphPass::Moved& one : *moved) bytes += one.bytes;
+      EXPECT_EQ(pass.disk_seconds > 0, bytes > 0) << pass.name;
+      seconds += std::max(pass.compute_seconds, pass.disk_seconds);
+    }
+    EXPECT_NEAR(plan->seconds, seconds, 1e-9 * seconds);
+    EXPECT_GT(plan->disk_read_rate, 0);
+    EXPECT_GT(plan->disk_write_rate, 0);
+    EXPECT_FALSE(std::filesystem::exists(folder / "s" / "scratch" / "train-trial"));
+  }
 }
 
 TEST(FullGraphTest, SumsThatAreGatheredAgainGiveTheSameBits) {
