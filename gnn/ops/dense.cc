@@ -3,12 +3,16 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <new>
 #include <optional>
+#include <vector>
 
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/aggregate_ops.h"
+#include "rhizome/storage/io_queue.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -30,6 +34,22 @@ std::optional<c10::TypedOperatorHandle<LinearPointwise>> FindLinearPointwise() {
   return found->typed<LinearPointwise>();
 }
 
+/// More than oneDNN takes for a primitive with its code.
+constexpr std::size_t kPrimitiveBytes = std::size_t{16} << 20;
+
+/// oneDNN does not look whether there was memory for a primitive, and crashes if there was none. So
+/// there has to be some before a thread's first product of its shape. Throws std::bad_alloc.
+void ExpectMemoryForPrimitive(const torch::Tensor& x, const torch::Tensor& weight, bool biased) {
+  using Shape = std::array<std::int64_t, 4>;
+  constexpr std::size_t kMostShapes = 64;
+  thread_local std::vector<Shape> known;
+  const Shape shape = {x.size(0), x.size(1), weight.size(0), std::int64_t{biased}};
+  if (std::find(known.begin(), known.end(), shape) != known.end()) return;
+  if (!AlignedBuffer::Reserve(kPrimitiveBytes, kPrimitiveBytes)) throw std::bad_alloc();
+  if (known.size() == kMostShapes) known.clear();
+  known.push_back(shape);
+}
+
 }  // namespace
 
 torch::Tensor Multiply(const torch::Tensor& x, const torch::Tensor& weight,
@@ -39,6 +59,7 @@ torch::Tensor Multiply(const torch::Tensor& x, const torch::Tensor& weight,
   if (!linear) {
     return bias.defined() ? at::addmm(bias, x, weight.t()) : at::mm(x, weight.t());
   }
+  ExpectMemoryForPrimitive(x, weight, bias.defined());
   return linear->call(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, "none",
                       c10::List<std::optional<at::Scalar>>(), std::nullopt);
 }
