@@ -177,7 +177,8 @@ double LeakyOf(double sum) { return sum > 0 ? sum : kSlope * sum; }
 
 TEST(GatherKernelsTest, AttentionEqualsSoftmaxInDoubleOnBothSidesOfZero) {
   std::mt19937_64 random(testing::TestSeed());
-  for (const auto& [heads, width] : kShapes) {
+  for (const GatherShapeCase& shape : kShapes) {
+    const std::size_t heads = shape.heads, width = shape.width;
     // Scores spread wide enough for maxima to rise.
     const std::size_t w = heads * width, columns = 2 * w + 4 * heads;
     GatherCase c = MakeGather(w + 2 * heads, 12, random);
@@ -227,7 +228,8 @@ TEST(GatherKernelsTest, AttentionEqualsSoftmaxInDoubleOnBothSidesOfZero) {
 
 TEST(GatherKernelsTest, AttentionsGradientEqualsThatInDouble) {
   std::mt19937_64 random(testing::TestSeed());
-  for (const auto& [heads, width] : kShapes) {
+  for (const GatherShapeCase& shape : kShapes) {
+    const std::size_t heads = shape.heads, width = shape.width;
     const std::size_t w = heads * width, columns = 2 * w + 3 * heads;
     GatherCase c = MakeGather(2 * w + 6 * heads, 1, random);
     for (std::size_t j = 0; j < c.sources; ++j) {
