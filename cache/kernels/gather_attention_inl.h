@@ -20,6 +20,27 @@ struct GatherChunk {
   std::size_t limit = 0;  // edges below it may be prefetched
 };
 
+/// Returns the rows of a chunk, to be added to `out` by weights [heads] of each edge, which are
+/// `numbers` apart.
+inline WeightedRows<float> RowsOfChunk(const GatherRows& all, const GatherChunk& chunk,
+                                       std::size_t heads, std::size_t width, std::size_t numbers,
+                                       const ChunkNumbers& weight, float* out) {
+  WeightedRows<float> rows;
+  rows.x = all.x;
+  rows.stride = all.stride;
+  rows.index = all.index + chunk.edge;
+  rows.count = chunk.count;
+  rows.heads = heads;
+  rows.width = width;
+  rows.numbers = numbers;
+  rows.weight = weight.at;
+  rows.edge = chunk.edge;
+  rows.limit = chunk.limit;
+  rows.keep = true;
+  rows.out = out;
+  return rows;
+}
+
 template <typename V>
 class GatherAttention {
  public:
@@ -150,22 +171,11 @@ class GatherAttention {
   }
 
   void Add(const ChunkNumbers& weight, float* out, const Ahead* ahead) {
-    WeightedRows<float> rows;
-    rows.x = rows_of_.x;
-    rows.stride = rows_of_.stride;
-    rows.index = rows_of_.index + chunk_.edge;
-    rows.count = chunk_.count;
-    rows.heads = args_.heads;
-    rows.width = args_.width;
-    rows.numbers = layout_.numbers;
-    rows.weight = weight.at;
+    WeightedRows<float> rows =
+        RowsOfChunk(rows_of_, chunk_, args_.heads, args_.width, layout_.numbers, weight, out);
     rows.rescale = rescale_.at;
     rows.rescaled = any_rescaled_ ? rescaled_ : nullptr;
     rows.ahead = ahead;
-    rows.edge = chunk_.edge;
-    rows.limit = chunk_.limit;
-    rows.keep = true;
-    rows.out = out;
     AddRows<V>(rows);
   }
 
@@ -257,18 +267,7 @@ class GatherReturns {
   }
 
   void Add() {
-    WeightedRows<float> rows;
-    rows.x = rows_of_.x;
-    rows.stride = rows_of_.stride;
-    rows.index = rows_of_.index + chunk_.edge;
-    rows.count = chunk_.count;
-    rows.heads = args_.heads;
-    rows.width = args_.width;
-    rows.numbers = numbers_;
-    rows.weight = weight_.at;
-    rows.keep = true;
-    rows.out = state_;
-    AddRows<V>(rows);
+    AddRows<V>(RowsOfChunk(rows_of_, chunk_, args_.heads, args_.width, numbers_, weight_, state_));
   }
 
   const GatherAttendGradientArgs& args_;

@@ -43,6 +43,21 @@ struct GatherColumns {
   }
 };
 
+/// Calls work.template operator()<N, kTail>(column, tail) for runs of columns from `column` on: of
+/// N registers where there are so many, then of fewer; the last with the `tail` numbers that are
+/// left.
+template <typename V, int N, typename Work>
+[[gnu::always_inline]] inline void ForColumns(std::size_t dim, std::size_t column,
+                                              const Work& work) {
+  for (; column + N * V::kWidth <= dim; column += N * V::kWidth)
+    work.template operator()<N, false>(column, 0);
+  if constexpr (N > 1) {
+    ForColumns<V, N / 2>(dim, column, work);
+  } else if (column < dim) {
+    work.template operator()<1, true>(column, dim - column);
+  }
+}
+
 /// Takes maxima of columns [column, column + N * width) of target t, which has edges.
 template <typename V, int N, bool kTail>
 inline void GatherMaxColumns(const GatherMaxArgs& args, const Ahead& ahead, std::size_t t,
@@ -86,24 +101,16 @@ inline void GatherMaxColumns(const GatherMaxArgs& args, const Ahead& ahead, std:
   }
 }
 
-template <typename V, int N>
-inline void GatherMaxFrom(const GatherMaxArgs& args, const Ahead& ahead, std::size_t t,
-                          std::size_t column) {
-  for (; column + N * V::kWidth <= args.dim; column += N * V::kWidth)
-    GatherMaxColumns<V, N, false>(args, ahead, t, column, 0);
-  if constexpr (N > 1) {
-    GatherMaxFrom<V, N / 2>(args, ahead, t, column);
-  } else if (column < args.dim) {
-    GatherMaxColumns<V, 1, true>(args, ahead, t, column, args.dim - column);
-  }
-}
-
 template <typename V>
 void GatherMax(const GatherMaxArgs& args, std::size_t begin, std::size_t end) {
   const Ahead ahead = GatherAhead(args.rows, args.dim);
   for (std::size_t t = begin; t < end; ++t) {
     if (args.rows.begins[t] == args.rows.ends[t]) continue;
-    GatherMaxFrom<V, V::kTile / 2>(args, ahead, t, 0);  // two registers for each width
+    // Two registers for each width.
+    ForColumns<V, V::kTile / 2>(args.dim, 0,
+                                [&]<int N, bool kTail>(std::size_t column, std::size_t tail) {
+                                  GatherMaxColumns<V, N, kTail>(args, ahead, t, column, tail);
+                                });
   }
 }
 
@@ -134,24 +141,15 @@ inline void GatherMaxGradientColumns(const GatherMaxGradientArgs& args, const Ah
   for (int i = 0; i < N; ++i) columns.Store(out + i * V::kWidth, acc[i]);
 }
 
-template <typename V, int N>
-inline void GatherMaxGradientFrom(const GatherMaxGradientArgs& args, const Ahead& ahead,
-                                  std::size_t t, std::size_t column) {
-  for (; column + N * V::kWidth <= args.dim; column += N * V::kWidth)
-    GatherMaxGradientColumns<V, N, false>(args, ahead, t, column, 0);
-  if constexpr (N > 1) {
-    GatherMaxGradientFrom<V, N / 2>(args, ahead, t, column);
-  } else if (column < args.dim) {
-    GatherMaxGradientColumns<V, 1, true>(args, ahead, t, column, args.dim - column);
-  }
-}
-
 template <typename V>
 void GatherMaxGradient(const GatherMaxGradientArgs& args, std::size_t begin, std::size_t end) {
   const Ahead ahead = GatherAhead(args.rows, 2 * args.dim);
   for (std::size_t t = begin; t < end; ++t) {
     if (args.rows.begins[t] == args.rows.ends[t]) continue;
-    GatherMaxGradientFrom<V, V::kTile / 2>(args, ahead, t, 0);
+    ForColumns<V, V::kTile / 2>(
+        args.dim, 0, [&]<int N, bool kTail>(std::size_t column, std::size_t tail) {
+          GatherMaxGradientColumns<V, N, kTail>(args, ahead, t, column, tail);
+        });
   }
 }
 
