@@ -46,8 +46,12 @@ std::string_view PrefetchName(Prefetch policy) { return PrefetchEntryOf(policy).
 
 bool NeedsLists(Prefetch policy) { return PrefetchEntryOf(policy).needs_lists; }
 
-Status CheckPrefetch(const PrefetchOptions& options) {
+Status CheckPrefetch(const PrefetchOptions& options, std::uint64_t superbatch) {
   const PrefetchEntry& entry = PrefetchEntryOf(options.policy);
+  if (options.policy == Prefetch::kEpoch && superbatch != 0) {
+    return Status::InvalidArgument(
+        "--prefetch epoch schedules an epoch at a time: leave --superbatch");
+  }
   if (options.remote_bytes && !entry.has_part) {
     return Status::InvalidArgument(
         fmt::format("--remote-memory: with --prefetch {} no part of the pool is for rows of other "

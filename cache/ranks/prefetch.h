@@ -50,7 +50,8 @@ std::string_view PrefetchName(Prefetch policy);
 /// Returns whether a policy knows the lists of all rows, which have to be in memory.
 bool NeedsLists(Prefetch policy);
 
-/// Errors: kInvalidArgument, an option that the policy does not take, or that is out of range.
-Status CheckPrefetch(const PrefetchOptions& options);
+/// `superbatch`: the length that was asked for; 0: none was. Errors: kInvalidArgument, an option
+/// that the policy does not take, or that is out of range.
+Status CheckPrefetch(const PrefetchOptions& options, std::uint64_t superbatch = 0);
 
 }  // namespace rhizome

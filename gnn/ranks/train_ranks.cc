@@ -40,15 +40,13 @@ Status CheckOptions(const TrainOptions& options) {
     return refuse("a training over ranks samples while it computes: leave --overlap changeset");
   if (options.cache != PolicyKind::kBelady)
     return refuse("over ranks --prefetch says what the pool keeps: leave --cache");
-  if (options.prefetch.policy == Prefetch::kEpoch && options.superbatch != 0)
-    return refuse("--prefetch epoch schedules an epoch at a time: leave --superbatch");
   if (NeedsLists(options.prefetch.policy) && options.topology == TopologyPlace::kDirect) {
     return Status::InvalidArgument(
         fmt::format("--prefetch {} looks at the lists of all rows, which have to be in memory: "
                     "leave --topology direct",
                     PrefetchName(options.prefetch.policy)));
   }
-  return CheckPrefetch(options.prefetch);
+  return CheckPrefetch(options.prefetch, options.superbatch);
 }
 
 /// The length of a superbatch, which the ranks agree on.

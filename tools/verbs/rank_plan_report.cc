@@ -201,9 +201,8 @@ std::string DescribeRankPlan(const Json& f) {
          fmt::format(
              "\nrows, requests and bytes are counted, by a replay in superbatches of {} "
              "steps, with prior {} and prefetch {}; seconds are modelled: a link of {:.3g} Gbit/s "
-             "and {:.3g} us, a "
-             "disk "
-             "of {:.3g} us a read, owners reading what they serve from disk, gradients left out\n",
+             "and {:.3g} us, a disk of {:.3g} us a read, owners reading what they serve from disk, "
+             "gradients left out\n",
              f["superbatch"].get<std::uint32_t>(), f["prior"].get<std::string>(),
              f["prefetch"].get<std::string>(), model["link_bits_per_second"].get<double>() / 1e9,
              model["link_latency_seconds"].get<double>() * 1e6,

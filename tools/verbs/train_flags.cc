@@ -139,11 +139,9 @@ void AddPrefetchFlags(CLI::App& verb, PrefetchOptions& options) {
       verb, "--prefetch", options.policy, std::move(policies),
       "Over ranks, which rows of others a rank keeps. belady: one schedule for all rows, by what "
       "they cost. To compare with, in a part of the pool: scored, MassiveGNN's scores, with a "
-      "round "
-      "of evictions a superbatch; vip, those that minibatches most likely ask for (SALIENT++); "
-      "epoch, those that an epoch asks for most often (RapidGNN); static, neighbours of the "
-      "highest "
-      "degree; lru; none");
+      "round of evictions a superbatch; vip, those that minibatches most likely ask for "
+      "(SALIENT++); epoch, those that an epoch asks for most often (RapidGNN); static, neighbours "
+      "of the highest degree; lru; none");
   AddSize(verb, "--remote-memory", options.remote_bytes,
           "With --prefetch other than belady: that part of the pool; default: half");
   verb.add_option("--gamma", options.gamma, "With --prefetch scored: the decay of its scores")

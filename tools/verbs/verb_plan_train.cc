@@ -26,9 +26,7 @@ constexpr std::uint32_t kRankSuperbatch = 16;
 Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOptions& train) {
   if (train.cache != PolicyKind::kBelady)
     return Fail(Status::InvalidArgument("over ranks --prefetch says what is kept: leave --cache"));
-  if (train.prefetch.policy == Prefetch::kEpoch && train.superbatch != 0)
-    return Fail(Status::InvalidArgument(
-        "--prefetch epoch schedules an epoch at a time: leave --superbatch"));
+  RHIZOME_RETURN_IF_ERROR(CheckPrefetch(train.prefetch, train.superbatch));
   if (train.model.no_edges)
     return Fail(Status::InvalidArgument("--no-edges asks no rows of other ranks: nothing to plan"));
   RankPlanOptions options;
@@ -92,8 +90,7 @@ void AddPlanTrain(CLI::App& plan, Session& session) {
   CLI::App* verb =
       AddVerb(plan, session, "train",
               "Passes, bytes, time and memory of an epoch on the full graph; or rows, bytes and "
-              "seconds of an "
-              "epoch whose rows would be spread over ranks",
+              "seconds of an epoch whose rows would be spread over ranks",
               "rhizome plan train demo.rz --full-graph --model gcn --layers 3 --memory 512M", flags,
               RunPlanTrain);
   AddTrainFlags(*verb, flags->train);
