@@ -227,9 +227,13 @@ Status GuessTimes(FullJob& full, const Path& folder, std::uint32_t threads, bool
   if (moves) {
     FileSystem& fs = full.space().fs();
     const Result<DiskRates> tried = TryDisk(fs, folder);
-    RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
-    RHIZOME_RETURN_IF_ERROR(tried);
-    rates = *tried;
+    if (tried) {
+      RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
+      rates = *tried;
+    } else {  // as a store that may only be read, which can be planned for all the same
+      static_cast<void>(RemoveTree(fs, folder));
+      report.disk_problem = tried.error().message();
+    }
   }
   const double copy_rate = CopyRate();
   StepTrial learn(full, /*measures=*/false, copy_rate, threads);

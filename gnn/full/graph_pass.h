@@ -132,9 +132,9 @@ struct PassCut {
 Result<TileSums> RunPass(const GraphPass& pass, const PassGround& ground, const PassCut& cut,
                          ChunkMover& mover, const std::string& phase, const JobControl& control);
 
-/// Returns the bytes of scratch arrays' chunks that a pass reads, makes and writes at once, without
-/// those that stay.
-std::uint64_t ChunksOnTheirWay(const GraphPass& pass);
+/// Returns the bytes of scratch arrays' chunks that a pass reads and makes at once, without those
+/// that stay.
+std::uint64_t ChunksOfPass(const GraphPass& pass);
 
 /// Returns the memory that a pass takes, without the chunks that stay. `threads`: that compute.
 std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground,

@@ -82,42 +82,32 @@ GatherShape PassGround::ShapeOf(const PassGather& gather, std::uint64_t block_by
   return shape;
 }
 
-std::uint64_t ChunksOnTheirWay(const GraphPass& pass) {
-  std::uint64_t bytes = 0, largest = 0;
+std::uint64_t ChunksOfPass(const GraphPass& pass) {
+  std::uint64_t bytes = 0;
   const auto add_feed = [&](const PassInput& input) {
     if (input.array != nullptr) bytes += ChunkMover::FeedBytes(input.array->shape());
   };
   for (const PassInput& input : pass.inputs) add_feed(input);
   for (const PassGather& gather : pass.gathers) add_feed(gather.source);
-  for (const ScratchArray* const array : pass.outputs) {
-    bytes += array->shape().LargestBytes();
-    largest = std::max(largest, array->shape().LargestBytes());
-  }
-  return bytes + ChunkMover::WriterBytes(largest);
+  for (const ScratchArray* const array : pass.outputs) bytes += array->shape().LargestBytes();
+  return bytes;
 }
 
 std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground,
                           std::uint64_t block_bytes, std::uint32_t threads) {
   const ArrayEntry& features = ground.features.array.entry();
+  const std::uint64_t reader = ChunkReader::WorkingBytes(features, ground.features.reader);
   const std::uint64_t chunk_rows = ground.sizes.chunk_rows;
-  std::uint64_t bytes = pass.summed_bytes * (TileSums::kGroups + 1);
+  std::uint64_t bytes = pass.summed_bytes * (TileSums::kGroups + 1) + ChunksOfPass(pass);
   std::uint64_t columns = 0;  // of a tile
-  const auto add_feed = [&](const PassInput& input) {
-    bytes += input.array != nullptr ? ChunkMover::FeedBytes(input.array->shape())
-                                    : ChunkReader::WorkingBytes(features, ground.features.reader);
-  };
   for (const PassInput& input : pass.inputs) {
-    add_feed(input);
     columns += ground.ColumnsOf(input);
-    if (input.array == nullptr) bytes += chunk_rows * features.dim * sizeof(float);
+    if (input.array == nullptr) bytes += reader + chunk_rows * features.dim * sizeof(float);
   }
-  for (const ScratchArray* const array : pass.outputs) {
-    bytes += array->shape().LargestBytes();
-    columns += array->shape().dim;
-  }
+  for (const ScratchArray* const array : pass.outputs) columns += array->shape().dim;
   for (const PassGather& gather : pass.gathers) {
-    add_feed(gather.source);
     columns += gather.columns();
+    if (gather.source.array == nullptr) bytes += reader;
     bytes += BytesOfGather(ground, gather, block_bytes);
   }
   return bytes +

@@ -37,8 +37,13 @@ struct ScratchSpace::Buffers {
       return buffer;
     }
     GiveBack(wanted);
-    bytes += wanted;
     return {};
+  }
+
+  /// Counts one that was made.
+  void Add(std::uint64_t size) {
+    const MutexLock lock(mutex);
+    bytes += size;
   }
 
   /// Keeps one that is no longer in use, if there is room for it.
@@ -50,12 +55,6 @@ struct ScratchSpace::Buffers {
     } else {
       free[size].push_back(std::move(buffer));
     }
-  }
-
-  /// There was no memory for one that was to be taken.
-  void Forget(std::uint64_t wanted) {
-    const MutexLock lock(mutex);
-    bytes -= wanted;
   }
 
   void SetRoom(std::uint64_t most) {
@@ -90,12 +89,8 @@ Result<std::shared_ptr<float[]>> ScratchSpace::Take(std::uint64_t bytes) {
   AlignedBuffer buffer = buffers_->TakeFree(bytes);
   if (buffer.size_bytes() == 0) {
     // Reserved memory goes back to the system when it is freed, whatever the heap looks like.
-    Result<AlignedBuffer> reserved = AlignedBuffer::Reserve(bytes, bytes);
-    if (!reserved) {
-      buffers_->Forget(bytes);
-      return Fail(reserved.error());
-    }
-    buffer = *std::move(reserved);
+    RHIZOME_ASSIGN_OR_RETURN(buffer, AlignedBuffer::Reserve(bytes, bytes));
+    buffers_->Add(bytes);
   }
   auto held = std::make_shared<Held>(std::move(buffer), buffers_);
   auto* const floats = reinterpret_cast<float*>(held->buffer.bytes().data());

@@ -74,6 +74,7 @@ Result<GatherReads> GatherCounts::Count(std::uint32_t gather, std::uint32_t bloc
 
 Result<std::uint64_t> GatherCounts::BytesOfFeatures(const FeatureReads& reads,
                                                     std::uint32_t blocks) {
+  if (reads.in_order == 0 && reads.gathers.empty()) return std::uint64_t{0};
   const ChunkArray& array = ground_.features.array;
   std::vector<std::uint64_t> bytes;  // [chunks]
   for (std::uint64_t chunk = 0; chunk < array.entry().chunk_count(); ++chunk) {
@@ -124,30 +125,28 @@ StepPlanner::Recorded StepPlanner::RecordPass(const GraphPass& pass) {
     }
   }
   const std::string apart = pass.gathers.size() > 1 ? pass.name : "";
-  std::int32_t first = PassRead::kInOrder;
+  std::vector<std::int32_t> numbers;
   for (const PassGather& gather : pass.gathers) {
-    const std::int32_t number = counts_->NumberOf(gather, apart);
-    if (first == PassRead::kInOrder) first = number;
+    numbers.push_back(counts_->NumberOf(gather, apart));
     if (gather.source.array == nullptr) {
-      recorded.features.gathers.push_back(number);
-      continue;
+      recorded.features.gathers.push_back(numbers.back());
+    } else {
+      recorded.reads.push_back({.array = gather.source.array->id(), .gather = numbers.back()});
     }
-    recorded.reads.push_back({.array = gather.source.array->id(), .gather = number});
   }
   for (const ScratchArray* const array : pass.outputs) recorded.writes.push_back(array->id());
-  recorded.cuts = CutsOf(pass, first);
-  for (const Cut& cut : recorded.cuts) {
-    for (const PassRead& read : recorded.reads)
-      if (read.gather != PassRead::kInOrder)
-        counts_->BytesFor(read.gather, cut.blocks.blocks, cut.block_bytes);
-    for (const std::int32_t gather : recorded.features.gathers)
-      counts_->BytesFor(gather, cut.blocks.blocks, cut.block_bytes);
-  }
+  recorded.cuts = CutsOf(pass, numbers.empty() ? PassRead::kInOrder : numbers.front());
+  for (const Cut& cut : recorded.cuts)
+    for (const std::int32_t number : numbers)
+      counts_->BytesFor(number, cut.blocks.blocks, cut.block_bytes);
   return recorded;
 }
 
 std::vector<StepPlanner::Cut> StepPlanner::CutsOf(const GraphPass& pass, std::int32_t gather) {
   std::vector<Cut> cuts;
+  std::uint64_t chunks = 0;  // that a block may ask for
+  for (const PassGather& gathered : pass.gathers)
+    if (gathered.source.array != nullptr) chunks += gathered.source.array->shape().chunks();
   const auto add = [&](std::uint64_t block_bytes) {
     std::uint32_t blocks = 1;
     if (!pass.gathers.empty()) {
@@ -156,9 +155,6 @@ std::vector<StepPlanner::Cut> StepPlanner::CutsOf(const GraphPass& pass, std::in
     }
     if (!cuts.empty() && cuts.back().blocks.blocks >= blocks) return;
     if (gather != PassRead::kInOrder) block_bytes = counts_->BytesFor(gather, blocks, block_bytes);
-    std::uint64_t chunks = 0;  // that a block may ask for
-    for (const PassGather& gathered : pass.gathers)
-      if (gathered.source.array != nullptr) chunks += gathered.source.array->shape().chunks();
     const std::uint64_t memory_bytes = writer_bytes_ + blocks * chunks * kBytesOfAccess +
                                        BytesOfPass(pass, ground_, block_bytes, options_.threads);
     if (!cuts.empty() && cuts.back().blocks.memory_bytes <= memory_bytes) return;
@@ -221,6 +217,7 @@ Result<PassWay> StepPlanner::WayOf(const Recorded& pass) const {
 
 Result<std::unique_ptr<FullStepPlan>> StepPlanner::Plan() {
   auto step = std::make_unique<FullStepPlan>();
+  step->writer_bytes = writer_bytes_;
   PassSequence& sequence = step->sequence;
   for (const ScratchArray* const array : arrays_) {
     const ScratchShape& shape = array->shape();

@@ -23,6 +23,7 @@ struct FullStepPlan {
   FullGraphPlan plan;
   std::unique_ptr<PlannedSpill> spill;     // borrows `sequence`
   std::vector<std::uint64_t> block_bytes;  // [passes]
+  std::uint64_t writer_bytes = 0;          // of chunks on their way to files, in every pass
 };
 
 /// Counts the chunks that gathers ask for, each once for a job. Gatherings of the same lists from
@@ -42,12 +43,14 @@ class GatherCounts {
   /// Errors: those of CountGather.
   Result<GatherReads> Count(std::uint32_t gather, std::uint32_t blocks);
 
-  /// Returns the bytes of the features that a pass reads, which it gathers `gather` times in so
-  /// many blocks, and reads `in_order` times. Errors: those of Count.
+  /// How a pass reads the features.
   struct FeatureReads {
-    std::uint32_t in_order = 0;
-    std::vector<std::int32_t> gathers = {};
+    std::uint32_t in_order = 0;              ///< so many times
+    std::vector<std::int32_t> gathers = {};  ///< by number
   };
+
+  /// Returns the bytes of the features' files that a pass in so many blocks reads. Errors: those of
+  /// Count.
   Result<std::uint64_t> BytesOfFeatures(const FeatureReads& reads, std::uint32_t blocks);
 
  private:

@@ -86,8 +86,8 @@ Result<TileSums> StepRun::RunNext(const GraphPass& pass, const std::string& phas
     return sums_[next_++];
   }
   const FullGraphPlan& plan = step_.plan;
-  full_.space().SetRoom(plan.capacity_bytes - plan.passes[next_].sum_bytes +
-                        ChunksOnTheirWay(pass));
+  full_.space().SetRoom(plan.capacity_bytes - plan.passes[next_].sum_bytes + ChunksOfPass(pass) +
+                        step_.writer_bytes);
   PassCut cut{.block_bytes = step_.block_bytes[next_], .from = nullptr};
   PassPoint from;
   bool begun = false;  // a state has all that the pass reads

@@ -258,6 +258,7 @@ struct FullGraphReport {
   double seconds = 0;
   double disk_read_rate = 0;
   double disk_write_rate = 0;
+  std::string disk_problem;  ///< why these could not be tried; the time is then without moving
 };
 
 /// Metrics of kept weights, with all neighbours. Absent: not measured (TrainOptions::test), or no

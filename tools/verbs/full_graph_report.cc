@@ -66,6 +66,7 @@ void AddFullGraphPlan(const FullGraphReport& plan, Json& json) {
   json["plan_seconds"] = plan.seconds;
   json["disk_read_rate"] = plan.disk_read_rate;
   json["disk_write_rate"] = plan.disk_write_rate;
+  if (!plan.disk_problem.empty()) json["disk_problem"] = plan.disk_problem;
 }
 
 void AddFullGraphReport(const TrainReport& report, Json& json) {
@@ -113,13 +114,13 @@ std::string DescribeFullGraphPlan(const Json& f) {
   std::uint64_t bytes = 0;
   for (const Json& array : f["arrays"]) bytes += array["bytes"].get<std::uint64_t>();
   std::string text =
-      table.ToString() + fmt::format(
-                             "{} of arrays in chunks of {} rows; an epoch moves {} and reads {} of "
-                             "features, takes {} of "
-                             "memory and {} of disk at most\n",
-                             HumanBytes(bytes), WithCommas(f["chunk_rows"]),
-                             HumanBytes(f["planned_bytes"]), HumanBytes(f["planned_feature_bytes"]),
-                             HumanBytes(f["plan_memory_bytes"]), HumanBytes(f["plan_disk_bytes"]));
+      table.ToString() +
+      fmt::format(
+          "{} of arrays in chunks of {} rows; an epoch moves {} and reads {} of features, takes {} "
+          "of memory and {} of disk at most\n",
+          HumanBytes(bytes), WithCommas(f["chunk_rows"]), HumanBytes(f["planned_bytes"]),
+          HumanBytes(f["planned_feature_bytes"]), HumanBytes(f["plan_memory_bytes"]),
+          HumanBytes(f["plan_disk_bytes"]));
   if (times) {
     text += fmt::format("an epoch takes roughly {}", HumanSeconds(f["plan_seconds"]));
     const auto rate = [&](const char* name) {
@@ -128,6 +129,9 @@ std::string DescribeFullGraphPlan(const Json& f) {
     if (f["disk_read_rate"].get<double>() > 0) {
       text += fmt::format(", on a disk that reads {} and writes {} a second",
                           rate("disk_read_rate"), rate("disk_write_rate"));
+    } else if (f.contains("disk_problem")) {
+      text += fmt::format("; moving is left out, as the disk could not be tried: {}",
+                          f["disk_problem"].get<std::string>());
     }
     text += "\n";
   }

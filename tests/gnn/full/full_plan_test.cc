@@ -107,6 +107,22 @@ TEST(FullGraphTest, APlanGuessesTheTimeOfEachPassAndLeavesNothingBehind) {
   }
 }
 
+TEST(FullGraphTest, AStoreInWhichNothingCanBeWrittenIsPlannedWithoutItsDisk) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", LargerGraph(TestSeed())));
+  TrainOptions options = FullTraining(folder / "s", {.kind = "gcn", .layers = 2, .hidden = 32});
+  const Result<FullGraphReport> usual = PlanOf(options);
+  ASSERT_OK(usual);
+  EXPECT_EQ(usual->disk_problem, "");
+  options.scratch = "/proc/rhizome";  // no user may make a folder there
+  const Result<FullGraphReport> plan = PlanOf(options);
+  ASSERT_OK(plan);
+  ExpectSamePlan(*plan, *usual);
+  EXPECT_THAT(plan->disk_problem, ::testing::HasSubstr("/proc/rhizome"));
+  EXPECT_EQ(plan->disk_read_rate, 0);
+  EXPECT_GT(plan->seconds, 0);
+}
+
 TEST(FullGraphTest, SumsThatAreGatheredAgainGiveTheSameBits) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", LargerGraph(TestSeed())));
