@@ -112,6 +112,7 @@ class Refinement {
   Status SpreadInterior(const JobControl& control);
   PartitionId InteriorTarget(Index vertex, PartitionId from,
                              const std::vector<std::uint64_t>& interior, std::uint64_t most) const;
+  bool StaysBalanced(PartitionId to, std::uint64_t fewer) const;
   void ExchangeBetween(PartitionId from, PartitionId to);
   bool MakeRoom(PartitionId p, std::uint64_t edges, PartitionId preferred,
                 std::vector<Index>& heavy);

@@ -250,6 +250,7 @@ Status Refinement<Index, Part>::SpreadInterior(const JobControl& control) {
         ends.push_back(halves_.other(half));
       std::sort(ends.begin(), ends.end());
       ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+      if (!StaysBalanced(to, ends.size() - 1)) continue;
       for (const std::uint64_t end : ends) count(end, kLess);
       for (std::uint64_t half = halves_.begin(v); half < halves_.end(v); ++half)
         MoveEdge(vertex, half, to);
@@ -260,6 +261,16 @@ Status Refinement<Index, Part>::SpreadInterior(const JobControl& control) {
     if (!moved) return Status::Ok();
   }
   return Status::Ok();
+}
+
+// Says whether the bound on vertices still holds when `to` gets one vertex more and up to `fewer`
+// replicas are gone: fewer replicas lower the mean, which all partitions are compared with.
+template <typename Index, typename Part>
+bool Refinement<Index, Part>::StaysBalanced(PartitionId to, std::uint64_t fewer) const {
+  const std::uint64_t most =
+      std::max(*std::max_element(vertices_.begin(), vertices_.end()), vertices_[to] + 1);
+  return static_cast<double>(most) * partitions_ <=
+         limits_.max_vertex_balance * static_cast<double>(replica_count_ - fewer);
 }
 
 // Returns the partition that holds all neighbours of an interior vertex, has room, and has the
@@ -287,6 +298,8 @@ PartitionId Refinement<Index, Part>::InteriorTarget(Index vertex, PartitionId fr
 template Status Refinement<std::uint32_t, std::uint8_t>::Rebalance(const JobControl&);
 template Status Refinement<std::uint32_t, std::uint8_t>::Exchange(const JobControl&);
 template Status Refinement<std::uint32_t, std::uint8_t>::SpreadInterior(const JobControl&);
+template bool Refinement<std::uint32_t, std::uint8_t>::StaysBalanced(PartitionId,
+                                                                     std::uint64_t) const;
 template PartitionId Refinement<std::uint32_t, std::uint8_t>::InteriorTarget(
     std::uint32_t, PartitionId, const std::vector<std::uint64_t>&, std::uint64_t) const;
 template void Refinement<std::uint32_t, std::uint8_t>::ExchangeBetween(PartitionId, PartitionId);
@@ -304,6 +317,8 @@ template void Refinement<std::uint32_t, std::uint8_t>::Recount();
 template Status Refinement<std::uint32_t, std::uint16_t>::Rebalance(const JobControl&);
 template Status Refinement<std::uint32_t, std::uint16_t>::Exchange(const JobControl&);
 template Status Refinement<std::uint32_t, std::uint16_t>::SpreadInterior(const JobControl&);
+template bool Refinement<std::uint32_t, std::uint16_t>::StaysBalanced(PartitionId,
+                                                                      std::uint64_t) const;
 template PartitionId Refinement<std::uint32_t, std::uint16_t>::InteriorTarget(
     std::uint32_t, PartitionId, const std::vector<std::uint64_t>&, std::uint64_t) const;
 template void Refinement<std::uint32_t, std::uint16_t>::ExchangeBetween(PartitionId, PartitionId);
@@ -321,6 +336,8 @@ template void Refinement<std::uint32_t, std::uint16_t>::Recount();
 template Status Refinement<std::uint64_t, std::uint16_t>::Rebalance(const JobControl&);
 template Status Refinement<std::uint64_t, std::uint16_t>::Exchange(const JobControl&);
 template Status Refinement<std::uint64_t, std::uint16_t>::SpreadInterior(const JobControl&);
+template bool Refinement<std::uint64_t, std::uint16_t>::StaysBalanced(PartitionId,
+                                                                      std::uint64_t) const;
 template PartitionId Refinement<std::uint64_t, std::uint16_t>::InteriorTarget(
     std::uint64_t, PartitionId, const std::vector<std::uint64_t>&, std::uint64_t) const;
 template void Refinement<std::uint64_t, std::uint16_t>::ExchangeBetween(PartitionId, PartitionId);
