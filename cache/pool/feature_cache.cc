@@ -276,6 +276,18 @@ GatherStats FeatureCache::Impl::stats() const {
           update_seconds_};
 }
 
+namespace {
+
+Result<std::unique_ptr<RowReader>> OpenReaderOfSome(const ChunkArray& rows,
+                                                    std::unique_ptr<ChunkArray> sidecar,
+                                                    const RowReaderOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(auto sums, RowSums::Open(rows.entry(), std::move(sidecar)));
+  return RowReader::Open(rows, std::move(sums), std::make_shared<ArrayFiles>(rows, options.direct),
+                         options);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
     const Store& store, std::shared_ptr<const GraphSnapshot> graph, std::string_view array,
     const FeatureCacheOptions& options) {
@@ -286,7 +298,7 @@ Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
                     "layout 'row'",
                     array, ArrayLayoutName(rows->entry().layout))));
   }
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> sidecar,
+  RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<ChunkArray> sidecar,
                            store.OpenArray(SidecarName(array)));
   const bool mapped = options.reader.io.maker == IoMaker::kMapped;
   ReadCost cost = options.read_cost.value_or(ReadCost());
@@ -298,7 +310,11 @@ Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
   RowReaderOptions reading = options.reader;
   reading.gap_bytes = cost.gap_bytes();
   reading.direct = reading.direct && !mapped;
-  RHIZOME_ASSIGN_OR_RETURN(auto reader, RowReader::Open(*rows, *sidecar, reading));
+  // A fetcher reads some of the rows from here alone: their checksums are loaded as they are
+  // needed.
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, options.fetcher
+                                            ? OpenReaderOfSome(*rows, std::move(sidecar), reading)
+                                            : RowReader::Open(*rows, *sidecar, reading));
   const ArrayEntry& entry = rows->entry();
   std::unique_ptr<RowFetcher> fetcher;
   if (options.fetcher) {

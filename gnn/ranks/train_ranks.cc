@@ -77,6 +77,9 @@ TrainOptions OptionsOf(const TrainOptions& options) {
 /// Makes sure that all ranks do the same on the same.
 Status AgreeOnJob(const OneTraining& one, Transport& transport) {
   const Manifest& manifest = one.job.store->manifest();
+  const PrefetchOptions& prefetch = one.options.prefetch;
+  const std::string remote =
+      prefetch.remote_bytes ? fmt::format("{} bytes", *prefetch.remote_bytes) : "not given";
   const RankFact facts[] = {{"build", std::string(BuildId())},
                             {"store", one.job.store->id().ToString()},
                             {"generation", fmt::format("{}", manifest.generation)},
@@ -85,7 +88,9 @@ Status AgreeOnJob(const OneTraining& one, Transport& transport) {
                             {"--patience", fmt::format("{}", one.options.patience)},
                             {"--threads", fmt::format("{}", one.options.threads)},
                             {"--superbatch", fmt::format("{}", one.options.superbatch)},
-                            {"--prefetch", std::string(PrefetchName(one.options.prefetch.policy))},
+                            {"--prefetch", std::string(PrefetchName(prefetch.policy))},
+                            {"--remote-memory", remote},
+                            {"--gamma", fmt::format("{}", prefetch.gamma)},
                             {"--checkpoint-every", fmt::format("{}", one.options.checkpoint_every)},
                             {"--resume", fmt::format("{}", one.options.resume)},
                             {"--seeds", fmt::format("{}", one.options.seeds)},

@@ -34,6 +34,16 @@ std::vector<std::byte> Numbers(const std::vector<std::uint64_t>& rows) {
   return bytes;
 }
 
+void FlipByte(const Path& path, long at) {
+  std::FILE* const file = std::fopen(path.c_str(), "r+b");
+  ASSERT_NE(file, nullptr) << path;
+  ASSERT_EQ(std::fseek(file, at, SEEK_SET), 0);
+  const int byte = std::fgetc(file);
+  ASSERT_EQ(std::fseek(file, at, SEEK_SET), 0);
+  ASSERT_NE(std::fputc(byte ^ 1, file), EOF);
+  ASSERT_EQ(std::fclose(file), 0);
+}
+
 /// A store on disk whose rows are spread over ranks at random.
 class RemoteRowsTest : public ::testing::Test {
  protected:
@@ -298,14 +308,8 @@ TEST_F(RemoteRowsTest, AnOwnerThatCannotReadIsNamedByTheAsker) {
     EXPECT_EQ(services_[0]->stats().rows, 0U);
     return status;
   };
-  std::FILE* const f = std::fopen(file.c_str(), "r+b");
-  ASSERT_NE(f, nullptr) << file;
   const long at = static_cast<long>(static_cast<std::uint64_t>(row) % chunk_rows * row_bytes());
-  ASSERT_EQ(std::fseek(f, at, SEEK_SET), 0);
-  const int byte = std::fgetc(f);
-  ASSERT_EQ(std::fseek(f, at, SEEK_SET), 0);
-  ASSERT_NE(std::fputc(byte ^ 1, f), EOF);
-  ASSERT_EQ(std::fclose(f), 0);
+  ASSERT_NO_FATAL_FAILURE(FlipByte(file, at));
   EXPECT_STATUS(read(), kCorruption);
   std::filesystem::resize_file(file, static_cast<std::uintmax_t>(at));
   EXPECT_FALSE(read().ok());
@@ -391,6 +395,38 @@ TEST_F(RemoteRowsTest, AFetcherThatCannotBeMadeIsAnErrorOfOpening) {
     return Fail(Status::Busy("not now"));
   };
   EXPECT_STATUS(FeatureCache::Open(*store_, "feat", options), kBusy);
+}
+
+// A rank needs the checksums of its own rows alone, so it loads none of others.
+TEST_F(RemoteRowsTest, ChecksumsOfRowsThatAreNotReadHereAreNotLoaded) {
+  const Path copy = *folder_ / "damaged sums";
+  std::filesystem::copy(*folder_ / "s", copy, std::filesystem::copy_options::recursive);
+  const auto store = *Store::Open(FileSystem::Posix(), copy, Store::Mode::kRead);
+  const std::string sidecar = SidecarName("feat");
+  const Path root = (*store->OpenArray(sidecar))->root();
+  ASSERT_NO_FATAL_FAILURE(FlipByte(root / ChunkPath(sidecar, 0), 9));
+  FeatureCacheOptions options;
+  options.capacity_bytes = 0;
+  EXPECT_STATUS(FeatureCache::Open(*store, "feat", options), kCorruption);
+  Deal(2);
+  std::unique_ptr<RemoteRows> remote;
+  options.fetcher = [&](std::unique_ptr<RowReader> local,
+                        const ArrayEntry& array) -> Result<std::unique_ptr<RowFetcher>> {
+    remote = std::make_unique<RemoteRows>((*ranks_)[0], array, View(0));
+    return std::make_unique<RowsByHome>(std::move(local), *remote, View(0));
+  };
+  const auto cache = FeatureCache::Open(*store, "feat", options);
+  ASSERT_OK(cache);
+  const auto gather = [&](const std::vector<std::int64_t>& rows) {
+    std::vector<std::byte> out(rows.size() * row_bytes());
+    Status status = (*cache)->Gather(rows, out);
+    if (status.ok()) ExpectRows(rows, out);
+    return status;
+  };
+  std::vector<std::int64_t> own, others;
+  for (std::int64_t row = 0; row < 60; ++row) (View(0).IsOwn(row) ? own : others).push_back(row);
+  EXPECT_OK(gather(others));
+  EXPECT_STATUS(gather(own), kCorruption);
 }
 
 TEST_F(RemoteRowsTest, RowsOutOfRangeAndRowsOfTheWrongRankAreRefused) {
