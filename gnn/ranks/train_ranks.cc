@@ -216,7 +216,13 @@ Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRow
   const Status status = run.Run(shared);
   TakeProgress(run, report);
   TakeReads(feed, *pipeline, report);
-  if (!status.ok()) return WithWayOn(status, one, run);
+  if (!status.ok()) {
+    // All have stopped, and rank 0 has weights to write, until it leaves: a launcher that sees
+    // another end may end it before.
+    if (transport.rank() != 0 && status.code() == StatusCode::kInterrupted)
+      static_cast<void>(Barrier(transport));
+    return WithWayOn(status, one, run);
+  }
   RHIZOME_RETURN_IF_ERROR(FinishTraining(one, run));
   // A rank that is not done yet may ask for rows until then.
   RHIZOME_RETURN_IF_ERROR(Barrier(transport));

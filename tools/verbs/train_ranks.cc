@@ -48,7 +48,15 @@ Result<TrainReport> TrainRanks::Train(const GnnEntry& gnn, TrainOptions options,
                                       const JobControl& control) const {
   options.link = link_;
   options.transport = transport_.get();
-  if (threads_ == 0) return gnn.Train(options, control);
+  if (threads_ == 0) {
+    Result<TrainReport> report = gnn.Train(options, control);
+    if (report || transport_ == nullptr) return report;
+    // Ranks share a terminal, and what fails at one of them, such as its disk, is to be found
+    // there.
+    const std::uint32_t rank = transport_->rank();
+    return Fail(
+        report.error().WithContext(fmt::format("rank {} ({})", rank, transport_->HostOf(rank))));
+  }
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<LocalRanks> ranks,
       LocalRanks::Create(threads_, {.peer_timeout_seconds = peer_timeout_seconds_}));
