@@ -41,6 +41,51 @@ inline WeightedRows<float> RowsOfChunk(const GatherRows& all, const GatherChunk&
   return rows;
 }
 
+/// The draws of the edges of one target or source, in the order of its list.
+template <typename V>
+class EdgeDraws {
+ public:
+  EdgeDraws(const GatherDropout& dropout, const GatherNumbers& numbers, std::size_t heads)
+      : rule_{.dropped = dropout.dropped, .scale = dropout.scale},
+        seed_(dropout.seed),
+        numbers_(numbers),
+        heads_(heads) {}
+
+  bool any() const { return rule_.dropped != 0; }
+
+  /// Begins with target (or source) `place` of the state.
+  void Begin(std::size_t place, const GatherRows& rows) {
+    fixed_ = numbers_.first + place;
+    begin_ = rows.begins[place];
+    parallel_ = 0;
+  }
+
+  /// Turns to the next edge. `to_target`: its row is the target, else the source.
+  void Next(const GatherRows& rows, std::size_t edge, bool to_target) {
+    const bool again = edge > begin_ && rows.index[edge - 1] == rows.index[edge];
+    parallel_ = again && !RHIZOME_MUTANT("parallel edges are dropped together") ? parallel_ + 1 : 0;
+    const std::uint64_t other = numbers_.own ? fixed_ : numbers_.of_rows[rows.index[edge]];
+    const std::uint64_t target = to_target ? other : fixed_;
+    key_ = SplitMix64(SplitMix64(seed_, target), to_target ? fixed_ : other);
+  }
+
+  /// Drops weights of heads from `head` on.
+  typename V::Reg Drop(std::size_t head, typename V::Reg weights) const {
+    const std::size_t row = numbers_.own ? 0 : parallel_ + 1;
+    return Dropped<V>(rule_, key_, row * heads_ + head, weights);
+  }
+
+ private:
+  const AttendDropout rule_;
+  const std::uint64_t seed_;
+  const GatherNumbers numbers_;
+  const std::size_t heads_;
+  std::uint64_t fixed_ = 0;   // the row whose list is walked
+  std::size_t begin_ = 0;     // of the list
+  std::size_t parallel_ = 0;  // edges before this one between the same rows
+  std::uint64_t key_ = 0;     // of the edge
+};
+
 template <typename V>
 class GatherAttention {
  public:
@@ -53,16 +98,19 @@ class GatherAttention {
         most_(ChunkOf<V>(args.heads, columns_ * sizeof(float))),
         rows_(GatherAhead(args.rows, columns_)),
         scores_{reinterpret_cast<const char*>(args.rows.x + columns_), args.heads * sizeof(float),
-                args.rows.stride * sizeof(float), args.rows.index, 2 * kChunkEdges} {}
+                args.rows.stride * sizeof(float), args.rows.index, 2 * kChunkEdges},
+        draws_(args.dropout, args.numbers, args.heads) {}
 
   void Target(std::size_t t) {
     const std::size_t end = rows_of_.ends[t];
     state_ = args_.state + t * (2 * columns_ + 4 * args_.heads);
     chunk_.limit = GatherLimit(rows_of_, end);
+    draws_.Begin(t, rows_of_);
     for (chunk_.edge = rows_of_.begins[t]; chunk_.edge < end; chunk_.edge += chunk_.count) {
       const std::size_t left = end - chunk_.edge;
       chunk_.count = left < most_ ? left : most_;
       Weigh();
+      if (draws_.any()) Drop();
       Add(above_, state_, &rows_);
       Add(below_, state_ + columns_, nullptr);  // the rows are near by now
     }
@@ -170,6 +218,20 @@ class GatherAttention {
     for (std::size_t h = 0; h < args_.heads; ++h) rescale_.at[i * layout_.numbers + h] = 1;
   }
 
+  /// Drops weights of the chunk, which are added up already.
+  [[gnu::noinline]] void Drop() {
+    for (std::size_t i = 0; i < chunk_.count; ++i) {
+      draws_.Next(rows_of_, chunk_.edge + i, /*to_target=*/false);
+      for (std::size_t h = 0; h < args_.heads; h += V::kWidth) {
+        const std::size_t left = args_.heads - h;
+        float* const above = above_.at + i * layout_.numbers + h;
+        float* const below = below_.at + i * layout_.numbers + h;
+        StoreSome<V>(above, draws_.Drop(h, LoadSome<V>(above, left)), left);
+        StoreSome<V>(below, draws_.Drop(h, LoadSome<V>(below, left)), left);
+      }
+    }
+  }
+
   void Add(const ChunkNumbers& weight, float* out, const Ahead* ahead) {
     WeightedRows<float> rows =
         RowsOfChunk(rows_of_, chunk_, args_.heads, args_.width, layout_.numbers, weight, out);
@@ -187,6 +249,7 @@ class GatherAttention {
   const std::size_t most_;  // edges of a chunk
   const Ahead rows_;
   const Ahead scores_;
+  EdgeDraws<V> draws_;
   float* state_ = nullptr;  // of the target
   GatherChunk chunk_;
   ChunkNumbers above_;  // scores at first, then weights of edges whose sum is above zero
@@ -212,16 +275,19 @@ class GatherReturns {
         slope_(V::Set(args.slope)),
         numbers_(Padded<V>(args.heads)),
         most_(ChunkOf<V>(args.heads, columns_ * sizeof(float))),
-        rows_(GatherAhead(args.rows, columns_ + 4 * args.heads)) {}
+        rows_(GatherAhead(args.rows, columns_ + 4 * args.heads)),
+        draws_(args.dropout, args.numbers, args.heads) {}
 
   void Source(std::size_t j) {
     const std::size_t end = rows_of_.ends[j];
     state_ = args_.state + j * (2 * columns_ + 3 * args_.heads);
     chunk_.limit = GatherLimit(rows_of_, end);
+    draws_.Begin(j, rows_of_);
     for (chunk_.edge = rows_of_.begins[j]; chunk_.edge < end; chunk_.edge += chunk_.count) {
       const std::size_t left = end - chunk_.edge;
       chunk_.count = left < most_ ? left : most_;
       WithWidth(args_.width, [&]<std::size_t kColumns>() { Dots<kColumns>(); });
+      if (draws_.any()) Draw();
       Weigh();
       Add();
     }
@@ -238,6 +304,19 @@ class GatherReturns {
     for (std::size_t i = 0; i < chunk_.count; ++i) {
       rows_.Fetch(chunk_.edge + i, chunk_.limit);
       DotHeads<V, kColumns>(z, Row(i), args_.heads, args_.width, dot_.at + i * numbers_);
+    }
+  }
+
+  /// Draws the factors of the weights, zeros and scales, which are those of the products, too.
+  [[gnu::noinline]] void Draw() {
+    for (std::size_t i = 0; i < chunk_.count; ++i) {
+      draws_.Next(rows_of_, chunk_.edge + i, /*to_target=*/true);
+      for (std::size_t h = 0; h < args_.heads; h += V::kWidth) {
+        const typename V::Reg factor = draws_.Drop(h, V::Set(1.0F));
+        float* const dot = dot_.at + i * numbers_ + h;
+        V::Store(factor_.at + i * numbers_ + h, factor);
+        V::Store(dot, V::Mul(V::Load(dot), factor));
+      }
     }
   }
 
@@ -260,7 +339,8 @@ class GatherReturns {
         typename V::Reg gradient = V::Mul(weight, V::Sub(product, mean));
         gradient = V::Mul(gradient, V::Pick(V::Positive(sum), one, slope_));
         total = V::Add(total, gradient);
-        V::Store(weight_.at + i * numbers_ + h, weight);
+        V::Store(weight_.at + i * numbers_ + h,
+                 draws_.any() ? V::Mul(weight, V::Load(factor_.at + i * numbers_ + h)) : weight);
       }
       StoreSome<V>(state_ + columns_ + h, total, left);
     }
@@ -277,10 +357,12 @@ class GatherReturns {
   const std::size_t numbers_;
   const std::size_t most_;  // edges of a chunk
   const Ahead rows_;
+  EdgeDraws<V> draws_;
   float* state_ = nullptr;  // of the source
   GatherChunk chunk_;
   ChunkNumbers weight_;
   ChunkNumbers dot_;
+  ChunkNumbers factor_;  // of the weights, with dropout
 };
 
 template <typename V>

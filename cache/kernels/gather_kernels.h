@@ -45,6 +45,23 @@ struct GatherMaxGradientArgs {
   float* out = nullptr;  ///< [targets, dim]
 };
 
+/// Which weights of attention are dropped: that of an edge from row j to row t and of head h is
+/// zero in the sum of rows (not in that of weights) where ActivationDraw(SplitMix64(seed, t), j, (n
+/// + 1) * heads + h) < dropped, else multiplied by `scale`. Of parallel edges, which stand side by
+/// side in the lists of both ends, n counts from 0. So a draw is the same read from either end.
+struct GatherDropout {
+  std::uint32_t dropped = 0;  ///< dropout probability times 2^32; 0: no dropout
+  float scale = 1;
+  std::uint64_t seed = 0;
+};
+
+/// The numbers by which rows draw. Only with dropout.
+struct GatherNumbers {
+  const std::uint32_t* of_rows = nullptr;  ///< of each row of x
+  std::uint64_t first = 0;                 ///< of the target (or source) whose state is first
+  bool own = false;  ///< the edges are those of targets to themselves, for which n is -1
+};
+
 /// Additive attention, whose score is LeakyReLU(s + q) for a slope in [0, 1], head by head. With
 /// w = heads * width columns (w) and numbers of heads (h):
 ///
@@ -61,6 +78,8 @@ struct GatherAttendArgs {
   std::size_t width = 0;  ///< columns of a head
   float slope = 0;
   float* state = nullptr;
+  GatherDropout dropout = {};
+  GatherNumbers numbers = {};
 };
 
 /// The gradient that comes back from the targets of such an attention to a source of theirs:
@@ -68,15 +87,17 @@ struct GatherAttendArgs {
 ///   rows:  [g w | q h | m h | r h | D h | ...]
 ///   state: [dz w | ds h | dq h | z w | s h], of which dz and ds are added to
 ///
-/// An edge has the weight exp(LeakyReLU(s + q) - m) * r; it adds weight * g to dz and
-/// weight * (g . z - D) * LeakyReLU'(s + q) to ds. Dot products have the partial sums of
-/// EdgeDotArgs.
+/// An edge has the weight exp(LeakyReLU(s + q) - m) * r, which dropout multiplies by k; it adds
+/// k * weight * g to dz and weight * (k * g . z - D) * LeakyReLU'(s + q) to ds. Dot products have
+/// the partial sums of EdgeDotArgs.
 struct GatherAttendGradientArgs {
   GatherRows rows;
   std::size_t heads = 1;
   std::size_t width = 0;
   float slope = 0;
   float* state = nullptr;
+  GatherDropout dropout = {};
+  GatherNumbers numbers = {};
 };
 
 /// A set of these kernels. Each function computes targets [begin, end).

@@ -1,3 +1,4 @@
+#include "rhizome/gnn/activation.h"
 #include "rhizome/gnn/full_network.h"
 
 // Tiles of FullNetwork where layers attend: what is made of gathered rows (GatherHeads), and what
@@ -31,6 +32,16 @@ struct AttendedParts {
 };
 
 }  // namespace
+
+/// The heads of a layer, with what is drawn for their edges.
+GatherHeads FullNetwork::HeadsIn(std::uint32_t layer, const Mode& mode) const {
+  GatherHeads heads = HeadsOf(At(layer));
+  if (!Attends(layer)) return heads;
+  const AttentionShape shape = At(layer).ShapeOfAttention(mode.At({}));
+  const DropoutDraws draws = DrawsOf(shape.dropout);
+  heads.dropout = {.dropped = draws.dropped, .scale = draws.scale, .seed = shape.seed};
+  return heads;
+}
 
 /// The mean of the neighbours that a row attends to, by its weights.
 torch::Tensor FullNetwork::Mean(std::uint32_t layer, const torch::Tensor& attended) const {

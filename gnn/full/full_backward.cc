@@ -24,8 +24,8 @@ void CopyTo(const torch::Tensor& values, torch::Tensor& output) {
 }  // namespace
 
 /// The last layer, whose sums are gathered in the same pass.
-FullNetwork::Incoming FullNetwork::FromLoss(std::uint32_t layer) const {
-  Incoming incoming{.pass = GatherPass(layer, fmt::format("forward {}, loss", layer + 1)),
+FullNetwork::Incoming FullNetwork::FromLoss(std::uint32_t layer, const Mode& mode) const {
+  Incoming incoming{.pass = GatherPass(layer, mode, fmt::format("forward {}, loss", layer + 1)),
                     .gradient = nullptr,
                     .sums = [](const PassTile& tile) { return tile.gathered[0]; },
                     .raw = nullptr};
@@ -53,7 +53,7 @@ FullNetwork::Incoming FullNetwork::FromArrays(std::uint32_t layer, bool from_los
 /// A layer below another one, whose gradients are gathered in the same pass.
 FullNetwork::Incoming FullNetwork::FromAbove(std::uint32_t layer, const Mode& mode) const {
   const std::uint32_t above = layer + 1;
-  Incoming incoming{.pass = GradientPass(above, fmt::format("backward {}", above + 1)),
+  Incoming incoming{.pass = GradientPass(above, mode, fmt::format("backward {}", above + 1)),
                     .gradient = nullptr,
                     .sums = nullptr,
                     .raw = nullptr};
@@ -78,8 +78,10 @@ FullNetwork::Incoming FullNetwork::FromAbove(std::uint32_t layer, const Mode& mo
     };
   } else {
     const bool stale = RHIZOME_MUTANT("sums are gathered again of the layer before") && layer > 1;
-    AddGather(stale ? layer - 1 : layer, pass);
-    incoming.sums = [](const PassTile& tile) { return tile.gathered[1]; };
+    AddGather(stale ? layer - 1 : layer, mode, pass);
+    incoming.sums = [gather = pass.gathers.size() - 1](const PassTile& tile) {
+      return tile.gathered[gather];
+    };
   }
   incoming.raw = RawOf(layer, pass);
   return incoming;
@@ -158,7 +160,7 @@ Status FullNetwork::BackwardLayer(std::uint32_t layer, Incoming incoming, const 
 /// The gradients of the weights by which features are prepared.
 Status FullNetwork::BackwardPrepared(const Mode& mode, const PassUser& use) {
   if (!At(0).prepares_gathered()) return Status::Ok();
-  GraphPass pass = GradientPass(0, "backward 1");
+  GraphPass pass = GradientPass(0, mode, "backward 1");
   const TileTensor raw = [input = InputOf(pass, RowsBefore(0))](const PassTile& tile) {
     return tile.inputs[input];
   };

@@ -48,9 +48,6 @@ Status CheckFullGraph(const Model& model, std::uint64_t rows) {
         "whole rows of both ends",
         spec.kind));
   }
-  if (first.pieces().attends() && attention.dropout > 0)
-    return Status::InvalidArgument(
-        "--full-graph does not drop out attention: leave --attention-dropout");
   if (option("feed-forward") == "true" && option("norm") == "batch") {
     return Status::InvalidArgument(
         "--full-graph has no batch norm at the input of feed-forward blocks; give --norm layer");
@@ -124,31 +121,31 @@ GatherBy FullNetwork::WayOf(std::uint32_t layer, bool back) const {
 }
 
 /// A pass that gathers a layer's sums.
-GraphPass FullNetwork::GatherPass(std::uint32_t layer, std::string name) const {
+GraphPass FullNetwork::GatherPass(std::uint32_t layer, const Mode& mode, std::string name) const {
   GraphPass pass{.name = std::move(name)};
-  AddGather(layer, pass);
+  AddGather(layer, mode, pass);
   return pass;
 }
 
 /// Lets a pass gather a layer's sums.
-void FullNetwork::AddGather(std::uint32_t layer, GraphPass& pass) const {
+void FullNetwork::AddGather(std::uint32_t layer, const Mode& mode, GraphPass& pass) const {
   const PassInput source = GatheredBy(layer);
   pass.gathers.push_back({.source = source,
                           .width = static_cast<std::size_t>(GatheredRowColumns(At(layer))),
                           .by = WayOf(layer, /*back=*/false),
-                          .heads = HeadsOf(At(layer))});
+                          .heads = HeadsIn(layer, mode)});
   if (JoinsOwn(layer)) InputOf(pass, source);
 }
 
 /// A pass that gathers the gradients of a layer's sums.
-GraphPass FullNetwork::GradientPass(std::uint32_t layer, std::string name) const {
+GraphPass FullNetwork::GradientPass(std::uint32_t layer, const Mode& mode, std::string name) const {
   ScratchArray* const source = Array(kSumsGradient, layer);
   GraphPass pass{.name = std::move(name),
                  .gathers = {{.source = {source},
                               .width = static_cast<std::size_t>(GatheredRowColumns(At(layer))),
                               .forward = RHIZOME_MUTANT("gradients go along the lists of layers"),
                               .by = WayOf(layer, /*back=*/true),
-                              .heads = HeadsOf(At(layer))}},
+                              .heads = HeadsIn(layer, mode)}},
                  .sums = parameters_.size() + 1};
   if (At(layer).prepares_gathered()) pass.summed_bytes = SummedBytes(layer);
   if (JoinsOwn(layer)) InputOf(pass, {source});
@@ -206,7 +203,7 @@ Status FullNetwork::ForwardLayer(std::uint32_t layer, const Mode& mode, const Pa
   RHIZOME_RETURN_IF_ERROR(PrepareLayer(layer, mode, use));
   const bool norms = mode.learns && At(layer).batch_norms() > 0;
   if (mode.learns && IsLast(layer) && !norms) return Status::Ok();  // the way back begins with it
-  GraphPass pass = GatherPass(layer, fmt::format("forward {}", layer + 1));
+  GraphPass pass = GatherPass(layer, mode, fmt::format("forward {}", layer + 1));
   TileTensor sums = [](const PassTile& tile) { return tile.gathered[0]; };
   if (norms) {
     pass.outputs = {Array(kSums, layer)};
@@ -293,7 +290,7 @@ Result<double> FullNetwork::Learn(std::uint64_t seed, VertexScoreSink* sink, con
   for (std::uint32_t layer = 0; layer <= last; ++layer)
     RHIZOME_RETURN_IF_ERROR(ForwardLayer(layer, mode, use));
   Incoming incoming =
-      At(last).batch_norms() > 0 ? FromArrays(last, /*from_loss=*/true) : FromLoss(last);
+      At(last).batch_norms() > 0 ? FromArrays(last, /*from_loss=*/true) : FromLoss(last, mode);
   for (std::uint32_t layer = last;; --layer) {
     RHIZOME_RETURN_IF_ERROR(BackwardLayer(layer, std::move(incoming), mode, use));
     if (layer == 0) break;
@@ -317,7 +314,7 @@ Result<double> FullNetwork::Evaluate(VertexScoreSink& sink, const PassUser& use)
   for (std::uint32_t layer = 0; layer < last; ++layer)
     RHIZOME_RETURN_IF_ERROR(ForwardLayer(layer, mode, use));
   RHIZOME_RETURN_IF_ERROR(PrepareLayer(last, mode, use));
-  Incoming read = FromLoss(last);
+  Incoming read = FromLoss(last, mode);
   read.pass.name = fmt::format("forward {}, scores", last + 1);
   read.pass.sums = 1;
   read.pass.scores = true;

@@ -132,10 +132,11 @@ class FullNetwork {
   torch::Tensor SumsToStore(std::uint32_t layer, const torch::Tensor& gathered) const {
     return gathered.narrow(1, 0, SumsColumns(model_, layer));
   }
-  GraphPass GatherPass(std::uint32_t layer, std::string name) const;
-  void AddGather(std::uint32_t layer, GraphPass& pass) const;
-  GraphPass GradientPass(std::uint32_t layer, std::string name) const;
-  Incoming FromLoss(std::uint32_t layer) const;
+  GraphPass GatherPass(std::uint32_t layer, const Mode& mode, std::string name) const;
+  void AddGather(std::uint32_t layer, const Mode& mode, GraphPass& pass) const;
+  GraphPass GradientPass(std::uint32_t layer, const Mode& mode, std::string name) const;
+  GatherHeads HeadsIn(std::uint32_t layer, const Mode& mode) const;
+  Incoming FromLoss(std::uint32_t layer, const Mode& mode) const;
   Incoming FromAbove(std::uint32_t layer, const Mode& mode) const;
   Incoming FromArrays(std::uint32_t layer, bool from_loss) const;
   const NormWeights* NormOf(std::uint32_t layer, std::size_t norm, const Mode& mode,

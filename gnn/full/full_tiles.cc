@@ -9,12 +9,11 @@
 
 namespace rhizome::inline internal {
 
-/// Computes the rows that a layer gathers; for attention with their scores beside them.
+/// Computes the rows that a layer gathers; for attention with what else is asked of them.
 torch::Tensor FullNetwork::Prepare(std::uint32_t layer, const torch::Tensor& raw,
                                    const RunMode& mode) const {
-  const torch::Tensor prepared = At(layer).PrepareGathered(raw, mode);
-  if (!Attends(layer)) return prepared;
-  return at::cat({prepared, At(layer).SourceScores(prepared), At(layer).Query({}, prepared)}, 1);
+  return Attends(layer) ? At(layer).PrepareAttended(raw, mode)
+                        : At(layer).PrepareGathered(raw, mode);
 }
 
 FullNetwork::Work FullNetwork::Compute(std::uint32_t layer, const Mode& mode, const PassTile& tile,

@@ -112,9 +112,10 @@ class GatherTrial {
       case GatherBy::kMaxGradient:
         return AddMaxGradients(window, 0, state_.data());
       case GatherBy::kAttend:
-        return AddAttention(shape_.heads, window, state_.data());
+        return AddAttention(shape_.heads, window, {.of_rows = numbers_.data()}, state_.data());
       case GatherBy::kAttendGradient:
-        return AddAttentionGradient(shape_.heads, window, state_.data());
+        return AddAttentionGradient(shape_.heads, window, {.of_rows = numbers_.data()},
+                                    state_.data());
     }
   }
 

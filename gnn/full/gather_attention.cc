@@ -14,12 +14,15 @@ void BeginAttention(const GatherHeads& heads, const float* own, float* state) {
   std::copy_n(own + w + h, h, state + 2 * w + 3 * h);
 }
 
-void AddAttention(const GatherHeads& heads, const GatherWindow& window, float* state) {
+void AddAttention(const GatherHeads& heads, const GatherWindow& window,
+                  const GatherNumbers& numbers, float* state) {
   Gathers().attend({.rows = window.rows(),
                     .heads = heads.heads,
                     .width = heads.width / heads.heads,
                     .slope = heads.slope,
-                    .state = state},
+                    .state = state,
+                    .dropout = heads.dropout,
+                    .numbers = numbers},
                    0, window.count);
 }
 
@@ -29,12 +32,15 @@ void BeginAttentionGradient(const GatherHeads& heads, const float* own, float* s
   std::copy_n(own + w + 4 * h, w + 2 * h, state + w + h);  // dq, z and s
 }
 
-void AddAttentionGradient(const GatherHeads& heads, const GatherWindow& window, float* state) {
+void AddAttentionGradient(const GatherHeads& heads, const GatherWindow& window,
+                          const GatherNumbers& numbers, float* state) {
   Gathers().attend_gradient({.rows = window.rows(),
                              .heads = heads.heads,
                              .width = heads.width / heads.heads,
                              .slope = heads.slope,
-                             .state = state},
+                             .state = state,
+                             .dropout = heads.dropout,
+                             .numbers = numbers},
                             0, window.count);
 }
 

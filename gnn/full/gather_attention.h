@@ -13,6 +13,7 @@ struct GatherHeads {
   std::size_t width = 0;  ///< columns of all heads together
   float slope = 0;        ///< of LeakyReLU, below zero
   bool own = false;       ///< a target is the source of a first edge of its own
+  GatherDropout dropout = {};
 
   // Rows, of `width` columns (w) and of one a head (h):
   /// a prepared row: [z w | s h | q h], what it gives, and its scores as a source and as a target
@@ -33,8 +34,10 @@ struct GatherHeads {
 void BeginAttention(const GatherHeads& heads, const float* own, float* state);
 
 /// Adds the prepared rows of a window to the gathered rows of targets, which may so far have seen
-/// others (GatherAttendArgs). The order of edges alone decides about the bits.
-void AddAttention(const GatherHeads& heads, const GatherWindow& window, float* state);
+/// others (GatherAttendArgs). The order of edges alone decides about the bits. `numbers`: by which
+/// edges are dropped.
+void AddAttention(const GatherHeads& heads, const GatherWindow& window,
+                  const GatherNumbers& numbers, float* state);
 
 /// The columns of what is kept while gradients are gathered, of which the first prepared() are the
 /// result, [dz w | ds h | dq h]; behind it stand z and s of the row.
@@ -47,6 +50,7 @@ void BeginAttentionGradient(const GatherHeads& heads, const float* own, float* s
 
 /// Adds what comes back from a window's rows, the targets of the edges that the rows of `state` are
 /// the sources of (GatherAttendGradientArgs).
-void AddAttentionGradient(const GatherHeads& heads, const GatherWindow& window, float* state);
+void AddAttentionGradient(const GatherHeads& heads, const GatherWindow& window,
+                          const GatherNumbers& numbers, float* state);
 
 }  // namespace rhizome::inline internal

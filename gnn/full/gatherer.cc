@@ -109,17 +109,21 @@ void Gatherer::AddOther(const StagedWindow& window, const TileLists& walked,
                           .lists = walked,
                           .count = range.count};
   float* const state = sums_.data() + range.first * shape_.state_columns();
-  if (shape_.by == GatherBy::kAttend) return AddAttention(shape_.heads, rows, state);
-  if (shape_.by == GatherBy::kAttendGradient) {
-    return AddAttentionGradient(shape_.heads, rows, state);
-  }
-  if (shape_.by == GatherBy::kMaxGradient) {
-    const std::size_t first = static_cast<std::size_t>(block_.begin) + range.first;
-    return AddMaxGradients(rows, static_cast<std::uint32_t>(first), state);
-  }
+  const std::size_t first_target = static_cast<std::size_t>(block_.begin) + range.first;
+  if (shape_.by == GatherBy::kMaxGradient)
+    return AddMaxGradients(rows, static_cast<std::uint32_t>(first_target), state);
   const BlockLists& lists = *window.lists;
   const std::size_t first = (window.window - lists.first_sum) * lists.stage_rows;
-  AddMaxima(rows, std::span(lists.rows).subspan(std::min(first, lists.rows.size())), state);
+  const std::span numbers = std::span(lists.rows).subspan(std::min(first, lists.rows.size()));
+  if (shape_.by == GatherBy::kMax) return AddMaxima(rows, numbers, state);
+  AddAttending(rows, {.of_rows = numbers.data(), .first = first_target}, state);
+}
+
+/// Adds a window of an attention, or of what comes back of one.
+void Gatherer::AddAttending(const GatherWindow& window, const GatherNumbers& numbers,
+                            float* state) const {
+  if (shape_.by == GatherBy::kAttend) return AddAttention(shape_.heads, window, numbers, state);
+  AddAttentionGradient(shape_.heads, window, numbers, state);
 }
 
 /// Begins with the targets' own rows, which stand in windows of their own unless one window holds
@@ -169,11 +173,9 @@ void Gatherer::BeginTargets(const float* rows, const std::uint32_t* slots,
                                         .slots = at.data(),
                                         .slots_end = static_cast<std::uint32_t>(run.count)},
                               .count = run.count};
-    if (forward) {
-      AddAttention(shape_.heads, window, state);
-    } else {
-      AddAttentionGradient(shape_.heads, window, state);
-    }
+    const std::size_t first = targets.first + run.first;
+    AddAttending(window, {.first = static_cast<std::size_t>(block_.begin) + first, .own = true},
+                 state);
   });
 }
 

@@ -99,6 +99,7 @@ class Gatherer {
   void AddWindow(const StagedWindow& window, WindowLists& lists, const TargetRange& range);
   void AddSums(const StagedWindow& window, const TileLists& walked, const TargetRange& range);
   void AddOther(const StagedWindow& window, const TileLists& walked, const TargetRange& range);
+  void AddAttending(const GatherWindow& window, const GatherNumbers& numbers, float* state) const;
   Status BeginAttention(StagedWindow& window);
   void BeginTargets(const float* rows, const std::uint32_t* slots, const TargetRange& targets);
   void Finish(std::uint64_t first, std::uint64_t count, const float* own, std::size_t own_stride,

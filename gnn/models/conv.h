@@ -139,9 +139,11 @@ class Conv {
   /// Prepares what Update needs many times. Called once before a run without gradients.
   virtual void Freeze() {}
 
+  /// The shape of its attention, whose weights are dropped in training.
+  AttentionShape ShapeOfAttention(const RunMode& mode) const;
+
  protected:
   std::uint32_t number() const { return number_; }
-  AttentionShape ShapeOfAttention(const RunMode& mode) const;
 
  private:
   const std::uint32_t number_;

@@ -254,6 +254,16 @@ torch::Tensor Layer::PrepareGathered(const torch::Tensor& raw, const RunMode& mo
   return pieces_.projects ? conv_->Project(entered.input, mode) : entered.input.Floats();
 }
 
+torch::Tensor Layer::PrepareAttended(const torch::Tensor& raw, const RunMode& mode) const {
+  const Entered entered = Enter({raw}, mode);
+  const torch::Tensor prepared =
+      pieces_.projects ? conv_->Project(entered.input, mode) : entered.input.Floats();
+  std::vector<torch::Tensor> parts = {prepared};
+  if (pieces_.score_columns() > 0) parts.push_back(SourceScores(prepared));
+  parts.push_back(Query(entered, prepared));
+  return at::cat(parts, 1);
+}
+
 torch::Tensor Layer::FinishGathered(const torch::Tensor& raw, const torch::Tensor& gathered,
                                     const RunMode& mode) const {
   UpdateRows rows{

@@ -2,92 +2,20 @@
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
-#include "cache/kernels/attention_testing.h"
-#include "rhizome/cache/simd.h"
-#include "testing/testing.h"
+#include "cache/kernels/gather_testing.h"
 
 namespace rhizome {
 namespace {
 
+using testing::DropCase;
+using testing::DropCases;
+using testing::GatherCase;
+using testing::InEverySet;
+using testing::kInfinity;
+using testing::MakeGather;
 using testing::RandomFloats;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-/// Random lists, ascending, with parallel edges, empty ones and one of `hub` edges.
-Csr AscendingLists(std::size_t targets, std::size_t sources, std::size_t hub,
-                   std::mt19937_64& random) {
-  Csr csr;
-  for (std::size_t t = 0; t < targets; ++t) {
-    const std::size_t degree = t == targets / 2 ? hub : t % 5 == 3 ? 0 : random() % 30;
-    std::vector<std::uint32_t> list;
-    for (std::size_t i = 0; i < degree; ++i)
-      list.push_back(static_cast<std::uint32_t>(random() % sources));
-    std::sort(list.begin(), list.end());
-    csr.neighbors.insert(csr.neighbors.end(), list.begin(), list.end());
-    csr.offsets.push_back(static_cast<std::uint32_t>(csr.neighbors.size()));
-  }
-  return csr;
-}
-
-/// Rows and their lists, and how lists are cut into calls.
-struct GatherCase {
-  Csr csr;
-  std::size_t sources = 60;
-  std::size_t stride = 0;
-  std::vector<float> x;
-
-  std::size_t targets() const { return csr.offsets.size() - 1; }
-
-  /// Calls use(rows) for the rows in so many windows, whose lists have the edges from them.
-  template <typename Use>
-  void InWindows(std::size_t windows, const Use& use) const {
-    std::vector<std::uint32_t> begins(csr.offsets.begin(), csr.offsets.end() - 1);
-    std::vector<std::uint32_t> ends = begins;
-    for (std::size_t w = 1; w <= windows; ++w) {
-      const std::size_t last = sources * w / windows;
-      for (std::size_t t = 0; t < targets(); ++t) {
-        begins[t] = ends[t];
-        while (ends[t] < csr.offsets[t + 1] && csr.neighbors[ends[t]] < last) ++ends[t];
-      }
-      use(GatherRows{.x = x.data(),
-                     .stride = stride,
-                     .begins = begins.data(),
-                     .ends = ends.data(),
-                     .index = csr.neighbors.data(),
-                     .index_end = static_cast<std::uint32_t>(csr.neighbors.size())});
-    }
-  }
-};
-
-GatherCase MakeGather(std::size_t stride, float spread, std::mt19937_64& random) {
-  GatherCase c;
-  c.csr = AscendingLists(20, c.sources, 300, random);
-  c.stride = stride;
-  c.x = RandomFloats(c.sources * stride, spread, random);
-  return c;
-}
-
-/// Computes the state in every set and in several windows, and expects the same bits. `run` adds
-/// the rows of a window to a state.
-template <typename Run>
-std::vector<float> InEverySet(const GatherCase& c, const std::vector<float>& begin,
-                              const Run& run) {
-  std::vector<float> first;
-  for (const SimdPath path : AvailableSimdPaths()) {
-    for (const std::size_t windows : {1U, 2U, 7U, 60U}) {
-      std::vector<float> state = begin;
-      c.InWindows(windows,
-                  [&](const GatherRows& rows) { run(GathersOf(path), rows, state.data()); });
-      if (first.empty()) first = state;
-      EXPECT_EQ(std::memcmp(state.data(), first.data(), state.size() * sizeof(float)), 0)
-          << SimdPathName(path) << ", " << windows << " windows";
-    }
-  }
-  return first;
-}
 
 constexpr std::size_t kWidths[] = {1, 3, 8, 16, 17, 33, 64, 100, 129};
 
@@ -175,13 +103,49 @@ constexpr float kSlope = 0.2F;
 
 double LeakyOf(double sum) { return sum > 0 ? sum : kSlope * sum; }
 
+/// Compares what was gathered of attention with a softmax in double.
+void ExpectSoftmax(const GatherCase& c, const GatherShapeCase& shape, const DropCase& drop,
+                   const std::vector<float>& state) {
+  const std::size_t heads = shape.heads, width = shape.width;
+  const std::size_t w = heads * width, columns = 2 * w + 4 * heads;
+  for (std::size_t t = 0; t < c.targets(); ++t) {
+    const float* const of = state.data() + t * columns;
+    for (std::size_t h = 0; h < heads; ++h) {
+      const double most = of[2 * w + 2 * heads + h], query = of[2 * w + 3 * heads + h];
+      double weights[2] = {}, largest = -kInfinity;
+      std::vector<double> sums[2] = {std::vector<double>(width), std::vector<double>(width)};
+      for (std::uint32_t e = c.csr.offsets[t]; e < c.csr.offsets[t + 1]; ++e) {
+        const float* const row = c.x.data() + c.csr.neighbors[e] * c.stride;
+        const double sum = row[w + h] + query;
+        const double weight = std::exp(LeakyOf(sum) - most);
+        const double kept = weight * drop.FactorOf(c, t, e, heads, h, /*back=*/false);
+        const std::size_t side = sum > 0 ? 0 : 1;
+        largest = std::max(largest, LeakyOf(sum));
+        weights[side] += weight;
+        for (std::size_t i = 0; i < width; ++i) sums[side][i] += kept * row[h * width + i];
+      }
+      if (c.csr.offsets[t] == c.csr.offsets[t + 1]) {
+        EXPECT_EQ(most, -kInfinity);
+      } else {
+        EXPECT_LE(largest, most + 8.001);
+      }
+      const double scale = 1e-5 * (weights[0] + weights[1] + 1);
+      for (std::size_t side = 0; side < 2; ++side) {
+        EXPECT_NEAR(of[2 * w + side * heads + h], weights[side], scale) << heads << "x" << width;
+        for (std::size_t i = 0; i < width; ++i)
+          EXPECT_NEAR(of[side * w + h * width + i], sums[side][i], 20 * scale);
+      }
+    }
+  }
+}
+
 TEST(GatherKernelsTest, AttentionEqualsSoftmaxInDoubleOnBothSidesOfZero) {
   std::mt19937_64 random(testing::TestSeed());
   for (const GatherShapeCase& shape : kShapes) {
     const std::size_t heads = shape.heads, width = shape.width;
     // Scores spread wide enough for maxima to rise.
     const std::size_t w = heads * width, columns = 2 * w + 4 * heads;
-    GatherCase c = MakeGather(w + 2 * heads, 12, random);
+    const GatherCase c = MakeGather(w + 2 * heads, 12, random);
     std::vector<float> begin(c.targets() * columns, 0.0F);
     for (std::size_t t = 0; t < c.targets(); ++t) {
       for (std::size_t h = 0; h < heads; ++h) {
@@ -189,39 +153,51 @@ TEST(GatherKernelsTest, AttentionEqualsSoftmaxInDoubleOnBothSidesOfZero) {
         begin[t * columns + 2 * w + 3 * heads + h] = RandomFloats(1, 6, random)[0];
       }
     }
-    const std::vector<float> state =
-        InEverySet(c, begin, [&](const GatherKernels& kernels, const GatherRows& rows, float* at) {
-          kernels.attend(
-              {.rows = rows, .heads = heads, .width = width, .slope = kSlope, .state = at}, 0,
-              c.targets());
-        });
-    for (std::size_t t = 0; t < c.targets(); ++t) {
-      const float* const of = state.data() + t * columns;
-      for (std::size_t h = 0; h < heads; ++h) {
-        const double most = of[2 * w + 2 * heads + h], query = of[2 * w + 3 * heads + h];
-        double weights[2] = {}, largest = -kInfinity;
-        std::vector<double> sums[2] = {std::vector<double>(width), std::vector<double>(width)};
-        for (std::uint32_t e = c.csr.offsets[t]; e < c.csr.offsets[t + 1]; ++e) {
-          const float* const row = c.x.data() + c.csr.neighbors[e] * c.stride;
-          const double sum = row[w + h] + query;
-          const double weight = std::exp(LeakyOf(sum) - most);
-          const std::size_t side = sum > 0 ? 0 : 1;
-          largest = std::max(largest, LeakyOf(sum));
-          weights[side] += weight;
-          for (std::size_t i = 0; i < width; ++i) sums[side][i] += weight * row[h * width + i];
+    for (const DropCase& drop : DropCases(c, random)) {
+      const auto run = [&](const GatherKernels& kernels, const GatherRows& rows, float* at) {
+        kernels.attend({.rows = rows,
+                        .heads = heads,
+                        .width = width,
+                        .slope = kSlope,
+                        .state = at,
+                        .dropout = drop.dropout,
+                        .numbers = drop.Numbers()},
+                       0, c.targets());
+      };
+      ExpectSoftmax(c, shape, drop, InEverySet(c, begin, run));
+    }
+  }
+}
+
+/// Compares what comes back of attention with the same in double.
+void ExpectReturns(const GatherCase& c, const GatherShapeCase& shape, const DropCase& drop,
+                   const std::vector<float>& begin, const std::vector<float>& state) {
+  const std::size_t heads = shape.heads, width = shape.width;
+  const std::size_t w = heads * width, columns = 2 * w + 3 * heads;
+  for (std::size_t t = 0; t < c.targets(); ++t) {
+    const float* const of = state.data() + t * columns;
+    const float* const z = of + w + 2 * heads;
+    for (std::size_t h = 0; h < heads; ++h) {
+      double of_score = 0;
+      std::vector<double> of_z(width);
+      const std::uint32_t first = c.csr.offsets[t], end = c.csr.offsets[t + 1];
+      for (std::uint32_t e = first; e < end; ++e) {
+        const float* const row = c.x.data() + c.csr.neighbors[e] * c.stride;
+        const double factor = drop.FactorOf(c, t, e, heads, h, /*back=*/true);
+        const double sum = z[w + h] + row[w + h];
+        const double weight = std::exp(LeakyOf(sum) - row[w + heads + h]) * row[w + 2 * heads + h];
+        double product = -row[w + 3 * heads + h];
+        for (std::size_t i = 0; i < width; ++i) {
+          product += factor * row[h * width + i] * z[h * width + i];
+          of_z[i] += factor * weight * row[h * width + i];
         }
-        if (c.csr.offsets[t] == c.csr.offsets[t + 1]) {
-          EXPECT_EQ(most, -kInfinity);
-        } else {
-          EXPECT_LE(largest, most + 8.001);
-        }
-        const double scale = 1e-5 * (weights[0] + weights[1] + 1);
-        for (std::size_t side = 0; side < 2; ++side) {
-          EXPECT_NEAR(of[2 * w + side * heads + h], weights[side], scale) << heads << "x" << width;
-          for (std::size_t i = 0; i < width; ++i)
-            EXPECT_NEAR(of[side * w + h * width + i], sums[side][i], 12 * scale);
-        }
+        of_score += weight * product * (sum > 0 ? 1 : kSlope);
       }
+      const double scale = 1e-5 * (end - first + 1);
+      EXPECT_NEAR(of[w + h], of_score, 2 * scale * static_cast<double>(width))
+          << heads << "x" << width;
+      EXPECT_EQ(of[w + heads + h], begin[t * columns + w + heads + h]);
+      for (std::size_t i = 0; i < width; ++i) EXPECT_NEAR(of[h * width + i], of_z[i], 2 * scale);
     }
   }
 }
@@ -242,37 +218,18 @@ TEST(GatherKernelsTest, AttentionsGradientEqualsThatInDouble) {
     std::vector<float> begin = RandomFloats(c.targets() * columns, 1, random);
     for (std::size_t t = 0; t < c.targets(); ++t)
       std::fill_n(begin.begin() + static_cast<std::ptrdiff_t>(t * columns), w + heads, 0.0F);
-    const std::vector<float> state =
-        InEverySet(c, begin, [&](const GatherKernels& kernels, const GatherRows& rows, float* at) {
-          kernels.attend_gradient(
-              {.rows = rows, .heads = heads, .width = width, .slope = kSlope, .state = at}, 0,
-              c.targets());
-        });
-    for (std::size_t t = 0; t < c.targets(); ++t) {
-      const float* const of = state.data() + t * columns;
-      const float* const z = of + w + 2 * heads;
-      for (std::size_t h = 0; h < heads; ++h) {
-        double of_score = 0;
-        std::vector<double> of_z(width);
-        const std::uint32_t first = c.csr.offsets[t], end = c.csr.offsets[t + 1];
-        for (std::uint32_t e = first; e < end; ++e) {
-          const float* const row = c.x.data() + c.csr.neighbors[e] * c.stride;
-          const double sum = z[w + h] + row[w + h];
-          const double weight =
-              std::exp(LeakyOf(sum) - row[w + heads + h]) * row[w + 2 * heads + h];
-          double product = -row[w + 3 * heads + h];
-          for (std::size_t i = 0; i < width; ++i) {
-            product += double{row[h * width + i]} * z[h * width + i];
-            of_z[i] += weight * row[h * width + i];
-          }
-          of_score += weight * product * (sum > 0 ? 1 : kSlope);
-        }
-        const double scale = 1e-5 * (end - first + 1);
-        EXPECT_NEAR(of[w + h], of_score, scale * static_cast<double>(width))
-            << heads << "x" << width;
-        EXPECT_EQ(of[w + heads + h], begin[t * columns + w + heads + h]);
-        for (std::size_t i = 0; i < width; ++i) EXPECT_NEAR(of[h * width + i], of_z[i], scale);
-      }
+    for (const DropCase& drop : DropCases(c, random)) {
+      const auto run = [&](const GatherKernels& kernels, const GatherRows& rows, float* at) {
+        kernels.attend_gradient({.rows = rows,
+                                 .heads = heads,
+                                 .width = width,
+                                 .slope = kSlope,
+                                 .state = at,
+                                 .dropout = drop.dropout,
+                                 .numbers = drop.Numbers()},
+                                0, c.targets());
+      };
+      ExpectReturns(c, shape, drop, begin, InEverySet(c, begin, run));
     }
   }
 }

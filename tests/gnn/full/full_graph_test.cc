@@ -196,6 +196,9 @@ TEST_P(FullGraphNetworkTest, GradientsAreThoseOfDifferencesWithDropout) {
   ASSERT_OK(WriteDirected(folder / "s", DirectedGraph(seed, /*everyone=*/true)));
   TrainOptions options = FullTraining(folder / "s", GetParam().spec);
   options.model.dropout = 0.3;
+  // A row without a weight that is left is zeros, of which a layer norm has a corner.
+  if (options.model.kind.starts_with("gat") && !options.model.options.contains("norm"))
+    options.model.options["attention-dropout"] = "0.4";
   // Corners of rectifiers would disturb differences.
   if (!options.model.options.contains("activation")) options.model.options["activation"] = "tanh";
   options.seed = seed;
@@ -327,9 +330,6 @@ TEST(FullGraphTest, SaysWhatItCannotDoAndWhatToDo) {
   options = good;
   options.model.kind = "gatv2";
   EXPECT_THAT(Refusal(options), RefusedWith("gcn, sage, gin, commnet and gat"));
-  options.model.kind = "gat";
-  options.model.options["attention-dropout"] = "0.5";
-  EXPECT_THAT(Refusal(options), RefusedWith("--attention-dropout"));
   options = good;
   options.model.options["input-dropout"] = "0.5";
   EXPECT_THAT(Refusal(options), RefusedWith("input-dropout"));

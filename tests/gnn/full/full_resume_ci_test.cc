@@ -25,22 +25,25 @@ class FullGraphResumeTest : public ::testing::TestWithParam<NamedModel> {};
 
 /// Networks whose passes gather otherwise: sums, maxima, prepared maxima, attention.
 std::vector<NamedModel> ResumedNetworks() {
-  return {
-      {"Gcn", DeepTraining("", "").model},
-      {"SageMax",
-       {.kind = "sage",
-        .layers = 3,
-        .hidden = 48,
-        .dropout = 0.3,
-        .options = {{"aggregator", "max"}}}},
-      {"SagePool",
-       {.kind = "sage",
-        .layers = 2,
-        .hidden = 48,
-        .dropout = 0.3,
-        .options = {{"aggregator", "pool"}, {"norm", "batch"}}}},
-      {"Gat",
-       {.kind = "gat", .layers = 3, .hidden = 48, .dropout = 0.3, .options = {{"heads", "3"}}}}};
+  return {{"Gcn", DeepTraining("", "").model},
+          {"SageMax",
+           {.kind = "sage",
+            .layers = 3,
+            .hidden = 48,
+            .dropout = 0.3,
+            .options = {{"aggregator", "max"}}}},
+          {"SagePool",
+           {.kind = "sage",
+            .layers = 2,
+            .hidden = 48,
+            .dropout = 0.3,
+            .options = {{"aggregator", "pool"}, {"norm", "batch"}}}},
+          {"Gat",
+           {.kind = "gat",
+            .layers = 3,
+            .hidden = 48,
+            .dropout = 0.3,
+            .options = {{"heads", "3"}, {"attention-dropout", "0.3"}}}}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, FullGraphResumeTest, ::testing::ValuesIn(ResumedNetworks()),

@@ -120,7 +120,8 @@ std::vector<testing::NetworkCase> SpilledNetworks() {
   return {made("DeepResidualGcn", "gcn", 4, {{"residual", "true"}}),
           made("BatchGin", "gin", 2, {{"norm", "batch"}}),
           made("NarrowSage", "sage", 3, {{"head", "none"}}),
-          made("PoolSage", "sage", 3, {{"aggregator", "pool"}}), made("Gat", "gat", 3, {})};
+          made("PoolSage", "sage", 3, {{"aggregator", "pool"}}),
+          made("Gat", "gat", 3, {{"attention-dropout", "0.3"}})};
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, FullGraphSpillTest, ::testing::ValuesIn(SpilledNetworks()),
