@@ -100,12 +100,54 @@ struct GatherAttendGradientArgs {
   GatherNumbers numbers = {};
 };
 
+/// Attention whose scores take whole rows of both ends: the sum over the columns of a head of
+/// vectors * LeakyReLU(z + q).
+///
+///   rows:  [z w | ...]
+///   state: [O w | d h | m h | q w]
+///
+/// An edge raises m as above; then it adds exp(score - m) * z to O and exp(score - m) to d.
+struct GatherAttendV2Args {
+  GatherRows rows;
+  std::size_t heads = 1;  ///< at most kMaxHeads
+  std::size_t width = 0;  ///< columns of a head
+  float slope = 0;
+  const float* vectors = nullptr;  ///< [heads, width]
+  float* state = nullptr;
+  GatherDropout dropout = {};
+  GatherNumbers numbers = {};
+};
+
+/// The gradients of such an attention, in two gatherings of rows [g w | q w | m h | r h | D h | z
+/// w]: that of sources (attend_v2_gradient, over lists of targets) and that of what targets ask
+/// (attend_v2_query_gradient, over lists of sources), whose states are
+///
+///   [E w | S w | z w]    and    [T w | g w | q w | m h | r h | D h].
+///
+/// An edge has the weight exp(score - m) * r and dropout's factor k. It adds k * weight * g to E,
+/// and to S and T weight * (k * g . z - D) * LeakyReLU'(z + q), which times the vectors is the
+/// gradient of z + q.
+struct GatherAttendV2GradientArgs {
+  GatherRows rows;
+  std::size_t heads = 1;
+  std::size_t width = 0;
+  float slope = 0;
+  const float* vectors = nullptr;  ///< [heads, width]
+  float* state = nullptr;
+  GatherDropout dropout = {};
+  GatherNumbers numbers = {};
+};
+
 /// A set of these kernels. Each function computes targets [begin, end).
 struct GatherKernels {
   void (*max)(const GatherMaxArgs&, std::size_t begin, std::size_t end);
   void (*max_gradient)(const GatherMaxGradientArgs&, std::size_t begin, std::size_t end);
   void (*attend)(const GatherAttendArgs&, std::size_t begin, std::size_t end);
   void (*attend_gradient)(const GatherAttendGradientArgs&, std::size_t begin, std::size_t end);
+  void (*attend_v2)(const GatherAttendV2Args&, std::size_t begin, std::size_t end);
+  void (*attend_v2_gradient)(const GatherAttendV2GradientArgs&, std::size_t begin, std::size_t end);
+  void (*attend_v2_query_gradient)(const GatherAttendV2GradientArgs&, std::size_t begin,
+                                   std::size_t end);
 };
 
 extern const GatherKernels kPortableGathers;

@@ -4,6 +4,7 @@
 #include "rhizome/cache/attention_gradient_inl.h"
 #include "rhizome/cache/attention_kernels_inl.h"
 #include "rhizome/cache/gather_attention_inl.h"
+#include "rhizome/cache/gather_attention_v2_inl.h"
 #include "rhizome/cache/gather_max_inl.h"
 #include "rhizome/cache/head_dots_inl.h"
 
@@ -32,7 +33,10 @@ constexpr GatherKernels MakeGathers() {
   return {.max = GatherMax<V>,
           .max_gradient = GatherMaxGradient<V>,
           .attend = GatherAttend<V>,
-          .attend_gradient = GatherAttendGradient<V>};
+          .attend_gradient = GatherAttendGradient<V>,
+          .attend_v2 = GatherAttendV2<V>,
+          .attend_v2_gradient = GatherAttendV2Gradient<V, false>,
+          .attend_v2_query_gradient = GatherAttendV2Gradient<V, true>};
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ bool TakesMax(const Layer& layer) { return layer.pieces().reduce.by == Reduction
 
 GatherHeads HeadsOf(const Layer& layer) {
   const ReducePiece& reduce = layer.pieces().reduce;
-  return {.heads = static_cast<std::size_t>(reduce.attention.heads),
+  return {.score = reduce.attention.score,
+          .heads = static_cast<std::size_t>(reduce.attention.heads),
           .width = static_cast<std::size_t>(layer.pieces().width),
           .slope = reduce.attention.slope,
           .own = reduce.own_joins};

@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "rhizome/gnn/activation.h"
 #include "rhizome/gnn/full_network.h"
 
@@ -6,6 +8,10 @@
 
 namespace rhizome::inline internal {
 namespace {
+
+torch::Tensor ReciprocalOf(const torch::Tensor& weights) {
+  return at::where(weights > 0, 1 / weights, at::zeros_like(weights));
+}
 
 /// The parts of gathered rows, [rows, heads] or [rows, heads, columns of a head].
 struct AttendedParts {
@@ -26,10 +32,31 @@ struct AttendedParts {
     negative_weights = each(1);
     most = each(2);
     query = each(3);
-    const torch::Tensor all = positive_weights + negative_weights;
-    reciprocal = at::where(all > 0, 1 / all, at::zeros_like(all));
+    reciprocal = ReciprocalOf(positive_weights + negative_weights);
   }
 };
+
+/// The same where targets ask with whole rows.
+struct AttendedV2Parts {
+  torch::Tensor sums, most, reciprocal;
+
+  AttendedV2Parts(const GatherHeads& of, const torch::Tensor& rows) {
+    const auto width = static_cast<std::int64_t>(of.width);
+    const auto heads = static_cast<std::int64_t>(of.heads);
+    sums = rows.narrow(1, 0, width).reshape({-1, heads, width / heads});
+    reciprocal = ReciprocalOf(rows.narrow(1, width, heads));
+    most = rows.narrow(1, width + heads, heads);
+  }
+};
+
+/// Writes tensors of as many rows side by side.
+void PutParts(const std::vector<torch::Tensor>& parts, torch::Tensor& output) {
+  std::int64_t column = 0;
+  for (const torch::Tensor& part : parts) {
+    output.narrow(1, column, part.size(1)).copy_(part);
+    column += part.size(1);
+  }
+}
 
 }  // namespace
 
@@ -39,12 +66,17 @@ GatherHeads FullNetwork::HeadsIn(std::uint32_t layer, const Mode& mode) const {
   if (!Attends(layer)) return heads;
   const AttentionShape shape = At(layer).ShapeOfAttention(mode.At({}));
   const DropoutDraws draws = DrawsOf(shape.dropout);
+  if (heads.second()) heads.vectors = At(layer).ScoreVectors().const_data_ptr<float>();
   heads.dropout = {.dropped = draws.dropped, .scale = draws.scale, .seed = shape.seed};
   return heads;
 }
 
 /// The mean of the neighbours that a row attends to, by its weights.
 torch::Tensor FullNetwork::Mean(std::uint32_t layer, const torch::Tensor& attended) const {
+  if (AsksWhole(layer)) {
+    const AttendedV2Parts parts(HeadsOf(At(layer)), attended);
+    return (parts.sums * parts.reciprocal.unsqueeze(2)).reshape({attended.size(0), -1});
+  }
   const AttendedParts parts(HeadsOf(At(layer)), attended);
   return ((parts.positive + parts.negative) * parts.reciprocal.unsqueeze(2))
       .reshape({attended.size(0), At(layer).pieces().width});
@@ -64,6 +96,15 @@ void FullNetwork::PutSumsGradient(std::uint32_t layer, const Work& work,
     return;
   }
   const GatherHeads heads = HeadsOf(At(layer));
+  const auto width = static_cast<std::int64_t>(heads.width);
+  if (heads.second()) {
+    const AttendedV2Parts parts(heads, work.attended);
+    const torch::Tensor of_heads = given.reshape(parts.sums.sizes());
+    const torch::Tensor product = (of_heads * work.sums.reshape(parts.sums.sizes())).sum(2);
+    return PutParts({given, prepared.narrow(1, width, width), parts.most, parts.reciprocal, product,
+                     prepared.narrow(1, 0, width)},
+                    output);
+  }
   const AttendedParts parts(heads, work.attended);
   const torch::Tensor of_heads = given.reshape(parts.positive.sizes());
   const torch::Tensor product = (of_heads * work.sums.reshape(parts.positive.sizes())).sum(2);
@@ -72,13 +113,30 @@ void FullNetwork::PutSumsGradient(std::uint32_t layer, const Work& work,
   const torch::Tensor sums = (of_heads * (parts.positive + heads.slope * parts.negative)).sum(2);
   const torch::Tensor weights = parts.positive_weights + heads.slope * parts.negative_weights;
   const torch::Tensor of_query = (sums - product * weights) * parts.reciprocal;
-  const auto own = static_cast<std::int64_t>(heads.width + heads.heads);
-  std::int64_t column = 0;
-  for (const torch::Tensor& part : {given, parts.query, parts.most, parts.reciprocal, product,
-                                    of_query, prepared.narrow(1, 0, own)}) {
-    output.narrow(1, column, part.size(1)).copy_(part);
-    column += part.size(1);
-  }
+  const auto own = width + static_cast<std::int64_t>(heads.heads);
+  PutParts({given, parts.query, parts.most, parts.reciprocal, product, of_query,
+            prepared.narrow(1, 0, own)},
+           output);
+}
+
+/// The gradient of prepared rows, as it was gathered. Where targets ask with whole rows [z | q], it
+/// is [E + a S | a T], and that of the vectors a the sum of z S + q T over all rows, as
+/// LeakyReLU(x) is x LeakyReLU'(x).
+FullNetwork::Objective FullNetwork::OfPrepared(std::uint32_t layer, const PassTile& tile,
+                                               const torch::Tensor& prepared) const {
+  if (!AsksWhole(layer)) return {.of = {prepared}, .gradients = {tile.gathered[0]}};
+  const torch::NoGradGuard guard;
+  const std::int64_t width = At(layer).pieces().width;
+  const torch::Tensor vectors = At(layer).ScoreVectors();
+  const torch::Tensor a = vectors.detach().reshape({1, width});
+  const torch::Tensor e = tile.gathered[0].narrow(1, 0, width);
+  const torch::Tensor s = tile.gathered[0].narrow(1, width, width);
+  const torch::Tensor t = tile.gathered[1];
+  const torch::Tensor rows = prepared.detach();
+  const torch::Tensor of_vectors =
+      (rows.narrow(1, 0, width) * s + rows.narrow(1, width, width) * t).sum(0);
+  return {.of = {prepared, vectors},
+          .gradients = {at::cat({e + a * s, a * t}, 1), of_vectors.reshape(vectors.sizes())}};
 }
 
 }  // namespace rhizome::inline internal

@@ -41,13 +41,6 @@ Status CheckFullGraph(const Model& model, std::uint64_t rows) {
     return found == spec.options.end() ? std::string() : found->second;
   };
   const Layer& first = model.layer(0);
-  const AttentionPiece& attention = first.pieces().reduce.attention;
-  if (first.pieces().attends() && attention.score != AttendScore::kAdditive) {
-    return Status::InvalidArgument(fmt::format(
-        "--full-graph trains gcn, sage, gin, commnet and gat; not {}, whose scores take "
-        "whole rows of both ends",
-        spec.kind));
-  }
   if (option("feed-forward") == "true" && option("norm") == "batch") {
     return Status::InvalidArgument(
         "--full-graph has no batch norm at the input of feed-forward blocks; give --norm layer");
@@ -147,6 +140,12 @@ GraphPass FullNetwork::GradientPass(std::uint32_t layer, const Mode& mode, std::
                               .by = WayOf(layer, /*back=*/true),
                               .heads = HeadsIn(layer, mode)}},
                  .sums = parameters_.size() + 1};
+  if (AsksWhole(layer)) {
+    PassGather asked = pass.gathers.front();
+    asked.forward = true;
+    asked.by = GatherBy::kAttendQueryGradient;
+    pass.gathers.push_back(asked);
+  }
   if (At(layer).prepares_gathered()) pass.summed_bytes = SummedBytes(layer);
   if (JoinsOwn(layer)) InputOf(pass, {source});
   return pass;

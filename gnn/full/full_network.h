@@ -107,6 +107,9 @@ class FullNetwork {
     return internal::WantsSumsGradient(model_, layer);
   }
   bool Attends(std::uint32_t layer) const { return At(layer).pieces().attends(); }
+  bool AsksWhole(std::uint32_t layer) const {  // targets ask with whole rows
+    return Attends(layer) && HeadsOf(At(layer)).second();
+  }
   bool JoinsOwn(std::uint32_t layer) const {  // a sum, with the row of the target
     return At(layer).pieces().reduce.own_joins && !Attends(layer);
   }
@@ -166,6 +169,8 @@ class FullNetwork {
                               const TileTensor& own, const TileTensor& raw, TileSums& sums) const;
   torch::Tensor Prepare(std::uint32_t layer, const torch::Tensor& raw, const RunMode& mode) const;
   torch::Tensor Mean(std::uint32_t layer, const torch::Tensor& attended) const;
+  Objective OfPrepared(std::uint32_t layer, const PassTile& tile,
+                       const torch::Tensor& prepared) const;
   void PutSumsGradient(std::uint32_t layer, const Work& work, const torch::Tensor& gradient,
                        const torch::Tensor& prepared, torch::Tensor& output) const;
   std::vector<torch::Tensor> ParametersOf(std::uint32_t layer) const;

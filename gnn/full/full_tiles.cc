@@ -83,7 +83,8 @@ torch::Tensor FullNetwork::GradientAbove(std::uint32_t above, const Mode& mode,
     const torch::Tensor prepared = Prepare(above, rows, mode.At(tile));
     std::vector<torch::Tensor> wanted = ParametersOf(above);
     if (above > 0) wanted.push_back(rows);
-    std::vector<torch::Tensor> gradients = GradientsOf({prepared}, {gathered}, wanted);
+    const Objective objective = OfPrepared(above, tile, prepared);
+    std::vector<torch::Tensor> gradients = GradientsOf(objective.of, objective.gradients, wanted);
     if (above > 0) {
       gathered = gradients.back();
       gradients.pop_back();

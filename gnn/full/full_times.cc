@@ -116,6 +116,8 @@ class GatherTrial {
       case GatherBy::kAttendGradient:
         return AddAttentionGradient(shape_.heads, window, {.of_rows = numbers_.data()},
                                     state_.data());
+      case GatherBy::kAttendQueryGradient:
+        return AddQueryGradient(shape_.heads, window, {.of_rows = numbers_.data()}, state_.data());
     }
   }
 

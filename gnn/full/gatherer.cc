@@ -123,7 +123,9 @@ void Gatherer::AddOther(const StagedWindow& window, const TileLists& walked,
 void Gatherer::AddAttending(const GatherWindow& window, const GatherNumbers& numbers,
                             float* state) const {
   if (shape_.by == GatherBy::kAttend) return AddAttention(shape_.heads, window, numbers, state);
-  AddAttentionGradient(shape_.heads, window, numbers, state);
+  if (shape_.by == GatherBy::kAttendGradient)
+    return AddAttentionGradient(shape_.heads, window, numbers, state);
+  AddQueryGradient(shape_.heads, window, numbers, state);
 }
 
 /// Begins with the targets' own rows, which stand in windows of their own unless one window holds
@@ -148,7 +150,6 @@ Status Gatherer::BeginAttention(StagedWindow& window) {
 void Gatherer::BeginTargets(const float* rows, const std::uint32_t* slots,
                             const TargetRange& targets) {
   const std::size_t columns = shape_.state_columns();
-  const bool forward = shape_.by == GatherBy::kAttend;
   ForRuns(targets.count, [&](const TargetRange& run) {
     std::array<std::uint32_t, kDenseRows> at;      // slots of own rows
     std::array<std::uint32_t, kDenseRows + 1> of;  // a list with one edge for each target
@@ -158,10 +159,12 @@ void Gatherer::BeginTargets(const float* rows, const std::uint32_t* slots,
       const std::size_t place = run.first + i;
       at[i] = slots != nullptr ? slots[targets.first + place] : static_cast<std::uint32_t>(place);
       const float* const own = rows + at[i] * shape_.dim;
-      if (forward) {
+      if (shape_.by == GatherBy::kAttend) {
         internal::BeginAttention(shape_.heads, own, state + i * columns);
-      } else {
+      } else if (shape_.by == GatherBy::kAttendGradient) {
         BeginAttentionGradient(shape_.heads, own, state + i * columns);
+      } else {
+        BeginQueryGradient(shape_.heads, own, state + i * columns);
       }
     }
     if (!shape_.heads.own) return;

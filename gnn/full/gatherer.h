@@ -28,11 +28,13 @@ enum class GatherBy : std::uint8_t {
   kMaxGradient,  ///< of rows [gradients | winners]: what comes back to the winners
   kAttend,       ///< of prepared rows: sums weighted by attention (GatherHeads)
   kAttendGradient,
+  kAttendQueryGradient,  ///< of what targets ask, where that is whole rows
 };
 
 /// Whether a gathering begins with the targets' own rows.
 constexpr bool Attends(GatherBy by) {
-  return by == GatherBy::kAttend || by == GatherBy::kAttendGradient;
+  return by == GatherBy::kAttend || by == GatherBy::kAttendGradient ||
+         by == GatherBy::kAttendQueryGradient;
 }
 
 /// Returns the columns of what is gathered of `width` columns.
@@ -43,7 +45,9 @@ constexpr std::size_t GatheredColumns(GatherBy by, std::size_t width, const Gath
     case GatherBy::kAttend:
       return heads.gathered();
     case GatherBy::kAttendGradient:
-      return heads.prepared();
+      return heads.returned();
+    case GatherBy::kAttendQueryGradient:
+      return heads.width;
     default:
       return width;
   }
@@ -62,7 +66,16 @@ struct GatherShape {
 
   /// Columns of what is kept of a target until it is complete: first those of the result.
   std::size_t state_columns() const {
-    return by == GatherBy::kAttendGradient ? AttentionGradientState(heads) : columns();
+    switch (by) {
+      case GatherBy::kAttend:
+        return AttentionState(heads);
+      case GatherBy::kAttendGradient:
+        return AttentionGradientState(heads);
+      case GatherBy::kAttendQueryGradient:
+        return QueryGradientState(heads);
+      default:
+        return columns();
+    }
   }
 };
 

@@ -38,7 +38,8 @@ std::int32_t GatherCounts::NumberOf(const PassGather& gather, const std::string&
     const bool of_features = lists.gather.source.array == nullptr;
     return of_features == (gather.source.array == nullptr) &&
            lists.gather.forward == gather.forward && lists.gather.width == gather.width &&
-           lists.gather.by == gather.by && lists.dim == dim && lists.apart == apart;
+           lists.gather.by == gather.by && lists.gather.heads.alike(gather.heads) &&
+           lists.dim == dim && lists.apart == apart;
   });
   if (found != lists_.end()) return static_cast<std::int32_t>(found - lists_.begin());
   lists_.push_back(

@@ -109,8 +109,8 @@ class Layer {
   /// Computes the rows to be gathered: [n, raw] -> [n, gathered_columns()].
   torch::Tensor PrepareGathered(const torch::Tensor& raw, const RunMode& mode) const;
 
-  /// Computes the same rows of a layer that attends, and beside each its scores, if it has some, and
-  /// what it asks of its sources.
+  /// Computes the same rows of a layer that attends, and beside each its scores, if it has some,
+  /// and what it asks of its sources.
   torch::Tensor PrepareAttended(const torch::Tensor& raw, const RunMode& mode) const;
   AttentionShape ShapeOfAttention(const RunMode& mode) const {
     return conv_->ShapeOfAttention(mode);

@@ -68,6 +68,7 @@ MUTANTS = {
     "a maximum's gradient follows every parallel edge": GATHERS,
     "sums below zero are not rescaled": GATHERS,
     "parallel edges are dropped together": GATHERS,
+    "sums of whole scores are not rescaled": GATHERS,
     "gathered gradients forget that weights add up to 1": FULL,
     "sums are gathered again of the layer before": FULL,
     "sums are read from the beginning of their block": FULL,

@@ -29,7 +29,7 @@ class FullGraphOracle(Oracle):
 def takes(kind, arguments):
     """Whether --full-graph takes such a network; docs/MODELS.md says which."""
     blocks_of_batches = "--feed-forward" in arguments and "batch" in arguments
-    return kind != "gatv2" and "--attention-dropout" not in arguments and not blocks_of_batches
+    return "--attention-dropout" not in arguments and not blocks_of_batches
 
 
 def main():

@@ -106,6 +106,9 @@ std::vector<NetworkCase> FullGraphNetworks() {
   add("Gat", "gat", 2, {{"heads", "2"}});
   add("GatWithoutLoops", "gat", 3, {{"no-self-loops", "true"}, {"residual", "true"}});
   add("GatMean", "gat", 2, {{"head", "none"}, {"out-heads", "3"}, {"norm", "layer"}});
+  add("GatV2", "gatv2", 2, {{"heads", "2"}});
+  add("GatV2WithoutLoops", "gatv2", 3, {{"no-self-loops", "true"}, {"residual", "true"}});
+  add("GatV2Mean", "gatv2", 2, {{"head", "none"}, {"out-heads", "3"}, {"norm", "batch"}});
   add("ResidualBatch", "gcn", 3, {{"residual", "true"}, {"norm", "batch"}});
   add("ResidualLayer", "sage", 2, {{"residual", "true"}, {"norm", "layer"}, {"activation", "elu"}});
   add("FeedForward", "sage", 2,
@@ -327,9 +330,6 @@ TEST(FullGraphTest, SaysWhatItCannotDoAndWhatToDo) {
   options = good;
   options.steps = 3;
   EXPECT_THAT(Refusal(options), RefusedWith("--steps"));
-  options = good;
-  options.model.kind = "gatv2";
-  EXPECT_THAT(Refusal(options), RefusedWith("gcn, sage, gin, commnet and gat"));
   options = good;
   options.model.options["input-dropout"] = "0.5";
   EXPECT_THAT(Refusal(options), RefusedWith("input-dropout"));

@@ -82,6 +82,7 @@ TEST(FullGraphTest, APlanGuessesTheTimeOfEachPassAndLeavesNothingBehind) {
   TrainOptions options = FullTraining(folder / "s", {.kind = "gat", .layers = 2});
   for (const ModelSpec& model :
        {ModelSpec{.kind = "gat", .layers = 2, .hidden = 32},
+        ModelSpec{.kind = "gatv2", .layers = 2, .hidden = 32},
         ModelSpec{.kind = "sage", .layers = 2, .hidden = 32, .options = {{"aggregator", "max"}}},
         ModelSpec{.kind = "gin", .layers = 3, .hidden = 32},
         ModelSpec{.kind = "gcn", .layers = 3, .hidden = 32, .options = {{"norm", "batch"}}}}) {

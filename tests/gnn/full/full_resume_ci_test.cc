@@ -43,6 +43,12 @@ std::vector<NamedModel> ResumedNetworks() {
             .layers = 3,
             .hidden = 48,
             .dropout = 0.3,
+            .options = {{"heads", "3"}, {"attention-dropout", "0.3"}}}},
+          {"GatV2",
+           {.kind = "gatv2",
+            .layers = 2,
+            .hidden = 48,
+            .dropout = 0.3,
             .options = {{"heads", "3"}, {"attention-dropout", "0.3"}}}}};
 }
 

@@ -121,7 +121,8 @@ std::vector<testing::NetworkCase> SpilledNetworks() {
           made("BatchGin", "gin", 2, {{"norm", "batch"}}),
           made("NarrowSage", "sage", 3, {{"head", "none"}}),
           made("PoolSage", "sage", 3, {{"aggregator", "pool"}}),
-          made("Gat", "gat", 3, {{"attention-dropout", "0.3"}})};
+          made("Gat", "gat", 3, {{"attention-dropout", "0.3"}}),
+          made("GatV2", "gatv2", 3, {{"attention-dropout", "0.3"}})};
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, FullGraphSpillTest, ::testing::ValuesIn(SpilledNetworks()),
