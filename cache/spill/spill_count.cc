@@ -1,9 +1,9 @@
 #include "rhizome/cache/spill_count.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
+#include "rhizome/cache/chunk_table.h"
 #include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
@@ -13,7 +13,11 @@ namespace {
 class SpillCounter {
  public:
   SpillCounter(const ChosenPasses& passes, SpillPolicy& policy)
-      : passes_(passes), policy_(policy) {}
+      : passes_(passes),
+        policy_(policy),
+        table_(passes.sequence->arrays),
+        held_(table_.size(), 0),
+        held_of_(table_.arrays(), 0) {}
 
   SpillCounts Count() && {
     const std::size_t arrays = passes_.sequence->arrays.size();
@@ -43,18 +47,29 @@ class SpillCounter {
                                              : policy_.Read(access.array, access.chunk, leaves_);
     if (!access.write && !verdict.hit) reads_[access.array] += bytes;
     if (verdict.write) writes_[access.array] += bytes;
-    const std::pair id(access.array, access.chunk);
-    if (verdict.hit && held_.erase(id) == 1) held_bytes_ -= bytes;
+    if (verdict.hit) Drop(access.array, access.chunk);
     Leave();
-    if (!verdict.keep || !held_.insert(id).second) return;
+    char& held = held_[table_.NumberOf(access.array, access.chunk)];
+    if (!verdict.keep || held != 0) return;
+    held = 1;
+    held_of_[access.array] += bytes;
     held_bytes_ += bytes;
     counts_.peak_bytes = std::max(counts_.peak_bytes, held_bytes_ + sums_);
+  }
+
+  void Drop(ArrayId array, std::uint32_t chunk) {
+    char& held = held_[table_.NumberOf(array, chunk)];
+    if (held == 0) return;
+    held = 0;
+    const std::uint64_t bytes = BytesOf(array, chunk);
+    held_of_[array] -= bytes;
+    held_bytes_ -= bytes;
   }
 
   void Leave() {
     for (const LeavingChunk& chunk : leaves_) {
       const std::uint64_t bytes = BytesOf(chunk.array, chunk.chunk);
-      if (held_.erase({chunk.array, chunk.chunk}) == 1) held_bytes_ -= bytes;
+      Drop(chunk.array, chunk.chunk);
       if (chunk.write && !RHIZOME_MUTANT("what is written back is not counted"))
         writes_[chunk.array] += bytes;
     }
@@ -62,15 +77,13 @@ class SpillCounter {
   }
 
   std::uint64_t BytesOf(ArrayId array, std::uint32_t chunk) const {
-    return passes_.sequence->arrays[array].BytesOfChunk(chunk);
+    return table_.BytesOf(array, chunk);
   }
 
   std::vector<ArrayBytes> Held() const {
     std::vector<ArrayBytes> held;
-    for (const auto& [array, chunk] : held_) {
-      if (held.empty() || held.back().array != array) held.push_back({.array = array, .bytes = 0});
-      held.back().bytes += BytesOf(array, chunk);
-    }
+    for (ArrayId array = 0; array < held_of_.size(); ++array)
+      if (held_of_[array] > 0) held.push_back({.array = array, .bytes = held_of_[array]});
     return held;
   }
 
@@ -89,7 +102,9 @@ class SpillCounter {
   std::vector<LeavingChunk> leaves_;
   std::vector<std::uint64_t> reads_;
   std::vector<std::uint64_t> writes_;
-  std::set<std::pair<ArrayId, std::uint32_t>> held_;
+  const ChunkTable table_;
+  std::vector<char> held_;              // by number
+  std::vector<std::uint64_t> held_of_;  // [arrays] bytes
   std::uint64_t held_bytes_ = 0;
   std::uint64_t sums_ = 0;
 };

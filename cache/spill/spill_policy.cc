@@ -1,11 +1,11 @@
 #include "rhizome/cache/spill_policy.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
-#include <map>
-#include <set>
 #include <utility>
 
+#include "rhizome/cache/chunk_table.h"
 #include "rhizome/cache/spill_count.h"
 #include "rhizome/storage/mutant.h"
 
@@ -33,63 +33,70 @@ class StreamAll : public SpillPolicy {
 class PrefixSpill : public SpillPolicy {
  public:
   PrefixSpill(ChosenPasses passes, std::vector<std::vector<std::uint32_t>> resident)
-      : passes_(std::move(passes)), resident_(std::move(resident)) {}
+      : passes_(std::move(passes)),
+        resident_(std::move(resident)),
+        table_(passes_.sequence->arrays),
+        held_(table_.size(), State::kNone) {}
 
   void Begin(std::size_t pass, std::vector<LeavingChunk>& leaves) override {
     pass_ = pass;
-    for (auto held = held_.begin(); held != held_.end();) {
-      const auto [id, dirty] = *held;
-      if (id.second < resident_[pass][id.first]) {
-        ++held;
-      } else {
-        leaves.push_back({.array = id.first, .chunk = id.second, .write = dirty});
-        held = held_.erase(held);
-      }
+    for (ArrayId array = 0; array < table_.arrays(); ++array) {
+      for (std::uint32_t chunk = resident_[pass][array]; chunk < table_.ChunksOf(array); ++chunk)
+        Leave(array, chunk, At(array, chunk) == State::kDirty, leaves);
     }
   }
 
   Verdict Read(ArrayId array, std::uint32_t chunk, std::vector<LeavingChunk>&) override {
-    const auto held = held_.find({array, chunk});
-    const bool hit = held != held_.end();
+    State& state = At(array, chunk);
+    const bool hit = state != State::kNone;
     if (passes_.sequence->EndsInOrder(array, pass_, passes_.choice(pass_))) {
-      if (hit) held_.erase(held);
+      state = State::kNone;
       return {.hit = hit, .keep = false, .write = false};
     }
     const bool keep = hit || chunk < resident_[pass_][array];
-    if (keep && !hit) held_.emplace(ChunkId(array, chunk), false);
+    if (keep && !hit) state = State::kClean;
     return {.hit = hit, .keep = keep, .write = false};
   }
 
   Verdict Made(ArrayId array, std::uint32_t chunk, std::vector<LeavingChunk>&) override {
     if (!passes_.sequence->NeededAfter(array, pass_)) return {};
     const bool keep = chunk < resident_[pass_][array];
-    if (keep) held_.emplace(ChunkId(array, chunk), true);
+    if (keep) At(array, chunk) = State::kDirty;
     return {.hit = false, .keep = keep, .write = !keep};
   }
 
   void End(std::vector<LeavingChunk>& leaves) override {
-    for (auto held = held_.begin(); held != held_.end();) {
-      const ChunkId id = held->first;
-      if (passes_.sequence->NeededAfter(id.first, pass_)) {
-        ++held;
-      } else {
-        leaves.push_back({.array = id.first, .chunk = id.second, .write = false});
-        held = held_.erase(held);
-      }
+    for (ArrayId array = 0; array < table_.arrays(); ++array) {
+      if (passes_.sequence->NeededAfter(array, pass_)) continue;
+      for (std::uint32_t chunk = 0; chunk < table_.ChunksOf(array); ++chunk)
+        Leave(array, chunk, /*write=*/false, leaves);
     }
   }
 
  private:
+  enum class State : std::uint8_t { kNone, kClean, kDirty };
+
+  State& At(ArrayId array, std::uint32_t chunk) { return held_[table_.NumberOf(array, chunk)]; }
+
+  void Leave(ArrayId array, std::uint32_t chunk, bool write, std::vector<LeavingChunk>& leaves) {
+    State& state = At(array, chunk);
+    if (state == State::kNone) return;
+    leaves.push_back({.array = array, .chunk = chunk, .write = write});
+    state = State::kNone;
+  }
+
   ChosenPasses passes_;
   std::vector<std::vector<std::uint32_t>> resident_;
-  std::map<ChunkId, bool> held_;  // true: dirty
+  const ChunkTable table_;
+  std::vector<State> held_;  // by number
   std::size_t pass_ = 0;
 };
 
-/// Keeps chunks by rank: the lowest leaves first.
+/// Keeps chunks by rank: the lowest leaves first, and of equal ones the first chunk.
 class RankedSpill : public SpillPolicy {
  public:
-  explicit RankedSpill(ChosenPasses passes) : passes_(std::move(passes)) {}
+  explicit RankedSpill(ChosenPasses passes)
+      : passes_(std::move(passes)), table_(passes_.sequence->arrays), held_(table_.size()) {}
 
   void Begin(std::size_t pass, std::vector<LeavingChunk>& leaves) override {
     pass_ = pass;
@@ -97,16 +104,12 @@ class RankedSpill : public SpillPolicy {
   }
 
   Verdict Read(ArrayId array, std::uint32_t chunk, std::vector<LeavingChunk>& leaves) override {
-    const ChunkId id(array, chunk);
-    const auto held = held_.find(id);
-    const bool hit = held != held_.end();
-    bool dirty = false;
-    if (hit) {
-      dirty = held->second.dirty;
-      Remove(held);
-    }
+    const Held& held = held_[table_.NumberOf(array, chunk)];
+    const bool hit = held.there;
+    const bool dirty = hit && held.dirty;
+    if (hit) Remove({array, chunk});
     const Rank rank = NextRank(dirty);
-    const bool keep = rank.stays && Insert(id, rank.value, dirty, leaves);
+    const bool keep = rank.stays && Insert({array, chunk}, rank.value, dirty, leaves);
     if (dirty && rank.stays && !keep) {
       leaves.push_back({.array = array, .chunk = chunk, .write = Needed(array)});
     }
@@ -121,13 +124,13 @@ class RankedSpill : public SpillPolicy {
   }
 
   void End(std::vector<LeavingChunk>& leaves) override {
-    for (auto held = held_.begin(); held != held_.end();) {
-      const auto next = std::next(held);
-      if (IsDead(held->first.first)) {
-        leaves.push_back({.array = held->first.first, .chunk = held->first.second, .write = false});
-        Remove(held);
+    for (ArrayId array = 0; array < table_.arrays(); ++array) {
+      if (!IsDead(array)) continue;
+      for (std::uint32_t chunk = 0; chunk < table_.ChunksOf(array); ++chunk) {
+        if (!held_[table_.NumberOf(array, chunk)].there) continue;
+        leaves.push_back({.array = array, .chunk = chunk, .write = false});
+        Remove({array, chunk});
       }
-      held = next;
     }
   }
 
@@ -147,56 +150,91 @@ class RankedSpill : public SpillPolicy {
 
   const CountedSequence& sequence() const { return *passes_.sequence; }
   const ChosenPasses& passes() const { return passes_; }
+  const ChunkTable& table() const { return table_; }
   std::size_t pass() const { return pass_; }
 
  private:
   struct Held {
-    std::uint64_t rank = 0;
+    std::uint32_t times = 0;  // that it was kept
+    bool there = false;
     bool dirty = false;
   };
-  using HeldChunks = std::map<ChunkId, Held>;
 
-  std::uint64_t BytesOf(const ChunkId& id) const {
-    return sequence().arrays[id.first].BytesOfChunk(id.second);
+  /// A chunk that was kept with a rank. It has left since if it is not there, or was kept again.
+  struct Ranked {
+    std::uint64_t rank = 0;
+    ChunkId id;
+    std::uint32_t times = 0;
+    bool operator>(const Ranked& other) const {
+      return std::pair(rank, id) > std::pair(other.rank, other.id);
+    }
+  };
+
+  void Remove(const ChunkId& id) {
+    held_[table_.NumberOf(id.first, id.second)].there = false;
+    held_bytes_ -= table_.BytesOf(id.first, id.second);
+    --held_count_;
   }
 
-  void Remove(HeldChunks::iterator held) {
-    held_bytes_ -= BytesOf(held->first);
-    ranks_.erase({held->second.rank, held->first});
-    held_.erase(held);
+  bool HasLeft(const Ranked& ranked) const {
+    const Held& held = held_[table_.NumberOf(ranked.id.first, ranked.id.second)];
+    return !held.there || held.times != ranked.times;
+  }
+
+  /// Returns the chunk that leaves first, of those that are there; null if none is.
+  const Ranked* Lowest() {
+    while (!ranks_.empty() && HasLeft(ranks_.front())) {
+      std::pop_heap(ranks_.begin(), ranks_.end(), std::greater<>());
+      ranks_.pop_back();
+    }
+    return ranks_.empty() ? nullptr : &ranks_.front();
   }
 
   void Evict(std::vector<LeavingChunk>& leaves) {
-    const auto held = held_.find(ranks_.begin()->second);
-    const ArrayId array = held->first.first;
+    const auto [array, chunk] = Lowest()->id;
     leaves.push_back({.array = array,
-                      .chunk = held->first.second,
-                      .write = held->second.dirty && Needed(array) &&
+                      .chunk = chunk,
+                      .write = held_[table_.NumberOf(array, chunk)].dirty && Needed(array) &&
                                !RHIZOME_MUTANT("chunks leave memory unwritten")});
-    Remove(held);
+    Remove({array, chunk});
   }
 
   /// Returns whether the chunk stays.
   bool Insert(const ChunkId& id, std::uint64_t rank, bool dirty,
               std::vector<LeavingChunk>& leaves) {
-    const std::uint64_t bytes = BytesOf(id);
+    const std::uint64_t bytes = table_.BytesOf(id.first, id.second);
     while (held_bytes_ + bytes > passes_.room(pass_)) {
       if (RHIZOME_MUTANT("memory has room for one more chunk") &&
           held_bytes_ <= passes_.room(pass_)) {
         break;
       }
-      if (ranks_.empty() || rank < ranks_.begin()->first) return false;
+      const Ranked* const lowest = Lowest();
+      if (lowest == nullptr || rank < lowest->rank) return false;
       Evict(leaves);
     }
-    held_.emplace(id, Held{.rank = rank, .dirty = dirty});
-    ranks_.emplace(rank, id);
+    Held& held = held_[table_.NumberOf(id.first, id.second)];
+    held = {.times = held.times + 1, .there = true, .dirty = dirty};
     held_bytes_ += bytes;
+    ++held_count_;
+    if (ranks_.size() > 2 * held_count_ + kMostLeft) Forget();
+    ranks_.push_back({.rank = rank, .id = id, .times = held.times});
+    std::push_heap(ranks_.begin(), ranks_.end(), std::greater<>());
     return true;
   }
 
+  /// Forgets the ranks of chunks that have left.
+  void Forget() {
+    std::erase_if(ranks_, [&](const Ranked& ranked) { return HasLeft(ranked); });
+    std::make_heap(ranks_.begin(), ranks_.end(), std::greater<>());
+  }
+
+  static constexpr std::size_t kMostLeft = 1024;
+
   ChosenPasses passes_;
-  HeldChunks held_;
-  std::set<std::pair<std::uint64_t, ChunkId>> ranks_;
+  const ChunkTable table_;
+  std::vector<Held> held_;     // by number
+  std::vector<Ranked> ranks_;  // a heap: the lowest first
+  std::size_t held_count_ = 0;
   std::uint64_t held_bytes_ = 0;
   std::size_t pass_ = 0;
 };
@@ -230,11 +268,11 @@ class BeladySpill : public RankedSpill {
       all.insert(all.end(), accesses.begin(), accesses.end());
     }
     next_.resize(all.size());
-    std::map<ChunkId, std::size_t> known;
+    std::vector<std::size_t> known(table().size(), kNever);
     for (std::size_t i = all.size(); i-- > 0;) {
-      const auto [use, is_last] = known.try_emplace(ChunkId(all[i].array, all[i].chunk), i);
-      next_[i] = is_last ? kNever : use->second;
-      use->second = i;
+      std::size_t& use = known[table().NumberOf(all[i].array, all[i].chunk)];
+      next_[i] = use;
+      use = i;
     }
   }
 

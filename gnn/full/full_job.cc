@@ -43,6 +43,7 @@ constexpr std::uint64_t kMostStageBytes = 16 * kMiB;
 constexpr std::uint64_t kStageShare = 16;
 
 constexpr std::uint64_t kFeatureAheadBytes = 4 * kMiB;
+constexpr std::uint64_t kMostMarksBytes = 256 * kMiB;
 
 SpillKind KindOf(SpillRule rule) {
   switch (rule) {
@@ -67,6 +68,11 @@ SpillKind KindOf(SpillRule rule) {
 SumsRule RuleOf(FullSums sums) {
   if (sums == FullSums::kStore) return SumsRule::kStore;
   return sums == FullSums::kRecompute ? SumsRule::kRecompute : SumsRule::kAuto;
+}
+
+/// Memory for the marks of what is counted together, while that of the passes is free.
+std::uint64_t MarksBytes(std::uint64_t capacity_bytes) {
+  return std::min(capacity_bytes / 4, kMostMarksBytes);
 }
 
 std::uint32_t ThreadsOf(const TrainOptions& options) {
@@ -243,7 +249,7 @@ Status FullJob::Divide(const StepState* from, const JobControl& control) {
     const PassSizes sizes = SizesFor(bytes, from);
     if (best && sizes.chunk_rows == best->sizes.chunk_rows) continue;
     Arrange(sizes);
-    const auto counts = std::make_shared<GatherCounts>(*ground_, control);
+    const auto counts = std::make_shared<GatherCounts>(*ground_, MarksBytes(left), control);
     const StepPlannerOptions options{
         .capacity_bytes = left, .threads = ThreadsOf(options_), .sums = RuleOf(options_.sums)};
     StepPlanner learn(*ground_, arrays_, counts, options);
@@ -273,7 +279,7 @@ Status FullJob::Divide(const StepState* from, const JobControl& control) {
 /// Plans both steps with so much memory for passes and chunks that stay.
 Status FullJob::Plan(std::uint64_t capacity_bytes, const StepState* from,
                      const JobControl& control) {
-  const auto counts = std::make_shared<GatherCounts>(*ground_, control);
+  const auto counts = std::make_shared<GatherCounts>(*ground_, MarksBytes(capacity_bytes), control);
   StepPlannerOptions options{.capacity_bytes = capacity_bytes,
                              .threads = ThreadsOf(options_),
                              .spill = KindOf(options_.spill),
@@ -282,6 +288,8 @@ Status FullJob::Plan(std::uint64_t capacity_bytes, const StepState* from,
   StepPlanner learn(*ground_, arrays_, counts, options);
   StepPlanner measure(*ground_, arrays_, counts, options);
   RHIZOME_RETURN_IF_ERROR(Record(learn, measure));
+  learn.Choose();
+  measure.Choose();
   RHIZOME_RETURN_IF_ERROR(
       control.Report({.phase = "plan", .done = 0, .total = 2, .detail = "to learn"}));
   RHIZOME_ASSIGN_OR_RETURN(learn_, learn.Plan());

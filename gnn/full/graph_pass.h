@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rhizome/cache/chunk_reader.h"
@@ -90,7 +92,12 @@ struct GatherSide {
   GatherFactors factors;
 };
 
+/// The blocks of all rows, by whether layers walk their lists and by how many rows one has at most:
+/// they are made once, as each time takes a look at every row.
+using MadeBlocks = std::map<std::pair<bool, std::uint64_t>, std::vector<Block>>;
+
 /// Everything that passes of a job have in common.
+/// Threads: one at a time.
 /// Ownership: borrows all.
 struct PassGround {
   const GraphSnapshot& graph;
@@ -98,6 +105,7 @@ struct PassGround {
   const GatherSide& forward;
   const GatherSide& backward;
   PassSizes sizes;
+  std::shared_ptr<MadeBlocks> made = std::make_shared<MadeBlocks>();
 
   std::uint64_t rows() const { return graph.vertex_count(); }
   const GatherSide& SideOf(const PassGather& gather) const {

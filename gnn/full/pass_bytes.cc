@@ -73,12 +73,18 @@ GatherShape PassGround::ShapeOf(const PassGather& gather, std::uint64_t block_by
                                                   static_cast<double>(kBytesOfListedEdge)));
   const std::uint64_t block_rows =
       std::clamp(block_bytes / row_bytes, kTileRows, RoundUpToTiles(rows()));
+  std::vector<Block>& blocks = (*made)[{gather.forward, block_rows}];
+  if (!blocks.empty()) {
+    shape.blocks = blocks;
+    return shape;
+  }
   const auto most =
       static_cast<std::uint64_t>(kBlockEdgeRatio * per_row * static_cast<double>(block_rows));
   const BlockEdges bound{.most = std::max(kSampledEdges, most), .of = [&](std::uint64_t row) {
                            return EdgesOfRow(shape.planner, static_cast<Row>(row));
                          }};
-  shape.blocks = MakeBlocks(rows(), rows(), block_rows, {false}, bound);
+  blocks = MakeBlocks(rows(), rows(), block_rows, {false}, bound);
+  shape.blocks = blocks;
   return shape;
 }
 

@@ -54,23 +54,43 @@ std::uint64_t GatherCounts::BytesFor(std::int32_t gather, std::uint32_t blocks,
       .first->second;
 }
 
+void GatherCounts::Want(std::int32_t gather, std::uint32_t blocks) {
+  lists_[static_cast<std::size_t>(gather)].counted.try_emplace(blocks);
+}
+
 Result<GatherReads> GatherCounts::Count(std::uint32_t gather, std::uint32_t blocks) {
-  Lists& lists = lists_[gather];
-  const auto known = lists.counted.find(blocks);
-  if (known != lists.counted.end()) return known->second;
-  const GatherShape shape = ground_.ShapeOf(lists.gather, lists.block_bytes.at(blocks));
-  RHIZOME_ASSIGN_OR_RETURN(GatherReads reads,
-                           CountGather(ground_.graph, shape.planner, shape.blocks, control_));
-  const std::uint64_t chunk_rows = ground_.sizes.chunk_rows;
-  reads.places = (ground_.rows() + chunk_rows - 1) / chunk_rows * chunk_rows;
-  for (const Block& block : shape.blocks) {
-    // Blocks that begin within a chunk gather when what is read beside it has come, one gathering
-    // after the other.
-    const auto begin = static_cast<std::uint64_t>(block.begin);
-    const std::uint64_t beyond = begin % chunk_rows;
-    reads.block_begins.push_back(begin - beyond + (beyond > 0 ? 1 : 0));
+  std::optional<GatherReads>& counted = lists_[gather].counted[blocks];
+  if (!counted) RHIZOME_RETURN_IF_ERROR(CountWanted());
+  return *counted;
+}
+
+/// Counts all that is wanted and was not counted.
+Status GatherCounts::CountWanted() {
+  std::vector<CountedGather> wanted;
+  std::vector<std::optional<GatherReads>*> into;
+  for (Lists& lists : lists_) {
+    for (auto& [blocks, counted] : lists.counted) {
+      if (counted) continue;
+      const GatherShape shape = ground_.ShapeOf(lists.gather, lists.block_bytes.at(blocks));
+      wanted.push_back({.planner = shape.planner, .blocks = shape.blocks});
+      into.push_back(&counted);
+    }
   }
-  return lists.counted.emplace(blocks, std::move(reads)).first->second;
+  RHIZOME_ASSIGN_OR_RETURN(std::vector<GatherReads> reads,
+                           CountGathers(ground_.graph, wanted, memory_bytes_, control_));
+  const std::uint64_t chunk_rows = ground_.sizes.chunk_rows;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    reads[i].places = (ground_.rows() + chunk_rows - 1) / chunk_rows * chunk_rows;
+    for (const Block& block : wanted[i].blocks) {
+      // Blocks that begin within a chunk gather when what is read beside it has come, one gathering
+      // after the other.
+      const auto begin = static_cast<std::uint64_t>(block.begin);
+      const std::uint64_t beyond = begin % chunk_rows;
+      reads[i].block_begins.push_back(begin - beyond + (beyond > 0 ? 1 : 0));
+    }
+    *into[i] = std::move(reads[i]);
+  }
+  return Status::Ok();
 }
 
 Result<std::uint64_t> GatherCounts::BytesOfFeatures(const FeatureReads& reads,
@@ -216,6 +236,40 @@ Result<PassWay> StepPlanner::WayOf(const Recorded& pass) const {
   return way;
 }
 
+/// The sums that a pass reads where they are stored, and gathers again in the other way.
+std::optional<ArrayId> StepPlanner::SumsOf(std::size_t pass) const {
+  if (recomputing_.empty()) return std::nullopt;
+  RHIZOME_CHECK(recomputing_[pass].name == storing_[pass].name);
+  const std::vector<PassRead>& reads = recomputing_[pass].reads;
+  for (const PassRead& read : storing_[pass].reads) {
+    const bool again = std::any_of(reads.begin(), reads.end(), [&](const PassRead& other) {
+      return other.array == read.array;
+    });
+    if (!again) return read.array;
+  }
+  return std::nullopt;
+}
+
+void StepPlanner::Want(const Recorded& pass) const {
+  for (const Cut& cut : pass.cuts) {
+    for (const PassRead& read : pass.reads)
+      if (read.gather != PassRead::kInOrder) counts_->Want(read.gather, cut.blocks.blocks);
+    for (const std::int32_t gather : pass.features.gathers)
+      counts_->Want(gather, cut.blocks.blocks);
+  }
+}
+
+void StepPlanner::Choose() {
+  const bool all_fits = BytesForAll() <= options_.capacity_bytes;
+  for (std::size_t p = 0; p < storing_.size(); ++p) {
+    ChooseCuts(storing_[p], all_fits);
+    Want(storing_[p]);
+    if (!SumsOf(p)) continue;
+    ChooseCuts(recomputing_[p], all_fits);
+    Want(recomputing_[p]);
+  }
+}
+
 Result<std::unique_ptr<FullStepPlan>> StepPlanner::Plan() {
   auto step = std::make_unique<FullStepPlan>();
   step->writer_bytes = writer_bytes_;
@@ -228,23 +282,13 @@ Result<std::unique_ptr<FullStepPlan>> StepPlanner::Plan() {
                                .chunk_rows = shape.chunk_rows,
                                .unit_bytes = ScratchShape::kUnitBytes});
   }
-  const bool all_fits = BytesForAll() <= options_.capacity_bytes;
   for (std::size_t p = 0; p < storing_.size(); ++p) {
-    ChooseCuts(storing_[p], all_fits);
     SpillPass& pass = sequence.passes.emplace_back();
     pass.name = storing_[p].name;
     RHIZOME_ASSIGN_OR_RETURN(pass.way, WayOf(storing_[p]));
     pass.writes = storing_[p].writes;
-    if (recomputing_.empty()) continue;
-    RHIZOME_CHECK(recomputing_[p].name == pass.name);
-    const std::vector<PassRead>& reads = recomputing_[p].reads;
-    for (const PassRead& read : storing_[p].reads) {
-      const bool again = std::any_of(reads.begin(), reads.end(), [&](const PassRead& other) {
-        return other.array == read.array;
-      });
-      if (again) continue;
-      ChooseCuts(recomputing_[p], all_fits);
-      pass.sums = read.array;
+    pass.sums = SumsOf(p);
+    if (pass.sums) {
       RHIZOME_ASSIGN_OR_RETURN(pass.recompute, WayOf(recomputing_[p]));
     }
   }

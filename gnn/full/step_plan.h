@@ -30,8 +30,9 @@ struct FullStepPlan {
 /// arrays of equal shape have one number.
 class GatherCounts {
  public:
-  GatherCounts(const PassGround& ground, const JobControl& control)
-      : ground_(ground), control_(control) {}
+  /// `memory_bytes`: for what counting marks.
+  GatherCounts(const PassGround& ground, std::uint64_t memory_bytes, const JobControl& control)
+      : ground_(ground), memory_bytes_(memory_bytes), control_(control) {}
 
   /// Returns the number of a gathering, of an array or of the features. `apart`: a pass of several
   /// gatherings, whose numbers of blocks are its own; else empty.
@@ -40,7 +41,10 @@ class GatherCounts {
   /// Says which memory for a block leads to so many blocks. Returns what was said first.
   std::uint64_t BytesFor(std::int32_t gather, std::uint32_t blocks, std::uint64_t block_bytes);
 
-  /// Errors: those of CountGather.
+  /// Says that Count will be asked for it: all that is wanted is counted together.
+  void Want(std::int32_t gather, std::uint32_t blocks);
+
+  /// Errors: those of CountGathers.
   Result<GatherReads> Count(std::uint32_t gather, std::uint32_t blocks);
 
   /// How a pass reads the features.
@@ -58,10 +62,13 @@ class GatherCounts {
     PassGather gather;
     std::uint64_t dim = 0;
     std::string apart;
-    std::map<std::uint32_t, std::uint64_t> block_bytes;  // by number of blocks
-    std::map<std::uint32_t, GatherReads> counted;
+    std::map<std::uint32_t, std::uint64_t> block_bytes;           // by number of blocks
+    std::map<std::uint32_t, std::optional<GatherReads>> counted;  // nothing: wanted
   };
+  Status CountWanted();
+
   const PassGround& ground_;
+  const std::uint64_t memory_bytes_;
   const JobControl& control_;
   std::vector<Lists> lists_;
 };
@@ -98,6 +105,9 @@ class StepPlanner {
   /// Memory in which nothing has to move.
   std::uint64_t BytesForAll() const;
 
+  /// Chooses the cuts that are planned with, and wants them counted. Before Plan.
+  void Choose();
+
   /// Errors: those of PlanFullGraph.
   Result<std::unique_ptr<FullStepPlan>> Plan();
 
@@ -116,6 +126,8 @@ class StepPlanner {
   Recorded RecordPass(const GraphPass& pass);
   std::vector<Cut> CutsOf(const GraphPass& pass, std::int32_t gather);
   void ChooseCuts(Recorded& pass, bool all_fits) const;
+  void Want(const Recorded& pass) const;
+  std::optional<ArrayId> SumsOf(std::size_t pass) const;
   Result<PassWay> WayOf(const Recorded& pass) const;
 
   const PassGround& ground_;
