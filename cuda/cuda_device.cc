@@ -113,6 +113,22 @@ class CudaDevice final : public Device {
     cuda::EdgeDotsOnDevice(At(stream), args);
     return Launched("dot products of edges");
   }
+  Status Attend(DeviceStream stream, const cuda::AttendArgs& args) override {
+    cuda::AttendOnDevice(At(stream), args);
+    return Launched("attention");
+  }
+  Status AttendGradient(DeviceStream stream, const cuda::AttendGradientArgs& args) override {
+    cuda::AttendGradientOnDevice(At(stream), args);
+    return Launched("the gradient of attention");
+  }
+  Status Activate(DeviceStream stream, const cuda::ActivateArgs& args) override {
+    cuda::ActivateOnDevice(At(stream), args);
+    return Launched("an activation");
+  }
+  Status ActivateGradient(DeviceStream stream, const cuda::ActivateGradientArgs& args) override {
+    cuda::ActivateGradientOnDevice(At(stream), args);
+    return Launched("the gradient of an activation");
+  }
 
   Result<DeviceEvent> Record(DeviceStream stream) override {
     if (spare_.empty()) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "rhizome/cuda/attention_args.h"
 #include "rhizome/cuda/kernel_args.h"
 #include "rhizome/storage/result.h"
 
@@ -72,6 +73,13 @@ class Device {
   virtual Status Max(DeviceStream stream, const cuda::MaxArgs& args) = 0;
   virtual Status MaxGradient(DeviceStream stream, const cuda::MaxGradientArgs& args) = 0;
   virtual Status EdgeDots(DeviceStream stream, const cuda::EdgeDotArgs& args) = 0;
+
+  /// Queue the kernels of cuda/attention.cuh and cuda/activate.cuh; `args` points to the device's
+  /// memory.
+  virtual Status Attend(DeviceStream stream, const cuda::AttendArgs& args) = 0;
+  virtual Status AttendGradient(DeviceStream stream, const cuda::AttendGradientArgs& args) = 0;
+  virtual Status Activate(DeviceStream stream, const cuda::ActivateArgs& args) = 0;
+  virtual Status ActivateGradient(DeviceStream stream, const cuda::ActivateGradientArgs& args) = 0;
 
   /// Records an event: it has happened once all work queued on the stream so far is done.
   virtual Result<DeviceEvent> Record(DeviceStream stream) = 0;

@@ -35,6 +35,7 @@ struct RunMode {
   const std::uint64_t* dropout_seed = nullptr;  ///< null: evaluation, nothing is dropped
   std::int64_t first_row = 0;   ///< where dropout is drawn: the number of the first row
   GraphNorms* norms = nullptr;  ///< statistics of batch norms over more rows than are given
+  Device* device = nullptr;     ///< that has rows and weights; null: they are the processor's
   bool training() const { return dropout_seed != nullptr; }
 
   /// Returns the seed of draw `number`; different numbers draw independently.

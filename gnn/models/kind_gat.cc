@@ -69,6 +69,8 @@ class GatConv final : public Conv {
 
   torch::Tensor Attended(const LayerRows& x, const LayerGraph& graph,
                          const RunMode& mode) const override {
+    // A device has memory for what the operations one after the other keep.
+    if (graph.lists.uploads() != nullptr) return Conv::Attended(x, graph, mode);
     const AttentionShape shape = ShapeOfAttention(mode);
     if (!second())
       return AttendProjected(x, weight_, source_vectors_, vectors_, graph.lists, shape);

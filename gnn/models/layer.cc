@@ -58,12 +58,12 @@ LayerStyle LayerStyle::Of(const ModelOptions& options, double dropout) {
   return style;
 }
 
-torch::Tensor ApplyNonlinearity(Nonlinearity kind, const torch::Tensor& x) {
+torch::Tensor ApplyNonlinearity(Nonlinearity kind, const torch::Tensor& x, Device* device) {
   switch (kind) {
     case Nonlinearity::kNone:
       return x;
     case Nonlinearity::kRelu:
-      return Activate(x, {.relu = true, .dropout = 0, .seed = 0});
+      return Activate(x, {.relu = true, .device = device});
     case Nonlinearity::kElu:
       return Elu(x);
     case Nonlinearity::kGelu:
@@ -145,14 +145,15 @@ torch::Tensor Layer::Dropped(const torch::Tensor& x, std::uint64_t draw,
   return Activate(x, {.relu = false,
                       .dropout = style_.dropout,
                       .seed = mode.Seed(draw),
-                      .first_row = mode.first_row});
+                      .first_row = mode.first_row,
+                      .device = mode.device});
 }
 
 Layer::Entered Layer::Enter(const LayerRows& raw, const RunMode& mode) const {
   const Weights& w = *weights_;
   Entered entered{raw, raw};
   if (has_stem()) {
-    const torch::Tensor hidden = ApplyNonlinearity(style_.activation, w.stem.Of(raw));
+    const torch::Tensor hidden = ApplyNonlinearity(style_.activation, w.stem.Of(raw), mode.device);
     entered = {{Dropped(hidden, Draw(0), mode)}, {}};
     entered.input = entered.stream;
   } else if (shape_.raw != shape_.in) {
@@ -173,7 +174,7 @@ torch::Tensor Layer::Leave(torch::Tensor convolved, bool activated, const Entere
   const Weights& w = *weights_;
   torch::Tensor out = std::move(convolved);
   if (style_.feed_forward) {
-    out = Dropped(ApplyNonlinearity(style_.activation, out), Draw(1), mode);
+    out = Dropped(ApplyNonlinearity(style_.activation, out, mode.device), Draw(1), mode);
     if (!RHIZOME_MUTANT("feed-forward has one layer"))
       out = Dropped(w.feed.Of({out}), Draw(2), mode);
     out = out + own.stream.table;
@@ -181,11 +182,11 @@ torch::Tensor Layer::Leave(torch::Tensor convolved, bool activated, const Entere
   } else if (!activated && !shape_.is_output) {
     if (normed()) out = w.norm.Of(out, mode);
     const bool before = RHIZOME_MUTANT("residuals are added before the activation");
-    if (!before) out = ApplyNonlinearity(style_.activation, out);
+    if (!before) out = ApplyNonlinearity(style_.activation, out, mode.device);
     if (style_.residual && !RHIZOME_MUTANT("residuals are left out")) {
       out = out + (w.skip.defined() ? Linear(own.stream, w.skip) : own.stream.Floats());
     }
-    if (before) out = ApplyNonlinearity(style_.activation, out);
+    if (before) out = ApplyNonlinearity(style_.activation, out, mode.device);
     if (!shape_.last) out = Dropped(out, shape_.number + 1, mode);
   }
   return Carry(out, own, raw);
@@ -222,7 +223,7 @@ torch::Tensor Layer::Forward(const LayerRows& raw, const LayerGraph& graph,
   const LayerRows own_raw = raw.First(graph.targets());
   const Entered own = entered.First(graph.targets());
   // A convolution of its own computes activation and dropout together with the products.
-  Activation activation;
+  Activation activation{.device = mode.device};
   if (fuses()) {
     activation.relu = true;
     if (mode.training() && !shape_.last) {  // these are the inputs of the next layer
@@ -290,16 +291,17 @@ std::uint64_t Layer::StepNumbers(std::uint64_t targets, std::uint64_t sources) c
   return numbers;
 }
 
-torch::Tensor Layer::Prepare(const Entered& rows) const {
-  return pieces_.projects ? conv_->Project(rows.input, {}) : rows.input.table;
+torch::Tensor Layer::Prepare(const Entered& rows, Device* device) const {
+  return pieces_.projects ? conv_->Project(rows.input, {.device = device}) : rows.input.table;
 }
 
 torch::Tensor Layer::Query(const Entered& own, const torch::Tensor& prepared) const {
   return conv_->Query(own.input, prepared).contiguous();
 }
 
-torch::Tensor Layer::Finish(const torch::Tensor& raw, const Entered& own,
-                            torch::Tensor& tile) const {
+torch::Tensor Layer::Finish(const torch::Tensor& raw, const Entered& own, torch::Tensor& tile,
+                            Device* device) const {
+  const RunMode mode{.device = device};
   const std::int64_t own_width = own_columns();
   UpdateRows rows{
       .own = {}, .reduced = tile.narrow(1, own_width, pieces_.width), .first = {}, .both = tile};
@@ -308,7 +310,7 @@ torch::Tensor Layer::Finish(const torch::Tensor& raw, const Entered& own,
     rows.own = own.input;
     rows.first = FirstRows(own, {raw});
   }
-  return Leave(conv_->Update(rows, {}), false, own, {raw}, {});
+  return Leave(conv_->Update(rows, mode), false, own, {raw}, mode);
 }
 
 }  // namespace rhizome::inline internal

@@ -124,7 +124,8 @@ class Layer {
   /// Numbers that a training step keeps for so many targets and sources.
   std::uint64_t StepNumbers(std::uint64_t targets, std::uint64_t sources) const;
 
-  // In layerwise inference, without gradients, on tiles of kDenseRows rows, from any thread:
+  // In layerwise inference, without gradients, on tiles of kDenseRows rows, from any thread; or
+  // with weights that were moved to a device, on any rows that are there, from one thread:
 
   /// Prepares what Finish needs many times. Must not overlap the others.
   void Freeze() const { conv_->Freeze(); }
@@ -136,10 +137,12 @@ class Layer {
     Entered First(std::int64_t count) const { return {stream.First(count), input.First(count)}; }
   };
 
-  Entered Enter(const torch::Tensor& raw) const { return Enter({raw}, {}); }
+  Entered Enter(const torch::Tensor& raw, Device* device = nullptr) const {
+    return Enter({raw}, {.device = device});
+  }
 
   /// Returns the rows of sources as they are reduced: [n, width].
-  torch::Tensor Prepare(const Entered& rows) const;
+  torch::Tensor Prepare(const Entered& rows, Device* device = nullptr) const;
 
   /// The parts of attention, as in Conv: the scores of sources, what targets ask, and the vectors
   /// of scores.
@@ -158,7 +161,8 @@ class Layer {
   /// Computes outputs of targets. `raw`: their own rows, [n, raw], or undefined if
   /// finish_reads_own() is false, and `own` the same entered. `tile`: [own_columns | width], the
   /// own columns filled in only if own_is_raw().
-  torch::Tensor Finish(const torch::Tensor& raw, const Entered& own, torch::Tensor& tile) const;
+  torch::Tensor Finish(const torch::Tensor& raw, const Entered& own, torch::Tensor& tile,
+                       Device* device = nullptr) const;
 
  private:
   Entered Enter(const LayerRows& raw, const RunMode& mode) const;
@@ -191,7 +195,7 @@ class Layer {
   const std::shared_ptr<Weights> weights_ = std::make_shared<Weights>();
 };
 
-/// Applies an activation function, with gradients.
-torch::Tensor ApplyNonlinearity(Nonlinearity kind, const torch::Tensor& x);
+/// Applies an activation function, with gradients; on a device that has the rows, or null.
+torch::Tensor ApplyNonlinearity(Nonlinearity kind, const torch::Tensor& x, Device* device);
 
 }  // namespace rhizome::inline internal

@@ -39,6 +39,13 @@ torch::Tensor Filled(const WeightSpec& spec, std::mt19937_64& random) {
 /// The draw of dropout for features; layer.cc numbers those of layers.
 constexpr std::uint64_t kInputDraw = std::uint64_t{1} << 32;
 
+/// Returns the mode for rows that lie where the lists of the graphs do.
+RunMode Beside(const std::vector<LayerGraph>& graphs, RunMode mode) {
+  const DeviceUploads* const uploads = graphs.front().lists.uploads();
+  if (uploads != nullptr) mode.device = &uploads->device();
+  return mode;
+}
+
 }  // namespace
 
 Result<Model> Model::Build(const ModelShape& shape) {
@@ -212,11 +219,13 @@ LayerRows Model::Features(const Minibatch& minibatch) const {
 }
 
 torch::Tensor Model::Embed(const LayerRows& features, const std::vector<LayerGraph>& graphs,
-                           const RunMode& mode) const {
+                           const RunMode& given) const {
+  const RunMode mode = Beside(graphs, given);
   LayerRows rows = features;
   if (mode.training() && input_dropout_ > 0) {
-    rows = {Activate(features.Floats(),
-                     {.relu = false, .dropout = input_dropout_, .seed = mode.Seed(kInputDraw)})};
+    rows = {Activate(
+        features.Floats(),
+        {.dropout = input_dropout_, .seed = mode.Seed(kInputDraw), .device = mode.device})};
   }
   for (std::uint32_t k = 0; k < layers(); ++k) {
     // Usually all rows: a layer has as many sources as the layer below has targets.
@@ -227,7 +236,7 @@ torch::Tensor Model::Embed(const LayerRows& features, const std::vector<LayerGra
 
 torch::Tensor Model::Scores(const LayerRows& features, const std::vector<LayerGraph>& graphs,
                             const RunMode& mode) const {
-  return ScoresOf(Embed(features, graphs, mode), mode);
+  return ScoresOf(Embed(features, graphs, mode), Beside(graphs, mode));
 }
 
 torch::Tensor Model::ScoresOf(const torch::Tensor& embeddings, const RunMode& mode) const {
@@ -235,7 +244,8 @@ torch::Tensor Model::ScoresOf(const torch::Tensor& embeddings, const RunMode& mo
   return Head(Activate(embeddings, {.relu = false,
                                     .dropout = shape_.spec.dropout,
                                     .seed = mode.Seed(0),
-                                    .first_row = mode.first_row}));
+                                    .first_row = mode.first_row,
+                                    .device = mode.device}));
 }
 
 std::vector<torch::Tensor> Model::HeadParameters() const {

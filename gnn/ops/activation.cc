@@ -5,6 +5,7 @@
 
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/cache/simd.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
@@ -51,29 +52,33 @@ torch::Tensor OnThreads(const Activation& activation, const torch::Tensor& in) {
 }
 
 struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, bool relu,
-                               double dropout, std::int64_t seed, std::int64_t first_row) {
-    const Activation activation{relu, dropout, static_cast<std::uint64_t>(seed), first_row};
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
+                               const Activation* activation) {
+    RHIZOME_CHECK(activation->device != nullptr || x.is_cpu());
     const torch::Tensor in = x.contiguous();
-    const torch::Tensor out =
-        in.is_cpu() ? OnThreads(activation, in) : ActivateByTorch(activation, in);
+    const torch::Tensor out = activation->device == nullptr ? OnThreads(*activation, in)
+                                                            : ActivateOnDevice(*activation, in);
     context->save_for_backward({out});
-    context->saved_data["relu"] = relu;
-    context->saved_data["dropout"] = dropout;
-    context->saved_data["seed"] = seed;
-    context->saved_data["first_row"] = first_row;
+    auto& data = context->saved_data;
+    data["relu"] = activation->relu;
+    data["dropout"] = activation->dropout;
+    data["seed"] = static_cast<std::int64_t>(activation->seed);
+    data["first_row"] = activation->first_row;
+    data["device"] = reinterpret_cast<std::int64_t>(activation->device);
     return out;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const Activation activation{context->saved_data["relu"].toBool(),
-                                context->saved_data["dropout"].toDouble(),
-                                static_cast<std::uint64_t>(context->saved_data["seed"].toInt()),
-                                context->saved_data["first_row"].toInt()};
+    const auto& data = context->saved_data;
+    const Activation activation{.relu = data.at("relu").toBool(),
+                                .dropout = data.at("dropout").toDouble(),
+                                .seed = static_cast<std::uint64_t>(data.at("seed").toInt()),
+                                .first_row = data.at("first_row").toInt(),
+                                .device = reinterpret_cast<Device*>(data.at("device").toInt())};
     const torch::Tensor result = context->get_saved_variables()[0];
     const torch::Tensor gradient = gradients[0].contiguous();
-    if (!gradient.is_cpu())
-      return {ActivateGradientByTorch(activation, result, gradient), {}, {}, {}, {}};
+    if (activation.device != nullptr)
+      return {ActivateGradientOnDevice(activation, result, gradient), {}};
     torch::Tensor out = at::empty_like(gradient);
     const std::int64_t dim = gradient.size(1);
     ForRows(gradient.size(0), [&](std::int64_t first, std::int64_t count) {
@@ -81,7 +86,7 @@ struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
                            gradient.data_ptr<float>() + first * dim, count, dim, first,
                            out.data_ptr<float>() + first * dim);
     });
-    return {out, {}, {}, {}, {}};
+    return {out, {}};
   }
 };
 
@@ -135,8 +140,7 @@ void ActivateGradientRows(const Activation& activation, const float* result, con
 
 torch::Tensor Activate(const torch::Tensor& x, const Activation& activation) {
   if (activation.none()) return x;
-  return ActivateFunction::apply(x, activation.relu, activation.dropout,
-                                 static_cast<std::int64_t>(activation.seed), activation.first_row);
+  return ActivateFunction::apply(x, &activation);
 }
 
 torch::Tensor Elu(const torch::Tensor& x) { return EluFunction::apply(x); }

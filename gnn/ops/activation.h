@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "rhizome/cuda/device.h"
+
 namespace rhizome::inline internal {
 
 /// The activation after a layer: ReLU, then dropout. Which values are dropped depends only on the
@@ -13,6 +15,7 @@ struct Activation {
   double dropout = 0;  ///< share of the values that become zero, in [0, 1)
   std::uint64_t seed = 0;
   std::int64_t first_row = 0;  ///< number, in the whole matrix, of the first row that is activated
+  Device* device = nullptr;    ///< that has the rows; null: they are the processor's
   bool none() const { return !relu && dropout == 0; }
 };
 
@@ -32,12 +35,13 @@ void ActivateRows(const Activation& activation, const float* in, std::int64_t co
 void ActivateGradientRows(const Activation& activation, const float* result, const float* gradient,
                           std::int64_t count, std::int64_t dim, std::int64_t first_row, float* out);
 
-/// The same by operations of libtorch, for rows that lie on a device: the same values are dropped.
-torch::Tensor ActivateByTorch(const Activation& activation, const torch::Tensor& in);
-torch::Tensor ActivateGradientByTorch(const Activation& activation, const torch::Tensor& result,
-                                      const torch::Tensor& gradient);
+/// The same of all rows of dense matrices by the kernels of a device, queued behind libtorch's work
+/// there: the same bits. Errors are thrown (DeviceFailure).
+torch::Tensor ActivateOnDevice(const Activation& activation, const torch::Tensor& in);
+torch::Tensor ActivateGradientOnDevice(const Activation& activation, const torch::Tensor& result,
+                                       const torch::Tensor& gradient);
 
-/// Activates x [rows, dim], with its gradient, on the compute threads, or where x is.
+/// Activates x [rows, dim], with its gradient, on the compute threads, or on the device that has x.
 torch::Tensor Activate(const torch::Tensor& x, const Activation& activation);
 
 /// at::elu, whose gradient is computed from the result: what it was computed from need not be kept.

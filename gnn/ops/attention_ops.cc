@@ -4,6 +4,7 @@
 
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/gnn/attention_passes.h"
+#include "rhizome/gnn/device_attention.h"
 #include "rhizome/gnn/head_dots.h"
 
 namespace rhizome::inline internal {
@@ -16,6 +17,7 @@ using torch::autograd::variable_list;
 AttentionInputs AttendBackward(const AttentionInputs& in, const Attended& made,
                                const torch::Tensor& gradient, const AggregateLists& lists,
                                const AttentionShape& shape) {
+  if (lists.uploads() != nullptr) return AttendGradientOnDevice(in, made, gradient, lists, shape);
   const AttentionGradient of(in, made, gradient, lists, shape);
   AttentionInputs out;
   out.values = at::empty(in.values.sizes());
@@ -47,8 +49,9 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
                                AttendScore score, const AggregateLists* lists,
                                const AttentionShape* shape) {
     const variable_list dense = {values.contiguous(), second.contiguous(), third.contiguous()};
-    const Attended made =
-        AttendForward(InputsOf(score, dense[0], dense[1], dense[2]), *lists, *shape);
+    const AttentionInputs in = InputsOf(score, dense[0], dense[1], dense[2]);
+    const Attended made = lists->uploads() != nullptr ? AttendOnDevice(in, *lists, *shape)
+                                                      : AttendForward(in, *lists, *shape);
     context->save_for_backward(
         {dense[0], dense[1], dense[2], made.out, made.maximum, made.denominator});
     context->saved_data["score"] = static_cast<std::int64_t>(score);
@@ -105,6 +108,8 @@ torch::Tensor Attend(const torch::Tensor& values, const torch::Tensor& source,
 torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
                        const torch::Tensor& attention, const AggregateLists& lists,
                        const AttentionShape& shape) {
+  TORCH_CHECK(lists.uploads() == nullptr,
+              "attention: scores additive-v2 have no kernel on a device");
   CheckAttention(values, lists, shape);
   CheckMatrix(query, "rows of targets", lists.targets(), values.size(1));
   CheckMatrix(attention, "vectors of the scores", shape.heads, values.size(1) / shape.heads);

@@ -5,18 +5,6 @@
 namespace rhizome::inline internal {
 namespace {
 
-cuda::Element ElementOf(RowType type) {
-  switch (type) {
-    case RowType::kFloat32:
-      return cuda::Element::kFloat32;
-    case RowType::kFloat16:
-      return cuda::Element::kFloat16;
-    case RowType::kBfloat16:
-      return cuda::Element::kBfloat16;
-  }
-  return cuda::Element::kFloat32;
-}
-
 /// Copies what the arguments of all kernels over lists have: rows, and the lists of `targets`.
 template <typename OnProcessor, typename OnDevice>
 void CopyLists(const OnProcessor& args, std::size_t targets, OnDevice& same) {
@@ -30,6 +18,18 @@ void CopyLists(const OnProcessor& args, std::size_t targets, OnDevice& same) {
 }
 
 }  // namespace
+
+cuda::Element ElementOf(RowType type) {
+  switch (type) {
+    case RowType::kFloat32:
+      return cuda::Element::kFloat32;
+    case RowType::kFloat16:
+      return cuda::Element::kFloat16;
+    case RowType::kBfloat16:
+      return cuda::Element::kBfloat16;
+  }
+  return cuda::Element::kFloat32;
+}
 
 void QueueSum(Device& device, const SumArgs& args, std::size_t rows,
               const PlacedLongLists& long_lists, float* partials) {

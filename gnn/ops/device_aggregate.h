@@ -12,6 +12,8 @@ namespace rhizome::inline internal {
 // rows of the output. All pointers are the device's; `ends` are the begins of the next list. Errors
 // are thrown (DeviceFailure).
 
+cuda::Element ElementOf(RowType type);
+
 /// `partials`: [partial_count of the long lists, dim].
 void QueueSum(Device& device, const SumArgs& args, std::size_t rows,
               const PlacedLongLists& long_lists, float* partials);

@@ -18,7 +18,7 @@ torch::Tensor AsTrained(const torch::Tensor& values);
 
 /// Returns z[r, h] . vectors[h], with gradients, on the compute threads: z [rows, heads * width],
 /// vectors [heads, width] -> [rows, heads]. The bits are the same for any number of threads and for
-/// every SimdPath.
+/// every SimdPath. What lies on a device is multiplied there, by libtorch.
 torch::Tensor HeadDots(const torch::Tensor& z, const torch::Tensor& vectors);
 
 /// Writes HeadDots of some rows, [rows of x, heads], on the calling thread. x.dim is heads * width.

@@ -213,10 +213,12 @@ Status CheckDeviceOptions(const TrainOptions& options) {
 }
 
 Status CheckKindOnDevice(const Model& model) {
-  if (!model.layer(0).pieces().attends()) return Status::Ok();
+  const ConvPieces pieces = model.layer(0).pieces();
+  if (!pieces.attends() || pieces.reduce.attention.score == AttendScore::kAdditive)
+    return Status::Ok();
   return Status::Unsupported(fmt::format(
-      "--device cuda: networks of kind {} run on the processor alone so far; train with --device "
-      "cpu, or another kind",
+      "--device cuda: networks of kind {} run on the processor alone, as there is no kernel for "
+      "their scores; train with --device cpu, or another kind (gat has attention on a device)",
       model.shape().spec.kind));
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/kernels_of_processor.h"
 #include "rhizome/cache/simd.h"
 #include "rhizome/cuda/device.h"
 
@@ -199,6 +200,44 @@ class FakeDevice : public Device {
       Kernels().edge_dot(same, 0, args.targets);
     });
   }
+  Status Attend(DeviceStream stream, const cuda::AttendArgs& args) override {
+    return Aggregate(stream, args.offsets, args.targets, args.out,
+                     args.targets * args.heads * args.width, [args] { AttendWithKernels(args); });
+  }
+  Status AttendGradient(DeviceStream stream, const cuda::AttendGradientArgs& args) override {
+    return Aggregate(stream, args.offsets, args.targets, args.x_gradient,
+                     args.sources * args.heads * args.width,
+                     [args] { AttendGradientWithKernels(args); });
+  }
+  Status Activate(DeviceStream stream, const cuda::ActivateArgs& args) override {
+    const std::size_t bytes = args.rows * args.dim * sizeof(float);
+    return Elementwise(stream, {{args.in, bytes, false}, {args.out, bytes, true}}, [args] {
+      Kernels().activate({.in = args.in,
+                          .in_stride = args.dim,
+                          .out = args.out,
+                          .out_stride = args.dim,
+                          .dim = args.dim,
+                          .relu = args.relu,
+                          .dropped = args.dropout.dropped,
+                          .scale = args.dropout.scale,
+                          .seed = args.dropout.seed,
+                          .first_row = args.dropout.first_row},
+                         0, args.rows);
+    });
+  }
+  Status ActivateGradient(DeviceStream stream, const cuda::ActivateGradientArgs& args) override {
+    const std::size_t bytes = args.count * sizeof(float);
+    const std::vector<Use> uses = {
+        {args.result, bytes, false}, {args.gradient, bytes, false}, {args.out, bytes, true}};
+    return Elementwise(stream, uses, [args] {
+      Kernels().activate_gradient({.result = args.result,
+                                   .gradient = args.gradient,
+                                   .dim = 1,
+                                   .scale = args.scale,
+                                   .out = args.out},
+                                  0, args.count);
+    });
+  }
 
   Result<DeviceEvent> Record(DeviceStream stream) override {
     stream = IndexOf(stream);
@@ -373,6 +412,13 @@ class FakeDevice : public Device {
                                    {out, out_count * sizeof(*out), true}};
     for (const Use& use : uses) Check(use.begin, use.bytes, {Kind::kDevice}, "aggregated");
     Queue(IndexOf(stream), uses, std::move(run));
+    return Status::Ok();
+  }
+
+  Status Elementwise(DeviceStream stream, std::vector<Use> uses, std::function<void()> run) {
+    RHIZOME_RETURN_IF_ERROR(Call(StatusCode::kIoError));
+    for (const Use& use : uses) Check(use.begin, use.bytes, {Kind::kDevice}, "activated");
+    Queue(IndexOf(stream), std::move(uses), std::move(run));
     return Status::Ok();
   }
 

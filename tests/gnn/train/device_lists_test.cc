@@ -3,6 +3,8 @@
 #include <random>
 
 #include "cuda/fake_device.h"
+#include "rhizome/gnn/activation.h"
+#include "rhizome/gnn/attention_ops.h"
 #include "rhizome/gnn/layer_graph.h"
 #include "testing/testing.h"
 
@@ -62,6 +64,95 @@ TEST(DeviceListsTest, LongListsGoUpInPiecesWithTheirTranspose) {
     graph = {};
   }
   EXPECT_THAT(watched.faults(), ::testing::IsEmpty());
+}
+
+torch::Tensor Noise(std::mt19937_64& random, std::int64_t rows, std::int64_t columns) {
+  torch::Tensor made = at::empty({rows, columns});
+  std::normal_distribution<float> noise;
+  for (std::int64_t i = 0; i < made.numel(); ++i) made.data_ptr<float>()[i] = noise(random);
+  return made;
+}
+
+/// The rows that an attention makes, and the gradients of rows and of the scores of both ends.
+std::vector<torch::Tensor> AttendedOf(const AggregateLists& lists, const AttentionShape& shape,
+                                      const std::vector<torch::Tensor>& inputs) {
+  std::vector<torch::Tensor> given;
+  for (const torch::Tensor& input : inputs) given.push_back(input.clone().requires_grad_());
+  const torch::Tensor out = Attend(given[0], given[1], given[2], lists, shape);
+  (out * out).sum().backward();
+  return {out.detach(), given[0].grad(), given[1].grad(), given[2].grad()};
+}
+
+TEST(DeviceListsTest, AttentionHasTheProcessorsBitsWithItsGradientOverTurnedLists) {
+  const std::uint64_t seed = testing::TestSeed();
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 20; ++round) {
+    SCOPED_TRACE(round);
+    const AttentionShape shape{.heads = static_cast<std::int64_t>(1 + random() % 4),
+                               .slope = 0.2,
+                               .own = random() % 2 == 0,
+                               .dropout = random() % 2 == 0 ? 0 : 0.4,
+                               .seed = random()};
+    const auto width = static_cast<std::int64_t>(1 + random() % 20);
+    constexpr std::int64_t kSources = 40;
+    const Csr csr = ListsWithHubs(random, kSources);
+    LayerGraph graph{.lists = AggregateLists(csr.view(), kSources, {}),
+                     .target_scale = {},
+                     .source_scale = {},
+                     .self_scale = {}};
+    const std::vector<torch::Tensor> inputs = {Noise(random, kSources, shape.heads * width),
+                                               Noise(random, kSources, shape.heads),
+                                               Noise(random, graph.targets(), shape.heads)};
+    const std::vector<torch::Tensor> expected = AttendedOf(graph.lists, shape, inputs);
+
+    auto fake = std::make_unique<testing::FakeDevice>(random());
+    fake->has_tensors = true;
+    testing::FakeDevice& watched = *fake;
+    const ComputeDevice device{.kernels = std::move(fake)};
+    {
+      DeviceUploads uploads(device);
+      PlaceOnDevice(std::span(&graph, 1), uploads);
+      const std::uint64_t calls = watched.calls();
+      const std::vector<torch::Tensor> found = AttendedOf(graph.lists, shape, inputs);
+      ASSERT_OK(watched.Drain(kDefaultStream));
+      EXPECT_GE(watched.calls(), calls + 2);  // the two passes
+      for (std::size_t i = 0; i < found.size(); ++i)
+        EXPECT_TRUE(torch::equal(found[i], expected[i])) << seed << ", tensor " << i;
+      graph = {};
+    }
+    EXPECT_THAT(watched.faults(), ::testing::IsEmpty());
+  }
+}
+
+TEST(DeviceActivationTest, DropsWhatTheProcessorDropsWithItsGradient) {
+  const std::uint64_t seed = testing::TestSeed();
+  std::mt19937_64 random(seed);
+  testing::FakeDevice device(seed);
+  device.has_tensors = true;
+  for (int round = 0; round < 40; ++round) {
+    Activation activation{.relu = random() % 2 == 0,
+                          .dropout = random() % 4 == 0 ? 0 : 0.1 * double(1 + random() % 9),
+                          .seed = random(),
+                          .first_row = static_cast<std::int64_t>(random() >> 24)};
+    const auto rows = static_cast<std::int64_t>(random() % 70);
+    const torch::Tensor in = Noise(random, rows, static_cast<std::int64_t>(1 + random() % 80));
+    const torch::Tensor gradient = Noise(random, rows, in.size(1));
+    const auto run = [&] {
+      const torch::Tensor x = in.clone().requires_grad_();
+      const torch::Tensor out = Activate(x, activation);
+      if (!activation.none()) out.backward(gradient);
+      return std::pair(out.detach(), x.grad());
+    };
+    const auto expected = run();
+    activation.device = &device;
+    const std::uint64_t calls = device.calls();
+    const auto found = run();
+    if (activation.none()) continue;
+    EXPECT_EQ(device.calls(), calls + 2);
+    EXPECT_TRUE(at::equal(found.first, expected.first)) << seed << " " << round;
+    EXPECT_TRUE(at::equal(found.second, expected.second)) << seed << " " << round;
+  }
+  EXPECT_THAT(device.faults(), ::testing::IsEmpty());
 }
 
 }  // namespace

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include "rhizome/gnn/attention_passes.h"
+
+namespace rhizome::inline internal {
+
+// The two passes of attention with additive scores on the device where the lists are placed, queued
+// behind libtorch's work there, with the processor's bits. All tensors lie there. Errors are thrown
+// (DeviceFailure).
+
+Attended AttendOnDevice(const AttentionInputs& in, const AggregateLists& lists,
+                        const AttentionShape& shape);
+
+/// Returns the gradients of the inputs. `gradient` is that of Attended::out, contiguous; `values`
+/// are float32.
+AttentionInputs AttendGradientOnDevice(const AttentionInputs& in, const Attended& made,
+                                       const torch::Tensor& gradient, const AggregateLists& lists,
+                                       const AttentionShape& shape);
+
+}  // namespace rhizome::inline internal
