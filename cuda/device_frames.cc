@@ -6,6 +6,20 @@
 
 namespace rhizome::inline internal {
 
+std::uint64_t DeviceFrames::HostBytes(PolicyKind kind, std::uint32_t frame_count,
+                                      std::uint64_t key_count) {
+  if (frame_count == 0) return 0;
+  // The arrays by frame, and the places of what is held while a superbatch starts: a node of a map.
+  constexpr std::uint64_t kNode = 48;
+  std::uint64_t of_frame = sizeof(FrameId) + sizeof(std::uint64_t) + sizeof(CacheKey) + 1 + kNode;
+  std::uint64_t of_key = PolicyBytesPerKey(kind);
+  if (TakesPrior(kind)) {
+    of_frame += ScheduleHistory::kBytesPerFrame;
+    of_key += ScheduleHistory::kBytesPerKey;
+  }
+  return frame_count * of_frame + key_count * of_key;
+}
+
 Status DeviceFrames::Announce(const Trace& trace) {
   bool continues = false;
   {

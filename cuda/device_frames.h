@@ -25,6 +25,15 @@ namespace rhizome::inline internal {
 /// Threads: Announce and Step may overlap.
 class DeviceFrames {
  public:
+  /// Bytes of schedules for each key of a superbatch's steps: that of the superbatch in use and of
+  /// the next one. (While one is made it takes more, but not more than that of the host's cache,
+  /// which is made by the same thread.)
+  static constexpr std::uint64_t kScheduleBytesPerAccess = 8;
+
+  /// Returns the memory of the host that is known of frames and keys, beside schedules.
+  static std::uint64_t HostBytes(PolicyKind kind, std::uint32_t frame_count,
+                                 std::uint64_t key_count);
+
   /// Frames [0, frame_count) for keys in [0, key_count).
   DeviceFrames(PolicyKind kind, std::uint32_t frame_count, std::uint64_t key_count)
       : kind_(kind),

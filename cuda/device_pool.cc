@@ -37,6 +37,17 @@ std::uint64_t DevicePool::PinnedBytes(const DevicePoolOptions& options) {
           IndexCount(options) * sizeof(std::int64_t) + sizeof(std::uint32_t));
 }
 
+std::uint64_t DevicePool::pinned_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Slot& slot : slots_) {
+    DevicePoolOptions of_slot = options_;
+    of_slot.steps_in_flight = 1;
+    of_slot.most_requests = slot.most_requests;
+    bytes += PinnedBytes(of_slot);
+  }
+  return bytes;
+}
+
 Result<std::unique_ptr<DevicePool>> DevicePool::Create(Device& device,
                                                        const DevicePoolOptions& options) {
   if (options.row_bytes == 0 || options.most_requests == 0 || options.steps_in_flight == 0) {
@@ -170,8 +181,7 @@ Result<DevicePool::Rows> DevicePool::Step(const StepPlan& plan, std::uint32_t re
   RHIZOME_RETURN_IF_ERROR(Reclaim(slot));
   if (requests > slot.most_requests) {
     FreeSlot(slot);
-    // With room for steps that are somewhat larger: pinning is slow.
-    RHIZOME_RETURN_IF_ERROR(AllocateSlot(slot, requests + requests / 4));
+    RHIZOME_RETURN_IF_ERROR(AllocateSlot(slot, GrownTo(requests)));
   }
   RHIZOME_RETURN_IF_ERROR(Upload(slot, plan, miss_rows));
   RHIZOME_RETURN_IF_ERROR(QueueGathers(slot, plan, requests));

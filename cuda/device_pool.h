@@ -78,6 +78,13 @@ class DevicePool {
 
   const DevicePoolCounts& counts() const { return counts_; }
 
+  /// Returns the pinned memory that its buffers take now.
+  std::uint64_t pinned_bytes() const;
+
+  /// Returns the keys for which a pool that grows makes room at a step of so many: with some to
+  /// spare, because pinning is slow.
+  static std::uint32_t GrownTo(std::uint32_t requests) { return requests + requests / 4; }
+
  private:
   /// The buffers of a step. Index arrays: frames and places of hits, places and frames of inserts,
   /// places of misses, then the flag of the gathers.

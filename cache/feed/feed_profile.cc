@@ -100,7 +100,8 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
     const std::uint64_t frames = std::min(features.rows, *job.fixed.cache_bytes / kept_bytes);
     needs.working_bytes += frames * HistoryBytes(feed);
   }
-  needs.schedule_bytes = rows * (cost ? kCostScheduleBytesPerAccess : kScheduleBytesPerAccess);
+  needs.schedule_bytes = rows * ((cost ? kCostScheduleBytesPerAccess : kScheduleBytesPerAccess) +
+                                 job.other_schedule_bytes);
   needs.cacheable_bytes = features.rows * (features.row_bytes() + HistoryBytes(feed));
   if (lists_are_read) {
     const NeighborCache::Needs cache =

@@ -36,6 +36,10 @@ struct FeedJob {
 
   /// Returns the bytes that the consumer takes for such a minibatch, beside it. Empty: none.
   std::function<std::uint64_t(const Minibatch&)> compute_bytes = {};
+
+  /// Bytes of schedules that others make of superbatches (FeedPipelineOptions::on_superbatch), for
+  /// each row of each minibatch.
+  std::uint64_t other_schedule_bytes = 0;
 };
 
 /// A profile of a job, from its first minibatches: how much memory it needs, and what superbatches

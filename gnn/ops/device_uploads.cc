@@ -30,11 +30,16 @@ DeviceUploads::Piece& DeviceUploads::PieceOf(std::size_t bytes) {
   if (piece.bytes >= bytes) return piece;
   if (piece.memory != nullptr) device().FreePinned(piece.memory);
   piece = {};
-  // With room for minibatches that are somewhat larger: pinning is slow.
-  const std::size_t with_room = bytes + bytes / 2;
+  const std::size_t with_room = WithRoom(bytes);
   piece.memory = static_cast<std::byte*>(OrThrow(device().AllocatePinned(with_room)));
   piece.bytes = with_room;
   return piece;
+}
+
+std::uint64_t DeviceUploads::pinned_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Piece& piece : pieces_) bytes += piece.bytes;
+  return bytes;
 }
 
 DeviceUploads::Sent DeviceUploads::Send(std::span<const std::span<const std::byte>> arrays) {

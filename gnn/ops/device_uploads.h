@@ -36,9 +36,17 @@ class DeviceUploads {
   const torch::Device& place() const { return device_.place; }
   std::uint64_t sent_bytes() const { return sent_bytes_; }
 
+  /// Returns the pinned memory that its pieces take now, and at most if nothing larger than `sent`
+  /// bytes is sent.
+  std::uint64_t pinned_bytes() const;
+  static std::uint64_t PinnedBytes(std::uint64_t sent) { return kPieces * WithRoom(sent); }
+
  private:
   static constexpr std::size_t kAlignment = 16;
   static constexpr std::size_t kPieces = 4;
+
+  /// A piece has room for minibatches that are somewhat larger: pinning is slow.
+  static constexpr std::uint64_t WithRoom(std::uint64_t bytes) { return bytes + bytes / 2; }
   struct Piece {
     std::byte* memory = nullptr;
     std::size_t bytes = 0;

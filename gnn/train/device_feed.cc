@@ -35,21 +35,26 @@ struct RowsToBring {
 
 }  // namespace
 
+std::uint32_t DeviceFeedOptions::frame_count() const {
+  if (policy == PolicyKind::kNone) return 0;
+  constexpr std::uint64_t kMostFrames = std::uint64_t{1} << 30;
+  return static_cast<std::uint32_t>(std::min({frame_bytes / row_bytes(), row_count, kMostFrames}));
+}
+
 Result<std::unique_ptr<DeviceFeed>> DeviceFeed::Open(const ComputeDevice& device,
                                                      const DeviceFeedOptions& options) {
-  const std::size_t row_bytes = options.dim * DataTypeBytes(options.type);
-  std::uint64_t frames = 0;
-  if (options.policy != PolicyKind::kNone)
-    frames = std::min<std::uint64_t>(options.frame_bytes / row_bytes, options.row_count);
-  constexpr std::uint64_t kMostFrames = std::uint64_t{1} << 30;
-  const auto frame_count = static_cast<std::uint32_t>(std::min(frames, kMostFrames));
-  std::unique_ptr<DeviceFeed> feed(new DeviceFeed(device, options, frame_count));
+  std::unique_ptr<DeviceFeed> feed(new DeviceFeed(device, options));
   RHIZOME_ASSIGN_OR_RETURN(
-      feed->pool_,
-      DevicePool::Create(
-          *device.kernels,
-          {.frame_count = frame_count, .row_bytes = row_bytes, .most_requests = 1, .grows = true}));
+      feed->pool_, DevicePool::Create(*device.kernels, {.frame_count = options.frame_count(),
+                                                        .row_bytes = options.row_bytes(),
+                                                        .most_requests = 1,
+                                                        .grows = true}));
   return feed;
+}
+
+std::uint64_t DeviceFeed::host_bytes() const {
+  return pool_->pinned_bytes() + uploads_.pinned_bytes() +
+         DeviceFrames::HostBytes(options_.policy, options_.frame_count(), options_.row_count);
 }
 
 Result<torch::Tensor> DeviceFeed::BringRows(const Minibatch& minibatch) {

@@ -22,6 +22,9 @@ struct DeviceFeedOptions {
   DataType type = DataType::kFloat32;
   std::size_t dim = 0;
   std::uint64_t row_count = 0;  ///< rows are [0, row_count)
+
+  std::size_t row_bytes() const { return dim * DataTypeBytes(type); }
+  std::uint32_t frame_count() const;
 };
 
 /// Brings minibatches to a device: rows of features through a DevicePool, whose frames follow the
@@ -45,15 +48,17 @@ class DeviceFeed {
   /// that reads them.
   Status Release();
 
+  /// Returns the memory of the host that it takes now: pinned, and what is known of frames.
+  std::uint64_t host_bytes() const;
+
   /// Adds what was done since the last call to an epoch's report.
   void AddTo(EpochReport& epoch);
 
  private:
-  DeviceFeed(const ComputeDevice& device, const DeviceFeedOptions& options,
-             std::uint32_t frame_count)
+  DeviceFeed(const ComputeDevice& device, const DeviceFeedOptions& options)
       : options_(options),
         device_(device),
-        frames_(options.policy, frame_count, options.row_count),
+        frames_(options.policy, options.frame_count(), options.row_count),
         uploads_(device) {}
   Result<torch::Tensor> BringRows(const Minibatch& minibatch);
 

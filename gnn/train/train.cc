@@ -97,11 +97,10 @@ TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& optio
   return run;
 }
 
-/// Opens the feed of a device, on which half of the free memory is for rows that stay, if the
-/// caller did not say how much; and says so in the report.
-Result<std::unique_ptr<DeviceFeed>> OpenDeviceFeed(const ComputeDevice& device,
-                                                   const TrainOptions& options, const TrainJob& job,
-                                                   TrainReport& report) {
+/// Returns how rows are brought to a device, on which half of the free memory is for rows that
+/// stay, if the caller did not say how much; and says so in the report.
+Result<DeviceFeedOptions> PlanDeviceFeed(const ComputeDevice& device, const TrainOptions& options,
+                                         const TrainJob& job, TrainReport& report) {
   RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
                            FeatureDecoder::Create(job.features, options.model.normalize_features));
   const std::uint64_t rows = job.graph->vertex_count();
@@ -116,14 +115,16 @@ Result<std::unique_ptr<DeviceFeed>> OpenDeviceFeed(const ComputeDevice& device,
                    .memory_bytes = device.facts.memory_bytes,
                    .frame_bytes = frame_bytes,
                    .cache = options.device_cache};
-  return DeviceFeed::Open(device, {.policy = options.device_cache,
-                                   .frame_bytes = frame_bytes,
-                                   .type = decoder.type(),
-                                   .dim = decoder.dim(),
-                                   .row_count = rows});
+  return DeviceFeedOptions{.policy = options.device_cache,
+                           .frame_bytes = frame_bytes,
+                           .type = decoder.type(),
+                           .dim = decoder.dim(),
+                           .row_count = rows};
 }
 
-Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed) {
+/// `on_device`: absent, the processor computes.
+Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed,
+                 const std::optional<DeviceFeedOptions>& on_device) {
   const auto& [job, options, scratch, run_options, held_bytes, report, control, device] = one;
   FileSystem& fs = job.store->fs();
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
@@ -131,8 +132,8 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed) {
   StageTrace trace;
   if (!options.trace.empty()) feed.pipeline.trace = &trace;
   std::unique_ptr<DeviceFeed> device_feed;
-  if (device != nullptr) {
-    RHIZOME_ASSIGN_OR_RETURN(device_feed, OpenDeviceFeed(*device, options, job, report));
+  if (on_device) {
+    RHIZOME_ASSIGN_OR_RETURN(device_feed, DeviceFeed::Open(*device, *on_device));
     feed.pipeline.on_superbatch = [&](const Trace& rows) { return device_feed->Announce(rows); };
   }
   MinibatchSteps steps(*job.model, job.labels, run_options.learner, feed.pipeline.trace,
@@ -151,6 +152,7 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed) {
     const Status status = run.Run(control);
     TakeProgress(run, report);
     TakeReads(feed, *pipeline, report);
+    if (device_feed != nullptr) report.device->host_bytes = device_feed->host_bytes();
     RHIZOME_RETURN_IF_ERROR(status);
   }
   RHIZOME_RETURN_IF_ERROR(FinishTraining(one, run));
@@ -167,12 +169,17 @@ Status TrainOnMinibatches(const OneTraining& one) {
                         .seed = options.seed,
                         .most_train_batches = options.steps,
                         .valid_every = options.eval_every});
+  std::optional<DeviceFeedOptions> on_device;
+  if (device != nullptr) {
+    job.model->MoveTo(device->place);  // whose memory then is not free for rows
+    RHIZOME_ASSIGN_OR_RETURN(on_device, PlanDeviceFeed(*device, options, job, report));
+  }
   RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed,
-                           PlanTrainingFeed(one, plan, TrainingPipeline(one), options.superbatch));
+                           PlanTrainingFeed(one, plan, TrainingPipeline(one), options.superbatch,
+                                            on_device ? &*on_device : nullptr));
   const JobMemoryPlan memory = feed.memory;
   report.minibatches = plan.train_batches() + plan.valid_batches();
-  if (device != nullptr) job.model->MoveTo(device->place);
-  RHIZOME_RETURN_IF_ERROR(RunEpochs(one, plan, std::move(feed)));
+  RHIZOME_RETURN_IF_ERROR(RunEpochs(one, plan, std::move(feed), on_device));
   if (device != nullptr) job.model->MoveTo(torch::kCPU);
   return options.test ? MeasureKept(one, memory.cache_bytes) : Status::Ok();
 }

@@ -1,5 +1,6 @@
 #include "rhizome/gnn/train_feed.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "rhizome/cache/resolve_sampling.h"
@@ -40,13 +41,24 @@ FeedPipelineOptions TrainingPipeline(const OneTraining& one) {
 }
 
 Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
-                                  FeedPipelineOptions pipeline, std::uint32_t superbatch) {
+                                  FeedPipelineOptions pipeline, std::uint32_t superbatch,
+                                  const DeviceFeedOptions* on_device) {
   const auto& [job, options, scratch, run, held, report, control, device] = one;
   const auto held_bytes = [&job = job, &options = options, &held = held] {
     const std::uint64_t measured =
         job.valid.size() + (options.train_metrics ? job.train.size() : 0);
     return held() + ScoreTable::BytesFor(job.labels, measured);
   };
+  const auto compute_bytes = [&one, on_device](const Minibatch& minibatch) {
+    const Model& model = *one.job.model;
+    if (on_device == nullptr) return StepBytes(minibatch, model);
+    std::uint64_t& planned = one.report.device->planned_host_bytes;
+    planned = std::max(planned, DeviceHostBytes(minibatch, model, *on_device));
+    return StagingBytes(minibatch, model, *on_device);
+  };
+  const std::uint64_t schedule_bytes = on_device != nullptr && KnowsTheFuture(on_device->policy)
+                                           ? DeviceFrames::kScheduleBytesPerAccess
+                                           : 0;
   const FeedJob feed_job{.graph = *job.graph,
                          .pipeline = std::move(pipeline),
                          .fixed = {.cache_bytes = options.cache_bytes,
@@ -55,10 +67,8 @@ Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
                                    .in_turn = InTurn(options)},
                          .memory_bytes = options.memory_bytes,
                          .held_bytes = held_bytes,
-                         .compute_bytes = [&job = job, device](const Minibatch& minibatch) {
-                           return device == nullptr ? StepBytes(minibatch, *job.model)
-                                                    : StagingBytes(minibatch);
-                         }};
+                         .compute_bytes = compute_bytes,
+                         .other_schedule_bytes = schedule_bytes};
   RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(feed_job, plan, control));
   report.profile = feed.profile;
   report.superbatch = feed.memory.superbatch;

@@ -5,6 +5,7 @@
 #include "rhizome/cache/epoch_plan.h"
 #include "rhizome/cache/feed_pipeline.h"
 #include "rhizome/cache/feed_profile.h"
+#include "rhizome/gnn/device_feed.h"
 #include "rhizome/gnn/train.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/result.h"
@@ -22,9 +23,11 @@ FeedPipelineOptions TrainingPipeline(const OneTraining& one);
 
 /// Divides the memory of a training by what its first minibatches lead to expect, and adds the plan
 /// to the report. `pipeline`: of TrainingPipeline, which more may have been added to.
-/// `superbatch`: minibatches; 0: chosen. Errors: those of PlanFeed.
+/// `superbatch`: minibatches; 0: chosen. `device`: how rows are brought to a device, if one
+/// computes; else null. Errors: those of PlanFeed.
 Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
-                                  FeedPipelineOptions pipeline, std::uint32_t superbatch);
+                                  FeedPipelineOptions pipeline, std::uint32_t superbatch,
+                                  const DeviceFeedOptions* device = nullptr);
 
 /// Takes how rows, and lists that are on disk, were read.
 void TakeReads(const FeedPlan& feed, const FeedPipeline& pipeline, TrainReport& report);

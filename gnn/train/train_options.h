@@ -13,6 +13,7 @@
 #include "rhizome/cache/prior.h"
 #include "rhizome/cache/rank_plan.h"
 #include "rhizome/cache/task_metrics.h"
+#include "rhizome/gnn/compute_on.h"
 #include "rhizome/gnn/learning_options.h"
 #include "rhizome/gnn/model_spec.h"
 #include "rhizome/index/graph_types.h"
@@ -43,9 +44,6 @@ enum class FullSums : std::uint8_t {
   kStore,      ///< they are kept
   kRecompute,  ///< they are gathered again, of layers between the first and the last
 };
-
-/// The processor or device on which a network is computed.
-enum class ComputeOn : std::uint8_t { kCpu, kCuda };
 
 struct TrainOptions {
   Path store;
@@ -302,6 +300,11 @@ struct DeviceReport {
   int sm = 0;  ///< compute capability, 90 for 9.0
   std::uint64_t memory_bytes = 0;
   std::uint64_t frame_bytes = 0;  ///< for rows that stay there
+
+  /// Memory of the host, at last and as it was planned in TrainMemory::working: pinned, through
+  /// which rows and lists go up, and what is known of the rows that stay.
+  std::uint64_t host_bytes = 0;
+  std::uint64_t planned_host_bytes = 0;
   PolicyKind cache = PolicyKind::kBelady;
 };
 

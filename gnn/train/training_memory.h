@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "rhizome/cache/minibatch.h"
+#include "rhizome/gnn/device_feed.h"
 #include "rhizome/gnn/model.h"
 
 namespace rhizome::inline internal {
@@ -12,7 +13,14 @@ namespace rhizome::inline internal {
 /// they first work.
 std::uint64_t StepBytes(const Minibatch& minibatch, const Model& model);
 
-/// Returns the same of a training on a device: the host packs what goes up, of two minibatches.
-std::uint64_t StagingBytes(const Minibatch& minibatch);
+/// Returns the bytes that DeviceFeed::host_bytes comes to with such minibatches, whose rows need
+/// not have been read.
+std::uint64_t DeviceHostBytes(const Minibatch& minibatch, const Model& model,
+                              const DeviceFeedOptions& device);
+
+/// Returns the same as StepBytes of a training on a device, whose activations are there: of the
+/// host are DeviceHostBytes, and the turned lists of the minibatches that are under way.
+std::uint64_t StagingBytes(const Minibatch& minibatch, const Model& model,
+                           const DeviceFeedOptions& device);
 
 }  // namespace rhizome::inline internal

@@ -55,6 +55,8 @@ Json DeviceJson(const DeviceReport& device) {
           {"sm", device.sm},
           {"memory_bytes", device.memory_bytes},
           {"frame_bytes", device.frame_bytes},
+          {"host_bytes", device.host_bytes},
+          {"planned_host_bytes", device.planned_host_bytes},
           {"cache", PolicyName(device.cache)}};
 }
 

@@ -170,6 +170,33 @@ TEST(DeviceTrainTest, ModelsDoNotDependOnWhatStaysOnTheDevice) {
   EXPECT_GT(hits[PolicyKind::kBelady], hits[PolicyKind::kMatch]);
 }
 
+// The plan of a training knows, from its first minibatch, what the host holds for the device.
+TEST(DeviceTrainTest, TheMemoryOfTheHostIsPlanned) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", {}));
+  TrainOptions options = DeviceTraining(folder / "s");
+  options.epochs = 1;
+  std::map<std::uint64_t, TrainMemory> by_frames;
+  for (const char* const kind : {"sage", "gat"}) {
+    for (const std::uint64_t rows : {0, 100, 1200}) {
+      SCOPED_TRACE(std::string(kind) + " " + std::to_string(rows));
+      options.model.kind = kind;
+      options.device_memory_bytes = 64 * rows;
+      Traces traces;
+      const Result<TrainReport> report = TrainWatched(options, traces);
+      ASSERT_OK(report);
+      const DeviceReport& device = *report->device;
+      EXPECT_GT(device.host_bytes, 4 * 64 * 100u);
+      EXPECT_GE(device.planned_host_bytes, device.host_bytes);
+      EXPECT_LE(device.planned_host_bytes, 2 * device.host_bytes);
+      EXPECT_GE(report->memory.working, device.planned_host_bytes);
+      by_frames[rows] = report->memory;
+    }
+  }
+  // A frame has its place, its key and its step, and what a history knows of it.
+  EXPECT_GE(by_frames[1200].working, by_frames[100].working + 1100 * 50);
+}
+
 TEST(DeviceTrainTest, GoesOnOnTheOtherSideFromACheckpoint) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
