@@ -32,11 +32,18 @@ Status CheckMode(const InferOptions& options) {
     if (options.workers.count != 0) {
       return Status::InvalidArgument("--workers work in layerwise mode only");
     }
+    if (options.device == ComputeOn::kCuda) {
+      return Status::InvalidArgument("--device cuda works in layerwise mode only");
+    }
   }
   if (!options.workers.costs.empty()) {
     if (options.workers.count == 0)
       return Status::InvalidArgument("costs are those of workers: give their number");
     RHIZOME_RETURN_IF_ERROR(CheckOutside(FileSystem::Posix(), options.workers.costs));
+  }
+  if (options.workers.count != 0 && options.device == ComputeOn::kCuda) {
+    return Status::InvalidArgument(
+        "--workers and --device cuda do not go together: one process uses the device");
   }
   if (options.workers.count != 0 && options.incremental) {
     return Status::InvalidArgument("--workers and --incremental do not go together");
@@ -120,6 +127,7 @@ InferReport MakeReport(const LayerwiseResult& result, const InferenceJob& job,
   report.list_reads = job.list_reads();
   report.direction = job.options().sampling.direction;
   report.edge_weights = job.edge_weights();
+  if (job.device() != nullptr) report.device = job.device()->report();
   return report;
 }
 
@@ -133,8 +141,9 @@ void AddMemory(const InferenceWorkers* workers, std::uint64_t base_bytes, InferR
                       report.worker_peak_memory_bytes.end(), report.own_peak_memory_bytes);
 }
 
-Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t base_bytes,
-                                    const JobControl& control) {
+/// `device`: null, the processor computes.
+Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDevice* device,
+                                    std::uint64_t base_bytes, const JobControl& control) {
   const WorkClock clock;
   RHIZOME_ASSIGN_OR_RETURN(const auto job, InferenceJob::Open(options, InferRole::kMaker));
   if (job->published()) {
@@ -156,6 +165,9 @@ Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t b
   // Whatever stops a layerwise run, its finished chunks can be resumed.
   if (options.mode == InferMode::kLayerwise && !options.take) scratch->Keep();
   RHIZOME_ASSIGN_OR_RETURN(const auto workers, StartWorkers(*job, base_bytes));
+  if (device != nullptr) {
+    RHIZOME_RETURN_IF_ERROR(job->UseDevice(*device));
+  }
   RHIZOME_RETURN_IF_ERROR(job->Prepare(base_bytes, control));
   RHIZOME_ASSIGN_OR_RETURN(const IncrementalPlan incremental, job->FindBase());
   const IncrementalBase* const base = incremental.base ? &*incremental.base : nullptr;
@@ -175,14 +187,21 @@ Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t b
 
 }  // namespace
 
-Result<InferReport> InferArray(const InferOptions& given, const JobControl& control) {
+Result<InferReport> InferArray(const InferOptions& given, const JobControl& control,
+                               const ComputeDeviceMaker& open) {
   InferOptions options = given;
   if (options.incremental) options.new_version = true;
   const std::uint64_t base_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckMode(options));
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
+  // Before libtorch works; and what lies on it goes first.
+  std::optional<ComputeDevice> device;
+  if (options.device == ComputeOn::kCuda) {
+    RHIZOME_ASSIGN_OR_RETURN(device, open());
+  }
   SetTorchThreads(options.threads);
-  RHIZOME_ASSIGN_OR_RETURN(InferReport report, InferAndPublish(options, base_bytes, control));
+  RHIZOME_ASSIGN_OR_RETURN(InferReport report, InferAndPublish(options, device ? &*device : nullptr,
+                                                               base_bytes, control));
   // Dropped versions could not be removed while the job itself read the store.
   if (options.keep > 0)
     static_cast<void>(ArrayChange::RemoveDropped(FileSystem::Posix(), options.store));

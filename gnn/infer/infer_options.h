@@ -12,6 +12,7 @@
 #include "rhizome/cache/pass_layout.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/task_metrics.h"
+#include "rhizome/gnn/compute_on.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_types.h"
 #include "rhizome/storage/chunk_array.h"
@@ -119,7 +120,14 @@ struct InferOptions {
   bool incremental = false;
   bool resume = false;        ///< continue with what a killed run of the same job left
   InferWorkers workers = {};  ///< layerwise, not incremental
-  JobNote note = {};          ///< as TrainOptions::note
+
+  /// kCuda: products are computed on the first CUDA device, sums and attention on the processor.
+  /// Numbers are near the processor's, not the same. Layerwise, without workers.
+  ComputeOn device = ComputeOn::kCpu;
+
+  /// Memory of the device for weights and rows, in bytes; default: half of what is free.
+  std::optional<std::uint64_t> device_memory_bytes = {};
+  JobNote note = {};  ///< as TrainOptions::note
   InferTuning tuning = {};
 };
 
@@ -209,7 +217,18 @@ struct InferLayerReport : InferLayerCosts {
   std::uint64_t projected_bytes = 0;  ///< of projected rows that it wrote as an array of its own
 };
 
+/// The device of an inference.
+struct InferDeviceReport {
+  std::string name;
+  int sm = 0;  ///< compute capability, 90 for 9.0
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t batch_rows = 0;  ///< that are multiplied at once
+  std::uint64_t upload_bytes = 0;
+  std::uint64_t download_bytes = 0;
+};
+
 struct InferReport {
+  std::optional<InferDeviceReport> device;  ///< if one computed products
   std::vector<InferLayerReport> layers;
   std::string kind;  ///< of the network
   std::uint64_t vertices = 0;

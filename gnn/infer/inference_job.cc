@@ -248,6 +248,12 @@ Status InferenceJob::Prepare(std::uint64_t base_bytes, const JobControl& control
   return Status::Ok();
 }
 
+Status InferenceJob::UseDevice(const ComputeDevice& device) {
+  RHIZOME_ASSIGN_OR_RETURN(device_,
+                           DeviceTiles::Open(device, *model_, options_.device_memory_bytes));
+  return Status::Ok();
+}
+
 Result<IncrementalPlan> InferenceJob::FindBase() const {
   if (!options_.incremental) return IncrementalPlan{};
   return PlanIncremental(*graph_, layerwise_.output);
@@ -258,7 +264,8 @@ LayerwiseInput InferenceJob::Input(const Path& scratch, InferenceLog* log) const
           .model = *model_,
           .labels = labels_ ? &*labels_ : nullptr,
           .scratch = scratch,
-          .log = log};
+          .log = log,
+          .device = device_.get()};
 }
 
 Result<LayerwiseResult> InferenceJob::Run(const Path& scratch, const IncrementalBase* base,

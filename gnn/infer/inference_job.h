@@ -8,6 +8,7 @@
 #include "rhizome/cache/lists_on_disk.h"
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/cache/task_metrics.h"
+#include "rhizome/gnn/device_tiles.h"
 #include "rhizome/gnn/incremental.h"
 #include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/layerwise_run.h"
@@ -46,6 +47,11 @@ class InferenceJob {
   /// Divides options.memory_bytes beyond `base_bytes`, and opens lists that are on disk. Before
   /// what follows. Errors: kOutOfMemory, saying how much is needed; those of ListsOnDisk::Open.
   Status Prepare(std::uint64_t base_bytes, const JobControl& control);
+
+  /// Lets a device, which must outlive the job, compute the products of layerwise runs. Before
+  /// Prepare. Errors: those of DeviceTiles::Open.
+  Status UseDevice(const ComputeDevice& device);
+  const DeviceTiles* device() const { return device_.get(); }  ///< null: the processor
 
   const LayerwiseOptions& layerwise() const { return layerwise_; }
 
@@ -95,6 +101,7 @@ class InferenceJob {
   std::optional<std::string> published_;
   std::unique_ptr<ListsOnDisk> lists_;  // null: in memory
   LayerwiseOptions layerwise_;
+  std::unique_ptr<DeviceTiles> device_;
 };
 
 }  // namespace rhizome::inline internal

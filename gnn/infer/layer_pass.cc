@@ -216,7 +216,11 @@ WindowRows LayerPass::Prepared(const StagedWindow& window) {
   const std::size_t count = std::min<std::uint64_t>(lists.rows.size() - before, lists.stage_rows);
   const Stopwatch watch;
   auto* const prepared = reinterpret_cast<float*>(prepared_.bytes().data());
-  PrepareWindow(layer_, staged.rows, count, prepared);
+  if (input_.device != nullptr) {
+    input_.device->Prepare(input_.layer, staged.rows, count, prepared);
+  } else {
+    PrepareWindow(layer_, staged.rows, count, prepared);
+  }
   report_.model_seconds += watch.seconds();
   rows.reduced = prepared;
   rows.reduced_stride = prepared_columns();
@@ -246,12 +250,11 @@ Status LayerPass::FinishTargets(const Block& block, const StagedWindow& window,
        SplitAtChunks(begin, begin + static_cast<Row>(targets.count), chunk_rows)) {
     const Stopwatch watch;
     const TargetRange range{static_cast<std::size_t>(part.begin - block.begin), part.rows()};
-    std::vector<AccuracyCounts> accuracy(TilesOf(range));
-    ForTiles(range, [&](const TargetRange& tile) {
-      FinishTile(block, window, rows, tile, targets.first, layer,
-                 accuracy[(tile.first - range.first) / kTileTargets]);
-    });
-    for (const AccuracyCounts& counts : accuracy) chunk_accuracy_.Add(counts);
+    if (input_.device != nullptr) {
+      FinishOnDevice(block, window, rows, range, targets.first, layer);
+    } else {
+      FinishPart(block, window, rows, range, targets.first, layer);
+    }
     report_.model_seconds += watch.seconds();
     const auto end = static_cast<std::uint64_t>(part.end);
     if (end % chunk_rows != 0 && end != output_.entry().rows) continue;
@@ -261,20 +264,71 @@ Status LayerPass::FinishTargets(const Block& block, const StagedWindow& window,
   return Status::Ok();
 }
 
-void LayerPass::FinishTile(const Block& block, const StagedWindow& window, const WindowRows& rows,
-                           const TargetRange& range, std::size_t own_first, TileLayer& layer,
-                           AccuracyCounts& accuracy) {
-  torch::Tensor stored = layer.Finish(rows, range, own_first).contiguous();
-  if (input_.last && (input_.scores || input_.labels != nullptr || input_.sink != nullptr)) {
-    const torch::Tensor scores = input_.model.HeadOfTile(stored).contiguous();
-    const auto targets = std::span(window.lists->targets).subspan(range.first, range.count);
-    if (input_.labels != nullptr) accuracy = CountCorrect(*input_.labels, targets, scores);
-    if (input_.sink != nullptr) {
-      input_.sink->Take(targets,
-                        {scores.data_ptr<float>(), static_cast<std::size_t>(scores.numel())});
-    }
-    if (input_.scores) stored = scores;
+/// Computes targets tile by tile.
+void LayerPass::FinishPart(const Block& block, const StagedWindow& window, const WindowRows& rows,
+                           const TargetRange& range, std::size_t own_first, TileLayer& layer) {
+  std::vector<AccuracyCounts> accuracy(TilesOf(range));
+  ForTiles(range, [&](const TargetRange& tile) {
+    const torch::Tensor made = layer.Finish(rows, tile, own_first).contiguous();
+    torch::Tensor scores;
+    if (wants_scores()) scores = input_.model.HeadOfTile(made).contiguous();
+    TakeTile(block, window, tile, made, scores,
+             accuracy[(tile.first - range.first) / kTileTargets]);
+  });
+  for (const AccuracyCounts& counts : accuracy) chunk_accuracy_.Add(counts);
+}
+
+/// The same in batches: the processor reduces, the device does the rest.
+void LayerPass::FinishOnDevice(const Block& block, const StagedWindow& window,
+                               const WindowRows& rows, const TargetRange& range,
+                               std::size_t own_first, TileLayer& layer) {
+  DeviceTiles& device = *input_.device;
+  std::vector<AccuracyCounts> accuracy(TilesOf(range));
+  for (std::size_t first = 0; first < range.count; first += device.batch_rows()) {
+    const TargetRange batch{range.first + first,
+                            std::min(device.batch_rows(), range.count - first)};
+    ForTiles(batch, [&](const TargetRange& tile) {
+      PutOnDevice(layer.Reduce(rows, tile, own_first, TileLayer::Entering::kIfNeeded),
+                  tile.first - batch.first, tile.count);
+    });
+    const DeviceTiles::Finished made = device.Finish(input_.layer, batch.count, wants_scores());
+    ForTiles(batch, [&](const TargetRange& tile) {
+      const auto begin = static_cast<std::int64_t>(tile.first - batch.first);
+      const auto tile_of = [begin](const torch::Tensor& all) {
+        return all.defined() ? all.narrow(0, begin, kDenseRows) : all;
+      };
+      TakeTile(block, window, tile, tile_of(made.rows), tile_of(made.scores),
+               accuracy[(tile.first - range.first) / kTileTargets]);
+    });
   }
+  for (const AccuracyCounts& counts : accuracy) chunk_accuracy_.Add(counts);
+}
+
+/// Puts a tile's targets where the batch goes up from, as rows [first, first + count).
+void LayerPass::PutOnDevice(const TileLayer::Reduced& reduced, std::size_t first,
+                            std::size_t count) {
+  DeviceTiles& device = *input_.device;
+  const auto put = [&](const torch::Tensor& from, float* to) {
+    const auto columns = static_cast<std::size_t>(from.size(1));
+    std::memcpy(to + first * columns, from.data_ptr<float>(), count * columns * sizeof(float));
+  };
+  put(reduced.tile, device.tiles());
+  if (device.WantsRaw(input_.layer)) put(reduced.raw, device.raw_rows(input_.layer));
+}
+
+/// Writes the rows of a tile's targets, [kDenseRows, raw_out], and does what is done with their
+/// scores [kDenseRows, classes], if those are wanted.
+void LayerPass::TakeTile(const Block& block, const StagedWindow& window, const TargetRange& range,
+                         const torch::Tensor& made, const torch::Tensor& scores,
+                         AccuracyCounts& accuracy) {
+  const auto targets = std::span(window.lists->targets).subspan(range.first, range.count);
+  if (scores.defined() && input_.labels != nullptr)
+    accuracy = CountCorrect(*input_.labels, targets, scores);
+  if (scores.defined() && input_.sink != nullptr) {
+    input_.sink->Take(targets,
+                      {scores.data_ptr<float>(), static_cast<std::size_t>(scores.numel())});
+  }
+  const torch::Tensor& stored = input_.last && input_.scores ? scores : made;
   const std::span<float> out =
       output_.Rows(block.begin + static_cast<Row>(range.first), range.count);
   std::memcpy(out.data(), stored.data_ptr<float>(), out.size_bytes());

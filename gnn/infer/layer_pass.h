@@ -13,6 +13,7 @@
 #include "rhizome/cache/layer_output.h"
 #include "rhizome/cache/pass_order.h"
 #include "rhizome/cache/vertex_score_sink.h"
+#include "rhizome/gnn/device_tiles.h"
 #include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/tile_layer.h"
@@ -35,6 +36,7 @@ struct LayerPassInput {
   std::span<const float> weighted_degrees = {};  ///< [rows], or empty: edges count alike
   PassReads pass;
   std::optional<BlockReads> reads = {};  ///< of the whole layer, if they were planned before
+  DeviceTiles* device = nullptr;         ///< that multiplies; null: the processor
 };
 
 /// Counts the correct answers of class scores [at least rows.size(), classes].
@@ -70,9 +72,16 @@ class LayerPass {
   Result<StagedWindow> NextWindow(BlockStager& stager);
   Status FinishTargets(const Block& block, const StagedWindow& window, const TargetRange& targets,
                        TileLayer& layer);
-  void FinishTile(const Block& block, const StagedWindow& window, const WindowRows& rows,
-                  const TargetRange& range, std::size_t own_first, TileLayer& layer,
-                  AccuracyCounts& accuracy);
+  bool wants_scores() const {
+    return input_.last && (input_.scores || input_.labels != nullptr || input_.sink != nullptr);
+  }
+  void FinishPart(const Block& block, const StagedWindow& window, const WindowRows& rows,
+                  const TargetRange& range, std::size_t own_first, TileLayer& layer);
+  void FinishOnDevice(const Block& block, const StagedWindow& window, const WindowRows& rows,
+                      const TargetRange& range, std::size_t own_first, TileLayer& layer);
+  void PutOnDevice(const TileLayer::Reduced& reduced, std::size_t first, std::size_t count);
+  void TakeTile(const Block& block, const StagedWindow& window, const TargetRange& range,
+                const torch::Tensor& made, const torch::Tensor& scores, AccuracyCounts& accuracy);
   Status Report(std::uint64_t rows_of_block) const;
   Result<std::unique_ptr<ChunkReader>> OpenReader(const std::vector<Block>& blocks);
 

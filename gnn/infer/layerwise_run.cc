@@ -245,7 +245,8 @@ class LayerwiseRun {
                     .scores = options_.scores,
                     .weighted_degrees = layers_.weighted_degrees(),
                     .pass = layers_.Pass(layer),
-                    .reads = layers_.TakeReads(layer)},
+                    .reads = layers_.TakeReads(layer),
+                    .device = input_.device},
                    output);
     return pass.Run(control);
   }

@@ -16,6 +16,7 @@
 
 namespace rhizome::inline internal {
 
+class DeviceTiles;
 class InferenceWorkers;
 
 /// The input of a layerwise run, and its scratch folder. All is borrowed.
@@ -30,6 +31,8 @@ struct LayerwiseInput {
   /// Processes that compute the layers' chunks; null: this one does. With a log, and without
   /// LayerwiseOptions::targets. Does not change results.
   InferenceWorkers* workers = nullptr;
+
+  DeviceTiles* device = nullptr;  ///< that multiplies; null: the processor. Not with workers.
 };
 
 struct LayerwiseResult {

@@ -192,6 +192,12 @@ void TileLayer::ReduceMaxima(const WindowRows& staged, const TargetRange& range,
 
 torch::Tensor TileLayer::Finish(const WindowRows& staged, const TargetRange& range,
                                 std::size_t own_first) {
+  Reduced reduced = Reduce(staged, range, own_first, Entering::kAlways);
+  return layer_.Finish(reduced.raw, reduced.entered, reduced.tile);
+}
+
+TileLayer::Reduced TileLayer::Reduce(const WindowRows& staged, const TargetRange& range,
+                                     std::size_t own_first, Entering entering) {
   const auto own_width = static_cast<std::size_t>(layer_.own_columns());
   const std::size_t stride = own_width + width_;
   torch::Tensor tile = at::empty({kDenseRows, static_cast<std::int64_t>(stride)});
@@ -208,7 +214,8 @@ torch::Tensor TileLayer::Finish(const WindowRows& staged, const TargetRange& ran
     raw = OwnTile(staged.raw, columns, columns, range, own_first);
   }
   Layer::Entered entered;
-  if (raw.defined()) entered = layer_.Enter(raw);
+  const bool is_reduced = attention_ ? one_window() : reduce_.own_joins && layer_.prepares();
+  if (raw.defined() && (is_reduced || entering == Entering::kAlways)) entered = layer_.Enter(raw);
   for (std::size_t i = 0; i < range.count && !one_window(); ++i) {
     std::memcpy(reduced + i * stride, state_.data() + (range.first + i) * width_,
                 width_ * sizeof(float));
@@ -227,7 +234,7 @@ torch::Tensor TileLayer::Finish(const WindowRows& staged, const TargetRange& ran
     ReduceSums(staged, range, own, reduced, stride);
   }
   ZeroRows(reduced, range.count, width_, stride);
-  return layer_.Finish(raw, entered, tile);
+  return {.raw = raw, .entered = entered, .tile = tile};
 }
 
 }  // namespace rhizome::inline internal

@@ -45,6 +45,16 @@ class TileLayer {
   /// window of own rows.
   torch::Tensor Finish(const WindowRows& staged, const TargetRange& range, std::size_t own_first);
 
+  /// The same without the update: what Layer::Finish takes, with zeros after the last target.
+  struct Reduced {
+    torch::Tensor raw;       ///< undefined if the layer does not read own rows then
+    Layer::Entered entered;  ///< of `raw`; with Entering::kIfNeeded only if the reduction took it
+    torch::Tensor tile;
+  };
+  enum class Entering : bool { kIfNeeded, kAlways };
+  Reduced Reduce(const WindowRows& staged, const TargetRange& range, std::size_t own_first,
+                 Entering entering);
+
  private:
   bool one_window() const { return !lists_.numbers.empty(); }
   bool takes_max() const { return reduce_.by == Reduction::kMax; }

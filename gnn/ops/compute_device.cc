@@ -12,7 +12,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-constexpr const char* kTrainWithoutDevice = "or train with --device cpu";
+constexpr const char* kWithoutDevice = "or give --device cpu";
 
 /// Returns the folder of the library that has `address`.
 std::filesystem::path FolderOf(const void* address) {
@@ -33,7 +33,7 @@ Result<void*> LoadFrom(const std::filesystem::path& folder, const char* name, in
   return Fail(Status::Unsupported(fmt::format(
       "--device cuda: {} cannot be loaded: {}; install what it misses, {}", path.string(),
       dlerror(),  // NOLINT(concurrency-mt-unsafe): the message is this thread's
-      kTrainWithoutDevice)));
+      kWithoutDevice)));
 }
 
 Result<std::unique_ptr<Device>> OpenKernels() {
@@ -44,20 +44,20 @@ Result<std::unique_ptr<Device>> OpenKernels() {
       LoadFrom(folder, kCudaModuleName, RTLD_LOCAL,
                fmt::format("--device cuda: there is no {} in {}. It is built and installed where "
                            "CMake finds nvcc (CUDA 13): build Rhizome there, {}",
-                           kCudaModuleName, folder.string(), kTrainWithoutDevice)));
+                           kCudaModuleName, folder.string(), kWithoutDevice)));
   auto* const door = reinterpret_cast<CudaDoor*>(dlsym(module, kCudaDoorSymbol));
   Result<std::unique_ptr<Device>> device = Fail(Status::Unsupported(""));
   if (door == nullptr || !door(BuildId(), &device)) {
     return Fail(Status::Unsupported(
         fmt::format("--device cuda: {} in {} is not of the build of this Rhizome; install both "
                     "from one build, {}",
-                    kCudaModuleName, folder.string(), kTrainWithoutDevice)));
+                    kCudaModuleName, folder.string(), kWithoutDevice)));
   }
   if (device) return device;
   return Fail(Status::Unsupported(
       fmt::format("--device cuda: {}. It needs an NVIDIA GPU and a driver for CUDA 13 (nvidia-smi "
                   "shows both), {}",
-                  device.error().message(), kTrainWithoutDevice)));
+                  device.error().message(), kWithoutDevice)));
 }
 
 /// Lets libtorch have CUDA: its part for it registers itself when it is loaded.
@@ -68,12 +68,12 @@ Status LoadTorchCuda() {
       fmt::format("--device cuda: the libtorch in {} is one without CUDA. Build Rhizome with "
                   "-DRHIZOME_TORCH= the folder of a torch wheel for CUDA 13 (pip install torch), "
                   "{}",
-                  folder.string(), kTrainWithoutDevice)));
+                  folder.string(), kWithoutDevice)));
   if (torch::cuda::is_available()) return Status::Ok();
   return Status::Unsupported(
       fmt::format("--device cuda: libtorch in {} finds no device that it can use, or has worked in "
                   "this process before CUDA was asked for: begin a process with --device cuda, {}",
-                  folder.string(), kTrainWithoutDevice));
+                  folder.string(), kWithoutDevice));
 }
 
 }  // namespace

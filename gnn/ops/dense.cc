@@ -56,7 +56,7 @@ torch::Tensor Multiply(const torch::Tensor& x, const torch::Tensor& weight,
                        const torch::Tensor& bias) {
   static const auto linear = FindLinearPointwise();
   const at::AutoDispatchBelowADInplaceOrView guard;
-  if (!linear) {
+  if (!linear || !x.is_cpu()) {
     return bias.defined() ? at::addmm(bias, x, weight.t()) : at::mm(x, weight.t());
   }
   ExpectMemoryForPrimitive(x, weight, bias.defined());

@@ -16,7 +16,8 @@ inline constexpr std::int64_t kDenseRows = 256;
 /// in], bias [out] or undefined -> [m, out], float32.
 ///
 /// It uses oneDNN if this libtorch has its fused linear operation, else libtorch's own product: on
-/// AMD processors the latter is MKL's, which reaches less than half of the speed there.
+/// AMD processors the latter is MKL's, which reaches less than half of the speed there. What lies
+/// on a device is multiplied there, by libtorch's.
 torch::Tensor Multiply(const torch::Tensor& x, const torch::Tensor& weight,
                        const torch::Tensor& bias);
 

@@ -139,6 +139,14 @@ Json InferReportJson(const InferReport& report) {
                {"published_before", report.published_before},
                {"array", report.array}};
   if (!report.full_because.empty()) json["full_because"] = report.full_because;
+  if (report.device) {
+    json["device"] = {{"name", report.device->name},
+                      {"sm", report.device->sm},
+                      {"memory_bytes", report.device->memory_bytes},
+                      {"batch_rows", report.device->batch_rows},
+                      {"upload_bytes", report.device->upload_bytes},
+                      {"download_bytes", report.device->download_bytes}};
+  }
   if (report.list_reads) {
     json["topology"] = ListReadsJson(*report.list_reads);
     json["topology"]["neighbor_cache_bytes"] = report.list_reads->cache_bytes;
@@ -222,6 +230,12 @@ std::string DescribeInfer(const Json& f) {
     text += "\n";
   }
   text += DescribeRanges(f["layers"]);
+  if (f.contains("device")) {
+    const Json& device = f["device"];
+    text += fmt::format("products on {}: {} rows at once, {} up, {} down\n",
+                        device["name"].get<std::string>(), WithCommas(device["batch_rows"]),
+                        HumanBytes(device["upload_bytes"]), HumanBytes(device["download_bytes"]));
+  }
   if (f.contains("topology")) {
     const Json& lists = f["topology"];
     text +=
@@ -269,6 +283,8 @@ Result<Answer> RunAsWorker(const GnnEntry& gnn, const InferOptions& options,
 // inference; (4) the report becomes the answer.
 Result<Answer> RunInfer(const InferFlags& flags, Session& session) {
   InferOptions options = flags.options;
+  if (options.device == ComputeOn::kCpu && options.device_memory_bytes)
+    return Fail(Status::InvalidArgument("--device-memory is for --device cuda"));
   options.store = flags.store;
   options.model_file = flags.model_file;
   RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(options.out));
@@ -313,6 +329,13 @@ void AddInferVerb(CLI::App& root, Session& session) {
   verb->add_flag("--incremental", flags->options.incremental,
                  "Compute what changed since the newest version, and make the next");
   AddInferFlags(*verb, flags->options);
+  AddChoice<ComputeOn>(
+      *verb, "--device", flags->options.device,
+      {{"cpu", ComputeOn::kCpu}, {"cuda", ComputeOn::kCuda}},
+      "What multiplies; cuda: the first CUDA device, by layers, without --workers");
+  AddSize(*verb, "--device-memory", flags->options.device_memory_bytes,
+          "With --device cuda: memory of the device for weights and rows; default: half of what is "
+          "free");
   AddScratch(*verb, flags->options.scratch);
   verb->footer(std::string(kIgnoredHelp) + verb->get_footer());
   verb->add_flag("--resume", flags->options.resume,

@@ -26,14 +26,19 @@ class LayerwiseRuns {
     return runs;
   }
 
+  const Model& model() const { return *model_; }
+
   /// Returns all rows of the array, on as many threads as the options say. `scratch` is made.
-  Result<std::vector<float>> Run(LayerwiseOptions options, const Path& scratch) const {
+  /// `device`: that multiplies, or null.
+  Result<std::vector<float>> Run(LayerwiseOptions options, const Path& scratch,
+                                 DeviceTiles* device = nullptr) const {
     RHIZOME_ASSIGN_OR_RETURN(options.output, MakeOutputEntry(*graph_, *model_, options));
     RHIZOME_RETURN_IF_ERROR(CreateDirectories(FileSystem::Posix(), scratch));
     SetTorchThreads(options.threads);
     const JobControl control;
     const Result<LayerwiseResult> result =
-        RunLayerwise({.graph = *graph_, .model = *model_, .scratch = scratch}, options, control);
+        RunLayerwise({.graph = *graph_, .model = *model_, .scratch = scratch, .device = device},
+                     options, control);
     SetTorchThreads(1);
     if (!result) return Fail(result.error());
     for (const InferLayerReport& layer : result->layers)
