@@ -1,7 +1,6 @@
 #include "rhizome/cache/gather_reads.h"
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <utility>
 
@@ -104,10 +103,10 @@ class BlockMarks {
     const auto begin = static_cast<std::uint64_t>(block.begin);
     const auto end = static_cast<std::uint64_t>(block.end);
     const std::uint64_t stage = std::max<std::uint64_t>(of_.planner.stage_rows, 1);
-    const std::uint64_t others = block.rows() - Members(begin, end);
-    if (Members(0, rows_) + others <= stage) {
+    if (CountMembers() + block.rows() - Members(begin, end) <= stage) {
       for (std::uint64_t row = begin; row < end; ++row)
         words_[row / 64] |= std::uint64_t{1} << (row % 64);
+      CountMembers();
       AddMembers(stage);
     } else {
       if (of_.planner.own.before) AddOwn(begin, end, stage);
@@ -127,12 +126,22 @@ class BlockMarks {
     }
   }
 
-  /// Adds windows of the members. One that begins within a chunk reads it again.
+  /// Counts the members of each chunk, and returns the number of all.
+  std::uint64_t CountMembers() {
+    std::uint64_t all = 0;
+    in_chunk_.clear();
+    for (std::uint64_t first = 0; first < rows_; first += chunk_rows()) {
+      in_chunk_.push_back(Members(first, std::min(first + chunk_rows(), rows_)));
+      all += in_chunk_.back();
+    }
+    return all;
+  }
+
+  /// Adds windows of the members, which are counted. One that begins within a chunk reads it again.
   void AddMembers(std::uint64_t stage) {
     std::uint64_t before = 0;  // members of earlier chunks
-    for (std::uint64_t chunk = 0; chunk * chunk_rows() < rows_; ++chunk) {
-      const std::uint64_t first = chunk * chunk_rows();
-      const std::uint64_t count = Members(first, std::min(first + chunk_rows(), rows_));
+    for (std::uint64_t chunk = 0; chunk < in_chunk_.size(); ++chunk) {
+      const std::uint64_t count = in_chunk_[chunk];
       if (count == 0) continue;
       const std::uint64_t windows = (before + count - 1) / stage - before / stage + 1;
       reads_.chunks.insert(reads_.chunks.end(), windows, static_cast<std::uint32_t>(chunk));
@@ -146,8 +155,13 @@ class BlockMarks {
     const std::uint64_t first = begin / 64, last = (end - 1) / 64;
     const std::uint64_t from = ~std::uint64_t{0} << (begin % 64);
     const std::uint64_t to = ~std::uint64_t{0} >> (63 - (end - 1) % 64);
+    // The oldest processors have no instruction for it, and a call for each word costs more.
     const auto count = [](std::uint64_t word) {
-      return static_cast<std::uint64_t>(std::popcount(word));
+      constexpr std::uint64_t kTwos = 0x5555555555555555, kFours = 0x3333333333333333,
+                              kBytes = 0x0F0F0F0F0F0F0F0F, kEach = 0x0101010101010101;
+      word -= word >> 1 & kTwos;
+      word = (word & kFours) + (word >> 2 & kFours);
+      return ((word + (word >> 4)) & kBytes) * kEach >> 56;
     };
     if (first == last) return count(words_[first] & from & to);
     std::uint64_t sum = count(words_[first] & from) + count(words_[last] & to);
@@ -159,9 +173,20 @@ class BlockMarks {
 
   const CountedGather& of_;
   const std::uint64_t rows_;
-  std::vector<std::uint64_t> words_;  // a bit for each row that the block reads
+  std::vector<std::uint64_t> words_;     // a bit for each row that the block reads
+  std::vector<std::uint64_t> in_chunk_;  // members of each chunk
   GatherReads reads_;
 };
+
+/// Do two gatherings of the same lists read the same?
+bool ReadTheSame(const CountedGather& a, const CountedGather& b) {
+  const BlockPlannerOptions &p = a.planner, &q = b.planner;
+  return p.source_chunk_rows == q.source_chunk_rows && p.stage_rows == q.stage_rows &&
+         p.own.before == q.own.before && p.own.after == q.own.after &&
+         std::equal(
+             a.blocks.begin(), a.blocks.end(), b.blocks.begin(), b.blocks.end(),
+             [](const Block& x, const Block& y) { return x.begin == y.begin && x.end == y.end; });
+}
 
 /// Counts gatherings of the same lists.
 Status CountAlike(const GraphSnapshot& graph, std::span<const CountedGather* const> gathers,
@@ -188,6 +213,7 @@ Result<std::vector<GatherReads>> CountGathers(const GraphSnapshot& graph,
                                               const JobControl& control) {
   std::vector<GatherReads> reads(gathers.size());
   std::vector<bool> counted(gathers.size(), false);
+  std::vector<std::pair<std::size_t, std::size_t>> same;  // a gathering, and one that is counted
   const std::uint64_t most =
       std::max<std::uint64_t>(memory_bytes / (graph.vertex_count() / 8 + 1), 1);
   for (std::size_t i = 0; i < gathers.size(); ++i) {
@@ -199,11 +225,19 @@ Result<std::vector<GatherReads>> CountGathers(const GraphSnapshot& graph,
           (j != i && !TakeSameLists(gathers[i].planner.draw, gathers[j].planner.draw)))
         continue;
       counted[j] = true;
+      const auto other = std::find_if(alike.begin(), alike.end(), [&](const CountedGather* gather) {
+        return ReadTheSame(*gather, gathers[j]);
+      });
+      if (other != alike.end()) {
+        same.emplace_back(j, *other - gathers.data());
+        continue;
+      }
       alike.push_back(&gathers[j]);
       out.push_back(&reads[j]);
     }
     RHIZOME_RETURN_IF_ERROR(CountAlike(graph, alike, out, control));
   }
+  for (const auto& [gather, other] : same) reads[gather] = reads[other];
   return reads;
 }
 

@@ -73,6 +73,7 @@ TEST(GatherReadsTest, WhatIsCountedInOneWalkIsWhatBlocksStage) {
       planner.own = {.before = random() % 2 == 0, .after = random() % 2 == 0};
       gather.blocks = RandomBlocks(rows, random);
     }
+    gathers.push_back(gathers[random() % gathers.size()]);  // one that is there twice
     const std::uint64_t memory = random() % 2 == 0 ? 1 << 20 : random() % 400;
     const Result<std::vector<GatherReads>> counted = CountGathers(*graph, gathers, memory, control);
     ASSERT_OK(counted);
