@@ -36,6 +36,8 @@ Status CheckMode(const InferOptions& options) {
       return Status::InvalidArgument("--device cuda works in layerwise mode only");
     }
   }
+  if (options.workers.ranges != InferWorkers::Ranges::kLearned && options.workers.count == 0)
+    return Status::InvalidArgument("ranges are those of workers: give their number");
   if (!options.workers.costs.empty()) {
     if (options.workers.count == 0)
       return Status::InvalidArgument("costs are those of workers: give their number");
@@ -95,7 +97,7 @@ Result<std::unique_ptr<InferenceWorkers>> StartWorkers(const InferenceJob& job,
                            WorkerBytes(options, WorkerRanges::Bytes(job.graph()), base_bytes));
   std::vector<std::string> command = options.workers.command;
   command.push_back(fmt::format("{}", bytes));
-  WorkerRanges ranges(options.workers.costs, options.note);
+  WorkerRanges ranges(options.workers, options.note);
   return InferenceWorkers::Start(command, options.workers.count, std::move(ranges));
 }
 

@@ -44,6 +44,12 @@ struct InferTuning {
 /// Child processes that compute a partition at a time each, share memory and threads, and make the
 /// same bytes.
 struct InferWorkers {
+  /// Ranges of a layer are cut by one of these.
+  enum class Ranges : std::uint8_t {
+    kLearned,  ///< by learned costs, where these promise more than they are usually off by
+    kEdges,    ///< by numbers of edges; costs are learned all the same
+  };
+
   std::uint32_t count = 0;  ///< 0: none, this process does it all
 
   /// The command that starts a child, to which one argument is added: the bytes of memory that it
@@ -55,6 +61,7 @@ struct InferWorkers {
   /// read if it is there, and written after each layer. What it holds decides how a layer is cut
   /// into ranges, and changes no byte of the result. Empty: costs are learned within the job alone.
   Path costs = {};
+  Ranges ranges = Ranges::kLearned;
 };
 
 /// The result that InferOptions::take is given: an array [vertices, columns] float32, by row. It is

@@ -84,8 +84,8 @@ std::string CostModelName(const LayerToCut& layer) {
                                                     : "both");
 }
 
-WorkerRanges::WorkerRanges(Path costs, JobNote note)
-    : file_(std::move(costs)), note_(std::move(note)) {
+WorkerRanges::WorkerRanges(const InferWorkers& workers, JobNote note)
+    : file_(workers.costs), by_(workers.ranges), note_(std::move(note)) {
   if (file_.empty()) return;
   Result<CostModels> models = LoadCostModels(FileSystem::Posix(), file_);
   if (models) {
@@ -126,7 +126,7 @@ Result<std::vector<WorkerTask>> WorkerRanges::Cut(const LayerToCut& layer,
     const double then = LargestOf(learned, costs);
     // Nothing is moved when ranges change, but a promise that is smaller than what the model is off
     // by is none.
-    report_.learned = model.measurements() >= kEnough &&
+    report_.learned = by_ == InferWorkers::Ranges::kLearned && model.measurements() >= kEnough &&
                       IsWorthMoving(LargestOf(ends, costs), then, 1, DoubtOf(report_.model) * then);
     if (report_.learned) ends = learned;
     for (std::size_t i = 0; i + 1 < ends.size() && model.measurements() > 0; ++i)

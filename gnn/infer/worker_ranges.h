@@ -37,7 +37,7 @@ std::string CostModelName(const LayerToCut& layer);
 /// Cuts the layers of a job into ranges, which are fixed before workers begin, and learns from what
 /// these then cost. What a layer is cut by, in this order:
 ///   - predicted cost, where its model has seen enough, and promises more than it is usually off
-///   by;
+///   by, unless InferWorkers asks for equal edges;
 ///   - numbers of edges, or of rows where there are none.
 /// Results do not depend on it.
 ///
@@ -45,8 +45,8 @@ std::string CostModelName(const LayerToCut& layer);
 /// Threads: one at a time.
 class WorkerRanges {
  public:
-  /// `costs`: InferWorkers::costs. A file that cannot be read is told to `note`, and replaced.
-  WorkerRanges(Path costs, JobNote note);
+  /// A file of costs that cannot be read is told to `note`, and replaced.
+  WorkerRanges(const InferWorkers& workers, JobNote note);
 
   /// Memory for the features of a graph's ranges.
   static std::uint64_t Bytes(const GraphSnapshot& graph) { return graph.vertex_count() * 9; }
@@ -82,6 +82,7 @@ class WorkerRanges {
   };
 
   const Path file_;
+  const InferWorkers::Ranges by_;
   const JobNote note_;
   CostModels models_;
   std::map<std::string, double> errors_;  // of what was predicted last, by model

@@ -350,6 +350,11 @@ void AddInferVerb(CLI::App& root, Session& session) {
                    "With --workers: cut ranges by the costs that this file has of earlier jobs, on "
                    "whichever graph, and add those of this one")
       ->type_name("F.json");
+  AddChoice<InferWorkers::Ranges>(
+      *verb, "--ranges", flags->options.workers.ranges,
+      {{"learned", InferWorkers::Ranges::kLearned}, {"edges", InferWorkers::Ranges::kEdges}},
+      "With --workers: cut ranges by learned costs, where these promise more than they are "
+      "usually off by, or into equal numbers of edges");
   verb->add_option(kAsWorker, flags->worker_bytes)->group("");
 }
 

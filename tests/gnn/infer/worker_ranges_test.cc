@@ -109,7 +109,7 @@ TEST_F(WorkerRangesTest, EveryOpenChunkIsInOneTaskWhateverIsKnown) {
   const Path learned = WriteCosts(any, [](const FeatureVector& x) { return 1e-6 * x[0]; });
   for (const Path& file : {Path(), learned}) {
     for (int round = 0; round < 20; ++round) {
-      WorkerRanges ranges(file, {});
+      WorkerRanges ranges({.costs = file}, {});
       const LayerToCut layer = Layer(random_() % 2 == 0 ? 128 : 64 * (1 + random_() % 9));
       std::vector<bool> done = NoneDone(layer);
       const std::uint64_t share = random_() % 5;
@@ -158,8 +158,9 @@ TEST_F(WorkerRangesTest, AModelDecidesWhatIsEqual) {
   const LayerToCut layer = Layer(128);
   const std::vector<bool> done = NoneDone(layer);
   constexpr std::uint32_t kWorkers = 4;
-  const auto cut = [&](const Path& file) {
-    WorkerRanges ranges(file, {});
+  using Ranges = InferWorkers::Ranges;
+  const auto cut = [&](const Path& file, Ranges by = Ranges::kLearned) {
+    WorkerRanges ranges({.costs = file, .ranges = by}, {});
     const Result<std::vector<WorkerTask>> tasks = ranges.Cut(layer, done, kWorkers, control_);
     EXPECT_OK(tasks);
     const Result<InferRanges> report = ranges.Learn({});
@@ -169,8 +170,8 @@ TEST_F(WorkerRangesTest, AModelDecidesWhatIsEqual) {
   const auto [by_edges, unlearned] = cut({});
   EXPECT_FALSE(unlearned.learned);
   EXPECT_TRUE(unlearned.predicted.empty());
-  const auto [by_rows, learned] =
-      cut(WriteCosts(layer, [](const FeatureVector& x) { return 1e-6 * x[0]; }));
+  const Path file = WriteCosts(layer, [](const FeatureVector& x) { return 1e-6 * x[0]; });
+  const auto [by_rows, learned] = cut(file);
   EXPECT_TRUE(learned.learned);
   EXPECT_LE(*std::max_element(by_rows.begin(), by_rows.end()), done.size() / kWorkers + 1);
   // Ranges of equal edges are not of equal rows, if edges stand close together somewhere.
@@ -179,6 +180,11 @@ TEST_F(WorkerRangesTest, AModelDecidesWhatIsEqual) {
     EXPECT_NEAR(seconds, 1e-6 * static_cast<double>(layer.rows) / kWorkers, 2e-6 * 128);
   // A worker that died did not tell its cost, so nothing was measured.
   EXPECT_EQ(learned.measured, std::vector<double>(kWorkers, -1));
+  // Equal edges may be asked for; what they should cost is predicted all the same.
+  const auto [asked, not_learned] = cut(file, Ranges::kEdges);
+  EXPECT_FALSE(not_learned.learned);
+  EXPECT_EQ(asked, by_edges);
+  EXPECT_EQ(not_learned.predicted.size(), kWorkers);
 }
 
 TEST_F(WorkerRangesTest, LearnsFromOneLayerForTheNextAndForTheNextJob) {
@@ -187,7 +193,7 @@ TEST_F(WorkerRangesTest, LearnsFromOneLayerForTheNextAndForTheNextJob) {
   const std::vector<bool> done = NoneDone(layer);
   const auto cost_of = [&](std::uint64_t row) { return 1e-6 + 1e-8 * degrees_[row]; };
   {
-    WorkerRanges ranges(file, {});
+    WorkerRanges ranges({.costs = file}, {});
     for (int turn = 0; turn < 2; ++turn) {
       const Result<std::vector<WorkerTask>> tasks = ranges.Cut(layer, done, 3, control_);
       ASSERT_OK(tasks);
@@ -203,7 +209,7 @@ TEST_F(WorkerRangesTest, LearnsFromOneLayerForTheNextAndForTheNextJob) {
         EXPECT_NEAR(report->predicted[i], report->measured[i], 0.05 * report->measured[i]);
     }
   }
-  WorkerRanges next(file, {});
+  WorkerRanges next({.costs = file}, {});
   ASSERT_EQ(next.models().size(), 1u);
   EXPECT_EQ(next.models().begin()->first, "gcn/128x32/in");
   EXPECT_EQ(next.models().begin()->second.measurements(), 2 * done.size());
@@ -215,7 +221,7 @@ TEST_F(WorkerRangesTest, LearnsFromOneLayerForTheNextAndForTheNextJob) {
 
 TEST_F(WorkerRangesTest, WalksNoListsWhereNothingIsGainedByIt) {
   const LayerToCut last = Layer(128, /*alike=*/0);
-  WorkerRanges ranges({}, {});
+  WorkerRanges ranges(InferWorkers(), {});
   const Result<std::vector<WorkerTask>> tasks = ranges.Cut(last, NoneDone(last), 3, control_);
   ASSERT_OK(tasks);
   const Result<InferRanges> report =
@@ -234,7 +240,7 @@ TEST_F(WorkerRangesTest, RefusesCostsOfWhatItDidNotCut) {
                                                                   {{0, layer.rows, 1}},
                                                                   {{0, 100, 1}}};
   for (const auto& costs : wrong) {
-    WorkerRanges ranges({}, {});
+    WorkerRanges ranges(InferWorkers(), {});
     ASSERT_OK(ranges.Cut(layer, done, 3, control_));
     EXPECT_STATUS(ranges.Learn(costs), kIoError);
   }
@@ -245,7 +251,7 @@ TEST_F(WorkerRangesTest, SaysThatAFileIsDamagedAndGoesOn) {
   std::ofstream(file) << "{}";
   std::vector<std::string> notes;
   const LayerToCut layer = Layer(128);
-  WorkerRanges ranges(file, [&](std::string_view note) { notes.emplace_back(note); });
+  WorkerRanges ranges({.costs = file}, [&](std::string_view note) { notes.emplace_back(note); });
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_NE(notes.front().find(file.string()), std::string::npos);
   const Result<std::vector<WorkerTask>> tasks = ranges.Cut(layer, NoneDone(layer), 3, control_);
