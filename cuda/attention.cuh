@@ -2,6 +2,7 @@
 
 #include "rhizome/cuda/activate.cuh"
 #include "rhizome/cuda/aggregate.cuh"
+#include "rhizome/cuda/attention_v2_args.h"
 
 // Attention with additive scores: softmax over the edges of a list, head by head, and the weighted
 // sum of its rows, in one pass over the list, and its gradient. Nothing has edges times columns.
@@ -137,9 +138,15 @@ RZ_DEVICE float SumOfGroup(float part) {
   return part;
 }
 
+/// The number of a target and head that scores are made of, if it is one.
+RZ_DEVICE float QueryNumber(const AttendGradientArgsOf<Mem>& args, std::size_t i) {
+  return args.query[i];
+}
+RZ_DEVICE float QueryNumber(const AttendV2GradientArgsOf<Mem>&, std::size_t) { return 0; }
+
 /// Gathers what the backward pass needs of a target and head side by side; kGroup lanes have one.
-template <unsigned kGroup>
-RZ_KERNEL AttendStats(AttendGradientArgsOf<Mem> args) {
+template <unsigned kGroup, typename Args>
+RZ_KERNEL AttendStats(Args args) {
   const unsigned part = ThreadIndex() % kGroup;
   for (std::size_t i = GridThread() / kGroup; i < args.targets * args.heads;
        i += GridThreads() / kGroup) {
@@ -156,7 +163,7 @@ RZ_KERNEL AttendStats(AttendGradientArgsOf<Mem> args) {
     stats.part[0] = args.maximum[i];
     stats.part[1] = denominator == 0 ? 0.0F : 1.0F / denominator;
     stats.part[2] = RZ_MUTANT("attention: gradients forget that weights add up to 1") ? 0 : dot;
-    stats.part[3] = args.query[i];
+    stats.part[3] = QueryNumber(args, i);
     Cast<Pack<float, 4>>(args.stats + 4 * i)[0] = stats;
   }
 }
@@ -167,7 +174,8 @@ struct SourceEdge {
   std::uint32_t edge = 0;
   bool own = false;
 };
-RZ_DEVICE SourceEdge EdgeOf(const AttendGradientArgsOf<Mem>& args, std::size_t j, std::uint32_t n) {
+template <typename Args>
+RZ_DEVICE SourceEdge EdgeOf(const Args& args, std::size_t j, std::uint32_t n) {
   SourceEdge edge;
   const bool own = j < args.own;
   edge.own = own && n == 0;
@@ -202,8 +210,9 @@ RZ_DEVICE EdgeGradient GradientOfEdge(const AttendGradientArgsOf<Mem>& args, flo
   return {of_score, kept};
 }
 
-RZ_DEVICE void KeepGradient(const AttendGradientArgsOf<Mem>& args, const SourceEdge& edge,
-                            std::size_t i, std::size_t head, float of_score) {
+template <typename Args>
+RZ_DEVICE void KeepGradient(const Args& args, const SourceEdge& edge, std::size_t i,
+                            std::size_t head, float of_score) {
   if (edge.own) {
     args.own_gradient[i] = of_score;
   } else {
@@ -356,7 +365,7 @@ inline void LaunchAttendGradient(Stream stream, const AttendGradientArgsOf<Mem>&
     constexpr unsigned kGroup = decltype(group)::value;
     const std::size_t of_targets = args.targets * args.heads;
     const std::size_t of_sources = args.sources * args.heads;
-    const auto stats = AttendStats<kGroup>;
+    const auto stats = AttendStats<kGroup, AttendGradientArgsOf<Mem>>;
     const auto rows = args.width > kWidestHeld
                           ? AttendWideSourceGradient
                           : AttendSourceGradient<kGroup, decltype(segments)::value>;

@@ -121,6 +121,14 @@ class CudaDevice final : public Device {
     cuda::AttendGradientOnDevice(At(stream), args);
     return Launched("the gradient of attention");
   }
+  Status AttendV2(DeviceStream stream, const cuda::AttendV2Args& args) override {
+    cuda::AttendV2OnDevice(At(stream), args);
+    return Launched("attention v2");
+  }
+  Status AttendV2Gradient(DeviceStream stream, const cuda::AttendV2GradientArgs& args) override {
+    cuda::AttendV2GradientOnDevice(At(stream), args);
+    return Launched("the gradient of attention v2");
+  }
   Status Activate(DeviceStream stream, const cuda::ActivateArgs& args) override {
     cuda::ActivateOnDevice(At(stream), args);
     return Launched("an activation");

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "rhizome/cuda/attention_args.h"
+#include "rhizome/cuda/attention_v2_args.h"
 #include "rhizome/cuda/kernel_args.h"
 #include "rhizome/storage/result.h"
 
@@ -74,10 +75,12 @@ class Device {
   virtual Status MaxGradient(DeviceStream stream, const cuda::MaxGradientArgs& args) = 0;
   virtual Status EdgeDots(DeviceStream stream, const cuda::EdgeDotArgs& args) = 0;
 
-  /// Queue the kernels of cuda/attention.cuh and cuda/activate.cuh; `args` points to the device's
-  /// memory.
+  /// Queue the kernels of cuda/attention.cuh, cuda/attention_v2.cuh and cuda/activate.cuh; `args`
+  /// points to the device's memory.
   virtual Status Attend(DeviceStream stream, const cuda::AttendArgs& args) = 0;
   virtual Status AttendGradient(DeviceStream stream, const cuda::AttendGradientArgs& args) = 0;
+  virtual Status AttendV2(DeviceStream stream, const cuda::AttendV2Args& args) = 0;
+  virtual Status AttendV2Gradient(DeviceStream stream, const cuda::AttendV2GradientArgs& args) = 0;
   virtual Status Activate(DeviceStream stream, const cuda::ActivateArgs& args) = 0;
   virtual Status ActivateGradient(DeviceStream stream, const cuda::ActivateGradientArgs& args) = 0;
 

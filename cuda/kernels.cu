@@ -1,4 +1,4 @@
-#include "rhizome/cuda/attention.cuh"
+#include "rhizome/cuda/attention_v2.cuh"
 #include "rhizome/cuda/gather.cuh"
 #include "rhizome/cuda/id_map.cuh"
 #include "rhizome/cuda/id_map_contestants.cuh"
@@ -59,6 +59,12 @@ void AttendOnDevice(StreamHandle stream, const AttendArgs& args) {
 }
 void AttendGradientOnDevice(StreamHandle stream, const AttendGradientArgs& args) {
   LaunchAttendGradient(Of(stream), args);
+}
+void AttendV2OnDevice(StreamHandle stream, const AttendV2Args& args) {
+  LaunchAttendV2(Of(stream), args);
+}
+void AttendV2GradientOnDevice(StreamHandle stream, const AttendV2GradientArgs& args) {
+  LaunchAttendV2Gradient(Of(stream), args);
 }
 void ActivateOnDevice(StreamHandle stream, const ActivateArgs& args) {
   LaunchActivate(Of(stream), args);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "rhizome/cuda/attention_args.h"
+#include "rhizome/cuda/attention_v2_args.h"
 #include "rhizome/cuda/kernel_args.h"
 
 // The kernels as functions: the interface between C++20 and CUDA. Pointers are the device's, and
@@ -31,6 +32,8 @@ void MaxGradientOnDevice(StreamHandle stream, const MaxGradientArgs& args);
 void EdgeDotsOnDevice(StreamHandle stream, const EdgeDotArgs& args);
 void AttendOnDevice(StreamHandle stream, const AttendArgs& args);
 void AttendGradientOnDevice(StreamHandle stream, const AttendGradientArgs& args);
+void AttendV2OnDevice(StreamHandle stream, const AttendV2Args& args);
+void AttendV2GradientOnDevice(StreamHandle stream, const AttendV2GradientArgs& args);
 void ActivateOnDevice(StreamHandle stream, const ActivateArgs& args);
 void ActivateGradientOnDevice(StreamHandle stream, const ActivateGradientArgs& args);
 

@@ -108,8 +108,6 @@ torch::Tensor Attend(const torch::Tensor& values, const torch::Tensor& source,
 torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
                        const torch::Tensor& attention, const AggregateLists& lists,
                        const AttentionShape& shape) {
-  TORCH_CHECK(lists.uploads() == nullptr,
-              "attention: scores additive-v2 have no kernel on a device");
   CheckAttention(values, lists, shape);
   CheckMatrix(query, "rows of targets", lists.targets(), values.size(1));
   CheckMatrix(attention, "vectors of the scores", shape.heads, values.size(1) / shape.heads);

@@ -13,8 +13,8 @@ namespace rhizome::inline internal {
 // of aggregate_ops.h: the same bits for any number of threads and for every SimdPath; lists are
 // borrowed and must outlive the backward pass. No tensor has edges times columns: forward keeps the
 // maximum and denominator of each target and head, and backward makes one tensor [edges, heads].
-// Over lists that were placed on a device, additive attention is computed there, with the same
-// bits.
+// Over lists that were placed on a device attention is computed there, with the same bits, but for
+// gradients of additive-v2, which are near.
 
 struct AttentionShape {
   std::int64_t heads = 1;  ///< in [1, kMaxHeads]
@@ -36,7 +36,7 @@ torch::Tensor Attend(const torch::Tensor& values, const torch::Tensor& source,
                      const AttentionShape& shape);
 
 /// The same for the scores attention[h] . LeakyReLU(values[j, h] + query[t, h]): query [targets,
-/// heads * width], attention [heads, width]. On the processor alone.
+/// heads * width], attention [heads, width].
 ///
 /// Source: GATv2 (Brody et al., ICLR 2022, equation 7).
 torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,

@@ -26,15 +26,53 @@ void FillShape(const torch::Tensor& values, const AggregateLists& lists,
   args.dropout = DropoutOnDevice(shape);
 }
 
-}  // namespace
+/// Fills in what both passes of additive-v2 read.
+template <typename Args>
+void FillV2(const AttentionInputs& in, const AggregateLists& lists, Args& args) {
+  args.index = lists.placed_csr().neighbors.data();
+  args.x = in.values.data_ptr<float>();
+  args.query = in.query.data_ptr<float>();
+  args.attention = in.attention.data_ptr<float>();
+}
 
-Attended AttendOnDevice(const AttentionInputs& in, const AggregateLists& lists,
-                        const AttentionShape& shape) {
+/// Fills in what the backward passes read of the forward pass and of the transposed lists.
+template <typename Args>
+void FillBackward(const Attended& made, const torch::Tensor& gradient,
+                  const AggregateLists::Turned& turned, const AggregateLists& lists, Args& args) {
+  args.sources = static_cast<std::size_t>(lists.sources());
+  args.maximum = made.maximum.data_ptr<float>();
+  args.denominator = made.denominator.data_ptr<float>();
+  args.out = made.out.data_ptr<float>();
+  args.gradient = gradient.data_ptr<float>();
+  args.turned_offsets = turned.csr.offsets.data();
+  args.target = turned.csr.neighbors.data();
+  args.edge = turned.edges.data();
+}
+
+/// Memory of a backward pass. It may go when the pass is queued: libtorch gives it to nobody before
+/// the kernels are done.
+struct BackwardScratch {
+  torch::Tensor stats, edge_gradient, own_gradient;
+
+  BackwardScratch(const torch::TensorOptions& floats, const AggregateLists& lists,
+                  const AttentionShape& shape)
+      : stats(at::empty({lists.targets(), shape.heads, 4}, floats)),
+        edge_gradient(at::empty(
+            {static_cast<std::int64_t>(lists.csr().neighbors.size()), shape.heads}, floats)),
+        own_gradient(at::empty({shape.own ? lists.targets() : 0, shape.heads}, floats)) {}
+
+  template <typename Args>
+  void Fill(Args& args) const {
+    args.own = static_cast<std::size_t>(own_gradient.size(0));
+    args.stats = stats.data_ptr<float>();
+    args.edge_gradient = edge_gradient.data_ptr<float>();
+    args.own_gradient = own_gradient.data_ptr<float>();
+  }
+};
+
+void QueueAdditive(const AttentionInputs& in, const AggregateLists& lists,
+                   const AttentionShape& shape, const Attended& made) {
   const RowsView rows = RowsOf(in.values);
-  const torch::TensorOptions floats = in.query.options().requires_grad(false);
-  Attended made{.out = at::empty({lists.targets(), in.values.size(1)}, floats),
-                .maximum = at::empty({lists.targets(), shape.heads}, floats),
-                .denominator = at::empty({lists.targets(), shape.heads}, floats)};
   cuda::AttendArgs args;
   FillShape(in.values, lists, shape, args);
   args.type = ElementOf(rows.type);
@@ -48,47 +86,89 @@ Attended AttendOnDevice(const AttentionInputs& in, const AggregateLists& lists,
   args.denominator = made.denominator.data_ptr<float>();
   args.out = made.out.data_ptr<float>();
   OrThrow(lists.uploads()->device().Attend(kDefaultStream, args));
+}
+
+void QueueV2(const AttentionInputs& in, const AggregateLists& lists, const AttentionShape& shape,
+             const Attended& made) {
+  cuda::AttendV2Args args;
+  FillShape(in.values, lists, shape, args);
+  FillV2(in, lists, args);
+  args.own = shape.own;
+  args.maximum = made.maximum.data_ptr<float>();
+  args.denominator = made.denominator.data_ptr<float>();
+  args.out = made.out.data_ptr<float>();
+  OrThrow(lists.uploads()->device().AttendV2(kDefaultStream, args));
+}
+
+AttentionInputs AdditiveGradient(const AttentionInputs& in, const Attended& made,
+                                 const torch::Tensor& gradient, const AggregateLists& lists,
+                                 const AttentionShape& shape) {
+  const AggregateLists::Turned turned = lists.placed_turned();
+  const torch::TensorOptions floats = in.query.options().requires_grad(false);
+  const AttentionInputs out{.values = at::empty(in.values.sizes(), floats),
+                            .source = at::empty(in.source.sizes(), floats),
+                            .query = at::empty(in.query.sizes(), floats),
+                            .attention = {}};
+  const BackwardScratch scratch(floats, lists, shape);
+  cuda::AttendGradientArgs args;
+  FillShape(in.values, lists, shape, args);
+  FillBackward(made, gradient, turned, lists, args);
+  scratch.Fill(args);
+  args.x = in.values.data_ptr<float>();
+  args.source = in.source.data_ptr<float>();
+  args.query = in.query.data_ptr<float>();
+  args.x_gradient = out.values.data_ptr<float>();
+  args.source_gradient = out.source.data_ptr<float>();
+  args.query_gradient = out.query.data_ptr<float>();
+  OrThrow(lists.uploads()->device().AttendGradient(kDefaultStream, args));
+  return out;
+}
+
+AttentionInputs V2Gradient(const AttentionInputs& in, const Attended& made,
+                           const torch::Tensor& gradient, const AggregateLists& lists,
+                           const AttentionShape& shape) {
+  const AggregateLists::Turned turned = lists.placed_turned();
+  const torch::TensorOptions floats = in.query.options().requires_grad(false);
+  AttentionInputs out{.values = at::empty(in.values.sizes(), floats),
+                      .source = {},
+                      .query = at::empty(in.query.sizes(), floats),
+                      .attention = {}};
+  const torch::Tensor x_slopes = at::empty(in.values.sizes(), floats);
+  const torch::Tensor query_slopes = at::empty(in.query.sizes(), floats);
+  const BackwardScratch scratch(floats, lists, shape);
+  cuda::AttendV2GradientArgs args;
+  FillShape(in.values, lists, shape, args);
+  FillV2(in, lists, args);
+  FillBackward(made, gradient, turned, lists, args);
+  scratch.Fill(args);
+  args.x_gradient = out.values.data_ptr<float>();
+  args.query_gradient = out.query.data_ptr<float>();
+  args.x_slopes = x_slopes.data_ptr<float>();
+  args.query_slopes = query_slopes.data_ptr<float>();
+  OrThrow(lists.uploads()->device().AttendV2Gradient(kDefaultStream, args));
+  out.attention =
+      ((in.values * x_slopes).sum(0) + (in.query * query_slopes).sum(0)).view_as(in.attention);
+  return out;
+}
+
+}  // namespace
+
+Attended AttendOnDevice(const AttentionInputs& in, const AggregateLists& lists,
+                        const AttentionShape& shape) {
+  const torch::TensorOptions floats = in.query.options().requires_grad(false);
+  Attended made{.out = at::empty({lists.targets(), in.values.size(1)}, floats),
+                .maximum = at::empty({lists.targets(), shape.heads}, floats),
+                .denominator = at::empty({lists.targets(), shape.heads}, floats)};
+  const bool additive = in.score() == AttendScore::kAdditive;
+  (additive ? QueueAdditive : QueueV2)(in, lists, shape, made);
   return made;
 }
 
 AttentionInputs AttendGradientOnDevice(const AttentionInputs& in, const Attended& made,
                                        const torch::Tensor& gradient, const AggregateLists& lists,
                                        const AttentionShape& shape) {
-  const AggregateLists::Turned turned = lists.placed_turned();
-  const torch::TensorOptions floats = in.query.options().requires_grad(false);
-  const std::int64_t own = shape.own ? lists.targets() : 0;
-  const auto edges = static_cast<std::int64_t>(lists.csr().neighbors.size());
-  AttentionInputs out{.values = at::empty(in.values.sizes(), floats),
-                      .source = at::empty(in.source.sizes(), floats),
-                      .query = at::empty(in.query.sizes(), floats),
-                      .attention = {}};
-  // Scratch may go when this returns: libtorch gives its memory to nobody before the queued
-  // kernels.
-  const torch::Tensor stats = at::empty({lists.targets(), shape.heads, 4}, floats);
-  const torch::Tensor edge_gradient = at::empty({edges, shape.heads}, floats);
-  const torch::Tensor own_gradient = at::empty({own, shape.heads}, floats);
-  cuda::AttendGradientArgs args;
-  FillShape(in.values, lists, shape, args);
-  args.sources = static_cast<std::size_t>(lists.sources());
-  args.x = in.values.data_ptr<float>();
-  args.source = in.source.data_ptr<float>();
-  args.query = in.query.data_ptr<float>();
-  args.own = static_cast<std::size_t>(own);
-  args.maximum = made.maximum.data_ptr<float>();
-  args.denominator = made.denominator.data_ptr<float>();
-  args.out = made.out.data_ptr<float>();
-  args.gradient = gradient.data_ptr<float>();
-  args.turned_offsets = turned.csr.offsets.data();
-  args.target = turned.csr.neighbors.data();
-  args.edge = turned.edges.data();
-  args.stats = stats.data_ptr<float>();
-  args.edge_gradient = edge_gradient.data_ptr<float>();
-  args.own_gradient = own_gradient.data_ptr<float>();
-  args.x_gradient = out.values.data_ptr<float>();
-  args.source_gradient = out.source.data_ptr<float>();
-  args.query_gradient = out.query.data_ptr<float>();
-  OrThrow(lists.uploads()->device().AttendGradient(kDefaultStream, args));
-  return out;
+  const bool additive = in.score() == AttendScore::kAdditive;
+  return (additive ? AdditiveGradient : V2Gradient)(in, made, gradient, lists, shape);
 }
 
 }  // namespace rhizome::inline internal

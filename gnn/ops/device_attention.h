@@ -6,9 +6,9 @@
 
 namespace rhizome::inline internal {
 
-// The two passes of attention with additive scores on the device where the lists are placed, queued
-// behind libtorch's work there, with the processor's bits. All tensors lie there. Errors are thrown
-// (DeviceFailure).
+// The two passes of attention on the device where the lists are placed, queued behind libtorch's
+// work there, with the processor's bits but for gradients of additive-v2, which are near. All
+// tensors lie there. Errors are thrown (DeviceFailure).
 
 Attended AttendOnDevice(const AttentionInputs& in, const AggregateLists& lists,
                         const AttentionShape& shape);

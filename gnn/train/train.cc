@@ -219,16 +219,6 @@ Status CheckDeviceOptions(const TrainOptions& options) {
                   PolicyName(cache)));
 }
 
-Status CheckKindOnDevice(const Model& model) {
-  const ConvPieces pieces = model.layer(0).pieces();
-  if (!pieces.attends() || pieces.reduce.attention.score == AttendScore::kAdditive)
-    return Status::Ok();
-  return Status::Unsupported(fmt::format(
-      "--device cuda: networks of kind {} run on the processor alone, as there is no kernel for "
-      "their scores; train with --device cpu, or another kind (gat has attention on a device)",
-      model.shape().spec.kind));
-}
-
 SeedReport SeedReportOf(const TrainReport& report, std::uint64_t seed) {
   return {.seed = seed,
           .best_epoch = report.best_epoch,
@@ -336,7 +326,6 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   }
   SetTorchThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenTrainJob(options));
-  if (device) RHIZOME_RETURN_IF_ERROR(CheckKindOnDevice(*job.model));
   report.task = job.labels.task;
   report.monitor = job.monitor;
   report.valid_vertices = job.valid.size();

@@ -40,7 +40,7 @@ Status FinishTraining(const OneTraining& one, const TrainingRun& run);
 /// there). The reported accuracies are theirs, computed exactly, with all neighbours.
 /// Errors: see GnnEntry; kInvalidArgument, no training vertex, a vertex of a set without label, or
 /// a loss that is not a number; kOutOfMemory, the limit is too small; kUnsupported, the device that
-/// is asked for cannot be had, or not for this kind of network. `open` makes that device.
+/// is asked for cannot be had. `open` makes that device.
 Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control,
                                const ComputeDeviceMaker& open = OpenCudaComputeDevice);
 

@@ -126,7 +126,7 @@ struct TrainOptions {
   double checkpoint_seconds = 60;
 
   /// kCuda: the network, and rows that stay there, are on the first CUDA device. Without
-  /// full_graph, and not for gatv2.
+  /// full_graph.
   ComputeOn device = ComputeOn::kCpu;
 
   /// Memory of the device for feature rows that stay there, in bytes; default: half of what is

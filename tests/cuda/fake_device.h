@@ -209,6 +209,15 @@ class FakeDevice : public Device {
                      args.sources * args.heads * args.width,
                      [args] { AttendGradientWithKernels(args); });
   }
+  Status AttendV2(DeviceStream stream, const cuda::AttendV2Args& args) override {
+    return Aggregate(stream, args.offsets, args.targets, args.out,
+                     args.targets * args.heads * args.width, [args] { AttendV2WithKernels(args); });
+  }
+  Status AttendV2Gradient(DeviceStream stream, const cuda::AttendV2GradientArgs& args) override {
+    return Aggregate(stream, args.offsets, args.targets, args.x_gradient,
+                     args.sources * args.heads * args.width,
+                     [args] { AttendV2GradientPlainly(args); });
+  }
   Status Activate(DeviceStream stream, const cuda::ActivateArgs& args) override {
     const std::size_t bytes = args.rows * args.dim * sizeof(float);
     return Elementwise(stream, {{args.in, bytes, false}, {args.out, bytes, true}}, [args] {

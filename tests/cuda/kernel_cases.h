@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda/attention_cases.h"
+#include "cuda/attention_v2_cases.h"
 #include "cuda/gather_cases.h"
 #include "cuda/id_map_cases.h"
 
@@ -28,6 +28,7 @@ inline constexpr KernelCase kKernelCases[] = {
     {"edge dots", EdgeDotCase},
     {"attention", AttendForwardCase},
     {"attention", AttendGradientCase},
+    {"attention v2", AttendV2BothCase},
     {"activate", ActivateCase},
 };
 

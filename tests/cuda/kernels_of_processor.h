@@ -1,11 +1,14 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "rhizome/cache/attention_kernels.h"
 #include "rhizome/cache/simd.h"
 #include "rhizome/cuda/attention_args.h"
+#include "rhizome/cuda/attention_v2_args.h"
 
 // The work of a device for the arguments of attention's kernels, by the processor's: the same
 // bits, as the tests of the kernels show.
@@ -101,6 +104,90 @@ inline void AttendGradientWithKernels(const cuda::AttendGradientArgs& args) {
   same.query_gradient = args.query_gradient;
   Kernels().attend_source_gradient(same, 0, args.sources);
   Kernels().attend_query_gradient(same, 0, args.targets);
+}
+
+inline void AttendV2WithKernels(const cuda::AttendV2Args& args) {
+  AttendArgs same;
+  same.score = AttendScore::kAdditiveV2;
+  same.x = args.x;
+  same.x_stride = same.own_stride = same.query_stride = same.out_stride = args.heads * args.width;
+  same.heads = args.heads;
+  same.width = args.width;
+  same.begins = args.offsets;
+  same.ends = args.offsets + 1;
+  same.index = args.index;
+  same.query = args.query;
+  same.attention = args.attention;
+  same.slope = args.slope;
+  same.own = args.own ? args.x : nullptr;
+  same.dropout = DropoutOfProcessor(args.dropout);
+  same.finish = true;
+  same.maximum = args.maximum;
+  same.denominator = args.denominator;
+  same.out = args.out;
+  Kernels().attend(same, 0, args.targets);
+}
+
+/// Keeps or drops a number of an edge at `place` of the list of a target, as a mask of ones that
+/// the processor's kernel makes.
+inline float KeptPlainly(const cuda::AttendV2GradientArgs& args, std::size_t target,
+                         std::size_t place, std::size_t head, float number) {
+  if (args.dropout.dropped == 0) return number;
+  const std::size_t columns = (place + 1) * args.heads;
+  const std::vector<float> ones(columns, 1);
+  std::vector<float> mask(columns);
+  Kernels().activate({.in = ones.data(),
+                      .in_stride = columns,
+                      .out = mask.data(),
+                      .out_stride = columns,
+                      .dim = columns,
+                      .dropped = args.dropout.dropped,
+                      .scale = args.dropout.scale,
+                      .seed = args.dropout.seed,
+                      .first_row = args.dropout.first_row + target},
+                     0, 1);
+  return number * mask[place * args.heads + head];
+}
+
+/// The gradient by its definition, edge by edge: the processor's kernel leaves other numbers.
+inline void AttendV2GradientPlainly(const cuda::AttendV2GradientArgs& args) {
+  const std::size_t dim = args.heads * args.width;
+  for (float* const rows : {args.x_gradient, args.x_slopes})
+    std::fill_n(rows, args.sources * dim, 0.0F);
+  std::fill_n(args.query_slopes, args.targets * dim, 0.0F);
+  const auto visit = [&](std::size_t t, std::size_t j, std::size_t place) {
+    for (std::size_t h = 0; h < args.heads; ++h) {
+      const float* const x = args.x + j * dim + h * args.width;
+      const float* const query = args.query + t * dim + h * args.width;
+      const float* const gradient = args.gradient + t * dim + h * args.width;
+      const float* const out = args.out + t * dim + h * args.width;
+      float score = 0, dot = 0, of_target = 0;
+      for (std::size_t c = 0; c < args.width; ++c) {
+        const float sum = x[c] + query[c];
+        score += args.attention[h * args.width + c] * (sum > 0 ? sum : sum * args.slope);
+        dot += x[c] * gradient[c];
+        of_target += out[c] * gradient[c];
+      }
+      const std::size_t i = t * args.heads + h;
+      const float share = std::exp(score - args.maximum[i]) / args.denominator[i];
+      const float kept = KeptPlainly(args, t, place, h, share);
+      const float of_score = share * (KeptPlainly(args, t, place, h, dot) - of_target);
+      for (std::size_t c = 0; c < args.width; ++c) {
+        const float slope = of_score * (x[c] + query[c] > 0 ? 1 : args.slope);
+        const std::size_t at = j * dim + h * args.width + c;
+        args.x_gradient[at] += kept * gradient[c] + args.attention[h * args.width + c] * slope;
+        args.x_slopes[at] += slope;
+        args.query_slopes[t * dim + h * args.width + c] += slope;
+      }
+    }
+  };
+  for (std::size_t t = 0; t < args.targets; ++t) {
+    if (t < args.own) visit(t, t, 0);
+    for (std::size_t e = args.offsets[t]; e < args.offsets[t + 1]; ++e)
+      visit(t, args.index[e], e - args.offsets[t] + 1);
+    for (std::size_t c = 0; c < dim; ++c)
+      args.query_gradient[t * dim + c] = args.attention[c] * args.query_slopes[t * dim + c];
+  }
 }
 
 }  // namespace rhizome::testing

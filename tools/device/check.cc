@@ -314,7 +314,7 @@ int Main(int cases) {
                 {"shared sums", 0},   {"max", 0},
                 {"edge dots", 0},     {"device pool", 0},
                 {"sum in pieces", 0}, {"attention", 0},
-                {"activation", 0}};
+                {"attention v2", 0},  {"activation", 0}};
   for (int i = 0; i < cases; ++i) {
     const bool equal[] = {GatherEquals(random),
                           WideningEquals(random),
@@ -328,6 +328,7 @@ int Main(int cases) {
                           PoolDelivers(random, **device),
                           SumInPiecesIsNear(random),
                           AttentionEquals(random),
+                          AttentionV2Equals(random),
                           ActivationEquals(random)};
     for (std::size_t k = 0; k < std::size(equal); ++k) checks[k].failed += equal[k] ? 0 : 1;
   }

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "on_device.h"
+#include "random_lists.h"
 #include "rhizome/cache/aggregate_kernels.h"
 #include "rhizome/cache/attention_kernels.h"
 #include "rhizome/cuda/kernels.h"
@@ -10,39 +10,6 @@
 
 namespace rhizome {
 namespace {
-
-/// Lists of up to `longest` sources, and their transpose.
-struct RandomLists {
-  RandomLists(Random& random, std::size_t most_sources, std::size_t longest)
-      : sources(1 + random() % most_sources) {
-    for (std::size_t t = 0; t < 1 + sources / 2; ++t) {
-      const std::size_t degree = random() % 20 == 0 ? random() % longest : random() % 12;
-      for (std::size_t i = 0; i < degree; ++i)
-        index.push_back(static_cast<std::uint32_t>(random() % sources));
-      offsets.push_back(static_cast<std::uint32_t>(index.size()));
-    }
-    turned_offsets.resize(sources + 1);
-    for (const std::uint32_t j : index) ++turned_offsets[j + 1];
-    for (std::size_t j = 0; j < sources; ++j) turned_offsets[j + 1] += turned_offsets[j];
-    std::vector<std::uint32_t> next(turned_offsets.begin(), turned_offsets.end() - 1);
-    target.resize(index.size());
-    edge.resize(index.size());
-    for (std::uint32_t t = 0; t < targets(); ++t) {
-      for (std::uint32_t e = offsets[t]; e < offsets[t + 1]; ++e) {
-        const std::uint32_t k = next[index[e]]++;
-        target[k] = t;
-        edge[k] = e;
-      }
-    }
-  }
-  std::size_t targets() const { return offsets.size() - 1; }
-  std::size_t sources;
-  std::vector<std::uint32_t> offsets = {0};
-  std::vector<std::uint32_t> index;
-  std::vector<std::uint32_t> turned_offsets, target, edge;
-};
-
-OnDevice<float> Zeros(std::size_t count) { return OnDevice<float>(std::vector<float>(count)); }
 
 const unsigned char* Bytes(const OnDevice<float>& values) {
   return reinterpret_cast<const unsigned char*>(values.get());

@@ -67,6 +67,7 @@ inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
 
 bool SumInPiecesIsNear(Random& random);
 bool AttentionEquals(Random& random);
+bool AttentionV2Equals(Random& random);
 bool ActivationEquals(Random& random);
 
 }  // namespace rhizome

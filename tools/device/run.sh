@@ -31,13 +31,13 @@ build() {
     pids+=($!)
   done
   for object in cuda/cuda_device cuda/device_pool cuda/long_lists storage/base/status cache/kernels/aggregate_portable tools/device/check \
-    tools/device/check_attention tools/device/door; do
+    tools/device/check_attention tools/device/check_attention_v2 tools/device/door; do
     g++ -std=$standard -O2 -fPIC -ffp-contract=off -DRHIZOME_HAS_CUDA -I"$work/include" \
       -isystem "$(dirname "$nvcc")/../include" -c "$object.cc" -o "$work/$(basename "$object").o" &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do wait "$pid" || return 1; done
-  for object in cuda_device device_pool long_lists status aggregate_portable check check_attention; do objects+=("$work/$object.o"); done
+  for object in cuda_device device_pool long_lists status aggregate_portable check check_attention check_attention_v2; do objects+=("$work/$object.o"); done
   "$nvcc" -o "$work/check" "${objects[@]}" "$work/kernels.o" "$work/scan.o" &&
     "$nvcc" -shared -o "$work/librhizome_device.so" "$work/door.o" "$work/long_lists.o" "$work/kernels.o" "$work/scan.o"
 }

@@ -117,9 +117,9 @@ void AddEpochFlags(CLI::App& verb, TrainOptions& options) {
 }
 
 void AddDeviceFlags(CLI::App& verb, TrainOptions& options) {
-  AddChoice<ComputeOn>(
-      verb, "--device", options.device, {{"cpu", ComputeOn::kCpu}, {"cuda", ComputeOn::kCuda}},
-      "What computes the network; cuda: the first CUDA device, for all kinds but gatv2");
+  AddChoice<ComputeOn>(verb, "--device", options.device,
+                       {{"cpu", ComputeOn::kCpu}, {"cuda", ComputeOn::kCuda}},
+                       "What computes the network; cuda: the first CUDA device");
   AddSize(verb, "--device-memory", options.device_memory_bytes,
           "With --device cuda: memory of the device for feature rows that stay there; default: "
           "half of what is free");

@@ -75,10 +75,12 @@ torch::Tensor Noise(std::mt19937_64& random, std::int64_t rows, std::int64_t col
 
 /// The rows that an attention makes, and the gradients of rows and of the scores of both ends.
 std::vector<torch::Tensor> AttendedOf(const AggregateLists& lists, const AttentionShape& shape,
-                                      const std::vector<torch::Tensor>& inputs) {
+                                      const std::vector<torch::Tensor>& inputs,
+                                      AttendScore score = AttendScore::kAdditive) {
   std::vector<torch::Tensor> given;
   for (const torch::Tensor& input : inputs) given.push_back(input.clone().requires_grad_());
-  const torch::Tensor out = Attend(given[0], given[1], given[2], lists, shape);
+  const auto attend = score == AttendScore::kAdditive ? Attend : AttendV2;
+  const torch::Tensor out = attend(given[0], given[1], given[2], lists, shape);
   (out * out).sum().backward();
   return {out.detach(), given[0].grad(), given[1].grad(), given[2].grad()};
 }
@@ -118,6 +120,55 @@ TEST(DeviceListsTest, AttentionHasTheProcessorsBitsWithItsGradientOverTurnedList
       EXPECT_GE(watched.calls(), calls + 2);  // the two passes
       for (std::size_t i = 0; i < found.size(); ++i)
         EXPECT_TRUE(torch::equal(found[i], expected[i])) << seed << ", tensor " << i;
+      graph = {};
+    }
+    EXPECT_THAT(watched.faults(), ::testing::IsEmpty());
+  }
+}
+
+TEST(DeviceListsTest, AttentionV2HasTheProcessorsBitsAndItsGradientIsNear) {
+  const std::uint64_t seed = testing::TestSeed();
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 12; ++round) {
+    SCOPED_TRACE(round);
+    const AttentionShape shape{.heads = static_cast<std::int64_t>(1 + random() % 4),
+                               .slope = 0.2,
+                               .own = random() % 2 == 0,
+                               .dropout = random() % 2 == 0 ? 0 : 0.4,
+                               .seed = random()};
+    const auto width = static_cast<std::int64_t>(1 + random() % 20);
+    constexpr std::int64_t kSources = 40;
+    Csr csr;
+    for (const std::size_t degree : {3, 0, 30, 7, 12, 1}) {
+      for (std::size_t i = 0; i < degree; ++i)
+        csr.neighbors.push_back(static_cast<std::uint32_t>(random() % kSources));
+      csr.offsets.push_back(static_cast<std::uint32_t>(csr.neighbors.size()));
+    }
+    LayerGraph graph{.lists = AggregateLists(csr.view(), kSources, {}),
+                     .target_scale = {},
+                     .source_scale = {},
+                     .self_scale = {}};
+    const std::vector<torch::Tensor> inputs = {Noise(random, kSources, shape.heads * width),
+                                               Noise(random, graph.targets(), shape.heads * width),
+                                               Noise(random, shape.heads, width)};
+    const std::vector<torch::Tensor> expected =
+        AttendedOf(graph.lists, shape, inputs, AttendScore::kAdditiveV2);
+    auto fake = std::make_unique<testing::FakeDevice>(random());
+    fake->has_tensors = true;
+    testing::FakeDevice& watched = *fake;
+    const ComputeDevice device{.kernels = std::move(fake)};
+    {
+      DeviceUploads uploads(device);
+      PlaceOnDevice(std::span(&graph, 1), uploads);
+      const std::vector<torch::Tensor> found =
+          AttendedOf(graph.lists, shape, inputs, AttendScore::kAdditiveV2);
+      ASSERT_OK(watched.Drain(kDefaultStream));
+      EXPECT_TRUE(torch::equal(found[0], expected[0])) << seed;
+      for (std::size_t i = 1; i < found.size(); ++i) {
+        const double largest = std::max(1.0, expected[i].abs().max().item<double>());
+        EXPECT_LT((found[i] - expected[i]).abs().max().item<double>(), 1e-4 * largest)
+            << seed << ", tensor " << i;
+      }
       graph = {};
     }
     EXPECT_THAT(watched.faults(), ::testing::IsEmpty());
