@@ -230,14 +230,16 @@ Status InferenceJob::Prepare(std::uint64_t base_bytes, const JobControl& control
   RHIZOME_ASSIGN_OR_RETURN(made.output, MakeOutputEntry(*graph_, *model_, made));
   const bool lists_are_read = ListsAreRead(options_, *model_);
   // A worker must report its chunks in order.
-  RHIZOME_ASSIGN_OR_RETURN(const InferMemory memory,
-                           DivideMemory({.graph = *graph_,
-                                         .model = *model_,
-                                         .options = options_,
-                                         .layerwise = made,
-                                         .lists_are_read = lists_are_read,
-                                         .one_writer = role_ == InferRole::kWorker,
-                                         .base_bytes = base_bytes}));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const InferMemory memory,
+      DivideMemory({.graph = *graph_,
+                    .model = *model_,
+                    .options = options_,
+                    .layerwise = made,
+                    .lists_are_read = lists_are_read,
+                    .one_writer = role_ == InferRole::kWorker,
+                    .base_bytes = base_bytes,
+                    .pinned_bytes = device_ == nullptr ? 0 : device_->host_bytes()}));
   made.memory = memory.layers;
   made.tuning.block_rows = memory.block_rows;
   if (!lists_are_read) return Status::Ok();

@@ -136,7 +136,7 @@ class Division {
   }
 
   std::uint64_t WorkingBytes() const {
-    return kInferSlackBytes + sizes_.WorkingBytes(features_) +
+    return kInferSlackBytes + input_.pinned_bytes + sizes_.WorkingBytes(features_) +
            SamplerTableBytes(input_.graph, tried_.sampling.sampler) +
            (input_.lists_are_read ? ListsOnDisk::WorkingBytes(kSampledEdges) : 0);
   }

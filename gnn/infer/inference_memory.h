@@ -26,6 +26,9 @@ struct InferMemoryInput {
   bool lists_are_read = false;   ///< from disk
   bool one_writer = false;       ///< chunks must be told of in their order
   std::uint64_t base_bytes = 0;  ///< what the bare process takes
+
+  /// Pinned memory for a device, of which not all systems say that the process holds it.
+  std::uint64_t pinned_bytes = 0;
 };
 
 /// Divides options.memory_bytes beyond the bare footprint: stage, chunks ahead and writers, then as

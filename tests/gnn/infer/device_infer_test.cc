@@ -7,6 +7,7 @@
 #include "gnn/infer/layerwise_testing.h"
 #include "rhizome/gnn/device_tiles.h"
 #include "rhizome/gnn/infer_array.h"
+#include "rhizome/gnn/inference_memory.h"
 #include "rhizome/gnn/torch_guard.h"
 
 // Layerwise inference whose products are a device's, without one: a FakeDevice copies, and the
@@ -159,6 +160,36 @@ TEST_F(DeviceInferJobTest, FailuresOfTheDeviceAreErrorsAndTheRunGoesOnAfterThem)
   EXPECT_GT(failures, 3u);
   options_.resume = true;
   EXPECT_OK(Infer());
+}
+
+// The memory that is pinned for a device is taken from the sums of a block.
+TEST_F(DeviceInferJobTest, PinnedMemoryCountsInTheLimit) {
+  const auto store = Store::Open(FileSystem::Posix(), options_.store, Store::Mode::kRead);
+  ASSERT_OK(store);
+  const auto graph = Graph::Open(std::as_const(**store));
+  ASSERT_OK(graph);
+  const auto file = LoadSafetensors(FileSystem::Posix(), options_.model_file);
+  ASSERT_OK(file);
+  const auto model = Model::FromFile(file->file);
+  ASSERT_OK(model);
+  LayerwiseOptions layerwise;
+  layerwise.features = options_.features;
+  layerwise.output.name = "x";
+  const auto output = MakeOutputEntry(**graph, *model, layerwise);
+  ASSERT_OK(output);
+  layerwise.output = *output;
+  options_.memory_bytes = std::uint64_t{2} << 30;
+  const auto block_bytes = [&](std::uint64_t pinned) {
+    const auto memory = DivideMemory({.graph = **graph,
+                                      .model = *model,
+                                      .options = options_,
+                                      .layerwise = layerwise,
+                                      .pinned_bytes = pinned});
+    EXPECT_OK(memory);
+    return memory ? memory->layers.block_bytes : 0;
+  };
+  constexpr std::uint64_t kPinned = std::uint64_t{256} << 20;
+  EXPECT_GE(block_bytes(0), block_bytes(kPinned) + kPinned / 2);
 }
 
 TEST_F(DeviceInferJobTest, SaysWhatCannotBeHad) {
