@@ -17,9 +17,7 @@ constexpr std::size_t kScoresAhead = 2 * kChunkEdges;
 /// The edges of one target that are attended to at once, the own edge first.
 struct AttendChunk {
   ChunkNumbers weight;  // scores at first
-  ChunkNumbers rescale;
-  bool rescaled[kChunkEdges] = {};
-  bool any_rescaled = false;
+  ChunkRescales rescales;
   std::size_t own = 0;    // own edges: 0 or 1
   std::size_t edge = 0;   // the first other edge
   std::size_t count = 0;  // of the others
@@ -115,19 +113,10 @@ class Attention {
     }
   }
 
-  /// Begins the factors of edge i with ones.
-  void Rescale(std::size_t i) {
-    if (chunk_.rescaled[i]) return;
-    chunk_.rescaled[i] = true;
-    chunk_.any_rescaled = true;
-    for (std::size_t h = 0; h < args_.heads; ++h) chunk_.rescale.at[i * layout_.numbers + h] = 1;
-  }
-
   /// Makes weights of scores, and factors of the sums where a maximum grows; adds up denominators.
   template <bool kAdditive>
   [[gnu::noinline]] void Weigh(std::size_t t, bool fresh, std::size_t begin) {
-    chunk_.any_rescaled = false;
-    for (std::size_t i = 0; i < edges(); ++i) chunk_.rescaled[i] = false;
+    chunk_.rescales.Begin(edges());
     if constexpr (kAdditive) TakeScores(t);
     for (std::size_t h = 0; h < args_.heads; h += V::kWidth) {
       const std::size_t left = args_.heads - h;
@@ -191,8 +180,8 @@ class Attention {
         const typename V::Reg rescale = Exp<V>(V::Sub(before, state.largest));
         if (!RHIZOME_MUTANT("denominators are not rescaled"))
           state.sum = V::Mul(state.sum, rescale);
-        Rescale(i + k);
-        StoreSome<V>(chunk_.rescale.at + at, rescale, left);
+        chunk_.rescales.Need(i + k, args_.heads, layout_.numbers);
+        StoreSome<V>(chunk_.rescales.numbers.at + at, rescale, left);
       }
       const typename V::Reg weight = Exp<V>(V::Sub(score, state.largest));
       state.sum = V::Add(state.sum, weight);
@@ -228,8 +217,8 @@ class Attention {
     rows.width = args_.width;
     rows.numbers = layout_.numbers;
     rows.weight = chunk_.weight.at + own * layout_.numbers;
-    rows.rescale = chunk_.rescale.at + own * layout_.numbers;
-    rows.rescaled = chunk_.any_rescaled ? chunk_.rescaled + own : nullptr;
+    rows.rescale = chunk_.rescales.numbers.at + own * layout_.numbers;
+    rows.rescaled = chunk_.rescales.any ? chunk_.rescales.of + own : nullptr;
     // The rows of additive-v2 are fetched for their scores.
     rows.ahead = args_.score == AttendScore::kAdditive ? &rows_ : nullptr;
     rows.edge = chunk_.edge;

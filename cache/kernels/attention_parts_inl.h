@@ -23,6 +23,27 @@ struct ChunkNumbers {
   float at[kChunkScores] = {};
 };
 
+/// Factors of what was added up before an edge of a chunk, where that raises a maximum.
+struct ChunkRescales {
+  ChunkNumbers numbers;
+  bool of[kChunkEdges] = {};  // whether an edge has factors
+  bool any = false;
+
+  /// Begins a chunk of so many edges, none of which has factors.
+  void Begin(std::size_t edges) {
+    any = false;
+    for (std::size_t i = 0; i < edges; ++i) of[i] = false;
+  }
+
+  /// Lets edge i have factors, which are ones until others are put at i * stride + head.
+  void Need(std::size_t i, std::size_t heads, std::size_t stride) {
+    if (of[i]) return;
+    of[i] = true;
+    any = true;
+    for (std::size_t h = 0; h < heads; ++h) numbers.at[i * stride + h] = 1;
+  }
+};
+
 template <typename V>
 constexpr std::size_t Padded(std::size_t heads) {
   return (heads + V::kWidth - 1) / V::kWidth * V::kWidth;

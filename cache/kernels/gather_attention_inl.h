@@ -18,6 +18,18 @@ struct GatherChunk {
   std::size_t edge = 0;  // the first
   std::size_t count = 0;
   std::size_t limit = 0;  // edges below it may be prefetched
+
+  /// Walks the list at `place` in chunks of at most `most` edges.
+  template <typename Work>
+  [[gnu::always_inline]] void Walk(const GatherRows& rows, std::size_t place, std::size_t most,
+                                   const Work& work) {
+    const std::size_t end = rows.ends[place];
+    limit = GatherLimit(rows, end);
+    for (edge = rows.begins[place]; edge < end; edge += count) {
+      count = end - edge < most ? end - edge : most;
+      work();
+    }
+  }
 };
 
 /// Returns the rows of a chunk, to be added to `out` by weights [heads] of each edge, which are
@@ -102,18 +114,14 @@ class GatherAttention {
         draws_(args.dropout, args.numbers, args.heads) {}
 
   void Target(std::size_t t) {
-    const std::size_t end = rows_of_.ends[t];
     state_ = args_.state + t * (2 * columns_ + 4 * args_.heads);
-    chunk_.limit = GatherLimit(rows_of_, end);
     draws_.Begin(t, rows_of_);
-    for (chunk_.edge = rows_of_.begins[t]; chunk_.edge < end; chunk_.edge += chunk_.count) {
-      const std::size_t left = end - chunk_.edge;
-      chunk_.count = left < most_ ? left : most_;
+    chunk_.Walk(rows_of_, t, most_, [this] {
       Weigh();
       if (draws_.any()) Drop();
       Add(above_, state_, &rows_);
       Add(below_, state_ + columns_, nullptr);  // the rows are near by now
-    }
+    });
   }
 
  private:
@@ -134,8 +142,7 @@ class GatherAttention {
 
   /// Makes weights of scores, and factors of the sums where a maximum grows; adds up the weights.
   [[gnu::noinline]] void Weigh() {
-    any_rescaled_ = false;
-    for (std::size_t i = 0; i < chunk_.count; ++i) rescaled_[i] = false;
+    rescales_.Begin(chunk_.count);
     TakeScores();
     const std::size_t heads = args_.heads;
     for (std::size_t h = 0; h < heads; h += V::kWidth) {
@@ -198,8 +205,8 @@ class GatherAttention {
         state.above = V::Mul(state.above, rescale);
         if (!RHIZOME_MUTANT("sums below zero are not rescaled"))
           state.below = V::Mul(state.below, rescale);
-        Rescale(i + k);
-        StoreSome<V>(rescale_.at + at, rescale, left);
+        rescales_.Need(i + k, args_.heads, layout_.numbers);
+        StoreSome<V>(rescales_.numbers.at + at, rescale, left);
       }
       const typename V::Reg weight = Exp<V>(V::Sub(score, state.largest));
       const typename V::Reg above = V::Keep(V::Positive(sum), weight);
@@ -208,14 +215,6 @@ class GatherAttention {
       StoreSome<V>(above_.at + at, above, left);
       StoreSome<V>(below_.at + at, below, left);
     }
-  }
-
-  /// Begins the factors of edge i with ones.
-  void Rescale(std::size_t i) {
-    if (rescaled_[i]) return;
-    rescaled_[i] = true;
-    any_rescaled_ = true;
-    for (std::size_t h = 0; h < args_.heads; ++h) rescale_.at[i * layout_.numbers + h] = 1;
   }
 
   /// Drops weights of the chunk, which are added up already.
@@ -235,8 +234,8 @@ class GatherAttention {
   void Add(const ChunkNumbers& weight, float* out, const Ahead* ahead) {
     WeightedRows<float> rows =
         RowsOfChunk(rows_of_, chunk_, args_.heads, args_.width, layout_.numbers, weight, out);
-    rows.rescale = rescale_.at;
-    rows.rescaled = any_rescaled_ ? rescaled_ : nullptr;
+    rows.rescale = rescales_.numbers.at;
+    rows.rescaled = rescales_.any ? rescales_.of : nullptr;
     rows.ahead = ahead;
     AddRows<V>(rows);
   }
@@ -254,9 +253,7 @@ class GatherAttention {
   GatherChunk chunk_;
   ChunkNumbers above_;  // scores at first, then weights of edges whose sum is above zero
   ChunkNumbers below_;  // weights of the others
-  ChunkNumbers rescale_;
-  bool rescaled_[kChunkEdges] = {};
-  bool any_rescaled_ = false;
+  ChunkRescales rescales_;
 };
 
 template <typename V>
@@ -279,18 +276,14 @@ class GatherReturns {
         draws_(args.dropout, args.numbers, args.heads) {}
 
   void Source(std::size_t j) {
-    const std::size_t end = rows_of_.ends[j];
     state_ = args_.state + j * (2 * columns_ + 3 * args_.heads);
-    chunk_.limit = GatherLimit(rows_of_, end);
     draws_.Begin(j, rows_of_);
-    for (chunk_.edge = rows_of_.begins[j]; chunk_.edge < end; chunk_.edge += chunk_.count) {
-      const std::size_t left = end - chunk_.edge;
-      chunk_.count = left < most_ ? left : most_;
+    chunk_.Walk(rows_of_, j, most_, [this] {
       WithWidth(args_.width, [&]<std::size_t kColumns>() { Dots<kColumns>(); });
       if (draws_.any()) Draw();
       Weigh();
       Add();
-    }
+    });
   }
 
  private:

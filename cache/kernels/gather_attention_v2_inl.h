@@ -26,18 +26,14 @@ class GatherAttentionV2 {
         draws_(args.dropout, args.numbers, args.heads) {}
 
   void Target(std::size_t t) {
-    const std::size_t end = rows_of_.ends[t];
     state_ = args_.state + t * (2 * columns_ + 2 * args_.heads);
-    chunk_.limit = GatherLimit(rows_of_, end);
     draws_.Begin(t, rows_of_);
-    for (chunk_.edge = rows_of_.begins[t]; chunk_.edge < end; chunk_.edge += chunk_.count) {
-      const std::size_t left = end - chunk_.edge;
-      chunk_.count = left < most_ ? left : most_;
+    chunk_.Walk(rows_of_, t, most_, [this] {
       WithWidth(args_.width, [&]<std::size_t kColumns>() { Score<kColumns>(); });
       Weigh();
       if (draws_.any()) Drop();
       Add();
-    }
+    });
   }
 
  private:
@@ -55,8 +51,7 @@ class GatherAttentionV2 {
 
   /// Makes weights of scores, and factors of the sums where a maximum grows; adds up the weights.
   [[gnu::noinline]] void Weigh() {
-    for (std::size_t i = 0; i < chunk_.count; ++i) rescaled_[i] = false;
-    any_rescaled_ = false;
+    rescales_.Begin(chunk_.count);
     for (std::size_t h = 0; h < args_.heads; h += V::kWidth) {
       const std::size_t left = args_.heads - h;
       float* const sums = state_ + columns_ + h;
@@ -75,8 +70,8 @@ class GatherAttentionV2 {
           largest = V::Pick(grows, score, before);
           const typename V::Reg rescale = Exp<V>(V::Sub(before, largest));
           sum = V::Mul(sum, rescale);
-          Rescale(i);
-          StoreSome<V>(rescale_.at + i * numbers_ + h, rescale, left);
+          rescales_.Need(i, args_.heads, numbers_);
+          StoreSome<V>(rescales_.numbers.at + i * numbers_ + h, rescale, left);
         }
         const typename V::Reg weight = Exp<V>(V::Sub(score, largest));
         sum = V::Add(sum, weight);
@@ -85,14 +80,6 @@ class GatherAttentionV2 {
       StoreSome<V>(sums, sum, left);
       StoreSome<V>(maxima, largest, left);
     }
-  }
-
-  /// Begins the factors of edge i with ones.
-  void Rescale(std::size_t i) {
-    if (rescaled_[i]) return;
-    rescaled_[i] = true;
-    any_rescaled_ = true;
-    for (std::size_t h = 0; h < args_.heads; ++h) rescale_.at[i * numbers_ + h] = 1;
   }
 
   /// Drops weights of the chunk, which are added up already.
@@ -109,9 +96,9 @@ class GatherAttentionV2 {
   void Add() {
     WeightedRows<float> rows =
         RowsOfChunk(rows_of_, chunk_, args_.heads, args_.width, numbers_, weight_, state_);
-    rows.rescale = rescale_.at;
-    rows.rescaled = any_rescaled_ && !RHIZOME_MUTANT("sums of whole scores are not rescaled")
-                        ? rescaled_
+    rows.rescale = rescales_.numbers.at;
+    rows.rescaled = rescales_.any && !RHIZOME_MUTANT("sums of whole scores are not rescaled")
+                        ? rescales_.of
                         : nullptr;
     AddRows<V>(rows);
   }
@@ -127,9 +114,7 @@ class GatherAttentionV2 {
   float* state_ = nullptr;  // of the target
   GatherChunk chunk_;
   ChunkNumbers weight_;  // scores at first
-  ChunkNumbers rescale_;
-  bool rescaled_[kChunkEdges] = {};
-  bool any_rescaled_ = false;
+  ChunkRescales rescales_;
 };
 
 template <typename V>
@@ -193,18 +178,14 @@ class GatherReturnsV2 {
 
   /// Adds the edges of row `r`.
   void Row(std::size_t r) {
-    const std::size_t end = rows_of_.ends[r];
     // [T w | g w | q w | m h | r h | D h] or [E w | S w | z w].
     state_ = args_.state + r * (3 * columns_ + (kToTarget ? 3 * args_.heads : 0));
-    chunk_.limit = GatherLimit(rows_of_, end);
     draws_.Begin(r, rows_of_);
-    for (chunk_.edge = rows_of_.begins[r]; chunk_.edge < end; chunk_.edge += chunk_.count) {
-      const std::size_t left = end - chunk_.edge;
-      chunk_.count = left < most_ ? left : most_;
+    chunk_.Walk(rows_of_, r, most_, [this] {
       WithWidth(args_.width, [&]<std::size_t kColumns>() { Look<kColumns>(); });
       Weigh();
       Add();
-    }
+    });
   }
 
  private:
