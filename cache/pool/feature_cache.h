@@ -47,7 +47,9 @@ struct FeatureCacheOptions {
   std::function<void(std::span<std::byte>)> on_arrival = {};
 
   /// Makes what rows are read through, where not all of them are on this machine's disk. It is
-  /// asked for no row that the delta holds. Empty: the disk's reader.
+  /// asked for no row that the delta holds. The disk's reader that it gets loads checksums as they
+  /// are needed, so that a damaged one is an error of reading, not of Open. Empty: the disk's
+  /// reader, with all checksums.
   RowFetcherMaker fetcher = {};
 };
 

@@ -70,21 +70,27 @@ struct BackwardScratch {
   }
 };
 
+/// Fills in what the forward passes make.
+template <typename Args>
+void FillMade(const Attended& made, const AttentionShape& shape, Args& args) {
+  args.own = shape.own;
+  args.maximum = made.maximum.data_ptr<float>();
+  args.denominator = made.denominator.data_ptr<float>();
+  args.out = made.out.data_ptr<float>();
+}
+
 void QueueAdditive(const AttentionInputs& in, const AggregateLists& lists,
                    const AttentionShape& shape, const Attended& made) {
   const RowsView rows = RowsOf(in.values);
   cuda::AttendArgs args;
   FillShape(in.values, lists, shape, args);
+  FillMade(made, shape, args);
   args.type = ElementOf(rows.type);
   args.x = static_cast<const unsigned char*>(rows.x);
   args.x_stride = rows.stride;
   args.index = lists.placed_csr().neighbors.data();
   args.source = in.source.data_ptr<float>();
   args.query = in.query.data_ptr<float>();
-  args.own = shape.own;
-  args.maximum = made.maximum.data_ptr<float>();
-  args.denominator = made.denominator.data_ptr<float>();
-  args.out = made.out.data_ptr<float>();
   OrThrow(lists.uploads()->device().Attend(kDefaultStream, args));
 }
 
@@ -93,10 +99,7 @@ void QueueV2(const AttentionInputs& in, const AggregateLists& lists, const Atten
   cuda::AttendV2Args args;
   FillShape(in.values, lists, shape, args);
   FillV2(in, lists, args);
-  args.own = shape.own;
-  args.maximum = made.maximum.data_ptr<float>();
-  args.denominator = made.denominator.data_ptr<float>();
-  args.out = made.out.data_ptr<float>();
+  FillMade(made, shape, args);
   OrThrow(lists.uploads()->device().AttendV2(kDefaultStream, args));
 }
 
