@@ -38,6 +38,9 @@ class CudaDevice final : public Device {
     RHIZOME_RETURN_IF_ERROR(StatusOfCuda(cudaMemGetInfo(&free, &total), "memory of the device"));
     facts.memory_bytes = total;
     facts.free_bytes = free;
+    int version = 0;
+    RHIZOME_RETURN_IF_ERROR(StatusOfCuda(cudaDriverGetVersion(&version), "the driver's version"));
+    facts.driver = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
     return facts;
   }
 
@@ -62,6 +65,12 @@ class CudaDevice final : public Device {
   void FreePinned(void* memory) override { cudaFreeHost(memory); }
 
   Status Register(void* memory, std::size_t bytes) override {
+    int same_address = 0;
+    RHIZOME_RETURN_IF_ERROR(StatusOfCuda(
+        cudaDeviceGetAttribute(&same_address, cudaDevAttrCanUseHostPointerForRegisteredMem, 0),
+        "properties of the device"));
+    if (same_address == 0)
+      return Status::Unsupported("the device reaches registered memory at another address");
     const cudaError_t error = cudaHostRegister(memory, bytes, cudaHostRegisterDefault);
     if (error == cudaSuccess) return Status::Ok();
     cudaGetLastError();

@@ -24,6 +24,7 @@ inline constexpr DeviceStream kDefaultStream = 0xFFFFFFFFU;
 struct DeviceFacts {
   std::string name;
   int compute_capability = 0;  ///< 90 for sm_90
+  std::string driver = {};     ///< the newest CUDA that it takes, "13.0"
   std::uint64_t memory_bytes = 0;
   std::uint64_t free_bytes = 0;
 };
@@ -50,8 +51,10 @@ class Device {
   virtual Result<void*> AllocatePinned(std::size_t bytes) = 0;
   virtual void FreePinned(void* memory) = 0;
 
-  /// Makes memory that the host has already such memory. Errors: kUnsupported, the system or its
-  /// limit of locked memory refuses (copy through AllocatePinned then); kAlreadyExists, it is.
+  /// Makes memory that the host has already such memory, at the same address. Its pages are taken
+  /// and stay where they are until Unregister: it must not be given back to the system before that.
+  /// Errors: kUnsupported, the device, the system or its limit of locked memory refuses (copy
+  /// through AllocatePinned then); kAlreadyExists, it is.
   virtual Status Register(void* memory, std::size_t bytes) = 0;
   virtual void Unregister(void* memory) = 0;
 

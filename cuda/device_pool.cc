@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
-#include <type_traits>
+#include <vector>
 
 namespace rhizome::inline internal {
 namespace {
 
 enum StreamOf : std::size_t { kCopies, kGathers };
 
-/// Index arrays of a step, and one element for the flag.
+/// Elements of the index arrays of a step, of which each key takes at most four, and the flag.
 std::uint64_t IndexCount(const DevicePoolOptions& options) {
-  return 5 * std::uint64_t{options.most_requests} + 1;
+  return 4 * std::uint64_t{options.most_requests} + 1;
 }
 
 std::uint64_t RowsBytes(const DevicePoolOptions& options) {
@@ -22,19 +22,40 @@ std::uint64_t RowsBytes(const DevicePoolOptions& options) {
 /// Numbers that fit no row.
 constexpr std::int64_t kNoFlag = -1;
 
+template <typename T>
+Status AllocateOnDevice(Device& device, std::uint64_t bytes, T*& memory) {
+  RHIZOME_ASSIGN_OR_RETURN(void* const made, device.Allocate(bytes));
+  memory = static_cast<T*>(made);
+  return Status::Ok();
+}
+
+template <typename T>
+Status AllocatePinned(Device& device, std::uint64_t bytes, T*& memory) {
+  RHIZOME_ASSIGN_OR_RETURN(void* const made, device.AllocatePinned(bytes));
+  memory = static_cast<T*>(made);
+  return Status::Ok();
+}
+
+/// Appends an array of indexes, and returns where the next one begins.
+template <typename Range, typename IndexOf>
+std::int64_t* Append(const Range& range, const IndexOf& index_of, std::int64_t* at) {
+  for (const auto& one : range) *at++ = static_cast<std::int64_t>(index_of(one));
+  return at;
+}
+
 }  // namespace
 
-std::uint64_t DevicePool::DeviceBytes(const DevicePoolOptions& options) {
-  const std::uint64_t buffers = options.rows_pinned ? 1 : 2;
+std::uint64_t DevicePool::DeviceBytes(const DevicePoolOptions& options, bool packs) {
+  const std::uint64_t buffers = packs ? 2 : 1;
   return options.frame_count * options.row_bytes +
          options.steps_in_flight *
              (buffers * RowsBytes(options) + IndexCount(options) * sizeof(std::int64_t));
 }
 
-std::uint64_t DevicePool::PinnedBytes(const DevicePoolOptions& options) {
+std::uint64_t DevicePool::PinnedBytes(const DevicePoolOptions& options, bool packs) {
   return options.steps_in_flight *
-         ((options.rows_pinned ? 0 : RowsBytes(options)) +
-          IndexCount(options) * sizeof(std::int64_t) + sizeof(std::uint32_t));
+         ((packs ? RowsBytes(options) : 0) + IndexCount(options) * sizeof(std::int64_t) +
+          sizeof(std::uint32_t));
 }
 
 std::uint64_t DevicePool::pinned_bytes() const {
@@ -43,7 +64,7 @@ std::uint64_t DevicePool::pinned_bytes() const {
     DevicePoolOptions of_slot = options_;
     of_slot.steps_in_flight = 1;
     of_slot.most_requests = slot.most_requests;
-    bytes += PinnedBytes(of_slot);
+    bytes += PinnedBytes(of_slot, slot.staging != nullptr);
   }
   return bytes;
 }
@@ -60,6 +81,7 @@ Result<std::unique_ptr<DevicePool>> DevicePool::Create(Device& device,
 }
 
 DevicePool::~DevicePool() {
+  Leave();
   // A device that is lost has nothing left to wait for.
   for (const DeviceStream stream : streams_) static_cast<void>(device_.Drain(stream));
   for (Slot& slot : slots_) {
@@ -72,15 +94,40 @@ DevicePool::~DevicePool() {
   if (frames_ != nullptr) device_.Free(frames_);
 }
 
+Status DevicePool::CanReach(Device& device) {
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+  std::vector<std::byte> piece(kPieceBytes);
+  RHIZOME_RETURN_IF_ERROR(device.Register(piece.data(), piece.size()));
+  device.Unregister(piece.data());
+  return Status::Ok();
+}
+
+Status DevicePool::Reach(std::span<const std::byte> table) {
+  Leave();
+  // What is registered is not written: the device reads it.
+  const Status status = device_.Register(const_cast<std::byte*>(table.data()), table.size());
+  registered_ = status.ok();
+  if (!registered_ && status.code() != StatusCode::kAlreadyExists) return status;
+  reach_ = table;
+  return Status::Ok();
+}
+
+void DevicePool::Leave() {
+  // A device that is lost reads nothing any more.
+  if (!reach_.empty() && !streams_.empty()) static_cast<void>(device_.Drain(streams_[kCopies]));
+  if (registered_) device_.Unregister(const_cast<std::byte*>(reach_.data()));
+  registered_ = false;
+  reach_ = {};
+}
+
 Status DevicePool::AllocateAll() {
   for (int i = 0; i < 2; ++i) {
     RHIZOME_ASSIGN_OR_RETURN(const DeviceStream stream, device_.MakeStream());
     streams_.push_back(stream);
   }
   if (options_.frame_count > 0) {
-    RHIZOME_ASSIGN_OR_RETURN(void* const frames,
-                             device_.Allocate(options_.frame_count * options_.row_bytes));
-    frames_ = static_cast<std::byte*>(frames);
+    RHIZOME_RETURN_IF_ERROR(
+        AllocateOnDevice(device_, options_.frame_count * options_.row_bytes, frames_));
   }
   for (Slot& slot : slots_) RHIZOME_RETURN_IF_ERROR(AllocateSlot(slot, options_.most_requests));
   return Status::Ok();
@@ -89,28 +136,20 @@ Status DevicePool::AllocateAll() {
 Status DevicePool::AllocateSlot(Slot& slot, std::uint32_t most_requests) {
   DevicePoolOptions of_slot = options_;
   of_slot.most_requests = most_requests;
-  const std::uint64_t rows_bytes = RowsBytes(of_slot);
   const std::uint64_t index_bytes = IndexCount(of_slot) * sizeof(std::int64_t);
-  const auto on_device = [&](auto*& memory, std::uint64_t bytes) -> Status {
-    RHIZOME_ASSIGN_OR_RETURN(void* const made, device_.Allocate(bytes));
-    memory = static_cast<std::remove_reference_t<decltype(memory)>>(made);
-    return Status::Ok();
-  };
-  const auto pinned = [&](auto*& memory, std::uint64_t bytes) -> Status {
-    RHIZOME_ASSIGN_OR_RETURN(void* const made, device_.AllocatePinned(bytes));
-    memory = static_cast<std::remove_reference_t<decltype(memory)>>(made);
-    return Status::Ok();
-  };
-  RHIZOME_RETURN_IF_ERROR(on_device(slot.out, rows_bytes));
-  if (!options_.rows_pinned) {
-    RHIZOME_RETURN_IF_ERROR(on_device(slot.landing, rows_bytes));
-    RHIZOME_RETURN_IF_ERROR(pinned(slot.staging, rows_bytes));
-  }
-  RHIZOME_RETURN_IF_ERROR(on_device(slot.on_device, index_bytes));
-  RHIZOME_RETURN_IF_ERROR(pinned(slot.indexes, index_bytes));
-  RHIZOME_RETURN_IF_ERROR(pinned(slot.flag, sizeof(std::uint32_t)));
+  RHIZOME_RETURN_IF_ERROR(AllocateOnDevice(device_, RowsBytes(of_slot), slot.out));
+  RHIZOME_RETURN_IF_ERROR(AllocateOnDevice(device_, index_bytes, slot.on_device));
+  RHIZOME_RETURN_IF_ERROR(AllocatePinned(device_, index_bytes, slot.indexes));
+  RHIZOME_RETURN_IF_ERROR(AllocatePinned(device_, sizeof(std::uint32_t), slot.flag));
   slot.most_requests = most_requests;
   return Status::Ok();
+}
+
+/// Allocates the buffers of rows that are packed, for as many as a step of the slot may have.
+Status DevicePool::AllocateStaging(Slot& slot) {
+  const std::uint64_t bytes = slot.most_requests * options_.row_bytes;
+  RHIZOME_RETURN_IF_ERROR(AllocateOnDevice(device_, bytes, slot.landing));
+  return AllocatePinned(device_, bytes, slot.staging);
 }
 
 /// Gives back the memory of a slot that no work uses.
@@ -183,7 +222,7 @@ Result<DevicePool::Rows> DevicePool::Step(const StepPlan& plan, std::uint32_t re
     FreeSlot(slot);
     RHIZOME_RETURN_IF_ERROR(AllocateSlot(slot, GrownTo(requests)));
   }
-  RHIZOME_RETURN_IF_ERROR(Upload(slot, plan, miss_rows));
+  RHIZOME_ASSIGN_OR_RETURN(const DeviceEvent read, Upload(slot, plan, requests, miss_rows));
   RHIZOME_RETURN_IF_ERROR(QueueGathers(slot, plan, requests));
   RHIZOME_ASSIGN_OR_RETURN(const DeviceEvent ready, device_.Record(streams_[kGathers]));
   slot.events.push_back(ready);
@@ -192,7 +231,9 @@ Result<DevicePool::Rows> DevicePool::Step(const StepPlan& plan, std::uint32_t re
   ++counts_.steps;
   counts_.hits += plan.hits.size();
   counts_.uploaded_rows += plan.misses.size();
-  return Rows{.data = slot.out, .ready = ready, .slot = number};
+  counts_.packed_rows += packed_.size();
+  counts_.row_bytes += plan.misses.size() * options_.row_bytes;
+  return Rows{.data = slot.out, .ready = ready, .read = read, .slot = number};
 }
 
 Status DevicePool::Release(const Rows& rows, DeviceStream stream) {
@@ -206,52 +247,87 @@ Status DevicePool::Release(const Rows& rows, DeviceStream stream) {
   return Status::Ok();
 }
 
-/// Queues the copies of indexes and rows, and lets the gathers wait for them.
-Status DevicePool::Upload(Slot& slot, const StepPlan& plan,
-                          std::span<const std::byte* const> miss_rows) {
+/// Divides the misses of a step into those that the device reaches and those to be packed.
+void DevicePool::FindMisses(const StepPlan& plan, std::span<const std::byte* const> miss_rows) {
+  reached_rows_.clear();
+  reached_places_.clear();
+  packed_places_.clear();
+  packed_.clear();
+  const std::size_t rows = reach_.size() / options_.row_bytes;
+  for (std::size_t i = 0; i < miss_rows.size(); ++i) {
+    // Of a row before the table the difference wraps to a number that is too large.
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(miss_rows[i]) -
+                               reinterpret_cast<std::uintptr_t>(reach_.data());
+    if (offset / options_.row_bytes < rows && offset % options_.row_bytes == 0) {
+      reached_rows_.push_back(static_cast<std::int64_t>(offset / options_.row_bytes));
+      reached_places_.push_back(plan.misses[i]);
+    } else {
+      packed_.push_back(i);
+      packed_places_.push_back(plan.misses[i]);
+    }
+  }
+}
+
+/// Queues the copies of indexes and rows, and lets the gathers wait for them. Returns the event
+/// behind which the rows of the host are not read any more.
+Result<DeviceEvent> DevicePool::Upload(Slot& slot, const StepPlan& plan, std::uint32_t requests,
+                                       std::span<const std::byte* const> miss_rows) {
+  FindMisses(plan, miss_rows);
+  const auto same = [](std::int64_t index) { return index; };
+  const auto request = [](const StepPlan::Place& of) { return of.request; };
+  const auto frame = [](const StepPlan::Place& of) { return of.frame; };
   std::int64_t* at = slot.indexes;
-  for (const StepPlan::Place& hit : plan.hits) *at++ = hit.frame;
-  for (const StepPlan::Place& hit : plan.hits) *at++ = hit.request;
-  for (const StepPlan::Place& insert : plan.inserts) *at++ = insert.request;
-  for (const StepPlan::Place& insert : plan.inserts) *at++ = insert.frame;
-  for (const std::uint32_t miss : plan.misses) *at++ = miss;
+  at = Append(plan.hits, frame, at);
+  at = Append(plan.hits, request, at);
+  at = Append(plan.inserts, request, at);
+  at = Append(plan.inserts, frame, at);
+  const std::ptrdiff_t reached = at - slot.indexes;
+  at = Append(reached_rows_, same, at);
+  at = Append(reached_places_, same, at);
+  at = Append(packed_places_, same, at);
   *at++ = kNoFlag;
   static_assert(static_cast<std::uint32_t>(kNoFlag) == cuda::kNoPosition);
   const std::size_t index_bytes = static_cast<std::size_t>(at - slot.indexes) * sizeof(*at);
-  RHIZOME_RETURN_IF_ERROR(
-      device_.CopyToDevice(streams_[kCopies], slot.on_device, slot.indexes, index_bytes));
+  const DeviceStream stream = streams_[kCopies];
+  RHIZOME_RETURN_IF_ERROR(device_.CopyToDevice(stream, slot.on_device, slot.indexes, index_bytes));
   counts_.index_bytes += index_bytes;
-  if (options_.rows_pinned) {
-    RHIZOME_RETURN_IF_ERROR(UploadRuns(slot, plan, miss_rows));
-  } else if (!miss_rows.empty()) {
-    for (std::size_t i = 0; i < miss_rows.size(); ++i)
-      std::memcpy(slot.staging + i * options_.row_bytes, miss_rows[i], options_.row_bytes);
-    RHIZOME_RETURN_IF_ERROR(device_.CopyToDevice(streams_[kCopies], slot.landing, slot.staging,
-                                                 miss_rows.size() * options_.row_bytes));
-    ++counts_.copies;
-  }
-  counts_.row_bytes += miss_rows.size() * options_.row_bytes;
-  RHIZOME_ASSIGN_OR_RETURN(const DeviceEvent copied, device_.Record(streams_[kCopies]));
+  slot.first_bad = reinterpret_cast<std::uint32_t*>(slot.on_device + (at - 1 - slot.indexes));
+  RHIZOME_RETURN_IF_ERROR(Gather(stream, slot,
+                                 {.table = reinterpret_cast<const unsigned char*>(reach_.data()),
+                                  .table_rows = reach_.size() / options_.row_bytes,
+                                  .rows = slot.on_device + reached,
+                                  .place = slot.on_device + reached + reached_rows_.size(),
+                                  .count = static_cast<std::uint32_t>(reached_rows_.size()),
+                                  .out = reinterpret_cast<unsigned char*>(slot.out),
+                                  .out_rows = requests,
+                                  .from_host = true}));
+  RHIZOME_RETURN_IF_ERROR(Pack(slot, miss_rows));
+  RHIZOME_ASSIGN_OR_RETURN(const DeviceEvent copied, device_.Record(stream));
   slot.events.push_back(copied);
-  return device_.Wait(streams_[kGathers], copied);
+  RHIZOME_RETURN_IF_ERROR(device_.Wait(streams_[kGathers], copied));
+  return copied;
 }
 
-/// Copies rows to their places; those that are neighbours on both sides, together.
-Status DevicePool::UploadRuns(Slot& slot, const StepPlan& plan,
-                              std::span<const std::byte* const> miss_rows) {
-  std::size_t end = 0;
-  for (std::size_t begin = 0; begin < miss_rows.size(); begin = end) {
-    end = begin + 1;
-    while (end < miss_rows.size() && miss_rows[end] == miss_rows[end - 1] + options_.row_bytes &&
-           plan.misses[end] == plan.misses[end - 1] + 1) {
-      ++end;
-    }
-    RHIZOME_RETURN_IF_ERROR(
-        device_.CopyToDevice(streams_[kCopies], slot.out + plan.misses[begin] * options_.row_bytes,
-                             miss_rows[begin], (end - begin) * options_.row_bytes));
-    ++counts_.copies;
+/// Packs the rows that are not reached, and queues one copy of them.
+Status DevicePool::Pack(Slot& slot, std::span<const std::byte* const> miss_rows) {
+  if (packed_.empty()) return Status::Ok();
+  if (slot.staging == nullptr) RHIZOME_RETURN_IF_ERROR(AllocateStaging(slot));
+  std::byte* to = slot.staging;
+  for (const std::size_t i : packed_) {
+    std::memcpy(to, miss_rows[i], options_.row_bytes);
+    to += options_.row_bytes;
   }
-  return Status::Ok();
+  return device_.CopyToDevice(streams_[kCopies], slot.landing, slot.staging,
+                              packed_.size() * options_.row_bytes);
+}
+
+/// Queues a gather of rows, whose widths and flag are those of the slot.
+Status DevicePool::Gather(DeviceStream stream, const Slot& slot, const cuda::GatherArgs& what) {
+  if (what.count == 0) return Status::Ok();
+  cuda::GatherArgs args = what;
+  args.table_stride_bytes = args.out_stride_bytes = args.row_bytes = options_.row_bytes;
+  args.first_bad = slot.first_bad;
+  return device_.Gather(stream, args);
 }
 
 /// Queues the gathers of a step, whose indexes lie as Upload leaves them.
@@ -266,35 +342,29 @@ Status DevicePool::QueueGathers(Slot& slot, const StepPlan& plan, std::uint32_t 
   const std::int64_t* const hit_places = next(plan.hits.size());
   const std::int64_t* const insert_places = next(plan.inserts.size());
   const std::int64_t* const insert_frames = next(plan.inserts.size());
-  const std::int64_t* const miss_places = next(plan.misses.size());
-  auto* const flag = reinterpret_cast<std::uint32_t*>(slot.on_device + (at - slot.on_device));
+  next(2 * reached_rows_.size());
+  const std::int64_t* const packed_places = next(packed_places_.size());
 
   const DeviceStream stream = streams_[kGathers];
   const auto gather = [&](const std::byte* table, std::uint64_t table_rows,
                           const std::int64_t* rows, const std::int64_t* place, std::size_t count,
                           std::byte* out, std::uint64_t out_rows) {
-    if (count == 0) return Status::Ok();
-    cuda::GatherArgs args;
-    args.table = reinterpret_cast<const unsigned char*>(table);
-    args.table_rows = table_rows;
-    args.rows = rows;
-    args.place = place;
-    args.count = static_cast<std::uint32_t>(count);
-    args.out = reinterpret_cast<unsigned char*>(out);
-    args.out_rows = out_rows;
-    args.table_stride_bytes = args.out_stride_bytes = args.row_bytes = options_.row_bytes;
-    args.first_bad = flag;
-    return device_.Gather(stream, args);
+    return Gather(stream, slot,
+                  {.table = reinterpret_cast<const unsigned char*>(table),
+                   .table_rows = table_rows,
+                   .rows = rows,
+                   .place = place,
+                   .count = static_cast<std::uint32_t>(count),
+                   .out = reinterpret_cast<unsigned char*>(out),
+                   .out_rows = out_rows});
   };
-  if (!options_.rows_pinned) {
-    RHIZOME_RETURN_IF_ERROR(gather(slot.landing, plan.misses.size(), nullptr, miss_places,
-                                   plan.misses.size(), slot.out, requests));
-  }
+  RHIZOME_RETURN_IF_ERROR(gather(slot.landing, packed_.size(), nullptr, packed_places,
+                                 packed_.size(), slot.out, requests));
   RHIZOME_RETURN_IF_ERROR(gather(frames_, options_.frame_count, hit_frames, hit_places,
                                  plan.hits.size(), slot.out, requests));
   RHIZOME_RETURN_IF_ERROR(gather(slot.out, requests, insert_places, insert_frames,
                                  plan.inserts.size(), frames_, options_.frame_count));
-  return device_.CopyToHost(stream, slot.flag, flag, sizeof(std::uint32_t));
+  return device_.CopyToHost(stream, slot.flag, slot.first_bad, sizeof(std::uint32_t));
 }
 
 }  // namespace rhizome::inline internal

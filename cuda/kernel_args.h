@@ -36,6 +36,7 @@ struct GatherArgsOf {
   std::size_t out_stride_bytes = 0;
   std::size_t row_bytes = 0;  ///< of a row of the table; a copy has as many, float32 twice as many
   Memory<std::uint32_t> first_bad = nullptr;
+  bool from_host = false;  ///< the table is memory of the host: few threads keep the bus busy
 };
 
 /// The id map: local numbers for 64-bit ids, in order of first appearance. The table is kept from

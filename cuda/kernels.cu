@@ -17,7 +17,8 @@ std::uint64_t AddressOf(const void* from, const void* to) {
 }  // namespace
 
 void CopyRowsOnDevice(StreamHandle stream, const GatherArgs& args) {
-  LaunchCopyRows(Of(stream), args, AddressOf(args.table, args.out));
+  LaunchCopyRows(Of(stream), args, AddressOf(args.table, args.out),
+                 args.from_host ? kOverTheBus : Geometry());
 }
 
 void WidenRowsOnDevice(StreamHandle stream, Element type, const GatherArgs& args) {

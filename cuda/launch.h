@@ -136,4 +136,9 @@ struct Geometry {
   }
 };
 
+/// The shape of a launch that reads memory of the host: 512 warps ask for 512 bytes or more each,
+/// twice what a bus of 64 GB/s with a way of 2 us has under way. More would only take the place of
+/// kernels that compute meanwhile.
+constexpr Geometry kOverTheBus{256, 64};
+
 }  // namespace rhizome::cuda

@@ -25,6 +25,7 @@ struct DeviceProbe {
   std::uint64_t memory_bytes = 0;
   std::uint64_t free_bytes = 0;
   double copy_bytes_per_second = 0;     ///< from pinned memory of the host, measured
+  std::string driver = {};              ///< the newest CUDA that it takes, "13.0"
   bool registers = false;               ///< whether memory that the host has can become pinned
   std::string why_not_registered = {};  ///< the system's reason
 };

@@ -1,8 +1,8 @@
 #include "rhizome/gnn/probe_device.h"
 
 #include <algorithm>
-#include <vector>
 
+#include "rhizome/cuda/device_pool.h"
 #include "rhizome/gnn/compute_device.h"
 #include "rhizome/storage/stopwatch.h"
 
@@ -45,7 +45,8 @@ Result<DeviceProbe> ProbeOpenDevice(Device& device) {
   DeviceProbe probe{.name = facts.name,
                     .sm = facts.compute_capability,
                     .memory_bytes = facts.memory_bytes,
-                    .free_bytes = facts.free_bytes};
+                    .free_bytes = facts.free_bytes,
+                    .driver = facts.driver};
   ProbeMemory memory(device);
   RHIZOME_RETURN_IF_ERROR(memory.Allocate());
   double best = 0;
@@ -57,9 +58,7 @@ Result<DeviceProbe> ProbeOpenDevice(Device& device) {
     best = std::max(best, static_cast<double>(kProbeBytes) / watch.seconds());
   }
   probe.copy_bytes_per_second = best;
-  std::vector<std::byte> ordinary(kProbeBytes);
-  const Status registered = device.Register(ordinary.data(), ordinary.size());
-  if (registered.ok()) device.Unregister(ordinary.data());
+  const Status registered = DevicePool::CanReach(device);
   probe.registers = registered.ok();
   probe.why_not_registered = registered.message();
   return probe;

@@ -57,7 +57,20 @@ std::uint64_t DeviceFeed::host_bytes() const {
          DeviceFrames::HostBytes(options_.policy, options_.frame_count(), options_.row_count);
 }
 
-Result<torch::Tensor> DeviceFeed::BringRows(const Minibatch& minibatch) {
+/// Lets the device reach the front of the cache's table, if it can.
+Status DeviceFeed::Reach(const FeatureRows& features) {
+  // Features without a place lie in memory of their own, which does not stay.
+  if (options_.reach_bytes == 0 || features.place().empty() || std::exchange(asked_, true))
+    return Status::Ok();
+  const std::uint64_t bytes =
+      std::min<std::uint64_t>(options_.reach_bytes, features.table().size());
+  const Status status = pool_->Reach(features.table().first(bytes));
+  reaches_ = status.ok();
+  return status.code() == StatusCode::kUnsupported ? Status::Ok() : status;
+}
+
+Result<torch::Tensor> DeviceFeed::BringRows(Minibatch& minibatch) {
+  RHIZOME_RETURN_IF_ERROR(Reach(minibatch.features));
   const RowsToBring rows(minibatch);
   RHIZOME_RETURN_IF_ERROR(frames_.Step(rows.keys, plan_));
   std::vector<const std::byte*> misses;
@@ -70,6 +83,7 @@ Result<torch::Tensor> DeviceFeed::BringRows(const Minibatch& minibatch) {
       const DevicePool::Rows brought,
       pool_->Step(plan_, static_cast<std::uint32_t>(rows.keys.size()), misses));
   held_.push_back(brought);
+  going_up_ = {.read = brought.read, .features = std::move(minibatch.features)};
   RHIZOME_RETURN_IF_ERROR(device_.kernels->Wait(kDefaultStream, brought.ready));
   torch::Tensor features = TensorOnDevice(
       brought.data,
@@ -84,9 +98,10 @@ Result<torch::Tensor> DeviceFeed::BringRows(const Minibatch& minibatch) {
                         device_.place));
 }
 
-Result<LearnerInputs> DeviceFeed::Bring(const Minibatch& minibatch,
-                                        std::vector<LayerGraph> graphs) {
+Result<LearnerInputs> DeviceFeed::Bring(Minibatch& minibatch, std::vector<LayerGraph> graphs) {
   const Stopwatch watch;
+  // These rows are up by now, most likely: the device has begun to compute on them.
+  const std::optional<GoingUp> before = std::exchange(going_up_, std::nullopt);
   LearnerInputs inputs{.features = {}, .graphs = std::move(graphs)};
   try {
     RHIZOME_ASSIGN_OR_RETURN(inputs.features.table, BringRows(minibatch));
@@ -95,7 +110,13 @@ Result<LearnerInputs> DeviceFeed::Bring(const Minibatch& minibatch,
     return Fail(failure.status());
   }
   seconds_ += watch.seconds();
+  if (before) RHIZOME_RETURN_IF_ERROR(device_.kernels->Synchronize(before->read));
   return inputs;
+}
+
+void DeviceFeed::Leave() {
+  pool_->Leave();
+  going_up_.reset();
 }
 
 Status DeviceFeed::Release() {

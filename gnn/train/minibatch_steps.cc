@@ -67,7 +67,6 @@ Result<std::optional<MinibatchSteps::Brought>> MinibatchSteps::BringNext(const T
   Brought brought{.minibatch = *std::move(minibatch), .inputs = {}};
   RHIZOME_ASSIGN_OR_RETURN(brought.inputs,
                            device_->Bring(brought.minibatch, model_.MakeGraphs(brought.minibatch)));
-  brought.minibatch.features = {};  // its rows make room for others
   return std::optional(std::move(brought));
 }
 

@@ -119,7 +119,17 @@ Result<DeviceFeedOptions> PlanDeviceFeed(const ComputeDevice& device, const Trai
                            .frame_bytes = frame_bytes,
                            .type = decoder.type(),
                            .dim = decoder.dim(),
-                           .row_count = rows};
+                           .row_count = rows,
+                           .reaches = DevicePool::CanReach(*device.kernels).ok()};
+}
+
+/// Returns the bytes of a cache's table in which rows are, but for those that a wait without end
+/// would else have cost (HoldRoom::most): their memory is part of the plan. Returns 0 if a device
+/// cannot read them there.
+std::uint64_t BytesInReach(const DeviceFeedOptions& device, const FeedPipelineOptions& feed) {
+  if (!device.reaches || feed.overlap == Overlap::kChangeset) return 0;
+  const std::uint64_t frames = std::min(feed.cache_bytes / device.row_bytes(), device.row_count);
+  return (frames + feed.held_rows) * device.row_bytes();
 }
 
 /// `on_device`: absent, the processor computes.
@@ -133,7 +143,9 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed,
   if (!options.trace.empty()) feed.pipeline.trace = &trace;
   std::unique_ptr<DeviceFeed> device_feed;
   if (on_device) {
-    RHIZOME_ASSIGN_OR_RETURN(device_feed, DeviceFeed::Open(*device, *on_device));
+    DeviceFeedOptions where = *on_device;
+    where.reach_bytes = BytesInReach(where, feed.pipeline);
+    RHIZOME_ASSIGN_OR_RETURN(device_feed, DeviceFeed::Open(*device, where));
     feed.pipeline.on_superbatch = [&](const Trace& rows) { return device_feed->Announce(rows); };
   }
   MinibatchSteps steps(*job.model, job.labels, run_options.learner, feed.pipeline.trace,
@@ -152,7 +164,11 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed,
     const Status status = run.Run(control);
     TakeProgress(run, report);
     TakeReads(feed, *pipeline, report);
-    if (device_feed != nullptr) report.device->host_bytes = device_feed->host_bytes();
+    if (device_feed != nullptr) {
+      report.device->host_bytes = device_feed->host_bytes();
+      report.device->reaches = device_feed->reaches();
+      device_feed->Leave();
+    }
     RHIZOME_RETURN_IF_ERROR(status);
   }
   RHIZOME_RETURN_IF_ERROR(FinishTraining(one, run));

@@ -11,8 +11,10 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Returns whether the caller asked for turns, or nothing if it did not say.
-std::optional<bool> InTurn(const TrainOptions& options) {
+/// Returns whether the caller asked for turns, or nothing if it did not say and they may be taken:
+/// memory in which a device reads rows is not lent to lists.
+std::optional<bool> InTurn(const TrainOptions& options, const DeviceFeedOptions* on_device) {
+  if (!options.overlap && on_device != nullptr && on_device->reaches) return false;
   if (!options.overlap) return std::nullopt;
   return *options.overlap == Overlap::kChangeset;
 }
@@ -64,7 +66,7 @@ Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
                          .fixed = {.cache_bytes = options.cache_bytes,
                                    .superbatch = superbatch,
                                    .neighbor_cache_bytes = options.neighbor_cache_bytes,
-                                   .in_turn = InTurn(options)},
+                                   .in_turn = InTurn(options, on_device)},
                          .memory_bytes = options.memory_bytes,
                          .held_bytes = held_bytes,
                          .compute_bytes = compute_bytes,

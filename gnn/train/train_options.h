@@ -301,8 +301,12 @@ struct DeviceReport {
   std::uint64_t memory_bytes = 0;
   std::uint64_t frame_bytes = 0;  ///< for rows that stay there
 
+  /// Whether the device read rows in the host's cache itself, whose memory was registered with it;
+  /// else they went up through pinned memory.
+  bool reaches = false;
+
   /// Memory of the host, at last and as it was planned in TrainMemory::working: pinned, through
-  /// which rows and lists go up, and what is known of the rows that stay.
+  /// which lists, and rows that are packed, go up, and what is known of the rows that stay.
   std::uint64_t host_bytes = 0;
   std::uint64_t planned_host_bytes = 0;
   PolicyKind cache = PolicyKind::kBelady;

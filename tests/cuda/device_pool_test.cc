@@ -32,7 +32,7 @@ Trace RandomTrace(Random& random, std::size_t steps) {
   return trace;
 }
 
-/// The rows of all keys on the host, pinned if the pool wants that.
+/// The rows of all keys on the host.
 struct HostRows {
   HostRows(Random& random) : bytes(kKeys * kRowBytes) {
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
@@ -43,17 +43,17 @@ struct HostRows {
   std::vector<std::byte> bytes;
 };
 
-/// Takes the rows of a trace through a pool, reads them back and compares.
+/// Takes the rows of a trace through a pool, which reaches the first `reached` of them where they
+/// are, reads them back and compares.
 class PoolRun {
  public:
   PoolRun(FakeDevice& device, const HostRows& rows, const Trace& trace, Policy& policy,
-          std::uint32_t frames, bool pinned)
-      : device_(device), rows_(rows), trace_(trace), policy_(policy) {
+          std::uint32_t frames, std::size_t reached)
+      : device_(device), rows_(rows), trace_(trace), policy_(policy), reached_(reached) {
     options_ = {.frame_count = frames,
                 .row_bytes = kRowBytes,
                 .most_requests = kMost,
-                .steps_in_flight = 2,
-                .rows_pinned = pinned};
+                .steps_in_flight = 2};
   }
 
   Status Run() {
@@ -61,7 +61,13 @@ class PoolRun {
     RHIZOME_ASSIGN_OR_RETURN(void* const memory, device_.AllocatePinned(2 * kMost * kRowBytes));
     back_ = static_cast<std::byte*>(memory);
     const Result<DeviceStream> reader = device_.MakeStream();
-    Status status = reader ? Steps(*pool, *reader) : reader.error();
+    Status status = reader ? Status::Ok() : reader.error();
+    if (status.ok() && reached_ > 0) {
+      status = pool->Reach(std::span(rows_.bytes).first(reached_ * kRowBytes));
+      // Then all rows are packed.
+      if (status.code() == StatusCode::kUnsupported) status = Status::Ok();
+    }
+    if (status.ok()) status = Steps(*pool, *reader);
     counts = pool->counts();
     if (reader) {
       static_cast<void>(device_.Drain(*reader));
@@ -115,6 +121,7 @@ class PoolRun {
   const HostRows& rows_;
   const Trace& trace_;
   Policy& policy_;
+  const std::size_t reached_;
   DevicePoolOptions options_;
   std::byte* back_ = nullptr;
   std::vector<DeviceEvent> events_;
@@ -139,12 +146,10 @@ TEST(DevicePoolTest, DeliversTheRowsOfEveryPolicyAndUploadsWhatAReplayCounts) {
       ASSERT_OK(policy);
       ASSERT_OK(counted);
       FakeDevice device(seed + i);
-      const bool pinned = random() % 2 == 0;
-      auto* const host = const_cast<std::byte*>(rows.bytes.data());
-      if (pinned) ASSERT_OK(device.Register(host, rows.bytes.size()));
-      PoolRun run(device, rows, trace, **policy, frames, pinned);
+      device.may_register = random() % 4 > 0;
+      const std::size_t reached = std::min<std::size_t>(random() % (2 * kKeys), kKeys);
+      PoolRun run(device, rows, trace, **policy, frames, reached);
       ASSERT_OK(run.Run());
-      if (pinned) device.Unregister(host);
       ExpectNoFault(device);
       const auto replayed = Replay(**counted, trace);
       ASSERT_OK(replayed);
@@ -153,6 +158,11 @@ TEST(DevicePoolTest, DeliversTheRowsOfEveryPolicyAndUploadsWhatAReplayCounts) {
       EXPECT_EQ(run.counts.steps, trace.steps());
       EXPECT_EQ(run.counts.row_bytes, replayed->reads() * kRowBytes);
       EXPECT_EQ(device.uploaded_bytes(), run.counts.row_bytes + run.counts.index_bytes);
+      if (!device.may_register || reached == 0) {
+        EXPECT_EQ(run.counts.packed_rows, run.counts.uploaded_rows);
+      } else if (reached == kKeys) {
+        EXPECT_EQ(run.counts.packed_rows, 0U);
+      }
     }
   }
 }
@@ -161,7 +171,7 @@ TEST(DevicePoolTest, DeliversTheRowsOfEveryPolicyAndUploadsWhatAReplayCounts) {
 TEST(DevicePoolTest, EveryCallOfTheDeviceMayFail) {
   const std::uint64_t seed = testing::TestSeed();
   std::uint64_t failed = 0;
-  for (const bool pinned : {false, true}) {
+  for (const std::size_t reached : {std::size_t{0}, std::size_t{kKeys / 2}}) {
     for (std::uint64_t call = 0;; ++call) {
       Random random(seed);
       const Trace trace = RandomTrace(random, 5);
@@ -170,19 +180,16 @@ TEST(DevicePoolTest, EveryCallOfTheDeviceMayFail) {
           MakePolicy({.kind = PolicyKind::kBelady, .frame_count = 9, .key_count = kKeys}, trace);
       ASSERT_OK(policy);
       FakeDevice device(seed + call);
-      auto* const host = const_cast<std::byte*>(rows.bytes.data());
-      if (pinned) ASSERT_OK(device.Register(host, rows.bytes.size()));
-      device.fail_at = device.calls() + call;
-      PoolRun run(device, rows, trace, **policy, 9, pinned);
+      device.fail_at = call;
+      PoolRun run(device, rows, trace, **policy, 9, reached);
       const Status status = run.Run();
-      const bool reached = device.calls() > device.fail_at;
+      const bool was_called = device.calls() > device.fail_at;
       if (!status.ok()) {
         EXPECT_NE(status.message().find("this call fails"), std::string::npos) << status.ToString();
         ++failed;
       }
-      if (pinned) device.Unregister(host);
       ExpectNoFault(device);
-      if (!reached) break;
+      if (!was_called) break;
     }
   }
   EXPECT_GT(failed, 60U);
@@ -250,11 +257,68 @@ TEST(DevicePoolTest, SaysBeforehandWhatItTakes) {
   FakeDevice device(testing::TestSeed());
   const DevicePoolOptions options{
       .frame_count = 7, .row_bytes = 12, .most_requests = 5, .steps_in_flight = 3};
-  EXPECT_EQ(DevicePool::DeviceBytes(options), 7U * 12 + 3 * (2 * 60 + 26 * 8));
-  EXPECT_EQ(DevicePool::PinnedBytes(options), 3U * (60 + 26 * 8 + 4));
+  EXPECT_EQ(DevicePool::DeviceBytes(options, true), 7U * 12 + 3 * (2 * 60 + 21 * 8));
+  EXPECT_EQ(DevicePool::PinnedBytes(options, true), 3U * (60 + 21 * 8 + 4));
   const auto pool = DevicePool::Create(device, options);
   ASSERT_OK(pool);
-  EXPECT_EQ(device.allocated_bytes(), DevicePool::DeviceBytes(options));
+  const auto expect_bytes = [&](bool packs) {
+    EXPECT_EQ(device.allocated_bytes(), DevicePool::DeviceBytes(options, packs));
+    EXPECT_EQ((*pool)->pinned_bytes(), DevicePool::PinnedBytes(options, packs));
+  };
+  expect_bytes(false);
+  const std::vector<std::byte> rows(24);
+  StepPlan plan;
+  plan.misses = {0};
+  const auto step = [&](std::size_t row) {
+    const auto taken = (*pool)->Step(plan, 1, std::vector{rows.data() + row * 12});
+    ASSERT_OK(taken);
+    ASSERT_OK((*pool)->Release(*taken, 0));
+  };
+  ASSERT_OK((*pool)->Reach(std::span(rows).first(12)));
+  for (int i = 0; i < 3; ++i) step(0);
+  expect_bytes(false);
+  for (int i = 0; i < 3; ++i) step(1);
+  expect_bytes(true);
+  (*pool)->Leave();
+}
+
+// Rows that are reached are read late: not before the event that says so.
+TEST(DevicePoolTest, RowsStayUntilTheyAreRead) {
+  const std::uint64_t seed = testing::TestSeed();
+  std::uint64_t changed = 0;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    FakeDevice device(seed + i);
+    const DeviceStream reader = *device.MakeStream();
+    auto* const back = static_cast<std::byte*>(*device.AllocatePinned(4));
+    std::vector<std::byte> row(4, std::byte{1});
+    {
+      const auto pool = DevicePool::Create(device, {.row_bytes = 4, .most_requests = 1});
+      ASSERT_OK(pool);
+      ASSERT_OK((*pool)->Reach(row));
+      StepPlan plan;
+      plan.misses = {0};
+      const auto rows = (*pool)->Step(plan, 1, std::vector{row.data()});
+      ASSERT_OK(rows);
+      const bool waits = i % 2 == 0;
+      if (waits) {
+        ASSERT_OK(device.Synchronize(rows->read));
+      }
+      std::fill(row.begin(), row.end(), std::byte{2});
+      ASSERT_OK(device.Wait(reader, rows->ready));
+      ASSERT_OK(device.CopyToHost(reader, back, rows->data, 4));
+      ASSERT_OK(device.Drain(reader));
+      if (waits) {
+        EXPECT_EQ(*back, std::byte{1});
+      }
+      changed += *back == std::byte{2} ? 1 : 0;
+      ASSERT_OK((*pool)->Release(*rows, reader));
+    }
+    ASSERT_OK(device.Drain(reader));
+    device.FreeStream(reader);
+    device.FreePinned(back);
+    ExpectNoFault(device);
+  }
+  EXPECT_GT(changed, 0U);
 }
 
 }  // namespace

@@ -115,6 +115,8 @@ class FakeDevice : public Device {
                              {args.first_bad, sizeof(std::uint32_t), true}};
     if (args.rows != nullptr) uses.push_back({args.rows, numbers, false});
     if (args.place != nullptr) uses.push_back({args.place, numbers, false});
+    if (args.from_host != IsOfHost(args.table)) Fault("a gather does not know where its table is");
+    if (args.from_host) uploaded_bytes_ += args.count * args.row_bytes;
     for (const Use& use : uses)
       Check(use.begin, use.bytes, {Kind::kDevice, Kind::kPinned, Kind::kRegistered}, "gathered");
     Queue(stream, std::move(uses), [args] {
@@ -379,6 +381,11 @@ class FakeDevice : public Device {
     --found;
     offset = static_cast<std::size_t>(at - found->first);
     return offset + bytes <= found->second.bytes ? &found->second : nullptr;
+  }
+  bool IsOfHost(const void* begin) {
+    std::size_t offset = 0;
+    const Piece* const piece = Find(begin, 1, offset);
+    return piece != nullptr && piece->kind != Kind::kDevice;
   }
   void Check(const void* begin, std::size_t bytes, std::initializer_list<Kind> kinds,
              const char* what) {

@@ -17,7 +17,7 @@ import torch
 P, U32, U64, SIZE, INT, FLOAT = (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_int,
                                  ctypes.c_float)
 SIGNATURES = {
-    "gather": [P, P, U64, SIZE, P, U32, P, P],
+    "gather": [P, P, U64, SIZE, P, U32, P, P, ctypes.c_bool],
     "sum": [P, INT, P, SIZE, SIZE, P, P, P, P, U32, P, U32, P],
     "attend": [P, P, SIZE, SIZE, SIZE, P, P, P, P, FLOAT, P, P],
     "attend_gradient": [P, P, SIZE, SIZE, SIZE, SIZE, P, P, P, P, P, P, FLOAT, P, P, P, P, P, P],
@@ -127,7 +127,7 @@ def near(name, ours, reference, tolerance=1e-4):
 
 def bench_gather(kernels, pinned):
     """Random rows out of a table, in memory of the device or pinned memory of the host, against copies of the same bytes;
-    out of the host in the order drawn, and in that of their addresses."""
+    out of the host in the order drawn, with as many warps as the device takes, and in the order of their addresses."""
     results = []
     for row_bytes in (512, 1024, 2048, 4096):
         table_bytes = 2 << 30
@@ -137,7 +137,7 @@ def bench_gather(kernels, pinned):
         index = torch.randint(rows, [count], device="cuda")
         out = torch.empty(count, columns, device="cuda")
         bad = torch.full([1], -1, dtype=torch.int32, device="cuda")
-        gather = lambda numbers: kernels.call("gather", table, rows, row_bytes, numbers, count, out, bad)
+        gather = lambda numbers, from_host=pinned: kernels.call("gather", table, rows, row_bytes, numbers, count, out, bad, from_host)
         gather(index)
         same("gather", out, table[index.cpu()].cuda() if pinned else table[index])
         ours = seconds(lambda: gather(index))
@@ -147,6 +147,7 @@ def bench_gather(kernels, pinned):
                   "share_of_copy": copy / ours}
         if pinned:
             by_address = index.sort().values
+            result["share_with_all_warps"] = copy / seconds(lambda: gather(index, False))
             result["share_by_address"] = copy / seconds(lambda: gather(by_address))
         else:
             result["over_index_select"] = seconds(lambda: torch.index_select(table, 0, index, out=out)) / ours

@@ -20,7 +20,7 @@ extern "C" {
 
 void rhizome_device_gather(void* stream, const void* table, std::uint64_t table_rows,
                            std::size_t row_bytes, const std::int64_t* rows, std::uint32_t count,
-                           void* out, std::uint32_t* first_bad) {
+                           void* out, std::uint32_t* first_bad, bool from_host) {
   GatherArgs args;
   args.table = static_cast<const unsigned char*>(table);
   args.table_rows = table_rows;
@@ -30,6 +30,7 @@ void rhizome_device_gather(void* stream, const void* table, std::uint64_t table_
   args.out = static_cast<unsigned char*>(out);
   args.out_rows = count;
   args.first_bad = first_bad;
+  args.from_host = from_host;
   rhizome::cuda::CopyRowsOnDevice(stream, args);
 }
 

@@ -157,6 +157,7 @@ Json DeviceOfTraining(const Result<const GnnEntry*>& gnn) {
   found["found"] = true;
   found["name"] = probe->name;
   found["sm"] = probe->sm;
+  found["driver"] = probe->driver;
   found["memory_bytes"] = probe->memory_bytes;
   found["free_bytes"] = probe->free_bytes;
   found["copy_bytes_per_second"] = probe->copy_bytes_per_second;
@@ -168,8 +169,10 @@ Json DeviceOfTraining(const Result<const GnnEntry*>& gnn) {
 std::string DescribeDeviceOfTraining(const Json& device) {
   if (!device["found"].get<bool>()) return "none: " + device["why_not"].get<std::string>();
   return fmt::format(
-      "{} (sm_{}), {} of {} free, copied to at {}/s; memory of the host {} registered",
-      device["name"].get<std::string>(), device["sm"].get<int>(), HumanBytes(device["free_bytes"]),
+      "{} (sm_{}), driver for CUDA {}, {} of {} free, copied to at {}/s; memory of the host {} "
+      "registered",
+      device["name"].get<std::string>(), device["sm"].get<int>(),
+      device["driver"].get<std::string>(), HumanBytes(device["free_bytes"]),
       HumanBytes(device["memory_bytes"]),
       HumanBytes(static_cast<std::uint64_t>(device["copy_bytes_per_second"].get<double>())),
       device["registers_memory"].get<bool>() ? "can be" : "cannot be");

@@ -55,6 +55,7 @@ Json DeviceJson(const DeviceReport& device) {
           {"sm", device.sm},
           {"memory_bytes", device.memory_bytes},
           {"frame_bytes", device.frame_bytes},
+          {"reads_host_cache", device.reaches},
           {"host_bytes", device.host_bytes},
           {"planned_host_bytes", device.planned_host_bytes},
           {"cache", PolicyName(device.cache)}};
@@ -73,12 +74,14 @@ std::string DescribeDevice(const Json& f) {
   }
   const Json& device = f["device"];
   return fmt::format(
-      "on {}: {} for rows ({}), {} of the rows were there; {} went up, packed in {:.2f} s; waited "
+      "on {}: {} for rows ({}), {} of the rows were there; {} went up{} in {:.2f} s; waited "
       "{:.2f} s for the device\n",
       device["name"].get<std::string>(), HumanBytes(device["frame_bytes"]),
       device["cache"].get<std::string>(),
       Percent(rows == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(rows)),
-      HumanBytes(bytes), uploading, waiting);
+      HumanBytes(bytes),
+      device["reads_host_cache"].get<bool>() ? " out of the cache, asked for" : ", packed",
+      uploading, waiting);
 }
 
 Json ProfileJson(const FeedProfileReport& profile) {

@@ -25,10 +25,11 @@ using testing::SmallTraining;
 using testing::TempDir;
 using testing::WriteStore;
 
-/// The traces that a device leaves behind.
+/// The traces that a device leaves behind, and whether it may register memory.
 struct Traces {
-  std::vector<std::string> faults;
+  std::vector<std::string> faults = {};
   std::uint64_t calls = 0;
+  bool may_register = true;
 };
 
 /// A fake device that tells its faults at its end.
@@ -56,6 +57,7 @@ Result<TrainReport> TrainWatched(TrainOptions options, Traces& traces,
     return TrainModel(options, control, [&]() -> Result<ComputeDevice> {
       auto device = std::make_unique<WatchedDevice>(testing::TestSeed(), traces);
       device->fail_at = fail_at;
+      device->may_register = traces.may_register;
       return ComputeDevice{.kernels = std::move(device), .place = place, .facts = {.name = "fake"}};
     });
   });
@@ -146,16 +148,19 @@ TEST(DeviceTrainTest, ModelsDoNotDependOnWhatStaysOnTheDevice) {
   std::map<PolicyKind, std::uint64_t> hits;
   for (const PolicyKind policy :
        {PolicyKind::kBelady, PolicyKind::kStatic, PolicyKind::kMatch, PolicyKind::kNone}) {
-    for (const std::uint32_t superbatch : {3, 100}) {
+    for (const std::uint32_t superbatch : {3, 100, 101}) {
       SCOPED_TRACE(std::string(PolicyName(policy)) + " " + std::to_string(superbatch));
       options.device_cache = policy;
       options.superbatch = superbatch;
       options.overlap = superbatch == 3 ? Overlap::kChangeset : Overlap::kAll;
       options.cache = superbatch == 3 ? PolicyKind::kLru : PolicyKind::kBelady;
       Traces traces;
+      traces.may_register = superbatch != 101;
       const Result<TrainReport> report = TrainWatched(options, traces);
       ASSERT_OK(report);
       EXPECT_THAT(traces.faults, ::testing::IsEmpty());
+      // Memory that lists have in turn is not where it was.
+      EXPECT_EQ(report->device->reaches, superbatch == 100);
       EXPECT_EQ(LossesOf(*report), LossesOf(*reference));
       const auto found = LoadSafetensors(FileSystem::Posix(), options.out);
       ASSERT_OK(found);
@@ -176,15 +181,19 @@ TEST(DeviceTrainTest, TheMemoryOfTheHostIsPlanned) {
   TrainOptions options = DeviceTraining(folder / "s");
   options.epochs = 1;
   std::map<std::uint64_t, TrainMemory> by_frames;
-  for (const char* const kind : {"sage", "gatv2"}) {
+  for (const auto& [kind, may_register] :
+       {std::pair("sage", true), std::pair("sage", false), std::pair("gatv2", true)}) {
     for (const std::uint64_t rows : {0, 100, 1200}) {
-      SCOPED_TRACE(std::string(kind) + " " + std::to_string(rows));
+      SCOPED_TRACE(std::string(kind) + " " + std::to_string(rows) + " " +
+                   std::to_string(may_register));
       options.model.kind = kind;
       options.device_memory_bytes = 64 * rows;
       Traces traces;
+      traces.may_register = may_register;
       const Result<TrainReport> report = TrainWatched(options, traces);
       ASSERT_OK(report);
       const DeviceReport& device = *report->device;
+      EXPECT_EQ(device.reaches, may_register);
       EXPECT_GT(device.host_bytes, 4 * 64 * 100u);
       EXPECT_GE(device.planned_host_bytes, device.host_bytes);
       EXPECT_LE(device.planned_host_bytes, 2 * device.host_bytes);
