@@ -20,9 +20,10 @@ namespace rhizome::testing {
 
 /// A device in the memory of the test. Work that is queued is done late, and in any order that
 /// streams and events allow, as a seed decides. Faults lists what a real device may punish: work on
-/// two streams that uses the same bytes in no order, memory that is not there or given back while
-/// work that uses it may be under way, copies of memory that is not pinned, and after Finish what
-/// was not given back. The n-th fallible call can be made to fail. Threads: one.
+/// two streams that uses the same bytes in no order, memory of the host that changes while a kernel
+/// may read it, memory that is not there or given back while work that uses it may be under way,
+/// copies of memory that is not pinned, and after Finish what was not given back. The n-th fallible
+/// call can be made to fail. Threads: one.
 class FakeDevice : public Device {
  public:
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
@@ -74,7 +75,13 @@ class FakeDevice : public Device {
     pieces_[static_cast<std::byte*>(memory)] = {Kind::kRegistered, bytes, {}};
     return Status::Ok();
   }
-  void Unregister(void* memory) override { Drop(memory, Kind::kRegistered); }
+  void Unregister(void* memory) override {
+    std::erase_if(host_reads_, [&](const HostRead& read) {
+      std::size_t offset = 0;
+      return Find(read.at, 1, offset) == Find(memory, 1, offset);
+    });
+    Drop(memory, Kind::kRegistered);
+  }
 
   Result<DeviceStream> MakeStream() override {
     RHIZOME_RETURN_IF_ERROR(Call(StatusCode::kOutOfMemory));
@@ -119,7 +126,9 @@ class FakeDevice : public Device {
     if (args.from_host) uploaded_bytes_ += args.count * args.row_bytes;
     for (const Use& use : uses)
       Check(use.begin, use.bytes, {Kind::kDevice, Kind::kPinned, Kind::kRegistered}, "gathered");
-    Queue(stream, std::move(uses), [args] {
+    Join(streams_[stream].clock, host_);
+    const std::uint64_t number = streams_[stream].clock[stream] + 1;
+    Queue(stream, std::move(uses), [this, args, stream, number] {
       for (std::uint32_t i = 0; i < args.count; ++i) {
         const std::int64_t row = args.rows == nullptr ? i : args.rows[i];
         const std::int64_t place = args.place == nullptr ? i : args.place[i];
@@ -128,9 +137,12 @@ class FakeDevice : public Device {
           *args.first_bad = std::min(*args.first_bad, i);
           continue;
         }
-        std::memcpy(args.out + static_cast<std::size_t>(place) * args.out_stride_bytes,
-                    args.table + static_cast<std::size_t>(row) * args.table_stride_bytes,
+        const unsigned char* const from =
+            args.table + static_cast<std::size_t>(row) * args.table_stride_bytes;
+        std::memcpy(args.out + static_cast<std::size_t>(place) * args.out_stride_bytes, from,
                     args.row_bytes);
+        if (args.from_host)
+          host_reads_.push_back({from, {from, from + args.row_bytes}, stream, number});
       }
     });
     return Status::Ok();
@@ -275,14 +287,14 @@ class FakeDevice : public Device {
     if (!events_[event].open) Fault("a freed event is waited for");
     while (!*events_[event].happened && RunOne()) {
     }
-    Join(host_, events_[event].clock);
+    JoinHost(events_[event].clock);
     return Status::Ok();
   }
   Status Drain(DeviceStream stream) override {
     stream = IndexOf(stream);
     while (!streams_[stream].work.empty() && RunOne()) {
     }
-    Join(host_, streams_[stream].clock);
+    JoinHost(streams_[stream].clock);
     return Call(StatusCode::kIoError);
   }
   void FreeEvent(DeviceEvent event) override { events_[event].open = false; }
@@ -306,6 +318,13 @@ class FakeDevice : public Device {
     std::size_t bytes = 0;
     std::vector<Access> accesses;
     std::vector<std::byte> storage = {};
+  };
+  /// A row that a kernel read in memory of the host.
+  struct HostRead {
+    const unsigned char* at;
+    std::vector<unsigned char> bytes;
+    DeviceStream stream;
+    std::uint64_t number;
   };
   struct Work {
     std::shared_ptr<const bool> wanted;  // the event that must happen first, or null
@@ -350,6 +369,17 @@ class FakeDevice : public Device {
   }
   static void Join(Clock& into, const Clock& from) {
     for (std::size_t i = 0; i < from.size(); ++i) into[i] = std::max(into[i], from[i]);
+  }
+
+  /// The host has waited: what it did to memory before that, a kernel may have read.
+  void JoinHost(const Clock& clock) {
+    Join(host_, clock);
+    std::erase_if(host_reads_, [&](const HostRead& read) {
+      if (read.number > host_[read.stream]) return false;
+      if (!std::equal(read.bytes.begin(), read.bytes.end(), read.at))
+        Fault("the host writes memory that a kernel reads");
+      return true;
+    });
   }
 
   Result<void*> NewPiece(Kind kind, std::size_t bytes) {
@@ -479,6 +509,7 @@ class FakeDevice : public Device {
   std::vector<std::string> faults_;
   std::map<std::byte*, Piece> pieces_;
   std::vector<Stream> streams_;
+  std::vector<HostRead> host_reads_;  // that the host has not waited for
   std::optional<DeviceStream> default_;
   std::vector<Event> events_;
   Clock host_;

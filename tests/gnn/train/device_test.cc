@@ -154,6 +154,7 @@ TEST(DeviceTrainTest, ModelsDoNotDependOnWhatStaysOnTheDevice) {
       options.superbatch = superbatch;
       options.overlap = superbatch == 3 ? Overlap::kChangeset : Overlap::kAll;
       options.cache = superbatch == 3 ? PolicyKind::kLru : PolicyKind::kBelady;
+      options.cache_bytes = 32 * 50;  // so that rows of minibatches that are done are written over
       Traces traces;
       traces.may_register = superbatch != 101;
       const Result<TrainReport> report = TrainWatched(options, traces);
