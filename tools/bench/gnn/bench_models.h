@@ -50,8 +50,10 @@ std::vector<ModelCase> AllModelCases();
 Path DataFolder(const std::string& given);
 
 /// Ingests a data set as a store at `path`. `folder` has edges.tsv.zst, nodes.tsv.zst, features and
-/// meta.json, which describes them; all edges count in both directions. Columns of nodes become the
-/// arrays label, split and kSplitsArray.
+/// meta.json, which describes them; all edges count in both directions. The columns of edges are
+/// those that "edge_columns" names, as IngestOptions::columns has them: types and weights, if there
+/// are any, are the store's. Columns of nodes become the arrays label, split and kSplitsArray;
+/// others, such as types and names of nodes, are left out.
 /// Errors: kNotFound and kInvalidArgument, naming the file; those of Ingest.
 Status IngestDataSet(const Path& folder, const Path& path, const JobControl& control);
 

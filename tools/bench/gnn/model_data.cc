@@ -14,8 +14,19 @@ constexpr std::uint64_t kMaxMetaBytes = std::uint64_t{1} << 20;
 /// The fields of meta.json that matter here.
 struct DataSetMeta {
   std::vector<std::string> node_columns;
+  std::vector<std::string> edge_columns;
   std::uint64_t feature_dim = 0;
 };
+
+/// Returns whether it is a list of names.
+bool TakeNames(const Json& list, std::vector<std::string>& names) {
+  if (!list.is_array()) return false;
+  for (const Json& name : list) {
+    if (!name.is_string()) return false;
+    names.push_back(name);
+  }
+  return true;
+}
 
 Result<DataSetMeta> ReadMeta(const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
@@ -27,12 +38,10 @@ Result<DataSetMeta> ReadMeta(const Path& path) {
   };
   if (!json.is_object()) return wrong("a JSON object is expected");
   DataSetMeta meta;
-  const Json columns = json.value("node_columns", Json::array());
-  if (!columns.is_array()) return wrong("\"node_columns\" must be a list of names");
-  for (const Json& column : columns) {
-    if (!column.is_string()) return wrong("\"node_columns\" must be a list of names");
-    meta.node_columns.push_back(column);
-  }
+  if (!TakeNames(json.value("node_columns", Json::array()), meta.node_columns))
+    return wrong("\"node_columns\" must be a list of names");
+  if (!TakeNames(json.value("edge_columns", Json::array({"src", "dst"})), meta.edge_columns))
+    return wrong("\"edge_columns\" must be a list of names");
   const Json dim = json.value("feature_dim", Json());
   if (!dim.is_number_unsigned()) return wrong("\"feature_dim\" must be the columns of features");
   meta.feature_dim = dim;
@@ -51,6 +60,7 @@ Status IngestDataSet(const Path& folder, const Path& path, const JobControl& con
   RHIZOME_ASSIGN_OR_RETURN(const DataSetMeta meta, ReadMeta(folder / "meta.json"));
   IngestOptions options;
   options.edges = {folder / "edges.tsv.zst"};
+  options.columns = meta.edge_columns;
   options.nodes = folder / "nodes.tsv.zst";
   options.node_columns = {};
   options.undirected = true;
