@@ -12,6 +12,7 @@
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/delta_view.h"
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/index/sampler_lists.h"
 #include "rhizome/index/sampler_plan.h"
 #include "rhizome/index/walked_sides.h"
@@ -113,6 +114,7 @@ Result<std::vector<float>> WeightedDegrees(const GraphSnapshot& graph, Direction
 
 Status CheckEdgeWeights(const GraphSnapshot& graph) {
   if (!graph.info().weighted) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(graph.parts()->CheckWhole("a check of all weights"));
   // Each edge once, where its id is its position.
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     const Adjacency& partition = graph.partition(p);

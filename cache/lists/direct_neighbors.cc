@@ -333,6 +333,7 @@ Result<std::shared_ptr<DirectNeighbors>> DirectNeighbors::Open(
     return Fail(Status::InvalidArgument("direct topology: " + what));
   };
   if (direction == Direction::kBoth) return refuse("walk in-lists or out-lists, not both at once");
+  RHIZOME_RETURN_IF_ERROR(graph.parts()->CheckWhole("a reader of all lists"));
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     if (graph.partition(p).resident()) return refuse("the lists are in memory already");
     if (!graph.partition(p).has(direction)) return refuse("the store lacks this direction");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rhizome/index/adjacency.h"
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/index/section_struct.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
@@ -200,6 +201,7 @@ Status NeighborCache::ReadLists(const GraphSnapshot& graph, const Chosen& chosen
 Result<std::shared_ptr<const NeighborCache>> NeighborCache::Build(
     const GraphSnapshot& graph, const NeighborCacheOptions& options,
     const JobControl& control) try {
+  RHIZOME_RETURN_IF_ERROR(graph.parts()->CheckWhole("a neighbour cache"));
   const bool single = options.direction == Direction::kIn || options.direction == Direction::kOut;
   if (!single || (graph.partition_count() > 0 && !graph.partition(0).has(options.direction))) {
     return Fail(Status::InvalidArgument(
@@ -266,6 +268,7 @@ Status NeighborCache::Dump(ByteSink& sink, const GraphSnapshot& graph) const try
 Result<std::shared_ptr<const NeighborCache>> NeighborCache::Load(FileSystem& fs, const Path& path,
                                                                  const GraphSnapshot& graph,
                                                                  Direction direction) try {
+  RHIZOME_RETURN_IF_ERROR(graph.parts()->CheckWhole("a neighbour cache"));
   RHIZOME_ASSIGN_OR_RETURN(
       SectionFile file, SectionFile::Load(fs, path, FileKind::kNeighborCache, graph.store().id()));
   const auto corrupt = [&](std::string_view what) {

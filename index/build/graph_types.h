@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "rhizome/index/partitioner.h"
 #include "rhizome/index/reorder.h"
@@ -86,6 +87,14 @@ struct GraphOptions {
   /// Degree and LookUpNeighbors. While a compaction ends, two such caches exist. Samplers and jobs
   /// have a NeighborCache of their own (cache/neighbor_cache.h).
   std::uint64_t list_cache_bytes = 0;
+
+  /// The partitions that are loaded, in any order; empty: all. Of the others only the headers are
+  /// read, so that a process holds its share of the topology. Order, external ids, arrays and the
+  /// delta are whole. What needs edges of a partition that is not loaded fails with
+  /// kInvalidArgument and names it: single lists, degrees and edges that lie elsewhere, and at once
+  /// what may need any list (samplers, scans, caches of lists, CountEdges with a delta, Write,
+  /// Compact). Open fails with kInvalidArgument if there is no such partition.
+  std::vector<PartitionId> partitions = {};
 };
 
 }  // namespace rhizome

@@ -37,6 +37,7 @@ class DeltaViewBuilder {
   // 4. appends the added edges to each (AppendAdded);
   // and notes where each of these is (FindPlaces).
   Status Build() {
+    RHIZOME_RETURN_IF_ERROR(parts_.CheckWhole("a view of all lists with what was written"));
     view_.partition_ = static_cast<PartitionId>(parts_.partitions.size());
     view_.merged_ = delta_.Merged();
     const bool out = Kept(Direction::kOut);

@@ -33,12 +33,29 @@ constexpr std::array<std::uint32_t, 3> kExternalIds = {
     static_cast<std::uint32_t>(IdsSection::kOffsets),
     static_cast<std::uint32_t>(IdsSection::kBytes)};
 
+// Returns which partitions are to be loaded: those that are named, or all.
+Result<std::vector<bool>> WantedPartitions(const Store& store, const GraphOptions& options) {
+  const std::uint32_t count = store.manifest().info.partitions;
+  std::vector<bool> wanted(count, options.partitions.empty());
+  for (const PartitionId partition : options.partitions) {
+    if (partition >= count)
+      return Fail(Status::InvalidArgument(
+          fmt::format("{}: there is no partition {} to load; the store has {}, from 0 on",
+                      store.path().string(), partition, count)));
+    wanted[partition] = true;
+  }
+  return wanted;
+}
+
 // Loads the partitions in parallel; the error of the lowest partition wins.
 Result<std::vector<Adjacency>> LoadPartitions(const Store& store, const VertexOrder& order,
-                                              TopologyPlace place) {
-  std::vector<std::optional<Result<Adjacency>>> loaded(store.manifest().info.partitions);
-  ParallelFor(loaded.size(), [&](std::size_t p) {
-    loaded[p].emplace(LoadPartition(store, order, static_cast<std::uint32_t>(p), place));
+                                              const GraphOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<bool> wanted, WantedPartitions(store, options));
+  std::vector<std::optional<Result<Adjacency>>> loaded(wanted.size());
+  ParallelFor(loaded.size(), [&](std::size_t i) {
+    const auto p = static_cast<std::uint32_t>(i);
+    loaded[i].emplace(wanted[i] ? LoadPartition(store, order, p, options.topology)
+                                : LoadPartitionHeader(store, order, p, options.topology));
   });
   std::vector<Adjacency> partitions;
   partitions.reserve(loaded.size());
@@ -61,7 +78,8 @@ std::shared_ptr<BlockCache> KeepBlocks(std::vector<Adjacency>& partitions,
                                        const GraphOptions& options, Metrics* metrics) {
   if (options.topology != TopologyPlace::kDirect || options.list_cache_bytes == 0) return nullptr;
   std::uint64_t blocks = 0;
-  for (const Adjacency& partition : partitions) blocks += partition.block_count();
+  for (const Adjacency& partition : partitions)
+    if (partition.loaded()) blocks += partition.block_count();
   auto cache =
       std::make_shared<BlockCache>(BlockCache::Options{.block_count = blocks,
                                                        .block_bytes = kSectionBlockBytes,
@@ -70,6 +88,7 @@ std::shared_ptr<BlockCache> KeepBlocks(std::vector<Adjacency>& partitions,
                                                        .evictions = Counter::kListCacheEvictions});
   std::uint64_t first = 0;
   for (Adjacency& partition : partitions) {
+    if (!partition.loaded()) continue;
     if (!partition.resident()) partition.KeepBlocks(cache, first);
     first += partition.block_count();
   }
@@ -101,7 +120,7 @@ Result<std::shared_ptr<const GraphParts>> GraphParts::Load(std::shared_ptr<const
                                                            const GraphOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(auto order, LoadOrder(*store));
   RHIZOME_ASSIGN_OR_RETURN(auto ids, LoadVertexIds(*store));
-  RHIZOME_ASSIGN_OR_RETURN(auto partitions, LoadPartitions(*store, order, options.topology));
+  RHIZOME_ASSIGN_OR_RETURN(auto partitions, LoadPartitions(*store, order, options));
   auto list_cache = KeepBlocks(partitions, options, store->metrics());
   auto attributes = EdgeAttributesOf(store->manifest());
   if (EdgeValueCount(attributes) > kMaxEdgeValues)
@@ -146,6 +165,24 @@ std::optional<VertexId> GraphParts::Find(const ExternalId& id, const Delta& delt
   return vertex && !delta.IsDeleted(*vertex) ? vertex : std::nullopt;
 }
 
+Status GraphParts::NotLoaded(PartitionId partition, std::string_view what,
+                             std::optional<Row> row) const {
+  std::string named;
+  for (std::size_t p = 0; p < partitions.size(); ++p)
+    if (partitions[p].loaded()) named += fmt::format("{}{}", named.empty() ? "" : ", ", p);
+  return Status::InvalidArgument(fmt::format(
+      "{}: partition {} is not loaded, but {}{} needs it: this graph was opened with partitions {} "
+      "of {} (GraphOptions::partitions)",
+      store->path().string(), partition, what, row ? fmt::format(" {}", *row) : std::string(),
+      named, partitions.size()));
+}
+
+Status GraphParts::CheckWhole(std::string_view what) const {
+  for (std::size_t p = 0; p < partitions.size(); ++p)
+    RHIZOME_RETURN_IF_ERROR(CheckLoaded(static_cast<PartitionId>(p), what));
+  return Status::Ok();
+}
+
 Status GraphParts::MissingRow(Row row, PartitionId owner, PartitionId partition) const {
   return Status::Corruption(
       fmt::format("{}: row {} is missing, though partition {} says that it has edges there",
@@ -161,11 +198,9 @@ Result<VertexIds> internal::ParseVertexIds(SectionFile file, const GenerationInf
   return VertexIds::Parse(std::move(file), info.id_kind, info.vertices);
 }
 
-Result<Adjacency> internal::ParsePartition(SectionFile file, const GenerationInfo& info,
-                                           const VertexOrder& order, std::uint32_t partition) {
-  RHIZOME_ASSIGN_OR_RETURN(auto adjacency,
-                           Adjacency::Parse(std::move(file), order, partition, info.partitions,
-                                            static_cast<std::uint32_t>(info.edge_types.size())));
+namespace {
+
+Result<Adjacency> FitsManifest(Adjacency adjacency, const GenerationInfo& info) {
   const bool out = info.symmetric || info.directions != Direction::kIn;
   const bool in = info.symmetric || info.directions != Direction::kOut;
   if (adjacency.symmetric() != info.symmetric || adjacency.weighted() != info.weighted ||
@@ -175,6 +210,16 @@ Result<Adjacency> internal::ParsePartition(SectionFile file, const GenerationInf
                     adjacency.file().path().string())));
   }
   return adjacency;
+}
+
+}  // namespace
+
+Result<Adjacency> internal::ParsePartition(SectionFile file, const GenerationInfo& info,
+                                           const VertexOrder& order, std::uint32_t partition) {
+  RHIZOME_ASSIGN_OR_RETURN(auto adjacency,
+                           Adjacency::Parse(std::move(file), order, partition, info.partitions,
+                                            static_cast<std::uint32_t>(info.edge_types.size())));
+  return FitsManifest(std::move(adjacency), info);
 }
 
 Result<VertexOrder> internal::LoadOrder(const Store& store) {
@@ -220,6 +265,22 @@ Result<Adjacency> internal::LoadPartition(const Store& store, const VertexOrder&
       auto file, store.LoadSectionFile(PartitionPath(partition), FileKind::kPartition,
                                        direct ? kLists : std::span<const std::uint32_t>()));
   return ParsePartition(std::move(file), store.manifest().info, order, partition);
+}
+
+Result<Adjacency> internal::LoadPartitionHeader(const Store& store, const VertexOrder& order,
+                                                std::uint32_t partition, TopologyPlace place) {
+  std::vector<std::uint32_t> all_but_header;
+  for (std::uint32_t kind = Kind(PartitionSection::kHeader) + 1;
+       kind <= Kind(PartitionSection::kPartitionSets); ++kind)
+    all_but_header.push_back(kind);
+  RHIZOME_ASSIGN_OR_RETURN(auto file, store.LoadSectionFile(PartitionPath(partition),
+                                                            FileKind::kPartition, all_but_header));
+  const GenerationInfo& info = store.manifest().info;
+  RHIZOME_ASSIGN_OR_RETURN(
+      auto adjacency, Adjacency::ParseHeader(std::move(file), order, partition, info.partitions,
+                                             static_cast<std::uint32_t>(info.edge_types.size()),
+                                             /*resident=*/place == TopologyPlace::kMemory));
+  return FitsManifest(std::move(adjacency), info);
 }
 
 }  // namespace rhizome

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rhizome/index/adjacency.h"
@@ -29,6 +30,9 @@ Result<std::vector<VertexId>> LoadDeletedVertices(const Store& store);
 Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
                                 std::uint32_t partition,
                                 TopologyPlace place = TopologyPlace::kMemory);
+/// Loads the header alone (Adjacency::ParseHeader).
+Result<Adjacency> LoadPartitionHeader(const Store& store, const VertexOrder& order,
+                                      std::uint32_t partition, TopologyPlace place);
 
 /// Returns the number of deleted vertices of the generation, which keep their ids and rows. Reads
 /// only a header.
@@ -56,7 +60,7 @@ struct GraphParts {
   std::shared_ptr<OpenArrays> arrays;      ///< the arrays whose rows were read
   VertexOrder order;
   VertexIds ids;
-  std::vector<Adjacency> partitions;
+  std::vector<Adjacency> partitions;  ///< all; those that options.partitions lacks by their headers
   std::vector<EdgeAttributeInfo> edge_attributes;
 
   const GenerationInfo& info() const { return store->manifest().info; }
@@ -73,6 +77,13 @@ struct GraphParts {
     return static_cast<std::uint64_t>(row) < order.size() ? order.VertexAt(row) : row;
   }
 
+  /// Check that a partition is loaded, or all of them are; `what` needs them. Errors:
+  /// kInvalidArgument, naming the first that is not (GraphOptions::partitions).
+  Status CheckLoaded(PartitionId partition, std::string_view what) const {
+    return partitions[partition].loaded() ? Status::Ok() : NotLoaded(partition, what);
+  }
+  Status CheckWhole(std::string_view what) const;
+
   /// Converts an external id to the store's kind: an integer may be given as its canonical text,
   /// and a text that is one as the integer. Returns nullopt if the store cannot have such an id.
   std::optional<ExternalId> OwnKind(const ExternalId& id) const;
@@ -81,16 +92,19 @@ struct GraphParts {
   std::optional<VertexId> Find(const ExternalId& id, const Delta& delta) const;
 
   /// Calls visit(partition, local id) for each partition that has edges of a row of the generation,
-  /// its owner first. Errors: kCorruption, partitions contradict each other; those of `visit`.
+  /// its owner first. Errors: kInvalidArgument, one of them is not loaded; kCorruption, partitions
+  /// contradict each other; those of `visit`.
   template <typename Visit>
   Status ForEachPart(Row row, Visit&& visit) const {
     const PartitionId owner = order.OwnerOf(row);
+    if (!partitions[owner].loaded()) return NotLoaded(owner, kListOfRow, row);
     const auto local = partitions[owner].Find(row);
     if (!local) return MissingRow(row, owner, owner);
     RHIZOME_RETURN_IF_ERROR(visit(owner, *local));
     const auto set = partitions[owner].PartitionSet(*local);
     for (std::uint32_t p = 0; p < set.size() * 8; ++p) {
       if (p == owner || (set[p / 8] >> (p % 8) & 1) == 0) continue;
+      if (!partitions[p].loaded()) return NotLoaded(static_cast<PartitionId>(p), kListOfRow, row);
       const auto mirror = partitions[p].Find(row);
       if (!mirror) return MissingRow(row, owner, static_cast<PartitionId>(p));
       RHIZOME_RETURN_IF_ERROR(visit(static_cast<PartitionId>(p), *mirror));
@@ -99,6 +113,9 @@ struct GraphParts {
   }
 
  private:
+  static constexpr std::string_view kListOfRow = "the list of row";
+  Status NotLoaded(PartitionId partition, std::string_view what,
+                   std::optional<Row> row = std::nullopt) const;
   Status MissingRow(Row row, PartitionId owner, PartitionId partition) const;
 };
 

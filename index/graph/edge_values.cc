@@ -64,6 +64,8 @@ class EdgeColumnReader {
     RHIZOME_ASSIGN_OR_RETURN(const EdgeId edge, numbers_.At(number));
     if (edge.partition == parts_->partitions.size()) return ReadWritten(number, edge.position, out);
     const Adjacency& partition = parts_->partitions[edge.partition];
+    if (!of_files_)
+      RHIZOME_RETURN_IF_ERROR(parts_->CheckLoaded(edge.partition, "a weight or type of its edges"));
     if (of_files_)
       targets_[edge.partition].push_back({static_cast<std::int64_t>(edge.position), out});
     else if (column_.name == kWeight)

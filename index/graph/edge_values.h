@@ -31,8 +31,9 @@ Result<EdgeAttributeInfo> FindEdgeColumn(const Graph& graph, std::string_view na
 /// an array of layout kChunk each chunk that holds one of them is decoded once a call. Those of
 /// edges written since the generation are in memory.
 /// Errors: kNotFound, no such column; kInvalidArgument, a number that no edge has (named), an edge
-/// written since the generation and deleted again, a wrong size of `out`, or values from files in a
-/// forked child; kCorruption; kIoError. After an error `out` is unspecified. Threads: any.
+/// written since the generation and deleted again, a wrong size of `out`, values from files in a
+/// forked child, or a weight or type of a partition that is not loaded; kCorruption; kIoError.
+/// After an error `out` is unspecified. Threads: any.
 Status ReadEdgeRows(const Graph& graph, std::string_view name, std::span<const std::int64_t> edges,
                     std::span<std::byte> out);
 

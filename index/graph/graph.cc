@@ -109,7 +109,7 @@ class internal::GraphState {
   /// `what` is "vertex" or "row": there are as many of each.
   Status CheckHolds(std::int64_t id, std::string_view what = "vertex") const;
   Status CheckQuery(VertexId vertex, Direction direction) const;
-  std::uint64_t DegreeInGeneration(VertexId vertex, Direction direction) const;
+  Result<std::uint64_t> DegreeInGeneration(VertexId vertex, Direction direction) const;
   Status Gather(VertexId vertex, Direction direction, std::optional<TypeId> type,
                 std::vector<Neighbor>& out) const;
   Result<std::vector<Neighbor>> Lists(VertexId vertex, Direction direction,
@@ -170,9 +170,12 @@ Status GraphState::CheckQuery(VertexId vertex, Direction direction) const {
   return Status::Ok();
 }
 
-std::uint64_t GraphState::DegreeInGeneration(VertexId vertex, Direction direction) const {
+Result<std::uint64_t> GraphState::DegreeInGeneration(VertexId vertex, Direction direction) const {
   const Row row = parts_->order.RowOf(vertex);
-  const Adjacency& home = parts_->partitions[parts_->order.OwnerOf(row)];
+  const PartitionId owner = parts_->order.OwnerOf(row);
+  const Adjacency& home = parts_->partitions[owner];
+  if (!home.loaded())
+    return Fail(parts_->CheckLoaded(owner, fmt::format("the degree of vertex {}", vertex)));
   const auto local = home.Find(row);
   RHIZOME_CHECK(local);  // the parser compared the owned rows with the order
   return home.GlobalDegree(*local, direction);
@@ -328,6 +331,7 @@ class LiveGraph {
 // The first write of a graph makes it the only writer of the store.
 Result<GraphWriter*> LiveGraph::Writer() {
   RHIZOME_RETURN_IF_ERROR(CheckProcess());
+  RHIZOME_RETURN_IF_ERROR(state()->parts()->CheckWhole("a graph that is written"));
   const MutexLock lock(refresh_);
   if (writer_ != nullptr) return writer_.get();
   RHIZOME_RETURN_IF_ERROR(store_.ClaimDelta());
@@ -670,7 +674,8 @@ Result<std::uint64_t> Graph::Degree(VertexId vertex, Direction direction) const 
   for (const Direction list : ListsOf(state->info(), direction)) {
     if (!state->delta()->Touches(vertex, list) &&
         static_cast<std::uint64_t>(vertex) < state->parts()->order.size()) {
-      degree += state->DegreeInGeneration(vertex, list);
+      RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t stored, state->DegreeInGeneration(vertex, list));
+      degree += stored;
       continue;
     }
     std::vector<Neighbor> neighbors;
@@ -723,6 +728,7 @@ Result<TypeId> Graph::TypeOfEdge(EdgeId edge) const try {
     return Fail(Status::InvalidArgument(fmt::format("no edge {} in partition {} of this generation",
                                                     edge.position, edge.partition)));
   }
+  RHIZOME_RETURN_IF_ERROR(state->parts()->CheckLoaded(edge.partition, "the type of an edge"));
   return partitions[edge.partition].TypeOfEdge(edge.position);
 } catch (...) {
   return Fail(StatusOfException());
@@ -758,6 +764,8 @@ StorePoint GraphSnapshot::point() const {
 std::uint32_t GraphSnapshot::partition_count() const {
   return static_cast<std::uint32_t>(impl().use()->parts()->partitions.size());
 }
+
+bool GraphSnapshot::is_loaded(std::uint32_t p) const { return partition(p).loaded(); }
 
 const Adjacency& GraphSnapshot::partition(std::uint32_t p) const {
   RHIZOME_CHECK(p < partition_count());

@@ -49,8 +49,8 @@ class GraphSnapshot;
 /// Ownership: the store of a live graph must outlive it, and one store has at most one live graph.
 class Graph {
  public:
-  /// Opens a live graph. It is writable if the store is open for writing.
-  /// Errors: kCorruption; kIoError; kOutOfMemory.
+  /// Opens a live graph. It is writable if the store is open for writing, and all partitions are
+  /// loaded. Errors: kInvalidArgument, no such partition; kCorruption; kIoError; kOutOfMemory.
   static Result<std::unique_ptr<Graph>> Open(Store& store, const GraphOptions& options = {});
 
   /// Opens a snapshot of the graph at the store's current commit. Errors: as above.
@@ -96,7 +96,7 @@ class Graph {
   std::uint64_t vertex_count() const;
   std::uint64_t live_vertex_count() const;
 
-  /// Returns the number of directed edges. Errors: those of reading lists that are on disk.
+  /// Returns the number of directed edges. Errors: those of delta_view.
   Result<std::uint64_t> CountEdges() const;
 
   /// Return the names of types, including those that the delta added, and the attributes of edges.
@@ -131,12 +131,15 @@ class Graph {
   /// Returns the number of edges in the lists of `vertex`, which is the length of Neighbors. kBoth
   /// adds both lists (a self-loop counts in each), but counts the single list of a symmetric graph
   /// once.
-  /// Errors: kInvalidArgument, an id out of range, or a direction that the store does not keep.
+  /// Errors: kInvalidArgument, an id out of range, a direction that the store does not keep, or a
+  /// partition that is not loaded: that of the vertex's owner, or of any of its edges where the
+  /// delta changes its list.
   Result<std::uint64_t> Degree(VertexId vertex, Direction direction) const;
 
   /// Returns all neighbours, sorted by (type, vertex id); parallel edges are repeated. kBoth
   /// returns the out-list, then the in-list; for a symmetric graph, its single list.
-  /// Errors: as above; kCorruption, partitions contradict each other (see VerifyGraph).
+  /// Errors: as above, where each partition with edges of the vertex has to be loaded; kCorruption,
+  /// partitions contradict each other (see VerifyGraph).
   Result<std::vector<Neighbor>> Neighbors(VertexId vertex, Direction direction) const;
 
   /// Copies the rows of `vertices` in an array to `out`, shape [vertices.size(), row bytes]: the
@@ -154,10 +157,11 @@ class Graph {
   Result<std::vector<Neighbor>> NeighborsOfType(VertexId vertex, Direction direction,
                                                 TypeId type) const;
 
-  /// Returns the type of an edge of the generation. Errors: kInvalidArgument, no such edge.
+  /// Returns the type of an edge of the generation. Errors: kInvalidArgument, no such edge, or its
+  /// partition is not loaded.
   Result<TypeId> TypeOfEdge(EdgeId edge) const;
 
-  /// Returns the bytes of the partition files.
+  /// Returns the bytes of the partition files, loaded or not.
   std::uint64_t topology_bytes() const;
 
  protected:
@@ -204,12 +208,13 @@ class GraphSnapshot final : public Graph {
   /// aborts.
   std::uint32_t partition_count() const;
   const Adjacency& partition(std::uint32_t p) const;
-  const VertexOrder& order() const;  ///< of the generation
+  bool is_loaded(std::uint32_t p) const;  ///< see GraphOptions::partitions
+  const VertexOrder& order() const;       ///< of the generation
   std::shared_ptr<const GraphParts> parts() const;
 
   /// Returns the changes since the generation, and the lists that they change. The view is built at
-  /// its first use; it is null if nothing was written. Errors: those of reading lists that are on
-  /// disk.
+  /// its first use; it is null if nothing was written. Errors: kInvalidArgument, a partition is not
+  /// loaded; those of reading lists that are on disk.
   std::shared_ptr<const Delta> delta() const;
   Result<std::shared_ptr<const DeltaView>> delta_view() const;
 

@@ -210,6 +210,7 @@ class ListWarmer {
   std::uint64_t loaded_ = 0;
 };
 
+// A row of a partition that is not loaded has no degree here.
 std::uint64_t DegreeOfRow(const GraphParts& parts, std::uint64_t row) {
   const Adjacency& home = parts.partitions[parts.order.OwnerOf(static_cast<Row>(row))];
   const auto local = home.Find(static_cast<Row>(row));

@@ -8,9 +8,14 @@
 
 namespace rhizome::inline internal {
 
-Result<TopologyBytes> MeasureTopology(const Store& store) {
+namespace {
+
+/// Measures the partitions for which counts(p) is true.
+template <typename Counts>
+Result<TopologyBytes> MeasurePartitions(const Store& store, Counts&& counts) {
   TopologyBytes bytes;
   for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p) {
+    if (!counts(p)) continue;
     const Path path = store.GenerationFolder() / PartitionPath(p);
     RHIZOME_ASSIGN_OR_RETURN(const auto file,
                              MissingIsDamage(BlockFile::Open(store.fs(), path, FileKind::kPartition,
@@ -31,6 +36,12 @@ Result<TopologyBytes> MeasureTopology(const Store& store) {
   return bytes;
 }
 
+}  // namespace
+
+Result<TopologyBytes> MeasureTopology(const Store& store) {
+  return MeasurePartitions(store, [](std::uint32_t) { return true; });
+}
+
 std::uint64_t OrderAndIdBytes(const Manifest& manifest) {
   std::uint64_t bytes = manifest.info.vertices / 4 + 1;
   for (const FileEntry& file : manifest.files)
@@ -39,7 +50,9 @@ std::uint64_t OrderAndIdBytes(const Manifest& manifest) {
 }
 
 Result<std::uint64_t> HeldByGraph(const GraphSnapshot& graph) {
-  RHIZOME_ASSIGN_OR_RETURN(const TopologyBytes topology, MeasureTopology(graph.store()));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const TopologyBytes topology,
+      MeasurePartitions(graph.store(), [&](std::uint32_t p) { return graph.is_loaded(p); }));
   const bool lists_are_loaded = graph.partition_count() == 0 || graph.partition(0).resident();
   return OrderAndIdBytes(graph.store().manifest()) + topology.rest +
          (lists_are_loaded ? topology.lists : 0) + graph.delta_size().entries * kBytesOfDeltaEntry;

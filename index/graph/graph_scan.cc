@@ -155,6 +155,7 @@ EdgeScan& EdgeScan::operator=(EdgeScan&&) noexcept = default;
 
 Result<EdgeScan> EdgeScan::Open(const Graph& graph, const EdgeScanOptions& options) try {
   auto fixed = graph.Snapshot();
+  RHIZOME_RETURN_IF_ERROR(fixed->parts()->CheckWhole("a scan of edges"));
   const Adjacency& first = fixed->partition(0);
   const Direction direction = options.direction != Direction::kBoth ? options.direction
                               : first.has(Direction::kOut)          ? Direction::kOut
@@ -188,6 +189,7 @@ Status ScanEdgesById(
     const GraphSnapshot& graph, std::uint32_t partition,
     const std::function<Status(VertexId src, VertexId dst, TypeId type)>& visit) try {
   RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const edges, PartitionOf(graph, partition));
+  RHIZOME_RETURN_IF_ERROR(graph.parts()->CheckLoaded(partition, "a scan of its edges"));
   const bool out = edges->has(Direction::kOut);
   const Direction direction = out ? Direction::kOut : Direction::kIn;
   std::vector<LocalId> scratch;

@@ -68,7 +68,7 @@ struct EdgeScanOptions {
 /// Threads: one at a time; any number of scans.
 class EdgeScan {
  public:
-  /// Errors: kInvalidArgument, the store does not keep these lists.
+  /// Errors: kInvalidArgument, the store does not keep these lists, or a partition is not loaded.
   static Result<EdgeScan> Open(const Graph& graph, const EdgeScanOptions& options = {});
   ~EdgeScan();
   EdgeScan(EdgeScan&&) noexcept;
@@ -98,8 +98,8 @@ class EdgeScan {
 
 /// Visits the edges of a partition of the generation in the order of their edge ids: edge i is that
 /// of row i in the partition's arrays of edges.
-/// Edges of the delta have no such rows. Errors: kInvalidArgument, no such partition; those of
-/// `visit`; kCorruption; kIoError.
+/// Edges of the delta have no such rows. Errors: kInvalidArgument, no such partition, or it is not
+/// loaded; those of `visit`; kCorruption; kIoError.
 Status ScanEdgesById(const GraphSnapshot& graph, std::uint32_t partition,
                      const std::function<Status(VertexId src, VertexId dst, TypeId type)>& visit);
 

@@ -85,6 +85,7 @@ Status CompressedNeighbors::LookUp(std::span<const EntryRef> entries, std::span<
 
 Result<std::shared_ptr<const NeighborSource>> ResidentNeighbors(const GraphSnapshot& graph,
                                                                 Direction direction) {
+  RHIZOME_RETURN_IF_ERROR(graph.parts()->CheckWhole("a source of all lists"));
   bool plain = true;
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     if (!graph.partition(p).resident()) {

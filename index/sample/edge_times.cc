@@ -7,6 +7,7 @@
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/delta_view.h"
 #include "rhizome/index/graph_builder.h"
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/store.h"
@@ -28,6 +29,7 @@ Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const GraphSnapshot& live
                                                        std::string_view attribute) try {
   const std::shared_ptr<const GraphSnapshot> fixed = live.Snapshot();
   const GraphSnapshot& graph = *fixed;
+  RHIZOME_RETURN_IF_ERROR(graph.parts()->CheckWhole("a table of the times of edges"));
   std::vector<std::vector<std::int64_t>> times(graph.partition_count());
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     const std::string name = EdgeArrayName(attribute, p);

@@ -515,6 +515,7 @@ Result<std::unique_ptr<Sampler>> Sampler::Create(
     const Graph& graph, const SamplerOptions& options,
     std::shared_ptr<const NeighborSource> neighbors) try {
   std::shared_ptr<const GraphSnapshot> fixed = graph.Snapshot();
+  RHIZOME_RETURN_IF_ERROR(fixed->parts()->CheckWhole("a sampler"));
   RHIZOME_ASSIGN_OR_RETURN(SamplingPlan plan, PlanSampling(*fixed, options));
   RHIZOME_ASSIGN_OR_RETURN(auto view, fixed->delta_view());
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<const DrawTables> tables,

@@ -94,6 +94,7 @@ Result<std::shared_ptr<const EdgeTimes>> LoadVertexTimes(const GraphSnapshot& li
                                                          Direction direction) try {
   const auto graph = live.Snapshot();
   RHIZOME_RETURN_IF_ERROR(CheckDirection(graph->info(), direction));
+  RHIZOME_RETURN_IF_ERROR(graph->parts()->CheckWhole("a table of the times of neighbours"));
   RHIZOME_ASSIGN_OR_RETURN(const auto times, TimesByRow(*graph, array));
   auto made = std::make_shared<NeighborTimes>();
   const WalkedSides sides(*graph, direction);

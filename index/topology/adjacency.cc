@@ -20,9 +20,9 @@ std::string PartitionPath(std::uint32_t partition) {
 bool Adjacency::has(Direction direction) const {
   switch (direction) {
     case Direction::kOut:
-      return !out_.offsets.empty();
+      return keeps_out_;
     case Direction::kIn:
-      return symmetric_ || !in_.offsets.empty();
+      return symmetric_ || keeps_in_;
     default:
       return has(Direction::kOut) && has(Direction::kIn);
   }

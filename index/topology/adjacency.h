@@ -76,7 +76,19 @@ class Adjacency {
                                  std::uint32_t partition, std::uint32_t partitions,
                                  std::uint32_t edge_types);
 
+  /// Does the same with the header alone, the only section that has to be in memory: the partition
+  /// is not loaded, and knows how many edges it has, and of which kinds and directions, but no
+  /// vertex and no list. `resident` is what resident() says, as the loaded partitions do.
+  static Result<Adjacency> ParseHeader(SectionFile file, const VertexOrder& order,
+                                       std::uint32_t partition, std::uint32_t partitions,
+                                       std::uint32_t edge_types, bool resident);
+
+  /// Returns whether vertices and lists are known; false: ParseHeader made it.
+  bool loaded() const { return loaded_; }
+
   std::uint64_t edge_count() const { return edge_count_; }
+  /// Return the number of local vertices, and of those among them that the partition owns; 0 if it
+  /// is not loaded.
   std::uint64_t vertex_count() const { return owned_count_ + mirrors_.size(); }
   std::uint64_t owned_count() const { return owned_count_; }
   std::uint64_t size_bytes() const { return file_.size_bytes(); }
@@ -279,6 +291,9 @@ class Adjacency {
   bool attributed_ = false;
   bool grouped_ = true;
   bool resident_ = true;
+  bool loaded_ = true;
+  bool keeps_out_ = false;
+  bool keeps_in_ = false;
   TopologyCodec codec_ = TopologyCodec::kNone;
   Row base_ = 0;       // grouped: the first owned row
   Column owned_rows_;  // not grouped: sorted

@@ -19,6 +19,7 @@ Status AdjacencyParser::Run(std::uint32_t partition, std::uint32_t partitions,
                             std::uint32_t edge_types) {
   RHIZOME_RETURN_IF_ERROR(ReadHeader(partition, partitions, edge_types));
   RHIZOME_RETURN_IF_ERROR(CheckFlags());
+  TakeHeader();
   RHIZOME_RETURN_IF_ERROR(ReadRows());
   if (keeps(kPartitionOut)) {
     RHIZOME_RETURN_IF_ERROR(ReadSide(kOutKinds, adjacency_.out_));
@@ -39,6 +40,16 @@ Status AdjacencyParser::Run(std::uint32_t partition, std::uint32_t partitions,
     RHIZOME_RETURN_IF_ERROR(ReadInEdges());
   }
   return ReadBoundary();
+}
+
+Status AdjacencyParser::RunHeader(std::uint32_t partition, std::uint32_t partitions,
+                                  std::uint32_t edge_types, bool resident) {
+  RHIZOME_RETURN_IF_ERROR(ReadHeader(partition, partitions, edge_types));
+  RHIZOME_RETURN_IF_ERROR(CheckFlags());
+  TakeHeader();
+  adjacency_.loaded_ = false;
+  adjacency_.resident_ = resident;
+  return Status::Ok();
 }
 
 Status AdjacencyParser::ReadHeader(std::uint32_t partition, std::uint32_t partitions,
@@ -112,9 +123,8 @@ Status AdjacencyParser::CheckSections() const {
   return Status::Ok();
 }
 
-Status AdjacencyParser::ReadRows() {
+void AdjacencyParser::TakeHeader() {
   adjacency_.edge_count_ = header_.edges;
-  adjacency_.owned_count_ = header_.owned;
   adjacency_.set_bytes_ = (header_.partitions + 7) / 8;
   adjacency_.symmetric_ = keeps(kPartitionSymmetric);
   adjacency_.weighted_ = keeps(kPartitionWeighted);
@@ -123,6 +133,12 @@ Status AdjacencyParser::ReadRows() {
   adjacency_.codec_ =
       keeps(kPartitionCompressed) ? TopologyCodec::kEliasFano : TopologyCodec::kNone;
   adjacency_.base_ = static_cast<Row>(header_.first_row);
+  adjacency_.keeps_out_ = keeps(kPartitionOut);
+  adjacency_.keeps_in_ = keeps(kPartitionIn);
+}
+
+Status AdjacencyParser::ReadRows() {
+  adjacency_.owned_count_ = header_.owned;
   if (!adjacency_.grouped_) {
     RHIZOME_ASSIGN_OR_RETURN(adjacency_.owned_rows_,
                              ReadColumn(PartitionSection::kOwnedRows, header_.owned));
@@ -314,6 +330,14 @@ Result<Adjacency> Adjacency::Parse(SectionFile file, const VertexOrder& order,
                                    std::uint32_t edge_types) {
   AdjacencyParser parser(std::move(file), order);
   RHIZOME_RETURN_IF_ERROR(parser.Run(partition, partitions, edge_types));
+  return parser.Take();
+}
+
+Result<Adjacency> Adjacency::ParseHeader(SectionFile file, const VertexOrder& order,
+                                         std::uint32_t partition, std::uint32_t partitions,
+                                         std::uint32_t edge_types, bool resident) {
+  AdjacencyParser parser(std::move(file), order);
+  RHIZOME_RETURN_IF_ERROR(parser.RunHeader(partition, partitions, edge_types, resident));
   return parser.Take();
 }
 

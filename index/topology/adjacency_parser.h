@@ -22,6 +22,9 @@ class AdjacencyParser {
   }
 
   Status Run(std::uint32_t partition, std::uint32_t partitions, std::uint32_t edge_types);
+  /// Takes the header alone for a partition that is not loaded.
+  Status RunHeader(std::uint32_t partition, std::uint32_t partitions, std::uint32_t edge_types,
+                   bool resident);
   Adjacency Take() { return std::move(adjacency_); }
 
  private:
@@ -30,6 +33,7 @@ class AdjacencyParser {
   Status ReadHeader(std::uint32_t partition, std::uint32_t partitions, std::uint32_t edge_types);
   Status CheckFlags() const;
   Status CheckSections() const;
+  void TakeHeader();
   Status ReadRows();
   Status CheckRows(const Column& rows, const char* field, bool owned) const;
   Status ReadSide(const SideKinds& kinds, Side& side);

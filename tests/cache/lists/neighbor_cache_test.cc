@@ -422,6 +422,24 @@ TEST_P(NeighborCacheTest, DamageOnDiskIsFoundWhenItIsRead) {
   EXPECT_STATUS(graphs_.direct->Neighbors(vertex, Direction::kOut), kCorruption);
 }
 
+/// A graph with some partitions alone has no source of all lists.
+TEST_P(NeighborCacheTest, PartitionsThatAreNotLoadedAreNamed) {
+  MakeStore({.vertices = 200, .edges = 2000}, 3);
+  const auto part = Graph::Open(std::as_const(*graphs_.store),
+                                {.topology = TopologyPlace::kDirect, .partitions = {0, 2}});
+  ASSERT_OK(part);
+  const NeighborCacheOptions options{.direction = Direction::kOut, .budget_bytes = 1 << 20};
+  const Path dump = folder_.path() / "cache";
+  for (const Status& status :
+       {NeighborCache::Build(**part, options, JobControl()).error(),
+        NeighborCache::Load(FileSystem::Posix(), dump, **part, Direction::kOut).error(),
+        DirectNeighbors::Open(**part, Direction::kOut, nullptr, {}).error()}) {
+    EXPECT_STATUS(status, kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("partition 1 is not loaded"));
+    EXPECT_THAT(status.message(), HasSubstr("partitions 0, 2 of 3"));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Codecs, NeighborCacheTest,
                          ::testing::Values(TopologyCodec::kNone, TopologyCodec::kEliasFano));
 
