@@ -104,7 +104,7 @@ Status DevicePool::CanReach(Device& device) {
 
 Status DevicePool::Reach(std::span<const std::byte> table) {
   Leave();
-  // What is registered is not written: the device reads it.
+  // The device reads what is registered, and does not write it.
   const Status status = device_.Register(const_cast<std::byte*>(table.data()), table.size());
   registered_ = status.ok();
   if (!registered_ && status.code() != StatusCode::kAlreadyExists) return status;
@@ -255,7 +255,7 @@ void DevicePool::FindMisses(const StepPlan& plan, std::span<const std::byte* con
   packed_.clear();
   const std::size_t rows = reach_.size() / options_.row_bytes;
   for (std::size_t i = 0; i < miss_rows.size(); ++i) {
-    // Of a row before the table the difference wraps to a number that is too large.
+    // The difference wraps to a number that is too large where a row lies before the table.
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(miss_rows[i]) -
                                reinterpret_cast<std::uintptr_t>(reach_.data());
     if (offset / options_.row_bytes < rows && offset % options_.row_bytes == 0) {
