@@ -316,7 +316,10 @@ Status ChunkMover::Finish() {
   return Status::Ok();
 }
 
+/// Files of earlier passes are gone before those of this one are given up: so there are never more
+/// on the disk than twice those that passes need, as is asked for before.
 void ChunkMover::RemoveDead() {
+  if (!arrays_.empty()) arrays_.front()->space().WaitForRemovals();
   for (ScratchArray* const array : arrays_)
     if (!plan_.NeededAfter(array->id(), next_pass_)) array->RemoveFiles();
 }

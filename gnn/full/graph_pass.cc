@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "rhizome/cache/compute_threads.h"
+#include "rhizome/cache/row_stream.h"
 #include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/row_stream.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/mutant.h"
 

@@ -83,7 +83,7 @@ struct ScratchSpace::Held {
 };
 
 ScratchSpace::ScratchSpace(FileSystem& fs, Path folder)
-    : fs_(fs), folder_(std::move(folder)), buffers_(std::make_shared<Buffers>()) {}
+    : fs_(fs), folder_(std::move(folder)), buffers_(std::make_shared<Buffers>()), remover_(fs) {}
 
 Result<std::shared_ptr<float[]>> ScratchSpace::Take(std::uint64_t bytes) {
   AlignedBuffer buffer = buffers_->TakeFree(bytes);
@@ -116,7 +116,7 @@ void ScratchSpace::RemoveFile(const Path& path) {
   if (protected_.contains(path)) {
     postponed_.insert(path);
   } else {
-    static_cast<void>(fs_.RemoveFile(path));
+    remover_.Remove(path);
   }
 }
 
@@ -125,7 +125,7 @@ void ScratchSpace::Protect(std::set<Path> paths) {
   protected_ = std::move(paths);
   for (auto path = postponed_.begin(); path != postponed_.end();) {
     const bool stays = protected_.contains(*path);
-    if (!stays) static_cast<void>(fs_.RemoveFile(*path));
+    if (!stays) remover_.Remove(*path);
     path = stays ? std::next(path) : postponed_.erase(path);
   }
 }
@@ -168,6 +168,7 @@ Status ScratchArray::Store(std::uint64_t chunk, float* values, bool counts) {
   std::fill(values + used, values + all, 0.0F);
   const std::span<const std::byte> bytes = std::as_bytes(std::span(values, all));
   File& file = files_[chunk];
+  space_.WaitForRemovalOf(FileOf(step_, chunk));
   if (file.there) RHIZOME_RETURN_IF_ERROR(space_.fs().RemoveFile(FileOf(step_, chunk)));
   file = {.there = true, .hash = Xxh3(bytes)};  // to be removed, even if it is not complete
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> out,

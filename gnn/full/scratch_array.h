@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/gnn/file_remover.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/io_queue.h"
@@ -75,9 +76,14 @@ class ScratchSpace {
 
   ScratchMoved moved() const;
 
-  /// Removes a file, or when Protect no longer names it. A file that cannot be removed is removed
-  /// with the job's folder.
+  /// Lets a file be removed in the background, or when Protect no longer names it. A file that
+  /// cannot be removed is removed with the job's folder.
   void RemoveFile(const Path& path);
+
+  /// Waits until no file is being removed in the background; or not that one, which may be made
+  /// again then.
+  void WaitForRemovals() { remover_.Wait(); }
+  void WaitForRemovalOf(const Path& path) { remover_.WaitFor(path); }
 
   /// From now on these files stay, and those of the call before no longer.
   void Protect(std::set<Path> paths);
@@ -112,6 +118,8 @@ class ScratchSpace {
   std::set<Path> postponed_ RHIZOME_GUARDED_BY(mutex_);  // to be removed
   double busy_seconds_ RHIZOME_GUARDED_BY(mutex_) = 0;   // before the watch began
   Stopwatch watch_ RHIZOME_GUARDED_BY(mutex_);           // while something moves
+
+  FileRemover remover_;
 };
 
 /// The files of an array: a raw file for each chunk that is not in memory alone, written and read
@@ -148,8 +156,10 @@ class ScratchArray {
   std::vector<ScratchFile> Files() const;
   Path FileOf(std::uint64_t step, std::uint64_t chunk) const;
 
-  /// Removes the files that are there.
+  /// Lets the files that are there be removed in the background.
   void RemoveFiles();
+
+  ScratchSpace& space() const { return space_; }
 
  private:
   struct File {

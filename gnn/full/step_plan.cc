@@ -16,6 +16,9 @@ constexpr std::uint64_t kLeastBlockBytes = std::uint64_t{1} << 20;
 /// They are tried with these shares of the memory.
 constexpr std::uint64_t kBlockShares[] = {1, 2, 4, 8, 16, 32};
 
+/// Between two of them the largest that fits is looked for in so many steps.
+constexpr int kHalvings = 5;
+
 /// So many ways to cut a pass are planned with: each is counted over all lists.
 constexpr std::size_t kMostCuts = 4;
 
@@ -156,38 +159,57 @@ StepPlanner::Recorded StepPlanner::RecordPass(const GraphPass& pass) {
     }
   }
   for (const ScratchArray* const array : pass.outputs) recorded.writes.push_back(array->id());
-  recorded.cuts = CutsOf(pass, numbers.empty() ? PassRead::kInOrder : numbers.front());
-  for (const Cut& cut : recorded.cuts)
-    for (const std::int32_t number : numbers)
-      counts_->BytesFor(number, cut.blocks.blocks, cut.block_bytes);
+  const std::int32_t first = numbers.empty() ? PassRead::kInOrder : numbers.front();
+  GraphPass counted = pass;
+  counted.body = {};  // which borrows what is gone then
+  recorded.cut_with = [this, counted = std::move(counted), first](std::uint64_t block_bytes) {
+    return CutWith(counted, first, block_bytes);
+  };
+  recorded.cuts = CutsOf(recorded, !pass.gathers.empty());
+  for (const Cut& cut : recorded.cuts) SayBytes(recorded, cut);
   return recorded;
 }
 
-std::vector<StepPlanner::Cut> StepPlanner::CutsOf(const GraphPass& pass, std::int32_t gather) {
-  std::vector<Cut> cuts;
+StepPlanner::Cut StepPlanner::CutWith(const GraphPass& pass, std::int32_t gather,
+                                      std::uint64_t block_bytes) {
   std::uint64_t chunks = 0;  // that a block may ask for
   for (const PassGather& gathered : pass.gathers)
     if (gathered.source.array != nullptr) chunks += gathered.source.array->shape().chunks();
+  std::uint32_t blocks = 1;
+  if (!pass.gathers.empty()) {
+    blocks = static_cast<std::uint32_t>(
+        ground_.ShapeOf(pass.gathers.front(), block_bytes).blocks.size());
+  }
+  if (gather != PassRead::kInOrder) block_bytes = counts_->BytesFor(gather, blocks, block_bytes);
+  const std::uint64_t memory_bytes = writer_bytes_ + blocks * chunks * kBytesOfAccess +
+                                     BytesOfPass(pass, ground_, block_bytes, options_.threads);
+  return {.block_bytes = block_bytes, .blocks = {.blocks = blocks, .memory_bytes = memory_bytes}};
+}
+
+std::vector<StepPlanner::Cut> StepPlanner::CutsOf(const Recorded& pass, bool gathers) const {
+  std::vector<Cut> cuts;
   const auto add = [&](std::uint64_t block_bytes) {
-    std::uint32_t blocks = 1;
-    if (!pass.gathers.empty()) {
-      blocks = static_cast<std::uint32_t>(
-          ground_.ShapeOf(pass.gathers.front(), block_bytes).blocks.size());
-    }
-    if (!cuts.empty() && cuts.back().blocks.blocks >= blocks) return;
-    if (gather != PassRead::kInOrder) block_bytes = counts_->BytesFor(gather, blocks, block_bytes);
-    const std::uint64_t memory_bytes = writer_bytes_ + blocks * chunks * kBytesOfAccess +
-                                       BytesOfPass(pass, ground_, block_bytes, options_.threads);
-    if (!cuts.empty() && cuts.back().blocks.memory_bytes <= memory_bytes) return;
-    cuts.push_back(
-        {.block_bytes = block_bytes, .blocks = {.blocks = blocks, .memory_bytes = memory_bytes}});
+    const Cut cut = pass.cut_with(block_bytes);
+    if (!cuts.empty() && cuts.back().blocks.blocks >= cut.blocks.blocks) return;
+    if (!cuts.empty() && cuts.back().blocks.memory_bytes <= cut.blocks.memory_bytes) return;
+    cuts.push_back(cut);
   };
   for (const std::uint64_t share : kBlockShares) {
     add(std::max(kLeastBlockBytes, std::min(options_.capacity_bytes, kMostBlockBytes) / share));
-    if (pass.gathers.empty()) return cuts;
+    if (!gathers) return cuts;
   }
   add(kLeastBlockBytes);
   return cuts;
+}
+
+/// Says which memory for a block a cut means, of all that the pass gathers.
+void StepPlanner::SayBytes(const Recorded& pass, const Cut& cut) const {
+  for (const PassRead& read : pass.reads) {
+    if (read.gather != PassRead::kInOrder)
+      counts_->BytesFor(read.gather, cut.blocks.blocks, cut.block_bytes);
+  }
+  for (const std::int32_t gather : pass.features.gathers)
+    counts_->BytesFor(gather, cut.blocks.blocks, cut.block_bytes);
 }
 
 StepPlanner::Least StepPlanner::least() const {
@@ -208,17 +230,38 @@ std::uint64_t StepPlanner::BytesForAll() const {
   return bytes;
 }
 
+/// Adds about the fewest blocks that fit, between a cut that fits and one that does not: B blocks
+/// that each read all of an array save more with the memory of one block less than chunks would
+/// that stay in it.
+void StepPlanner::AddFewestBlocks(Recorded& pass) const {
+  const auto fits = [this](const Cut& cut) { return Fits(cut); };
+  const auto first = std::find_if(pass.cuts.begin(), pass.cuts.end(), fits);
+  if (first == pass.cuts.begin() || first == pass.cuts.end()) return;
+  Cut fewest = *first;
+  std::uint64_t beyond = std::prev(first)->block_bytes;  // too much
+  for (int i = 0; i < kHalvings && fewest.block_bytes < beyond; ++i) {
+    const std::uint64_t middle = fewest.block_bytes + (beyond - fewest.block_bytes) / 2;
+    const Cut tried = pass.cut_with(middle);
+    if (Fits(tried) && tried.blocks.blocks <= fewest.blocks.blocks) {
+      fewest = tried;
+    } else {
+      beyond = middle;
+    }
+  }
+  if (fewest.blocks.blocks >= first->blocks.blocks) return;
+  SayBytes(pass, fewest);
+  pass.cuts.insert(first, fewest);
+}
+
 /// Leaves the cuts with which there is a chance to fit, not too many of them.
 void StepPlanner::ChooseCuts(Recorded& pass, bool all_fits) const {
   if (all_fits) {
     pass.cuts.resize(1);
     return;
   }
-  const auto fits = [&](const Cut& cut) {
-    return cut.blocks.memory_bytes <= options_.capacity_bytes;
-  };
-  if (std::any_of(pass.cuts.begin(), pass.cuts.end(), fits))
-    std::erase_if(pass.cuts, [&](const Cut& cut) { return !fits(cut); });
+  AddFewestBlocks(pass);
+  if (std::any_of(pass.cuts.begin(), pass.cuts.end(), [this](const Cut& cut) { return Fits(cut); }))
+    std::erase_if(pass.cuts, [this](const Cut& cut) { return !Fits(cut); });
   if (pass.cuts.size() <= kMostCuts) return;
   std::vector<Cut> chosen;
   for (std::size_t i = 0; i < kMostCuts; ++i)

@@ -122,11 +122,16 @@ class StepPlanner {
     GatherCounts::FeatureReads features;
     std::vector<ArrayId> writes;
     std::vector<Cut> cuts;  // fewer blocks first
+    std::function<Cut(std::uint64_t block_bytes)> cut_with = {};
   };
   Recorded RecordPass(const GraphPass& pass);
-  std::vector<Cut> CutsOf(const GraphPass& pass, std::int32_t gather);
+  Cut CutWith(const GraphPass& pass, std::int32_t gather, std::uint64_t block_bytes);
+  std::vector<Cut> CutsOf(const Recorded& pass, bool gathers) const;
+  void SayBytes(const Recorded& pass, const Cut& cut) const;
+  void AddFewestBlocks(Recorded& pass) const;
   void ChooseCuts(Recorded& pass, bool all_fits) const;
   void Want(const Recorded& pass) const;
+  bool Fits(const Cut& cut) const { return cut.blocks.memory_bytes <= options_.capacity_bytes; }
   std::optional<ArrayId> SumsOf(std::size_t pass) const;
   Result<PassWay> WayOf(const Recorded& pass) const;
 

@@ -1,5 +1,6 @@
 #include "rhizome/gnn/step_run.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace rhizome::inline internal {
@@ -52,8 +53,9 @@ StepRun::StepRun(FullJob& full, Options options)
     : full_(full),
       options_(std::move(options)),
       step_(full.StepOf(options_.measures)),
-      from_(options_.keeper != nullptr ? options_.keeper->StateOf(options_.step) : std::nullopt),
-      mover_(*step_.spill, full.Arrays()) {
+      from_(TakeState()),
+      mover_(*step_.spill, full.Arrays()),
+      scored_(from_ && !from_->scores.empty()) {
   for (ScratchArray* const array : full_.Arrays()) {
     std::span<const ScratchFile> files;
     if (from_) {
@@ -62,6 +64,16 @@ StepRun::StepRun(FullJob& full, Options options)
     }
     array->Begin(options_.step, files);
   }
+}
+
+/// Takes the state to go on from, if there is one, and gives the scores that it has to the sink.
+std::optional<StepState> StepRun::TakeState() {
+  if (options_.keeper == nullptr) return std::nullopt;
+  std::optional<StepState> state = options_.keeper->StateOf(options_.step);
+  if (!state || state->scores.empty()) return state;
+  if (state->scores.size() != options_.scores.size()) return std::nullopt;  // of other sets
+  std::copy(state->scores.begin(), state->scores.end(), options_.scores.begin());
+  return state;
 }
 
 StepRun::~StepRun() {
@@ -95,12 +107,12 @@ Result<TileSums> StepRun::RunNext(const GraphPass& pass, const std::string& phas
     begun = true;
     from = {.chunk = from_->chunk, .sums = std::move(from_->current)};
     if (from.chunk > 0) cut.from = &from;
-  } else if (options_.keeper != nullptr && options_.keeper->IsDue() && !scored_) {
+  } else if (Keeps() && options_.keeper->IsDue()) {
     RHIZOME_RETURN_IF_ERROR(Keep({.chunk = 0, .sums = TileSums(0)}));
     begun = true;
   }
   scored_ = scored_ || pass.scores;
-  if (begun && options_.keeper != nullptr && !scored_) {
+  if (begun && Keeps()) {
     cut.reached = [this](const PassPoint& point) {
       return options_.keeper->IsDue() ? Keep(point) : Status::Ok();
     };
@@ -122,7 +134,9 @@ Status StepRun::Keep(const PassPoint& point) {
                   .chunk = point.chunk,
                   .sums = sums_,
                   .current = point.sums,
+                  .scores = {},
                   .files = {}};
+  if (scored_) state.scores.assign(options_.scores.begin(), options_.scores.end());
   for (const ScratchArray* const array : full_.Arrays())
     if (mover_.IsLive(*array)) state.files[array->shape().name] = array->Files();
   return options_.keeper->Save(state, options_.checkpoint);

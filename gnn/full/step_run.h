@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,7 @@ class StepRun {
     std::uint64_t step = 0;
     StepKeeper* keeper = nullptr;             ///< null: it cannot be gone on from
     std::function<Status()> checkpoint = {};  ///< see StepKeeper::Save
+    std::span<float> scores = {};             ///< what the sink keeps of those that passes give
   };
   StepRun(FullJob& full, Options options);
   ~StepRun();
@@ -76,6 +78,10 @@ class StepRun {
                            const JobControl& control);
   Status Keep(const PassPoint& point);
   void Remember(const TileSums& sums);
+  std::optional<StepState> TakeState();
+  bool Keeps() const {  // what passes gave so far can be gone on from
+    return options_.keeper != nullptr && (!scored_ || !options_.scores.empty());
+  }
 
   FullJob& full_;
   const Options options_;
@@ -84,7 +90,7 @@ class StepRun {
   ChunkMover mover_;
   std::size_t next_ = 0;
   std::vector<TileSums> sums_;  // of the passes that are complete, in the first group
-  bool scored_ = false;         // scores were given that no state has
+  bool scored_;                 // a pass has given scores
 };
 
 }  // namespace rhizome::inline internal

@@ -19,6 +19,9 @@ constexpr const char* kStateJob = "job";
 constexpr const char* kStateNumbers = "numbers";
 constexpr const char* kStateHash = "xxh3";
 
+/// What the sink keeps.
+constexpr const char* kStateScores = "scores";
+
 /// Floats of a file in the state: its chunk, then its hash.
 constexpr std::size_t kFileFloats = 5;
 
@@ -100,6 +103,8 @@ StepState Decode(const TensorFile& file) {
   for (const Json& count : json.at("sums"))
     state.sums.push_back(TakeSums(pass++, count.get<std::size_t>(), file));
   state.current = TakeSums(pass, json.at("current").get<std::size_t>(), file);
+  const auto scores = file.tensors.find(kStateScores);
+  if (scores != file.tensors.end()) state.scores = scores->second.values;
   constexpr std::string_view kFiles = "files.";
   for (const auto& [name, stored] : file.tensors)
     if (name.starts_with(kFiles)) state.files[name.substr(kFiles.size())] = TakeFiles(stored);
@@ -117,6 +122,10 @@ Status SaveStepState(const Path& path, const std::string& job, const StepState& 
   }
   PutSums(state.sums.size(), state.current, file);
   for (const auto& [array, files] : state.files) PutFiles(array, files, file);
+  if (!state.scores.empty()) {
+    file.tensors[kStateScores] = {.shape = {static_cast<std::int64_t>(state.scores.size())},
+                                  .values = state.scores};
+  }
   const Json numbers = {{"step", state.step},
                         {"chunk_rows", state.chunk_rows},
                         {"stored_sums", state.stored_sums},

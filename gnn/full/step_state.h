@@ -23,6 +23,7 @@ struct StepState {
   std::uint64_t chunk = 0;        ///< the first of it that is not computed
   std::vector<TileSums> sums;     ///< [pass] what each summed, in its first group
   TileSums current{0};            ///< of the pass that goes on, up to `chunk`
+  std::vector<float> scores;      ///< what the sink keeps; empty: no pass has given it any yet
   std::map<std::string, std::vector<ScratchFile>> files;  ///< by array
 };
 

@@ -57,7 +57,8 @@ class FullSteps final : public TrainingSteps {
     StepRun passes(full_, {.measures = step.is_valid,
                            .step = step.number,
                            .keeper = &keeper_,
-                           .checkpoint = step.checkpoint});
+                           .checkpoint = step.checkpoint,
+                           .scores = step.kept});
     BatchOutcome outcome;
     const PassUser run = [&](const GraphPass& pass) -> Result<TileSums> {
       const Stopwatch of_pass;
@@ -104,10 +105,15 @@ class FullSteps final : public TrainingSteps {
   const std::uint64_t seed_;
 };
 
-/// Measures the weights of the model on all sets.
-Result<TaskMetrics> Measure(FullJob& full, const TrainJob& job, const JobControl& control) {
+/// Measures the weights of the model on all sets, as the step that follows those of the training.
+Result<TaskMetrics> Measure(FullJob& full, const TrainJob& job, StepKeeper& keeper,
+                            TrainingRun& run, const JobControl& control) {
   ScoreTable scores(job.labels, std::nullopt);
-  StepRun passes(full, {.measures = true});
+  StepRun passes(full, {.measures = true,
+                        .step = run.progress().done,
+                        .keeper = &keeper,
+                        .checkpoint = [&] { return run.Save(); },
+                        .scores = scores.kept()});
   RHIZOME_RETURN_IF_ERROR(full.network().Evaluate(
       scores, [&](const GraphPass& pass) { return passes.Run(pass, "test", control); }));
   return MetricsOfAllSets(scores);
@@ -170,8 +176,9 @@ Status TrainOnFullGraph(const OneTraining& one) {
   RHIZOME_RETURN_IF_ERROR(status);
   RHIZOME_RETURN_IF_ERROR(FinishTraining(one, run));
   if (one.options.test) {
-    RHIZOME_ASSIGN_OR_RETURN(one.report.metrics, Measure(*full, one.job, one.control));
+    RHIZOME_ASSIGN_OR_RETURN(one.report.metrics, Measure(*full, one.job, keeper, run, one.control));
   }
+  full->space().WaitForRemovals();
   return RemoveTree(one.job.store->fs(), folder);
 }
 

@@ -115,13 +115,14 @@ Status TrainingRun::Step(const JobControl& control) {
   EpochReport& epoch = progress_.current;
   const auto epochs = static_cast<std::uint32_t>(progress_.epochs.size());
   const bool is_valid = progress_.done - plan_.Before(epochs) >= plan_.train;
-  RHIZOME_ASSIGN_OR_RETURN(
-      const BatchOutcome outcome,
-      steps_.Take({.number = progress_.done,
-                   .epoch = epochs,
-                   .is_valid = is_valid,
-                   .checkpoint = [this] { return Save(); }},
-                  is_valid ? &valid_ : (train_ ? &*train_ : nullptr), epoch, control));
+  ScoreTable* const sink = is_valid ? &valid_ : (train_ ? &*train_ : nullptr);
+  RHIZOME_ASSIGN_OR_RETURN(const BatchOutcome outcome,
+                           steps_.Take({.number = progress_.done,
+                                        .epoch = epochs,
+                                        .is_valid = is_valid,
+                                        .kept = sink != nullptr ? sink->kept() : std::span<float>(),
+                                        .checkpoint = [this] { return Save(); }},
+                                       sink, epoch, control));
   if (!std::isfinite(outcome.loss_sum)) return Diverged();
   Add(outcome, is_valid ? progress_.valid : progress_.train);
   epoch.loss = MeanLoss(progress_.train);

@@ -60,6 +60,9 @@ class TrainingRun {
   /// Whether patience ended it before the last epoch.
   bool stopped_early() const;
 
+  /// Writes a checkpoint, if it has a path. Errors: those of SaveCheckpoint.
+  Status Save();
+
  private:
   bool AtEnd() const;
   Improvement better() const;
@@ -70,7 +73,6 @@ class TrainingRun {
   Status MeasureTrain(EpochReport& epoch);
   Status FinishEpoch();
   void WarnOfLoss(const EpochReport& epoch);
-  Status Save();
   Status Diverged() const;
   std::string Detail() const;
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "rhizome/cache/score_table.h"
 #include "rhizome/cache/vertex_score_sink.h"
@@ -18,6 +19,7 @@ struct TrainingStep {
   std::uint64_t number = 0;  ///< over all epochs
   std::uint32_t epoch = 0;   ///< from 0
   bool is_valid = false;
+  std::span<float> kept = {};  ///< what the sink keeps of the step: to save, and to go on with
 
   /// Writes a checkpoint of what was before this step. Errors: those of SaveCheckpoint.
   std::function<Status()> checkpoint = {};

@@ -23,9 +23,7 @@ void PrintTo(const NamedModel& model, std::ostream* out) { *out << model.name; }
 
 class FullGraphResumeTest : public ::testing::TestWithParam<NamedModel> {};
 
-/// Networks whose passes gather otherwise: sums, maxima, prepared maxima, attention. None has rows
-/// so wide, and so many chunks, that a pass which gives scores does not end before it is stopped:
-/// such a pass begins again.
+/// Networks whose passes gather otherwise: sums, maxima, prepared maxima, attention.
 std::vector<NamedModel> ResumedNetworks() {
   return {{"Gcn", DeepTraining("", "").model},
           {"SageMax",

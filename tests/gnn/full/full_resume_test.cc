@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <map>
+#include <string>
+#include <string_view>
 
 #include "gnn/full/full_testing.h"
 #include "rhizome/cache/safetensors.h"
@@ -50,6 +53,73 @@ TEST(FullGraphTest, BitsDependNeitherOnMemoryNorOnThreads) {
     EXPECT_EQ(report->test_accuracy, reference->test_accuracy);
     EXPECT_LE(report->peak_memory_bytes,
               report->base_memory_bytes + options.memory_bytes + (std::uint64_t{64} << 20));
+  }
+}
+
+/// A training whose passes that give scores have many chunks.
+TrainOptions ScoredTraining(const Path& store, const Path& out) {
+  TrainOptions options = DeepTraining(store, out);
+  options.model = {.kind = "gcn", .layers = 2, .hidden = 256, .dropout = 0.3};
+  options.fanouts.assign(2, kAllNeighbors);
+  options.epochs = 1;
+  options.train_metrics = true;
+  options.memory_bytes = LeastMemory(options, options.threads);
+  return options;
+}
+
+/// Trains in processes of which each is stopped when it has computed three chunks of a pass that is
+/// called so: none could ever end such a pass that began at its first chunk. `stops`: how often, by
+/// phase.
+Result<TrainReport> TrainStoppedInside(std::string_view pass, TrainOptions options,
+                                       std::map<std::string, int>& stops) {
+  options.checkpoint_every = 1;
+  options.checkpoint_seconds = 0;  // after every chunk
+  while (true) {
+    JobControl* stopped = nullptr;
+    int seen = 0;
+    JobControl control([&](const JobControl::Progress& progress) {
+      if (progress.detail != pass || ++seen < 4) return;
+      if (seen == 4) ++stops[std::string(progress.phase)];
+      stopped->Cancel();
+    });
+    stopped = &control;
+    Result<TrainReport> report = rhizome_gnn_entry_v1()->Train(options, control);
+    options.resume = true;
+    if (report || report.error().code() != StatusCode::kInterrupted) return report;
+    for (const auto& [phase, times] : stops)
+      if (times > 20) return Fail(Status::Busy(phase + " does not end"));
+  }
+}
+
+// The scores of the training set come while it learns, those of the validation set in a pass of
+// their own, and those of all sets at the end.
+TEST(FullGraphTest, AJobThatIsAlwaysStoppedInsideAPassOfScoresEnds) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", LargerGraph(TestSeed())));
+  TrainOptions options = ScoredTraining(folder / "s", folder / "a.safetensors");
+  const Result<TrainReport> reference = Train(options);
+  ASSERT_OK(reference);
+  const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
+  const EpochReport& wanted = reference->epochs.at(0);
+  ASSERT_FALSE(wanted.train_metrics.empty());
+  for (const char* const pass : {"forward 2, loss", "forward 2, scores"}) {
+    const bool learns = std::string_view(pass) == "forward 2, loss";
+    options.out = folder / (learns ? "b.safetensors" : "c.safetensors");
+    std::map<std::string, int> stops;
+    const Result<TrainReport> report = TrainStoppedInside(pass, options, stops);
+    ASSERT_OK(report);
+    const EpochReport& epoch = report->epochs.at(0);
+    EXPECT_EQ(epoch.loss, wanted.loss);
+    EXPECT_EQ(epoch.valid_loss, wanted.valid_loss);
+    EXPECT_EQ(epoch.valid_accuracy, wanted.valid_accuracy);
+    EXPECT_EQ(report->test_accuracy, reference->test_accuracy);
+    // They are not kept beyond the step that gives them.
+    ASSERT_EQ(epoch.train_metrics.size(), learns ? wanted.train_metrics.size() : 0);
+    for (std::size_t i = 0; i < epoch.train_metrics.size(); ++i)
+      EXPECT_EQ(epoch.train_metrics[i].value, wanted.train_metrics[i].value);
+    EXPECT_EQ(stops.size(), learns ? 1u : 2u);
+    for (const auto& [phase, times] : stops) EXPECT_GE(times, 3) << phase;
+    EXPECT_EQ(LoadSafetensors(FileSystem::Posix(), options.out)->hash, weights->hash);
   }
 }
 

@@ -1,9 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "rhizome/gnn/scratch_array.h"
+#include "rhizome/storage/forwarding_file_system.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -52,6 +57,60 @@ TEST(ScratchSpaceTest, BeyondTheRoomNothingIsKept) {
   EXPECT_EQ(space.held_bytes(), kBytes);
   space.SetRoom(0);
   EXPECT_EQ(space.held_bytes(), 0u);
+}
+
+/// Takes its time to remove a file.
+class SlowRemovals final : public ForwardingFileSystem {
+ public:
+  SlowRemovals() : ForwardingFileSystem(FileSystem::Posix()) {}
+  Status RemoveFile(const Path& path) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return ForwardingFileSystem::RemoveFile(path);
+  }
+};
+
+TEST(ScratchSpaceTest, AFileThatIsBeingRemovedCanBeMadeAgain) {
+  const TempDir folder;
+  SlowRemovals slow;
+  ScratchSpace space(slow, folder.path());
+  ScratchArray array(space, {.name = "a", .rows = 8, .dim = 4, .chunk_rows = 2}, 0);
+  for (const float value : {1.0F, 2.0F, 3.0F}) {
+    for (std::uint64_t chunk = 0; chunk < 4; ++chunk) {
+      const auto values = array.Take(chunk);
+      ASSERT_OK(values);
+      std::fill_n(values->get(), 8, value);
+      ASSERT_OK(array.Store(chunk, values->get()));
+    }
+    for (std::uint64_t chunk = 0; chunk < 4; ++chunk) {
+      const auto values = array.Load(chunk);
+      ASSERT_OK(values);
+      EXPECT_EQ((*values)[7], value);
+    }
+    array.RemoveFiles();
+    EXPECT_FALSE(std::filesystem::is_empty(folder.path()));  // nobody waited
+  }
+  space.WaitForRemovals();
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(ScratchSpaceTest, AProtectedFileIsRemovedWhenItNoLongerIs) {
+  const TempDir folder;
+  ScratchSpace space(FileSystem::Posix(), folder.path());
+  ScratchArray array(space, {.name = "a", .rows = 4, .dim = 4, .chunk_rows = 2}, 0);
+  for (std::uint64_t chunk = 0; chunk < 2; ++chunk) {
+    const auto values = array.Take(chunk);
+    ASSERT_OK(values);
+    std::fill_n(values->get(), 8, 1.0F);
+    ASSERT_OK(array.Store(chunk, values->get()));
+  }
+  space.Protect({array.FileOf(0, 1)});
+  array.RemoveFiles();
+  space.WaitForRemovals();
+  EXPECT_FALSE(std::filesystem::exists(array.FileOf(0, 0)));
+  EXPECT_TRUE(std::filesystem::exists(array.FileOf(0, 1)));
+  space.Protect({});
+  space.WaitForRemovals();
+  EXPECT_FALSE(std::filesystem::exists(array.FileOf(0, 1)));
 }
 
 }  // namespace

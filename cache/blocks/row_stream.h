@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "rhizome/cache/chunk_feed.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// The rows of a matrix in order, as chunks of whatever size deliver them.
 /// Threads: one at a time.
@@ -35,4 +37,5 @@ class RowStream {
   std::vector<float> joined_;  // rows of several chunks
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

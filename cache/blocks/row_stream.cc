@@ -1,4 +1,4 @@
-#include "rhizome/gnn/row_stream.h"
+#include "rhizome/cache/row_stream.h"
 
 #include <algorithm>
 #include <cstring>
