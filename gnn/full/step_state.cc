@@ -19,7 +19,7 @@ constexpr const char* kStateJob = "job";
 constexpr const char* kStateNumbers = "numbers";
 constexpr const char* kStateHash = "xxh3";
 
-/// What the sink keeps.
+/// The tensor of the numbers that the sink keeps.
 constexpr const char* kStateScores = "scores";
 
 /// Floats of a file in the state: its chunk, then its hash.
