@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "rhizome/cache/chunk_reader.h"
@@ -188,16 +189,30 @@ class LayerwiseRun {
 
   Status RunLayer(std::uint32_t layer, const Source& source, const JobControl& control) {
     const bool written = !IsLast(layer) || options_.write_output;
+    std::map<std::uint64_t, FinishedChunk> own;  // if others compute the rest
+    ChunkProgress progress = ChunkProgress::Of(input_.log, layer);
+    if (input_.sharing != nullptr) {
+      progress.tell = [&own](std::uint64_t chunk, const FinishedChunk& finished) {
+        own.emplace(chunk, finished);
+        return Status::Ok();
+      };
+    }
     RHIZOME_ASSIGN_OR_RETURN(
         const std::unique_ptr<LayerOutput> output,
         LayerOutput::Create(fs(), written ? Folder(layer) : Path(), layers_.Written(layer),
-                            ChunkProgress::Of(input_.log, layer), options_.memory.writers));
+                            std::move(progress), options_.memory.writers));
+    if (input_.sharing != nullptr) {
+      const LayerSharing::Chunks mine = input_.sharing->Own(output->done().size());
+      output->LeaveOthers(mine.begin, mine.end);
+    }
     result_.resumed_chunks += output->adopted_chunks();
     RHIZOME_ASSIGN_OR_RETURN(
         InferLayerReport report,
         input_.workers == nullptr
             ? RunPass(layer, source, *output, control)
             : input_.workers->RunLayer(ToCut(layer), *output, *input_.log, control));
+    if (input_.sharing != nullptr && written)
+      RHIZOME_RETURN_IF_ERROR(ShareChunks(layer, *output, own));
     if (IsLast(layer)) result_.accuracy = output->accuracy();
     RHIZOME_ASSIGN_OR_RETURN(result_.output, output->Finish());
     RHIZOME_RETURN_IF_ERROR(LogMetadata(layer, result_.output));
@@ -211,6 +226,16 @@ class LayerwiseRun {
     report.layouts = std::move(result_.layers[layer].layouts);
     result_.layers[layer] = std::move(report);
     return Status::Ok();
+  }
+
+  /// Completes a layer's array with the chunks that others have computed.
+  Status ShareChunks(std::uint32_t layer, LayerOutput& output,
+                     const std::map<std::uint64_t, FinishedChunk>& own) {
+    RHIZOME_RETURN_IF_ERROR(output.Complete());
+    return input_.sharing->Exchange(fs(), Folder(layer), output.done().size(), own,
+                                    [&](std::uint64_t chunk, const FinishedChunk& finished) {
+                                      return output.Adopt(chunk, finished);
+                                    });
   }
 
   LayerToCut ToCut(std::uint32_t layer) const {
@@ -287,6 +312,9 @@ Result<LayerwiseResult> RunLayerwise(const LayerwiseInput& input, const Layerwis
                                      const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const auto features, input.graph.store().OpenArray(options.features));
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), input.model, input.graph));
+  RHIZOME_CHECK(input.sharing == nullptr ||
+                (input.log == nullptr && input.workers == nullptr && !options.targets &&
+                 !options.write_output && options.chunk_rows != 0));
   return LayerwiseRun(input, features->entry(), options).Run(control);
 }
 

@@ -9,6 +9,7 @@
 #include "rhizome/cache/pass_layout.h"
 #include "rhizome/cache/vertex_score_sink.h"
 #include "rhizome/gnn/infer_options.h"
+#include "rhizome/gnn/layer_sharing.h"
 #include "rhizome/gnn/layerwise_options.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/index/graph.h"
@@ -33,6 +34,12 @@ struct LayerwiseInput {
   InferenceWorkers* workers = nullptr;
 
   DeviceTiles* device = nullptr;  ///< that multiplies; null: the processor. Not with workers.
+
+  /// Others that compute parts of each layer; null: this process computes all. Not with a log,
+  /// workers, or LayerwiseOptions::targets, and with LayerwiseOptions::chunk_rows, which are the
+  /// same for all. The last layer's array then has the chunks of this process alone, and cannot be
+  /// written; the sink is given the scores of their rows.
+  LayerSharing* sharing = nullptr;
 };
 
 struct LayerwiseResult {

@@ -1,10 +1,10 @@
 #include "rhizome/gnn/rank_steps.h"
 
 #include <cmath>
-#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "rhizome/gnn/rank_layers.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/stopwatch.h"
 
@@ -60,24 +60,6 @@ Result<BatchOutcome> RankSteps::Take(const TrainingStep& step, VertexScoreSink* 
 }
 
 /// Each rank has the scores of its own homes' vertices, and no number for the others.
-Status RankSteps::Share(ScoreTable& scores) {
-  if (transport_.ranks() == 1) return Status::Ok();
-  const std::span<float> kept = scores.kept();
-  const std::span<std::byte> bytes = std::as_writable_bytes(kept);
-  if (transport_.rank() == 0) {
-    std::vector<float> theirs(kept.size());
-    for (std::uint32_t peer = 1; peer < transport_.ranks(); ++peer) {
-      RHIZOME_RETURN_IF_ERROR(
-          transport_.Exchange(peer, {}, std::as_writable_bytes(std::span(theirs))));
-      for (std::size_t i = 0; i < kept.size(); ++i)
-        if (std::isnan(kept[i])) kept[i] = theirs[i];
-    }
-    for (std::uint32_t peer = 1; peer < transport_.ranks(); ++peer)
-      RHIZOME_RETURN_IF_ERROR(transport_.Exchange(peer, bytes, {}));
-    return Status::Ok();
-  }
-  RHIZOME_RETURN_IF_ERROR(transport_.Exchange(0, bytes, {}));
-  return transport_.Exchange(0, {}, bytes);
-}
+Status RankSteps::Share(ScoreTable& scores) { return ShareScores(transport_, scores); }
 
 }  // namespace rhizome::inline internal

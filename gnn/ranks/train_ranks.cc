@@ -16,6 +16,7 @@
 #include "rhizome/cache/rank_rows.h"
 #include "rhizome/cache/remote_keepers.h"
 #include "rhizome/cache/row_homes.h"
+#include "rhizome/gnn/measure_ranks.h"
 #include "rhizome/gnn/rank_steps.h"
 #include "rhizome/gnn/torch_guard.h"
 #include "rhizome/gnn/train.h"
@@ -198,6 +199,7 @@ Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRow
   });
   TrainingRunOptions of_rank = run_options;
   if (transport.rank() != 0) of_rank.checkpoint.clear();
+  of_rank.checkpoint_at_end |= options.test;  // the measuring may be interrupted, or lose a rank
   StageTrace trace;
   if (!options.trace.empty()) feed.pipeline.trace = &trace;
   RankSteps steps(*job.model, job.labels, of_rank.learner, epochs, transport,
@@ -261,7 +263,7 @@ Status TrainThisRank(const OneTraining& one) {
   report.minibatches = epochs.counts().train + epochs.counts().valid;
   RHIZOME_RETURN_IF_ERROR(RunEpochs(one, epochs, *rows, std::move(feed)));
   if (!options.test) return Status::Ok();
-  if (transport.rank() == 0) RHIZOME_RETURN_IF_ERROR(MeasureKept(one, cache_bytes));
+  RHIZOME_RETURN_IF_ERROR(MeasureOverRanks(one, cache_bytes, transport));
   return Barrier(transport);
 }
 

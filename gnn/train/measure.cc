@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/lists_on_disk.h"
 #include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/gnn/layer_sizes.h"
@@ -14,6 +15,18 @@ namespace {
 
 const std::optional<SplitMetrics>& MeasuredSet(const TaskMetrics& metrics) {
   return metrics.test ? metrics.test : metrics.valid;
+}
+
+/// Rows of the chunks that processes share: a few for each process, and no more than 4 MiB of the
+/// widest layer.
+std::uint64_t SharedChunkRows(const GraphSnapshot& graph, const Model& model,
+                              std::uint32_t processes) {
+  constexpr std::uint64_t kChunksEach = 4, kMostBytes = std::uint64_t{4} << 20;
+  std::uint64_t widest = 1;
+  for (std::uint32_t layer = 0; layer < model.layers(); ++layer)
+    widest = std::max(widest, static_cast<std::uint64_t>(model.layer(layer).raw_out()));
+  const std::uint64_t rows = graph.vertex_count() / (kChunksEach * processes) + 1;
+  return RoundUpToTiles(std::min(rows, kMostBytes / (widest * sizeof(float)) + 1));
 }
 
 }  // namespace
@@ -31,7 +44,7 @@ TaskMetrics MetricsOfAllSets(const ScoreTable& scores) {
 
 Result<TaskMetrics> MeasureModel(const TrainJob& job, const TrainOptions& options,
                                  std::uint64_t cache_bytes, const Path& scratch,
-                                 const JobControl& control) {
+                                 const JobControl& control, LayerSharing* sharing) {
   // All lists are read in order, twice a layer, so a cache of some of them would not help.
   std::unique_ptr<ListsOnDisk> lists;
   if (!options.model.no_edges) {
@@ -48,12 +61,17 @@ Result<TaskMetrics> MeasureModel(const TrainJob& job, const TrainOptions& option
   layerwise.seed = options.seed;
   if (lists != nullptr) layerwise.neighbors = lists->source();
   layerwise.threads = std::max<std::uint32_t>(options.threads, 1);
+  if (sharing != nullptr)
+    layerwise.chunk_rows = SharedChunkRows(*job.graph, *job.model, sharing->processes());
   RHIZOME_ASSIGN_OR_RETURN(layerwise.output, MakeOutputEntry(*job.graph, *job.model, layerwise));
   ScoreTable scores(job.labels, std::nullopt);
-  RHIZOME_ASSIGN_OR_RETURN(
-      const LayerwiseResult result,
-      RunLayerwise({.graph = *job.graph, .model = *job.model, .sink = &scores, .scratch = scratch},
-                   layerwise, control));
+  RHIZOME_ASSIGN_OR_RETURN(const LayerwiseResult result, RunLayerwise({.graph = *job.graph,
+                                                                       .model = *job.model,
+                                                                       .sink = &scores,
+                                                                       .scratch = scratch,
+                                                                       .sharing = sharing},
+                                                                      layerwise, control));
+  if (sharing != nullptr) RHIZOME_RETURN_IF_ERROR(sharing->ShareScores(scores));
   return MetricsOfAllSets(scores);
 }
 

@@ -197,7 +197,7 @@ Status TrainOnMinibatches(const OneTraining& one) {
   report.minibatches = plan.train_batches() + plan.valid_batches();
   RHIZOME_RETURN_IF_ERROR(RunEpochs(one, plan, std::move(feed), on_device));
   if (device != nullptr) job.model->MoveTo(torch::kCPU);
-  return options.test ? MeasureKept(one, memory.cache_bytes) : Status::Ok();
+  return options.test ? MeasureKept(one, memory.cache_bytes, one.control) : Status::Ok();
 }
 
 /// Trains and measures with one seed, and completes the report. If it fails, the checkpoint stays

@@ -6,6 +6,7 @@
 #include "rhizome/cache/feed_pipeline.h"
 #include "rhizome/cache/feed_profile.h"
 #include "rhizome/gnn/device_feed.h"
+#include "rhizome/gnn/layer_sharing.h"
 #include "rhizome/gnn/train.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/result.h"
@@ -32,8 +33,9 @@ Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
 /// Takes how rows, and lists that are on disk, were read.
 void TakeReads(const FeedPlan& feed, const FeedPipeline& pipeline, TrainReport& report);
 
-/// Measures the kept weights, in a folder of their own in the job's, which is removed. Errors:
-/// those of MeasureModel.
-Status MeasureKept(const OneTraining& one, std::uint64_t cache_bytes);
+/// Measures the kept weights, in a folder of their own in the job's, which is removed. `sharing`:
+/// as MeasureModel takes it. Errors: those of MeasureModel.
+Status MeasureKept(const OneTraining& one, std::uint64_t cache_bytes, const JobControl& control,
+                   LayerSharing* sharing = nullptr);
 
 }  // namespace rhizome::inline internal

@@ -1,0 +1,74 @@
+#include "rhizome/gnn/measure_ranks.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "rhizome/gnn/rank_layers.h"
+#include "rhizome/gnn/train_feed.h"
+#include "rhizome/storage/threads.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Returns why the job of the ranks has failed, or OK: a call that sends nothing.
+Status FailureOf(Transport& transport) { return transport.Exchange(transport.rank(), {}, {}); }
+
+/// Cancels a job when its caller asks for that, or when another rank is lost or has failed. A layer
+/// may take long, and speaks to no rank meanwhile.
+class RankWatch {
+ public:
+  RankWatch(const JobControl& asked, Transport& transport, JobControl& job)
+      : asked_(asked), transport_(transport), job_(job) {}
+  ~RankWatch() { ended_ = true; }
+  RankWatch(const RankWatch&) = delete;
+  RankWatch& operator=(const RankWatch&) = delete;
+
+  Status Start() {
+    return thread_.Start([this] {
+      while (!ended_) {
+        if (asked_.cancelled() || !FailureOf(transport_).ok()) job_.Cancel();
+        std::this_thread::sleep_for(kNap);
+      }
+      return Status::Ok();
+    });
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kNap{20};
+  const JobControl& asked_;
+  Transport& transport_;
+  JobControl& job_;
+  std::atomic<bool> ended_ = false;
+  Thread thread_;  // joined first
+};
+
+}  // namespace
+
+Status MeasureOverRanks(const OneTraining& one, std::uint64_t cache_bytes, Transport& transport) {
+  if (transport.ranks() == 1) return MeasureKept(one, cache_bytes, one.control);
+  JobControl job([&one](const JobControl::Progress& progress) {
+    static_cast<void>(one.control.Report(progress));
+  });
+  RankLayers layers(transport);
+  Status measured;
+  {
+    RankWatch watch(one.control, transport, job);
+    RHIZOME_RETURN_IF_ERROR(watch.Start());
+    measured = MeasureKept(one, cache_bytes, job, &layers);
+  }
+  // That another rank has failed says more than that this one was cancelled because of it.
+  if (measured.code() == StatusCode::kInterrupted && !one.control.cancelled()) {
+    const Status failure = FailureOf(transport);
+    if (!failure.ok()) measured = failure;
+  }
+  if (measured.code() != StatusCode::kIoError) return measured;
+  return {measured.code(), fmt::format("{} (when the kept weights were measured; the training "
+                                       "itself had ended)",
+                                       measured.message())};
+}
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,180 @@
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gnn/gnn_testing.h"
+#include "rhizome/storage/local_transport.h"
+#include "testing/test_store.h"
+
+namespace rhizome {
+namespace {
+
+using testing::SmallTraining;
+using testing::TempDir;
+
+using ::testing::HasSubstr;
+
+constexpr std::uint32_t kMeasuredHomes = 8;
+
+/// The outcome of a training whose ranks are threads, and how many messages each of them sent.
+struct Trained {
+  std::vector<Result<TrainReport>> reports;
+  std::vector<std::uint64_t> messages;
+};
+
+Trained TrainAs(const TrainOptions& options, std::uint32_t ranks,
+                const JobControl* control_of_last = nullptr,
+                const LocalRanksOptions& network = {}) {
+  Trained trained{
+      .reports = std::vector<Result<TrainReport>>(ranks, Fail(Status::NotFound("none"))),
+      .messages = {}};
+  const auto transports = LocalRanks::Create(ranks, network);
+  if (!transports) return trained;
+  static_cast<void>((*transports)->Run([&](Transport& transport) -> Status {
+    TrainOptions own = options;
+    own.transport = &transport;
+    const JobControl control;
+    const std::uint32_t rank = transport.rank();
+    trained.reports[rank] = rhizome_gnn_entry_v1()->Train(
+        own, rank + 1 == ranks && control_of_last != nullptr ? *control_of_last : control);
+    return trained.reports[rank] ? Status::Ok() : trained.reports[rank].error();
+  }));
+  for (std::uint32_t r = 0; r < ranks; ++r)
+    trained.messages.push_back((*transports)->MessagesOf(r));
+  return trained;
+}
+
+/// The metrics of all sets, to the last bit.
+std::vector<std::uint64_t> BitsOf(const TaskMetrics& metrics) {
+  std::vector<std::uint64_t> bits;
+  for (const auto* const set : {&metrics.train, &metrics.valid, &metrics.test}) {
+    if (!*set) continue;
+    bits.push_back((*set)->vertices);
+    for (const MetricValue& value : (*set)->values) {
+      const double number = value.value.value_or(-1);
+      std::uint64_t word = 0;
+      std::memcpy(&word, &number, sizeof word);
+      bits.push_back(word);
+    }
+  }
+  return bits;
+}
+
+class MeasureRanksTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TempDir;
+    ASSERT_OK(testing::WriteStore(*folder_ / "s", {.partitions = kMeasuredHomes}));
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static TrainOptions Options() {
+    TrainOptions options = SmallTraining(*folder_ / "s");
+    options.batch_size = 12;
+    options.epochs = 1;
+    options.superbatch = 3;
+    options.cache_bytes = 64 * 100;
+    options.io = IoMaker::kPread;
+    options.out = *folder_ / "model.safetensors";
+    return options;
+  }
+
+  static inline TempDir* folder_ = nullptr;
+};
+
+TEST_F(MeasureRanksTest, AllRanksComeToTheSameMetricsWhateverTheirNumber) {
+  for (const testing::NetworkCase& network : testing::RegisteredNetworks()) {
+    TrainOptions options = Options();
+    options.model = network.spec;
+    options.steps = 1;
+    std::vector<std::uint64_t> bits;
+    for (const std::uint32_t ranks : {1U, 3U}) {
+      SCOPED_TRACE(network.name + ", " + std::to_string(ranks) + " ranks");
+      const Trained trained = TrainAs(options, ranks);
+      for (const auto& report : trained.reports) {
+        ASSERT_OK(report);
+        if (bits.empty()) bits = BitsOf(report->metrics);
+        EXPECT_GT(report->metrics.test->vertices, 0u);
+        EXPECT_EQ(BitsOf(report->metrics), bits);
+      }
+    }
+  }
+}
+
+/// Three layers, whose arrays go around twice, with lists on disk and a cache for two chunks.
+TEST_F(MeasureRanksTest, LayersGoAroundWithListsOnDiskAndLittleMemory) {
+  TrainOptions options = Options();
+  options.model.layers = 3;
+  options.fanouts = {3, 3, 3};
+  std::vector<std::uint64_t> bits;
+  for (const std::uint32_t ranks : {1U, 4U}) {
+    options.topology = ranks == 1 ? TopologyPlace::kMemory : TopologyPlace::kDirect;
+    options.cache_bytes = ranks == 1 ? 1 << 20 : 64 * 100;
+    const Trained trained = TrainAs(options, ranks);
+    for (const auto& report : trained.reports) {
+      ASSERT_OK(report);
+      if (bits.empty()) bits = BitsOf(report->metrics);
+      EXPECT_EQ(BitsOf(report->metrics), bits);
+    }
+  }
+}
+
+/// A rank that is asked to stop while all measure ends all of them; the training is not done again.
+TEST_F(MeasureRanksTest, AnInterruptEndsAllAndOnlyTheMeasuringIsDoneAgain) {
+  TrainOptions options = Options();
+  options.checkpoint_every = 1000;
+  const Trained undisturbed = TrainAs(options, 2);
+  ASSERT_OK(undisturbed.reports[0]);
+  JobControl* asked = nullptr;
+  JobControl control([&](const JobControl::Progress& progress) {
+    if (progress.phase.starts_with("layer")) asked->Cancel();
+  });
+  asked = &control;
+  for (const auto& report : TrainAs(options, 3, &control).reports) {
+    ASSERT_FALSE(report.has_value());
+    EXPECT_EQ(report.error().code(), StatusCode::kInterrupted) << report.error().ToString();
+  }
+  options.resume = true;
+  const Trained resumed = TrainAs(options, 4);
+  for (const auto& report : resumed.reports) {
+    ASSERT_OK(report);
+    EXPECT_EQ(report->resumed_minibatches, report->minibatches * options.epochs);
+    EXPECT_EQ(BitsOf(report->metrics), BitsOf(undisturbed.reports[0]->metrics));
+  }
+}
+
+/// A rank that is lost, or whose message is garbled, while all measure: the others say so.
+TEST_F(MeasureRanksTest, ALostRankAndAGarbledChunkEndAll) {
+  std::mt19937_64 random(testing::TestSeed());
+  TrainOptions options = Options();
+  options.model.layers = 3;
+  options.fanouts = {3, 3, 3};
+  const std::uint64_t all = TrainAs(options, 3).messages[1];
+  options.test = false;
+  const std::uint64_t before = TrainAs(options, 3).messages[1];
+  options.test = true;
+  ASSERT_GT(all, before + 6);
+  for (const auto kind :
+       {LocalFault::Kind::kDie, LocalFault::Kind::kSilence, LocalFault::Kind::kFlip}) {
+    const std::uint64_t at = before + random() % (all - before - 2);
+    SCOPED_TRACE(::testing::Message() << "message " << at << " of " << before << " to " << all);
+    const Trained trained = TrainAs(
+        options, 3, nullptr,
+        {.peer_timeout_seconds = 0.5, .faults = {{.kind = kind, .rank = 1, .at_message = at}}});
+    for (std::size_t r = 0; r < 3; ++r) {
+      ASSERT_FALSE(trained.reports[r].has_value());
+      if (r == 1) continue;
+      const Status& error = trained.reports[r].error();
+      EXPECT_EQ(error.code(),
+                kind == LocalFault::Kind::kFlip ? StatusCode::kCorruption : StatusCode::kIoError)
+          << error.ToString();
+      EXPECT_THAT(error.message(), HasSubstr("rank"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rhizome
