@@ -11,9 +11,11 @@ namespace rhizome::inline internal {
 // each, which ascend. The reply has the rows in that order, then the checksum (RowCrc) of each, 4
 // bytes. A message has a header besides, which is the transport's.
 
-/// Rows of a request at most, and bytes of its reply.
+/// Rows of a request at most, and bytes of its reply: many requests of a sweep are on their way at
+/// once, so that an owner reads for one while the reply to another is carried and a third is
+/// checked; and a message that is waited for is not long behind them.
 inline constexpr std::uint64_t kMostRequestRows = 32768;
-inline constexpr std::uint64_t kMostReplyBytes = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t kMostReplyBytes = std::uint64_t{1} << 20;
 
 /// Returns the rows of a request at most, of rows of so many bytes: one at least.
 constexpr std::uint64_t RequestRows(std::uint64_t row_bytes) {

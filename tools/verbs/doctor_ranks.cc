@@ -7,6 +7,8 @@
 #include <array>
 
 #include "mpi_library.h"
+#include "rhizome/cache/serve_rate.h"
+#include "rhizome/index/graph.h"
 #include "rhizome/storage/build_id.h"
 #include "rhizome/storage/local_transport.h"
 #include "rhizome/storage/rank_calls.h"
@@ -85,6 +87,32 @@ Result<Json> MeasureAll(Transport& transport, const JobControl& control) {
   return own;
 }
 
+/// Measures how fast the ranks serve the rows of a store, and adds it to the pairs of this rank.
+Status MeasureRows(Transport& transport, const DoctorRankFlags& flags, const JobControl& control,
+                   Json& own) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
+  // Homes and rows need no edges.
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph,
+                           Graph::Open(std::as_const(*store), {.partitions = {0}}));
+  const std::array<RankFact, 2> facts = {
+      {{"store", store->id().ToString()},
+       {"generation", std::to_string(store->manifest().generation)}}};
+  RHIZOME_RETURN_IF_ERROR(Agree(transport, facts));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::vector<ServeRate> rates,
+      MeasureServing(*graph, transport, {.features = flags.features, .io = flags.io}, control));
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    const ServeRate& rate = rates[i];
+    own["pairs"][i]["rows"] = {{"row_bytes", rate.row_bytes},
+                               {"batch_rows", rate.batch_rows},
+                               {"rows_per_second", rate.rows_per_second},
+                               {"plain_rows_per_second", rate.plain_rows_per_second},
+                               {"processor_seconds_per_row", rate.processor_seconds_per_row}};
+  }
+  return Status::Ok();
+}
+
 /// Gathers what the ranks have found on the first, which gets all of it; the others get nothing.
 Result<Json> GatherReports(Transport& transport, const Json& own) {
   const std::string text = own.dump();
@@ -102,10 +130,12 @@ Result<Json> GatherReports(Transport& transport, const Json& own) {
   return found;
 }
 
-Result<Json> Examine(Transport& transport, const JobControl& control) {
+Result<Json> Examine(Transport& transport, const DoctorRankFlags& flags,
+                     const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(
       Agree(transport, std::array<RankFact, 1>{{{"the build", std::string(BuildId())}}}));
-  RHIZOME_ASSIGN_OR_RETURN(const Json own, MeasureAll(transport, control));
+  RHIZOME_ASSIGN_OR_RETURN(Json own, MeasureAll(transport, control));
+  if (!flags.store.empty()) RHIZOME_RETURN_IF_ERROR(MeasureRows(transport, flags, control, own));
   return GatherReports(transport, own);
 }
 
@@ -126,13 +156,25 @@ std::string DescribeRanks(const Json& f) {
     ranks.Add({rank["rank"].dump(), rank["host"].get<std::string>(), rank["pid"].dump()});
   text += ranks.ToString() + "\n";
   TextTable pairs;
-  pairs.Add({"ranks", "there and back", "of 20 one takes", "bytes a second"});
-  for (const Json& pair : f["pairs"])
-    pairs.Add(
-        {fmt::format("{} - {}", pair["from"].get<int>(), pair["to"].get<int>()),
-         fmt::format("{:.1f} us", pair["round_trip_seconds"].get<double>() * 1e6),
-         fmt::format("{:.1f} us", pair["round_trip_p95_seconds"].get<double>() * 1e6),
-         HumanBytes(static_cast<std::uint64_t>(pair["bytes_per_second"].get<double>())) + "/s"});
+  const bool rows = !f["pairs"].empty() && f["pairs"][0].contains("rows");
+  std::vector<std::string> head = {"ranks", "there and back", "of 20 one takes", "bytes a second"};
+  if (rows) head.insert(head.end(), {"rows a second", "plain", "processor a row"});
+  pairs.Add(std::move(head));
+  for (const Json& pair : f["pairs"]) {
+    std::vector<std::string> line = {
+        fmt::format("{} - {}", pair["from"].get<int>(), pair["to"].get<int>()),
+        fmt::format("{:.1f} us", pair["round_trip_seconds"].get<double>() * 1e6),
+        fmt::format("{:.1f} us", pair["round_trip_p95_seconds"].get<double>() * 1e6),
+        HumanBytes(static_cast<std::uint64_t>(pair["bytes_per_second"].get<double>())) + "/s"};
+    if (rows) {
+      const Json& served = pair["rows"];
+      line.push_back(fmt::format("{:.0f}", served["rows_per_second"].get<double>()));
+      line.push_back(fmt::format("{:.0f}", served["plain_rows_per_second"].get<double>()));
+      line.push_back(
+          fmt::format("{:.2f} us", served["processor_seconds_per_row"].get<double>() * 1e6));
+    }
+    pairs.Add(std::move(line));
+  }
   return text + pairs.ToString();
 }
 
@@ -145,22 +187,22 @@ Answer Finished(Json found, const RankFlags& flags, Json mpi) {
   return Answer{std::move(found), DescribeRanks, {}};
 }
 
-Result<Answer> ExamineThreads(const RankFlags& flags, Session& session) {
+Result<Answer> ExamineThreads(const DoctorRankFlags& flags, Session& session) {
   LocalRanksOptions options;
-  options.peer_timeout_seconds = flags.peer_timeout_seconds;
-  RHIZOME_ASSIGN_OR_RETURN(const auto ranks, LocalRanks::Create(flags.local, options));
+  options.peer_timeout_seconds = flags.ranks.peer_timeout_seconds;
+  RHIZOME_ASSIGN_OR_RETURN(const auto ranks, LocalRanks::Create(flags.ranks.local, options));
   Json found;
   RHIZOME_RETURN_IF_ERROR(ranks->Run([&](Transport& transport) -> Status {
-    RHIZOME_ASSIGN_OR_RETURN(Json mine, Examine(transport, session.control));
+    RHIZOME_ASSIGN_OR_RETURN(Json mine, Examine(transport, flags, session.control));
     if (transport.rank() == 0) found = std::move(mine);
     return Status::Ok();
   }));
-  return Finished(std::move(found), flags, nullptr);
+  return Finished(std::move(found), flags.ranks, nullptr);
 }
 
-Result<Answer> ExamineProcesses(const RankFlags& flags, Session& session) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto transport, OpenRanks(flags.peer_timeout_seconds));
-  Result<Json> found = Examine(*transport, session.control);
+Result<Answer> ExamineProcesses(const DoctorRankFlags& flags, Session& session) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto transport, OpenRanks(flags.ranks.peer_timeout_seconds));
+  Result<Json> found = Examine(*transport, flags, session.control);
   if (!found) {
     transport->Leave(found.error());
     return Fail(found.error());
@@ -168,7 +210,7 @@ Result<Answer> ExamineProcesses(const RankFlags& flags, Session& session) {
   if (transport->rank() != 0) return Answer{};
   RHIZOME_ASSIGN_OR_RETURN(const MpiEntry* const mpi, LoadMpi());
   const MpiFacts facts = mpi->facts();
-  return Finished(*std::move(found), flags,
+  return Finished(*std::move(found), flags.ranks,
                   {{"library", facts.library},
                    {"standard", facts.standard},
                    {"thread_level", facts.thread_level}});
@@ -176,11 +218,11 @@ Result<Answer> ExamineProcesses(const RankFlags& flags, Session& session) {
 
 }  // namespace
 
-Result<Answer> ExamineRanks(const RankFlags& flags, Session& session) {
-  if (flags.local > 0 && LaunchedAsRank())
+Result<Answer> ExamineRanks(const DoctorRankFlags& flags, Session& session) {
+  if (flags.ranks.local > 0 && LaunchedAsRank())
     return Fail(Status::InvalidArgument(
         "this process is already one of several ranks: leave the number after --ranks out"));
-  if (flags.local > 0) return ExamineThreads(flags, session);
+  if (flags.ranks.local > 0) return ExamineThreads(flags, session);
   if (!LaunchedAsRank())
     return Fail(Status::InvalidArgument(
         "no launcher has started this process as one of several: 'mpirun -n 4 rhizome doctor "

@@ -12,6 +12,7 @@
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/library_versions.h"
 #include "text.h"
+#include "topology_flags.h"
 #include "verbs.h"
 
 namespace rhizome {
@@ -19,7 +20,7 @@ namespace {
 
 struct DoctorFlags {
   std::string store;
-  RankFlags ranks;
+  DoctorRankFlags of_ranks;
 };
 
 /// Returns the first line of a file of /proc or /sys, or nothing if there is none.
@@ -222,7 +223,11 @@ std::string DescribeDoctor(const Json& f) {
 // device; (5) derives from these the way that reads take, and advice. Or, with --ranks, the ranks
 // of a job.
 Result<Answer> RunDoctor(const DoctorFlags& flags, Session& session) {
-  if (flags.ranks.ranked) return ExamineRanks(flags.ranks, session);
+  if (flags.of_ranks.ranks.ranked) {
+    DoctorRankFlags of_ranks = flags.of_ranks;
+    of_ranks.store = flags.store;
+    return ExamineRanks(of_ranks, session);
+  }
   FileSystem& fs = FileSystem::Posix();
   const Path folder = flags.store.empty() ? Path(".") : Path(flags.store);
   Json fields;
@@ -258,9 +263,14 @@ void AddDoctorVerb(CLI::App& root, Session& session) {
                            "What this machine grants, and which way reads will take, and why",
                            "rhizome doctor", flags, RunDoctor);
   verb->add_option("STORE", flags->store, "A store's folder; absent: the current folder");
-  AddRankFlags(*verb, flags->ranks,
+  AddRankFlags(*verb, flags->of_ranks.ranks,
                "Look at the ranks of a job instead, and at every pair of them: those that mpirun "
-               "has started, or N threads of this process");
+               "has started, or N threads of this process. With STORE also how fast they serve its "
+               "rows to each other");
+  verb->add_option("--features", flags->of_ranks.features, "With --ranks: the array that is served")
+      ->type_name("NAME")
+      ->default_val("feat");
+  AddBaselineIoFlag(*verb, flags->of_ranks.io, "With --ranks: how rows that are served are read");
 }
 
 }  // namespace rhizome

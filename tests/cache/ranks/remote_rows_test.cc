@@ -252,7 +252,7 @@ TEST(RemoteRowsRequestTest, LongRequestsAreDivided) {
     EXPECT_EQ(sizes, wanted);
   }
   EXPECT_EQ(remote.stats().requests, 1U + 2U + 3U);
-  EXPECT_EQ(RequestRows(1 << 20), 15U);
+  EXPECT_EQ(RequestRows(1 << 16), 15U);
   EXPECT_EQ(RequestRows(std::uint64_t{1} << 30), 1U);
 }
 

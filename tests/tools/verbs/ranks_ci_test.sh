@@ -15,6 +15,20 @@ expect_json out 'j["complete"] is True and j["transport"] == "threads" and j["mp
   'all(0 < p["round_trip_seconds"] <= p["round_trip_p95_seconds"] and p["bytes_per_second"] > 0 for p in j["pairs"])'
 expect_exit 0 rhizome doctor --ranks 2
 grep -q "0 - 1" out || fail "the text: $(cat out)"
+# With a store: rows that one rank gives another, read and checked.
+expect_exit 0 rhizome generate planted --out d --scale 10 --dim 16
+expect_exit 0 rhizome ingest s.rz --edges d/edges.npy --nodes d/nodes.tsv --node-columns id,label,split \
+  --array feat=d/features.npy --partitions 4
+served='all(0 < p["rows"]["rows_per_second"] and 0 < p["rows"]["plain_rows_per_second"] and p["rows"]["row_bytes"] == 64
+  and p["rows"]["processor_seconds_per_row"] >= 0 for p in j["pairs"])'
+expect_exit 0 rhizome doctor s.rz --ranks 3 --json
+expect_json out 'len(j["pairs"]) == 3' "$served"
+expect_exit 0 rhizome doctor s.rz --ranks 2 --io mmap
+grep -q "processor a row" out || fail "the text: $(cat out)"
+expect_exit 1 rhizome doctor s.rz --ranks 5
+expect_says "5 ranks: the store has 4"
+expect_exit 2 rhizome doctor s.rz --ranks 2 --features none
+expect_says "none"
 expect_exit 1 rhizome doctor --ranks
 expect_says "mpirun -n 4 rhizome doctor --ranks"
 for bad in "--ranks none" "--ranks 0" "--ranks 2 --peer-timeout 0"; do
@@ -45,6 +59,8 @@ by_mpi() {
     expect_json out "len(j['ranks']) == $ranks and len(j['pairs']) == $ranks * ($ranks - 1) // 2" \
       'j["complete"] is True and j["transport"] == "mpi"' 'j["mpi"]["thread_level"] in ("serialized", "multiple")' \
       "len({r['pid'] for r in j['ranks']}) == len(j['ranks'])" "'$1' in j['mpi']['library']"
+    expect_exit 0 job $ranks "$RHIZOME" doctor "$work/s.rz" --ranks --json
+    expect_json out "$served"
     expect_exit 0 job $ranks "$chat" 40 30 "$work"
   done
   options=(--mca btl "tcp,self")
