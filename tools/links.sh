@@ -45,17 +45,37 @@ import json, sys
 ranks = json.loads([line for line in sys.stdin if line.startswith("{")][-1])["ranks"]
 print(1e3 * sum(r["compute_seconds"] for r in ranks) / sum(r["minibatches"] for r in ranks))'
 
-# time_one RATE PREFETCH OVERLAP FLAGS...: a training, and the plan with what computing a minibatch took in it.
+# calibrate FLAGS...: sets the constants of the plans: computing a minibatch as one rank does that does nothing else
+# meanwhile, the processor's time of a row between two ranks, and, past the page cache, a read from the disk that all share.
+calibrate() {
+  local compute read=0 io=auto
+  case " $* " in *" --io mmap "*) io=mmap ;; esac
+  compute=$("$RHIZOME" train "$store" "$@" --ranks 1 --overlap none --no-test --json --progress none 2>"$work/err" | python3 -c "$compute_ms") ||
+    { cat "$work/err" >&2; return 1; }
+  on_hosts "$count" "$RHIZOME" doctor "$store" --ranks --io "$io" --json >"$work/doctor" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
+  model=$(python3 - "$work/doctor" "$compute" "$count" "$io" <<'PY'
+import json, os, sys
+rows = json.loads([line for line in open(sys.argv[1]) if line.startswith("{")][-1])["pairs"][0]["rows"]
+count = int(sys.argv[3])
+read = 0 if sys.argv[4] == "mmap" else count * 1e6 / rows["rows_per_second"]
+print(f"--compute-ms {float(sys.argv[2]):.3f} --processors {max(1, os.cpu_count() / count):g} "
+      f"--row-us {1e6 * rows['processor_seconds_per_row']:.3f} --read-us {read:.3f}")
+PY
+  ) || return 1
+  echo "model: $model" >&2
+}
+
+# time_one RATE PREFETCH OVERLAP FLAGS...: a training, and its plan.
 time_one() {
   local rate=$1 prefetch=$2 overlap=$3
   shift 3
-  local compute link=${rate%bit}
+  local link=${rate%bit}
   [ "$rate" = none ] && link=20g
   on_hosts "$count" "$work/counted.sh" "$work" "$RHIZOME" train "$store" "$@" --link "${link^^},50us" \
     --prefetch "$prefetch" --overlap "$overlap" --no-test --json --progress none >"$work/trained" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
-  compute=$(python3 -c "$compute_ms" <"$work/trained")
+  # shellcheck disable=SC2086
   "$RHIZOME" plan train "$store" "$@" --ranks "$count" --prefetch "$prefetch" --overlap "$overlap" --link "${link^^},50us" \
-    --compute-ms "$compute" --json --progress none >"$work/planned" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
+    $model --json --progress none >"$work/planned" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
   python3 - "$rate" "$overlap" "$work/trained" "$(cut -d' ' -f1 /proc/loadavg)" "$work/planned" <<'PY'
 import json, os, re, sys
 rate, overlap, path, load, planned = sys.argv[1:]
@@ -81,6 +101,8 @@ print(json.dumps({
 PY
 }
 
+hosts_rate none
+calibrate "$@" || exit 1
 IFS=, read -ra all_rates <<<"$rates"
 for rate in "${all_rates[@]}"; do
   hosts_rate "$rate"

@@ -10,6 +10,7 @@
 #include "rhizome/cache/feature_cache.h"
 #include "rhizome/cache/home_epochs.h"
 #include "rhizome/cache/labels.h"
+#include "rhizome/cache/rank_clock.h"
 #include "rhizome/cache/rank_pool.h"
 #include "rhizome/cache/rank_schedule.h"
 #include "rhizome/cache/remote_keepers.h"
@@ -20,6 +21,7 @@
 #include "rhizome/cache/schedule_history.h"
 #include "rhizome/cache/task_labels.h"
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
@@ -41,6 +43,9 @@ Status CheckOptions(const RankPlanOptions& options) {
     return refuse(fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMostEpochs));
   if (!(options.link.bits_per_second > 0 && options.link.latency_seconds >= 0))
     return refuse("a link's bandwidth must be above 0, and its latency not negative");
+  if (!(options.processors >= 0 && options.row_seconds >= 0 && options.compute_seconds >= 0 &&
+        options.read_seconds.value_or(0) >= 0))
+    return refuse("processors and seconds of a model must not be negative");
   return Status::Ok();
 }
 
@@ -54,6 +59,8 @@ struct PlannedGraph {
 struct PlannedSuperbatch {
   Trace rows;
   std::vector<std::uint32_t> home_of;  // by minibatch
+  std::vector<std::uint64_t> step_of;  // by minibatch, over all epochs
+  std::vector<double> sampling;        // by minibatch: seconds
 };
 
 /// One number of ranks while superbatches are replayed.
@@ -64,7 +71,8 @@ class RankSet {
       : options_(options),
         report_(report),
         rank_of_(homes.RanksOfRows(planned.graph, planned.features, ranks)),
-        plan_{.shares = {}} {
+        plan_{.shares = {}},
+        clock_(ranks, options.overlap, 0) {
     plan_.shares.resize(ranks);
     for (std::uint32_t r = 0; r < ranks; ++r) {
       const HomeRange own = HomesOfRank(r, homes.count, ranks);
@@ -93,7 +101,10 @@ class RankSet {
 
   Status Play(const PlannedSuperbatch& superbatch);
 
-  RankPlan Finish() && { return std::move(plan_); }
+  RankPlan Finish() && {
+    plan_.seconds = clock_.Finish();
+    return std::move(plan_);
+  }
 
  private:
   RankShare& share(std::uint32_t rank) { return plan_.shares[rank]; }
@@ -107,14 +118,21 @@ class RankSet {
            frames * ScheduleHistory::kBytesPerFrame;
   }
   Trace TraceOf(std::uint32_t rank, const PlannedSuperbatch& superbatch);
-  double SecondsOf(std::uint32_t rank, const std::vector<RankFetches>& fetched,
-                   std::uint64_t minibatches);
+  void Book(std::uint32_t rank, const std::vector<RankFetches>& fetched, std::uint64_t minibatches);
+  double ReadSeconds() const {
+    return options_.read_seconds.value_or(DiskSeconds(options_.disk, report_.row_bytes));
+  }
+  double MovingSeconds(std::uint32_t rank, const RankFetches& fetched, double served) const;
+  double BusySeconds(double sampling, double rows) const;
+  SuperbatchTimes TimesOf(std::uint32_t rank, const PlannedSuperbatch& superbatch,
+                          const std::vector<std::vector<RankFetches>>& phases) const;
 
   const RankPlanOptions& options_;
   const RankPlanReport& report_;
   std::vector<std::uint16_t> rank_of_;  // by row
   std::vector<std::unique_ptr<RankPool>> pools_;
   RankPlan plan_;
+  RankClock clock_;
 };
 
 Status RankSet::MakePools(const PrefetchOutlook& outlook, const HomeEpochs& epochs) {
@@ -156,10 +174,9 @@ Trace RankSet::TraceOf(std::uint32_t rank, const PlannedSuperbatch& superbatch) 
   return trace;
 }
 
-/// Books what a rank fetches and serves in a superbatch, and returns the seconds of its slowest
-/// part.
-double RankSet::SecondsOf(std::uint32_t rank, const std::vector<RankFetches>& fetched,
-                          std::uint64_t minibatches) {
+/// Books the rows that a rank fetches and serves in a superbatch.
+void RankSet::Book(std::uint32_t rank, const std::vector<RankFetches>& fetched,
+                   std::uint64_t minibatches) {
   std::uint64_t remote = 0, requests = 0, served = 0, served_requests = 0;
   for (std::uint32_t other = 0; other < ranks(); ++other) {
     if (other == rank) continue;
@@ -185,35 +202,97 @@ double RankSet::SecondsOf(std::uint32_t rank, const std::vector<RankFetches>& fe
   one.served_requests += served_requests;
   one.bytes_in += in;
   one.bytes_out += out;
-  const double compute = options_.compute_seconds * static_cast<double>(minibatches);
-  const double seconds[] = {
-      static_cast<double>(disk + served) * DiskSeconds(options_.disk, report_.row_bytes),
-      LinkSeconds(options_.link, in) +
-          2 * options_.link.latency_seconds * static_cast<double>(requests),
-      LinkSeconds(options_.link, out)};
-  one.disk_seconds += seconds[0];
-  one.in_seconds += seconds[1];
-  one.out_seconds += seconds[2];
-  one.compute_seconds += compute;
-  const double moving = *std::max_element(std::begin(seconds), std::end(seconds));
-  return options_.overlap == Overlap::kNone ? compute + moving : std::max(compute, moving);
+  one.disk_seconds += static_cast<double>(disk + served) * ReadSeconds();
+  one.in_seconds += LinkSeconds(options_.link, in) +
+                    2 * options_.link.latency_seconds * static_cast<double>(requests);
+  one.out_seconds += LinkSeconds(options_.link, out);
+  one.compute_seconds += options_.compute_seconds * static_cast<double>(minibatches);
+}
+
+/// The seconds in which a rank's rows of a sweep come, while it serves so many to others: its own
+/// are read while those of others are asked for, read there and carried.
+double RankSet::MovingSeconds(std::uint32_t rank, const RankFetches& fetched, double served) const {
+  std::uint64_t remote = 0;
+  for (std::uint32_t other = 0; other < ranks(); ++other)
+    if (other != rank) remote += fetched.rows_of[other];
+  const std::uint64_t row = report_.row_bytes + kReplyChecksumBytes;
+  const double disk = (static_cast<double>(fetched.rows_of[rank]) + served) * ReadSeconds();
+  const double out = served * LinkSeconds(options_.link, row);
+  if (remote == 0) return std::max(disk, out);
+  const double in = 2 * options_.link.latency_seconds +
+                    static_cast<double>(remote) * ReadSeconds() +
+                    LinkSeconds(options_.link, remote * row);
+  return std::max({disk, in, out});
+}
+
+/// The seconds of a minibatch in which a rank cannot begin the next, with processors that its
+/// threads share. `rows`: that come or go beside it.
+double RankSet::BusySeconds(double sampling, double rows) const {
+  const double compute = options_.compute_seconds;
+  if (options_.processors == 0) return compute;
+  // Each of the two ranks has half of a row that one gives the other.
+  const double all = compute + sampling + rows * options_.row_seconds / 2;
+  return std::max(compute, all / options_.processors);
+}
+
+/// `phases`: by rank, the fetches before its first minibatch, then those of each.
+SuperbatchTimes RankSet::TimesOf(std::uint32_t rank, const PlannedSuperbatch& superbatch,
+                                 const std::vector<std::vector<RankFetches>>& phases) const {
+  SuperbatchTimes times;
+  const std::vector<RankFetches>& own = phases[rank];
+  if (own.empty()) return times;
+  const auto served = [&](bool before) {
+    double rows = 0;
+    for (std::uint32_t other = 0; other < ranks(); ++other) {
+      if (other == rank) continue;
+      for (std::size_t i = before ? 0 : 1; i < (before ? 1 : phases[other].size()); ++i)
+        if (i < phases[other].size()) rows += static_cast<double>(phases[other][i].rows_of[rank]);
+    }
+    return rows;
+  };
+  const double served_before = served(true);
+  const double served_each = served(false) / static_cast<double>(own.size() - 1);
+  const auto all_rows = [](const RankFetches& fetched) {
+    double rows = 0;
+    for (const std::uint64_t count : fetched.rows_of) rows += static_cast<double>(count);
+    return rows;
+  };
+  times.prefill = MovingSeconds(rank, own.front(), served_before);
+  const double before_each =
+      (all_rows(own.front()) + served_before) / static_cast<double>(own.size() - 1);
+  std::size_t n = 1;
+  for (std::size_t i = 0; i < superbatch.home_of.size(); ++i) {
+    if (RankOf(superbatch.home_of[i]) != rank) continue;
+    if (options_.processors > 0) times.sampling += superbatch.sampling[i];
+    times.minibatches.push_back(
+        {.step = superbatch.step_of[i] - superbatch.step_of.front(),
+         .moving = MovingSeconds(rank, own[n], served_each),
+         .busy =
+             BusySeconds(superbatch.sampling[i], all_rows(own[n]) + served_each + before_each)});
+    ++n;
+  }
+  return times;
 }
 
 Status RankSet::Play(const PlannedSuperbatch& superbatch) {
+  if (superbatch.home_of.empty()) return Status::Ok();
   std::vector<RankFetches> fetched;
+  std::vector<std::vector<RankFetches>> phases(ranks());
   std::vector<std::uint64_t> minibatches;
   for (std::uint32_t r = 0; r < ranks(); ++r) {
     const Trace trace = TraceOf(r, superbatch);
-    RHIZOME_ASSIGN_OR_RETURN(RankFetches one, pools_[r]->Play(trace));
+    RHIZOME_ASSIGN_OR_RETURN(RankFetches one, pools_[r]->Play(trace, &phases[r]));
     fetched.push_back(std::move(one));
     minibatches.push_back(trace.steps());
     share(r).minibatches += trace.steps();
     share(r).schedule_bytes = std::max(share(r).schedule_bytes, trace.keys.size() * kScheduleBytes);
   }
-  double slowest = 0;
-  for (std::uint32_t r = 0; r < ranks(); ++r)
-    slowest = std::max(slowest, SecondsOf(r, fetched, minibatches[r]));
-  plan_.seconds += slowest;
+  std::vector<SuperbatchTimes> times;
+  for (std::uint32_t r = 0; r < ranks(); ++r) {
+    Book(r, fetched, minibatches[r]);
+    times.push_back(TimesOf(r, superbatch, phases));
+  }
+  clock_.Add(std::move(times));
   return Status::Ok();
 }
 
@@ -268,7 +347,10 @@ Status RankPlanner::PlayEpochs(const HomeEpochs& epochs, const MinibatchSampler&
     RHIZOME_RETURN_IF_ERROR(
         control_.Report({.phase = "sample", .done = seeds.step(), .total = epochs.counts().all()}));
     if (batch->begins_superbatch) RHIZOME_RETURN_IF_ERROR(Play(superbatch));
+    const Stopwatch sampling;
     RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*batch));
+    superbatch.sampling.push_back(sampling.seconds());
+    superbatch.step_of.push_back(seeds.step());
     AddStep(minibatch, superbatch.rows);
     superbatch.home_of.push_back(epochs.Decode(batch->tag).home);
     for (RankSet& set : sets_)

@@ -51,7 +51,16 @@ struct RankPlanOptions {
   Overlap overlap = Overlap::kAll;  ///< or kNone, for the modelled seconds
   LinkModel link = {};
   ReadCost disk = {};
-  double compute_seconds = 0;  ///< of a minibatch; 0: left out
+  double compute_seconds = 0;  ///< of a minibatch, by itself; 0: left out
+
+  /// Processors of a rank, which what it does beside computing takes too: sampling, for which the
+  /// time of this planning is taken, and rows; 0: enough of them that nothing delays computing.
+  double processors = 0;
+  double row_seconds = 0;  ///< of processor, of a row that is brought, at asker and owner together
+
+  /// Seconds in which a disk reads a row, for the modelled seconds alone: 0 where rows come out of
+  /// the page cache. Absent: as `disk` says.
+  std::optional<double> read_seconds = {};
 };
 
 /// Counts of what one rank has and does in a training over ranks, counted over all its epochs.
@@ -92,8 +101,7 @@ struct RankShare : RankCounts {
 struct RankPlan {
   std::vector<RankShare> shares;  ///< by rank
 
-  /// Modelled: in each superbatch the slowest rank's slowest part, as if disk, link and computation
-  /// overlapped wholly; with Overlap::kNone its computation, and the slower of disk and link.
+  /// Modelled, minibatch by minibatch, as pipelines on all ranks would work (RankClock).
   double seconds = 0;
 };
 
@@ -114,8 +122,8 @@ struct RankPlanReport {
 /// pool, exactly and in any number of ranks. A home is the unit of work: a rank has consecutive
 /// homes (of a store without homes: partitions), their rows, and in every step a minibatch of each.
 /// Topology is on every rank. Seconds are modelled from the link and the disk, with owners that
-/// read what they serve from their disk, and a round trip for each request. Gradients, which are
-/// the size of the network, are left out.
+/// read what they serve from their disk, and a round trip for each sweep over owners. Gradients,
+/// which are the size of the network, are left out.
 ///
 /// Memory: the graph; for each of all ranks together 4 bytes a row, and a superbatch of samples;
 /// with policies that NeedsLists says, the lists of all rows. Errors: those of CheckPrefetch;

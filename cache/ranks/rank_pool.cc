@@ -53,7 +53,8 @@ std::vector<CacheKey> RankPool::Start(std::span<const PrefillEntry> prefill) {
   return missing;
 }
 
-Result<RankFetches> RankPool::Play(const Trace& superbatch) {
+Result<RankFetches> RankPool::Play(const Trace& superbatch, std::vector<RankFetches>* phases) {
+  if (phases != nullptr) phases->clear();
   if (superbatch.steps() == 0) return RankFetches(options_.ranks);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<Policy> policy,
                            schedules_.Make(superbatch, history_ ? &*history_ : nullptr));
@@ -64,6 +65,12 @@ Result<RankFetches> RankPool::Play(const Trace& superbatch) {
     Fetch(std::span(prefill).subspan(at, piece), fetches);
     at += piece;
   }
+  RankFetches all = fetches;
+  const auto end_phase = [&] {
+    if (phases != nullptr) phases->push_back(fetches);
+    fetches = RankFetches(options_.ranks);
+  };
+  end_phase();
   StepPlan plan;
   std::vector<CacheKey> misses;
   for (std::size_t s = 0; s < superbatch.steps(); ++s) {
@@ -72,9 +79,11 @@ Result<RankFetches> RankPool::Play(const Trace& superbatch) {
     misses.clear();
     for (const std::uint32_t miss : plan.misses) misses.push_back(rows[miss]);
     Fetch(misses, fetches);
+    all += fetches;
+    end_phase();
     for (const StepPlan::Place& insert : plan.inserts) frames_[insert.frame] = rows[insert.request];
   }
-  return fetches;
+  return all;
 }
 
 }  // namespace rhizome::inline internal

@@ -53,9 +53,9 @@ class RankPool {
   RankPool(const RankPoolOptions& options, std::span<const std::uint16_t> rank_of);
 
   /// Plays a superbatch, and returns what is fetched for it: exactly what a FeedPipeline over ranks
-  /// fetches. One without minibatches is none, and changes nothing. Errors: those of
-  /// MakeBeladySchedule.
-  Result<RankFetches> Play(const Trace& superbatch);
+  /// fetches. One without minibatches is none, and changes nothing. `phases`: null, or set to what
+  /// is fetched before the first minibatch, then for each. Errors: those of MakeBeladySchedule.
+  Result<RankFetches> Play(const Trace& superbatch, std::vector<RankFetches>* phases = nullptr);
 
  private:
   void Fetch(std::span<const CacheKey> rows, RankFetches& fetches) const;

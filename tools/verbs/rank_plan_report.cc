@@ -96,7 +96,7 @@ std::string DescribeOne(const Json& plan) {
       WithCommas(plan["remote_rows_requested"]), WithCommas(plan["remote_rows_fetched"]),
       imbalance["edges"].get<double>(), imbalance["rows_requested"].get<double>(),
       imbalance["remote_rows_fetched"].get<double>(), imbalance["bytes_in"].get<double>());
-  return text + fmt::format("modelled: {:.3g} s, all overlapped\n", plan["seconds"].get<double>());
+  return text + fmt::format("modelled: {:.3g} s\n", plan["seconds"].get<double>());
 }
 
 }  // namespace
@@ -155,7 +155,10 @@ void AddRankPlan(const RankPlanReport& report, const RankPlanOptions& options, J
                      {"link_latency_seconds", options.link.latency_seconds},
                      {"disk_seconds_per_read", options.disk.seconds_per_read},
                      {"disk_bytes_per_second", options.disk.bytes_per_second},
+                     {"read_seconds", options.read_seconds ? Json(*options.read_seconds) : Json()},
                      {"compute_seconds", options.compute_seconds},
+                     {"processors", options.processors},
+                     {"row_seconds", options.row_seconds},
                      {"message_header_bytes", kMessageHeaderBytes},
                      {"request_row_bytes", kRequestRowBytes},
                      {"reply_row_bytes", report.row_bytes + kReplyChecksumBytes}};

@@ -18,6 +18,9 @@ struct PlanTrainFlags {
   std::vector<std::uint32_t> ranks;
   std::string link = "10G,50us";
   double compute_ms = 0;
+  double processors = 0;
+  double row_us = 0;
+  std::optional<double> read_us;
 };
 
 constexpr std::uint32_t kRankSuperbatch = 16;
@@ -49,6 +52,9 @@ Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOp
   options.prefetch = train.prefetch;
   options.overlap = train.overlap.value_or(Overlap::kAll);
   options.compute_seconds = flags.compute_ms / 1e3;
+  options.processors = flags.processors;
+  options.row_seconds = flags.row_us / 1e6;
+  if (flags.read_us) options.read_seconds = *flags.read_us / 1e6;
   return options;
 }
 
@@ -109,6 +115,23 @@ void AddPlanTrain(CLI::App& plan, Session& session) {
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("X")
       ->capture_default_str();
+  verb->add_option("--processors", flags->processors,
+                   "With --ranks: processors of a rank, which sampling and rows take, too; 0: "
+                   "enough that neither delays computing")
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--row-us", flags->row_us,
+                   "With --processors: microseconds of processor that a row takes which one rank "
+                   "gives another, of both together: doctor STORE --ranks measures it")
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("X")
+      ->capture_default_str();
+  verb->add_option("--read-us", flags->read_us,
+                   "With --ranks: microseconds in which a disk reads a row; 0: rows come out of "
+                   "the page cache. Of the modelled seconds alone; absent: those of an NVMe drive")
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("X");
 }
 
 }  // namespace rhizome

@@ -44,13 +44,21 @@ cmp -s out 64K.json || fail "not the same plan twice"
 expect_exit 0 rhizome "${plan[@]}" --ranks 3 --link 10M,2ms --compute-ms 3 --json
 expect_json out 'j["model"]["link_bits_per_second"] == 1e7' 'j["model"]["link_latency_seconds"] == 2e-3' \
   'j["model"]["compute_seconds"] == 3e-3' 'j["plans"][0]["seconds"] > 0'
+seconds() { python3 -c 'import json; print(json.load(open("out"))["plans"][0]["seconds"])'; }
+before=$(seconds)
+# Rows out of the page cache, and processors that rows take: the model alone changes.
+expect_exit 0 rhizome "${plan[@]}" --ranks 3 --link 10M,2ms --compute-ms 3 --read-us 0 --json
+cached=$(seconds)
+expect_exit 0 rhizome "${plan[@]}" --ranks 3 --link 10M,2ms --compute-ms 3 --read-us 0 --processors 1 --row-us 5000 --json
+expect_json out 'j["model"]["processors"] == 1' 'j["model"]["row_seconds"] == 5e-3' 'j["model"]["read_seconds"] == 0'
+python3 -c "import sys; sys.exit(not $cached < $before < $(seconds))" || fail "seconds: $cached, $before, $(seconds)"
 expect_exit 0 rhizome plan train p.rz --fanout 5,5 --ranks 3 --json
 expect_json out 'j["homes_by"] == "partitions"' 'j["plans"][0]["remote_rows_requested"] > 0'
 expect_exit 0 rhizome plan train p.rz --fanout 5,5 --ranks 3
 grep -q "partitions in place of homes" out && grep -q "and 1 to measure" out || fail "the text: $(cat out)"
 
 for bad in "--ranks 7" "--ranks 0" "--ranks 2 --link fast" "--ranks 2 --link 10G,50" "--ranks 2 --cache lru" \
-  "--ranks 2 --full-graph" "--ranks 2 --no-edges" "--ranks 2 --split nothing:x"; do
+  "--ranks 2 --full-graph" "--ranks 2 --processors -1" "--ranks 2 --no-edges" "--ranks 2 --split nothing:x"; do
   # shellcheck disable=SC2086
   expect_exit 1 rhizome plan train g.rz $bad
 done
