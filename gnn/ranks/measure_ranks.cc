@@ -50,9 +50,12 @@ class RankWatch {
 
 Status MeasureOverRanks(const OneTraining& one, std::uint64_t cache_bytes, Transport& transport) {
   if (transport.ranks() == 1) return MeasureKept(one, cache_bytes, one.control);
-  JobControl job([&one](const JobControl::Progress& progress) {
-    static_cast<void>(one.control.Report(progress));
+  JobControl* self = nullptr;
+  JobControl job([&](const JobControl::Progress& progress) {
+    // The watch may look later than a short layer takes.
+    if (!one.control.Report(progress).ok()) self->Cancel();
   });
+  self = &job;
   RankLayers layers(transport);
   Status measured;
   {

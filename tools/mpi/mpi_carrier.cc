@@ -1,11 +1,14 @@
 #include "mpi_carrier.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstring>
+#include <numeric>
 
 #include "rhizome/storage/exceptions.h"
 
@@ -22,6 +25,21 @@ constexpr microseconds kLongestNap{200};
 constexpr microseconds kLongestNapInTransfer{50};
 constexpr auto kFlush = seconds(1);  // for what is still to be sent when a rank is lost
 constexpr std::size_t kHostBytes = 256;
+constexpr std::size_t kNamedPeers = 8;
+
+// The thread that calls MPI is stuck when it has not come by for six looks, four of which are as
+// long as a rank may be silent. (By looks, not by time: this process may itself have been stopped.)
+constexpr int kLooksToPeerTimeout = 4;
+constexpr int kLooksUntilStuck = 6;
+
+/// Lets this thread, and those that it starts, have errors instead of a signal from sockets whose
+/// other end is gone: MPI writes to them without asking for that, and the signal ends the process.
+void BlockBrokenPipes() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
 
 std::string MpiErrorText(int error) {
   std::array<char, MPI_MAX_ERROR_STRING> text = {};
@@ -66,11 +84,16 @@ Result<MpiCarrier::Opened> MpiCarrier::Open(const std::shared_ptr<MpiCarrier>& s
   return Fail(self->started_);
 }
 
-void MpiCarrier::Begin(MessageTransport& transport) {
+Status MpiCarrier::Begin(MessageTransport& transport) {
   const std::lock_guard lock(mutex_);
   transport_ = &transport;
+  heard_.assign(opened_.hosts.size(), Clock::now());
   state_ = State::kServing;
   changed_.notify_all();
+  return Guarded([&] {
+    watch_ = std::thread([this] { Watch(); });
+    return Status::Ok();
+  });
 }
 
 void MpiCarrier::Send(std::uint32_t peer, MessageBytes message) {
@@ -85,6 +108,7 @@ bool MpiCarrier::Close(bool orderly) {
     if (state_ != State::kEnded) state_ = orderly ? State::kClosing : State::kAborting;
     changed_.notify_all();
   }
+  if (watch_.joinable()) watch_.join();
   // MPI may never come back from a call when a rank is lost: then its thread is left alone.
   const auto limit = orderly ? peer_timeout_ : std::chrono::nanoseconds(2 * kFlush);
   std::unique_lock lock(mutex_);
@@ -101,6 +125,7 @@ bool MpiCarrier::Close(bool orderly) {
 
 void MpiCarrier::Run() {
   prctl(PR_SET_TIMERSLACK, 1000UL);  // naps of microseconds, not of 50 more
+  BlockBrokenPipes();
   Opened opened;
   Status started = Guarded([&] { return Start(opened); });
   const bool ok = started.ok();
@@ -203,11 +228,46 @@ void MpiCarrier::Serve() {
                                        [](const auto& queue) { return !queue.empty(); });
     const microseconds nap = NapAfter(idle, in_transfer);
     lock.lock();
+    ++rounds_;
     if (nap.count() > 0 && orders_.empty() && state_ == State::kServing)
       changed_.wait_for(lock, nap);
   }
   lock.unlock();
   Finish();
+}
+
+/// Ends the calls of this rank where the thread that calls MPI does not come by any more.
+void MpiCarrier::Watch() {
+  std::unique_lock lock(mutex_);
+  std::uint64_t seen = rounds_;
+  for (int looks = 0; looks < kLooksUntilStuck; ++looks) {
+    changed_.wait_for(lock, peer_timeout_ / kLooksToPeerTimeout,
+                      [&] { return state_ != State::kServing; });
+    if (state_ != State::kServing) return;
+    if (rounds_ != std::exchange(seen, rounds_)) looks = -1;
+  }
+  const std::string least_heard = LeastHeard();
+  lock.unlock();
+  const double seconds =
+      std::chrono::duration<double>(peer_timeout_).count() * kLooksUntilStuck / kLooksToPeerTimeout;
+  transport_->Die(Status::IoError(
+      fmt::format("MPI has not come back from a call for {:g} s, as it may not when "
+                  "a rank is lost; silent for longest: {}",
+                  seconds, least_heard)));
+}
+
+/// Names the peers that were heard least recently, those first.
+std::string MpiCarrier::LeastHeard() const {
+  std::vector<std::uint32_t> peers(heard_.size());
+  std::iota(peers.begin(), peers.end(), 0U);
+  std::erase(peers, opened_.rank);
+  std::sort(peers.begin(), peers.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return heard_[a] < heard_[b]; });
+  if (peers.size() > kNamedPeers) peers.resize(kNamedPeers);
+  std::string names;
+  for (const std::uint32_t peer : peers)
+    names += fmt::format("{}rank {} ({})", names.empty() ? "" : ", ", peer, opened_.hosts[peer]);
+  return names;
 }
 
 /// Sends what is still to be sent; then ends MPI, if all ranks do.
@@ -304,6 +364,10 @@ void MpiCarrier::BeginReceive(const MPI_Status& found) {
   int count = 0;
   MPI_Get_count(&found, MPI_BYTE, &count);
   transport_->HearFrom(peer);
+  {
+    const std::lock_guard lock(mutex_);
+    heard_[peer] = Clock::now();
+  }
   Transfer& receive = receives_[peer].emplace_back();
   receive.peer = peer;
   receive.message = MessageBytes(static_cast<std::size_t>(std::max(count, 0)));

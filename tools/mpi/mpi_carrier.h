@@ -19,7 +19,9 @@
 namespace rhizome::inline internal {
 
 /// Carries messages by MPI. One thread makes all calls of MPI, from its start to its end; none of
-/// them blocks, and between them it naps, for longer the longer nothing happens.
+/// them blocks by its contract, and between them it naps, for longer the longer nothing happens.
+/// But Open MPI 4.1 may lock itself out when a peer's socket breaks while it sends, so another
+/// thread watches that this one comes by, and ends the calls of this rank where it does not.
 /// Threads: Send, any; the others, one.
 class MpiCarrier {
  public:
@@ -35,7 +37,7 @@ class MpiCarrier {
   static Result<Opened> Open(const std::shared_ptr<MpiCarrier>& self);
 
   /// Begins to hand over what arrives, and to tick.
-  void Begin(MessageTransport& transport);
+  Status Begin(MessageTransport& transport);
 
   void Send(std::uint32_t peer, MessageBytes message);
 
@@ -57,6 +59,8 @@ class MpiCarrier {
   Status Start(Opened& opened);
   Status AwaitRequest(MPI_Request& request, const std::string& what);
   void Serve();
+  void Watch();
+  std::string LeastHeard() const;
   void Finish();
 
   bool Progress();
@@ -91,7 +95,10 @@ class MpiCarrier {
     kEnded
   } state_ = State::kStarting;
   bool finalized_ = false;
+  std::uint64_t rounds_ = 0;              // of Serve
+  std::vector<Clock::time_point> heard_;  // by peer: when a message of it last began to arrive
   std::thread thread_;
+  std::thread watch_;
 };
 
 }  // namespace rhizome::inline internal

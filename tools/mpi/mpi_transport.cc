@@ -25,9 +25,9 @@ class MpiTransport final : public Transport {
             opened.rank, opened.hosts, peer_timeout,
             [carrier = carrier_](std::uint32_t peer, MessageBytes message) {
               carrier->Send(peer, std::move(message));
-            })) {
-    carrier_->Begin(*messages_);
-  }
+            })) {}
+
+  Status Begin() { return carrier_->Begin(*messages_); }
 
   ~MpiTransport() override {
     messages_->End();
@@ -73,7 +73,12 @@ class MpiDoor final : public MpiEntry {
         return Fail(opened.error());
       }
       g_mpi_facts = opened->facts;
-      return std::make_unique<MpiTransport>(std::move(carrier), *opened, peer_timeout);
+      auto transport = std::make_unique<MpiTransport>(std::move(carrier), *opened, peer_timeout);
+      if (const Status begun = transport->Begin(); !begun.ok()) {
+        transport->Leave(begun);
+        return Fail(begun);
+      }
+      return transport;
     });
   }
   MpiFacts facts() const override { return g_mpi_facts; }
