@@ -183,20 +183,25 @@ std::optional<std::uint32_t> MessageTransport::SilentPeer() {
 void MessageTransport::Tick() {
   std::vector<std::uint32_t> awake;
   std::optional<std::uint32_t> silent;
+  std::string others;
   {
     const MutexLock lock(mutex_);
     changed_.NotifyAll();  // for waits that end with time
     if (!failed_.ok()) return;
     silent = SilentPeer();
     for (std::uint32_t p = 0; p < ranks(); ++p) {
-      if (p != rank_ && !peers_[p].ended) awake.push_back(p);
+      if (p == rank_ || peers_[p].ended) continue;
+      awake.push_back(p);
+      // One that is lost may take another with it, which was heard a moment earlier or later.
+      if (silent && p != *silent && ticked_ - peers_[p].heard > peer_timeout_ * 3 / 4)
+        others += (others.empty() ? ", and for nearly as long " : ", ") + NameOf(p);
     }
     if (silent) peers_[*silent].lost = true;
   }
   if (silent) {
     const double seconds = std::chrono::duration<double>(peer_timeout_).count();
-    FailJob(
-        Status::IoError(fmt::format("{} has been silent for {:g} s", NameOf(*silent), seconds)));
+    FailJob(Status::IoError(
+        fmt::format("{} has been silent for {:g} s{}", NameOf(*silent), seconds, others)));
     return;
   }
   for (const std::uint32_t peer : awake) Post(peer, {.kind = MessageKind::kHeartbeat}, {});

@@ -119,7 +119,10 @@ TEST(TransportFailureTest, WhoeverIsSilentFromAnyMessageOnIsNamedByAllOthers) {
       EXPECT_EQ(outcomes[r].code(), StatusCode::kIoError) << outcomes[r].ToString();
       // It hears nobody itself: who is silent then is anybody.
       if (r == c.fault.rank) continue;
-      EXPECT_EQ(outcomes[r].message(), NameOf(c.fault.rank) + " has been silent for 0.04 s");
+      // With so little time others may be silent for nearly as long.
+      EXPECT_TRUE(
+          outcomes[r].message().starts_with(NameOf(c.fault.rank) + " has been silent for 0.04 s"))
+          << outcomes[r].message();
     }
   });
 }
