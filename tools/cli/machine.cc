@@ -69,6 +69,12 @@ nlohmann::ordered_json DescribeMachine(const Path& path) {
           {"device", mount.device}};
 }
 
+bool LocksMayBeLocal(std::string_view filesystem) {
+  for (const std::string_view name : {"nfs", "nfs4", "cifs", "smb3", "lustre", "9p", "virtiofs"})
+    if (filesystem == name) return true;
+  return filesystem.starts_with("fuse");
+}
+
 double ProcessCpuSeconds() { return SecondsOf(CLOCK_PROCESS_CPUTIME_ID); }
 
 double ThreadCpuSeconds() { return SecondsOf(CLOCK_THREAD_CPUTIME_ID); }

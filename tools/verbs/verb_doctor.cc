@@ -139,6 +139,12 @@ Json Advice(const Json& f) {
     advice.push_back(
         "put the store on a file system with O_DIRECT (ext4, xfs): then --memory "
         "bounds all of the memory that reads take");
+  const std::string filesystem = f["machine"]["filesystem"].get<std::string>();
+  if (LocksMayBeLocal(filesystem))
+    advice.push_back(fmt::format(
+        "on {} a lock may be known to this machine alone (nfs: no lock manager, or mounted with "
+        "local_lock): let one machine write a store, and none while ranks on others read it",
+        filesystem));
   return advice;
 }
 
@@ -158,7 +164,7 @@ Json DeviceOfTraining(const Result<const GnnEntry*>& gnn) {
   found["found"] = true;
   found["name"] = probe->name;
   found["sm"] = probe->sm;
-  found["driver"] = probe->driver;
+  found["driver_cuda"] = probe->driver;
   found["memory_bytes"] = probe->memory_bytes;
   found["free_bytes"] = probe->free_bytes;
   found["copy_bytes_per_second"] = probe->copy_bytes_per_second;
@@ -173,7 +179,7 @@ std::string DescribeDeviceOfTraining(const Json& device) {
       "{} (sm_{}), driver for CUDA {}, {} of {} free, copied to at {}/s; memory of the host {} "
       "registered",
       device["name"].get<std::string>(), device["sm"].get<int>(),
-      device["driver"].get<std::string>(), HumanBytes(device["free_bytes"]),
+      device["driver_cuda"].get<std::string>(), HumanBytes(device["free_bytes"]),
       HumanBytes(device["memory_bytes"]),
       HumanBytes(static_cast<std::uint64_t>(device["copy_bytes_per_second"].get<double>())),
       device["registers_memory"].get<bool>() ? "can be" : "cannot be");

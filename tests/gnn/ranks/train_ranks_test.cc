@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -192,6 +194,26 @@ TEST_F(TrainRanksTest, NormsDropoutAndOtherTasksDoNotDependOnTheRanks) {
       EXPECT_EQ(HashOf(options.out), hash) << kind << ", " << ranks << " ranks";
     }
   }
+}
+
+// A rank of which each step takes ten times as long is waited for: it is not silent.
+TEST_F(TrainRanksTest, ASlowRankIsWaitedForAndChangesNothing) {
+  TrainOptions options = Options();
+  options.epochs = 1;
+  options.steps = 8;
+  options.test = false;
+  ASSERT_OK(TrainAsRanks(options, 3)[0]);
+  const std::string hash = HashOf(options.out);
+  std::uint64_t steps = 0;
+  const JobControl slow([&](const JobControl::Progress& progress) {
+    if (progress.phase != "train") return;
+    ++steps;
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  });
+  for (const auto& report : TrainAsRanks(options, 3, &slow, {.peer_timeout_seconds = 0.5}))
+    ASSERT_OK(report);
+  EXPECT_GE(steps, 8u);
+  EXPECT_EQ(HashOf(options.out), hash);
 }
 
 TEST_F(TrainRanksTest, RefusesMoreRanksThanHomes) {

@@ -101,6 +101,18 @@ TEST(CatalogManifestTest, ALongNameOfTheDatabaseIsDamage) {
                   kCorruption);
 }
 
+// RocksDB asserts that it is a file, or none.
+TEST(CatalogManifestTest, AFolderInThePlaceOfTheNameOfTheDatabaseIsAnError) {
+  TempDir dir;
+  MakeTables(dir / "c");
+  std::filesystem::remove(dir / "c" / "IDENTITY");
+  std::filesystem::create_directory(dir / "c" / "IDENTITY");
+  const auto catalog = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kWrite, GoldenStoreId());
+  ASSERT_FALSE(catalog.has_value());
+  EXPECT_EQ(catalog.error().code(), StatusCode::kIoError) << catalog.error().ToString();
+  EXPECT_NE(catalog.error().message().find("IDENTITY"), std::string::npos);
+}
+
 TEST(CatalogManifestTest, BytesThatAreNoManifestAreDamage) {
   const std::vector<std::byte> none;
   EXPECT_TRUE(LiveTables(none).has_value());
