@@ -153,6 +153,21 @@ void MessageTransport::HearFrom(std::uint32_t peer) {
   peers_[peer].heard = Clock::now();
 }
 
+std::string MessageTransport::LeastHeard() const {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::uint32_t> peers;
+  for (std::uint32_t p = 0; p < ranks(); ++p)
+    if (p != rank_) peers.push_back(p);
+  const MutexLock lock(mutex_);
+  std::sort(peers.begin(), peers.end(),
+            [this](std::uint32_t a, std::uint32_t b)
+                RHIZOME_REQUIRES(mutex_) { return peers_[a].heard < peers_[b].heard; });
+  std::string names;
+  for (std::size_t i = 0; i < std::min(peers.size(), kMost); ++i)
+    names += (i == 0 ? "" : ", ") + NameOf(peers[i]);
+  return names;
+}
+
 void MessageTransport::LosePeer(std::uint32_t peer, const std::string& how) {
   {
     const MutexLock lock(mutex_);

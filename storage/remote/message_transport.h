@@ -63,6 +63,9 @@ class MessageTransport final : public Transport {
   /// Knows that a peer is alive: a message of it is on its way, and may take long.
   void HearFrom(std::uint32_t peer);
 
+  /// Names peers, those that were heard least recently first, at most eight.
+  std::string LeastHeard() const;
+
   /// Knows that nothing comes from a peer any more. `how` follows "rank 2 (host) is lost: ".
   void LosePeer(std::uint32_t peer, const std::string& how);
 

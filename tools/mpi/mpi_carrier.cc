@@ -8,7 +8,6 @@
 #include <array>
 #include <csignal>
 #include <cstring>
-#include <numeric>
 
 #include "rhizome/storage/exceptions.h"
 
@@ -25,7 +24,6 @@ constexpr microseconds kLongestNap{200};
 constexpr microseconds kLongestNapInTransfer{50};
 constexpr auto kFlush = seconds(1);  // for what is still to be sent when a rank is lost
 constexpr std::size_t kHostBytes = 256;
-constexpr std::size_t kNamedPeers = 8;
 
 // The thread that calls MPI is stuck when it has not come by for six looks, four of which are as
 // long as a rank may be silent. (By looks, not by time: this process may itself have been stopped.)
@@ -87,7 +85,6 @@ Result<MpiCarrier::Opened> MpiCarrier::Open(const std::shared_ptr<MpiCarrier>& s
 Status MpiCarrier::Begin(MessageTransport& transport) {
   const std::lock_guard lock(mutex_);
   transport_ = &transport;
-  heard_.assign(opened_.hosts.size(), Clock::now());
   state_ = State::kServing;
   changed_.notify_all();
   return Guarded([&] {
@@ -246,28 +243,13 @@ void MpiCarrier::Watch() {
     if (state_ != State::kServing) return;
     if (rounds_ != std::exchange(seen, rounds_)) looks = -1;
   }
-  const std::string least_heard = LeastHeard();
   lock.unlock();
   const double seconds =
       std::chrono::duration<double>(peer_timeout_).count() * kLooksUntilStuck / kLooksToPeerTimeout;
   transport_->Die(Status::IoError(
       fmt::format("MPI has not come back from a call for {:g} s, as it may not when "
                   "a rank is lost; silent for longest: {}",
-                  seconds, least_heard)));
-}
-
-/// Names the peers that were heard least recently, those first.
-std::string MpiCarrier::LeastHeard() const {
-  std::vector<std::uint32_t> peers(heard_.size());
-  std::iota(peers.begin(), peers.end(), 0U);
-  std::erase(peers, opened_.rank);
-  std::sort(peers.begin(), peers.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return heard_[a] < heard_[b]; });
-  if (peers.size() > kNamedPeers) peers.resize(kNamedPeers);
-  std::string names;
-  for (const std::uint32_t peer : peers)
-    names += fmt::format("{}rank {} ({})", names.empty() ? "" : ", ", peer, opened_.hosts[peer]);
-  return names;
+                  seconds, transport_->LeastHeard())));
 }
 
 /// Sends what is still to be sent; then ends MPI, if all ranks do.
@@ -364,10 +346,6 @@ void MpiCarrier::BeginReceive(const MPI_Status& found) {
   int count = 0;
   MPI_Get_count(&found, MPI_BYTE, &count);
   transport_->HearFrom(peer);
-  {
-    const std::lock_guard lock(mutex_);
-    heard_[peer] = Clock::now();
-  }
   Transfer& receive = receives_[peer].emplace_back();
   receive.peer = peer;
   receive.message = MessageBytes(static_cast<std::size_t>(std::max(count, 0)));

@@ -36,7 +36,7 @@ class MpiCarrier {
   /// Starts MPI. `self` is the carrier: its thread keeps it, and may outlive whoever called this.
   static Result<Opened> Open(const std::shared_ptr<MpiCarrier>& self);
 
-  /// Begins to hand over what arrives, and to tick.
+  /// Begins to hand over what arrives, and to tick. Errors: kOutOfMemory, no thread to watch.
   Status Begin(MessageTransport& transport);
 
   void Send(std::uint32_t peer, MessageBytes message);
@@ -60,7 +60,6 @@ class MpiCarrier {
   Status AwaitRequest(MPI_Request& request, const std::string& what);
   void Serve();
   void Watch();
-  std::string LeastHeard() const;
   void Finish();
 
   bool Progress();
@@ -95,8 +94,7 @@ class MpiCarrier {
     kEnded
   } state_ = State::kStarting;
   bool finalized_ = false;
-  std::uint64_t rounds_ = 0;              // of Serve
-  std::vector<Clock::time_point> heard_;  // by peer: when a message of it last began to arrive
+  std::uint64_t rounds_ = 0;  // of Serve
   std::thread thread_;
   std::thread watch_;
 };
