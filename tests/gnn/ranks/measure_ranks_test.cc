@@ -5,47 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "gnn/gnn_testing.h"
-#include "rhizome/storage/local_transport.h"
-#include "testing/test_store.h"
+#include "gnn/ranks/ranks_testing.h"
 
 namespace rhizome {
 namespace {
 
-using testing::SmallTraining;
-using testing::TempDir;
+using testing::TrainedRanks;
+using testing::TrainThreads;
 
 using ::testing::HasSubstr;
-
-constexpr std::uint32_t kMeasuredHomes = 8;
-
-/// The outcome of a training whose ranks are threads, and how many messages each of them sent.
-struct Trained {
-  std::vector<Result<TrainReport>> reports;
-  std::vector<std::uint64_t> messages;
-};
-
-Trained TrainAs(const TrainOptions& options, std::uint32_t ranks,
-                const JobControl* control_of_last = nullptr,
-                const LocalRanksOptions& network = {}) {
-  Trained trained{
-      .reports = std::vector<Result<TrainReport>>(ranks, Fail(Status::NotFound("none"))),
-      .messages = {}};
-  const auto transports = LocalRanks::Create(ranks, network);
-  if (!transports) return trained;
-  static_cast<void>((*transports)->Run([&](Transport& transport) -> Status {
-    TrainOptions own = options;
-    own.transport = &transport;
-    const JobControl control;
-    const std::uint32_t rank = transport.rank();
-    trained.reports[rank] = rhizome_gnn_entry_v1()->Train(
-        own, rank + 1 == ranks && control_of_last != nullptr ? *control_of_last : control);
-    return trained.reports[rank] ? Status::Ok() : trained.reports[rank].error();
-  }));
-  for (std::uint32_t r = 0; r < ranks; ++r)
-    trained.messages.push_back((*transports)->MessagesOf(r));
-  return trained;
-}
 
 /// The metrics of all sets, to the last bit.
 std::vector<std::uint64_t> BitsOf(const TaskMetrics& metrics) {
@@ -63,26 +31,13 @@ std::vector<std::uint64_t> BitsOf(const TaskMetrics& metrics) {
   return bits;
 }
 
-class MeasureRanksTest : public ::testing::Test {
+class MeasureRanksTest : public testing::RanksTest {
  protected:
-  static void SetUpTestSuite() {
-    folder_ = new TempDir;
-    ASSERT_OK(testing::WriteStore(*folder_ / "s", {.partitions = kMeasuredHomes}));
-  }
-  static void TearDownTestSuite() { delete folder_; }
-
   static TrainOptions Options() {
-    TrainOptions options = SmallTraining(*folder_ / "s");
-    options.batch_size = 12;
+    TrainOptions options = RanksTest::Options();
     options.epochs = 1;
-    options.superbatch = 3;
-    options.cache_bytes = 64 * 100;
-    options.io = IoMaker::kPread;
-    options.out = *folder_ / "model.safetensors";
     return options;
   }
-
-  static inline TempDir* folder_ = nullptr;
 };
 
 TEST_F(MeasureRanksTest, AllRanksComeToTheSameMetricsWhateverTheirNumber) {
@@ -93,7 +48,7 @@ TEST_F(MeasureRanksTest, AllRanksComeToTheSameMetricsWhateverTheirNumber) {
     std::vector<std::uint64_t> bits;
     for (const std::uint32_t ranks : {1U, 3U}) {
       SCOPED_TRACE(network.name + ", " + std::to_string(ranks) + " ranks");
-      const Trained trained = TrainAs(options, ranks);
+      const TrainedRanks trained = TrainThreads(options, ranks);
       for (const auto& report : trained.reports) {
         ASSERT_OK(report);
         if (bits.empty()) bits = BitsOf(report->metrics);
@@ -113,7 +68,7 @@ TEST_F(MeasureRanksTest, LayersGoAroundWithListsOnDiskAndLittleMemory) {
   for (const std::uint32_t ranks : {1U, 4U}) {
     options.topology = ranks == 1 ? TopologyPlace::kMemory : TopologyPlace::kDirect;
     options.cache_bytes = ranks == 1 ? 1 << 20 : 64 * 100;
-    const Trained trained = TrainAs(options, ranks);
+    const TrainedRanks trained = TrainThreads(options, ranks);
     for (const auto& report : trained.reports) {
       ASSERT_OK(report);
       if (bits.empty()) bits = BitsOf(report->metrics);
@@ -126,19 +81,19 @@ TEST_F(MeasureRanksTest, LayersGoAroundWithListsOnDiskAndLittleMemory) {
 TEST_F(MeasureRanksTest, AnInterruptEndsAllAndOnlyTheMeasuringIsDoneAgain) {
   TrainOptions options = Options();
   options.checkpoint_every = 1000;
-  const Trained undisturbed = TrainAs(options, 2);
+  const TrainedRanks undisturbed = TrainThreads(options, 2);
   ASSERT_OK(undisturbed.reports[0]);
   JobControl* asked = nullptr;
   JobControl control([&](const JobControl::Progress& progress) {
     if (progress.phase.starts_with("layer")) asked->Cancel();
   });
   asked = &control;
-  for (const auto& report : TrainAs(options, 3, &control).reports) {
+  for (const auto& report : TrainThreads(options, 3, &control).reports) {
     ASSERT_FALSE(report.has_value());
     EXPECT_EQ(report.error().code(), StatusCode::kInterrupted) << report.error().ToString();
   }
   options.resume = true;
-  const Trained resumed = TrainAs(options, 4);
+  const TrainedRanks resumed = TrainThreads(options, 4);
   for (const auto& report : resumed.reports) {
     ASSERT_OK(report);
     EXPECT_EQ(report->resumed_minibatches, report->minibatches * options.epochs);
@@ -152,16 +107,16 @@ TEST_F(MeasureRanksTest, ALostRankAndAGarbledChunkEndAll) {
   TrainOptions options = Options();
   options.model.layers = 3;
   options.fanouts = {3, 3, 3};
-  const std::uint64_t all = TrainAs(options, 3).messages[1];
+  const std::uint64_t all = TrainThreads(options, 3).messages[1];
   options.test = false;
-  const std::uint64_t before = TrainAs(options, 3).messages[1];
+  const std::uint64_t before = TrainThreads(options, 3).messages[1];
   options.test = true;
   ASSERT_GT(all, before + 6);
   for (const auto kind :
        {LocalFault::Kind::kDie, LocalFault::Kind::kSilence, LocalFault::Kind::kFlip}) {
     const std::uint64_t at = before + random() % (all - before - 2);
     SCOPED_TRACE(::testing::Message() << "message " << at << " of " << before << " to " << all);
-    const Trained trained = TrainAs(
+    const TrainedRanks trained = TrainThreads(
         options, 3, nullptr,
         {.peer_timeout_seconds = 0.5, .faults = {{.kind = kind, .rank = 1, .at_message = at}}});
     for (std::size_t r = 0; r < 3; ++r) {

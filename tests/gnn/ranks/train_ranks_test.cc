@@ -11,11 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "gnn/gnn_testing.h"
+#include "gnn/ranks/ranks_testing.h"
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/safetensors.h"
-#include "rhizome/storage/local_transport.h"
-#include "testing/test_store.h"
 
 namespace rhizome {
 namespace {
@@ -26,30 +24,12 @@ using testing::TempDir;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr std::uint32_t kHomes = 8;
-
-using ChangeOptions = std::function<void(TrainOptions&)>;
-
-/// A training whose ranks are threads. `change_last`: what the last one is asked for besides.
+/// The reports of a training whose ranks are threads.
 std::vector<Result<TrainReport>> TrainAsRanks(const TrainOptions& options, std::uint32_t ranks,
                                               const JobControl* control_of_last = nullptr,
                                               const LocalRanksOptions& network = {},
-                                              const ChangeOptions& change_last = {}) {
-  std::vector<Result<TrainReport>> reports(ranks, Fail(Status::NotFound("none")));
-  const auto transports = LocalRanks::Create(ranks, network);
-  if (!transports) return reports;
-  static_cast<void>((*transports)->Run([&](Transport& transport) -> Status {
-    TrainOptions own = options;
-    own.transport = &transport;
-    const JobControl control;
-    const std::uint32_t rank = transport.rank();
-    const bool last = rank + 1 == ranks;
-    if (last && change_last) change_last(own);
-    reports[rank] = rhizome_gnn_entry_v1()->Train(
-        own, last && control_of_last != nullptr ? *control_of_last : control);
-    return reports[rank] ? Status::Ok() : reports[rank].error();
-  }));
-  return reports;
+                                              const testing::ChangeOptions& change_last = {}) {
+  return testing::TrainThreads(options, ranks, control_of_last, network, change_last).reports;
 }
 
 std::string HashOf(const Path& model) {
@@ -57,26 +37,7 @@ std::string HashOf(const Path& model) {
   return loaded ? ToHex(loaded->hash) : loaded.error().ToString();
 }
 
-class TrainRanksTest : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    folder_ = new TempDir;
-    ASSERT_OK(testing::WriteStore(*folder_ / "s", {.partitions = kHomes}));
-  }
-  static void TearDownTestSuite() { delete folder_; }
-
-  static TrainOptions Options() {
-    TrainOptions options = SmallTraining(*folder_ / "s");
-    options.batch_size = 12;
-    options.superbatch = 3;
-    options.cache_bytes = 64 * 100;
-    options.io = IoMaker::kPread;
-    options.out = *folder_ / "model.safetensors";
-    return options;
-  }
-
-  static inline TempDir* folder_ = nullptr;
-};
+class TrainRanksTest : public testing::RanksTest {};
 
 TEST_F(TrainRanksTest, WhatIsLearntDoesNotDependOnTheRanks) {
   TrainOptions options = Options();
@@ -217,7 +178,7 @@ TEST_F(TrainRanksTest, ASlowRankIsWaitedForAndChangesNothing) {
 }
 
 TEST_F(TrainRanksTest, RefusesMoreRanksThanHomes) {
-  const auto too_many = TrainAsRanks(Options(), kHomes + 1);
+  const auto too_many = TrainAsRanks(Options(), testing::kHomes + 1);
   for (const auto& report : too_many) {
     ASSERT_FALSE(report.has_value());
     EXPECT_EQ(report.error().code(), StatusCode::kInvalidArgument);
@@ -228,7 +189,7 @@ TEST_F(TrainRanksTest, RefusesMoreRanksThanHomes) {
 TEST_F(TrainRanksTest, RanksThatDisagreeAreRefusedAndBothSidesAreNamed) {
   TrainOptions options = Options();
   options.prefetch.policy = Prefetch::kScored;
-  const std::pair<std::string, ChangeOptions> changes[] = {
+  const std::pair<std::string, testing::ChangeOptions> changes[] = {
       {"--epochs", [](TrainOptions& o) { ++o.epochs; }},
       {"--superbatch", [](TrainOptions& o) { ++o.superbatch; }},
       {"--prefetch", [](TrainOptions& o) { o.prefetch.policy = Prefetch::kLru; }},
