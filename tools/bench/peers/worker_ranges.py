@@ -5,13 +5,15 @@
 
 The contestants take turns on the same code path (--ranges edges|learned); before, --learn jobs of equal edges let the model of
 costs learn. What counts is processor time, which no other process disturbs much: a layer's pass takes as long as its
-slowest worker. Of each layer, medians over the turns: the slowest worker's seconds, and over the mean of all workers'.
+slowest worker. Of each layer, medians over the turns: the slowest worker's seconds, and over the mean of all workers'; whether
+both cuts were the same ranges, which then are one contestant (edges_over_learned: 1); and whether the learned one was taken.
 The pass time of a job is the sum of its layers' slowest. The store gets an array, of which one version is kept.
 """
 import argparse
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -37,6 +39,31 @@ def median(values):
     return round(statistics.median(values), 4)
 
 
+def slowest(ranges):
+    return max(ranges["measured"])
+
+
+def compare(edges, learned):
+    """A layer of two jobs: the slowest worker's seconds, by contestant. Ranges that are the same are one contestant, whose
+    seconds differ by noise alone: both are given the mean."""
+    if edges["cuts"] == learned["cuts"]:
+        mean = (slowest(edges) + slowest(learned)) / 2
+        return mean, mean
+    return slowest(edges), slowest(learned)
+
+
+def describe(pairs):
+    """A layer over the turns. `pairs`: its ranges of equal edges, and of learned cost."""
+    told = {"equal_ranges": [edges["cuts"] == learned["cuts"] for edges, learned in pairs]}
+    for number, name in enumerate(CONTESTANTS):
+        ranges = [pair[number] for pair in pairs]
+        told[name] = {"slowest_seconds": median([slowest(r) for r in ranges]),
+                      "over_mean": median([slowest(r) * len(r["measured"]) / sum(r["measured"]) for r in ranges])}
+    told["learned"]["taken"] = [learned["learned"] for _, learned in pairs]
+    told["edges_over_learned"] = median([a / b for a, b in (compare(*pair) for pair in pairs)])
+    return told
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("store")
@@ -47,29 +74,31 @@ def main():
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--learn", type=int, default=1)
     parser.add_argument("--chunk-rows", type=int, default=512)
+    parser.add_argument("--costs", help="a file of costs to begin with; it is copied")
     parser.add_argument("more", nargs="*", help="behind --: further flags of infer")
     args = parser.parse_args()
     runs = {name: [] for name in CONTESTANTS}
+    loads = [os.getloadavg()[0]]
     with tempfile.TemporaryDirectory() as folder:
         costs = pathlib.Path(folder) / "costs.json"
+        if args.costs:
+            shutil.copy(args.costs, costs)
         for _ in range(args.learn):
             infer(args, costs, "edges")
         for turn in range(args.turns):
             for name in CONTESTANTS if turn % 2 == 0 else CONTESTANTS[::-1]:
                 runs[name].append(infer(args, costs, name))
-    layers = len(runs["edges"][0])
-    told = {"load": os.getloadavg()[0], "layers": []}
-    for layer in range(layers):
-        of = {}
-        for name in CONTESTANTS:
-            measured = [run[layer]["measured"] for run in runs[name]]
-            of[name] = {"slowest_seconds": median([max(m) for m in measured]),
-                        "over_mean": median([max(m) * len(m) / sum(m) for m in measured]),
-                        "learned": [run[layer]["learned"] for run in runs[name]]}
-        told["layers"].append(of)
-    passes = {name: [sum(max(ranges["measured"]) for ranges in run) for run in runs[name]] for name in CONTESTANTS}
-    told["pass_seconds"] = {name: median(passes[name]) for name in CONTESTANTS}
-    told["edges_over_learned"] = median([a / b for a, b in zip(passes["edges"], passes["learned"])])
+            loads.append(os.getloadavg()[0])
+    turns = list(zip(runs["edges"], runs["learned"]))
+    passes = []
+    for edges, learned in turns:
+        layers = [compare(*pair) for pair in zip(edges, learned)]
+        passes.append([sum(seconds) for seconds in zip(*layers)])
+    told = {"load": [min(loads), max(loads)],
+            "layers": [describe([(edges[layer], learned[layer]) for edges, learned in turns])
+                       for layer in range(len(turns[0][0]))],
+            "pass_seconds": {name: median([p[number] for p in passes]) for number, name in enumerate(CONTESTANTS)},
+            "edges_over_learned": median([edges / learned for edges, learned in passes])}
     print(json.dumps(told, indent=1))
 
 
