@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Times trainings over ranks, in network namespaces whose links have a rate: a step's seconds by what is kept of other
-# ranks' rows and when it is fetched, beside what `plan train` models, and the processor's seconds of each rank.
-# usage: tools/links.sh [--rates R,...] [--rounds N] [--hosts N] [--ways PREFETCH OVERLAP,...] STORE [FLAGS OF TRAIN...]
+# Times trainings over ranks, in network namespaces whose links have a rate and a latency: a step's seconds by what is kept
+# of other ranks' rows and when it is fetched, beside what `plan train` models, and the processor's seconds of each rank.
+# usage: tools/links.sh [--rates R,...] [--latencies T,...] [--rounds N] [--hosts N] [--ways PREFETCH OVERLAP,...] STORE [FLAGS OF TRAIN...]
 # Prints a JSON object a training; by default two hosts, a rank each, and four ways of prefetching.
-# A rate is what tc takes for bits a second (1gbit, 200mbit), or none. The ways take turns, --rounds times (3). Needs root,
-# ip, tc and mpirun.
+# A rate is what tc takes for bits a second (1gbit, 200mbit), or none; a latency is that of a link one way (0, 50us), and is
+# measured before the trainings. The ways take turns, --rounds times (3). Needs root, ip, tc and mpirun.
 set -euo pipefail
 source_folder=$(cd "$(dirname "$0")/.." && pwd)
 : "${RHIZOME_BUILD:=$source_folder/build/release}" "${RHIZOME:=$RHIZOME_BUILD/bin/rhizome}"
-rates=1gbit,10gbit rounds=3 count=2 given_ways="belady all,belady none,none all,none none"
+rates=1gbit,10gbit latencies=0 rounds=3 count=2 given_ways="belady all,belady none,none all,none none"
 while [ $# -gt 0 ]; do
   case $1 in
     --rates) rates=$2; shift 2 ;;
+    --latencies) latencies=$2; shift 2 ;;
     --rounds) rounds=$2; shift 2 ;;
     --hosts) count=$2; shift 2 ;;
     --ways) given_ways=$2; shift 2 ;;
@@ -28,6 +29,7 @@ set +e
 . "$source_folder/tests/tools/faults/hosts.bash"
 need_mpirun
 need_hosts
+[[ $latencies =~ ^(0(us)?,?)*$ ]] || need_latency
 hosts_up "$count" none
 IFS=, read -ra ways <<<"$given_ways"
 cat >"$work/counted.sh" <<'SH'
@@ -40,29 +42,75 @@ exit $code
 SH
 chmod +x "$work/counted.sh"
 
-compute_ms='
-import json, sys
-ranks = json.loads([line for line in sys.stdin if line.startswith("{")][-1])["ranks"]
-print(1e3 * sum(r["compute_seconds"] for r in ranks) / sum(r["minibatches"] for r in ranks))'
+# together COMMAND...: runs it once for each rank at the same time, so that it has a rank's share of this machine; %RANK in
+# it is replaced. The output of rank 0 is kept in $work/together.0, and so on.
+together() {
+  local i pids=() code=0
+  for ((i = 0; i < count; ++i)); do
+    "${@//%RANK/$i}" >"$work/together.$i" 2>"$work/err.$i" &
+    pids+=($!)
+  done
+  for i in "${!pids[@]}"; do wait "${pids[i]}" || { cat "$work/err.$i" >&2; code=1; }; done
+  return $code
+}
 
-# calibrate FLAGS...: sets the constants of the plans: computing a minibatch as one rank does that does nothing else
-# meanwhile, the processor's time of a row between two ranks, and, past the page cache, a read from the disk that all share.
+# calibrate FLAGS...: sets the constants of the plans that come from a rank alone: computing a minibatch while nothing else is
+# done (all minibatches are sampled before, and rows are read between them).
 calibrate() {
-  local compute read=0 io=auto
-  case " $* " in *" --io mmap "*) io=mmap ;; esac
-  compute=$("$RHIZOME" train "$store" "$@" --ranks 1 --overlap none --no-test --json --progress none 2>"$work/err" | python3 -c "$compute_ms") ||
-    { cat "$work/err" >&2; return 1; }
-  on_hosts "$count" "$RHIZOME" doctor "$store" --ranks --io "$io" --json >"$work/doctor" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
-  model=$(python3 - "$work/doctor" "$compute" "$count" "$io" <<'PY'
+  local flags=()
+  while [ $# -gt 0 ]; do
+    [ "$1" = --superbatch ] && shift || flags+=("$1")
+    shift
+  done
+  together "$RHIZOME" train "$store" "${flags[@]}" --superbatch 100000 --ranks 1 --overlap none --no-test --job "calibrate%RANK" \
+    --json --progress none || return 1
+  of_rank=$(python3 - "$work" "$count" <<'PY'
 import json, os, sys
-rows = json.loads([line for line in open(sys.argv[1]) if line.startswith("{")][-1])["pairs"][0]["rows"]
-count = int(sys.argv[3])
-read = 0 if sys.argv[4] == "mmap" else count * 1e6 / rows["rows_per_second"]
-print(f"--compute-ms {float(sys.argv[2]):.3f} --processors {max(1, os.cpu_count() / count):g} "
-      f"--row-us {1e6 * rows['processor_seconds_per_row']:.3f} --read-us {read:.3f}")
+work, count = sys.argv[1], int(sys.argv[2])
+alone = [json.loads([line for line in open(f"{work}/together.{i}") if line.startswith("{")][-1])["ranks"][0] for i in range(count)]
+compute = sum(r["compute_seconds"] for r in alone) / sum(r["minibatches"] for r in alone)
+print(f"--compute-ms {1e3 * compute:.3f} --processors {max(1, os.cpu_count() / count):g}")
 PY
   ) || return 1
-  echo "model: $model" >&2
+}
+
+# link_use: the processor's seconds, and bytes, of the processes that give links their latency.
+link_use() {
+  local i process seconds=0
+  for process in "${slow_links[@]}"; do
+    seconds+=+$(awk -v ticks="$(getconf CLK_TCK)" '{ print ($14 + $15) / ticks }' "/proc/$process/stat")
+  done
+  echo "$seconds"
+  for i in "${!hosts[@]}"; do ip netns exec "$host_prefix-net" cat "/sys/class/net/p$i/statistics/"{r,t}x_bytes; done | paste -sd+
+}
+
+# measure_rows FLAGS...: sets the constants that come from the links: the processor's time of a row between two ranks, with that
+# of links that are processes here, and, past the page cache, a read from the disk that all share.
+measure_rows() {
+  local io=auto features=feat flag before=
+  for flag in "$@"; do
+    case $flag in
+      mmap) io=mmap ;;
+      *) [ "$before" = --features ] && features=$flag ;;
+    esac
+    before=$flag
+  done
+  link_use >"$work/use"
+  on_hosts "$count" "$RHIZOME" doctor "$store" --ranks --features "$features" --io "$io" --json >"$work/doctor" 2>"$work/err" ||
+    { cat "$work/err" >&2; return 1; }
+  link_use >>"$work/use"
+  of_links=$(python3 - "$work" "$count" "$io" <<'PY'
+import json, sys
+work, count, io = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+rows = json.loads([line for line in open(f"{work}/doctor") if line.startswith("{")][-1])["pairs"][0]["rows"]
+seconds, octets, seconds_after, octets_after = (sum(map(float, line.split("+"))) for line in open(f"{work}/use"))
+# A row goes through the links of two hosts.
+carried = 2 * rows["row_bytes"] * (seconds_after - seconds) / (octets_after - octets)
+read = 0 if io == "mmap" else count * 1e6 / rows["rows_per_second"]
+print(f"--row-us {1e6 * (rows['processor_seconds_per_row'] + carried):.3f} --read-us {read:.3f}")
+PY
+  ) || return 1
+  echo "$one_way_us us: $of_rank $of_links" >&2
 }
 
 # time_one RATE PREFETCH OVERLAP FLAGS...: a training, and its plan.
@@ -71,14 +119,15 @@ time_one() {
   shift 3
   local link=${rate%bit}
   [ "$rate" = none ] && link=20g
-  on_hosts "$count" "$work/counted.sh" "$work" "$RHIZOME" train "$store" "$@" --link "${link^^},50us" \
+  link=${link^^},${one_way_us}us
+  on_hosts "$count" "$work/counted.sh" "$work" "$RHIZOME" train "$store" "$@" --link "$link" \
     --prefetch "$prefetch" --overlap "$overlap" --no-test --json --progress none >"$work/trained" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
   # shellcheck disable=SC2086
-  "$RHIZOME" plan train "$store" "$@" --ranks "$count" --prefetch "$prefetch" --overlap "$overlap" --link "${link^^},50us" \
-    $model --json --progress none >"$work/planned" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
-  python3 - "$rate" "$overlap" "$work/trained" "$(cut -d' ' -f1 /proc/loadavg)" "$work/planned" <<'PY'
+  together "$RHIZOME" plan train "$store" "$@" --ranks "$count" --prefetch "$prefetch" --overlap "$overlap" --link "$link" \
+    $of_rank $of_links --json --progress none || return 1
+  python3 - "$rate" "$one_way_us" "$overlap" "$work/trained" "$(cut -d' ' -f1 /proc/loadavg)" "$work/together.0" <<'PY'
 import json, os, re, sys
-rate, overlap, path, load, planned = sys.argv[1:]
+rate, one_way_us, overlap, path, load, planned = sys.argv[1:]
 plan = json.load(open(planned))["plans"][0]
 def processor_seconds(rank):
     minutes = re.findall(r"(\d+)m([\d.]+)s", open(f"{os.path.dirname(path)}/times.{rank}").readlines()[1])
@@ -88,8 +137,9 @@ ranks, seconds = j["ranks"], sum(e["seconds"] for e in j["epochs"])
 steps = max(r["minibatches"] / (r["homes"][1] - r["homes"][0]) for r in ranks)
 compute = sum(r["compute_seconds"] for r in ranks) / sum(r["minibatches"] for r in ranks)
 print(json.dumps({
-    "rate": rate, "prefetch": j["prefetch"], "overlap": overlap, "load": float(load), "steps": steps,
+    "rate": rate, "one_way_us": float(one_way_us), "prefetch": j["prefetch"], "overlap": overlap, "load": float(load), "steps": steps,
     "step_ms": round(1e3 * seconds / steps, 2), "modelled_ms": round(1e3 * plan["seconds"] / steps, 2),
+    "modelled_over_measured": round(plan["seconds"] / seconds, 3),
     "compute_ms": round(1e3 * compute, 2), "planned_rows": plan["remote_rows_fetched"],
     "model_s": {part: round(max(s["seconds"][part] for s in plan["shares"]), 3) for part in plan["shares"][0]["seconds"]},
     "stall_s": [round(r["stall_seconds"], 3) for r in ranks], "wait_s": [round(r["wait_seconds"], 3) for r in ranks],
@@ -101,15 +151,21 @@ print(json.dumps({
 PY
 }
 
-hosts_rate none
 calibrate "$@" || exit 1
 IFS=, read -ra all_rates <<<"$rates"
-for rate in "${all_rates[@]}"; do
-  hosts_rate "$rate"
-  for ((round = 0; round < rounds; ++round)); do
-    for way in "${ways[@]}"; do
-      # shellcheck disable=SC2086
-      time_one "$rate" $way "$@" || exit 1
+IFS=, read -ra all_latencies <<<"$latencies"
+for latency in "${all_latencies[@]}"; do
+  hosts_latency "${latency%us}"
+  hosts_rate none
+  one_way_us=$(python3 -c "print($(round_trip_us 0 1) / 2)") || exit 1
+  measure_rows "$@" || exit 1
+  for rate in "${all_rates[@]}"; do
+    hosts_rate "$rate"
+    for ((round = 0; round < rounds; ++round)); do
+      for way in "${ways[@]}"; do
+        # shellcheck disable=SC2086
+        time_one "$rate" $way "$@" || exit 1
+      done
     done
   done
 done

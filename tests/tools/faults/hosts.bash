@@ -1,9 +1,11 @@
-# Network namespaces as hosts, linked by a bridge in a namespace of its own, with a rate for each link; ranks of mpirun in
-# them. Sourced after common.bash, by root. Nothing is changed outside of these namespaces. They are removed when the
-# script ends; those of a script that was killed, when the next one begins.
+# Network namespaces as hosts, linked by a bridge in a namespace of its own, with a rate and a latency for each link; ranks
+# of mpirun in them. Sourced after common.bash, by root. Nothing is changed outside of these namespaces. They are removed
+# when the script ends; those of a script that was killed, when the next one begins.
 #
 #   hosts_up COUNT RATE     RATE as tc has it (1gbit), or "none"; sets `hosts` (addresses) and `host_names`
 #   hosts_rate RATE         another one, for all links
+#   hosts_latency US        microseconds from host to host, one way; 0: what the kernel takes
+#   round_trip_us I J       prints what a packet takes to host J and back, from host I
 #   on_hosts N COMMAND...   mpirun, N ranks dealt out over the hosts; `mpi_options` are further options of mpirun
 #   host_pids I             the processes on host I
 #   cut_link I, mend_link I
@@ -11,6 +13,10 @@ hosts=()
 host_names=()
 mpi_options=()
 host_prefix=rzh$$
+link_rate=none
+link_latency=0
+slow_links=() # processes
+slow_link=${RHIZOME_BUILD:-}/bin/rhizome_slow_link
 
 # need_hosts: ends the script, skipped, where no namespaces can be made.
 need_hosts() {
@@ -27,6 +33,23 @@ need_hosts() {
     reason="links cannot be given a rate here (tbf)"
   fi
   ip netns del "$host_prefix-try" 2>/dev/null
+  [ -z "$reason" ] && return 0
+  [ $failures -eq 0 ] || exit 1
+  echo "skipped: $reason"
+  exit 77
+}
+
+# need_latency: ends the script, skipped, where links cannot be given a latency. (A kernel with netem could do without
+# rhizome_slow_link; not all have it.) After need_hosts.
+need_latency() {
+  local reason=
+  ip netns add "$host_prefix-try"
+  if [ ! -x "$slow_link" ]; then
+    reason="this build has no rhizome_slow_link"
+  elif ! ip -n "$host_prefix-try" tuntap add try mode tap 2>/dev/null; then
+    reason="no TAP devices can be made here"
+  fi
+  ip netns del "$host_prefix-try"
   [ -z "$reason" ] && return 0
   [ $failures -eq 0 ] || exit 1
   echo "skipped: $reason"
@@ -64,10 +87,7 @@ hosts_up() {
     mkdir -p "/etc/netns/$name"
     for ((j = 0; j < count; ++j)); do echo "10.77.0.$((j + 1)) rzhost$j"; done >"/etc/netns/$name/hosts"
     echo "127.0.0.1 localhost" >>"/etc/netns/$name/hosts"
-    ip netns add "$name" && ip -n "$name" link set lo up &&
-      ip -n "$host_prefix-net" link add "p$i" type veth peer name eth0 netns "$name" &&
-      ip -n "$host_prefix-net" link set "p$i" master bridge && ip -n "$host_prefix-net" link set "p$i" up &&
-      ip -n "$name" addr add "${hosts[i]}/24" dev eth0 && ip -n "$name" link set eth0 up || fail "host $i"
+    ip netns add "$name" && ip -n "$name" link set lo up && link_host "$i" || fail "host $i"
   done
   hosts_rate "$rate"
   # What mpirun calls in place of ssh.
@@ -81,9 +101,69 @@ AGENT
   chmod +x "$work/agent"
 }
 
+# link_host I: links a host to the bridge, by a pair of virtual ends; or, where links have a latency, by two TAP devices and
+# a process between them that keeps each frame for half of it: from host to host a frame goes through two. Frames are as
+# long as those of clusters. The process is in the bridge's namespace: it is not one of the host's.
+link_host() {
+  local i=$1 name=$host_prefix-$1 net=$host_prefix-net
+  if [ "$link_latency" = 0 ]; then
+    ip -n "$net" link add "p$i" type veth peer name eth0 netns "$name" || return
+  else
+    ip -n "$name" tuntap add eth0 mode tap && ip -n "$net" tuntap add "p$i" mode tap || return
+    # It comes first when a frame is due.
+    nice -n -20 "$slow_link" "$(python3 -c "print($link_latency / 2)")" "$name" eth0 "$net" "p$i" &
+    slow_links+=($!)
+    disown
+  fi
+  ip -n "$net" link set "p$i" mtu 9000 master bridge up && ip -n "$name" link set eth0 mtu 9000 up &&
+    ip -n "$name" addr add "${hosts[i]}/24" dev eth0
+}
+
+hosts_latency() {
+  local i
+  [ ${#slow_links[@]} = 0 ] || kill "${slow_links[@]}"
+  slow_links=()
+  for i in "${!hosts[@]}"; do
+    ip -n "$host_prefix-$i" link del eth0
+    [ "$link_latency" = 0 ] || ip -n "$host_prefix-net" link del "p$i"
+  done
+  link_latency=$1
+  for i in "${!hosts[@]}"; do link_host "$i" || fail "a latency of $1 us for host $i"; done
+  hosts_rate "$link_rate"
+}
+
+# The median of 25 echoes, the first of which, while the ends find each other, may be lost. Fails where none comes back.
+round_trip_us() {
+  ip netns exec "$host_prefix-$1" python3 - "${hosts[$2]}" <<'PY'
+import socket, struct, sys, time
+
+def message(kind, number):
+    """An ICMP message with its checksum; none of its sums of 16-bit words carries over."""
+    words = (kind << 8, 77, number)
+    return struct.pack("!HHHH", words[0], ~sum(words) & 0xFFFF, *words[1:])
+
+link = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+link.settimeout(0.5)
+link.connect((sys.argv[1], 0))
+times = []
+for number in range(29):
+    sent = time.perf_counter()
+    link.send(message(8, number))
+    try:
+        while link.recv(256)[20:] != message(0, number):
+            pass
+        times.append(time.perf_counter() - sent)
+    except TimeoutError:
+        if number - len(times) >= 4:
+            sys.exit("no echo comes back")
+print(round(1e6 * sorted(times)[len(times) // 2], 1))
+PY
+}
+
 # Both ways: what a host sends, and what the bridge hands on to it.
 hosts_rate() {
   local i
+  link_rate=$1
   for i in "${!hosts[@]}"; do
     limit_link "$host_prefix-$i" eth0 "$1"
     limit_link "$host_prefix-net" "p$i" "$1"

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Links between network namespaces have the latency that they are given, for whole packets and for ranks of mpirun, with a
+# rate and without one, and lose it again. For root, with TAP devices; else skipped.
+set -uo pipefail
+cd "$(dirname "$0")"
+# shellcheck source=tests/tools/common.bash
+. ../common.bash
+# shellcheck source=tests/tools/faults/hosts.bash
+. ./hosts.bash
+cd "$work"
+need_hosts
+need_latency
+hosts_up 2 none
+
+# expect_round_trip LEAST MOST: microseconds. Processors that others keep busy make it longer.
+expect_round_trip() {
+  took=$(round_trip_us 0 1)
+  python3 -c "import sys; sys.exit(not $1 <= $took < $2)" ||
+    fail "a latency of $link_latency us, a rate of $link_rate: $took us there and back, wanted $1 to $2"
+}
+expect_round_trip 1 3000
+plain=$took
+hosts_latency 2000
+expect_round_trip 4000 8000
+hosts_rate 1gbit
+expect_round_trip 4000 8000
+cut_link 1
+[ -z "$(round_trip_us 0 1 2>/dev/null)" ] || fail "an echo over a link that is cut"
+mend_link 1
+expect_round_trip 4000 8000
+
+need_mpirun
+doctor_seconds() {
+  expect_exit 0 on_hosts 2 "$RHIZOME" doctor --ranks --json
+  python3 -c 'import json; print(json.load(open("out"))["pairs"][0]["round_trip_seconds"])'
+}
+slow=$(doctor_seconds)
+hosts_latency 0
+expect_round_trip 1 3000
+fast=$(doctor_seconds)
+python3 -c "import sys; sys.exit(not $slow >= 4e-3 > $fast)" || fail "between ranks: $slow s and $fast s there and back"
+echo "there and back without a latency: $plain and $took us, between ranks $fast s; with 2 ms: $slow s"
+finish

@@ -1,0 +1,136 @@
+// usage: rhizome_slow_link DELAY_US NAMESPACE DEVICE OTHER_NAMESPACE OTHER_DEVICE
+// A link that is slow to arrive: what one of two TAP devices sends comes out at the other after a
+// delay, either way. The devices exist (ip tuntap add), each in its network namespace; the process
+// stays in the other one. It ends when it is killed.
+
+#include <fcntl.h>
+#include <linux/if.h>
+#include <linux/if_tun.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::nanoseconds;
+
+/// A packet, which may be one that the kernel leaves to be cut, with the headers before it.
+constexpr std::size_t kMostFrameBytes = 65536 + 64;
+constexpr int kFramesAtOnce = 64;
+
+struct Frame {
+  Clock::time_point due;
+  std::size_t length = 0;
+  std::vector<char> bytes;  // kMostFrameBytes
+};
+
+[[noreturn]] void Stop(const std::string& what) {
+  std::fprintf(stderr, "rhizome_slow_link: %s: %s\n", what.c_str(), std::strerror(errno));
+  std::exit(1);
+}
+
+/// Enters a network namespace of `ip netns`, and opens a device there. Packets come as the kernel
+/// has them, many frames long and without checksums, with a header that says so: the other device
+/// takes them so, too.
+int OpenDevice(const std::string& space, const std::string& device) {
+  const std::string path = "/run/netns/" + space;
+  const int entered = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (entered < 0 || setns(entered, CLONE_NEWNET) != 0) Stop(path);
+  close(entered);
+  const int tap = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  if (tap < 0) Stop("/dev/net/tun");
+  ifreq request = {};
+  request.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR;
+  device.copy(request.ifr_name, IFNAMSIZ - 1);
+  if (ioctl(tap, TUNSETIFF, &request) != 0) Stop(device);
+  if (ioctl(tap, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6) != 0) Stop(device);
+  return tap;
+}
+
+/// One way of the link.
+class Way {
+ public:
+  Way(int from, int to, nanoseconds delay) : from_(from), to_(to), delay_(delay) {}
+
+  /// Takes what has been sent. The kernel keeps what is not taken yet, and drops what is too much.
+  void Take() {
+    for (int n = 0; n < kFramesAtOnce; ++n) {
+      if (spare_.empty()) spare_.emplace_back().bytes.resize(kMostFrameBytes);
+      Frame& frame = spare_.back();
+      const ssize_t length = read(from_, frame.bytes.data(), frame.bytes.size());
+      if (length < 0 && errno != EAGAIN && errno != EINTR && errno != EIO) Stop("reading a frame");
+      if (length <= 0) return;
+      frame.length = static_cast<std::size_t>(length);
+      frame.due = Clock::now() + delay_;
+      frames_.push_back(std::move(frame));
+      spare_.pop_back();
+    }
+  }
+
+  /// Gives what is due, and returns when the next frame is. A device that is down takes none: they
+  /// are lost, as on a wire that was cut.
+  std::optional<Clock::time_point> Give() {
+    for (; !frames_.empty() && frames_.front().due <= Clock::now(); frames_.pop_front()) {
+      Frame& frame = frames_.front();
+      if (write(to_, frame.bytes.data(), frame.length) < 0 && errno != EIO && errno != EAGAIN)
+        Stop("writing a frame");
+      spare_.push_back(std::move(frame));
+    }
+    if (frames_.empty()) return std::nullopt;
+    return frames_.front().due;
+  }
+
+ private:
+  const int from_, to_;
+  const nanoseconds delay_;
+  std::deque<Frame> frames_;  // in the order in which they came, and are due
+  std::vector<Frame> spare_;  // memory of those that are gone
+};
+
+/// Sleeps until a device has sent something, or until then.
+void Await(int one, int other, std::optional<Clock::time_point> then) {
+  std::array<pollfd, 2> devices = {{{one, POLLIN, 0}, {other, POLLIN, 0}}};
+  timespec wait = {};
+  if (then) {
+    const nanoseconds left = std::max<nanoseconds>(*then - Clock::now(), nanoseconds(0));
+    wait = {left.count() / 1'000'000'000, left.count() % 1'000'000'000};
+  }
+  if (ppoll(devices.data(), devices.size(), then ? &wait : nullptr, nullptr) < 0 && errno != EINTR)
+    Stop("waiting for frames");
+}
+
+[[noreturn]] void Relay(int one, int other, nanoseconds delay) {
+  Way there(one, other, delay), back(other, one, delay);
+  while (true) {
+    there.Take();
+    back.Take();
+    const std::optional<Clock::time_point> first = there.Give(), second = back.Give();
+    Await(one, other, first && second ? std::min(*first, *second) : first ? first : second);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 6) return 64;
+  const nanoseconds delay(static_cast<long>(1e3 * std::strtod(arguments[1], nullptr)));
+  prctl(PR_SET_TIMERSLACK, 1000UL);  // naps of microseconds, not of 50 more
+  const int one = OpenDevice(arguments[2], arguments[3]);
+  const int other = OpenDevice(arguments[4], arguments[5]);
+  Relay(one, other, delay);
+}
