@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <span>
 #include <string_view>
 
@@ -105,6 +106,7 @@ Status CostModel::Learn(const std::vector<FeatureVector>& features,
     return Status::InvalidArgument(
         "a cost model learns from features and costs that are finite and not negative");
   }
+  Judge(features, costs);
   for (std::size_t f = 0; f < kRangeFeatures; ++f) {
     for (double& square : squares_[f]) square *= kForgetting;
     products_[f] *= kForgetting;
@@ -119,6 +121,25 @@ Status CostModel::Learn(const std::vector<FeatureVector>& features,
   measurements_ += costs.size();
   Solve();
   return Status::Ok();
+}
+
+/// Compares what is predicted with costs that are not learned yet.
+void CostModel::Judge(const std::vector<FeatureVector>& features,
+                      const std::vector<double>& costs) {
+  std::vector<double> predicted;
+  for (const FeatureVector& x : features) predicted.push_back(Predict(x));
+  const double measured = std::accumulate(costs.begin(), costs.end(), 0.0);
+  const double sum = std::accumulate(predicted.begin(), predicted.end(), 0.0);
+  if (costs.size() < 2 || !(sum > 0) || !(measured > 0)) return;
+  missed_ *= kErrorForgetting;
+  judged_ *= kErrorForgetting;
+  for (std::size_t i = 0; i < costs.size(); ++i)
+    missed_ += std::abs(predicted[i] * (measured / sum) - costs[i]);
+  judged_ += measured;
+}
+
+std::optional<double> CostModel::Error() const {
+  return judged_ > 0 ? std::optional(missed_ / judged_) : std::nullopt;
 }
 
 void CostModel::Solve() {
@@ -148,6 +169,7 @@ std::vector<double> CostModel::State() const {
   std::vector<double> state;
   for (const FeatureVector& row : squares_) state.insert(state.end(), row.begin(), row.end());
   state.insert(state.end(), products_.begin(), products_.end());
+  state.insert(state.end(), {missed_, judged_});
   state.push_back(static_cast<double>(measurements_));
   return state;
 }
@@ -166,6 +188,9 @@ Result<CostModel> CostModel::FromState(const std::vector<double>& state) {
     next += kRangeFeatures;
   }
   std::copy_n(next, kRangeFeatures, model.products_.begin());
+  next += kRangeFeatures;
+  model.missed_ = *next++;
+  model.judged_ = *next++;
   model.measurements_ = static_cast<std::uint64_t>(state.back());
   model.Solve();
   return model;
@@ -173,7 +198,7 @@ Result<CostModel> CostModel::FromState(const std::vector<double>& state) {
 
 namespace {
 
-constexpr std::string_view kCostModelFormat = "rhizome cost models 3";
+constexpr std::string_view kCostModelFormat = "rhizome cost models 4";
 
 std::string ChecksumOf(const nlohmann::json& models) {
   const std::string text = models.dump();
@@ -206,7 +231,7 @@ Result<CostModels> LoadCostModels(FileSystem& fs, const Path& path) {
   const nlohmann::json all = ParseUntrustedJson(
       std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   if (!all.is_object() || all.value("format", nlohmann::json()) != kCostModelFormat)
-    return damaged("this is no file of cost models");
+    return damaged("this is no file of cost models, or one of another version");
   const nlohmann::json states = all.value("models", nlohmann::json());
   if (!states.is_object() || all.value("xxh3", nlohmann::json()) != ChecksumOf(states))
     return damaged("the models do not have their checksum");

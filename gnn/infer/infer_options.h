@@ -185,6 +185,7 @@ struct InferLayerCosts {
 /// The ranges of rows, in the order in which a layer is computed, that workers were given.
 struct InferRanges {
   bool learned = false;             ///< of equal predicted cost; else of equal numbers of edges
+  std::string because;              ///< of which, and why: a sentence without a full stop
   std::string model;                ///< the name of the layer's cost model
   std::vector<std::uint64_t> cuts;  ///< [ranges + 1] rows; chunks that were done before count as 0
   std::vector<std::pair<std::string, double>> weights;  ///< CPU seconds, after this layer
@@ -193,6 +194,12 @@ struct InferRanges {
   /// nothing yet), and as workers measured them. -1: not measured, as a worker died.
   std::vector<double> predicted;
   std::vector<double> measured;
+
+  /// If the model knew something: the predicted gain of its cut, which is the cost of the largest
+  /// range of equal edges over that of the largest of equal predicted cost, less 1; and what that
+  /// had to exceed, the model's own error.
+  std::optional<double> predicted_gain;
+  std::optional<double> doubt;
 
   /// The parts of ranges that were measured on their own, if they were predicted, have this mean
   /// absolute error as a share of their mean, and this share of their variance was predicted.

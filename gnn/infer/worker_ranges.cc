@@ -15,11 +15,11 @@ namespace rhizome::inline internal {
 namespace {
 
 /// Measurements that a model has before it is believed. Few are enough, because what it was off by
-/// is measured each time and asked of the next promise.
+/// is measured each time and asked of the next predicted gain.
 constexpr std::uint64_t kEnough = 4;
 
-/// The error of a model until it has predicted something in this job.
-constexpr double kUnknownError = 0.1;
+/// The error of a model until it has predicted something.
+constexpr double kUnknownError = 0.25;
 
 /// Chunks that are not done, and sums of what they cost.
 class OpenChunks {
@@ -69,6 +69,14 @@ std::vector<WorkerTask> TasksOf(const OpenChunks& open, const std::vector<std::s
   return tasks;
 }
 
+/// Says why a layer of which nothing is known is cut by its edges.
+std::string WhyEdges(const PassDrawOptions& draw, InferWorkers::Ranges by) {
+  if (draw.no_edges) return "equal rows: no edges are walked";
+  if (by == InferWorkers::Ranges::kEdges) return "equal edges, as was asked for";
+  return draw.neighbors != nullptr ? "equal edges: costs are not learned of lists on disk"
+                                   : "equal edges: no costs of such a layer are known yet";
+}
+
 Row RowAt(const BlockPlannerOptions& pass, std::uint64_t place) {
   return pass.target_order == nullptr ? static_cast<Row>(place) : pass.target_order->RowAt(place);
 }
@@ -101,6 +109,7 @@ Result<std::vector<WorkerTask>> WorkerRanges::Cut(const LayerToCut& layer,
                                                   const JobControl& control) {
   report_ = {};
   report_.model = CostModelName(layer);
+  report_.because = WhyEdges(layer.pass.planner.draw, by_);
   const std::uint64_t chunk_rows = layer.pass.output_chunk_rows;
   const OpenChunks open(done);
   const auto end_of = [&](std::uint64_t chunk) {
@@ -123,11 +132,7 @@ Result<std::vector<WorkerTask>> WorkerRanges::Cut(const LayerToCut& layer,
       return model.Predict(known_->features.Of(chunk * chunk_rows, end_of(chunk)));
     });
     const std::vector<std::size_t> learned = CutBySums(costs, workers);
-    const double then = LargestOf(learned, costs);
-    // Nothing is moved when ranges change, but a promise that is smaller than what the model is off
-    // by is none.
-    report_.learned = by_ == InferWorkers::Ranges::kLearned && model.measurements() >= kEnough &&
-                      IsWorthMoving(LargestOf(ends, costs), then, 1, DoubtOf(report_.model) * then);
+    if (model.measurements() > 0) Judge(model, LargestOf(ends, costs), LargestOf(learned, costs));
     if (report_.learned) ends = learned;
     for (std::size_t i = 0; i + 1 < ends.size() && model.measurements() > 0; ++i)
       report_.predicted.push_back(costs[ends[i + 1]] - costs[ends[i]]);
@@ -177,9 +182,26 @@ Status WorkerRanges::FindFeatures(const LayerToCut& layer, const JobControl& con
   return Status::Ok();
 }
 
-double WorkerRanges::DoubtOf(const std::string& model) const {
-  const auto found = errors_.find(model);
-  return found == errors_.end() ? kUnknownError : found->second;
+/// Decides between two cuts of which these are the largest predicted costs. Nothing is moved when
+/// ranges change, but a gain that is smaller than what the model is off by is none: equal edges
+/// then are as good, and do not change from job to job.
+void WorkerRanges::Judge(const CostModel& model, double equal_edges, double learned) {
+  const double doubt = model.Error().value_or(kUnknownError);
+  const double gain = learned > 0 ? equal_edges / learned - 1 : 0;
+  report_.predicted_gain = gain;
+  report_.doubt = doubt;
+  if (by_ == InferWorkers::Ranges::kEdges) return;
+  if (model.measurements() < kEnough) {
+    report_.because = fmt::format("equal edges: {} measurements are too few to predict a cost",
+                                  model.measurements());
+    return;
+  }
+  report_.learned = IsWorthMoving(equal_edges, learned, 1, doubt * learned);
+  report_.because =
+      fmt::format("{}: the predicted gain of {:.1f} % is {} the model's error of {:.1f} %{}",
+                  report_.learned ? "predicted cost" : "equal edges", 100 * gain,
+                  report_.learned ? "above" : "not above", 100 * doubt,
+                  model.Error() ? "" : ", which is a guess until it has predicted something");
 }
 
 Result<InferRanges> WorkerRanges::Learn(std::vector<InferLayerReport::Cost> costs) {
@@ -228,7 +250,6 @@ Status WorkerRanges::LearnParts(const std::vector<InferLayerReport::Cost>& costs
   if (error.count() > 0) {
     report_.error = error.Error();
     report_.r2 = error.R2();
-    errors_[report_.model] = error.Error();
   }
   RHIZOME_RETURN_IF_ERROR(model.Learn(features, measured));
   for (std::size_t f = 0; f < kRangeFeatures; ++f)

@@ -36,10 +36,11 @@ std::string CostModelName(const LayerToCut& layer);
 
 /// Cuts the layers of a job into ranges, which are fixed before workers begin, and learns from what
 /// these then cost. What a layer is cut by, in this order:
-///   - predicted cost, where its model has seen enough, and promises more than it is usually off
-///   by, unless InferWorkers asks for equal edges;
+///   - predicted cost, where its model has seen enough, and the predicted gain over equal edges is
+///   larger than the model's own error (CostModel::Error), unless InferWorkers asks for equal
+///   edges;
 ///   - numbers of edges, or of rows where there are none.
-/// Results do not depend on it.
+/// Results do not depend on it, and the report says which it was, and why.
 ///
 /// Source: ROC (MLSys 2020), section 4; the cost model (cost_model.h) has what is ours.
 /// Threads: one at a time.
@@ -68,7 +69,7 @@ class WorkerRanges {
   Status FindFeatures(const LayerToCut& layer, const JobControl& control);
   bool KnowsFeatures(const LayerToCut& layer) const;
   bool WantsFeatures(const LayerToCut& layer) const;
-  double DoubtOf(const std::string& model) const;
+  void Judge(const CostModel& model, double equal_edges, double learned);
   Status LearnParts(const std::vector<InferLayerReport::Cost>& costs);
   void Save();
 
@@ -85,7 +86,6 @@ class WorkerRanges {
   const InferWorkers::Ranges by_;
   const JobNote note_;
   CostModels models_;
-  std::map<std::string, double> errors_;  // of what was predicted last, by model
   std::optional<Known> known_;
 
   // These belong to the layer that was cut last.

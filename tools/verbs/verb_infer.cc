@@ -85,6 +85,9 @@ Json RangesJson(const InferRanges& ranges) {
     return value ? Json(*value) : Json(nullptr);
   };
   return {{"learned", ranges.learned},
+          {"because", ranges.because},
+          {"predicted_gain", optional(ranges.predicted_gain)},
+          {"doubt", optional(ranges.doubt)},
           {"model", ranges.model},
           {"cuts", ranges.cuts},
           {"weights", std::move(weights)},
@@ -165,7 +168,7 @@ std::string DescribeMemory(const Json& f) {
   return text + "\n";
 }
 
-/// One line a layer: what its ranges were cut by, and how equal their costs were.
+/// One line a layer: what its ranges were cut by and why, and how equal their costs were.
 std::string DescribeRanges(const Json& layers) {
   std::string text;
   std::size_t number = 0;
@@ -182,9 +185,8 @@ std::string DescribeRanges(const Json& layers) {
       sum += seconds.get<double>();
       ++count;
     }
-    text += fmt::format("layer {} in {}, of equal {}", number,
-                        Plural(ranges["measured"].size(), "range"),
-                        ranges["learned"].get<bool>() ? "predicted cost" : "numbers of edges");
+    text += fmt::format("layer {} in {} of {}", number, Plural(ranges["measured"].size(), "range"),
+                        ranges["because"].get<std::string>());
     if (sum > 0)
       text += fmt::format("; the most expensive took {:.2f} of the mean",
                           most * static_cast<double>(count) / sum);

@@ -256,6 +256,26 @@ TEST(CostModelTest, ForgetsWhatIsNoLongerTrue) {
   }
 }
 
+TEST(CostModelTest, ItsErrorIsOfSharesThatItPredictedBeforeItLearnedThem) {
+  const FeatureVector one = {1};
+  const FeatureVector three = {3};
+  CostModel model;
+  EXPECT_FALSE(model.Error().has_value());
+  ASSERT_TRUE(model.Learn({one, three}, {1, 3}).ok());
+  EXPECT_FALSE(model.Error().has_value());  // it had predicted nothing
+  ASSERT_TRUE(model.Learn({one, three}, {10, 30}).ok());
+  EXPECT_NEAR(*model.Error(), 0, 1e-12);  // all is equally dearer
+  ASSERT_TRUE(model.Learn({one, three}, {20, 20}).ok());
+  // Predicted were shares of a quarter and three quarters: 10 and 30, which is off by 20 of 40.
+  EXPECT_NEAR(*model.Error(), 20 / (40 * CostModel::kErrorForgetting + 40), 1e-9);
+  ASSERT_TRUE(model.Learn(one, 100).ok());  // one measurement has no share to be off by
+  EXPECT_NEAR(*model.Error(), 20 / (40 * CostModel::kErrorForgetting + 40), 1e-9);
+  const Result<CostModel> loaded = CostModel::FromState(model.State());
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->Error(), model.Error());
+  EXPECT_EQ(loaded->weights(), model.weights());
+}
+
 TEST(CostModelTest, RefusesWhatIsNoCost) {
   CostModel model;
   EXPECT_EQ(model.Learn(FeatureVector{1}, -1).code(), StatusCode::kInvalidArgument);

@@ -169,10 +169,13 @@ TEST_F(WorkerRangesTest, AModelDecidesWhatIsEqual) {
   };
   const auto [by_edges, unlearned] = cut({});
   EXPECT_FALSE(unlearned.learned);
+  EXPECT_EQ(unlearned.because, "equal edges: no costs of such a layer are known yet");
+  EXPECT_FALSE(unlearned.predicted_gain.has_value());
   EXPECT_TRUE(unlearned.predicted.empty());
   const Path file = WriteCosts(layer, [](const FeatureVector& x) { return 1e-6 * x[0]; });
   const auto [by_rows, learned] = cut(file);
   EXPECT_TRUE(learned.learned);
+  EXPECT_TRUE(learned.because.starts_with("predicted cost: ")) << learned.because;
   EXPECT_LE(*std::max_element(by_rows.begin(), by_rows.end()), done.size() / kWorkers + 1);
   // Ranges of equal edges are not of equal rows, if edges stand close together somewhere.
   EXPECT_GT(*std::max_element(by_edges.begin(), by_edges.end()), done.size() / kWorkers + 3);
@@ -183,8 +186,48 @@ TEST_F(WorkerRangesTest, AModelDecidesWhatIsEqual) {
   // Equal edges may be asked for; what they should cost is predicted all the same.
   const auto [asked, not_learned] = cut(file, Ranges::kEdges);
   EXPECT_FALSE(not_learned.learned);
+  EXPECT_EQ(not_learned.because, "equal edges, as was asked for");
+  EXPECT_EQ(not_learned.predicted_gain, learned.predicted_gain);
   EXPECT_EQ(asked, by_edges);
   EXPECT_EQ(not_learned.predicted.size(), kWorkers);
+}
+
+TEST_F(WorkerRangesTest, APredictedGainBelowTheModelsErrorIsNone) {
+  const LayerToCut layer = Layer(128);
+  const std::vector<bool> done = NoneDone(layer);
+  WorkerRanges unlearned({}, {});
+  const Result<std::vector<WorkerTask>> by_edges = unlearned.Cut(layer, done, 4, control_);
+  ASSERT_OK(by_edges);
+  int learned = 0;
+  for (int round = 0; round < 40; ++round) {
+    // The second iteration is off by some share of it.
+    const double off = round / 40.0;
+    const FeatureVector x = {1, 1};
+    CostModels models;
+    CostModel& model = models[CostModelName(layer)];
+    EXPECT_OK(model.Learn({x, x, x, x}, {1, 1, 1, 1}));
+    EXPECT_OK(model.Learn({x, x, x, x}, {1 + off, 1 - off, 1 + off, 1 - off}));
+    ASSERT_NEAR(*model.Error(), off, 1e-9);
+    const Path file = folder_ / fmt::format("off-{}.json", round);
+    ASSERT_OK(SaveCostModels(models, file));
+    WorkerRanges ranges({.costs = file}, {});
+    const Result<std::vector<WorkerTask>> tasks = ranges.Cut(layer, done, 4, control_);
+    ASSERT_OK(tasks);
+    const Result<InferRanges> report = ranges.Learn({});
+    ASSERT_OK(report);
+    ASSERT_TRUE(report->predicted_gain && report->doubt);
+    EXPECT_EQ(*report->doubt, *model.Error());
+    EXPECT_EQ(report->learned, *report->predicted_gain > off) << *report->predicted_gain;
+    EXPECT_EQ(SizesOf(*tasks) == SizesOf(*by_edges), !report->learned);
+    EXPECT_EQ(report->because,
+              fmt::format("{}: the predicted gain of {:.1f} % is {} the model's error of {:.1f} %",
+                          report->learned ? "predicted cost" : "equal edges",
+                          100 * *report->predicted_gain, report->learned ? "above" : "not above",
+                          100 * off));
+    learned += report->learned ? 1 : 0;
+  }
+  EXPECT_GT(learned, 0);
+  EXPECT_LT(learned, 40);
 }
 
 TEST_F(WorkerRangesTest, LearnsFromOneLayerForTheNextAndForTheNextJob) {

@@ -6,8 +6,8 @@
 The contestants take turns on the same code path (--ranges edges|learned); before, --learn jobs of equal edges let the model of
 costs learn. What counts is processor time, which no other process disturbs much: a layer's pass takes as long as its
 slowest worker. Of each layer, medians over the turns: the slowest worker's seconds, and over the mean of all workers'; whether
-both cuts were the same ranges, which then are one contestant (edges_over_learned: 1); and whether the learned one was taken.
-The pass time of a job is the sum of its layers' slowest. The store gets an array, of which one version is kept.
+both cuts were the same ranges, which then are one contestant (edges_over_learned: 1); and why the learned one was taken or
+not. The pass time of a job is the sum of its layers' slowest. The store gets an array, of which one version is kept.
 """
 import argparse
 import json
@@ -59,7 +59,7 @@ def describe(pairs):
         ranges = [pair[number] for pair in pairs]
         told[name] = {"slowest_seconds": median([slowest(r) for r in ranges]),
                       "over_mean": median([slowest(r) * len(r["measured"]) / sum(r["measured"]) for r in ranges])}
-    told["learned"]["taken"] = [learned["learned"] for _, learned in pairs]
+    told["learned"]["because"] = [learned["because"] for _, learned in pairs]
     told["edges_over_learned"] = median([a / b for a, b in (compare(*pair) for pair in pairs)])
     return told
 
