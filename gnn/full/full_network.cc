@@ -48,8 +48,13 @@ Status CheckFullGraph(const Model& model, std::uint64_t rows) {
   if (!option("input-dropout").empty() && std::stod(option("input-dropout")) > 0)
     return Status::InvalidArgument(
         "--full-graph does not drop out features: leave --input-dropout");
-  if (rows < 2 && first.batch_norms() > 0)
-    return Status::InvalidArgument("a batch norm needs more than one vertex");
+  if (rows < 2 && first.batch_norms() > 0) {
+    const bool own = first.batch_norms() > (option("norm") == "batch" ? 1 : 0);
+    return Status::InvalidArgument(
+        fmt::format("a batch norm needs more than one vertex, and the store has {}: {}", rows,
+                    own ? spec.kind + " has one in each layer, so choose another --model"
+                        : "give --norm layer"));
+  }
   return Status::Ok();
 }
 

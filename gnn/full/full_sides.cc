@@ -1,7 +1,5 @@
 #include "rhizome/gnn/full_sides.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -14,19 +12,6 @@ namespace {
 Direction OtherSide(Direction direction) {
   if (direction == Direction::kBoth) return Direction::kBoth;
   return direction == Direction::kIn ? Direction::kOut : Direction::kIn;
-}
-
-/// Checks that the store keeps the lists against those that layers walk.
-Status CheckBothSides(const GenerationInfo& info, Direction against) {
-  const auto wanted = static_cast<unsigned>(against);
-  if (info.symmetric || (static_cast<unsigned>(info.directions) & wanted) == wanted)
-    return Status::Ok();
-  const std::string_view missing = info.directions == Direction::kIn ? "out" : "in";
-  return Status::InvalidArgument(
-      fmt::format("the store keeps no {}-edges, and --full-graph gathers gradients against the "
-                  "direction that layers walk; ingest it with --directions both, or with "
-                  "--undirected",
-                  missing));
 }
 
 /// The factors by which a row's sum counts its neighbours, and those of their own ends.
@@ -78,7 +63,6 @@ Result<std::unique_ptr<FullSides>> OpenFullSides(const TrainJob& job, const Trai
     RHIZOME_ASSIGN_OR_RETURN(sides->factors,
                              MakeFactors(job.model->layer(0).pieces().reduce, graph, draw, {}));
   } else {
-    RHIZOME_RETURN_IF_ERROR(CheckBothSides(graph.info(), sides->backward.draw.direction));
     RHIZOME_ASSIGN_OR_RETURN(sides->forward.degrees, Degrees(graph, draw.direction));
     RHIZOME_ASSIGN_OR_RETURN(sides->backward.degrees,
                              Degrees(graph, sides->backward.draw.direction));

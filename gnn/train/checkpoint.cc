@@ -170,6 +170,7 @@ void DecodeProgress(const std::string& text, Checkpoint& checkpoint) {
 constexpr const char* kWeights = "weight";
 constexpr const char* kBestWeights = "best";
 constexpr const char* kValidScores = "valid";
+constexpr const char* kTrainScores = "train";
 
 std::string NameOf(const char* part, std::size_t i) { return fmt::format("{}.{:04}", part, i); }
 
@@ -202,8 +203,9 @@ Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint
   TensorFile file;
   PutTensors(kWeights, checkpoint.weights, file);
   PutTensors(kBestWeights, checkpoint.best_weights, file);
-  if (checkpoint.valid_scores.defined())
-    PutTensor(NameOf(kValidScores, 0), checkpoint.valid_scores, file);
+  for (const auto& [name, scores] : {std::pair{kValidScores, checkpoint.valid_scores},
+                                     std::pair{kTrainScores, checkpoint.train_scores}})
+    if (scores.defined()) PutTensor(NameOf(name, 0), scores, file);
   for (const auto& [name, tensor] : checkpoint.learner.tensors) PutTensor(name, tensor, file);
   file.metadata[kJobKey] = job;
   file.metadata[kProgressKey] = EncodeProgress(checkpoint);
@@ -241,9 +243,11 @@ Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& pat
   checkpoint.best_weights = TakeTensors(kBestWeights, file);
   for (const auto& [name, stored] : file.tensors) {
     const std::string_view part = std::string_view(name).substr(0, name.find('.'));
-    if (part == kValidScores) checkpoint.valid_scores = ToTensor(stored);
-    if (part == kWeights || part == kBestWeights || part == kValidScores) continue;
-    checkpoint.learner.tensors[name] = ToTensor(stored);
+    if (part == kWeights || part == kBestWeights) continue;
+    torch::Tensor& taken = part == kValidScores   ? checkpoint.valid_scores
+                           : part == kTrainScores ? checkpoint.train_scores
+                                                  : checkpoint.learner.tensors[name];
+    taken = ToTensor(stored);
   }
   return std::optional(std::move(checkpoint));
 }

@@ -31,9 +31,10 @@ struct Checkpoint {
   std::vector<torch::Tensor> best_weights;  ///< empty: no epoch is complete yet
   LearnerState learner;
 
-  /// The part that a ScoreTable keeps of the validation set's scores, while that is being measured;
-  /// else, and in checkpoints of older versions, undefined.
-  torch::Tensor valid_scores;
+  /// The part that ScoreTables keep of the scores of the epoch in progress: of the validation set
+  /// while that is being measured, and of the training set if its metrics are wanted
+  /// (TrainOptions). Else, and in checkpoints of older versions, undefined.
+  torch::Tensor valid_scores, train_scores;
 };
 
 /// Writes a checkpoint as safetensors with a checksum over all of it. An existing one is replaced

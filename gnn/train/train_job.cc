@@ -100,9 +100,21 @@ Status CheckTask(const TrainOptions& options, const TrainJob& job) {
                   options.split));
 }
 
+/// Checks that the store keeps the lists that layers walk, and those against them. It is asked
+/// first, as a store that keeps the one side for a training on minibatches would be made in vain.
+Status CheckBothSides(const GenerationInfo& info) {
+  if (info.symmetric || info.directions == Direction::kBoth) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("the store keeps no {}-edges, and --full-graph gathers gradients against the "
+                  "direction that layers walk; ingest it with --directions both, or with "
+                  "--undirected",
+                  info.directions == Direction::kIn ? "out" : "in"));
+}
+
 /// Finds what the job draws in its graph.
 Status ResolveDraws(const TrainOptions& options, TrainJob& job) {
   if (options.model.no_edges) return Status::Ok();
+  if (options.full_graph) RHIZOME_RETURN_IF_ERROR(CheckBothSides(job.graph->info()));
   RHIZOME_ASSIGN_OR_RETURN(job.sampling, ResolveSampling(options.sampling, options.edge_weights,
                                                          options.fanouts, *job.graph));
   RHIZOME_RETURN_IF_ERROR(

@@ -26,6 +26,18 @@ double MeanLoss(const BatchOutcome& outcome) {
   return outcome.loss_sum / static_cast<double>(outcome.seeds);
 }
 
+torch::Tensor TensorOf(const ScoreTable& scores) {
+  return torch::tensor(at::ArrayRef<float>(scores.kept().data(), scores.kept().size()));
+}
+
+bool Fits(const torch::Tensor& saved, const ScoreTable& scores) {
+  return !saved.defined() || static_cast<std::size_t>(saved.numel()) == scores.kept().size();
+}
+
+void Restore(const torch::Tensor& saved, ScoreTable& scores) {
+  std::memcpy(scores.kept().data(), saved.data_ptr<float>(), scores.kept().size_bytes());
+}
+
 }  // namespace
 
 TrainingRun::TrainingRun(Model& model, const Labels& labels, TrainingRunOptions options,
@@ -44,19 +56,19 @@ Status TrainingRun::Resume(const Checkpoint& checkpoint) {
     return std::equal(now.begin(), now.end(), weights.begin(), weights.end(),
                       [](const auto& a, const auto& b) { return a.sizes() == b.sizes(); });
   };
-  const torch::Tensor& scores = checkpoint.valid_scores;
-  const bool fits =
-      fits_model(checkpoint.weights) &&
-      (checkpoint.best_weights.empty() || fits_model(checkpoint.best_weights)) &&
-      (!scores.defined() || static_cast<std::size_t>(scores.numel()) == valid_.kept().size()) &&
-      checkpoint.progress.done <= plan_.all();
+  const bool fits = fits_model(checkpoint.weights) &&
+                    (checkpoint.best_weights.empty() || fits_model(checkpoint.best_weights)) &&
+                    Fits(checkpoint.valid_scores, valid_) &&
+                    (!train_ || Fits(checkpoint.train_scores, *train_)) &&
+                    checkpoint.progress.done <= plan_.all();
   if (!fits) return Status::Corruption("the checkpoint is not of this model and these epochs");
   RHIZOME_RETURN_IF_ERROR(steps_.RestoreState(checkpoint.learner));
   model_.RestoreWeights(checkpoint.weights);
   best_weights_ = checkpoint.best_weights;
   progress_ = checkpoint.progress;
-  if (scores.defined()) {
-    std::memcpy(valid_.kept().data(), scores.data_ptr<float>(), valid_.kept().size_bytes());
+  if (train_ && checkpoint.train_scores.defined()) Restore(checkpoint.train_scores, *train_);
+  if (checkpoint.valid_scores.defined()) {
+    Restore(checkpoint.valid_scores, valid_);
   } else if (progress_.valid.seeds > 0) {
     // Older versions kept no scores: the validation set is measured again, which changes no weight.
     progress_.valid = {};
@@ -158,8 +170,8 @@ Status TrainingRun::MeasureEpoch(EpochReport& epoch) {
   return Status::Ok();
 }
 
-/// Measures the training set of an epoch. With fewer minibatches than all, or after a resume in the
-/// middle of it, some vertices were not seen, and nothing is measured.
+/// Measures the training set of an epoch. With fewer minibatches than all some vertices were not
+/// seen, and nothing is measured.
 Status TrainingRun::MeasureTrain(EpochReport& epoch) {
   const BatchOutcome seen = std::exchange(progress_.train, {});
   if (!train_) return Status::Ok();
@@ -212,16 +224,17 @@ void TrainingRun::WarnOfLoss(const EpochReport& epoch) {
 }
 
 Status TrainingRun::Save() {
-  if (progress_.valid.seeds > 0) RHIZOME_RETURN_IF_ERROR(steps_.Share(valid_));
+  const bool keeps_valid = progress_.valid.seeds > 0;
+  const bool keeps_train = train_ && progress_.train.seeds > 0;
+  if (keeps_valid) RHIZOME_RETURN_IF_ERROR(steps_.Share(valid_));
+  if (keeps_train) RHIZOME_RETURN_IF_ERROR(steps_.Share(*train_));
   if (options_.checkpoint.empty()) return Status::Ok();
   Checkpoint checkpoint{.progress = progress_,
                         .weights = model_.CopyWeights(),
                         .best_weights = best_weights_,
                         .learner = steps_.CopyState(),
-                        .valid_scores = {}};
-  if (progress_.valid.seeds > 0)
-    checkpoint.valid_scores =
-        torch::tensor(at::ArrayRef<float>(valid_.kept().data(), valid_.kept().size()));
+                        .valid_scores = keeps_valid ? TensorOf(valid_) : torch::Tensor(),
+                        .train_scores = keeps_train ? TensorOf(*train_) : torch::Tensor()};
   return SaveCheckpoint(options_.checkpoint, options_.job, checkpoint);
 }
 

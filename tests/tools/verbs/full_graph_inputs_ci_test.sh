@@ -28,9 +28,10 @@ refused() {
   [ ! -e m.safetensors ] || fail "${flags[*]} made a model"
 }
 
-# --- One direction is stored.
+# --- One direction is stored. To ingest the other one alone would not help.
 refused 1 in.rz -- "no out-edges" "--directions both"
-refused 1 out.rz -- "no in-edges"
+refused 1 out.rz -- "no in-edges" "--directions both"
+grep -q "directions in or both" err && fail "--directions in does not help"
 refused 1 out.rz --direction out -- "no in-edges" "--directions both"
 expect_exit 0 rhizome plan train in.rz --full-graph --no-edges
 
@@ -60,8 +61,8 @@ printf '0\t0\n' >edge.tsv
 printf '0\t0\ttrain\n' >node.tsv
 printf '0\t0\t1.5\n' >row.tsv
 rhizome ingest one.rz --edges edge.tsv --nodes node.tsv --node-columns id,label,split --array feat=row.tsv:4 >/dev/null || fail "ingest"
-refused 1 one.rz --norm batch -- "more than one vertex"
-refused 1 one.rz --model gin -- "more than one vertex"
+refused 1 one.rz --norm batch -- "more than one vertex" "--norm layer"
+refused 1 one.rz --model gin -- "more than one vertex" "another --model"
 expect_exit 0 rhizome train one.rz --full-graph --norm layer --epochs 1
 
 # --- What was written since is one more partition, not an error.
