@@ -55,7 +55,7 @@ together() {
 }
 
 # calibrate FLAGS...: sets the constants of the plans that come from a rank alone: computing a minibatch while nothing else is
-# done (all minibatches are sampled before, and rows are read between them).
+# done (all minibatches are sampled before, and rows are read between them), and the bytes of gradients.
 calibrate() {
   local flags=()
   while [ $# -gt 0 ]; do
@@ -63,13 +63,16 @@ calibrate() {
     shift
   done
   together "$RHIZOME" train "$store" "${flags[@]}" --superbatch 100000 --ranks 1 --overlap none --no-test --job "calibrate%RANK" \
-    --json --progress none || return 1
+    --out "$work/m%RANK.st" --json --progress none || return 1
   of_rank=$(python3 - "$work" "$count" <<'PY'
 import json, os, sys
 work, count = sys.argv[1], int(sys.argv[2])
 alone = [json.loads([line for line in open(f"{work}/together.{i}") if line.startswith("{")][-1])["ranks"][0] for i in range(count)]
 compute = sum(r["compute_seconds"] for r in alone) / sum(r["minibatches"] for r in alone)
-print(f"--compute-ms {1e3 * compute:.3f} --processors {max(1, os.cpu_count() / count):g}")
+with open(f"{work}/m0.st", "rb") as file:
+    tensors = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+gradients = max(tensor["data_offsets"][1] for name, tensor in tensors.items() if name != "__metadata__")
+print(f"--compute-ms {1e3 * compute:.3f} --gradients {gradients} --processors {max(1, os.cpu_count() / count):g}")
 PY
   ) || return 1
 }

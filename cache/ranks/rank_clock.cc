@@ -11,7 +11,7 @@ void RankClock::Add(std::vector<SuperbatchTimes> superbatch) {
   RHIZOME_CHECK(superbatch.size() == states_.size());
   if (!begun_) {
     for (std::size_t r = 0; r < states_.size(); ++r) {
-      states_[r].reader = superbatch[r].sampling;
+      states_[r].prepared = superbatch[r].preparing;
       states_[r].prefill_left = superbatch[r].prefill;
     }
   } else {
@@ -29,6 +29,27 @@ double RankClock::Finish() {
   return last;
 }
 
+/// Begins a superbatch, when it is prepared; from then on the next one is.
+void RankClock::Begin(const SuperbatchTimes& current, const SuperbatchTimes& next,
+                      State& state) const {
+  state.reader = std::max(state.reader, state.prepared);
+  if (overlap_ == Overlap::kNone) state.reader = std::max(state.reader, state.computing);
+  state.prepared = state.reader + next.preparing;
+  state.reader += state.prefill_left;
+  const double ahead = overlap_ == Overlap::kNone ? 0 : next.prefill_work;
+  state.work_beside = (next.preparing + ahead) /
+                      static_cast<double>(std::max<std::size_t>(current.minibatches.size(), 1));
+}
+
+/// The seconds in which a rank computes on a minibatch, while its other threads are at work.
+double RankClock::Busy(const MinibatchTimes& minibatch, const State& state) const {
+  if (processors_ == 0) return minibatch.compute;
+  // Without overlap rows come and go while all ranks wait for theirs.
+  const double rows = overlap_ == Overlap::kNone ? 0 : minibatch.work;
+  const double all = minibatch.compute + rows + state.work_beside;
+  return std::max(minibatch.compute, all / processors_);
+}
+
 /// Brings a minibatch's rows and computes on it.
 void RankClock::Take(const MinibatchTimes& minibatch, double& prefill_ahead, State& state) const {
   if (overlap_ == Overlap::kNone) {
@@ -41,31 +62,31 @@ void RankClock::Take(const MinibatchTimes& minibatch, double& prefill_ahead, Sta
   state.reader += minibatch.moving;
   const double begin = std::max(state.reader, state.computing);
   state.taken = {state.taken[1], begin};
-  state.computing = begin + minibatch.busy;
+  state.computing = begin + Busy(minibatch, state);
 }
 
 /// Plays the superbatch that was added last. `next`: the one after it.
 void RankClock::Play(const std::vector<SuperbatchTimes>& next) {
   std::vector<double> ahead;
   std::vector<std::size_t> at(states_.size(), 0);
-  for (std::size_t r = 0; r < states_.size(); ++r) {
-    State& state = states_[r];
-    if (overlap_ == Overlap::kNone) state.reader = std::max(state.reader, state.computing);
-    state.reader += state.prefill_left;
-    ahead.push_back(next[r].prefill);
-  }
   std::uint64_t steps = 0;
-  for (const SuperbatchTimes& of_rank : current_)
-    if (!of_rank.minibatches.empty()) steps = std::max(steps, of_rank.minibatches.back().step + 1);
+  for (std::size_t r = 0; r < states_.size(); ++r) {
+    Begin(current_[r], next[r], states_[r]);
+    ahead.push_back(next[r].prefill);
+    if (!current_[r].minibatches.empty())
+      steps = std::max(steps, current_[r].minibatches.back().step + 1);
+  }
   for (std::uint64_t step = 0; step < steps; ++step) {
-    double end = 0;
+    double end = 0, exchange = 0;
     for (std::size_t r = 0; r < states_.size(); ++r) {
       const std::vector<MinibatchTimes>& minibatches = current_[r].minibatches;
-      for (; at[r] < minibatches.size() && minibatches[at[r]].step == step; ++at[r])
+      for (; at[r] < minibatches.size() && minibatches[at[r]].step == step; ++at[r]) {
         Take(minibatches[at[r]], ahead[r], states_[r]);
+        exchange = std::max(exchange, minibatches[at[r]].exchange);
+      }
       end = std::max(end, states_[r].computing);
     }
-    for (State& state : states_) state.computing = end + exchange_seconds_;
+    for (State& state : states_) state.computing = end + exchange;
   }
   for (std::size_t r = 0; r < states_.size(); ++r) states_[r].prefill_left = ahead[r];
 }

@@ -13,6 +13,7 @@
 #include "rhizome/cache/rank_clock.h"
 #include "rhizome/cache/rank_pool.h"
 #include "rhizome/cache/rank_schedule.h"
+#include "rhizome/cache/rank_seconds.h"
 #include "rhizome/cache/remote_keepers.h"
 #include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/cache/row_costs.h"
@@ -60,6 +61,7 @@ struct PlannedSuperbatch {
   Trace rows;
   std::vector<std::uint32_t> home_of;  // by minibatch
   std::vector<std::uint64_t> step_of;  // by minibatch, over all epochs
+  std::vector<bool> learns;            // by minibatch
   std::vector<double> sampling;        // by minibatch: seconds
 };
 
@@ -72,7 +74,8 @@ class RankSet {
         report_(report),
         rank_of_(homes.RanksOfRows(planned.graph, planned.features, ranks)),
         plan_{.shares = {}},
-        clock_(ranks, options.overlap, 0) {
+        seconds_(options, report.row_bytes),
+        clock_(ranks, options.overlap, options.processors) {
     plan_.shares.resize(ranks);
     for (std::uint32_t r = 0; r < ranks; ++r) {
       const HomeRange own = HomesOfRank(r, homes.count, ranks);
@@ -119,11 +122,8 @@ class RankSet {
   }
   Trace TraceOf(std::uint32_t rank, const PlannedSuperbatch& superbatch);
   void Book(std::uint32_t rank, const std::vector<RankFetches>& fetched, std::uint64_t minibatches);
-  double ReadSeconds() const {
-    return options_.read_seconds.value_or(DiskSeconds(options_.disk, report_.row_bytes));
-  }
-  double MovingSeconds(std::uint32_t rank, const RankFetches& fetched, double served) const;
-  double BusySeconds(double sampling, double rows) const;
+  double ServedRows(std::uint32_t rank, const std::vector<std::vector<RankFetches>>& phases,
+                    bool before) const;
   SuperbatchTimes TimesOf(std::uint32_t rank, const PlannedSuperbatch& superbatch,
                           const std::vector<std::vector<RankFetches>>& phases) const;
 
@@ -132,6 +132,7 @@ class RankSet {
   std::vector<std::uint16_t> rank_of_;  // by row
   std::vector<std::unique_ptr<RankPool>> pools_;
   RankPlan plan_;
+  const RankSeconds seconds_;
   RankClock clock_;
 };
 
@@ -202,73 +203,54 @@ void RankSet::Book(std::uint32_t rank, const std::vector<RankFetches>& fetched,
   one.served_requests += served_requests;
   one.bytes_in += in;
   one.bytes_out += out;
-  one.disk_seconds += static_cast<double>(disk + served) * ReadSeconds();
+  one.disk_seconds += seconds_.Reading(static_cast<double>(disk + served));
   one.in_seconds += LinkSeconds(options_.link, in) +
                     2 * options_.link.latency_seconds * static_cast<double>(requests);
   one.out_seconds += LinkSeconds(options_.link, out);
   one.compute_seconds += options_.compute_seconds * static_cast<double>(minibatches);
 }
 
-/// The seconds in which a rank's rows of a sweep come, while it serves so many to others: its own
-/// are read while those of others are asked for, read there and carried.
-double RankSet::MovingSeconds(std::uint32_t rank, const RankFetches& fetched, double served) const {
-  std::uint64_t remote = 0;
-  for (std::uint32_t other = 0; other < ranks(); ++other)
-    if (other != rank) remote += fetched.rows_of[other];
-  const std::uint64_t row = report_.row_bytes + kReplyChecksumBytes;
-  const double disk = (static_cast<double>(fetched.rows_of[rank]) + served) * ReadSeconds();
-  const double out = served * LinkSeconds(options_.link, row);
-  if (remote == 0) return std::max(disk, out);
-  const double in = 2 * options_.link.latency_seconds +
-                    static_cast<double>(remote) * ReadSeconds() +
-                    LinkSeconds(options_.link, remote * row);
-  return std::max({disk, in, out});
+/// The rows that others ask of a rank before their first minibatches, or for those. `phases`: by
+/// rank, the fetches before its first minibatch, then those of each.
+double RankSet::ServedRows(std::uint32_t rank, const std::vector<std::vector<RankFetches>>& phases,
+                           bool before) const {
+  double rows = 0;
+  for (std::uint32_t other = 0; other < ranks(); ++other) {
+    if (other == rank || phases[other].empty()) continue;
+    const auto first = phases[other].begin() + (before ? 0 : 1);
+    const auto last = before ? first + 1 : phases[other].end();
+    for (auto phase = first; phase != last; ++phase)
+      rows += static_cast<double>(phase->rows_of[rank]);
+  }
+  return rows;
 }
 
-/// The seconds of a minibatch in which a rank cannot begin the next, with processors that its
-/// threads share. `rows`: that come or go beside it.
-double RankSet::BusySeconds(double sampling, double rows) const {
-  const double compute = options_.compute_seconds;
-  if (options_.processors == 0) return compute;
-  // Each of the two ranks has half of a row that one gives the other.
-  const double all = compute + sampling + rows * options_.row_seconds / 2;
-  return std::max(compute, all / options_.processors);
-}
-
-/// `phases`: by rank, the fetches before its first minibatch, then those of each.
+/// `phases`: as above.
 SuperbatchTimes RankSet::TimesOf(std::uint32_t rank, const PlannedSuperbatch& superbatch,
                                  const std::vector<std::vector<RankFetches>>& phases) const {
   SuperbatchTimes times;
   const std::vector<RankFetches>& own = phases[rank];
   if (own.empty()) return times;
-  const auto served = [&](bool before) {
-    double rows = 0;
-    for (std::uint32_t other = 0; other < ranks(); ++other) {
-      if (other == rank) continue;
-      for (std::size_t i = before ? 0 : 1; i < (before ? 1 : phases[other].size()); ++i)
-        if (i < phases[other].size()) rows += static_cast<double>(phases[other][i].rows_of[rank]);
-    }
-    return rows;
-  };
-  const double served_before = served(true);
-  const double served_each = served(false) / static_cast<double>(own.size() - 1);
   const auto all_rows = [](const RankFetches& fetched) {
     double rows = 0;
     for (const std::uint64_t count : fetched.rows_of) rows += static_cast<double>(count);
     return rows;
   };
-  times.prefill = MovingSeconds(rank, own.front(), served_before);
-  const double before_each =
-      (all_rows(own.front()) + served_before) / static_cast<double>(own.size() - 1);
+  const double served_before = ServedRows(rank, phases, /*before=*/true);
+  const double served_each =
+      ServedRows(rank, phases, /*before=*/false) / static_cast<double>(own.size() - 1);
+  times.prefill = seconds_.Moving(rank, own.front(), served_before);
+  times.prefill_work = seconds_.Work(all_rows(own.front()) + served_before);
   std::size_t n = 1;
   for (std::size_t i = 0; i < superbatch.home_of.size(); ++i) {
     if (RankOf(superbatch.home_of[i]) != rank) continue;
-    if (options_.processors > 0) times.sampling += superbatch.sampling[i];
-    times.minibatches.push_back(
-        {.step = superbatch.step_of[i] - superbatch.step_of.front(),
-         .moving = MovingSeconds(rank, own[n], served_each),
-         .busy =
-             BusySeconds(superbatch.sampling[i], all_rows(own[n]) + served_each + before_each)});
+    times.preparing += superbatch.sampling[i];
+    times.minibatches.push_back({.step = superbatch.step_of[i] - superbatch.step_of.front(),
+                                 .moving = seconds_.Moving(rank, own[n], served_each),
+                                 .compute = options_.compute_seconds,
+                                 .work = seconds_.Work(all_rows(own[n]) + served_each),
+                                 .exchange = seconds_.Exchange(
+                                     ranks(), superbatch.learns[i] ? options_.gradient_bytes : 0)});
     ++n;
   }
   return times;
@@ -279,9 +261,12 @@ Status RankSet::Play(const PlannedSuperbatch& superbatch) {
   std::vector<RankFetches> fetched;
   std::vector<std::vector<RankFetches>> phases(ranks());
   std::vector<std::uint64_t> minibatches;
+  std::vector<double> scheduling;
   for (std::uint32_t r = 0; r < ranks(); ++r) {
     const Trace trace = TraceOf(r, superbatch);
+    const Stopwatch watch;
     RHIZOME_ASSIGN_OR_RETURN(RankFetches one, pools_[r]->Play(trace, &phases[r]));
+    scheduling.push_back(watch.seconds());
     fetched.push_back(std::move(one));
     minibatches.push_back(trace.steps());
     share(r).minibatches += trace.steps();
@@ -290,7 +275,10 @@ Status RankSet::Play(const PlannedSuperbatch& superbatch) {
   std::vector<SuperbatchTimes> times;
   for (std::uint32_t r = 0; r < ranks(); ++r) {
     Book(r, fetched, minibatches[r]);
-    times.push_back(TimesOf(r, superbatch, phases));
+    SuperbatchTimes& one = times.emplace_back(TimesOf(r, superbatch, phases));
+    one.preparing += scheduling[r];
+    // The time of this planning, which differs from run to run, is asked for with the processors.
+    if (options_.processors == 0) one.preparing = 0;
   }
   clock_.Add(std::move(times));
   return Status::Ok();
@@ -353,6 +341,7 @@ Status RankPlanner::PlayEpochs(const HomeEpochs& epochs, const MinibatchSampler&
     superbatch.step_of.push_back(seeds.step());
     AddStep(minibatch, superbatch.rows);
     superbatch.home_of.push_back(epochs.Decode(batch->tag).home);
+    superbatch.learns.push_back(!epochs.Decode(batch->tag).is_valid);
     for (RankSet& set : sets_)
       set.ShareOf(superbatch.home_of.back()).edges += minibatch.neighbors.size();
   }

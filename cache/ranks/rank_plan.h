@@ -51,10 +51,12 @@ struct RankPlanOptions {
   Overlap overlap = Overlap::kAll;  ///< or kNone, for the modelled seconds
   LinkModel link = {};
   ReadCost disk = {};
-  double compute_seconds = 0;  ///< of a minibatch, by itself; 0: left out
+  double compute_seconds = 0;        ///< of a minibatch, by itself; 0: left out
+  std::uint64_t gradient_bytes = 0;  ///< that ranks add up after a step that learns
 
-  /// Processors of a rank, which what it does beside computing takes too: sampling, for which the
-  /// time of this planning is taken, and rows; 0: enough of them that nothing delays computing.
+  /// Processors of a rank, which what it does beside computing takes too: sampling and schedules,
+  /// for which the time of this planning is taken, and rows; 0: enough of them that nothing delays
+  /// computing.
   double processors = 0;
   double row_seconds = 0;  ///< of processor, of a row that is brought, at asker and owner together
 
@@ -121,9 +123,8 @@ struct RankPlanReport {
 /// minibatches, those that measure the validation set too, and replays the schedule of each rank's
 /// pool, exactly and in any number of ranks. A home is the unit of work: a rank has consecutive
 /// homes (of a store without homes: partitions), their rows, and in every step a minibatch of each.
-/// Topology is on every rank. Seconds are modelled from the link and the disk, with owners that
-/// read what they serve from their disk, and a round trip for each sweep over owners. Gradients,
-/// which are the size of the network, are left out.
+/// Topology is on every rank. Seconds are modelled from the link, the disk and the processors
+/// (RankSeconds, RankClock), with owners that read what they serve from their disk.
 ///
 /// Memory: the graph; for each of all ranks together 4 bytes a row, and a superbatch of samples;
 /// with policies that NeedsLists says, the lists of all rows. Errors: those of CheckPrefetch;

@@ -11,6 +11,7 @@ RankFetches& RankFetches::operator+=(const RankFetches& more) {
     rows_of[r] += more.rows_of[r];
     requests_to[r] += more.requests_to[r];
   }
+  asking_sweeps += more.asking_sweeps;
   return *this;
 }
 
@@ -38,6 +39,8 @@ void RankPool::Fetch(std::span<const CacheKey> rows, RankFetches& fetches) const
     ++fetches.rows_of[owner];
     if (asked[owner]++ % options_.request_rows == 0) ++fetches.requests_to[owner];
   }
+  fetches.asking_sweeps +=
+      std::any_of(asked.begin(), asked.end(), [](auto rows) { return rows > 0; });
 }
 
 /// Puts the prefill into the frames, and returns those of its rows that were in none.

@@ -22,6 +22,7 @@ namespace rhizome::inline internal {
 struct RankFetches {
   std::vector<std::uint64_t> rows_of;      ///< by rank
   std::vector<std::uint64_t> requests_to;  ///< by rank; to itself none
+  std::uint64_t asking_sweeps = 0;         ///< pieces and minibatches for which others are asked
 
   explicit RankFetches(std::uint32_t ranks) : rows_of(ranks, 0), requests_to(ranks, 0) {}
   RankFetches& operator+=(const RankFetches& more);

@@ -157,6 +157,7 @@ void AddRankPlan(const RankPlanReport& report, const RankPlanOptions& options, J
                      {"disk_bytes_per_second", options.disk.bytes_per_second},
                      {"read_seconds", options.read_seconds ? Json(*options.read_seconds) : Json()},
                      {"compute_seconds", options.compute_seconds},
+                     {"gradient_bytes", options.gradient_bytes},
                      {"processors", options.processors},
                      {"row_seconds", options.row_seconds},
                      {"message_header_bytes", kMessageHeaderBytes},
@@ -204,8 +205,8 @@ std::string DescribeRankPlan(const Json& f) {
          fmt::format(
              "\nrows, requests and bytes are counted, by a replay in superbatches of {} "
              "steps, with prior {} and prefetch {}; seconds are modelled: a link of {:.3g} Gbit/s "
-             "and {:.3g} us, a disk of {:.3g} us a read, owners reading what they serve from disk, "
-             "gradients left out\n",
+             "and {:.3g} us, a disk of {:.3g} us a read, owners reading what they serve from "
+             "disk\n",
              f["superbatch"].get<std::uint32_t>(), f["prior"].get<std::string>(),
              f["prefetch"].get<std::string>(), model["link_bits_per_second"].get<double>() / 1e9,
              model["link_latency_seconds"].get<double>() * 1e6,

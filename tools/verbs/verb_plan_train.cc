@@ -18,6 +18,7 @@ struct PlanTrainFlags {
   std::vector<std::uint32_t> ranks;
   std::string link = "10G,50us";
   double compute_ms = 0;
+  std::uint64_t gradient_bytes = 0;
   double processors = 0;
   double row_us = 0;
   std::optional<double> read_us;
@@ -52,6 +53,7 @@ Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOp
   options.prefetch = train.prefetch;
   options.overlap = train.overlap.value_or(Overlap::kAll);
   options.compute_seconds = flags.compute_ms / 1e3;
+  options.gradient_bytes = flags.gradient_bytes;
   options.processors = flags.processors;
   options.row_seconds = flags.row_us / 1e6;
   if (flags.read_us) options.read_seconds = *flags.read_us / 1e6;
@@ -115,14 +117,16 @@ void AddPlanTrain(CLI::App& plan, Session& session) {
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("X")
       ->capture_default_str();
+  AddSize(*verb, "--gradients", flags->gradient_bytes,
+          "With --ranks: the network's gradients, which ranks add up after a step");
   verb->add_option("--processors", flags->processors,
-                   "With --ranks: processors of a rank, which sampling and rows take, too; 0: "
-                   "enough that neither delays computing")
+                   "With --ranks: processors of a rank, which sampling, schedules and rows take, "
+                   "too; 0: enough that nothing delays computing")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("N")
       ->capture_default_str();
   verb->add_option("--row-us", flags->row_us,
-                   "With --processors: microseconds of processor that a row takes which one rank "
+                   "With --ranks: microseconds of processor that a row takes which one rank "
                    "gives another, of both together: doctor STORE --ranks measures it")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("X")

@@ -13,14 +13,16 @@ namespace rhizome {
 namespace {
 
 SuperbatchTimes Uniform(std::uint64_t steps, double prefill, double moving, double busy) {
-  SuperbatchTimes times{.sampling = 0, .prefill = prefill, .minibatches = {}};
+  SuperbatchTimes times;
+  times.prefill = prefill;
   for (std::uint64_t s = 0; s < steps; ++s)
-    times.minibatches.push_back({.step = s, .moving = moving, .busy = busy});
+    times.minibatches.push_back({.step = s, .moving = moving, .compute = busy});
   return times;
 }
 
-double SecondsOf(const std::vector<SuperbatchTimes>& superbatches, Overlap overlap) {
-  RankClock clock(1, overlap, 0);
+double SecondsOf(const std::vector<SuperbatchTimes>& superbatches, Overlap overlap,
+                 double processors = 0) {
+  RankClock clock(1, overlap, processors);
   for (const SuperbatchTimes& one : superbatches) clock.Add({one});
   return clock.Finish();
 }
@@ -46,14 +48,16 @@ TEST(RankClockTest, ThePrefillOfTheNextSuperbatchTakesTheReadersIdleTime) {
 }
 
 TEST(RankClockTest, RanksWaitForTheSlowestAfterEachStepAndThenExchange) {
-  RankClock clock(2, Overlap::kAll, 0.5);
+  RankClock clock(2, Overlap::kAll, 0);
   SuperbatchTimes first, second;
   for (std::uint64_t s = 0; s < 4; ++s) {
-    first.minibatches.push_back({.step = s, .moving = 0, .busy = s % 2 == 0 ? 3.0 : 1.0});
-    second.minibatches.push_back({.step = s, .moving = 0, .busy = s % 2 == 0 ? 1.0 : 3.0});
+    const bool even = s % 2 == 0, learns = s != 3;
+    first.minibatches.push_back({.step = s, .compute = even ? 3.0 : 1.0});
+    second.minibatches.push_back(
+        {.step = s, .compute = even ? 1.0 : 3.0, .exchange = learns ? 0.5 : 0.25});
   }
   clock.Add({first, second});
-  EXPECT_DOUBLE_EQ(clock.Finish(), 4 * (3 + 0.5));
+  EXPECT_DOUBLE_EQ(clock.Finish(), 4 * 3 + 3 * 0.5 + 0.25);
 }
 
 TEST(RankClockTest, ARankWithoutAMinibatchInAStepWaitsToo) {
@@ -64,32 +68,58 @@ TEST(RankClockTest, ARankWithoutAMinibatchInAStepWaitsToo) {
   EXPECT_DOUBLE_EQ(clock.Finish(), 6);
 }
 
+TEST(RankClockTest, WhatIsDoneBesideComputingTakesOfTheProcessors) {
+  SuperbatchTimes first = Uniform(10, 3, 1, 2), second = Uniform(10, 0, 1, 2);
+  first.preparing = 4;
+  for (MinibatchTimes& one : first.minibatches) one.work = 1;
+  second.preparing = 5;
+  second.prefill_work = 15;
+  // The first is prepared and filled before it is computed on. Beside each of its minibatches are a
+  // second for its rows and two for the superbatch after it, behind which comes nothing.
+  EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kAll, 1),
+                   4 + 3 + 1 + 10 * (2 + 1 + 2) + 10 * 2);
+  EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kAll, 2.5), 4 + 3 + 1 + 20 * 2);
+  EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kAll, 0), 4 + 3 + 1 + 20 * 2);
+  // Rows come while nothing is computed; the next superbatch is prepared at all times.
+  EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kNone, 1),
+                   4 + 3 + 10 * (1 + 2 + 0.5) + 10 * (1 + 2));
+}
+
+TEST(RankClockTest, ASuperbatchThatIsLongPreparedIsWaitedFor) {
+  SuperbatchTimes first = Uniform(10, 0, 0, 1), second = Uniform(10, 0, 0, 1);
+  first.preparing = 2;
+  second.preparing = 50;
+  EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kAll, 100), 2 + 50 + 10);
+}
+
 /// One rank beside a plain recurrence: minibatch n is read when the reader is free and minibatch
 /// n - 2 was taken, and taken when it is there and the one before is done.
 TEST(RankClockTest, RandomTimesAreThoseOfTheRecurrence) {
   std::mt19937_64 random(testing::TestSeed());
   std::uniform_real_distribution<double> seconds(0, 2);
   for (int round = 0; round < 200; ++round) {
-    SuperbatchTimes times{
-        .sampling = seconds(random), .prefill = seconds(random), .minibatches = {}};
+    SuperbatchTimes times;
+    times.preparing = seconds(random);
+    times.prefill = seconds(random);
     const std::size_t count = 1 + random() % 30;
     for (std::uint64_t s = 0; s < count; ++s)
-      times.minibatches.push_back({.step = s, .moving = seconds(random), .busy = seconds(random)});
+      times.minibatches.push_back(
+          {.step = s, .moving = seconds(random), .compute = seconds(random)});
     std::vector<double> taken(count), read(count);
     double done = 0, sum = 0;
     for (std::size_t n = 0; n < count; ++n) {
-      const double free = n == 0 ? times.sampling + times.prefill : read[n - 1];
+      const double free = n == 0 ? times.preparing + times.prefill : read[n - 1];
       read[n] = std::max(free, n < 2 ? 0.0 : taken[n - 2]) + times.minibatches[n].moving;
       taken[n] = std::max(read[n], done);
-      done = taken[n] + times.minibatches[n].busy;
-      sum += times.minibatches[n].moving + times.minibatches[n].busy;
+      done = taken[n] + times.minibatches[n].compute;
+      sum += times.minibatches[n].moving + times.minibatches[n].compute;
     }
     RankClock clock(1, Overlap::kAll, 0);
     clock.Add({times});
     EXPECT_NEAR(clock.Finish(), done, 1e-9);
     RankClock none(1, Overlap::kNone, 0);
     none.Add({times});
-    EXPECT_NEAR(none.Finish(), times.sampling + times.prefill + sum, 1e-9);
+    EXPECT_NEAR(none.Finish(), times.preparing + times.prefill + sum, 1e-9);
   }
 }
 

@@ -45,6 +45,7 @@ TEST(RankPoolTest, FetchesWhatBeladyReadsAndSaysFromWhom) {
     EXPECT_EQ(fetched, Replay(*belady, trace)->reads()) << "round " << round;
     if (frames > 0) continue;
     std::vector<std::uint64_t> wanted(ranks, 0), asked(ranks, 0);
+    std::uint64_t asking = 0;
     for (std::size_t s = 0; s < trace.steps(); ++s) {
       std::set<std::uint16_t> owners;
       for (const CacheKey row : trace.step(s)) {
@@ -52,7 +53,9 @@ TEST(RankPoolTest, FetchesWhatBeladyReadsAndSaysFromWhom) {
         owners.insert(rank_of[static_cast<std::size_t>(row)]);
       }
       for (const std::uint16_t owner : owners) asked[owner] += owner != rank;
+      asking += owners.size() > owners.count(static_cast<std::uint16_t>(rank));
     }
+    EXPECT_EQ(fetches.asking_sweeps, asking);
     EXPECT_EQ(fetches.rows_of, wanted);
     EXPECT_EQ(fetches.requests_to, asked);
   }

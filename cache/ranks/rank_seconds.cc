@@ -1,0 +1,65 @@
+#include "rhizome/cache/rank_seconds.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "rhizome/cache/row_costs.h"
+#include "rhizome/cache/row_messages.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// MPI announces a message that is longer than this, and waits until the other rank is ready for
+/// it: that of Open MPI over TCP.
+constexpr double kEagerBytes = 65536;
+
+}  // namespace
+
+double RankSeconds::Reading(double rows) const {
+  return rows * options_.read_seconds.value_or(DiskSeconds(options_.disk, row_bytes_));
+}
+
+double RankSeconds::Carrying(double rows) const {
+  return rows * LinkSeconds(options_.link, row_bytes_ + kReplyChecksumBytes);
+}
+
+/// The seconds that a request and its reply are on their way, beside carrying their bytes.
+double RankSeconds::RoundTrip(double reply_bytes) const {
+  return (reply_bytes > kEagerBytes ? 4 : 2) * options_.link.latency_seconds;
+}
+
+double RankSeconds::Moving(std::uint32_t rank, const RankFetches& fetched, double served) const {
+  double remote = 0, most = 0;  // in all, and of one owner
+  for (std::size_t other = 0; other < fetched.rows_of.size(); ++other) {
+    if (other == rank) continue;
+    const auto rows = static_cast<double>(fetched.rows_of[other]);
+    remote += rows;
+    most = std::max(most, rows);
+  }
+  const auto own = static_cast<double>(fetched.rows_of[rank]);
+  double slowest = Carrying(served);
+  if (options_.processors > 0)
+    slowest = std::max(slowest, Work(own + remote + served) / options_.processors);
+  const double disk = Reading(own + served);
+  if (remote == 0) return std::max(disk, slowest);
+
+  const double owner = Reading(most) + Work(most), link = Carrying(remote), asker = Work(remote);
+  const double stage = std::max({owner, link, asker});
+  slowest = std::max(slowest, stage);
+  // The first request of a sweep goes through all stages; those behind it come as the slowest lets
+  // them.
+  const auto sweeps = static_cast<double>(fetched.asking_sweeps);
+  const double request_rows = std::min(static_cast<double>(RequestRows(row_bytes_)), most / sweeps);
+  const double first = (owner + link + asker - stage) * request_rows * sweeps / most;
+  const double trips =
+      sweeps * RoundTrip(request_rows * static_cast<double>(row_bytes_ + kReplyChecksumBytes));
+  return std::max(disk, trips + first + slowest);
+}
+
+double RankSeconds::Exchange(std::uint32_t ranks, std::uint64_t bytes) const {
+  const double one = RoundTrip(static_cast<double>(bytes)) - options_.link.latency_seconds +
+                     LinkSeconds(options_.link, bytes);
+  return 2 * static_cast<double>(std::bit_width(ranks - 1)) * one;
+}
+
+}  // namespace rhizome::inline internal
