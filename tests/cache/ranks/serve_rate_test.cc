@@ -18,11 +18,12 @@ struct Served {
   std::vector<TransportStats> stats;
 };
 
-Served MeasureAsRanks(const Path& path, std::uint32_t ranks, const ServeRateOptions& options) {
+Served MeasureAsRanks(const Path& path, std::uint32_t ranks, const ServeRateOptions& options,
+                      const LocalRanksOptions& network = {}) {
   Served served{
       .rates = std::vector<Result<std::vector<ServeRate>>>(ranks, Fail(Status::NotFound("none"))),
       .stats = std::vector<TransportStats>(ranks)};
-  const auto transports = LocalRanks::Create(ranks);
+  const auto transports = LocalRanks::Create(ranks, network);
   if (!transports) return served;
   static_cast<void>((*transports)->Run([&](Transport& transport) -> Status {
     const std::uint32_t rank = transport.rank();
@@ -63,6 +64,25 @@ TEST(ServeRateTest, EachPairIsMeasuredWithTheRowsThatItSays) {
       EXPECT_EQ(asked.bytes_in, (2 - r) * 7 * (kMessageHeaderBytes + 20 * (row_bytes + 4)));
     }
   }
+}
+
+// A batch takes a round trip, which is long beside all else: rates cannot be higher than that lets
+// them be, nor, unless other programs have the processors, much lower.
+TEST(ServeRateTest, RatesAreThoseOfTheNetwork) {
+  const TempDir folder;
+  ASSERT_OK(testing::WriteStore(folder / "s", {.partitions = 2}));
+  const double latency = 10e-3, highest = 20 / (2 * latency);
+  const Served served = MeasureAsRanks(
+      folder / "s", 2, {.io = IoMaker::kPread, .batch_rows = 20, .rounds = 3, .batches_a_round = 6},
+      {.latency_seconds = latency});
+  ASSERT_OK(served.rates[0]);
+  const ServeRate& rate = served.rates[0]->front();
+  EXPECT_LE(rate.rows_per_second, highest);
+  EXPECT_GE(rate.rows_per_second, highest / 4);
+  EXPECT_LE(rate.plain_rows_per_second, highest);
+  EXPECT_GE(rate.plain_rows_per_second, highest / 4);
+  EXPECT_GT(rate.processor_seconds_per_row, 0);
+  EXPECT_LT(rate.processor_seconds_per_row, 1 / rate.rows_per_second);
 }
 
 TEST(ServeRateTest, AnArrayThatIsNotThereIsNamedByAllRanks) {
