@@ -59,6 +59,11 @@ microseconds NapAfter(int idle, bool in_transfer) {
   return std::min(nap, in_transfer ? kLongestNapInTransfer : kLongestNap);
 }
 
+bool AnyOf(const auto& transfers) {
+  return std::any_of(transfers.begin(), transfers.end(),
+                     [](const auto& queue) { return !queue.empty(); });
+}
+
 std::string LibraryVersion() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text = {};
   int length = 0;
@@ -188,6 +193,7 @@ Status MpiCarrier::Start(Opened& opened) {
   RHIZOME_RETURN_IF_ERROR(AwaitRequest(request, "asking all ranks for their hosts"));
   for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r)
     opened.hosts.emplace_back(all.data() + r * kHostBytes);
+  sends_.resize(opened.hosts.size());
   receives_.resize(opened.hosts.size());
   unreachable_.resize(opened.hosts.size());
   return Status::Ok();
@@ -220,10 +226,7 @@ void MpiCarrier::Serve() {
       transport_->Tick();
       next_tick = Clock::now() + transport_->tick();
     }
-    const bool in_transfer =
-        !sends_.empty() || std::any_of(receives_.begin(), receives_.end(),
-                                       [](const auto& queue) { return !queue.empty(); });
-    const microseconds nap = NapAfter(idle, in_transfer);
+    const microseconds nap = NapAfter(idle, AnyOf(sends_) || AnyOf(receives_));
     lock.lock();
     ++rounds_;
     if (nap.count() > 0 && orders_.empty() && state_ == State::kServing)
@@ -264,13 +267,13 @@ void MpiCarrier::Finish() {
   while (true) {
     TakeOrders();
     TestSends();
-    const bool reachable = std::any_of(sends_.begin(), sends_.end(), [&](const Transfer& send) {
-      return !unreachable_[send.peer];
-    });
+    bool reachable = false;
+    for (std::size_t peer = 0; peer < sends_.size(); ++peer)
+      reachable |= !sends_[peer].empty() && !unreachable_[peer];
     if (!reachable || Clock::now() > until) break;
     std::this_thread::sleep_for(kLongestNap);
   }
-  if (!orderly || !sends_.empty()) return;
+  if (!orderly || AnyOf(sends_)) return;
   MPI_Comm_free(&comm_);
   const bool finalized = MPI_Finalize() == MPI_SUCCESS;
   const std::lock_guard lock(mutex_);
@@ -299,29 +302,40 @@ bool MpiCarrier::TakeOrders() {
   }
   for (auto& [peer, message] : orders) {
     if (unreachable_[peer]) continue;
-    Transfer& send = sends_.emplace_back();
-    send.peer = peer;
+    Transfer& send = sends_[peer].emplace_back();
     send.message = std::move(message);
     const std::span<const std::byte> bytes = send.message.bytes();
     const int error = MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE,
                                 static_cast<int>(peer), kMessageTag, comm_, &send.request);
     if (error == MPI_SUCCESS) continue;
-    sends_.pop_back();
+    sends_[peer].pop_back();
     Lose(peer, error);
   }
   return !orders.empty();
 }
 
+/// Returns the first message to or from a peer, if it is done. Those behind it are not looked at,
+/// as each look is a round of MPI's own, and they are done at about the same time.
+std::optional<MessageBytes> MpiCarrier::TakeFirst(std::uint32_t peer, Transfers& transfers) {
+  std::deque<Transfer>& queue = transfers[peer];
+  if (queue.empty()) return std::nullopt;
+  int done = 0;
+  if (const int error = MPI_Test(&queue.front().request, &done, MPI_STATUS_IGNORE);
+      error != MPI_SUCCESS) {
+    Lose(peer, error);
+    queue.pop_front();  // MPI may still have the others in hand
+    return std::nullopt;
+  }
+  if (done == 0) return std::nullopt;
+  MessageBytes message = std::move(queue.front().message);
+  queue.pop_front();
+  return message;
+}
+
 bool MpiCarrier::TestSends() {
   bool any = false;
-  for (Transfer& send : sends_) {
-    int done = 0;
-    const int error = MPI_Test(&send.request, &done, MPI_STATUS_IGNORE);
-    send.done = done != 0 || error != MPI_SUCCESS;
-    any = any || send.done;
-    if (error != MPI_SUCCESS) Lose(send.peer, error);
-  }
-  std::erase_if(sends_, [](const Transfer& send) { return send.done; });
+  for (std::uint32_t peer = 0; peer < sends_.size(); ++peer)
+    while (TakeFirst(peer, sends_)) any = true;
   return any;
 }
 
@@ -347,7 +361,6 @@ void MpiCarrier::BeginReceive(const MPI_Status& found) {
   MPI_Get_count(&found, MPI_BYTE, &count);
   transport_->HearFrom(peer);
   Transfer& receive = receives_[peer].emplace_back();
-  receive.peer = peer;
   receive.message = MessageBytes(static_cast<std::size_t>(std::max(count, 0)));
   const int error = MPI_Irecv(receive.message.bytes().data(), count, MPI_BYTE, found.MPI_SOURCE,
                               kMessageTag, comm_, &receive.request);
@@ -359,22 +372,8 @@ void MpiCarrier::BeginReceive(const MPI_Status& found) {
 bool MpiCarrier::TestReceives() {
   bool any = false;
   for (std::uint32_t peer = 0; peer < receives_.size(); ++peer) {
-    std::deque<Transfer>& queue = receives_[peer];
-    for (Transfer& receive : queue) {
-      if (receive.done) continue;
-      int done = 0;
-      const int error = MPI_Test(&receive.request, &done, MPI_STATUS_IGNORE);
-      if (error != MPI_SUCCESS) {
-        Lose(peer, error);
-        queue.clear();
-        break;
-      }
-      receive.done = done != 0;
-    }
-    while (!queue.empty() && queue.front().done) {
-      MessageBytes message = std::move(queue.front().message);
-      queue.pop_front();
-      transport_->Receive(peer, std::move(message));
+    while (std::optional<MessageBytes> message = TakeFirst(peer, receives_)) {
+      transport_->Receive(peer, *std::move(message));
       any = true;
     }
   }

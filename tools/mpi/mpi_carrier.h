@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -51,9 +52,8 @@ class MpiCarrier {
   struct Transfer {
     MPI_Request request = MPI_REQUEST_NULL;
     MessageBytes message;
-    std::uint32_t peer = 0;
-    bool done = false;
   };
+  using Transfers = std::vector<std::deque<Transfer>>;  // by peer, in the order of its messages
 
   void Run();
   Status Start(Opened& opened);
@@ -64,6 +64,7 @@ class MpiCarrier {
 
   bool Progress();
   bool TakeOrders();
+  std::optional<MessageBytes> TakeFirst(std::uint32_t peer, Transfers& transfers);
   bool TestSends();
   bool Probe();
   bool TestReceives();
@@ -74,10 +75,9 @@ class MpiCarrier {
 
   // Used by the thread alone.
   MPI_Comm comm_ = MPI_COMM_NULL;
-  std::deque<Transfer> sends_;
-  std::vector<std::deque<Transfer>> receives_;  // by peer, in the order in which they were sent
-  std::vector<bool> unreachable_;               // by peer
-  MessageTransport* transport_ = nullptr;       // set before Begin wakes the thread
+  Transfers sends_, receives_;
+  std::vector<bool> unreachable_;          // by peer
+  MessageTransport* transport_ = nullptr;  // set before Begin wakes the thread
 
   // A condition that ends with time needs the standard library's own kind of mutex.
   std::mutex mutex_;
