@@ -157,11 +157,12 @@ TEST_F(TrainRanksTest, NormsDropoutAndOtherTasksDoNotDependOnTheRanks) {
   }
 }
 
-// A rank of which each step takes ten times as long is waited for: it is not silent.
+// A rank of which each step takes longer than a rank may be silent is waited for: its transport
+// says all along that it is there.
 TEST_F(TrainRanksTest, ASlowRankIsWaitedForAndChangesNothing) {
   TrainOptions options = Options();
   options.epochs = 1;
-  options.steps = 8;
+  options.steps = 3;
   options.test = false;
   ASSERT_OK(TrainAsRanks(options, 3)[0]);
   const std::string hash = HashOf(options.out);
@@ -169,11 +170,11 @@ TEST_F(TrainRanksTest, ASlowRankIsWaitedForAndChangesNothing) {
   const JobControl slow([&](const JobControl::Progress& progress) {
     if (progress.phase != "train") return;
     ++steps;
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    std::this_thread::sleep_for(std::chrono::milliseconds(900));
   });
   for (const auto& report : TrainAsRanks(options, 3, &slow, {.peer_timeout_seconds = 0.5}))
     ASSERT_OK(report);
-  EXPECT_GE(steps, 8u);
+  EXPECT_GE(steps, 3u);
   EXPECT_EQ(HashOf(options.out), hash);
 }
 

@@ -4,6 +4,8 @@
 
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/bulk_ids.h"
+#include "rhizome/index/compressed_neighbors.h"
+#include "rhizome/index/edge_times.h"
 #include "rhizome/index/edge_values.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_lookup.h"
@@ -177,6 +179,9 @@ class PartitionSetTest : public ::testing::Test {
     };
     expect(Sampler::Create(graph, {.fanouts = {2}}));
     expect(EdgeScan::Open(graph));
+    expect(ResidentNeighbors(graph, Direction::kOut));
+    expect(LoadEdgeTimes(graph, "none"));
+    expect(LoadVertexTimes(graph, "none", Direction::kOut));
     EXPECT_EQ(*graph.CountEdges(), *whole_->CountEdges());  // the manifest knows
     EXPECT_OK(WarmNeighbors(graph, Direction::kBoth, {}));
     EXPECT_LT(*HeldByGraph(graph), *HeldByGraph(*OpenSet(0, TopologyPlace::kMemory)));
