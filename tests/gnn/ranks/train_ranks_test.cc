@@ -162,7 +162,7 @@ TEST_F(TrainRanksTest, NormsDropoutAndOtherTasksDoNotDependOnTheRanks) {
 TEST_F(TrainRanksTest, ASlowRankIsWaitedForAndChangesNothing) {
   TrainOptions options = Options();
   options.epochs = 1;
-  options.steps = 3;
+  options.steps = 2;
   options.test = false;
   ASSERT_OK(TrainAsRanks(options, 3)[0]);
   const std::string hash = HashOf(options.out);
@@ -170,11 +170,11 @@ TEST_F(TrainRanksTest, ASlowRankIsWaitedForAndChangesNothing) {
   const JobControl slow([&](const JobControl::Progress& progress) {
     if (progress.phase != "train") return;
     ++steps;
-    std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2000));
   });
-  for (const auto& report : TrainAsRanks(options, 3, &slow, {.peer_timeout_seconds = 0.5}))
+  for (const auto& report : TrainAsRanks(options, 3, &slow, {.peer_timeout_seconds = 1.5}))
     ASSERT_OK(report);
-  EXPECT_GE(steps, 3u);
+  EXPECT_GE(steps, 2u);
   EXPECT_EQ(HashOf(options.out), hash);
 }
 
