@@ -10,6 +10,7 @@
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/io_completion.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/row_sums.h"
@@ -17,6 +18,10 @@
 namespace rhizome {
 
 namespace {
+
+// Rows of a mapped file that are on their way from memory while one is copied.
+constexpr std::size_t kMappedAhead = 4;
+constexpr std::size_t kLineBytes = 64;
 
 /// Allocates pieces of a ring buffer. They are freed in the order in which they were taken.
 class StagingRing {
@@ -78,7 +83,7 @@ class RowReader::Impl {
 
   const ArrayEntry& entry() const { return entry_; }
   RowReaderStats stats() const {
-    const IoStats io = queue_->stats();
+    const IoStats io = mapped() ? meter_.stats() : queue_->stats();
     return {rows_, io.reads, io.read_bytes, io.mean_depth, queue_->maker(), direct_};
   }
 
@@ -93,13 +98,17 @@ class RowReader::Impl {
   Status ReapSome(std::span<RowTarget> targets, std::size_t min_count);
   Status Deliver(const Flight& flight, std::span<const std::byte> bytes,
                  std::span<RowTarget> targets);
+  Status CheckRow(std::uint64_t row, std::span<const std::byte> bytes) const;
   void Drain();
+  Status CopyMapped(std::span<RowTarget> targets);
+  void Prefetch(std::span<const std::byte> bytes, const RowTarget& target) const;
   Result<bool> TakeFile(std::uint64_t chunk);
 
   std::uint64_t OffsetOf(std::int64_t row) const {
     return static_cast<std::uint64_t>(row) % entry_.chunk_rows * row_bytes_;
   }
   std::size_t Slot(std::uint64_t flight) const { return flight % flights_.size(); }
+  bool mapped() const { return options_.io.maker == IoMaker::kMapped; }
 
   // Constant after Init.
   Path root_;
@@ -119,6 +128,8 @@ class RowReader::Impl {
   std::uint64_t chunk_ = 0;
   bool direct_ = false;
   std::uint64_t rows_ = 0;
+  MappedFiles mapped_files_;
+  IoMeter meter_;  // of what is copied from there
   StagingRing ring_;
   std::uint64_t planned_ = 0;
   std::uint64_t submitted_ = 0;
@@ -188,6 +199,7 @@ Result<bool> RowReader::Impl::TakeFile(std::uint64_t chunk) {
 ///    them in deep batches, and reaps them.
 /// 3. Deliver checks each row of a read that is done, and copies it to its target.
 /// 4. After an error, waits until nothing is in flight (Drain).
+/// Rows of mapped files need no reads: CopyMapped takes the place of 2 and 3.
 Status RowReader::Impl::Read(std::span<RowTarget> targets) {
   for (const RowTarget& target : targets) {
     if (target.row >= 0 && static_cast<std::uint64_t>(target.row) < entry_.rows) continue;
@@ -201,9 +213,9 @@ Status RowReader::Impl::Read(std::span<RowTarget> targets) {
   planned_ = submitted_ = retired_ = 0;
   next_target_ = 0;
   ring_ = StagingRing(staging_.size_bytes());
-  const Status status = Guarded([&] { return Transfer(targets); });
+  const Status status = Guarded([&] { return mapped() ? CopyMapped(targets) : Transfer(targets); });
   if (!status.ok()) Drain();
-  RHIZOME_DCHECK(!status.ok() ||
+  RHIZOME_DCHECK(!status.ok() || mapped() ||
                  (queue_->in_flight() == 0 && next_target_ == targets.size()));  // (3)
   file_ = nullptr;
   if (status.ok()) rows_ += targets.size();
@@ -308,6 +320,19 @@ Status RowReader::Impl::ReapSome(std::span<RowTarget> targets, std::size_t min_c
   return Status::Ok();
 }
 
+/// Checks the bytes of a row.
+Status RowReader::Impl::CheckRow(std::uint64_t row, std::span<const std::byte> bytes) const {
+  if (RowCrc(entry_.array_id, row, bytes) == (*sums_)[row] ||
+      RHIZOME_MUTANT("row is not checked")) {
+    return Status::Ok();
+  }
+  const auto number = static_cast<std::int64_t>(row);
+  return Status::Corruption(fmt::format(
+      "array '{}', row {}: bytes at offset {} of '{}' do not have the checksum of the sidecar",
+      ShownName(entry_.name), row, OffsetOf(number),
+      (root_ / ChunkPath(entry_.name, row / entry_.chunk_rows, entry_.form)).string()));
+}
+
 Status RowReader::Impl::Deliver(const Flight& flight, std::span<const std::byte> bytes,
                                 std::span<RowTarget> targets) {
   for (std::size_t i = flight.first_target; i < flight.end_target; ++i) {
@@ -316,17 +341,44 @@ Status RowReader::Impl::Deliver(const Flight& flight, std::span<const std::byte>
                    OffsetOf(row) + row_bytes_ <= flight.file_offset_bytes + bytes.size());
     const auto from = bytes.subspan(OffsetOf(row) - flight.file_offset_bytes, row_bytes_);
     const bool again = i > flight.first_target && targets[i - 1].row == row;
-    const auto number = static_cast<std::uint64_t>(row);
-    if (!again && RowCrc(entry_.array_id, number, from) != (*sums_)[number] &&
-        !RHIZOME_MUTANT("row is not checked")) {
-      return Status::Corruption(fmt::format(
-          "array '{}', row {}: bytes at offset {} of '{}' do not have the checksum of the sidecar",
-          ShownName(entry_.name), row, OffsetOf(row),
-          (root_ / ChunkPath(entry_.name, flight.chunk, entry_.form)).string()));
-    }
+    if (!again) RHIZOME_RETURN_IF_ERROR(CheckRow(static_cast<std::uint64_t>(row), from));
     std::memcpy(targets[i].out, from.data(), row_bytes_);
   }
   return Status::Ok();
+}
+
+/// Copies rows of mapped files to their targets, and checks the copies: the pages may be written
+/// meanwhile.
+Status RowReader::Impl::CopyMapped(std::span<RowTarget> targets) {
+  std::span<const std::byte> bytes;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const auto row = static_cast<std::uint64_t>(targets[i].row);
+    if (file_ == nullptr || chunk_ != row / entry_.chunk_rows) {
+      RHIZOME_RETURN_IF_ERROR(TakeFile(row / entry_.chunk_rows));
+      RHIZOME_ASSIGN_OR_RETURN(bytes, mapped_files_.BytesOf(*file_));
+    }
+    if (i > 0 && targets[i - 1].row == targets[i].row) {
+      std::memcpy(targets[i].out, targets[i - 1].out, row_bytes_);
+      continue;
+    }
+    if (i + kMappedAhead < targets.size()) Prefetch(bytes, targets[i + kMappedAhead]);
+    RHIZOME_ASSIGN_OR_RETURN(const auto from,
+                             PartOf(*file_, bytes, OffsetOf(targets[i].row), row_bytes_));
+    std::memcpy(targets[i].out, from.data(), row_bytes_);
+    RHIZOME_RETURN_IF_ERROR(CheckRow(row, {targets[i].out, row_bytes_}));
+    meter_.Completed({.buffer = {targets[i].out, row_bytes_}}, 1);
+  }
+  return Status::Ok();
+}
+
+/// Has a row of the chunk in hand, and where it goes, come from memory.
+void RowReader::Impl::Prefetch(std::span<const std::byte> bytes, const RowTarget& target) const {
+  if (static_cast<std::uint64_t>(target.row) / entry_.chunk_rows != chunk_) return;
+  const std::byte* const from = bytes.data() + OffsetOf(target.row);
+  for (std::size_t at = 0; at < row_bytes_; at += kLineBytes) {
+    __builtin_prefetch(from + at);
+    __builtin_prefetch(target.out + at, /*rw=*/1);
+  }
 }
 
 // The staging memory and the requests may be used again only when the kernel has let go of them.

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
+#include <unordered_map>
 
 #include "rhizome/storage/io_queue.h"
 
@@ -75,5 +77,27 @@ Result<std::unique_ptr<IoQueue>> OpenPreadQueue(const IoQueueOptions& options);
 /// a store thousands of times on files in memory. Call it before the first queue is opened.
 void ReadWithoutThreads();
 std::unique_ptr<IoQueue> OpenMappedQueue(const IoQueueOptions& options);
+
+/// Files in memory, whose pages are read as the processor faults on them, as trainers without I/O
+/// of their own do: a file that shrinks ends the process (SIGBUS). Mappings are kept by path, since
+/// the caller may close a file and open it again. Threads: one at a time.
+class MappedFiles {
+ public:
+  MappedFiles() = default;
+  MappedFiles(const MappedFiles&) = delete;
+  MappedFiles& operator=(const MappedFiles&) = delete;
+  ~MappedFiles();
+
+  /// Returns the bytes of a file, which stay until this is destroyed. Errors: those of mmap.
+  Result<std::span<const std::byte>> BytesOf(const ReadableFile& file);
+
+ private:
+  std::unordered_map<std::string, std::span<std::byte>> files_;
+};
+
+/// Returns some bytes of a mapped file. Errors: kCorruption, it has not so many.
+Result<std::span<const std::byte>> PartOf(const ReadableFile& file,
+                                          std::span<const std::byte> bytes, std::uint64_t offset,
+                                          std::size_t count);
 
 }  // namespace rhizome::inline internal

@@ -100,7 +100,9 @@ INSTANTIATE_TEST_SUITE_P(Makers, RowReaderTest,
                                            CaseOfRowReader{IoMaker::kUring, true, 512},
                                            CaseOfRowReader{IoMaker::kUring, true, 12},
                                            CaseOfRowReader{IoMaker::kUring, true, 2932},
-                                           CaseOfRowReader{IoMaker::kUring, true, 9001}));
+                                           CaseOfRowReader{IoMaker::kUring, true, 9001},
+                                           CaseOfRowReader{IoMaker::kMapped, false, 12},
+                                           CaseOfRowReader{IoMaker::kMapped, false, 9001}));
 
 TEST(RowReaderTest, DuplicatesAndNeighboursAreReadOnce) {
   TempDir dir;
@@ -116,6 +118,21 @@ TEST(RowReaderTest, DuplicatesAndNeighboursAreReadOnce) {
   EXPECT_EQ((*reader)->stats().reads, 2u);
   EXPECT_EQ((*reader)->stats().read_bytes, (4u + 1u) * 64);
   EXPECT_EQ((*reader)->stats().rows, 6u);
+}
+
+TEST(RowReaderTest, MappedRowsAreCopiedOnceEach) {
+  TempDir dir;
+  const ArraysOfRowReader arrays = MakeArrays(dir.path(), 1000, 64, 512);
+  const auto reader =
+      RowReader::Open(*arrays.rows, *arrays.sums, {.io = Io(IoMaker::kMapped), .direct = false});
+  ASSERT_OK(reader);
+  std::vector<std::byte> memory;
+  auto targets = TargetsFor({5, 700, 6, 5, 8, 5}, 64, memory);
+  ASSERT_OK((*reader)->Read(targets));
+  EXPECT_EQ((*reader)->stats().reads, 4u);
+  EXPECT_EQ((*reader)->stats().read_bytes, 4u * 64);
+  EXPECT_EQ((*reader)->stats().rows, 6u);
+  EXPECT_EQ((*reader)->stats().maker, IoMaker::kMapped);
 }
 
 TEST(RowReaderTest, AnotherReaderReadsTheSameRows) {
@@ -137,7 +154,7 @@ TEST(RowReaderTest, AnotherReaderReadsTheSameRows) {
   EXPECT_EQ(another->stats().rows, 4u);
 }
 
-TEST(RowReaderTest, FlippedByteNamesArrayAndRow) {
+void ExpectThatAFlippedByteIsNamed(const RowReaderOptions& options) {
   TempDir dir;
   const ArraysOfRowReader arrays = MakeArrays(dir.path(), 1000, 12, 128);
   const Path path = dir / "arrays/x/c.3.0";
@@ -146,7 +163,7 @@ TEST(RowReaderTest, FlippedByteNamesArrayAndRow) {
     file.seekp(12 * 10 + 5);  // row 3 * 128 + 10
     file.put('\x55');
   }
-  const auto reader = RowReader::Open(*arrays.rows, *arrays.sums, {});
+  const auto reader = RowReader::Open(*arrays.rows, *arrays.sums, options);
   ASSERT_OK(reader);
   std::vector<std::byte> memory;
   auto good = TargetsFor({393, 395, 0}, 12, memory);
@@ -157,6 +174,12 @@ TEST(RowReaderTest, FlippedByteNamesArrayAndRow) {
   EXPECT_STATUS(status, kCorruption);
   EXPECT_NE(status.message().find("array 'x', row 394"), std::string::npos) << status.message();
   ASSERT_OK((*reader)->Read(good));  // an error leaves the reader usable
+}
+
+TEST(RowReaderTest, FlippedByteNamesArrayAndRow) { ExpectThatAFlippedByteIsNamed({}); }
+
+TEST(RowReaderTest, FlippedByteOfAMappedFileNamesArrayAndRow) {
+  ExpectThatAFlippedByteIsNamed({.io = Io(IoMaker::kMapped), .direct = false});
 }
 
 TEST(RowReaderTest, FailedReadsAreErrorsAndLeaveTheReaderUsable) {
@@ -216,18 +239,23 @@ TEST(RowReaderTest, BadArgumentsAreRefused) {
   EXPECT_STATUS((*reader)->Read(targets), kInvalidArgument);
 }
 
-TEST(RowReaderTest, TruncatedAndMissingFilesAreErrors) {
+void ExpectErrorsOfTruncatedAndMissingFiles(const RowReaderOptions& options) {
   TempDir dir;
   const ArraysOfRowReader arrays = MakeArrays(dir.path(), 1000, 12, 128);
   std::filesystem::resize_file(dir / "arrays/x/c.2.0", 100);
   std::filesystem::remove(dir / "arrays/x/c.3.0");
-  const auto reader = RowReader::Open(*arrays.rows, *arrays.sums, {});
+  const auto reader = RowReader::Open(*arrays.rows, *arrays.sums, options);
   ASSERT_OK(reader);
   std::vector<std::byte> memory;
   auto targets = TargetsFor({0, 300}, 12, memory);
   EXPECT_STATUS((*reader)->Read(targets), kCorruption);
   targets = TargetsFor({0, 400}, 12, memory);
   EXPECT_STATUS((*reader)->Read(targets), kCorruption);
+}
+
+TEST(RowReaderTest, TruncatedAndMissingFilesAreErrors) {
+  ExpectErrorsOfTruncatedAndMissingFiles({});
+  ExpectErrorsOfTruncatedAndMissingFiles({.io = Io(IoMaker::kMapped), .direct = false});
 }
 
 }  // namespace

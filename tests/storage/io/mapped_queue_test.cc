@@ -80,7 +80,7 @@ TEST(MappedQueueTest, WhatIsNotInTheFileIsAnError) {
   for (const std::uint64_t offset : {kFileBytes - 99, kFileBytes + 1, ~std::size_t{0}}) {
     ReadRequest request{.file = file->get(), .offset_bytes = offset, .buffer = out, .status = {}};
     const Status status = queue->ReadAll(std::span(&request, 1));
-    EXPECT_EQ(status.code(), StatusCode::kIoError) << offset;
+    EXPECT_EQ(status.code(), StatusCode::kCorruption) << offset;
     EXPECT_NE(status.message().find((dir / "a").string()), std::string::npos);
   }
 }
