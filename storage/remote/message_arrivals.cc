@@ -153,6 +153,11 @@ void MessageTransport::HearFrom(std::uint32_t peer) {
   peers_[peer].heard = Clock::now();
 }
 
+bool MessageTransport::Awaits() const {
+  const MutexLock lock(mutex_);
+  return !pending_.empty() || exchanging_ > 0;
+}
+
 std::string MessageTransport::LeastHeard() const {
   constexpr std::size_t kMost = 8;
   std::vector<std::uint32_t> peers;

@@ -26,12 +26,13 @@ nanoseconds TickOf(nanoseconds peer_timeout) {
 }  // namespace
 
 MessageTransport::MessageTransport(std::uint32_t rank, std::vector<std::string> hosts,
-                                   nanoseconds peer_timeout, Send send)
+                                   nanoseconds peer_timeout, Send send, Wake wake)
     : rank_(rank),
       hosts_(std::move(hosts)),
       peer_timeout_(peer_timeout),
       tick_(TickOf(peer_timeout)),
       send_(std::move(send)),
+      wake_(std::move(wake)),
       peers_(hosts_.size()),
       ticked_(Clock::now()) {
   for (Peer& peer : peers_) peer.heard = ticked_;
@@ -184,12 +185,15 @@ Status MessageTransport::Exchange(std::uint32_t peer, std::span<const std::byte>
     Post(peer, {.kind = MessageKind::kExchange}, out);
   }
   if (in.empty()) return failure();
+  if (out.empty() && wake_ != nullptr) wake_();
   const Stopwatch watch;
   MessageBytes message;
   {
     const MutexLock lock(mutex_);
     Status open;
+    ++exchanging_;
     while (peers_[peer].exchanged.empty() && (open = CheckOpen(peer)).ok()) changed_.Wait(mutex_);
+    --exchanging_;
     stats_.exchanged.wait_seconds += watch.seconds();
     if (!open.ok()) return open;
     message = std::move(peers_[peer].exchanged.front());

@@ -36,9 +36,13 @@ class MessageTransport final : public Transport {
   /// MessageTransport of any rank. Messages to one peer arrive in the order of the calls.
   using Send = std::function<void(std::uint32_t peer, MessageBytes message)>;
 
-  /// `hosts`: of each rank, by rank. Peers count as silent after `peer_timeout`.
+  /// Hears that a call begins to wait for what a peer sends unasked. As Send, it returns at once.
+  using Wake = std::function<void()>;
+
+  /// `hosts`: of each rank, by rank. Peers count as silent after `peer_timeout`. `wake` may be
+  /// empty.
   MessageTransport(std::uint32_t rank, std::vector<std::string> hosts,
-                   std::chrono::nanoseconds peer_timeout, Send send);
+                   std::chrono::nanoseconds peer_timeout, Send send, Wake wake = {});
 
   /// The carrier must call no more; requests that are being answered are waited for.
   ~MessageTransport() override;
@@ -62,6 +66,10 @@ class MessageTransport final : public Transport {
 
   /// Knows that a peer is alive: a message of it is on its way, and may take long.
   void HearFrom(std::uint32_t peer);
+
+  /// Returns whether a call of this rank waits for a message, or will. A carrier that looks for
+  /// messages may learn of others somewhat later.
+  bool Awaits() const;
 
   /// Names peers, those that were heard least recently first, at most eight.
   std::string LeastHeard() const;
@@ -141,6 +149,7 @@ class MessageTransport final : public Transport {
   const std::chrono::nanoseconds peer_timeout_;
   const std::chrono::nanoseconds tick_;
   const Send send_;
+  const Wake wake_;
   std::vector<std::unique_ptr<Outlet>> outlets_;                   // by peer
   std::array<std::unique_ptr<RequestServer>, kServices> servers_;  // by service
 
@@ -150,6 +159,7 @@ class MessageTransport final : public Transport {
   std::vector<Peer> peers_ RHIZOME_GUARDED_BY(mutex_);
   std::unordered_map<Ticket, Pending> pending_ RHIZOME_GUARDED_BY(mutex_);
   Ticket next_ticket_ RHIZOME_GUARDED_BY(mutex_) = 1;
+  std::uint32_t exchanging_ RHIZOME_GUARDED_BY(mutex_) = 0;  // calls that wait for a peer's part
   TransportStats stats_ RHIZOME_GUARDED_BY(mutex_);
   Clock::time_point ticked_ RHIZOME_GUARDED_BY(mutex_);
 };

@@ -20,7 +20,8 @@ using std::chrono::seconds;
 constexpr int kMessageTag = 1;
 constexpr int kProbesAtOnce = 64;
 constexpr int kLooks = 8;  // at once, before the first nap
-constexpr microseconds kLongestNap{200};
+constexpr microseconds kLongestNap{1000};
+constexpr microseconds kLongestNapAwaited{200};
 constexpr microseconds kLongestNapInTransfer{50};
 constexpr auto kFlush = seconds(1);  // for what is still to be sent when a rank is lost
 constexpr std::size_t kHostBytes = 256;
@@ -52,11 +53,11 @@ Status MpiFailed(std::string_view what, int error) {
 }
 
 /// Returns how long to nap when nothing has happened so many times in a row. A thread that yields
-/// instead waits for a whole turn of each other one; whoever sleeps comes first when it wakes.
-microseconds NapAfter(int idle, bool in_transfer) {
+/// instead waits for a whole turn of each other one; whoever sleeps comes first when it wakes. Naps
+/// grow with the time in which nothing has happened, and to wake takes longer than the first.
+microseconds NapAfter(int idle, microseconds longest) {
   if (idle < kLooks) return microseconds(0);
-  const microseconds nap(1 << std::min(idle - kLooks, 10));
-  return std::min(nap, in_transfer ? kLongestNapInTransfer : kLongestNap);
+  return std::min(microseconds(10 << std::min(idle - kLooks, 10)), longest);
 }
 
 bool AnyOf(const auto& transfers) {
@@ -101,6 +102,12 @@ Status MpiCarrier::Begin(MessageTransport& transport) {
 void MpiCarrier::Send(std::uint32_t peer, MessageBytes message) {
   const std::lock_guard lock(mutex_);
   orders_.emplace_back(peer, std::move(message));
+  changed_.notify_all();
+}
+
+void MpiCarrier::Wake() {
+  const std::lock_guard lock(mutex_);
+  woken_ = true;
   changed_.notify_all();
 }
 
@@ -210,7 +217,7 @@ Status MpiCarrier::AwaitRequest(MPI_Request& request, const std::string& what) {
       return Status::IoError(
           fmt::format("{} took longer than {:g} s: not all ranks of the job have come", what,
                       std::chrono::duration<double>(peer_timeout_).count()));
-    std::this_thread::sleep_for(kLongestNap);
+    std::this_thread::sleep_for(kLongestNapAwaited);
   }
 }
 
@@ -226,14 +233,20 @@ void MpiCarrier::Serve() {
       transport_->Tick();
       next_tick = Clock::now() + transport_->tick();
     }
-    const microseconds nap = NapAfter(idle, AnyOf(sends_) || AnyOf(receives_));
+    const microseconds nap = NapAfter(idle, LongestNap());
     lock.lock();
     ++rounds_;
-    if (nap.count() > 0 && orders_.empty() && state_ == State::kServing)
+    if (nap.count() > 0 && orders_.empty() && !woken_ && state_ == State::kServing)
       changed_.wait_for(lock, nap);
+    if (std::exchange(woken_, false)) idle = 0;
   }
   lock.unlock();
   Finish();
+}
+
+microseconds MpiCarrier::LongestNap() const {
+  if (AnyOf(sends_) || AnyOf(receives_)) return kLongestNapInTransfer;
+  return transport_->Awaits() ? kLongestNapAwaited : kLongestNap;
 }
 
 /// Ends the calls of this rank where the thread that calls MPI does not come by any more.
@@ -271,7 +284,7 @@ void MpiCarrier::Finish() {
     for (std::size_t peer = 0; peer < sends_.size(); ++peer)
       reachable |= !sends_[peer].empty() && !unreachable_[peer];
     if (!reachable || Clock::now() > until) break;
-    std::this_thread::sleep_for(kLongestNap);
+    std::this_thread::sleep_for(kLongestNapAwaited);
   }
   if (!orderly || AnyOf(sends_)) return;
   MPI_Comm_free(&comm_);

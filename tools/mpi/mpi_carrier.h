@@ -23,7 +23,7 @@ namespace rhizome::inline internal {
 /// them blocks by its contract, and between them it naps, for longer the longer nothing happens.
 /// But Open MPI 4.1 may lock itself out when a peer's socket breaks while it sends, so another
 /// thread watches that this one comes by, and ends the calls of this rank where it does not.
-/// Threads: Send, any; the others, one.
+/// Threads: Send and Wake, any; the others, one.
 class MpiCarrier {
  public:
   struct Opened {
@@ -41,6 +41,9 @@ class MpiCarrier {
   Status Begin(MessageTransport& transport);
 
   void Send(std::uint32_t peer, MessageBytes message);
+
+  /// Has the thread look for messages now.
+  void Wake();
 
   /// Ends the thread; nothing is handed over afterwards. If all ranks have ended (`orderly`) it
   /// ends MPI too. Returns whether that is done: if not, MPI must be left as it is.
@@ -62,6 +65,7 @@ class MpiCarrier {
   void Watch();
   void Finish();
 
+  std::chrono::microseconds LongestNap() const;
   bool Progress();
   bool TakeOrders();
   std::optional<MessageBytes> TakeFirst(std::uint32_t peer, Transfers& transfers);
@@ -83,6 +87,7 @@ class MpiCarrier {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::pair<std::uint32_t, MessageBytes>> orders_;
+  bool woken_ = false;
   Status started_;
   Opened opened_;
   enum class State {

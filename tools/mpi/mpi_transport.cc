@@ -25,7 +25,8 @@ class MpiTransport final : public Transport {
             opened.rank, opened.hosts, peer_timeout,
             [carrier = carrier_](std::uint32_t peer, MessageBytes message) {
               carrier->Send(peer, std::move(message));
-            })) {}
+            },
+            [carrier = carrier_] { carrier->Wake(); })) {}
 
   Status Begin() { return carrier_->Begin(*messages_); }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -37,6 +38,54 @@ TEST(MessageTransportTest, OfManyPeersThoseAreNamedThatWereHeardLeastRecently) {
   for (std::uint32_t peer = 19; peer > 11; --peer)
     expected += (expected.empty() ? "rank " : ", rank ") + std::to_string(peer) + " (h)";
   EXPECT_EQ(transport.LeastHeard(), expected);
+}
+
+/// A rank between whose calls and a carrier is nothing: it notes what it was told.
+struct Told {
+  std::atomic<int> sent = 0, woken = 0;
+  MessageTransport transport{0,
+                             {"a", "b"},
+                             std::chrono::seconds(30),
+                             [this](std::uint32_t, MessageBytes) { ++sent; },
+                             [this] { ++woken; }};
+};
+
+/// Waits until `holds`, at most for ten seconds.
+bool Eventually(const auto& holds) {
+  for (int i = 0; i < 5000 && !holds(); ++i) LetTimePass();
+  return holds();
+}
+
+TEST(MessageTransportTest, ARankAwaitsTheReplyThatItAskedFor) {
+  Told told;
+  EXPECT_FALSE(told.transport.Awaits());
+  std::byte reply{};
+  const auto ticket = told.transport.Ask(1, Service::kEcho, {}, {&reply, 1});
+  ASSERT_OK(ticket);
+  EXPECT_TRUE(told.transport.Awaits());
+  told.transport.Die(Status::IoError("over"));
+  EXPECT_FALSE(told.transport.Wait(*ticket).ok());
+  EXPECT_FALSE(told.transport.Awaits());
+}
+
+TEST(MessageTransportTest, WhoeverWaitsForAPartAndSendsNoneWakesTheCarrier) {
+  Told told;
+  std::byte part{};
+  std::thread waiting([&] { EXPECT_FALSE(told.transport.Exchange(1, {}, {&part, 1}).ok()); });
+  EXPECT_TRUE(Eventually([&] { return told.transport.Awaits(); }));
+  EXPECT_EQ(told.woken, 1);
+  told.transport.Die(Status::IoError("over"));
+  waiting.join();
+  EXPECT_FALSE(told.transport.Awaits());
+}
+
+TEST(MessageTransportTest, WhoeverSendsAPartNeedNotWakeTheCarrier) {
+  Told told;
+  const std::byte out{};
+  EXPECT_OK(told.transport.Exchange(1, {&out, 1}, {}));
+  EXPECT_EQ(told.sent, 1);
+  EXPECT_EQ(told.woken, 0);
+  EXPECT_FALSE(told.transport.Awaits());
 }
 
 }  // namespace
