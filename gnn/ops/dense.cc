@@ -50,6 +50,14 @@ void ExpectMemoryForPrimitive(const torch::Tensor& x, const torch::Tensor& weigh
   known.push_back(shape);
 }
 
+// Rows that are on their way from memory while one is copied.
+constexpr std::int64_t kCopiedAhead = 4;
+constexpr std::size_t kLineBytes = 64;
+
+void Prefetch(const std::byte* from, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(from + at);
+}
+
 }  // namespace
 
 torch::Tensor Multiply(const torch::Tensor& x, const torch::Tensor& weight,
@@ -86,10 +94,16 @@ torch::Tensor LayerRows::Floats() const {
 void LayerRows::Copy(std::int64_t first, std::int64_t count, float* out, std::size_t stride) const {
   const RowsView rows = RowsOf(table);
   const std::size_t row_bytes = rows.stride * BytesOf(rows.type);
-  for (std::int64_t i = first; i < first + count; ++i, out += stride) {
+  const auto row_at = [&](std::int64_t i) {
     const std::size_t at =
         place.empty() ? static_cast<std::size_t>(i) : place[static_cast<std::size_t>(i)];
-    const auto* const from = static_cast<const std::byte*>(rows.x) + at * row_bytes;
+    return static_cast<const std::byte*>(rows.x) + at * row_bytes;
+  };
+  for (std::int64_t i = first; i < first + count; ++i, out += stride) {
+    // Places lie in no order, so the processor cannot predict which comes next.
+    if (!place.empty() && i + kCopiedAhead < first + count)
+      Prefetch(row_at(i + kCopiedAhead), rows.dim * BytesOf(rows.type));
+    const std::byte* const from = row_at(i);
     if (rows.type == RowType::kFloat32) {
       std::memcpy(out, from, rows.dim * sizeof(float));
     } else {
