@@ -54,8 +54,8 @@ together() {
   return $code
 }
 
-# calibrate FLAGS...: sets the constants of the plans that come from a rank alone: computing a minibatch while nothing else is
-# done (all minibatches are sampled before, and rows are read between them), and the bytes of gradients.
+# calibrate FLAGS...: sets the constants of the plans that come from a rank alone: computing a minibatch, and reading a row,
+# while nothing else is done (all minibatches are sampled before, and rows are read between them), and the bytes of gradients.
 calibrate() {
   local flags=()
   while [ $# -gt 0 ]; do
@@ -67,12 +67,14 @@ calibrate() {
   of_rank=$(python3 - "$work" "$count" <<'PY'
 import json, os, sys
 work, count = sys.argv[1], int(sys.argv[2])
-alone = [json.loads([line for line in open(f"{work}/together.{i}") if line.startswith("{")][-1])["ranks"][0] for i in range(count)]
+trained = [json.loads([line for line in open(f"{work}/together.{i}") if line.startswith("{")][-1]) for i in range(count)]
+alone, epochs = [t["ranks"][0] for t in trained], [epoch for t in trained for epoch in t["epochs"]]
+own = sum(e["gather_seconds"] + e["switch_seconds"] for e in epochs) / max(1, sum(e["rows_read"] for e in epochs))
 compute = sum(r["compute_seconds"] for r in alone) / sum(r["minibatches"] for r in alone)
 with open(f"{work}/m0.st", "rb") as file:
     tensors = json.loads(file.read(int.from_bytes(file.read(8), "little")))
 gradients = max(tensor["data_offsets"][1] for name, tensor in tensors.items() if name != "__metadata__")
-print(f"--compute-ms {1e3 * compute:.3f} --gradients {gradients} --processors {max(1, os.cpu_count() / count):g}")
+print(f"--compute-ms {1e3 * compute:.3f} --gradients {gradients} --own-us {1e6 * own:.3f} --processors {max(1, os.cpu_count() / count):g}")
 PY
   ) || return 1
 }

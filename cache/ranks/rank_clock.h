@@ -29,7 +29,8 @@ struct SuperbatchTimes {
 /// rows are brought while the two before it wait or are computed on; while there is no room, the
 /// next superbatch's prefill is; that superbatch is prepared meanwhile; ranks wait for each other
 /// after every step. With Overlap::kNone nothing is brought before it is asked for. A rank's
-/// threads share its processors; 0: it has enough that nothing delays computing. Threads: one at a
+/// threads share its processors, and take longer where these are too few; 0: it has enough that
+/// nothing delays computing. Threads: one at a
 /// time.
 class RankClock {
  public:

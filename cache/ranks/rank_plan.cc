@@ -44,8 +44,8 @@ Status CheckOptions(const RankPlanOptions& options) {
     return refuse(fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMostEpochs));
   if (!(options.link.bits_per_second > 0 && options.link.latency_seconds >= 0))
     return refuse("a link's bandwidth must be above 0, and its latency not negative");
-  if (!(options.processors >= 0 && options.row_seconds >= 0 && options.compute_seconds >= 0 &&
-        options.read_seconds.value_or(0) >= 0))
+  if (!(options.processors >= 0 && options.row_seconds >= 0 && options.own_seconds >= 0 &&
+        options.compute_seconds >= 0 && options.read_seconds.value_or(0) >= 0))
     return refuse("processors and seconds of a model must not be negative");
   return Status::Ok();
 }
@@ -231,16 +231,11 @@ SuperbatchTimes RankSet::TimesOf(std::uint32_t rank, const PlannedSuperbatch& su
   SuperbatchTimes times;
   const std::vector<RankFetches>& own = phases[rank];
   if (own.empty()) return times;
-  const auto all_rows = [](const RankFetches& fetched) {
-    double rows = 0;
-    for (const std::uint64_t count : fetched.rows_of) rows += static_cast<double>(count);
-    return rows;
-  };
   const double served_before = ServedRows(rank, phases, /*before=*/true);
   const double served_each =
       ServedRows(rank, phases, /*before=*/false) / static_cast<double>(own.size() - 1);
   times.prefill = seconds_.Moving(rank, own.front(), served_before);
-  times.prefill_work = seconds_.Work(all_rows(own.front()) + served_before);
+  times.prefill_work = seconds_.Work(rank, own.front(), served_before);
   std::size_t n = 1;
   for (std::size_t i = 0; i < superbatch.home_of.size(); ++i) {
     if (RankOf(superbatch.home_of[i]) != rank) continue;
@@ -248,7 +243,7 @@ SuperbatchTimes RankSet::TimesOf(std::uint32_t rank, const PlannedSuperbatch& su
     times.minibatches.push_back({.step = superbatch.step_of[i] - superbatch.step_of.front(),
                                  .moving = seconds_.Moving(rank, own[n], served_each),
                                  .compute = options_.compute_seconds,
-                                 .work = seconds_.Work(all_rows(own[n]) + served_each),
+                                 .work = seconds_.Work(rank, own[n], served_each),
                                  .exchange = seconds_.Exchange(
                                      ranks(), superbatch.learns[i] ? options_.gradient_bytes : 0)});
     ++n;
@@ -385,6 +380,11 @@ Result<RankPlanReport> RankPlanner::Plan() {
 }
 
 }  // namespace
+
+ReadCost ReadsOfRanks(IoMaker io) {
+  if (io != IoMaker::kMapped) return {};
+  return {.seconds_per_read = 0.3e-6, .bytes_per_second = 2e9, .fixed_gap_bytes = 0};
+}
 
 Result<RankPlanReport> PlanRanks(const GraphSnapshot& graph, const RankPlanOptions& options,
                                  const JobControl& control) try {

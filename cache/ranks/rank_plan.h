@@ -11,6 +11,7 @@
 #include "rhizome/cache/prior.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/export.h"
+#include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/read_cost.h"
 #include "rhizome/storage/result.h"
@@ -23,6 +24,11 @@ struct LinkModel {
   double bits_per_second = 1e10;   ///< of a rank, each way
   double latency_seconds = 50e-6;  ///< one way
 };
+
+/// Returns the reads of own rows that plans and schedules over ranks reckon with: those of one NVMe
+/// drive, or, with IoMaker::kMapped, those of rows in the page cache. They are constants, so that
+/// schedules are the same on all machines.
+RHIZOME_API ReadCost ReadsOfRanks(IoMaker io);
 
 /// Bytes of messages between ranks, as a plan counts them beside their headers: a request names
 /// rows, a reply has the rows, each with its checksum.
@@ -50,7 +56,7 @@ struct RankPlanOptions {
   PrefetchOptions prefetch = {};
   Overlap overlap = Overlap::kAll;  ///< or kNone, for the modelled seconds
   LinkModel link = {};
-  ReadCost disk = {};
+  ReadCost disk = {};                ///< ReadsOfRanks, for schedules as training has them
   double compute_seconds = 0;        ///< of a minibatch, by itself; 0: left out
   std::uint64_t gradient_bytes = 0;  ///< that ranks add up after a step that learns
 
@@ -59,6 +65,7 @@ struct RankPlanOptions {
   /// computing.
   double processors = 0;
   double row_seconds = 0;  ///< of processor, of a row that is brought, at asker and owner together
+  double own_seconds = 0;  ///< of processor, of a row of the rank's own that is brought
 
   /// Seconds in which a disk reads a row, for the modelled seconds alone: 0 where rows come out of
   /// the page cache. Absent: as `disk` says.

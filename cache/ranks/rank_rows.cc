@@ -12,13 +12,13 @@ inline namespace internal {
 Result<std::unique_ptr<RankRows>> RankRows::Create(const GraphSnapshot& graph,
                                                    const std::string& features,
                                                    const RowHomes& homes, Transport& transport,
-                                                   const LinkModel& link) {
+                                                   const LinkModel& link, IoMaker io) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, graph.store().OpenArray(features));
   const ArrayEntry& entry = array->entry();
   std::unique_ptr<RankRows> rows(
       new RankRows(transport, homes.RanksOfRows(graph, entry, transport.ranks())));
   // The plan's disk, not this one: schedules are to be the same on all machines.
-  rows->costs_ = WithCosts(rows->view(), ReadCost(), link, entry.row_bytes());
+  rows->costs_ = WithCosts(rows->view(), ReadsOfRanks(io), link, entry.row_bytes());
   rows->row_bytes_ = std::max<std::uint64_t>(entry.row_bytes(), 1);
   const MutexLock lock(rows->mutex_);
   for (const std::uint16_t home : homes.of_row)

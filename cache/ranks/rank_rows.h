@@ -26,12 +26,12 @@ inline namespace RHIZOME_API internal {
 /// pipeline.
 class RankRows {
  public:
-  /// `link`: of a rank, for the schedule. Errors: kNotFound, no such array; those of reading the
-  /// delta.
+  /// `link`: of a rank, and `io`, how its rows are read: for the schedule. Errors: kNotFound, no
+  /// such array; those of reading the delta.
   static Result<std::unique_ptr<RankRows>> Create(const GraphSnapshot& graph,
                                                   const std::string& features,
                                                   const RowHomes& homes, Transport& transport,
-                                                  const LinkModel& link);
+                                                  const LinkModel& link, IoMaker io);
 
   ~RankRows();
 

@@ -28,6 +28,14 @@ double RankSeconds::RoundTrip(double reply_bytes) const {
   return (reply_bytes > kEagerBytes ? 4 : 2) * options_.link.latency_seconds;
 }
 
+double RankSeconds::Work(std::uint32_t rank, const RankFetches& fetched, double served) const {
+  double remote = 0;
+  for (std::size_t other = 0; other < fetched.rows_of.size(); ++other)
+    if (other != rank) remote += static_cast<double>(fetched.rows_of[other]);
+  return static_cast<double>(fetched.rows_of[rank]) * options_.own_seconds +
+         Giving(remote + served);
+}
+
 double RankSeconds::Moving(std::uint32_t rank, const RankFetches& fetched, double served) const {
   double remote = 0, most = 0;  // in all, and of one owner
   for (std::size_t other = 0; other < fetched.rows_of.size(); ++other) {
@@ -39,11 +47,12 @@ double RankSeconds::Moving(std::uint32_t rank, const RankFetches& fetched, doubl
   const auto own = static_cast<double>(fetched.rows_of[rank]);
   double slowest = Carrying(served);
   if (options_.processors > 0)
-    slowest = std::max(slowest, Work(own + remote + served) / options_.processors);
+    slowest = std::max(slowest, Work(rank, fetched, served) / options_.processors);
   const double disk = Reading(own + served);
   if (remote == 0) return std::max(disk, slowest);
 
-  const double owner = Reading(most) + Work(most), link = Carrying(remote), asker = Work(remote);
+  const double owner = Reading(most) + Giving(most), link = Carrying(remote);
+  const double asker = Giving(remote);
   const double stage = std::max({owner, link, asker});
   slowest = std::max(slowest, stage);
   // The first request of a sweep goes through all stages; those behind it come as the slowest lets

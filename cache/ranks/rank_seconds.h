@@ -22,9 +22,9 @@ class RankSeconds {
   /// carried and checked here, in requests of some rows each, which overlap.
   double Moving(std::uint32_t rank, const RankFetches& fetched, double served) const;
 
-  /// Returns the processor's seconds of a rank for so many rows that come to it or go from it: half
-  /// of a row that one rank gives another is its asker's, half its owner's.
-  double Work(double rows) const { return rows * options_.row_seconds / 2; }
+  /// Returns the processor's seconds of a rank for the rows of its sweeps, and so many that it
+  /// gives to others: half of a row that one rank gives another is its asker's, half its owner's.
+  double Work(std::uint32_t rank, const RankFetches& fetched, double served) const;
 
   /// Returns the seconds in which so many bytes of each rank are added up at one, two ranks at a
   /// time, and the sum goes the same ways back.
@@ -32,6 +32,7 @@ class RankSeconds {
 
  private:
   double Carrying(double rows) const;
+  double Giving(double rows) const { return rows * options_.row_seconds / 2; }
   double RoundTrip(double reply_bytes) const;
 
   const RankPlanOptions& options_;

@@ -246,7 +246,7 @@ Status TrainThisRank(const OneTraining& one) {
   const SuperbatchLength length = LengthOf(options, epochs.counts());
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<RankRows> rows,
-      RankRows::Create(*job.graph, options.features, homes, transport, options.link));
+      RankRows::Create(*job.graph, options.features, homes, transport, options.link, options.io));
   FeedPipelineOptions pipeline = TrainingPipeline(one);
   {
     RHIZOME_ASSIGN_OR_RETURN(

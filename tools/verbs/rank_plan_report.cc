@@ -160,6 +160,7 @@ void AddRankPlan(const RankPlanReport& report, const RankPlanOptions& options, J
                      {"gradient_bytes", options.gradient_bytes},
                      {"processors", options.processors},
                      {"row_seconds", options.row_seconds},
+                     {"own_seconds", options.own_seconds},
                      {"message_header_bytes", kMessageHeaderBytes},
                      {"request_row_bytes", kRequestRowBytes},
                      {"reply_row_bytes", report.row_bytes + kReplyChecksumBytes}};

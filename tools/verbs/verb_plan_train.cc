@@ -21,6 +21,7 @@ struct PlanTrainFlags {
   std::uint64_t gradient_bytes = 0;
   double processors = 0;
   double row_us = 0;
+  double own_us = 0;
   std::optional<double> read_us;
 };
 
@@ -35,6 +36,7 @@ Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOp
     return Fail(Status::InvalidArgument("--no-edges asks no rows of other ranks: nothing to plan"));
   RankPlanOptions options;
   RHIZOME_ASSIGN_OR_RETURN(options.link, LinkOf(flags.link));
+  options.disk = ReadsOfRanks(train.io);
   options.features = train.features;
   options.split = train.split;
   options.ranks = flags.ranks;
@@ -56,6 +58,7 @@ Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOp
   options.gradient_bytes = flags.gradient_bytes;
   options.processors = flags.processors;
   options.row_seconds = flags.row_us / 1e6;
+  options.own_seconds = flags.own_us / 1e6;
   if (flags.read_us) options.read_seconds = *flags.read_us / 1e6;
   return options;
 }
@@ -128,6 +131,12 @@ void AddPlanTrain(CLI::App& plan, Session& session) {
   verb->add_option("--row-us", flags->row_us,
                    "With --ranks: microseconds of processor that a row takes which one rank "
                    "gives another, of both together: doctor STORE --ranks measures it")
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("X")
+      ->capture_default_str();
+  verb->add_option("--own-us", flags->own_us,
+                   "With --ranks: microseconds of processor that a row takes which a rank reads of "
+                   "its own")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("X")
       ->capture_default_str();

@@ -59,7 +59,9 @@ TEST_F(RankSecondsTest, RequestsOverlapSoThatTheFirstAloneWaitsForAllThatIsDone)
 TEST_F(RankSecondsTest, ProcessorsAreSharedByWhatComesAndGoes) {
   options_.row_seconds = 20e-6;
   options_.processors = 1;
-  EXPECT_NEAR(Moving(1000, 2000, 0, 3000), 6000 * 10e-6 + 1024 * (kCarried + 10e-6), 1e-9);
+  options_.own_seconds = 3e-6;
+  EXPECT_NEAR(Moving(1000, 2000, 0, 3000), 1000 * 3e-6 + 5000 * 10e-6 + 1024 * (kCarried + 10e-6),
+              1e-9);
   options_.processors = 0;
   EXPECT_NEAR(Moving(1000, 2000, 0, 3000), 2000 * 10e-6 + 1024 * (kCarried + 10e-6), 1e-9);
 }

@@ -51,7 +51,11 @@ expect_exit 0 rhizome "${plan[@]}" --ranks 3 --link 10M,2ms --compute-ms 3 --rea
 cached=$(seconds)
 expect_exit 0 rhizome "${plan[@]}" --ranks 3 --link 10M,2ms --compute-ms 3 --read-us 0 --processors 1 --row-us 5000 --json
 expect_json out 'j["model"]["processors"] == 1' 'j["model"]["row_seconds"] == 5e-3' 'j["model"]["read_seconds"] == 0'
-python3 -c "import sys; sys.exit(not $cached < $before < $(seconds))" || fail "seconds: $cached, $before, $(seconds)"
+given=$(seconds)
+python3 -c "import sys; sys.exit(not $cached < $before < $given)" || fail "seconds: $cached, $before, $given"
+expect_exit 0 rhizome "${plan[@]}" --ranks 3 --link 10M,2ms --compute-ms 3 --read-us 0 --processors 1 --row-us 5000 --own-us 9000 --json
+expect_json out 'j["model"]["own_seconds"] == 9e-3'
+python3 -c "import sys; sys.exit(not $given < $(seconds))" || fail "seconds: $given, $(seconds)"
 expect_exit 0 rhizome plan train p.rz --fanout 5,5 --ranks 3 --json
 expect_json out 'j["homes_by"] == "partitions"' 'j["plans"][0]["remote_rows_requested"] > 0'
 expect_exit 0 rhizome plan train p.rz --fanout 5,5 --ranks 3

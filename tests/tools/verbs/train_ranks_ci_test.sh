@@ -42,6 +42,14 @@ cp out plan && as_planned plan
 fetched() { python3 -c 'import json; print(sum(r["remote_rows_fetched"] for r in json.load(open("trained3"))["ranks"]))'; }
 fewest=$(fetched)
 
+# Rows in the page cache cost less beside those of others: of these it fetches fewer, and what its plan says.
+expect_exit 0 rhizome train s.rz "${flags[@]}" --epochs 2 --ranks 3 --out mapped.st --json --io mmap
+same_model mapped.st
+cp out trained3
+expect_exit 0 rhizome plan train s.rz "${flags[@]}" --epochs 2 --ranks 3 --json --io mmap
+cp out plan && as_planned plan
+[ "$(fetched)" -lt "$fewest" ] || fail "--io mmap fetched $(fetched) rows, and the disk $fewest"
+
 # --- The policies of others: the same model, what their plans say, and never fewer rows of other ranks than belady.
 for how in "scored --gamma .9" vip epoch static "lru --remote-memory 20K" none "none --overlap none"; do
   with=("${flags[@]}" --epochs 2)
