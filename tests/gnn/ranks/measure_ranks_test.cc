@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cstring>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gnn/ranks/ranks_testing.h"
@@ -129,6 +131,32 @@ TEST_F(MeasureRanksTest, ALostRankAndAGarbledChunkEndAll) {
       EXPECT_THAT(error.message(), HasSubstr("rank"));
     }
   }
+}
+
+/// A rank in the middle of a layer, in which it sends nothing, does not go on when another is lost.
+TEST_F(MeasureRanksTest, ALayerEndsWhereAnotherRankIsLost) {
+  TrainOptions options = Options();
+  options.test = false;
+  const std::uint64_t before = TrainThreads(options, 2).messages[0];
+  options.test = true;
+  int of_layers = 0;
+  const JobControl counting([&](const JobControl::Progress& progress) {
+    if (progress.phase.starts_with("layer")) ++of_layers;
+  });
+  TrainThreads(options, 2, &counting);
+  int after = -1;  // reports of layers behind the first
+  const JobControl waiting([&](const JobControl::Progress& progress) {
+    if (!progress.phase.starts_with("layer") || ++after > 0) return;
+    std::this_thread::sleep_for(std::chrono::seconds(2));  // until the other one is missed
+  });
+  const TrainedRanks trained =
+      TrainThreads(options, 2, &waiting,
+                   {.peer_timeout_seconds = 0.3,
+                    .faults = {{.kind = LocalFault::Kind::kDie, .rank = 0, .at_message = before}}});
+  ASSERT_FALSE(trained.reports[1].has_value());
+  EXPECT_THAT(trained.reports[1].error().message(), HasSubstr("rank 0"));
+  EXPECT_GT(of_layers, 1);
+  EXPECT_EQ(after, 0);
 }
 
 }  // namespace
