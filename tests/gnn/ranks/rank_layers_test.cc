@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What rank 0 does to the chunk that it sends, after it was written.
+/// The ways in which rank 0 sends another chunk than the one that it has finished.
 enum class Deed { kNothing, kOtherBytes, kOtherNumber, kPathOutside };
 
 std::vector<std::byte> BytesOfChunk(std::uint64_t chunk) {
