@@ -30,8 +30,7 @@ struct SuperbatchTimes {
 /// next superbatch's prefill is; that superbatch is prepared meanwhile; ranks wait for each other
 /// after every step. With Overlap::kNone nothing is brought before it is asked for. A rank's
 /// threads share its processors, and take longer where these are too few; 0: it has enough that
-/// nothing delays computing. Threads: one at a
-/// time.
+/// nothing delays computing. Threads: one at a time.
 class RankClock {
  public:
   RankClock(std::uint32_t ranks, Overlap overlap, double processors)

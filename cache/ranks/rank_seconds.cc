@@ -13,6 +13,13 @@ namespace {
 /// it: that of Open MPI over TCP.
 constexpr double kEagerBytes = 65536;
 
+double RemoteRows(std::uint32_t rank, const RankFetches& fetched) {
+  double rows = 0;
+  for (std::size_t other = 0; other < fetched.rows_of.size(); ++other)
+    if (other != rank) rows += static_cast<double>(fetched.rows_of[other]);
+  return rows;
+}
+
 }  // namespace
 
 double RankSeconds::Reading(double rows) const {
@@ -29,21 +36,15 @@ double RankSeconds::RoundTrip(double reply_bytes) const {
 }
 
 double RankSeconds::Work(std::uint32_t rank, const RankFetches& fetched, double served) const {
-  double remote = 0;
-  for (std::size_t other = 0; other < fetched.rows_of.size(); ++other)
-    if (other != rank) remote += static_cast<double>(fetched.rows_of[other]);
   return static_cast<double>(fetched.rows_of[rank]) * options_.own_seconds +
-         Giving(remote + served);
+         Giving(RemoteRows(rank, fetched) + served);
 }
 
 double RankSeconds::Moving(std::uint32_t rank, const RankFetches& fetched, double served) const {
-  double remote = 0, most = 0;  // in all, and of one owner
-  for (std::size_t other = 0; other < fetched.rows_of.size(); ++other) {
-    if (other == rank) continue;
-    const auto rows = static_cast<double>(fetched.rows_of[other]);
-    remote += rows;
-    most = std::max(most, rows);
-  }
+  const double remote = RemoteRows(rank, fetched);
+  double most = 0;  // of one owner
+  for (std::size_t other = 0; other < fetched.rows_of.size(); ++other)
+    if (other != rank) most = std::max(most, static_cast<double>(fetched.rows_of[other]));
   const auto own = static_cast<double>(fetched.rows_of[rank]);
   double slowest = Carrying(served);
   if (options_.processors > 0)
