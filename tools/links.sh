@@ -54,8 +54,9 @@ together() {
   return $code
 }
 
-# calibrate FLAGS...: sets the constants of the plans that come from a rank alone: computing a minibatch, and reading a row,
-# while nothing else is done (all minibatches are sampled before, and rows are read between them), and the bytes of gradients.
+# calibrate FLAGS...: sets the constants of the plans that come from a rank alone: computing a minibatch, and reading a row out
+# of the page cache (of one from the disk most is waiting, and no processor's time), while nothing else is done (all minibatches
+# are sampled before, and rows are read between them), and the bytes of gradients.
 calibrate() {
   local flags=()
   while [ $# -gt 0 ]; do
@@ -64,12 +65,12 @@ calibrate() {
   done
   together "$RHIZOME" train "$store" "${flags[@]}" --superbatch 100000 --ranks 1 --overlap none --no-test --job "calibrate%RANK" \
     --out "$work/m%RANK.st" --json --progress none || return 1
-  of_rank=$(python3 - "$work" "$count" <<'PY'
+  of_rank=$(python3 - "$work" "$count" "$mapped" <<'PY'
 import json, os, sys
-work, count = sys.argv[1], int(sys.argv[2])
+work, count, mapped = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 trained = [json.loads([line for line in open(f"{work}/together.{i}") if line.startswith("{")][-1]) for i in range(count)]
 alone, epochs = [t["ranks"][0] for t in trained], [epoch for t in trained for epoch in t["epochs"]]
-own = sum(e["gather_seconds"] + e["switch_seconds"] for e in epochs) / max(1, sum(e["rows_read"] for e in epochs))
+own = bool(mapped) * sum(e["gather_seconds"] + e["switch_seconds"] for e in epochs) / max(1, sum(e["rows_read"] for e in epochs))
 compute = sum(r["compute_seconds"] for r in alone) / sum(r["minibatches"] for r in alone)
 with open(f"{work}/m0.st", "rb") as file:
     tensors = json.loads(file.read(int.from_bytes(file.read(8), "little")))
@@ -157,7 +158,9 @@ PY
 }
 
 # Rows that come out of the page cache are there from the first training on.
-[[ " $* " != *" mmap "* ]] || find "$store" -type f -exec cat {} + >/dev/null
+mapped=
+[[ " $* " != *" mmap "* ]] || mapped=yes
+[ -z "$mapped" ] || find "$store" -type f -exec cat {} + >/dev/null
 calibrate "$@" || exit 1
 IFS=, read -ra all_rates <<<"$rates"
 IFS=, read -ra all_latencies <<<"$latencies"
