@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::uint32_t kPackedNumbersMaxWidth = 64;
 
+/// The number of bits of `value`. It does not branch, as std::bit_width does on zero where the
+/// processor is not known to count leading zeros: zeros come at random in lists of neighbours.
+std::uint32_t WidthOf(std::uint64_t value) {
+  return static_cast<std::uint32_t>(std::bit_width(value | 1)) - (value == 0 ? 1U : 0U);
+}
+
 /// By width: how many numbers have at most that many bits.
 using WidthCounts = std::array<std::uint64_t, kPackedNumbersMaxWidth + 1>;
 
@@ -24,8 +30,7 @@ struct Classes {
 
 WidthCounts CountWidths(std::span<const std::uint64_t> values) {
   WidthCounts counts = {};
-  for (const std::uint64_t value : values)
-    ++counts[static_cast<std::size_t>(std::bit_width(value))];
+  for (const std::uint64_t value : values) ++counts[WidthOf(value)];
   for (std::size_t w = 1; w < counts.size(); ++w) counts[w] += counts[w - 1];
   return counts;
 }
@@ -90,7 +95,7 @@ class BitWriter {
   explicit BitWriter(std::byte* to) : to_(to) {}
 
   void Put(std::uint64_t value, std::uint32_t width) {
-    RHIZOME_DCHECK(static_cast<std::uint32_t>(std::bit_width(value)) <= width);
+    RHIZOME_DCHECK(WidthOf(value) <= width);
     if (width > 56) {  // together with the bits of a begun byte that is more than a word
       PutFew(value & 0xFFFFFFFFU, 32);
       PutFew(value >> 32, width - 32);
@@ -123,9 +128,7 @@ void AppendPacked(std::span<const std::uint64_t> values, std::vector<std::byte>&
   const WidthCounts counts = CountWidths(values);
   const Classes classes = ChooseClasses(counts);
   const std::array<std::uint8_t, kPackedNumbersMaxWidth + 1> tag_of = TagsByWidth(classes);
-  const auto tag = [&tag_of](std::uint64_t value) {
-    return tag_of[static_cast<std::size_t>(std::bit_width(value))];
-  };
+  const auto tag = [&tag_of](std::uint64_t value) { return tag_of[WidthOf(value)]; };
   const std::uint64_t all_tags = values.size() * classes.tag_bits;
   const std::uint64_t tag_bytes = (all_tags + 63) / 64 * 8;
   const std::size_t at = out.size();
