@@ -19,7 +19,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// A sampled and scheduled superbatch, on its way to the reading thread.
+/// A sampled superbatch, on its way to the reading thread, scheduled before it is there.
 struct Superbatch {
   std::uint64_t number = 0;
   Path path;
@@ -90,23 +90,31 @@ Status CheckOverRanks(const FeedPipelineOptions& options, std::uint64_t rows) {
 
 }  // namespace
 
+bool SchedulesApart(const FeedPipelineOptions& options) {
+  constexpr std::uint32_t kStages = 4;  // sampling, scheduling, reading, and the caller
+  return options.sampler.sampler.threads >= kStages;
+}
+
 bool KeepsHistory(const FeedPipelineOptions& options) {
   return options.prior != Prior::kNone && TakesPrior(options.policy) &&
          options.overlap != Overlap::kChangeset;
 }
 
-/// Three threads work on a job.
-/// 1. The sampling thread draws a superbatch into a scratch file and, with Overlap::kAll, makes its
-///    schedule (SampleAll).
-/// 2. The reading thread starts each superbatch's schedule, then for each minibatch reads the
+/// Three or four threads work on a job.
+/// 1. The sampling thread draws a superbatch into a scratch file (SampleAll) and, unless sampling
+///    and reading take turns or there is a thread for it, makes its schedule.
+/// 2. The scheduling thread, if SchedulesApart, makes the schedule of a superbatch while the next
+///    one is drawn (ScheduleAll).
+/// 3. The reading thread starts each superbatch's schedule, then for each minibatch reads the
 ///    sampled graph back and holds its rows (ReadAll). While the caller is busy it reads ahead for
 ///    the next superbatch.
-/// 3. The caller takes minibatches (Next), which keep their rows in the cache until they are
+/// 4. The caller takes minibatches (Next), which keep their rows in the cache until they are
 ///    destroyed.
 ///
-/// The sampling thread owns sampler_, next_seeds_, history_ and over_ranks_, the reading thread
-/// cache_; they meet in the queues only. A stage that fails finishes its own queue with the error
-/// and cancels the queue before it, so that no thread waits for one that has ended.
+/// The sampling thread owns sampler_ and next_seeds_, the one that schedules history_ and
+/// over_ranks_, the reading thread cache_; they meet in the queues only. A stage that fails
+/// finishes its own queue with the error and cancels the queue before it, so that no thread waits
+/// for one that has ended.
 class FeedPipeline::Impl {
  public:
   Impl(const GraphSnapshot& graph, const FeedPipelineOptions& options, NextSeeds next_seeds,
@@ -129,6 +137,12 @@ class FeedPipeline::Impl {
       RunSampling();
       return Status::Ok();
     }));
+    if (schedules_apart()) {
+      RHIZOME_RETURN_IF_ERROR(scheduling_.Start([this] {
+        RunScheduling();
+        return Status::Ok();
+      }));
+    }
     return reading_.Start([this] {
       RunReading();
       return Status::Ok();
@@ -142,6 +156,7 @@ class FeedPipeline::Impl {
     cache_->Cancel();
     EndReading();
     static_cast<void>(sampling_.Join());
+    static_cast<void>(scheduling_.Join());
     static_cast<void>(reading_.Join());
   }
 
@@ -150,10 +165,13 @@ class FeedPipeline::Impl {
 
  private:
   bool in_turns() const { return options_.overlap == Overlap::kChangeset; }
+  bool schedules_apart() const { return SchedulesApart(options_) && !in_turns(); }
   void WaitUntilAsked();
   void RunSampling();
   Status SampleAll();
   Status SampleInTurn(std::optional<Superbatch>& superbatch);
+  void RunScheduling();
+  Status ScheduleAll();
   Status Schedule(Superbatch& superbatch);
   Result<std::unique_ptr<Policy>> MakeSchedule(const Trace& trace);
   void EndReading();
@@ -175,10 +193,12 @@ class FeedPipeline::Impl {
   NextSeeds next_seeds_;
   std::optional<SeedBatch> begins_next_;  // the next superbatch
   const MinibatchSampler sampler_;
-  std::optional<ScheduleHistory> history_;
-  std::optional<RankSchedules> over_ranks_;
   std::uint64_t superbatch_count_ = 0;
   std::uint64_t sample_count_ = 0;
+
+  // Used by the thread that schedules.
+  std::optional<ScheduleHistory> history_;
+  std::optional<RankSchedules> over_ranks_;
 
   // Used by the reading thread (the sampling thread reads constants, the caller sets starved).
   const std::unique_ptr<FeatureCache> cache_;
@@ -187,6 +207,7 @@ class FeedPipeline::Impl {
   MinibatchCosts ahead_costs_;  // costs of reading ahead for the next superbatch
 
   // Self-synchronised. Minibatches hold rows of the cache, so their queue is destroyed before it.
+  BoundedQueue<Superbatch> drawn_{1};  // on their way to the scheduling thread
   BoundedQueue<Superbatch> superbatches_{1};
   BoundedQueue<std::monostate> room_{kMinibatchesAhead};  // one for each minibatch in the pipeline
   BoundedQueue<Minibatch> minibatches_{kMinibatchesAhead};
@@ -195,6 +216,7 @@ class FeedPipeline::Impl {
   Progress asked_;    // number of minibatches; for kNone
 
   Thread sampling_;
+  Thread scheduling_;
   Thread reading_;
 };
 
@@ -210,23 +232,40 @@ Result<std::optional<Minibatch>> FeedPipeline::Impl::Next() {
 }
 
 void FeedPipeline::Impl::RunSampling() {
-  superbatches_.Finish(Guarded([this] { return SampleAll(); }));
+  (schedules_apart() ? drawn_ : superbatches_).Finish(Guarded([this] { return SampleAll(); }));
   sampled_.End();
 }
 
 Status FeedPipeline::Impl::SampleAll() {
-  // Waiting for room first keeps at most two superbatches: one in use and one ready.
-  while (superbatches_.WaitForRoom()) {
+  BoundedQueue<Superbatch>& next = schedules_apart() ? drawn_ : superbatches_;
+  // Waiting for room first keeps at most two superbatches, one in use and one ready, and one that
+  // has no schedule yet if there is a thread for schedules.
+  while (next.WaitForRoom()) {
     std::optional<Superbatch> superbatch;
     if (in_turns()) {
       RHIZOME_RETURN_IF_ERROR(SampleInTurn(superbatch));
     } else {
       RHIZOME_ASSIGN_OR_RETURN(superbatch, SampleSuperbatch());
-      if (superbatch) RHIZOME_RETURN_IF_ERROR(Schedule(*superbatch));
+      if (superbatch && !schedules_apart()) RHIZOME_RETURN_IF_ERROR(Schedule(*superbatch));
     }
     if (!superbatch) return Status::Ok();
-    superbatches_.Push(*std::move(superbatch));
+    next.Push(*std::move(superbatch));
     sampled_.Advance();
+  }
+  return Status::Ok();
+}
+
+void FeedPipeline::Impl::RunScheduling() {
+  superbatches_.Finish(Guarded([this] { return ScheduleAll(); }));
+  drawn_.Cancel();
+}
+
+Status FeedPipeline::Impl::ScheduleAll() {
+  while (superbatches_.WaitForRoom()) {
+    RHIZOME_ASSIGN_OR_RETURN(std::optional<Superbatch> superbatch, drawn_.Pop());
+    if (!superbatch) return Status::Ok();
+    RHIZOME_RETURN_IF_ERROR(Schedule(*superbatch));
+    superbatches_.Push(*std::move(superbatch));
   }
   return Status::Ok();
 }
@@ -305,9 +344,10 @@ void FeedPipeline::Impl::RunReading() {
   minibatches_.Finish(status);
 }
 
-/// Ends both threads' waits for each other.
+/// Ends all threads' waits for each other.
 void FeedPipeline::Impl::EndReading() {
   superbatches_.Cancel();
+  drawn_.Cancel();
   used_.End();
   sampled_.End();
 }

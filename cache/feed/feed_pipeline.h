@@ -69,6 +69,11 @@ struct FeedPipelineOptions {
   StageTrace* trace = nullptr;  ///< told what ran when; must outlive the pipeline
 };
 
+/// Returns whether schedules have a thread of their own, on which the schedule of a superbatch is
+/// made while the next one is sampled: where there is a processor for each stage. It costs the
+/// memory of a third superbatch's rows.
+bool SchedulesApart(const FeedPipelineOptions& options);
+
 /// Returns whether a pipeline's schedules have a prior.
 bool KeepsHistory(const FeedPipelineOptions& options);
 
@@ -79,7 +84,8 @@ inline constexpr std::size_t kMinibatchesAhead = 2;
 inline constexpr std::size_t kMinibatchesAlive = kMinibatchesAhead + 1;
 
 /// Delivers minibatches with their features, in order, to whoever names their seeds: the Loader
-/// (loader.h), and trainings and inferences of gnn/. Three stages run at once, a thread each:
+/// (loader.h), and trainings and inferences of gnn/. Three stages run at once, a thread each (four,
+/// where SchedulesApart):
 /// superbatch k + 1 is sampled to a scratch file and its cache schedule made while superbatch k is
 /// used; of minibatch i + 2 the rows that miss are read; the caller computes on i. Features are not
 /// copied: a minibatch holds the cache's own rows until it is destroyed. What is delivered depends

@@ -20,6 +20,10 @@ namespace {
 constexpr std::uint64_t kScheduleBytesPerAccess = 48 + 4;
 constexpr std::uint64_t kCostScheduleBytesPerAccess = 64 + 4;
 
+/// Bytes for each access of a superbatch that is sampled meanwhile, where SchedulesApart: its trace
+/// with the room that it grows into.
+constexpr std::uint64_t kDrawnBytesPerAccess = 2 * sizeof(CacheKey);
+
 /// Bytes of a minibatch for each of its rows, besides features: number, pool plan and degree.
 constexpr std::uint64_t kRowBytes = 48;
 
@@ -100,8 +104,9 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
     const std::uint64_t frames = std::min(features.rows, *job.fixed.cache_bytes / kept_bytes);
     needs.working_bytes += frames * HistoryBytes(feed);
   }
-  needs.schedule_bytes = rows * ((cost ? kCostScheduleBytesPerAccess : kScheduleBytesPerAccess) +
-                                 job.other_schedule_bytes);
+  needs.schedule_bytes =
+      rows * ((cost ? kCostScheduleBytesPerAccess : kScheduleBytesPerAccess) +
+              (SchedulesApart(feed) ? kDrawnBytesPerAccess : 0) + job.other_schedule_bytes);
   needs.cacheable_bytes = features.rows * (features.row_bytes() + HistoryBytes(feed));
   if (lists_are_read) {
     const NeighborCache::Needs cache =

@@ -427,10 +427,58 @@ TEST_F(PipelineTest, TheLoaderDeliversTheRowsItSampledAndStopsWhenLeft) {
   // The sequence never ends: destroying the loader must stop both threads all the same.
 }
 
-TEST_F(PipelineTest, AnErrorWhileSamplingReachesTheConsumer) {
+TEST_F(PipelineTest, SchedulesMadeOnAThreadOfTheirOwnReadTheSameRows) {
+  std::mt19937_64 random(testing::TestSeed());
+  std::filesystem::create_directory(folder_ / "scratch");
+  std::vector<std::vector<VertexId>> drawn;
+  for (std::size_t i = 0; i < 60; ++i)
+    drawn.push_back(
+        {static_cast<VertexId>(random() % 200), static_cast<VertexId>(200 + random() % 200)});
+  // Of each minibatch the rows and those that the pool had. (Which others are still held by the
+  // minibatches before, and are not read again, is a matter of time.)
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> counts[2];
+  for (const bool apart : {false, true}) {
+    FeedPipelineOptions options;
+    options.sampler.sampler.fanouts = {4, 4};
+    options.sampler.sampler.threads = apart ? 4 : 1;
+    options.features = "feat";
+    options.cache_bytes = 50 * 16 * sizeof(float);
+    options.superbatch = 7;
+    options.scratch = folder_ / "scratch";
+    ASSERT_EQ(SchedulesApart(options), apart);
+    const JobControl control;
+    auto seeds = [&drawn, next = std::size_t{0}]() mutable -> std::optional<SeedBatch> {
+      if (next == drawn.size()) return std::nullopt;
+      const std::size_t i = next++;
+      return SeedBatch{.tag = i, .key = i, .vertices = drawn[i]};
+    };
+    const auto loader = FeedPipeline::Open(*graph_, options, seeds, control);
+    ASSERT_OK(loader);
+    std::uint64_t rows = 0;
+    std::uint64_t hits = 0;
+    for (auto minibatch = (*loader)->Next();; minibatch = (*loader)->Next()) {
+      ASSERT_OK(minibatch);
+      if (!*minibatch) break;
+      rows += (*minibatch)->costs.rows_read;
+      hits += (*minibatch)->costs.pool_hits;
+      counts[apart].emplace_back((*minibatch)->rows.size(), (*minibatch)->costs.pool_hits);
+    }
+    EXPECT_GT(hits, 0U);
+    EXPECT_GT(rows, 400U) << "rows are read again";
+  }
+  EXPECT_EQ(counts[0].size(), drawn.size());
+  EXPECT_EQ(counts[0], counts[1]);
+}
+
+class PipelineErrorTest : public PipelineTest,
+                          public ::testing::WithParamInterface<std::uint32_t> {};
+INSTANTIATE_TEST_SUITE_P(Threads, PipelineErrorTest, ::testing::Values(1U, 4U));
+
+TEST_P(PipelineErrorTest, AnErrorWhileSamplingReachesTheConsumer) {
   std::filesystem::create_directory(folder_ / "scratch");
   FeedPipelineOptions options;
   options.sampler.sampler.fanouts = {4};
+  options.sampler.sampler.threads = GetParam();
   options.features = "feat";
   options.superbatch = 2;
   options.scratch = folder_ / "scratch";

@@ -23,6 +23,7 @@ using testing::TempDir;
 constexpr std::uint64_t kVertices = 3000;
 constexpr std::uint64_t kDim = 256;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint32_t kThreadsOfStages = 4;  // with so many, schedules have a thread of their own
 
 /// All that two runs must have in common, features as float32.
 struct Delivered {
@@ -145,7 +146,7 @@ testing::PlantedGraph* LoaderTest::planted_ = nullptr;
 SamplerOptions DrawSampler(std::mt19937_64& random) {
   SamplerOptions sampler;
   sampler.seed = random();
-  sampler.threads = 1 + static_cast<std::uint32_t>(random() % 3);
+  sampler.threads = 1 + static_cast<std::uint32_t>(random() % 5);
   constexpr Direction kDirections[] = {Direction::kIn, Direction::kOut, Direction::kBoth};
   sampler.direction = kDirections[random() % 3];
   sampler.replace = random() % 3 == 0;
@@ -323,6 +324,9 @@ TEST_F(LoaderTest, WhatIsDeliveredDependsOnNothingElse) {
     options.policy = policy;
     options.memory_bytes = 12 * kMiB;
     expect_same(options, std::string(PolicyName(policy)));
+    options.sampler.threads = kThreadsOfStages;
+    options.superbatch = 1 + static_cast<std::uint32_t>(random() % 4);
+    expect_same(options, std::string(PolicyName(policy)) + ", scheduled apart");
   }
   for (const std::uint64_t memory : {4 * kMiB, 64 * kMiB, std::uint64_t{0}}) {
     LoaderOptions options = options_;
@@ -487,12 +491,16 @@ TEST_F(LoaderTest, TheProcessGrowsByNoMoreThanTheBound) {
   // The allocator keeps a little of what was freed, more of it on a busy machine.
   constexpr std::uint64_t kKept = 2 * kMiB;
   EXPECT_LE(growth(kBound), kBound + kKept);
+  options.sampler.threads = kThreadsOfStages;
+  EXPECT_LE(growth(kBound), kBound + kKept) << "scheduled apart";
+  options.sampler.threads = 1;
   EXPECT_GT(growth(0), kBound + kBound / 2) << "without a bound nearly all rows are kept";
 }
 
 TEST_F(LoaderTest, ACancelledFeedEndsWhateverItDoes) {
-  for (const std::uint64_t after : {0, 1, 7}) {
+  for (const std::uint64_t after : {0, 1, 7, 8, 9, 10}) {
     options_.epochs = 0;  // without an end
+    options_.sampler.threads = after < 8 ? 1 : kThreadsOfStages;
     JobControl control;
     const auto loader = Loader::Open(graph(), options_, control);
     ASSERT_OK(loader);
