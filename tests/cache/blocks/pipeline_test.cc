@@ -434,7 +434,7 @@ TEST_F(PipelineTest, SchedulesMadeOnAThreadOfTheirOwnReadTheSameRows) {
   for (std::size_t i = 0; i < 60; ++i)
     drawn.push_back(
         {static_cast<VertexId>(random() % 200), static_cast<VertexId>(200 + random() % 200)});
-  // Of each minibatch the rows and those that the pool had. (Which others are still held by the
+  // The rows of each minibatch and those that the pool had. (Which others are still held by the
   // minibatches before, and are not read again, is a matter of time.)
   std::vector<std::pair<std::uint64_t, std::uint64_t>> counts[2];
   for (const bool apart : {false, true}) {
