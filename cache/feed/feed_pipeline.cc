@@ -285,13 +285,13 @@ Status FeedPipeline::Impl::SampleInTurn(std::optional<Superbatch>& superbatch) {
 }
 
 Status FeedPipeline::Impl::Schedule(Superbatch& superbatch) {
+  const StageTimer timer(options_.trace, Stage::kSchedule, superbatch.number);
   if (options_.on_superbatch) RHIZOME_RETURN_IF_ERROR(options_.on_superbatch(superbatch.trace));
   // An online policy keeps what it has learnt, unless the pool loses its rows.
   if (!KnowsTheFuture(options_.policy) && superbatch.number > 0 && !in_turns()) {
     superbatch.trace = {};
     return Status::Ok();
   }
-  const StageTimer timer(options_.trace, Stage::kSchedule, superbatch.number);
   RHIZOME_ASSIGN_OR_RETURN(superbatch.policy, MakeSchedule(superbatch.trace));
   superbatch.trace = {};
   superbatch.costs.front().schedule_seconds = timer.Stop();

@@ -20,7 +20,23 @@ std::uint64_t HashKeys(std::span<const CacheKey> keys) {
   return hash;
 }
 
+/// Sorts a list of distinct keys by a table over all keys up to `last`, the largest.
+PrefillList SortedByTable(PrefillList prefill, CacheKey last) {
+  std::vector<FrameId> frame_of(static_cast<std::size_t>(last) + 1, kMaxFrames);
+  for (const auto& [key, frame] : prefill) frame_of[static_cast<std::size_t>(key)] = frame;
+  auto out = prefill.begin();
+  for (std::size_t key = 0; key < frame_of.size(); ++key)
+    if (frame_of[key] != kMaxFrames) *out++ = {static_cast<CacheKey>(key), frame_of[key]};
+  RHIZOME_DCHECK(out == prefill.end());
+  return prefill;
+}
+
 PrefillList Sorted(PrefillList prefill) {
+  CacheKey last = 0;
+  for (const auto& [key, frame] : prefill) last = std::max(last, key);
+  // A pool that holds a good part of all rows has such a list for every superbatch.
+  if (static_cast<std::uint64_t>(last) / 4 < prefill.size())
+    return SortedByTable(std::move(prefill), last);
   boost::sort::spreadsort::integer_sort(
       prefill.begin(), prefill.end(),
       [](const PrefillEntry& entry, unsigned bits) { return entry.first >> bits; });
