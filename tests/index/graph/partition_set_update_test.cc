@@ -109,6 +109,9 @@ TEST_F(PartitionSetUpdateTest, WhatIsWrittenIsInTheListsThatAreLoaded) {
       ASSERT_NO_FATAL_FAILURE(Write(*writer, model));
       ASSERT_OK((*reader)->Refresh());
       ExpectAgrees(**reader, set, model);
+      const auto opened = OpenSet(*reader_store, set, DrawPlace());
+      ASSERT_NE(opened, nullptr);
+      ExpectAgrees(*opened, set, model);
       const auto edges = (*reader)->CountEdges();
       if (!(*reader)->Snapshot()->delta_size().entries) continue;
       ASSERT_FALSE(edges);
