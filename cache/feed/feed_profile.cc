@@ -73,6 +73,11 @@ std::uint64_t PoolBytes(const FeedJob& job, const FeedPipelineOptions& feed,
   return cache_bytes / (frame_bytes + HistoryBytes(feed)) * frame_bytes;
 }
 
+/// Returns the memory that rows are read into: none for mapped files (RowReader).
+std::uint64_t StagingBytes(const FeedPipelineOptions& feed) {
+  return feed.io == IoMaker::kMapped ? 0 : feed.staging_bytes;
+}
+
 /// Returns the bytes of an edge of a minibatch: its neighbour, and the facts that were asked for.
 std::uint64_t EdgeBytes(const Minibatch& minibatch) {
   const auto if_any = [](const auto& values) {
@@ -90,7 +95,7 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
   const bool cost = feed.policy == PolicyKind::kCost;
   MemoryNeeds needs;
   needs.held_rows = HeldRowsOf(job, rows);
-  needs.working_bytes = feed.staging_bytes + 4 * features.rows +
+  needs.working_bytes = StagingBytes(feed) + 4 * features.rows +
                         PolicyBytesPerKey(feed.policy) * features.rows +
                         needs.held_rows * kept_bytes +
                         kMinibatchesAlive * (rows * kRowBytes + edges * EdgeBytes(minibatch)) +

@@ -344,7 +344,11 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     writer.set_keep(RuleOf(options, store.Snapshot()->manifest().keep));
     RHIZOME_ASSIGN_OR_RETURN(const auto written, writer.Preview(made, base));
     RHIZOME_RETURN_IF_ERROR(read_back.Finish(next, written->manifest().files, options.threads));
-    RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(written, input.parts->options));
+    // All partitions are loaded, whether or not they were named, and so are those of the next
+    // generation, which may have another number of them.
+    GraphOptions loading = input.parts->options;
+    loading.partitions.clear();
+    RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(written, loading));
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     return switch_to(std::move(parts), [&] { return writer.Commit(made, base); });
   };

@@ -174,8 +174,9 @@ Status RowReader::Impl::InitLike(const Impl& other) {
 }
 
 Status RowReader::Impl::OpenQueue() {
-  RHIZOME_ASSIGN_OR_RETURN(staging_, AlignedBuffer::Allocate(options_.staging_bytes));
   RHIZOME_ASSIGN_OR_RETURN(queue_, IoQueue::Open(options_.io));
+  if (mapped()) return Status::Ok();  // CopyMapped reads nothing
+  RHIZOME_ASSIGN_OR_RETURN(staging_, AlignedBuffer::Allocate(options_.staging_bytes));
   queue_->RegisterMemory(staging_.bytes());
   // Several times the depth, so that a slow read at the front does not hold back later ones.
   requests_.resize(std::size_t{4} * options_.io.depth);

@@ -37,8 +37,8 @@ struct RowReaderOptions {
   /// The longest single read, in bytes; a longer row is still read at once.
   std::uint64_t max_read_bytes = 256 << 10;
 
-  /// Memory, in bytes, into which reads go before the rows are checked and copied out. It must hold
-  /// the longest read and 8 KiB.
+  /// Memory, in bytes, into which reads go before the rows are checked and copied out; none is
+  /// taken with IoMaker::kMapped, which reads nothing. It must hold the longest read and 8 KiB.
   std::size_t staging_bytes = std::size_t{16} << 20;
 };
 

@@ -78,9 +78,15 @@ class Verifier {
   bool IsCurrent(std::uint64_t generation) const {
     return record_ && record_->generation == generation;
   }
+  /// Returns whether an entry is a file, or was one that a writer has removed since it was listed.
+  bool IsFile(const std::string& entry) const {
+    const auto info = fs_.Stat(store_ / entry);
+    return !info || info->kind == Kind::kFile;
+  }
   Status Look();
   Status CheckFormat(bool anything_else);
   Status CheckCatalog();
+  void CheckCatalogKinds();
   void FindSpecial(const std::string& folder);
   Status PinCurrent(Catalog& catalog);
   void CheckTop(const std::vector<DirectoryEntry>& entries);
@@ -177,6 +183,7 @@ Status Verifier::CheckFormat(bool anything_else) {
 Status Verifier::CheckCatalog() {
   if (!id_known_) return Status::Ok();
   const std::string name(kCatalogName);
+  CheckCatalogKinds();
   auto catalog = Catalog::Open(fs_, store_ / kCatalogName, Catalog::Mode::kRead, id_);
   if (!catalog) {
     if (IsFault(name, catalog.error(), Kind::kDirectory)) return catalog.error();
@@ -194,6 +201,17 @@ Status Verifier::CheckCatalog() {
     Note(name, status, Kind::kDirectory);
   catalog_ = *std::move(catalog);
   return Status::Ok();
+}
+
+/// Reports what is no file in the folder of the catalogue. A reader does without some files that a
+/// writer needs, such as RocksDB's IDENTITY and LOCK.
+void Verifier::CheckCatalogKinds() {
+  const auto entries = fs_.List(store_ / kCatalogName);
+  if (!entries) return;  // opening the catalogue says why
+  for (const DirectoryEntry& entry : *entries) {
+    const std::string file = fmt::format("{}/{}", kCatalogName, entry.name);
+    if (entry.kind != Kind::kFile && !IsFile(file)) Damaged(file, "not a regular file");
+  }
 }
 
 /// Reports entries that are neither files nor folders in a folder that the next writer will remove.
@@ -275,7 +293,8 @@ void Verifier::CheckScratch() {
 void Verifier::CheckManifest(const std::string& folder, const std::string& name,
                              std::uint64_t generation, std::uint64_t version) {
   if (IsCurrent(generation) && version > record_->manifest_version)
-    return Orphaned(folder + "/" + name);
+    return IsFile(folder + "/" + name) ? Orphaned(folder + "/" + name)
+                                       : Damaged(folder + "/" + name, "not a regular file");
   ++report_.files;
   const bool is_current = IsCurrent(generation) && record_->manifest_version == version;
   current_seen_ = current_seen_ || is_current;
@@ -469,6 +488,7 @@ Status Verifier::CheckGeneration(const std::string& folder, std::uint64_t genera
         return entry.name.starts_with(kManifestPrefix);
       });
   if (has_manifest || !record_) return CheckWithPin(folder, generation);
+  FindSpecial(folder);
   Orphaned(folder);
   return Status::Ok();
 }
@@ -511,6 +531,7 @@ Status Verifier::CheckGenerations() {
       continue;
     }
     if (record_ && *generation > record_->generation) {
+      FindSpecial(folder);
       Orphaned(folder);
       continue;
     }

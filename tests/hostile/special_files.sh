@@ -68,6 +68,11 @@ try() {
   [ "$cpu" -le "$most_cpu" ] || report "'$3' where $2 is a $1 takes $cpu hundredths of a second"
   [ "$rss" -le $((base[$3] + 65536)) ] || report "'$3' where $2 is a $1 takes $rss KiB, ${base[$3]} on a sound store"
   [ "$code" -eq 0 ] || grep -q . err || grep -qi damaged out || report "'$3' where $2 is a $1 says nothing"
+  case "$3 $1" in
+    "verify pipe" | "verify device" | "verify folder" | "verify link")
+      [ "$code" -eq 3 ] && grep -q "$2" out || report "'verify' where $2 is a $1 ends with $code and names it not: $(head -c 300 out)"
+      ;;
+  esac
 }
 
 log=$(basename "$(ls good.rz/catalog/*.log | tail -n 1)")

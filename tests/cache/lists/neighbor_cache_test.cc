@@ -8,6 +8,7 @@
 #include <random>
 
 #include "rhizome/cache/direct_neighbors.h"
+#include "rhizome/cache/row_degrees.h"
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/compressed_neighbors.h"
 #include "rhizome/index/memory_sink.h"
@@ -424,7 +425,7 @@ TEST_P(NeighborCacheTest, DamageOnDiskIsFoundWhenItIsRead) {
 
 /// A graph with some partitions alone has no source of all lists.
 TEST_P(NeighborCacheTest, PartitionsThatAreNotLoadedAreNamed) {
-  MakeStore({.vertices = 200, .edges = 2000}, 3);
+  MakeStore({.vertices = 200, .edges = 2000, .weighted = true}, 3);
   const auto part = Graph::Open(std::as_const(*graphs_.store),
                                 {.topology = TopologyPlace::kDirect, .partitions = {0, 2}});
   ASSERT_OK(part);
@@ -433,7 +434,8 @@ TEST_P(NeighborCacheTest, PartitionsThatAreNotLoadedAreNamed) {
   for (const Status& status :
        {NeighborCache::Build(**part, options, JobControl()).error(),
         NeighborCache::Load(FileSystem::Posix(), dump, **part, Direction::kOut).error(),
-        DirectNeighbors::Open(**part, Direction::kOut, nullptr, {}).error()}) {
+        DirectNeighbors::Open(**part, Direction::kOut, nullptr, {}).error(),
+        CheckEdgeWeights(**part)}) {
     EXPECT_STATUS(status, kInvalidArgument);
     EXPECT_THAT(status.message(), HasSubstr("partition 1 is not loaded"));
     EXPECT_THAT(status.message(), HasSubstr("partitions 0, 2 of 3"));

@@ -359,6 +359,24 @@ TEST_F(RankFeedTest, APlannedFeedKeepsWhatIsGivenAndCountsReplies) {
             alone->needs.working_bytes + PrefillPiece(kWideBytes) * (kWideBytes + 4));
 }
 
+TEST_F(RankFeedTest, APlannedFeedFromMappedFilesHasNoMemoryForReads) {
+  ASSERT_NO_FATAL_FAILURE(Build(200, testing::TestSeed()));
+  Open();
+  const EpochPlan epochs(train_[0], {}, {.batch_size = 3});
+  const JobControl control;
+  FeedJob job{.graph = graph(), .pipeline = {}, .fixed = {}};
+  job.pipeline.sampler.sampler.fanouts = {2, 2};
+  job.pipeline.features = "feat";
+  job.pipeline.staging_bytes = 3 << 20;
+  job.fixed = {.cache_bytes = 50 * kWideBytes, .superbatch = 12};
+  const auto read = PlanFeed(job, epochs, control);
+  ASSERT_OK(read);
+  job.pipeline.io = IoMaker::kMapped;
+  const auto mapped = PlanFeed(job, epochs, control);
+  ASSERT_OK(mapped);
+  EXPECT_EQ(mapped->needs.working_bytes + (3 << 20), read->needs.working_bytes);
+}
+
 TEST_F(RankFeedTest, AFeedEndsWithTheNameOfARankThatIsLost) {
   std::mt19937_64 random(testing::TestSeed());
   ASSERT_NO_FATAL_FAILURE(Build(200, random()));

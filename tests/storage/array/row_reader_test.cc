@@ -92,6 +92,24 @@ TEST_P(RowReaderTest, GathersEqualTheFormula) {
   }
 }
 
+// A buffer of this length could not be allocated.
+TEST(MappedRowReaderTest, TakesNoMemoryForReads) {
+  TempDir dir;
+  constexpr std::uint64_t kRowBytes = 24;
+  const ArraysOfRowReader arrays = MakeArrays(dir.path(), 100, kRowBytes, 16);
+  const auto reader = RowReader::Open(
+      *arrays.rows, *arrays.sums,
+      {.io = Io(IoMaker::kMapped), .direct = false, .staging_bytes = std::size_t{1} << 62});
+  ASSERT_OK(reader);
+  const auto another = (*reader)->Another();
+  ASSERT_OK(another);
+  std::vector<std::byte> memory;
+  auto targets = TargetsFor({99, 0, 17}, kRowBytes, memory);
+  ASSERT_OK((*another)->Read(targets));
+  const auto expected = RowsByFormula(17, 1, kRowBytes);
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), memory.begin() + 2 * kRowBytes));
+}
+
 INSTANTIATE_TEST_SUITE_P(Makers, RowReaderTest,
                          ::testing::Values(CaseOfRowReader{IoMaker::kPread, false, 12},
                                            CaseOfRowReader{IoMaker::kPread, true, 12},
