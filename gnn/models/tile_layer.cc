@@ -41,7 +41,7 @@ void PrepareWindow(const Layer& layer, const float* raw, std::size_t count, floa
     const std::size_t first = number * kTile;
     const std::size_t rows = std::min(kTile, count - first);
     // Every tile is of full size, so that the bits of a row depend on nothing else.
-    torch::Tensor in = at::empty({kDenseRows, layer.shape().raw});
+    torch::Tensor in = AnyTile(layer.shape().raw);
     std::memcpy(in.data_ptr<float>(), raw + first * columns, rows * columns * sizeof(float));
     ZeroRows(in.data_ptr<float>(), rows, columns, columns);
     const torch::Tensor made = layer.Prepare(layer.Enter(in)).contiguous();
@@ -126,7 +126,7 @@ void TileLayer::CopyOwn(const float* rows, std::size_t row_stride, std::size_t c
 /// Returns the same as a tile, with zeros after the last target.
 torch::Tensor TileLayer::OwnTile(const float* rows, std::size_t stride, std::size_t columns,
                                  const TargetRange& range, std::size_t own_first) const {
-  torch::Tensor tile = at::empty({kDenseRows, static_cast<std::int64_t>(columns)});
+  torch::Tensor tile = AnyTile(static_cast<std::int64_t>(columns));
   float* const out = tile.data_ptr<float>();
   CopyOwn(rows, stride, columns, range, own_first, out, columns);
   ZeroRows(out, range.count, columns, columns);
@@ -200,7 +200,7 @@ TileLayer::Reduced TileLayer::Reduce(const WindowRows& staged, const TargetRange
                                      std::size_t own_first, Entering entering) {
   const auto own_width = static_cast<std::size_t>(layer_.own_columns());
   const std::size_t stride = own_width + width_;
-  torch::Tensor tile = at::empty({kDenseRows, static_cast<std::int64_t>(stride)});
+  torch::Tensor tile = AnyTile(static_cast<std::int64_t>(stride));
   float* const out = tile.data_ptr<float>();
   float* const reduced = out + own_width;
   torch::Tensor raw;

@@ -112,13 +112,26 @@ void LayerRows::Copy(std::int64_t first, std::int64_t count, float* out, std::si
   }
 }
 
+torch::Tensor AnyTile(std::int64_t dim) {
+  constexpr std::size_t kMostKept = 4;
+  constexpr std::int64_t kWidestKept = 1024;
+  thread_local std::vector<torch::Tensor> kept;
+  if (dim > kWidestKept) return at::empty({kDenseRows, dim});
+  for (const torch::Tensor& tile : kept)
+    if (tile.size(1) == dim && tile.use_count() == 1 && tile.storage().use_count() == 1)
+      return tile;
+  if (kept.size() == kMostKept) kept.erase(kept.begin());
+  const c10::InferenceMode off(false);  // whose tensors a training could not take over
+  return kept.emplace_back(at::empty({kDenseRows, dim}));
+}
+
 torch::Tensor PaddedTile(const LayerRows& x, std::int64_t tile) {
   const at::AutoDispatchBelowADInplaceOrView guard;
   const std::int64_t first = tile * kDenseRows;
   const std::int64_t count = std::min(kDenseRows, x.size() - first);
   if (count == kDenseRows && x.place.empty() && x.table.scalar_type() == torch::kFloat32)
     return x.table.narrow(0, first, count);
-  torch::Tensor padded = at::empty({kDenseRows, x.table.size(1)});
+  torch::Tensor padded = AnyTile(x.table.size(1));
   float* const out = padded.data_ptr<float>();
   x.Copy(first, count, out, static_cast<std::size_t>(padded.size(1)));
   std::fill(out + count * padded.size(1), out + padded.numel(), 0.0F);

@@ -80,6 +80,11 @@ class WeightGradient {
   torch::Tensor bias_;    // [groups, out]
 };
 
+/// Returns a tile of kDenseRows rows of `dim` floats, with any content: one that this thread had
+/// before, if nobody uses it any more. Memory of a tile's size goes back to the system when it is
+/// freed, which then has to clear each page of the next tile. A thread keeps 4 MiB at most.
+torch::Tensor AnyTile(std::int64_t dim);
+
 /// Returns tile `tile` of x: kDenseRows rows of floats. It is a copy, padded with zeros, if x ends
 /// within the tile, is not float32 or has `place`.
 torch::Tensor PaddedTile(const LayerRows& x, std::int64_t tile);

@@ -161,7 +161,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
       const auto number = static_cast<std::int64_t>(i);
       const Tile tile = TileAt(number, targets);
       const torch::Tensor input = needs_gradient ? inputs.narrow(0, number * kDenseRows, kDenseRows)
-                                                 : at::empty({kDenseRows, weight.size(1)});
+                                                 : AnyTile(weight.size(1));
       FillTile(*shape, sources, tile, has_self, input.data_ptr<float>());
       const torch::Tensor product = Multiply(input, weight, bias);
       ActivateRows(shape->activation, product.data_ptr<float>(), tile.count, out.size(1),
@@ -186,7 +186,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
     WeightGradient sums(shape.targets(), gradient.size(1), inputs.size(1));
     ComputeFor(sums.groups(), [&](std::size_t group) {
       const at::AutoDispatchBelowADInplaceOrView guard;
-      torch::Tensor before = at::empty({kDenseRows, gradient.size(1)});
+      torch::Tensor before = AnyTile(gradient.size(1));
       const std::int64_t end = sums.FirstTile(group + 1);
       for (std::int64_t number = sums.FirstTile(group); number < end; ++number) {
         const Tile tile = TileAt(number, shape.targets());
