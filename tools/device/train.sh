@@ -60,7 +60,7 @@ both() {
 store planted planted --scale $((scale - 4)) --edge-factor 8 --dim 256 || failed=1
 store rmat rmat --scale "$scale" --edge-factor 8 --dim 256 || failed=1
 
-deep=("$work/planted.rz" --layers 3 --fanout 15,10,5 --hidden 256 --epochs 3 --steps 10 --no-test --eval-every 3)
+deep=("$work/planted.rz" --layers 3 --fanout 15,10,5 --hidden 256 --epochs 5 --steps 10 --no-test --eval-every 5)
 for model in gat gatv2 sage; do
   both "planted/$model" "${deep[@]}" --model $model
 done
