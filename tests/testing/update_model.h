@@ -34,6 +34,8 @@ class UpdateModel {
     }
     friend bool operator==(const Edge&, const Edge&) = default;
   };
+  /// An entry of a list: neighbour, type, weight.
+  using Entry = std::tuple<std::string, std::string, float>;
   struct Vertex {
     std::string type;
     std::vector<float> row;  ///< of the array "feat"
@@ -188,9 +190,29 @@ class UpdateModel {
     }
   }
 
- private:
-  using Entry = std::tuple<std::string, std::string, float>;  // neighbour, type, weight
+  /// The list of a vertex, in order.
+  std::vector<Entry> EntriesOf(const std::string& id, Direction direction) const {
+    std::vector<Entry> entries;
+    for (const Edge& edge : edges_) {
+      const bool out = direction == Direction::kOut;
+      if ((out ? edge.src : edge.dst) == id)
+        entries.emplace_back(out ? edge.dst : edge.src, edge.type, edge.weight);
+    }
+    std::sort(entries.begin(), entries.end());
+    return entries;
+  }
 
+  /// A list of the engine in the same words, in order.
+  static std::vector<Entry> Translated(const Graph& graph, const std::vector<Neighbor>& list) {
+    std::vector<Entry> entries;
+    for (const Neighbor& neighbor : list)
+      entries.emplace_back(ToString(*graph.ExternalIdOf(neighbor.vertex)),
+                           graph.edge_types()[neighbor.type], neighbor.weight);
+    std::sort(entries.begin(), entries.end());
+    return entries;
+  }
+
+ private:
   static std::vector<float> FirstRow(VertexId vertex) {
     const auto v = static_cast<float>(vertex);
     return {v, v * 2, v + 7};
@@ -227,24 +249,10 @@ class UpdateModel {
 
   void ExpectList(const Graph& graph, const std::string& id, VertexId vertex,
                   Direction direction) const {
-    std::vector<Entry> expected;
-    for (const Edge& edge : edges_) {
-      const bool out = direction == Direction::kOut;
-      if ((out ? edge.src : edge.dst) == id)
-        expected.emplace_back(out ? edge.dst : edge.src, edge.type, edge.weight);
-    }
-    std::sort(expected.begin(), expected.end());
-    const auto translate = [&](const std::vector<Neighbor>& list) {
-      std::vector<Entry> entries;
-      for (const Neighbor& neighbor : list)
-        entries.emplace_back(ToString(*graph.ExternalIdOf(neighbor.vertex)),
-                             graph.edge_types()[neighbor.type], neighbor.weight);
-      std::sort(entries.begin(), entries.end());
-      return entries;
-    };
+    const std::vector<Entry> expected = EntriesOf(id, direction);
     const auto found = graph.Neighbors(vertex, direction);
     ASSERT_OK(found);
-    EXPECT_EQ(translate(*found), expected);
+    EXPECT_EQ(Translated(graph, *found), expected);
     const auto degree = graph.Degree(vertex, direction);
     ASSERT_OK(degree);
     EXPECT_EQ(*degree, expected.size());
@@ -254,7 +262,7 @@ class UpdateModel {
       std::vector<Entry> wanted = expected;
       std::erase_if(wanted,
                     [&](const Entry& e) { return std::get<1>(e) != graph.edge_types()[t]; });
-      EXPECT_EQ(translate(*of_type), wanted);
+      EXPECT_EQ(Translated(graph, *of_type), wanted);
     }
     ExpectPieces(graph, vertex, direction, *found);
   }

@@ -16,8 +16,6 @@ using testing::ExpectNotLoaded;
 using testing::PartitionMarks;
 using testing::UpdateModel;
 
-using Entry = std::tuple<std::string, std::string, float>;  // neighbour, type, weight
-
 class PartitionSetUpdateTest : public testing::PartitionSets {
  protected:
   std::unique_ptr<Graph> OpenWriter() {
@@ -26,6 +24,20 @@ class PartitionSetUpdateTest : public testing::PartitionSets {
     auto graph = Graph::Open(*writer_store_);
     EXPECT_OK(graph);
     return graph ? *std::move(graph) : nullptr;
+  }
+
+  /// Makes a store with a writer, and a reader of a drawn set of its partitions.
+  void OpenBoth() {
+    Make(30, 60);
+    reader_ = nullptr;
+    writer_ = OpenWriter();
+    ASSERT_NE(writer_, nullptr);
+    set_ = DrawSet();
+    reader_store_ = OpenStore(Store::Mode::kRead);
+    ASSERT_NE(reader_store_, nullptr);
+    auto reader = Graph::Open(*reader_store_, {.partitions = Named(set_)});
+    ASSERT_OK(reader);
+    reader_ = *std::move(reader);
   }
 
   void Write(Graph& writer, UpdateModel& model) {
@@ -40,27 +52,6 @@ class PartitionSetUpdateTest : public testing::PartitionSets {
     return v < holders_.size() ? holders_[v] : PartitionMarks(All().size(), false);
   }
 
-  static std::vector<Entry> Expected(const UpdateModel& model, const std::string& id,
-                                     Direction direction) {
-    std::vector<Entry> entries;
-    for (const UpdateModel::Edge& edge : model.edges()) {
-      const bool out = direction == Direction::kOut;
-      if ((out ? edge.src : edge.dst) == id)
-        entries.emplace_back(out ? edge.dst : edge.src, edge.type, edge.weight);
-    }
-    std::sort(entries.begin(), entries.end());
-    return entries;
-  }
-
-  static std::vector<Entry> Translated(const Graph& graph, const std::vector<Neighbor>& list) {
-    std::vector<Entry> entries;
-    for (const Neighbor& neighbor : list)
-      entries.emplace_back(ToString(*graph.ExternalIdOf(neighbor.vertex)),
-                           graph.edge_types()[neighbor.type], neighbor.weight);
-    std::sort(entries.begin(), entries.end());
-    return entries;
-  }
-
   /// Expects the lists of all vertices whose edges of the generation are loaded, and no others.
   /// Where a degree is told, it is right; it is told of each whole list.
   void ExpectAgrees(const Graph& graph, const PartitionMarks& set, const UpdateModel& model) const {
@@ -72,12 +63,12 @@ class PartitionSetUpdateTest : public testing::PartitionSets {
       const PartitionMarks needed = Needed(*v);
       for (const Direction direction : {Direction::kOut, Direction::kIn}) {
         if (!whole_->partition(0).has(direction)) continue;
-        const std::vector<Entry> expected = Expected(model, id, direction);
+        const std::vector<UpdateModel::Entry> expected = model.EntriesOf(id, direction);
         const auto list = graph.Neighbors(*v, direction);
         const auto degree = graph.Degree(*v, direction);
         if (Covers(set, needed)) {
           ASSERT_OK(list);
-          EXPECT_EQ(Translated(graph, *list), expected);
+          EXPECT_EQ(UpdateModel::Translated(graph, *list), expected);
           ASSERT_OK(degree);
         } else {
           ASSERT_FALSE(list);
@@ -93,29 +84,27 @@ class PartitionSetUpdateTest : public testing::PartitionSets {
   }
 
   std::unique_ptr<Store> writer_store_;
+  std::unique_ptr<Store> reader_store_;
+  std::unique_ptr<Graph> writer_;
+  std::unique_ptr<Graph> reader_;
+  PartitionMarks set_;  // that the reader has
 };
 
 TEST_F(PartitionSetUpdateTest, WhatIsWrittenIsInTheListsThatAreLoaded) {
   for (int round = 0; round < kRounds; ++round) {
-    Make(30, 60);
+    ASSERT_NO_FATAL_FAILURE(OpenBoth());
     UpdateModel model(input_);
-    const auto writer = OpenWriter();
-    ASSERT_NE(writer, nullptr);
-    const PartitionMarks set = DrawSet();
-    const auto reader_store = OpenStore(Store::Mode::kRead);
-    const auto reader = Graph::Open(*reader_store, {.partitions = Named(set)});
-    ASSERT_OK(reader);
     for (int step = 0; step < 4; ++step) {
-      ASSERT_NO_FATAL_FAILURE(Write(*writer, model));
-      ASSERT_OK((*reader)->Refresh());
-      ExpectAgrees(**reader, set, model);
-      const auto opened = OpenSet(*reader_store, set, DrawPlace());
+      ASSERT_NO_FATAL_FAILURE(Write(*writer_, model));
+      ASSERT_OK(reader_->Refresh());
+      ExpectAgrees(*reader_, set_, model);
+      const auto opened = OpenSet(*reader_store_, set_, DrawPlace());
       ASSERT_NE(opened, nullptr);
-      ExpectAgrees(*opened, set, model);
-      const auto edges = (*reader)->CountEdges();
-      if (!(*reader)->Snapshot()->delta_size().entries) continue;
+      ExpectAgrees(*opened, set_, model);
+      const auto edges = reader_->CountEdges();
+      if (!reader_->Snapshot()->delta_size().entries) continue;
       ASSERT_FALSE(edges);
-      ExpectNotLoaded(edges.error(), set, All());
+      ExpectNotLoaded(edges.error(), set_, All());
     }
     if (HasFailure()) return;
   }
@@ -124,23 +113,17 @@ TEST_F(PartitionSetUpdateTest, WhatIsWrittenIsInTheListsThatAreLoaded) {
 // The set is kept when a reader goes on to the next generation, which has the same partitions.
 TEST_F(PartitionSetUpdateTest, AReaderKeepsItsSetOverACompaction) {
   for (int round = 0; round < kRounds; ++round) {
-    Make(30, 60);
-    const auto writer = OpenWriter();
-    ASSERT_NE(writer, nullptr);
-    const PartitionMarks set = DrawSet();
-    const auto reader_store = OpenStore(Store::Mode::kRead);
-    const auto reader = Graph::Open(*reader_store, {.partitions = Named(set)});
-    ASSERT_OK(reader);
+    ASSERT_NO_FATAL_FAILURE(OpenBoth());
     WriteBatch batch;
     for (int i = 0; i < 5; ++i)
       batch.PutEdge(static_cast<std::int64_t>(rng_() % 30), static_cast<std::int64_t>(rng_() % 30));
-    ASSERT_OK(writer->Write(batch));
-    ASSERT_OK(writer->Compact({}, JobControl()));
-    ASSERT_OK((*reader)->Refresh());
-    const auto snapshot = (*reader)->Snapshot();
-    EXPECT_EQ(snapshot->info().edges, *writer->CountEdges());
-    for (std::uint32_t p = 0; p < set.size(); ++p) EXPECT_EQ(snapshot->is_loaded(p), set[p]);
-    EXPECT_EQ(*(*reader)->CountEdges(), *writer->CountEdges());
+    ASSERT_OK(writer_->Write(batch));
+    ASSERT_OK(writer_->Compact({}, JobControl()));
+    ASSERT_OK(reader_->Refresh());
+    const auto snapshot = reader_->Snapshot();
+    EXPECT_EQ(snapshot->info().edges, *writer_->CountEdges());
+    for (std::uint32_t p = 0; p < set_.size(); ++p) EXPECT_EQ(snapshot->is_loaded(p), set_[p]);
+    EXPECT_EQ(*reader_->CountEdges(), *writer_->CountEdges());
     if (HasFailure()) return;
   }
 }
