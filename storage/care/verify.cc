@@ -88,6 +88,11 @@ class Verifier {
   Status CheckCatalog();
   void CheckCatalogKinds();
   void FindSpecial(const std::string& folder);
+  /// Reports a folder that was left, and what keeps the next writer from removing it.
+  void Left(const std::string& folder) {
+    FindSpecial(folder);
+    Orphaned(folder);
+  }
   Status PinCurrent(Catalog& catalog);
   void CheckTop(const std::vector<DirectoryEntry>& entries);
   void CheckScratch();
@@ -488,8 +493,7 @@ Status Verifier::CheckGeneration(const std::string& folder, std::uint64_t genera
         return entry.name.starts_with(kManifestPrefix);
       });
   if (has_manifest || !record_) return CheckWithPin(folder, generation);
-  FindSpecial(folder);
-  Orphaned(folder);
+  Left(folder);
   return Status::Ok();
 }
 
@@ -531,8 +535,7 @@ Status Verifier::CheckGenerations() {
       continue;
     }
     if (record_ && *generation > record_->generation) {
-      FindSpecial(folder);
-      Orphaned(folder);
+      Left(folder);
       continue;
     }
     current_found = current_found || IsCurrent(*generation);
