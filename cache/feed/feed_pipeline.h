@@ -85,11 +85,11 @@ inline constexpr std::size_t kMinibatchesAlive = kMinibatchesAhead + 1;
 
 /// Delivers minibatches with their features, in order, to whoever names their seeds: the Loader
 /// (loader.h), and trainings and inferences of gnn/. Three stages run at once, a thread each (four,
-/// where SchedulesApart):
-/// superbatch k + 1 is sampled to a scratch file and its cache schedule made while superbatch k is
-/// used; of minibatch i + 2 the rows that miss are read; the caller computes on i. Features are not
-/// copied: a minibatch holds the cache's own rows until it is destroyed. What is delivered depends
-/// on the seeds and the sampler's seed only, not on policy, cache size, superbatch or I/O maker.
+/// where SchedulesApart): superbatch k + 1 is sampled to a scratch file and its cache schedule made
+/// while superbatch k is used; of minibatch i + 2 the rows that miss are read; the caller computes
+/// on i. Features are not copied: a minibatch holds the cache's own rows until it is destroyed. The
+/// seeds and the sampler's seed alone decide what is delivered, not policy, cache size, superbatch
+/// or I/O maker.
 ///
 /// With Overlap::kChangeset sampling and reading take turns: superbatch k + 1 is sampled while k is
 /// scheduled, on the reading thread; then k is used, while nothing is sampled; then the cache's

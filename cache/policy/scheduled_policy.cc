@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/sort/spreadsort/integer_sort.hpp>
 
+#include "rhizome/cache/frame_table.h"
 #include "rhizome/cache/offline_schedule.h"
 #include "rhizome/cache/sweep.h"
 #include "rhizome/storage/check.h"
@@ -22,11 +23,11 @@ std::uint64_t HashKeys(std::span<const CacheKey> keys) {
 
 /// Sorts a list of distinct keys by a table over all keys up to `last`, the largest.
 PrefillList SortedByTable(PrefillList prefill, CacheKey last) {
-  std::vector<FrameId> frame_of(static_cast<std::size_t>(last) + 1, kMaxFrames);
+  std::vector<FrameId> frame_of(static_cast<std::size_t>(last) + 1, kNoFrame);
   for (const auto& [key, frame] : prefill) frame_of[static_cast<std::size_t>(key)] = frame;
   auto out = prefill.begin();
   for (std::size_t key = 0; key < frame_of.size(); ++key)
-    if (frame_of[key] != kMaxFrames) *out++ = {static_cast<CacheKey>(key), frame_of[key]};
+    if (frame_of[key] != kNoFrame) *out++ = {static_cast<CacheKey>(key), frame_of[key]};
   RHIZOME_DCHECK(out == prefill.end());
   return prefill;
 }

@@ -14,7 +14,7 @@ scale=${RHIZOME_DEVICE_SCALE:-20}
 : >"$out/runs.log"
 failed=0
 
-# store NAME EDGES generate's arguments: a store in $work/NAME.rz.
+# store NAME ARGUMENTS OF generate: a store in $work/NAME.rz.
 store() {
   local name=$1
   shift
@@ -42,11 +42,7 @@ run() {
   timeout 100 "$rhizome" "$@" --json --progress none >"$work/answer.json" 2>>"$out/runs.log"
   code=$?
   [ $code -eq 0 ] || { failed=1; echo "$name: exit $code" | tee -a "$out/runs.log" >&2; return; }
-  python3 - "$name" "$work/answer.json" >>"$out/runs.json" <<'PYTHON'
-import json
-import sys
-print(json.dumps({"run": sys.argv[1], "answer": json.load(open(sys.argv[2]))}))
-PYTHON
+  printf '{"run": "%s", "answer": %s}\n' "$name" "$(<"$work/answer.json")" >>"$out/runs.json"
 }
 
 # both NAME ARGUMENTS: a training on the processor and one on the device, whose losses should be near.
