@@ -29,7 +29,9 @@ class PartitionSetUpdateTest : public testing::PartitionSets {
   /// Makes a store with a writer, and a reader of a drawn set of its partitions.
   void OpenBoth() {
     Make(30, 60);
+    // Graphs of the round before borrow their stores, which the next ones replace.
     reader_ = nullptr;
+    writer_ = nullptr;
     writer_ = OpenWriter();
     ASSERT_NE(writer_, nullptr);
     set_ = DrawSet();
