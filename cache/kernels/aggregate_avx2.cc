@@ -1,4 +1,4 @@
-// Compiled with -mavx2 -mf16c -ffp-contract=off; see aggregate_kernels.h.
+// Compiled with -mavx2 -mf16c -mfma -ffp-contract=off; see aggregate_kernels.h.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -14,6 +14,8 @@ struct Avx2 {
   using Mask = __m256;
   static constexpr std::size_t kWidth = 8;
   static constexpr int kTile = 8;  // registers of sums: 64 columns at once
+  static constexpr int kRows = 4;  // of products, by a panel: 8 registers of sums
+  static constexpr int kPanels = 1;
 
   static __m256i First(std::size_t n) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)),
@@ -24,6 +26,7 @@ struct Avx2 {
   static Reg Add(Reg a, Reg b) { return _mm256_add_ps(a, b); }
   static Reg Sub(Reg a, Reg b) { return _mm256_sub_ps(a, b); }
   static Reg Mul(Reg a, Reg b) { return _mm256_mul_ps(a, b); }
+  static Reg MulAdd(Reg a, Reg b, Reg c) { return _mm256_fmadd_ps(a, b, c); }
   static Reg Max(Reg a, Reg b) { return _mm256_max_ps(a, b); }
   static void Store(float* p, Reg r) { _mm256_storeu_ps(p, r); }
   static void StoreTail(float* p, Reg r, std::size_t n) { _mm256_maskstore_ps(p, First(n), r); }
@@ -124,6 +127,7 @@ struct Avx2 {
 
 const AggregateKernels kAvx2Kernels = MakeKernels<Avx2>();
 const GatherKernels kAvx2Gathers = MakeGathers<Avx2>();
+const ProductKernels kAvx2Products = MakeProducts<Avx2>();
 
 }  // namespace rhizome::inline internal
 

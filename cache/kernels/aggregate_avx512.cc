@@ -14,6 +14,8 @@ struct Avx512 {
   using Mask = __mmask16;
   static constexpr std::size_t kWidth = 16;
   static constexpr int kTile = 16;  // registers of sums: 256 columns at once
+  static constexpr int kRows = 8;   // of products, by two panels: 16 registers of sums
+  static constexpr int kPanels = 2;
 
   static Mask First(std::size_t n) { return static_cast<Mask>((1U << n) - 1); }
   static Reg Zero() { return _mm512_setzero_ps(); }
@@ -21,6 +23,7 @@ struct Avx512 {
   static Reg Add(Reg a, Reg b) { return _mm512_add_ps(a, b); }
   static Reg Sub(Reg a, Reg b) { return _mm512_sub_ps(a, b); }
   static Reg Mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
+  static Reg MulAdd(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
   static Reg Max(Reg a, Reg b) { return _mm512_max_ps(a, b); }
   static void Store(float* p, Reg r) { _mm512_storeu_ps(p, r); }
   static void StoreTail(float* p, Reg r, std::size_t n) { _mm512_mask_storeu_ps(p, First(n), r); }
@@ -117,6 +120,7 @@ struct Avx512 {
 
 const AggregateKernels kAvx512Kernels = MakeKernels<Avx512>();
 const GatherKernels kAvx512Gathers = MakeGathers<Avx512>();
+const ProductKernels kAvx512Products = MakeProducts<Avx512>();
 
 }  // namespace rhizome::inline internal
 

@@ -11,12 +11,19 @@ struct Portable {
   using Mask = std::int32_t __attribute__((vector_size(16)));  // all ones where true
   static constexpr std::size_t kWidth = 4;
   static constexpr int kTile = 8;  // registers of sums: 32 columns at once
+  static constexpr int kRows = 2;  // of products, by a panel: 8 registers of sums
+  static constexpr int kPanels = 1;
 
   static Reg Zero() { return Reg{}; }
   static Reg Set(float f) { return Reg{f, f, f, f}; }
   static Reg Add(Reg a, Reg b) { return a + b; }
   static Reg Sub(Reg a, Reg b) { return a - b; }
   static Reg Mul(Reg a, Reg b) { return a * b; }
+  /// It is one instruction where the architecture has it, else a call of the C library.
+  static Reg MulAdd(Reg a, Reg b, Reg c) {
+    for (std::size_t i = 0; i < kWidth; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return c;
+  }
   static Reg Max(Reg a, Reg b) { return Pick(a > b, a, b); }
 
   /// Converts float16 exactly, subnormals included; NaNs become quiet, as in the processors'
@@ -121,5 +128,6 @@ struct Portable {
 
 const AggregateKernels kPortableKernels = MakeKernels<Portable>();
 const GatherKernels kPortableGathers = MakeGathers<Portable>();
+const ProductKernels kPortableProducts = MakeProducts<Portable>();
 
 }  // namespace rhizome::inline internal

@@ -7,6 +7,7 @@
 #include "rhizome/cache/gather_attention_v2_inl.h"
 #include "rhizome/cache/gather_max_inl.h"
 #include "rhizome/cache/head_dots_inl.h"
+#include "rhizome/cache/product_kernels_inl.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -37,6 +38,11 @@ constexpr GatherKernels MakeGathers() {
           .attend_v2 = GatherAttendV2<V>,
           .attend_v2_gradient = GatherAttendV2Gradient<V, false>,
           .attend_v2_query_gradient = GatherAttendV2Gradient<V, true>};
+}
+
+template <typename V>
+constexpr ProductKernels MakeProducts() {
+  return {.multiply = Multiply<V>, .gradient = ProductGradient<V>};
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ bool HasF16c() {
 bool Runs(SimdPath path) {
 #if defined(__x86_64__)
   if (path == SimdPath::kAvx2) {
-    return __builtin_cpu_supports("avx2") != 0 && HasF16c();
+    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 && HasF16c();
   }
   if (path == SimdPath::kAvx512) {
     return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
@@ -127,6 +127,17 @@ const GatherKernels& GathersOf(SimdPath path) {
 #endif
   static_cast<void>(path);
   return kPortableGathers;
+}
+
+const ProductKernels& Products() { return ProductsOf(CurrentSimdPath()); }
+
+const ProductKernels& ProductsOf(SimdPath path) {
+#if defined(__x86_64__)
+  if (path == SimdPath::kAvx512) return kAvx512Products;
+  if (path == SimdPath::kAvx2) return kAvx2Products;
+#endif
+  static_cast<void>(path);
+  return kPortableProducts;
 }
 
 }  // namespace rhizome::inline internal

@@ -6,6 +6,7 @@
 
 #include "rhizome/cache/aggregate_kernels.h"
 #include "rhizome/cache/gather_kernels.h"
+#include "rhizome/cache/product_kernels.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/status.h"
 
@@ -37,6 +38,9 @@ const AggregateKernels& KernelsOf(SimdPath path);
 
 const GatherKernels& Gathers();
 const GatherKernels& GathersOf(SimdPath path);
+
+const ProductKernels& Products();
+const ProductKernels& ProductsOf(SimdPath path);
 
 }  // namespace internal
 }  // namespace rhizome

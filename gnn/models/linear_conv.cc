@@ -58,8 +58,8 @@ std::uint64_t LinearConv::TargetNumbers() const {
 }
 
 void LinearConv::Freeze() {
-  tile_weight_ = has_own() ? at::cat({self_weight_, neighbor_weight_}, 1).detach()
-                           : neighbor_weight_.detach().contiguous();
+  tile_weight_ = PackedWeight(has_own() ? at::cat({self_weight_, neighbor_weight_}, 1).detach()
+                                        : neighbor_weight_.detach());
 }
 
 }  // namespace rhizome::inline internal

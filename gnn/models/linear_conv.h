@@ -43,7 +43,7 @@ class LinearConv : public Conv {
   torch::Tensor neighbor_weight_;
   torch::Tensor self_weight_;
   torch::Tensor bias_;
-  torch::Tensor tile_weight_;  // of [own | reduced]; once frozen
+  PackedWeight tile_weight_;  // of [own | reduced]; once frozen
 };
 
 }  // namespace rhizome::inline internal

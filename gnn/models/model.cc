@@ -180,8 +180,9 @@ torch::Tensor Model::HeadOfTile(const torch::Tensor& embeddings) const {
   const auto& [hidden, scores] = *head_weights_;
   if (head_ == HeadKind::kNone) return embeddings;
   torch::Tensor rows = embeddings;
-  if (head_ == HeadKind::kMlp) rows = at::relu(Multiply(rows, hidden.weight, hidden.bias));
-  return Multiply(rows, scores.weight, scores.bias);
+  if (head_ == HeadKind::kMlp)
+    rows = at::relu(Multiply(rows, PackedWeight(hidden.weight), hidden.bias));
+  return Multiply(rows, PackedWeight(scores.weight), scores.bias);
 }
 
 std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {

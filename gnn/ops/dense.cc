@@ -1,54 +1,18 @@
 #include "rhizome/gnn/dense.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
-
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <new>
-#include <optional>
 #include <vector>
 
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/aggregate_ops.h"
-#include "rhizome/storage/io_queue.h"
 
 namespace rhizome::inline internal {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// The signature of mkldnn::_linear_pointwise(x, weight, bias, attribute, scalars, algorithm), which
-// libtorch's own compiler calls for a linear layer. It is not a function of ATen, so it is looked
-// up by name.
-using LinearPointwise = at::Tensor(const at::Tensor&, const at::Tensor&,
-                                   const std::optional<at::Tensor>&, c10::string_view,
-                                   c10::List<std::optional<at::Scalar>>,
-                                   std::optional<c10::string_view>);
-
-std::optional<c10::TypedOperatorHandle<LinearPointwise>> FindLinearPointwise() {
-  const auto found = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
-  if (!found || !found->hasKernelForDispatchKey(c10::DispatchKey::CPU)) return std::nullopt;
-  return found->typed<LinearPointwise>();
-}
-
-/// More than oneDNN takes for a primitive with its code.
-constexpr std::size_t kPrimitiveBytes = std::size_t{16} << 20;
-
-/// oneDNN does not look whether there was memory for a primitive, and crashes if there was none. So
-/// there has to be some before a thread's first product of its shape. Throws std::bad_alloc.
-void ExpectMemoryForPrimitive(const torch::Tensor& x, const torch::Tensor& weight, bool biased) {
-  using Shape = std::array<std::int64_t, 4>;
-  constexpr std::size_t kMostShapes = 64;
-  thread_local std::vector<Shape> known;
-  const Shape shape = {x.size(0), x.size(1), weight.size(0), std::int64_t{biased}};
-  if (std::find(known.begin(), known.end(), shape) != known.end()) return;
-  if (!AlignedBuffer::Reserve(kPrimitiveBytes, kPrimitiveBytes)) throw std::bad_alloc();
-  if (known.size() == kMostShapes) known.clear();
-  known.push_back(shape);
-}
 
 // Rows that are on their way from memory while one is copied.
 constexpr std::int64_t kCopiedAhead = 4;
@@ -60,16 +24,55 @@ void Prefetch(const std::byte* from, std::size_t bytes) {
 
 }  // namespace
 
-torch::Tensor Multiply(const torch::Tensor& x, const torch::Tensor& weight,
-                       const torch::Tensor& bias) {
-  static const auto linear = FindLinearPointwise();
+PackedWeight::PackedWeight(const torch::Tensor& weight) : weight_(weight) {
+  if (!weight.is_cpu()) return;
   const at::AutoDispatchBelowADInplaceOrView guard;
-  if (!linear || !x.is_cpu()) {
-    return bias.defined() ? at::addmm(bias, x, weight.t()) : at::mm(x, weight.t());
+  const auto columns = static_cast<std::size_t>(in());
+  const auto outputs = static_cast<std::size_t>(out());
+  const std::size_t panels = PanelsOf(outputs);
+  panels_ = at::empty({static_cast<std::int64_t>(panels), in(), std::int64_t{kPanel}});
+  const torch::Tensor floats = weight.detach();
+  const float* const from = floats.data_ptr<float>();
+  const auto of_row = static_cast<std::size_t>(floats.stride(0));
+  const auto of_column = static_cast<std::size_t>(floats.stride(1));
+  float* to = panels_.data_ptr<float>();
+  for (std::size_t first = 0; first < panels * kPanel; first += kPanel) {
+    const std::size_t count = std::min(kPanel, outputs - first);
+    for (std::size_t k = 0; k < columns; ++k, to += kPanel) {
+      const float* const column = from + first * of_row + k * of_column;
+      for (std::size_t o = 0; o < count; ++o) to[o] = column[o * of_row];
+      std::fill(to + count, to + kPanel, 0.0F);
+    }
   }
-  ExpectMemoryForPrimitive(x, weight, bias.defined());
-  return linear->call(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, "none",
-                      c10::List<std::optional<at::Scalar>>(), std::nullopt);
+}
+
+void MultiplyRows(const ProductRows& rows, std::int64_t count, const PackedWeight& weight,
+                  const torch::Tensor& bias, float* out) {
+  const auto outputs = static_cast<std::size_t>(weight.out());
+  Products().multiply({.rows = rows,
+                       .panels = weight.panels(),
+                       .bias = bias.defined() ? bias.data_ptr<float>() : nullptr,
+                       .outputs = outputs,
+                       .out = out,
+                       .out_stride = outputs},
+                      0, static_cast<std::size_t>(count));
+}
+
+torch::Tensor Multiply(const torch::Tensor& x, const PackedWeight& weight,
+                       const torch::Tensor& bias) {
+  const at::AutoDispatchBelowADInplaceOrView guard;
+  if (!x.is_cpu()) {
+    return bias.defined() ? at::addmm(bias, x, weight.weight().t())
+                          : at::mm(x, weight.weight().t());
+  }
+  torch::Tensor out = at::empty({x.size(0), weight.out()});
+  const LayerRows rows{x.contiguous()};
+  for (std::int64_t i = 0; i < DenseTiles(x.size(0)); ++i) {
+    const ProductTile tile(rows, i);
+    MultiplyRows(tile.rows(), tile.count(), weight, bias,
+                 out.data_ptr<float>() + tile.first() * weight.out());
+  }
+  return out;
 }
 
 LayerRows LayerRows::First(std::int64_t count) const {
@@ -125,17 +128,21 @@ torch::Tensor AnyTile(std::int64_t dim) {
   return kept.emplace_back(at::empty({kDenseRows, dim}));
 }
 
-torch::Tensor PaddedTile(const LayerRows& x, std::int64_t tile) {
-  const at::AutoDispatchBelowADInplaceOrView guard;
-  const std::int64_t first = tile * kDenseRows;
-  const std::int64_t count = std::min(kDenseRows, x.size() - first);
-  if (count == kDenseRows && x.place.empty() && x.table.scalar_type() == torch::kFloat32)
-    return x.table.narrow(0, first, count);
-  torch::Tensor padded = AnyTile(x.table.size(1));
-  float* const out = padded.data_ptr<float>();
-  x.Copy(first, count, out, static_cast<std::size_t>(padded.size(1)));
-  std::fill(out + count * padded.size(1), out + padded.numel(), 0.0F);
-  return padded;
+ProductTile::ProductTile(const LayerRows& x, std::int64_t number)
+    : first_(number * kDenseRows),
+      count_(std::min(kDenseRows, x.size() - first_)),
+      rows_{.stride = static_cast<std::size_t>(x.table.size(1)),
+            .columns = static_cast<std::size_t>(x.table.size(1))} {
+  if (x.table.scalar_type() != torch::kFloat32) {
+    floats_ = AnyTile(x.table.size(1));
+    x.Copy(first_, count_, floats_.data_ptr<float>(), rows_.stride);
+    rows_.x = floats_.data_ptr<float>();
+  } else if (x.place.empty()) {
+    rows_.x = x.table.data_ptr<float>() + first_ * x.table.size(1);
+  } else {
+    rows_.x = x.table.data_ptr<float>();
+    rows_.place = x.place.data() + first_;
+  }
 }
 
 torch::Tensor SumOfGroups(const torch::Tensor& groups) {
@@ -147,34 +154,53 @@ torch::Tensor SumOfGroups(const torch::Tensor& groups) {
 WeightGradient::WeightGradient(std::int64_t rows, std::int64_t out, std::int64_t in)
     : tiles_(DenseTiles(rows)),
       groups_(std::clamp<std::int64_t>((tiles_ + 1) / 2, 1, kMost)),
-      weight_(at::zeros({groups_, out, in})),
+      weight_(
+          at::zeros({groups_, static_cast<std::int64_t>(PanelsOf(static_cast<std::size_t>(out))),
+                     in, std::int64_t{kPanel}})),
       bias_(at::zeros({groups_, out})) {}
 
 std::int64_t WeightGradient::FirstTile(std::size_t group) const {
   return tiles_ * static_cast<std::int64_t>(group) / groups_;
 }
 
-void WeightGradient::Add(std::size_t group, const torch::Tensor& gradient, const torch::Tensor& x) {
+void WeightGradient::Add(std::size_t group, const float* gradient, const ProductRows& x,
+                         std::int64_t count) {
   const at::AutoDispatchBelowADInplaceOrView guard;
   const auto g = static_cast<std::int64_t>(group);
-  weight_.select(0, g).add_(Multiply(gradient.t(), x.t(), {}));
-  float* const sum = bias_.data_ptr<float>() + g * bias_.size(1);
-  const float* row = gradient.data_ptr<float>();
-  for (std::int64_t i = 0; i < gradient.size(0); ++i, row += gradient.size(1)) {
-    for (std::int64_t c = 0; c < gradient.size(1); ++c) sum[c] += row[c];
+  const std::int64_t outputs = bias_.size(1);
+  const torch::Tensor of_group = weight_.select(0, g);
+  // A tile's sum is made before it is added, which loses less of small numbers than one long sum.
+  thread_local torch::Tensor sum;
+  if (!sum.defined() || sum.sizes() != of_group.sizes()) {
+    const c10::InferenceMode off(false);
+    sum = at::empty(of_group.sizes());
+  }
+  Products().gradient({.rows = x,
+                       .gradient = gradient,
+                       .outputs = static_cast<std::size_t>(outputs),
+                       .sum = sum.data_ptr<float>()},
+                      0, static_cast<std::size_t>(count));
+  of_group.add_(sum);
+  float* const of_bias = bias_.data_ptr<float>() + g * outputs;
+  for (std::int64_t i = 0; i < count; ++i, gradient += outputs) {
+    for (std::int64_t c = 0; c < outputs; ++c) of_bias[c] += gradient[c];
   }
 }
 
-torch::Tensor WeightGradient::Weight() const { return SumOfGroups(weight_); }
+torch::Tensor WeightGradient::Weight() const {
+  const torch::Tensor sum = SumOfGroups(weight_);  // [panels, in, kPanel]
+  return sum.permute({0, 2, 1})
+      .reshape({sum.size(0) * sum.size(2), sum.size(1)})
+      .narrow(0, 0, bias_.size(1))
+      .contiguous();
+}
 
 torch::Tensor WeightGradient::Bias() const { return SumOfGroups(bias_); }
 
 namespace {
 
-void CopyTile(const torch::Tensor& tile, std::int64_t number, torch::Tensor& out) {
-  const std::int64_t first = number * kDenseRows;
-  const std::int64_t count = std::min(kDenseRows, out.size(0) - first);
-  out.narrow(0, first, count).copy_(tile.narrow(0, 0, count));
+float* RowOf(const torch::Tensor& tensor, std::int64_t row) {
+  return tensor.data_ptr<float>() + row * tensor.size(1);
 }
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
@@ -184,11 +210,11 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     context->save_for_backward({rows.table, weight});
     context->saved_data["place"] = reinterpret_cast<std::int64_t>(x->place.data());
     context->saved_data["places"] = static_cast<std::int64_t>(x->place.size());
+    const PackedWeight packed(weight);
     torch::Tensor out = at::empty({rows.size(), weight.size(0)});
     ComputeFor(static_cast<std::size_t>(DenseTiles(rows.size())), [&](std::size_t i) {
-      const at::AutoDispatchBelowADInplaceOrView guard;
-      const auto tile = static_cast<std::int64_t>(i);
-      CopyTile(Multiply(PaddedTile(rows, tile), weight, {}), tile, out);
+      const ProductTile tile(rows, static_cast<std::int64_t>(i));
+      MultiplyRows(tile.rows(), tile.count(), packed, {}, RowOf(out, tile.first()));
     });
     return out;
   }
@@ -196,19 +222,22 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
     const LayerRows x{saved[0], PlaceOf(context)};
-    const torch::Tensor turned = saved[1].t().contiguous();
     const LayerRows gradient{gradients[0].contiguous()};
     torch::Tensor x_gradient;
     // Rows at other places are features, which need no gradient.
-    if (context->needs_input_grad(0) && x.place.empty()) x_gradient = at::empty(x.table.sizes());
+    PackedWeight turned;
+    if (context->needs_input_grad(0) && x.place.empty()) {
+      turned = PackedWeight(saved[1].t());
+      x_gradient = at::empty(x.table.sizes());
+    }
     WeightGradient weight(x.size(), gradient.table.size(1), x.table.size(1));
     ComputeFor(weight.groups(), [&](std::size_t group) {
-      const at::AutoDispatchBelowADInplaceOrView guard;
       const std::int64_t end = weight.FirstTile(group + 1);
-      for (std::int64_t tile = weight.FirstTile(group); tile < end; ++tile) {
-        const torch::Tensor part = PaddedTile(gradient, tile);
-        weight.Add(group, part, PaddedTile(x, tile));
-        if (x_gradient.defined()) CopyTile(Multiply(part, turned, {}), tile, x_gradient);
+      for (std::int64_t number = weight.FirstTile(group); number < end; ++number) {
+        const ProductTile part(gradient, number);
+        weight.Add(group, part.rows().x, ProductTile(x, number).rows(), part.count());
+        if (x_gradient.defined())
+          MultiplyRows(part.rows(), part.count(), turned, {}, RowOf(x_gradient, part.first()));
       }
     });
     return {x_gradient, weight.Weight(), {}};

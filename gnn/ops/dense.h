@@ -5,21 +5,40 @@
 #include <cstdint>
 #include <span>
 
+#include "rhizome/cache/product_kernels.h"
+
 namespace rhizome::inline internal {
 
-/// Number of rows in one multiplication: enough for the full speed of one core, and few enough that
-/// they stay in its L2 cache from one operation to the next. Every multiplication has exactly this
-/// many rows, the last padded with zeros, so that the bits of a row depend on nothing else.
+/// Rows of a tile, which one task takes: few enough that they stay in the L2 cache of its core from
+/// one operation to the next. The bits of a row's products depend on the row and the weights alone.
 inline constexpr std::int64_t kDenseRows = 256;
 
+/// Weights [out, in] of products, float32, in the order in which product_kernels.h reads them. They
+/// are packed once for many products; those of a device stay as they are.
+class PackedWeight {
+ public:
+  PackedWeight() = default;
+  explicit PackedWeight(const torch::Tensor& weight);
+
+  std::int64_t out() const { return weight_.size(0); }
+  std::int64_t in() const { return weight_.size(1); }
+  const torch::Tensor& weight() const { return weight_; }
+  const float* panels() const { return panels_.data_ptr<float>(); }
+
+ private:
+  torch::Tensor weight_;
+  torch::Tensor panels_;  // undefined on a device
+};
+
 /// Computes x weight^T + bias on the calling thread, without a gradient: x [m, in], weight [out,
-/// in], bias [out] or undefined -> [m, out], float32.
-///
-/// It uses oneDNN if this libtorch has its fused linear operation, else libtorch's own product: on
-/// AMD processors the latter is MKL's, which reaches less than half of the speed there. What lies
-/// on a device is multiplied there, by libtorch's.
-torch::Tensor Multiply(const torch::Tensor& x, const torch::Tensor& weight,
+/// in], bias [out] or undefined -> [m, out], float32. What lies on a device is multiplied there, by
+/// libtorch.
+torch::Tensor Multiply(const torch::Tensor& x, const PackedWeight& weight,
                        const torch::Tensor& bias);
+
+/// Does the same of rows in memory, and writes `count` rows to `out`, weight.out() floats apart.
+void MultiplyRows(const ProductRows& rows, std::int64_t count, const PackedWeight& weight,
+                  const torch::Tensor& bias, float* out);
 
 /// The rows that a layer reads: row i is row place[i] of `table` [rows, dim], or row i if `place`
 /// is empty.
@@ -39,6 +58,23 @@ struct LayerRows {
 
   /// Copies rows [first, first + count) as floats to `out`, `stride` floats apart.
   void Copy(std::int64_t first, std::int64_t count, float* out, std::size_t stride) const;
+};
+
+/// A tile of a layer's rows, [first, first + count), as products read them: where they are, or as
+/// floats in a copy that lives as long as the tile. The table is contiguous.
+class ProductTile {
+ public:
+  ProductTile(const LayerRows& x, std::int64_t number);
+
+  std::int64_t first() const { return first_; }
+  std::int64_t count() const { return count_; }
+  const ProductRows& rows() const { return rows_; }
+
+ private:
+  std::int64_t first_;
+  std::int64_t count_;
+  torch::Tensor floats_;
+  ProductRows rows_;
 };
 
 /// Computes x weight^T with its gradient, on the compute threads: x [m, in], weight [out, in] ->
@@ -66,9 +102,9 @@ class WeightGradient {
   std::int64_t FirstTile(std::size_t group) const;
 
   /// Adds gradient^T x to the weight gradient, and the sum of gradient's rows to the bias gradient;
-  /// both operands have kDenseRows rows.
+  /// gradient [count, out].
   /// Threads: one for each group.
-  void Add(std::size_t group, const torch::Tensor& gradient, const torch::Tensor& x);
+  void Add(std::size_t group, const float* gradient, const ProductRows& x, std::int64_t count);
 
   torch::Tensor Weight() const;  ///< [out, in]
   torch::Tensor Bias() const;    ///< [out]
@@ -76,7 +112,7 @@ class WeightGradient {
  private:
   const std::int64_t tiles_;
   const std::int64_t groups_;
-  torch::Tensor weight_;  // [groups, out, in]
+  torch::Tensor weight_;  // [groups, panels, in, kPanel]
   torch::Tensor bias_;    // [groups, out]
 };
 
@@ -84,10 +120,6 @@ class WeightGradient {
 /// before, if nobody uses it any more. Memory of a tile's size goes back to the system when it is
 /// freed, which then has to clear each page of the next tile. A thread keeps 4 MiB at most.
 torch::Tensor AnyTile(std::int64_t dim);
-
-/// Returns tile `tile` of x: kDenseRows rows of floats. It is a copy, padded with zeros, if x ends
-/// within the tile, is not float32 or has `place`.
-torch::Tensor PaddedTile(const LayerRows& x, std::int64_t tile);
 
 inline std::int64_t DenseTiles(std::int64_t rows) { return (rows + kDenseRows - 1) / kDenseRows; }
 

@@ -150,6 +150,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
     const LayerRows rows{table.contiguous(), x->place};
     const FusedInputs sources(rows, *shape->graph, has_self);
     const torch::Tensor weight = BothWeights(neighbor_weight, self_weight);
+    const PackedWeight packed(weight);
     const std::int64_t targets = shape->targets();
     const std::int64_t tiles = DenseTiles(targets);
     torch::Tensor out = at::empty({targets, bias.size(0)});
@@ -163,7 +164,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
       const torch::Tensor input = needs_gradient ? inputs.narrow(0, number * kDenseRows, kDenseRows)
                                                  : AnyTile(weight.size(1));
       FillTile(*shape, sources, tile, has_self, input.data_ptr<float>());
-      const torch::Tensor product = Multiply(input, weight, bias);
+      const torch::Tensor product = Multiply(input, packed, bias);
       ActivateRows(shape->activation, product.data_ptr<float>(), tile.count, out.size(1),
                    tile.first, out.data_ptr<float>() + tile.first * out.size(1));
     });
@@ -174,27 +175,29 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
     const torch::Tensor& inputs = saved[0];
-    const torch::Tensor turned_weight = saved[1].t().contiguous();
     const torch::Tensor& result = saved[2];
     const FusedShape shape = Kept(context);
     const bool has_self = context->saved_data["has_self"].toBool();
     const torch::Tensor gradient = gradients[0].contiguous();
     torch::Tensor input_gradient;
+    PackedWeight turned;
     if (context->needs_input_grad(0)) {
+      turned = PackedWeight(saved[1].t());
       input_gradient = at::empty({shape.targets(), inputs.size(1)});
     }
     WeightGradient sums(shape.targets(), gradient.size(1), inputs.size(1));
     ComputeFor(sums.groups(), [&](std::size_t group) {
       const at::AutoDispatchBelowADInplaceOrView guard;
-      torch::Tensor before = AnyTile(gradient.size(1));
+      const LayerRows before{AnyTile(gradient.size(1))};
       const std::int64_t end = sums.FirstTile(group + 1);
       for (std::int64_t number = sums.FirstTile(group); number < end; ++number) {
         const Tile tile = TileAt(number, shape.targets());
-        BeforeActivation(shape.activation, result, gradient, tile, before);
-        sums.Add(group, before, inputs.narrow(0, number * kDenseRows, kDenseRows));
+        float* const of_products = before.table.data_ptr<float>();
+        BeforeActivation(shape.activation, result, gradient, tile, of_products);
+        sums.Add(group, of_products, ProductTile({inputs}, number).rows(), tile.count);
         if (!input_gradient.defined()) continue;
-        input_gradient.narrow(0, tile.first, tile.count)
-            .copy_(Multiply(before, turned_weight, {}).narrow(0, 0, tile.count));
+        MultiplyRows(ProductTile(before, 0).rows(), tile.count, turned, {},
+                     input_gradient.data_ptr<float>() + tile.first * input_gradient.size(1));
       }
     });
     const torch::Tensor weight = sums.Weight();
@@ -226,18 +229,13 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
                            .seed = static_cast<std::uint64_t>(data.at("seed").toInt())}};
   }
 
-  /// Computes the gradient of one tile's products, kDenseRows rows, with zeros after the tile's
-  /// targets.
+  /// Computes the gradient of one tile's products.
   static void BeforeActivation(const Activation& activation, const torch::Tensor& result,
-                               const torch::Tensor& gradient, const Tile& tile,
-                               torch::Tensor& before) {
+                               const torch::Tensor& gradient, const Tile& tile, float* out) {
     const std::int64_t dim = gradient.size(1);
-    float* const out = before.data_ptr<float>();
     ActivateGradientRows(activation, result.data_ptr<float>() + tile.first * dim,
                          gradient.data_ptr<float>() + tile.first * dim, tile.count, dim, tile.first,
                          out);
-    std::memset(out + tile.count * dim, 0,
-                static_cast<std::size_t>((kDenseRows - tile.count) * dim) * sizeof(float));
   }
 
   /// Returns the gradient of each source: its own part, if it is a target, plus what comes through

@@ -77,7 +77,6 @@ class TileGradient {
     const auto count = static_cast<std::size_t>(tile.count);
     of.OfSources(group, static_cast<std::size_t>(tile.first), count, z.data_ptr<float>(),
                  rows_.data_ptr<float>());
-    std::fill(RowOf(rows_, tile.count), rows_.data_ptr<float>() + rows_.numel(), 0.0F);
   }
 
   /// Adds what comes through scores [sources, heads] that are dot products with `vectors`, whose
@@ -111,25 +110,28 @@ class ProjectionGradient {
  public:
   /// `weight`: [out, in].
   ProjectionGradient(const LayerRows& x, const torch::Tensor& weight, bool needs_x)
-      : x_(x), turned_(weight.t().contiguous()), sums_(x.size(), weight.size(0), weight.size(1)) {
+      : x_(x), sums_(x.size(), weight.size(0), weight.size(1)) {
     // Rows at other places are features, which need no gradient.
-    if (needs_x && x.place.empty()) x_gradient_ = at::empty(x.table.sizes());
+    if (!needs_x || !x.place.empty()) return;
+    turned_ = PackedWeight(weight.t());
+    x_gradient_ = at::empty(x.table.sizes());
   }
 
   const WeightGradient& sums() const { return sums_; }
   const torch::Tensor& x() const { return x_gradient_; }
 
-  void Add(std::size_t group, const RowTile& tile, const torch::Tensor& gradient,
-           const torch::Tensor& x) {
-    sums_.Add(group, gradient, x);
+  /// `gradient`: of the tile's rows of z.
+  void Add(std::size_t group, const RowTile& tile, const torch::Tensor& gradient) {
+    const LayerRows rows{gradient};
+    sums_.Add(group, gradient.data_ptr<float>(), ProductTile(x_, tile.number).rows(), tile.count);
     if (!x_gradient_.defined()) return;
-    x_gradient_.narrow(0, tile.first, tile.count)
-        .copy_(Multiply(gradient, turned_, {}).narrow(0, 0, tile.count));
+    MultiplyRows(ProductTile(rows, 0).rows(), tile.count, turned_, {},
+                 RowOf(x_gradient_, tile.first));
   }
 
  private:
   const LayerRows& x_;
-  const torch::Tensor turned_;
+  PackedWeight turned_;
   WeightGradient sums_;
   torch::Tensor x_gradient_;
 };
@@ -150,9 +152,10 @@ struct ProjectedFunction : torch::autograd::Function<ProjectedFunction> {
     in.values = at::empty({x.size(), weight.size(0)});
     in.source = at::empty({x.size(), shape->heads});
     in.query = at::empty({lists->targets(), shape->heads});
+    const PackedWeight packed(weight);
     ForAllTiles(x.size(), [&](const RowTile& tile) {
-      const torch::Tensor z = Multiply(PaddedTile(x, tile.number), dense[0], {});
-      std::copy_n(z.data_ptr<float>(), tile.count * z.size(1), RowOf(in.values, tile.first));
+      const torch::Tensor z = in.values.narrow(0, tile.first, tile.count);
+      MultiplyRows(ProductTile(x, tile.number).rows(), tile.count, packed, {}, z.data_ptr<float>());
       HeadDotsOfRows(RowsOf(z), static_cast<std::size_t>(tile.count), dense[1],
                      RowOf(in.source, tile.first));
       const std::int64_t asking = std::min(tile.count, lists->targets() - tile.first);
@@ -178,12 +181,14 @@ struct ProjectedFunction : torch::autograd::Function<ProjectedFunction> {
     const auto groups = static_cast<std::int64_t>(through.sums().groups());
     const torch::Tensor of_vectors =
         at::zeros({groups, source_vectors.size(0), source_vectors.size(1)});
+    const PackedWeight packed(weight);
     ForGroupTiles(through.sums(), x.size(), [&](std::size_t group, const RowTile& tile) {
-      const torch::Tensor rows = PaddedTile(x, tile.number);
-      TileGradient gradient(of, group, tile, Multiply(rows, weight, {}));
+      const torch::Tensor z = at::empty({tile.count, weight.size(0)});
+      MultiplyRows(ProductTile(x, tile.number).rows(), tile.count, packed, {}, z.data_ptr<float>());
+      TileGradient gradient(of, group, tile, z);
       gradient.AddScores(of.source(), source_vectors,
                          of_vectors.select(0, static_cast<std::int64_t>(group)));
-      through.Add(group, tile, gradient.rows(), rows);
+      through.Add(group, tile, gradient.rows());
     });
     const torch::Tensor query = of.Targets().query;
     const torch::Tensor dots = GradientDots(x.First(lists.targets()), query);  // [heads, 1, in]
@@ -199,20 +204,18 @@ struct ProjectedFunction : torch::autograd::Function<ProjectedFunction> {
   /// Returns gradient^T x.
   static torch::Tensor GradientDots(const LayerRows& x, const torch::Tensor& gradient) {
     WeightGradient sums(x.size(), gradient.size(1), x.table.size(1));
-    const LayerRows rows{gradient};
     ForGroupTiles(sums, x.size(), [&](std::size_t group, const RowTile& tile) {
-      sums.Add(group, PaddedTile(rows, tile.number), PaddedTile(x, tile.number));
+      sums.Add(group, RowOf(gradient, tile.first), ProductTile(x, tile.number).rows(), tile.count);
     });
     return sums.Weight().unsqueeze(1);
   }
 
   static void AddThroughQuery(const torch::Tensor& query, const torch::Tensor& by_head,
                               const torch::Tensor& vectors, const torch::Tensor& x_gradient) {
-    const torch::Tensor turned = (by_head * vectors.unsqueeze(2)).sum(1).t().contiguous();
-    const LayerRows rows{query};
+    const PackedWeight turned((by_head * vectors.unsqueeze(2)).sum(1).t());
     ForAllTiles(query.size(0), [&](const RowTile& tile) {
-      const torch::Tensor added = Multiply(PaddedTile(rows, tile.number), turned, {});
-      x_gradient.narrow(0, tile.first, tile.count).add_(added.narrow(0, 0, tile.count));
+      const torch::Tensor of_tile = query.narrow(0, tile.first, tile.count);
+      x_gradient.narrow(0, tile.first, tile.count).add_(Multiply(of_tile, turned, {}));
     });
   }
 };
@@ -230,10 +233,10 @@ struct ProjectedV2Function : torch::autograd::Function<ProjectedV2Function> {
                        .source = {},
                        .query = query.contiguous(),
                        .attention = attention.contiguous()};
+    const PackedWeight packed(weight);
     ForAllTiles(x.size(), [&](const RowTile& tile) {
-      // The sum is not left to the product, which may add in another order.
-      const torch::Tensor z = Multiply(PaddedTile(x, tile.number), dense, {}).add_(bias);
-      std::copy_n(z.data_ptr<float>(), tile.count * z.size(1), RowOf(in.values, tile.first));
+      MultiplyRows(ProductTile(x, tile.number).rows(), tile.count, packed, bias,
+                   RowOf(in.values, tile.first));
     });
     const Attended made = AttendForward(in, *lists, *shape);
     context->save_for_backward({x.table, dense, in.values, in.query, in.attention, made.out,
@@ -250,8 +253,8 @@ struct ProjectedV2Function : torch::autograd::Function<ProjectedV2Function> {
                                gradients[0].contiguous(), KeptLists(*context), KeptShape(*context));
     ProjectionGradient through(x, saved[1], context->needs_input_grad(0));
     ForGroupTiles(through.sums(), x.size(), [&](std::size_t group, const RowTile& tile) {
-      const TileGradient gradient(of, group, tile, PaddedTile(z, tile.number));
-      through.Add(group, tile, gradient.rows(), PaddedTile(x, tile.number));
+      const TileGradient gradient(of, group, tile, z.table.narrow(0, tile.first, tile.count));
+      through.Add(group, tile, gradient.rows());
     });
     const AttentionGradient::OfTargets targets = of.Targets();
     return {through.x(),

@@ -2,10 +2,8 @@
 
 #include <torch/torch.h>
 
-#include <exception>
 #include <new>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "rhizome/gnn/device_failure.h"
@@ -31,12 +29,6 @@ auto GuardedTorch(const Run& run) -> decltype(run()) {
           text.find("not enough memory") != text.npos || text.find("out of memory") != text.npos)
         return Fail(Status::OutOfMemory(std::move(text)));
       return Fail(Status::IoError(std::move(text)));
-    } catch (const std::exception& error) {
-      // oneDNN gives no other reason when it has no memory for the code of a kernel.
-      if (std::string_view(error.what()).find("could not create a primitive") ==
-          std::string_view::npos)
-        throw;
-      return Fail(Status::OutOfMemory(std::string("libtorch: ") + error.what()));
     }
   });
 }

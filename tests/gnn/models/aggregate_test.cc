@@ -449,6 +449,47 @@ TEST(DenseTest, LinearEqualsTheProductOfLibtorch) {
   }
 }
 
+/// Rows of a wider table of any type, at drawn places.
+TEST(DenseTest, RowsAtPlacesHaveTheBitsOfTheirCopies) {
+  const std::uint64_t seed = testing::TestSeed();
+  std::mt19937_64 random(seed);
+  torch::manual_seed(seed);
+  for (const auto& [in, out] :
+       {std::pair<std::int64_t, std::int64_t>{1, 1}, {33, 20}, {300, 100}}) {
+    for (const torch::Dtype dtype : {torch::kFloat32, torch::kHalf, torch::kBFloat16}) {
+      const torch::Tensor table = RandomRows(500, in, dtype);
+      std::vector<std::uint32_t> place(1 + random() % 700);
+      for (std::uint32_t& row : place) row = static_cast<std::uint32_t>(random() % 500);
+      const LayerRows rows{table, place};
+      const torch::Tensor copied = rows.Floats();
+      const torch::Tensor w = torch::randn({out, in}).set_requires_grad(true);
+      const torch::Tensor at_places = Linear(rows, w);
+      const torch::Tensor at_hand = Linear({copied}, w);
+      EXPECT_TRUE(SameBits(at_places, at_hand)) << in << " x " << out;
+      const torch::Tensor weighting = torch::randn(at_hand.sizes());
+      const auto gradient = [&](const torch::Tensor& product) {
+        return torch::autograd::grad({(product * weighting).sum()}, {w})[0];
+      };
+      EXPECT_TRUE(SameBits(gradient(at_places), gradient(at_hand))) << in << " x " << out;
+      // The bits of a row do not depend on the rows beside it.
+      const std::int64_t row = static_cast<std::int64_t>(random() % place.size());
+      EXPECT_TRUE(SameBits(Linear({copied.narrow(0, row, 1)}, w), at_hand.narrow(0, row, 1)));
+    }
+  }
+}
+
+TEST(DenseTest, MultipliedTilesAreTheProductOfLibtorch) {
+  torch::manual_seed(testing::TestSeed());
+  for (const std::int64_t rows : {0, 1, 256, 300}) {
+    const torch::Tensor x = torch::randn({rows, 70});
+    const torch::Tensor w = torch::randn({70, 45});  // as the backward pass has it, turned
+    const torch::Tensor bias = torch::randn({45});
+    const PackedWeight packed(w.t());
+    EXPECT_TRUE(torch::allclose(Multiply(x, packed, {}), torch::mm(x, w), 1e-4, 1e-4));
+    EXPECT_TRUE(torch::allclose(Multiply(x, packed, bias), torch::addmm(bias, x, w), 1e-4, 1e-4));
+  }
+}
+
 TEST(SimdTest, TheSettingIsCheckedAndSaysWhatRuns) {
   const char* const before = std::getenv("RHIZOME_SIMD");
   const std::string saved = before == nullptr ? "" : before;

@@ -16,7 +16,9 @@ namespace {
 constexpr std::size_t kProducts = 64;
 
 struct Layer {
-  torch::Tensor x, weight, bias;
+  torch::Tensor x;
+  PackedWeight weight;
+  torch::Tensor bias;
 };
 
 Result<double> MultiplyTiles(const ProductBenchOptions& options, const JobControl& control) {
@@ -28,7 +30,7 @@ Result<double> MultiplyTiles(const ProductBenchOptions& options, const JobContro
   std::vector<Layer> layers;  // of each thread its own
   for (std::uint32_t t = 0; t < ComputeThreads(); ++t) {
     layers.push_back({.x = torch::rand({kDenseRows, options.inputs}),
-                      .weight = torch::rand({options.outputs, options.inputs}),
+                      .weight = PackedWeight(torch::rand({options.outputs, options.inputs})),
                       .bias = torch::rand({options.outputs})});
   }
   const auto multiply = [&] {
@@ -39,7 +41,7 @@ Result<double> MultiplyTiles(const ProductBenchOptions& options, const JobContro
       }
     });
   };
-  multiply();  // oneDNN makes its code at the first call
+  multiply();  // what is in no cache at first
   const WorkClock clock;
   double products = 0;
   do {

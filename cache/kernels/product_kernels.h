@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The seam of products of rows and weights, beside aggregate_kernels.h and with its rules, but for
+// one: a product and the sum after it are one fused multiply-add, rounded once. All sets give the
+// same bits, because numbers are added in the order of columns, or of rows, whatever the width of
+// vectors.
+//
+// No library multiplies rows that stand at places of a cache. Here they are read where they are,
+// the next ones on their way from memory meanwhile, and are not copied before.
+
+namespace rhizome::inline internal {
+
+/// Columns of weights that are read together: those of one panel. A matrix [out, in] of weights is
+/// panels [ceil(out / kPanel), in, kPanel]; in the last, columns after `out` may be anything.
+inline constexpr std::size_t kPanel = 16;
+constexpr std::size_t PanelsOf(std::size_t out) { return (out + kPanel - 1) / kPanel; }
+
+/// Rows of `columns` floats: row i is x + (place == nullptr ? i : place[i]) * stride.
+struct ProductRows {
+  const float* x = nullptr;
+  std::size_t stride = 0;
+  std::size_t columns = 0;
+  const std::uint32_t* place = nullptr;
+};
+
+/// out[i, o] = bias[o] + sum over k, in order and from zero, of rows[i, k] * weight[o, k]; without
+/// `bias` the sum alone.
+struct ProductArgs {
+  ProductRows rows;
+  const float* panels = nullptr;  ///< weight, [out, rows.columns], in panels
+  const float* bias = nullptr;    ///< [out], or null
+  std::size_t outputs = 0;
+  float* out = nullptr;
+  std::size_t out_stride = 0;
+};
+
+/// sum[o, k] = sum over i in [begin, end), in order, of gradient[i, o] * rows[i, k]: the gradient
+/// of weights, in panels. With `keep` it starts from the contents of `sum` instead of zero.
+struct ProductGradientArgs {
+  ProductRows rows;
+  const float* gradient = nullptr;  ///< [end, outputs]
+  std::size_t outputs = 0;
+  bool keep = false;
+  float* sum = nullptr;  ///< panels
+};
+
+/// A set of kernels, for rows [begin, end).
+struct ProductKernels {
+  void (*multiply)(const ProductArgs&, std::size_t begin, std::size_t end);
+  void (*gradient)(const ProductGradientArgs&, std::size_t begin, std::size_t end);
+};
+
+extern const ProductKernels kPortableProducts;
+#if defined(__x86_64__)
+extern const ProductKernels kAvx2Products;
+extern const ProductKernels kAvx512Products;
+#endif
+
+}  // namespace rhizome::inline internal
