@@ -32,7 +32,7 @@ struct RowBlock {
 
   /// Prefetches the next rows' numbers from column `column` on, one line of each.
   [[gnu::always_inline]] void FetchNext(std::size_t column) const {
-    for (int r = 0; r < R; ++r) __builtin_prefetch(next[r] + column);
+    for (int r = 0; r < R; ++r) __builtin_prefetch(next[r] + column, 0, 2);
   }
 
  private:

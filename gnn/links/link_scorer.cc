@@ -98,7 +98,7 @@ Status LinkScorer::TakeLayers(const TensorFile& decoder) {
     }
     if (bias->second.shape != std::vector<std::int64_t>{shape[0]})
       return WrongTensor(name + ".bias", bias->second, fmt::format("[{}]", shape[0]));
-    layers_.push_back({ToTensor(weight->second), ToTensor(bias->second)});
+    layers_.push_back({PackedWeight(ToTensor(weight->second)), ToTensor(bias->second)});
     inputs = shape[0];
   }
   if (layers_.empty()) return Status::InvalidArgument("an MLP decoder has layers.0.weight");
@@ -126,7 +126,7 @@ void LinkScorer::Score(std::span<const PairRows> pairs, std::span<float> scores)
 
 void LinkScorer::ScoreByLayers(std::span<const PairRows> pairs, std::span<float> scores) const {
   const c10::InferenceMode guard;
-  const std::int64_t width = layers_.front().weight.size(1);
+  const std::int64_t width = layers_.front().weight.in();
   const bool joined = static_cast<std::size_t>(width) == 2 * dim_;
   torch::Tensor hidden = torch::empty({static_cast<std::int64_t>(pairs.size()), width});
   float* row = hidden.data_ptr<float>();
@@ -140,7 +140,7 @@ void LinkScorer::ScoreByLayers(std::span<const PairRows> pairs, std::span<float>
     row += width;
   }
   for (std::size_t k = 0; k < layers_.size(); ++k) {
-    hidden = torch::addmm(layers_[k].bias, hidden, layers_[k].weight.t());
+    hidden = Multiply(hidden, layers_[k].weight, layers_[k].bias);
     if (k + 1 < layers_.size()) hidden.relu_();
   }
   std::memcpy(scores.data(), hidden.data_ptr<float>(), scores.size_bytes());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rhizome/cache/safetensors.h"
+#include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/link_scores.h"
 #include "rhizome/storage/result.h"
 
@@ -41,8 +42,8 @@ class LinkScorer {
   void ScoreByLayers(std::span<const PairRows> pairs, std::span<float> scores) const;
 
   struct Layer {
-    torch::Tensor weight;  // [out, in]
-    torch::Tensor bias;    // [out]
+    PackedWeight weight;
+    torch::Tensor bias;  // [out]
   };
   LinkScorerKind kind_ = LinkScorerKind::kDot;
   std::size_t dim_ = 0;

@@ -73,9 +73,8 @@ struct LinkScoreReport {
 /// of pairs, as many as a quarter of the memory holds, is sorted by the chunks of its rows: a group
 /// of source chunks stays in memory while each chunk of targets is read once. If a batch needs few
 /// rows and the array allows single rows to be read (layout row, or shards), these are read
-/// instead, sorted and coalesced. Scores of kDot and kDistMult do not depend on memory or threads,
-/// to the last bit; those of kMlp may differ in the last bits. Rows are those of the graph's
-/// commit, including what was put since the generation.
+/// instead, sorted and coalesced. Scores do not depend on memory or threads, to the last bit. Rows
+/// are those of the graph's commit, including what was put since the generation.
 class LinkScores {
  public:
   virtual ~LinkScores() = default;

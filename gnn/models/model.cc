@@ -172,8 +172,8 @@ torch::Tensor Model::Head(const torch::Tensor& embeddings) const {
   const auto& [hidden, scores] = *head_weights_;
   if (head_ == HeadKind::kNone) return embeddings;
   torch::Tensor rows = embeddings;
-  if (head_ == HeadKind::kMlp) rows = at::relu(torch::addmm(hidden.bias, rows, hidden.weight.t()));
-  return torch::addmm(scores.bias, rows, scores.weight.t());
+  if (head_ == HeadKind::kMlp) rows = at::relu(hidden.Of({rows}));
+  return scores.Of({rows});
 }
 
 torch::Tensor Model::HeadOfTile(const torch::Tensor& embeddings) const {

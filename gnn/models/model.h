@@ -56,8 +56,7 @@ class Model {
   /// Computes the scores of embeddings: [n, embedding_width()] -> [n, classes].
   torch::Tensor Head(const torch::Tensor& embeddings) const;
 
-  /// Does the same without a gradient, on the calling thread, for kDenseRows rows; the bits of a
-  /// row depend on that row alone.
+  /// Does the same without a gradient, on the calling thread, with the same bits.
   torch::Tensor HeadOfTile(const torch::Tensor& embeddings) const;
 
   /// Returns one graph for each layer, the first layer's first. Layer k computes the vertices that
