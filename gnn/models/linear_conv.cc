@@ -5,16 +5,37 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Returns whether it is cheaper to multiply all sources by the weights before aggregating. A
-/// multiplication costs rows * in * out. Aggregation is bound by memory: reading a number costs
-/// about as much as 32 multiplications.
-bool TransformsFirst(const LayerGraph& graph, std::int64_t in, std::int64_t out) {
-  const double edges = 32.0 * static_cast<double>(graph.lists.csr().neighbors.size());
-  const auto product = static_cast<double>(in) * static_cast<double>(out);
-  const double first =
-      static_cast<double>(graph.sources()) * product + edges * static_cast<double>(out);
-  const double after =
-      static_cast<double>(graph.targets()) * product + edges * static_cast<double>(in);
+/// What a run of a layer does beside its output.
+struct Gradients {
+  bool of_weights = false;
+  bool of_rows = false;
+};
+
+/// Returns whether it is cheaper to multiply all sources by the weights before aggregating.
+/// Products and sums both read rows from memory, where a number costs about as much as 32
+/// multiplications. The gradient of weights takes the operands of the product again, which are kept
+/// for it if they are sums, and that of rows goes the way of the output back.
+bool TransformsFirst(const LayerGraph& graph, std::int64_t in, std::int64_t out,
+                     const Gradients& gradients) {
+  constexpr double kReading = 32;
+  const auto numbers = static_cast<double>(in);
+  const double multiplied = numbers * static_cast<double>(out);
+  const auto sources = static_cast<double>(graph.sources());
+  const auto targets = static_cast<double>(graph.targets());
+  const double edges = kReading * static_cast<double>(graph.lists.csr().neighbors.size());
+  const double narrow_sum = edges * static_cast<double>(out);
+  const double wide_sum = edges * numbers;
+  const double of_sources = sources * (kReading * numbers + multiplied);
+  double first = of_sources + narrow_sum;
+  double after = wide_sum + targets * multiplied;
+  if (gradients.of_weights) {
+    first += of_sources + narrow_sum;
+    after += targets * (2 * kReading * numbers + multiplied);
+  }
+  if (gradients.of_rows) {
+    first += of_sources;
+    after += wide_sum + targets * multiplied;
+  }
   return first < after;
 }
 
@@ -42,7 +63,10 @@ torch::Tensor LinearConv::Forward(const LayerRows& x, const LayerGraph& graph,
                                   const RunMode& mode) const {
   if (reduce_.by == Reduction::kMax || pieces().projects)
     return Conv::Forward(x, graph, first, activation, mode);
-  if (!TransformsFirst(graph, neighbor_weight_.size(1), neighbor_weight_.size(0))) {
+  const bool learns = at::GradMode::is_enabled();
+  if (!TransformsFirst(graph, neighbor_weight_.size(1), neighbor_weight_.size(0),
+                       {.of_weights = learns && neighbor_weight_.requires_grad(),
+                        .of_rows = learns && x.table.requires_grad()})) {
     return FusedForward({.neighbor = neighbor_weight_, .self = self_weight_, .bias = bias_}, x,
                         graph, activation);
   }

@@ -65,6 +65,19 @@ struct AttentionFigure {
   double cpu_ratio_to_weighted_sum = 0;
 };
 
+/// Rows at random places of a table, float32, times weights, or the gradient of those weights,
+/// against libtorch, which copies the rows first (index_select, then mm).
+struct ProjectionFigure {
+  std::string op;  ///< "product", "product gradient"
+  std::uint32_t width = 0;
+  std::uint32_t outputs = 0;
+  std::uint64_t table_bytes = 0;
+  std::uint64_t rows = 0;
+  double nanoseconds_per_row = 0;
+  double ratio_to_libtorch = 0;  ///< above 1: ours is faster
+  double cpu_ratio_to_libtorch = 0;
+};
+
 struct AggregateBenchReport {
   std::string simd;  ///< the set of kernels that was measured
   std::vector<AggregateFigure> figures;
@@ -79,6 +92,11 @@ Result<AggregateBenchReport> MeasureAggregation(const AggregateBenchOptions& opt
 /// Errors: kOutOfMemory; kInterrupted.
 Result<std::vector<AttentionFigure>> MeasureAttention(const AggregateBenchOptions& options,
                                                       const JobControl& control);
+
+/// The products of layers that multiply rows before they are aggregated, for the widths of the
+/// options and a few numbers of outputs. Errors: kOutOfMemory; kInterrupted.
+Result<std::vector<ProjectionFigure>> MeasureProjection(const AggregateBenchOptions& options,
+                                                        const JobControl& control);
 
 struct StepBenchOptions {
   std::vector<std::vector<VertexId>> seeds;  ///< of each minibatch, distinct

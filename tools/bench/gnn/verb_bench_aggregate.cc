@@ -42,11 +42,24 @@ ordered_json ToJson(const AttentionFigure& figure) {
           {"cpu_ratio_to_weighted_sum", figure.cpu_ratio_to_weighted_sum}};
 }
 
+ordered_json ToJson(const ProjectionFigure& figure) {
+  return {{"op", figure.op},
+          {"width", figure.width},
+          {"outputs", figure.outputs},
+          {"table_bytes", figure.table_bytes},
+          {"rows", figure.rows},
+          {"nanoseconds_per_row", figure.nanoseconds_per_row},
+          {"ratio_to_libtorch", figure.ratio_to_libtorch},
+          {"cpu_ratio_to_libtorch", figure.cpu_ratio_to_libtorch}};
+}
+
 Result<ordered_json> BenchAggregate(const AggregateBenchOptions& options,
                                     const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const AggregateBenchReport report, MeasureAggregation(options, control));
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<AttentionFigure> attention,
                            MeasureAttention(options, control));
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<ProjectionFigure> projection,
+                           MeasureProjection(options, control));
   const std::uint64_t largest =
       *std::max_element(options.table_bytes.begin(), options.table_bytes.end());
   double share = 0;
@@ -63,6 +76,8 @@ Result<ordered_json> BenchAggregate(const AggregateBenchOptions& options,
   }
   ordered_json attended = ordered_json::array();
   for (const AttentionFigure& figure : attention) attended.push_back(ToJson(figure));
+  ordered_json projected = ordered_json::array();
+  for (const ProjectionFigure& figure : projection) projected.push_back(ToJson(figure));
   return ordered_json{
       {"workload", "aggregate"},
       {"figure", share},
@@ -75,6 +90,7 @@ Result<ordered_json> BenchAggregate(const AggregateBenchOptions& options,
       {"rounds", options.rounds},
       {"results", std::move(results)},
       {"attention", std::move(attended)},
+      {"projection", std::move(projected)},
       {"machine", DescribeMachine(".")}};
 }
 
