@@ -8,10 +8,11 @@
 namespace rhizome::inline internal {
 namespace {
 
-// Threads that take turns on a processor find less of what they use in its caches, and it switches
-// between them. In one of the trainings of tools/links_model.sh (the eighth) all threads of a rank
-// took 1.37 times the processor that its parts took alone: computing 1.2, rows and sampling 1.4.
-constexpr double kTakingTurns = 1.37;
+// Threads that take turns on a processor find less of what they use in its caches, it switches
+// between them, and now and then all of a rank's wait for another rank's. In the trainings of
+// tools/links_model.sh ranks took 1.3 to 1.6 times the processor that their parts took alone, and
+// had nothing to do for a tenth of the time.
+constexpr double kTakingTurns = 1.52;
 
 }  // namespace
 

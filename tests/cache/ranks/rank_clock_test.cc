@@ -76,14 +76,14 @@ TEST(RankClockTest, WhatIsDoneBesideComputingTakesOfTheProcessors) {
   second.prefill_work = 15;
   // The first is prepared and filled before it is computed on. Beside each of its minibatches are a
   // second for its rows and two for the superbatch after it, behind which comes nothing. Threads
-  // that take turns take 1.37 times as long.
+  // that take turns take 1.52 times as long.
   EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kAll, 1),
-                   4 + 3 + 1 + 10 * 1.37 * (2 + 1 + 2) + 10 * 2);
+                   4 + 3 + 1 + 10 * 1.52 * (2 + 1 + 2) + 10 * 2);
   EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kAll, 2.5), 4 + 3 + 1 + 20 * 2);
   EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kAll, 0), 4 + 3 + 1 + 20 * 2);
   // Rows come while nothing is computed; the next superbatch is prepared at all times.
   EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kNone, 1),
-                   4 + 3 + 10 * (1 + 1.37 * (2 + 0.5)) + 10 * (1 + 2));
+                   4 + 3 + 10 * (1 + 1.52 * (2 + 0.5)) + 10 * (1 + 2));
 }
 
 TEST(RankClockTest, ASuperbatchThatIsLongPreparedIsWaitedFor) {
