@@ -54,24 +54,34 @@ together() {
   return $code
 }
 
-# calibrate FLAGS...: sets the constants of the plans that come from a rank alone: computing a minibatch, and reading a row out
-# of the page cache (of one from the disk most is waiting, and no processor's time), while nothing else is done (all minibatches
-# are sampled before, and rows are read between them), and the bytes of gradients.
+# calibrate FLAGS...: sets the constants of the plans that come from a rank alone, medians of three trainings: computing a
+# minibatch, and reading a row out of the page cache (of one from the disk most is waiting, and no processor's time), while
+# nothing else is done (all minibatches are sampled before, and rows are read between them), and the bytes of gradients.
 calibrate() {
-  local flags=()
+  local flags=() i
   while [ $# -gt 0 ]; do
     [ "$1" = --superbatch ] && shift || flags+=("$1")
     shift
   done
-  together "$RHIZOME" train "$store" "${flags[@]}" --superbatch 100000 --ranks 1 --overlap none --no-test --job "calibrate%RANK" \
-    --out "$work/m%RANK.st" --json --progress none || return 1
+  : >"$work/alone"
+  for _ in 1 2 3; do
+    together "$RHIZOME" train "$store" "${flags[@]}" --superbatch 100000 --ranks 1 --overlap none --no-test --job "calibrate%RANK" \
+      --out "$work/m%RANK.st" --json --progress none || return 1
+    for ((i = 0; i < count; ++i)); do grep '^{' "$work/together.$i" | tail -1 >>"$work/alone"; done
+  done
   of_rank=$(python3 - "$work" "$count" "$mapped" <<'PY'
-import json, os, sys
+import json, os, statistics, sys
 work, count, mapped = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-trained = [json.loads([line for line in open(f"{work}/together.{i}") if line.startswith("{")][-1]) for i in range(count)]
-alone, epochs = [t["ranks"][0] for t in trained], [epoch for t in trained for epoch in t["epochs"]]
-own = bool(mapped) * sum(e["gather_seconds"] + e["switch_seconds"] for e in epochs) / max(1, sum(e["rows_read"] for e in epochs))
-compute = sum(r["compute_seconds"] for r in alone) / sum(r["minibatches"] for r in alone)
+trained = [json.loads(line) for line in open(f"{work}/alone")]
+def median_of_trainings(seconds_of):
+    return statistics.median(seconds_of(trained[i : i + count]) for i in range(0, len(trained), count))
+def own_seconds(ranks):
+    epochs = [epoch for t in ranks for epoch in t["epochs"]]
+    return sum(e["gather_seconds"] + e["switch_seconds"] for e in epochs) / max(1, sum(e["rows_read"] for e in epochs))
+def compute_seconds(ranks):
+    alone = [t["ranks"][0] for t in ranks]
+    return sum(r["compute_seconds"] for r in alone) / sum(r["minibatches"] for r in alone)
+own, compute = bool(mapped) * median_of_trainings(own_seconds), median_of_trainings(compute_seconds)
 with open(f"{work}/m0.st", "rb") as file:
     tensors = json.loads(file.read(int.from_bytes(file.read(8), "little")))
 gradients = max(tensor["data_offsets"][1] for name, tensor in tensors.items() if name != "__metadata__")

@@ -47,7 +47,7 @@ struct ProductGradientArgs {
   float* sum = nullptr;  ///< panels
 };
 
-/// A set of kernels, for rows [begin, end).
+/// A set of kernels, for rows [begin, end): so many that they stay in the L2 cache.
 struct ProductKernels {
   void (*multiply)(const ProductArgs&, std::size_t begin, std::size_t end);
   void (*gradient)(const ProductGradientArgs&, std::size_t begin, std::size_t end);

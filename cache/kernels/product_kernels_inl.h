@@ -41,8 +41,29 @@ struct RowBlock {
   }
 };
 
-inline std::size_t LineEnd(std::size_t line, std::size_t columns) {
-  return line + kLineFloats < columns ? line + kLineFloats : columns;
+/// Columns [begin, end) of all rows.
+struct ColumnRun {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+
+  std::size_t LineEnd(std::size_t line) const {
+    return line + kLineFloats < end ? line + kLineFloats : end;
+  }
+};
+
+/// Calls work(run) for runs of columns, in order; once if there are none. A run is so long that the
+/// weights of its columns in `at_once` panels stay in the L1 cache from rows to rows.
+template <typename Work>
+[[gnu::always_inline]] inline void ForColumnRuns(std::size_t columns, std::size_t at_once,
+                                                 const Work& work) {
+  constexpr std::size_t kBytes = std::size_t{16} << 10;
+  const std::size_t most = kBytes / (at_once * kPanel * sizeof(float));
+  ColumnRun run;
+  do {
+    run.end = columns - run.begin < most ? columns : run.begin + most;
+    work(run);
+    run.begin = run.end;
+  } while (run.end < columns);
 }
 
 /// The place of register `i` of column `k` in panels.
@@ -75,21 +96,32 @@ inline std::size_t LeftAfter(std::size_t all, std::size_t before) {
   return all > before ? all - before : 0;
 }
 
-/// Multiplies R rows by the weights of P panels from panel `panel` on.
+/// Multiplies columns of R rows by the weights of P panels from panel `panel` on, and adds that to
+/// the columns before.
 template <typename V, int R, int P>
-inline void MultiplyBlock(const ProductArgs& args, const RowBlock<R>& block, std::size_t first,
-                          std::size_t panel) {
+inline void MultiplyBlock(const ProductArgs& args, const ColumnRun& run, const RowBlock<R>& block,
+                          std::size_t first, std::size_t panel) {
   constexpr int N = P * kPanel / V::kWidth;
   const std::size_t columns = args.rows.columns;
   const float* const weights = args.panels + panel * columns * kPanel;
   const float* rows[R];
   for (int r = 0; r < R; ++r) rows[r] = block.rows[r];
+  float* const out = args.out + first * args.out_stride + panel * kPanel;
   typename V::Reg acc[R][N];
   for (int r = 0; r < R; ++r)
     for (int i = 0; i < N; ++i) acc[r][i] = V::Zero();
-  for (std::size_t line = 0; line < columns; line += kLineFloats) {
+  if (run.begin > 0) {
+#pragma GCC unroll 16
+    for (int i = 0; i < N; ++i) {
+      const std::size_t left = LeftAfter(args.outputs, panel * kPanel + i * V::kWidth);
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r)
+        acc[r][i] = LoadLeft<V>(out + r * args.out_stride + i * V::kWidth, left);
+    }
+  }
+  for (std::size_t line = run.begin; line < run.end; line += kLineFloats) {
     if (panel == 0) block.FetchNext(line);
-    const std::size_t end = LineEnd(line, columns);
+    const std::size_t end = run.LineEnd(line);
     for (std::size_t k = line; k < end; ++k) {
       typename V::Reg weight[N];
       for (int i = 0; i < N; ++i) weight[i] = V::Load(weights + InPanels<V>(i, k, columns));
@@ -99,26 +131,26 @@ inline void MultiplyBlock(const ProductArgs& args, const RowBlock<R>& block, std
       }
     }
   }
-  const std::size_t column = panel * kPanel;
+  const bool biased = args.bias != nullptr && run.end == columns;
   // Sums stay in registers if all that takes one is known when this is compiled.
 #pragma GCC unroll 16
   for (int i = 0; i < N; ++i) {
-    const std::size_t at = column + i * V::kWidth;
+    const std::size_t at = panel * kPanel + i * V::kWidth;
     const std::size_t left = LeftAfter(args.outputs, at);
-    const typename V::Reg bias =
-        args.bias == nullptr ? V::Zero() : LoadLeft<V>(args.bias + at, left);
+    const typename V::Reg bias = biased ? LoadLeft<V>(args.bias + at, left) : V::Zero();
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      const typename V::Reg sum = args.bias == nullptr ? acc[r][i] : V::Add(acc[r][i], bias);
-      StoreLeft<V>(args.out + (first + r) * args.out_stride + at, sum, left);
+      const typename V::Reg sum = biased ? V::Add(acc[r][i], bias) : acc[r][i];
+      StoreLeft<V>(out + r * args.out_stride + i * V::kWidth, sum, left);
     }
   }
 }
 
-/// Adds the products of R rows and their gradients to P panels from panel `panel` on.
+/// Adds the products of columns of R rows and their gradients to P panels from panel `panel` on.
 template <typename V, int R, int P>
-inline void GradientBlock(const ProductGradientArgs& args, const RowBlock<R>& block,
-                          std::size_t first, std::size_t panel, bool keep) {
+inline void GradientBlock(const ProductGradientArgs& args, const ColumnRun& run,
+                          const RowBlock<R>& block, std::size_t first, std::size_t panel,
+                          bool keep) {
   constexpr int N = P * kPanel / V::kWidth;
   const std::size_t columns = args.rows.columns;
   float* const sums = args.sum + panel * columns * kPanel;
@@ -132,9 +164,9 @@ inline void GradientBlock(const ProductGradientArgs& args, const RowBlock<R>& bl
           LoadLeft<V>(args.gradient + (first + r) * args.outputs + at, LeftAfter(args.outputs, at));
     }
   }
-  for (std::size_t line = 0; line < columns; line += kLineFloats) {
+  for (std::size_t line = run.begin; line < run.end; line += kLineFloats) {
     if (panel == 0) block.FetchNext(line);
-    const std::size_t end = LineEnd(line, columns);
+    const std::size_t end = run.LineEnd(line);
     for (std::size_t k = line; k < end; ++k) {
       typename V::Reg sum[N];
       for (int i = 0; i < N; ++i)
@@ -167,25 +199,39 @@ template <int R, typename Work>
   if constexpr (R > 1) ForRowBlocks<1>(begin, end, work);
 }
 
-template <typename V>
-void Multiply(const ProductArgs& args, std::size_t begin, std::size_t end) {
-  ForRowBlocks<V::kRows>(begin, end, [&]<int R>(std::size_t first) {
-    const RowBlock<R> block(args.rows, first, end);
-    ForPanels<V::kPanels>(PanelsOf(args.outputs), 0, [&]<int P>(std::size_t panel) {
-      MultiplyBlock<V, R, P>(args, block, first, panel);
+/// Calls work.template operator()<R, P>(run, first, panel) for all rows, columns and outputs: for
+/// each run of columns and each few panels, all rows one after another. Rows are few enough to stay
+/// in the L2 cache from panels to panels.
+template <typename V, typename Work>
+[[gnu::always_inline]] inline void ForBlocks(std::size_t columns, std::size_t outputs,
+                                             std::size_t begin, std::size_t end, const Work& work) {
+  const std::size_t panels = PanelsOf(outputs);
+  const std::size_t at_once = panels < V::kPanels ? panels : V::kPanels;
+  ForColumnRuns(columns, at_once == 0 ? 1 : at_once, [&](const ColumnRun& run) {
+    ForPanels<V::kPanels>(panels, 0, [&]<int P>(std::size_t panel) {
+      ForRowBlocks<V::kRows>(begin, end, [&]<int R>(std::size_t first) {
+        work.template operator()<R, P>(run, first, panel);
+      });
     });
   });
 }
 
 template <typename V>
+void Multiply(const ProductArgs& args, std::size_t begin, std::size_t end) {
+  ForBlocks<V>(args.rows.columns, args.outputs, begin, end,
+               [&]<int R, int P>(const ColumnRun& run, std::size_t first, std::size_t panel) {
+                 const RowBlock<R> block(args.rows, first, end);
+                 MultiplyBlock<V, R, P>(args, run, block, first, panel);
+               });
+}
+
+template <typename V>
 void ProductGradient(const ProductGradientArgs& args, std::size_t begin, std::size_t end) {
-  ForRowBlocks<V::kRows>(begin, end, [&]<int R>(std::size_t first) {
-    const RowBlock<R> block(args.rows, first, end);
-    const bool keep = args.keep || first > begin;
-    ForPanels<V::kPanels>(PanelsOf(args.outputs), 0, [&]<int P>(std::size_t panel) {
-      GradientBlock<V, R, P>(args, block, first, panel, keep);
-    });
-  });
+  ForBlocks<V>(args.rows.columns, args.outputs, begin, end,
+               [&]<int R, int P>(const ColumnRun& run, std::size_t first, std::size_t panel) {
+                 const RowBlock<R> block(args.rows, first, end);
+                 GradientBlock<V, R, P>(args, run, block, first, panel, args.keep || first > begin);
+               });
 }
 
 }  // namespace

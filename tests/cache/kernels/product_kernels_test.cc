@@ -43,14 +43,15 @@ class ProductKernelsTest : public ::testing::Test {
     return numbers;
   }
 
-  /// A case of some shape; columns beyond a row's are NaN.
+  /// A case of some shape, every twentieth a large one; columns beyond a row's are NaN.
   ProductCase Draw() {
     constexpr std::size_t kSizes[] = {1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 47, 48, 64, 100};
     const auto size = [&] { return kSizes[random_() % std::size(kSizes)]; };
     ProductCase c;
     c.count = 1 + random_() % 40;
-    c.columns = size();
-    c.outputs = size();
+    const bool large = random_() % 20 == 0;  // more weights than are read at once
+    c.columns = large ? 400 + random_() % 600 : size();
+    c.outputs = large ? 250 + random_() % 200 : size();
     c.stride = c.columns + random_() % 3;
     const std::size_t table_rows = c.count + random_() % 20;
     c.table = Numbers(table_rows * c.stride);
