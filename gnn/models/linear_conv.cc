@@ -5,7 +5,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// What a run of a layer does beside its output.
+/// The gradients that a run of a layer makes after its output.
 struct Gradients {
   bool of_weights = false;
   bool of_rows = false;
