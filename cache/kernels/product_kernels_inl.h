@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cache/aggregate_kernels_inl.h"
+#include "rhizome/cache/attention_parts_inl.h"
 #include "rhizome/cache/product_kernels.h"
 
 // The kernels of products, over the vector type V of aggregate_kernels_inl.h and, of V:
@@ -74,23 +74,6 @@ template <typename V>
   return (i / kOfPanel * columns + k) * kPanel + i % kOfPanel * V::kWidth;
 }
 
-/// Loads a register of numbers, zeros beyond `left`.
-template <typename V>
-[[gnu::always_inline]] inline typename V::Reg LoadLeft(const float* p, std::size_t left) {
-  if (left >= V::kWidth) return V::Load(p);
-  return left == 0 ? V::Zero() : V::LoadTail(p, left);
-}
-
-/// Stores the first `left` numbers of a register.
-template <typename V>
-[[gnu::always_inline]] inline void StoreLeft(float* p, typename V::Reg r, std::size_t left) {
-  if (left >= V::kWidth) {
-    V::Store(p, r);
-  } else if (left > 0) {
-    V::StoreTail(p, r, left);
-  }
-}
-
 /// Numbers that are left of `all` after the first `before`.
 inline std::size_t LeftAfter(std::size_t all, std::size_t before) {
   return all > before ? all - before : 0;
@@ -116,7 +99,7 @@ inline void MultiplyBlock(const ProductArgs& args, const ColumnRun& run, const R
       const std::size_t left = LeftAfter(args.outputs, panel * kPanel + i * V::kWidth);
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r)
-        acc[r][i] = LoadLeft<V>(out + r * args.out_stride + i * V::kWidth, left);
+        acc[r][i] = LoadSome<V>(out + r * args.out_stride + i * V::kWidth, left);
     }
   }
   for (std::size_t line = run.begin; line < run.end; line += kLineFloats) {
@@ -137,11 +120,11 @@ inline void MultiplyBlock(const ProductArgs& args, const ColumnRun& run, const R
   for (int i = 0; i < N; ++i) {
     const std::size_t at = panel * kPanel + i * V::kWidth;
     const std::size_t left = LeftAfter(args.outputs, at);
-    const typename V::Reg bias = biased ? LoadLeft<V>(args.bias + at, left) : V::Zero();
+    const typename V::Reg bias = biased ? LoadSome<V>(args.bias + at, left) : V::Zero();
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const typename V::Reg sum = biased ? V::Add(acc[r][i], bias) : acc[r][i];
-      StoreLeft<V>(out + r * args.out_stride + i * V::kWidth, sum, left);
+      StoreSome<V>(out + r * args.out_stride + i * V::kWidth, sum, left);
     }
   }
 }
@@ -161,7 +144,7 @@ inline void GradientBlock(const ProductGradientArgs& args, const ColumnRun& run,
     for (int i = 0; i < N; ++i) {
       const std::size_t at = panel * kPanel + i * V::kWidth;
       gradient[r][i] =
-          LoadLeft<V>(args.gradient + (first + r) * args.outputs + at, LeftAfter(args.outputs, at));
+          LoadSome<V>(args.gradient + (first + r) * args.outputs + at, LeftAfter(args.outputs, at));
     }
   }
   for (std::size_t line = run.begin; line < run.end; line += kLineFloats) {

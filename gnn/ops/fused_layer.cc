@@ -1,7 +1,6 @@
 #include "rhizome/gnn/fused_layer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "rhizome/cache/compute_threads.h"
@@ -98,8 +97,7 @@ class FusedInputs {
 };
 
 /// Fills a tile with the inputs of the product: [self | sum] if own rows have a weight, else
-/// the sum of own and neighbours' rows. `out` has kDenseRows rows; those after the tile's targets
-/// become zero.
+/// the sum of own and neighbours' rows.
 void FillTile(const FusedShape& shape, const FusedInputs& x, const Tile& tile, bool has_self,
               float* out) {
   const std::size_t in = x.rows().dim;
@@ -126,8 +124,6 @@ void FillTile(const FusedShape& shape, const FusedInputs& x, const Tile& tile, b
   args.out = out + (has_self ? in : 0);
   Kernels().sum(args, 0, count);
   if (has_self) x.source_rows().Copy(tile.first, tile.count, out, width);
-  std::memset(out + count * width, 0,
-              (static_cast<std::size_t>(kDenseRows) - count) * width * sizeof(float));
 }
 
 torch::Tensor BothWeights(const torch::Tensor& neighbor, const std::optional<torch::Tensor>& self) {
@@ -164,7 +160,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
       const torch::Tensor input = needs_gradient ? inputs.narrow(0, number * kDenseRows, kDenseRows)
                                                  : AnyTile(weight.size(1));
       FillTile(*shape, sources, tile, has_self, input.data_ptr<float>());
-      const torch::Tensor product = Multiply(input, packed, bias);
+      const torch::Tensor product = Multiply(input.narrow(0, 0, tile.count), packed, bias);
       ActivateRows(shape->activation, product.data_ptr<float>(), tile.count, out.size(1),
                    tile.first, out.data_ptr<float>() + tile.first * out.size(1));
     });
