@@ -4,6 +4,7 @@
 #include "bench_ingest.h"
 #include "bench_pool.h"
 #include "bench_pool_device.h"
+#include "bench_remote.h"
 #include "bench_sample.h"
 #include "fio.h"
 #include "rhizome/storage/file_system.h"
@@ -143,6 +144,26 @@ TEST(BenchTest, PoolOnADeviceCountsTheBytesOfEachPolicy) {
   const auto& all = (*json)["device_pools"][1];
   EXPECT_LT(all["belady_bytes"].get<double>(), none / 2);
   EXPECT_EQ(all["pool_bytes"].get<double>(), 1024.0 * all["frames"].get<double>());
+}
+
+// Three decays of its score times seven intervals: those of its text, and 256 of its Table 6.
+TEST(BenchTest, RemoteTriesMassiveGnnInAllItsSettings) {
+  TempDir dir;
+  BenchRemoteOptions options;
+  options.dir = dir.path();
+  options.traces = {"rmat8"};
+  options.fractions = {.25};
+  options.policies = {"scored", "static"};
+  options.trace.batch_size = 4;
+  options.trace.epochs = 1;
+  const JobControl control;
+  const auto json = BenchRemote(options, control);
+  ASSERT_OK(json);
+  ASSERT_EQ((*json)["results"].size(), 2u);
+  EXPECT_EQ((*json)["results"][0]["best_of"], 21);
+  EXPECT_EQ((*json)["results"][1]["best_of"], 1);
+  EXPECT_LE((*json)["results"][0]["over_optimum"], (*json)["results"][1]["over_optimum"]);
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
 TEST(BenchTest, SharesAreReadAsPercentOrFractions) {

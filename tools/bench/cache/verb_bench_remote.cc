@@ -71,7 +71,7 @@ void AddRemoteBench(const Bench& bench, CLI::App& root, Session& session) {
   std::vector<std::string> names = RemotePolicies();
   names.emplace_back("all");
   verb->add_option("--policies", options->policies,
-                   "Policies; scored is MassiveGNN, the best of its 18 settings")
+                   "Policies; scored is MassiveGNN, the best of its 21 settings")
       ->delimiter(',')
       ->check(CLI::IsMember(names))
       ->type_name("NAME,...")
