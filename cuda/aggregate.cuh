@@ -158,8 +158,9 @@ RZ_KERNEL AddPartials(SumArgsOf<Mem> args) {
   }
 }
 
-/// The form of FastGL, for comparison: sums, and the list, lie in shared memory. Blocks have
-/// kSharedThreads threads, and each warp has a row and 32 columns.
+/// The form of FastGL (section 4.2), for comparison: partial sums and factors are in shared memory,
+/// here with the sources too, 32 edges at a time. As there, a block has 8 targets of 32 columns: a
+/// warp has a row and 32 columns, of kSharedThreads threads.
 constexpr unsigned kSharedThreads = 8 * kWarp;
 template <typename T>
 RZ_KERNEL SumRowsInSharedMemory(SumArgsOf<Mem> args) {

@@ -12,9 +12,10 @@ RZ_DEVICE Mem<std::uint32_t> NumberAt(const IdMapArgsOf<Mem>& args, std::uint32_
   return FirstAt(args, slot) + 1;
 }
 
-/// FastGL's fused map (ASPLOS 2024, Algorithm 2) as its text means it: the thread that brings a new
-/// key takes the next number, by the result of the addition itself. The numbers are valid, and
-/// differ from run to run. `found` counts and begins at 0.
+/// FastGL's fused map (ASPLOS 2024, section 4.3), our code after its text, because its Algorithm 2
+/// as printed numbers wrongly (cuda/DEVICE.md): the thread that brings a new key takes the next
+/// number, by the result of the addition itself. The numbers are valid, and differ from run to run.
+/// `found` counts and begins at 0. As there, a second kernel looks numbers up.
 RZ_KERNEL InsertAndNumber(IdMapArgsOf<Mem> args) {
   for (std::size_t i = GridThread(); i < args.count; i += GridThreads()) {
     const std::int64_t id = args.ids[i];
@@ -80,7 +81,7 @@ RZ_DEVICE std::uint32_t SumBefore(std::uint32_t value, std::uint32_t& total) {
   return before + sum - value;
 }
 
-/// The second step: how many first positions each block has, in `counts`.
+/// Part of the second step: how many first positions each block has, in `counts`.
 RZ_KERNEL CountFirsts(IdMapArgsOf<Mem> args) {
   const std::size_t i = GridThread();
   if (RZ_MUTANT("three steps: threads beyond the end leave before the barrier") && i >= args.count)
@@ -93,7 +94,7 @@ RZ_KERNEL CountFirsts(IdMapArgsOf<Mem> args) {
     args.counts[BlockIndex()] = total;
 }
 
-/// The third: numbers by the sums of the blocks before, in `ranks`.
+/// The rest of the second step: numbers by the sums of the blocks before, in `ranks`.
 RZ_KERNEL CompactFirsts(IdMapArgsOf<Mem> args) {
   const std::size_t i = GridThread();
   const std::uint32_t slot = i < args.count ? std::uint32_t{args.slots[i]} : kNoSlot;
@@ -107,8 +108,10 @@ RZ_KERNEL CompactFirsts(IdMapArgsOf<Mem> args) {
   args.distinct[number] = args.ids[i];
 }
 
-/// The three steps as FastGL's section 3.3 describes those of DGL: insert, count with a
-/// synchronisation of all, number; then look up.
+/// The three steps that FastGL's section 3.3 names: (1) build the hash table; (2) give each id its
+/// local number, for which the threads of DGL synchronise; (3) transform ids by looking them up.
+/// How is our choice: step 1 is the id map's own insertion; step 2 counts, scans and numbers, in
+/// three launches; nothing waits for the host. This is not DGL's code.
 template <typename Scan>
 void LaunchThreeSteps(Stream stream, const IdMapArgsOf<Mem>& args, const Scan& scan,
                       const Geometry& geometry = {}) {

@@ -130,8 +130,9 @@ struct LoaderReport {
 /// its seeds and Minibatch::tag (and Minibatch::seed_times).
 ///
 /// Source: Ginex (VLDB 2022): superbatches as inspector and executor (section 3.1), the neighbour
-/// cache (3.2), and the optimal feature cache (3.4). Here the stages overlap, and the caller
-/// computes on the cache's own rows.
+/// cache (3.2), and the optimal feature cache (3.3, 3.4). There a superbatch is sampled while the
+/// one before is scheduled; here also while it is trained on, and the caller computes on the
+/// cache's own rows.
 ///
 /// Memory: LoaderOptions::memory_bytes; on disk, two superbatches of samples.
 /// Threads: one at a time; two of its own, and those of the sampler. JobControl::Cancel from any.

@@ -15,11 +15,15 @@ struct AccessCosts;
 /// among the keys that it held and those that the step read, the ones that are needed again
 /// soonest. No policy reads fewer rows on any trace, prefill included.
 ///
-/// The schedule is built in three passes over the trace (Ginex, VLDB 2022, section 3.4): (1)
-/// backwards, to find the next use of every access; (2) forwards, to decide what each step inserts
-/// and evicts; (3) to assign frames and to find the keys that can be prefilled at no extra read, so
-/// that the pool starts full after one dense sweep. It prefills min(frames, distinct keys) keys,
-/// and each is hit before its frame is given to another key.
+/// The schedule is built in three passes over the trace: (1) backwards, to find the next use of
+/// every access; (2) forwards, to decide what each step inserts and evicts; (3) to assign frames
+/// and to find the keys that can be prefilled at no extra read, so that the pool starts full after
+/// one dense sweep. It prefills min(frames, distinct keys) keys, and each is hit before its frame
+/// is given to another key.
+///
+/// Source: Ginex (VLDB 2022), sections 3.3 and 3.4, by the same rule. Its three passes are others:
+/// two list the accesses of each key, the third simulates, on a GPU; and it prefills the keys of
+/// the first steps.
 ///
 /// With a history (schedule_history.h) the pool begins with what the schedule before has left,
 /// reads are the fewest from there, and among the keys that the trace does not ask for again those

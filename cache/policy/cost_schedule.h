@@ -25,9 +25,8 @@ class ScheduleHistory;
 /// does with one; a row that is not asked for again counts as one whose next read costs what its
 /// last one did, some steps after the end.
 ///
-/// Source: ours; the schedule that each round makes is that of Ginex (belady_schedule.h) with
-/// weights. Time and memory O(accesses), some four times those of MakeBeladySchedule. Errors: as
-/// there.
+/// Source: ours; the schedule that each round makes is Belady's (belady_schedule.h) with weights.
+/// Time and memory O(accesses), some four times those of MakeBeladySchedule. Errors: as there.
 Result<std::unique_ptr<Policy>> MakeCostSchedule(const Trace& trace, std::uint32_t frame_count,
                                                  std::uint64_t key_count, std::uint64_t row_bytes,
                                                  const ReadCost& cost,

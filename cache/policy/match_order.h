@@ -17,7 +17,7 @@ namespace rhizome::inline internal {
 ///
 /// Source: the Greedy Reorder Strategy of FastGL (section 4.1, Algorithm 1). FastGL divides the
 /// number of shared keys by the size of the smaller step; here the number itself is used, because a
-/// cache saves exactly the shared keys.
+/// cache saves exactly the shared keys. FastGL begins each window with the window's first step.
 ///
 /// Keys lie in [0, key_count) and are distinct within a step. Time O(window * accesses), memory
 /// key_count bits. Deterministic. Errors: those of CheckTrace; kOutOfMemory.

@@ -20,8 +20,8 @@ using RangeCost = std::function<double(std::size_t begin, std::size_t end)>;
 /// 0 to `vertices`; ranges may be empty. Time O(parts log vertices) costs for each of 50 bounds.
 ///
 /// Source: ROC (MLSys 2020), section 4.2: ranges of consecutive vertices, whose ends are found by
-/// binary search over prefix sums. There each range takes an equal share; the least maximum, as
-/// here, is no larger.
+/// binary search over prefix sums, one search for each end. The search for the smallest maximum is
+/// ours; no other cut into ranges has a smaller one.
 std::vector<std::size_t> CutByCost(std::size_t vertices, std::size_t parts, const RangeCost& cost);
 
 /// Is it worth to move on to other ranges? An iteration takes as long as its most expensive range.

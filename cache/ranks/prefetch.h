@@ -18,9 +18,9 @@ namespace RHIZOME_API rhizome {
 enum class Prefetch : std::uint8_t {
   kBelady,
 
-  /// MassiveGNN ("Prefetching for distributed GNN training", Algorithms 1 and 2): the neighbours of
-  /// own rows that have the highest degree; at the end of a superbatch, which is its interval
-  /// Delta, scores say which of them give way to others.
+  /// MassiveGNN ("Prefetching for Distributed-Memory GNN Training", Algorithms 1 and 2): the
+  /// neighbours of own rows that have the highest degree. At the end of a superbatch, which is its
+  /// interval Delta, its scores decide which of them are replaced.
   kScored,
 
   /// SALIENT++ (MLSys 2023): for ever those that a minibatch most likely asks for, by

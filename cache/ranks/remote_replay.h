@@ -21,7 +21,8 @@ struct RemotePrior {
 };
 
 /// Counts what one rank fetches from the others under a policy: a buffer of `frame_count` rows, the
-/// trace of the remote rows that it asks for, and the halo for the hit rate that MassiveGNN prints.
+/// trace of the remote rows that it asks for, and the halo for MassiveGNN's hit rate (its equation
+/// 8, whose remote nodes are those of the halo).
 /// Replays are pure: they neither read nor send anything, and begin with an empty buffer.
 /// Threads: several at once. Ownership: the trace and the halo must outlive it.
 class RemoteReplay {
@@ -37,7 +38,8 @@ class RemoteReplay {
   Result<RemoteCounts> Lru() const;
 
   /// The first frame_count of `ranking` for ever, as SALIENT++ keeps those of the highest
-  /// vertex-inclusion probability, or MassiveGNN, without eviction, those of the highest degree.
+  /// vertex-inclusion probability, or MassiveGNN's "prefetch without eviction" (section 5) those of
+  /// the highest degree.
   Result<RemoteCounts> Static(std::span<const Row> ranking) const;
 
   /// In each epoch the rows that it asks for most often, all fetched before it unless the buffer

@@ -29,26 +29,27 @@ struct ScoredOptions {
   bool as_coded = false;     ///< as the authors' program has it; see ScoredBuffer
 };
 
-/// MassiveGNN's buffer of rows of the halo, with scores ("Prefetching for distributed GNN
-/// training", Algorithms 1 and 2, sections 3.1 to 3.4).
+/// MassiveGNN's buffer of rows of the halo, with scores ("Prefetching for Distributed-Memory GNN
+/// Training", Algorithms 1 and 2, sections 3.1 and 3.2).
 ///
 /// It begins with the `frame_count` rows of the halo that have the highest degree: S_E = 1 and S_A
 /// = -1 for them, S_A = 0 for others of the halo. In every step S_E of each row of the buffer that
 /// is not asked for is multiplied by gamma, and S_A of each row of the halo that is missed grows
-/// by 1. In every step whose number delta divides, rows with S_E at most alpha = gamma^delta give
-/// way to as many rows outside with the highest S_A, those first that have the higher degree; S_A
-/// of the row that leaves becomes its S_E, S_E of the row that enters becomes its S_A. Misses of
-/// that step do not count into S_A (line 19 returns before line 21). Rows outside the halo are
-/// always missed.
+/// by 1. In every step whose number delta divides, rows with S_E at most alpha = gamma^delta
+/// (equation 1 with the initial S_E, 1) are replaced by as many rows outside with the highest S_A,
+/// those first that have the higher degree; S_A of the row that leaves becomes its S_E, S_E of the
+/// row that enters becomes its S_A. Misses of that step do not count into S_A (Algorithm 2 returns
+/// in line 19, before line 21). Rows outside the halo are always missed.
 ///
-/// What the paper leaves open: "below alpha" is read as at most alpha, since a row that was not
-/// used for exactly delta steps has exactly alpha; only rows with S_A above 0 enter, and as many
-/// leave, in the order of their numbers.
+/// One rule differs from the paper: Algorithm 2 (line 27) evicts where S_E is below alpha, here it
+/// is at most alpha, since a row that was not used for exactly delta steps has exactly alpha. Two
+/// are left open there: only rows with S_A above 0 enter, and as many leave, in the order of their
+/// numbers.
 ///
 /// `as_coded` differs as pnnl/MassiveGNN (prefetch_efficient.py, commit 78302fb) does: alpha is
 /// rounded to three places, so that it is 0 and nothing leaves where gamma^delta is below .0005;
-/// S_E must be below it; equal S_A are taken in the order of row numbers; misses are left out of
-/// S_A only where some row could leave.
+/// S_E must be below it; equal S_A are taken in the order of row numbers (NumPy's sort there leaves
+/// their order open); misses are left out of S_A only where some row could leave.
 ///
 /// O(requests) a step, O(halo) an eviction round. Memory: 44 bytes a row of the halo, 4 a key.
 /// Threads: one at a time.

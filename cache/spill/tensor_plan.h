@@ -29,7 +29,7 @@ struct OpGraph {
 struct TensorPlanOptions {
   std::uint64_t capacity_bytes = 0;
   bool free_order = false;            ///< any order of the operators, else the given one
-  bool count_writes = true;           ///< false: as ROC, whose writes hide behind computing
+  bool count_writes = true;           ///< false: as ROC (7.2), whose writes overlap computing
   std::size_t most_states = 200'000;  ///< of a step; beyond that, the best are kept
 };
 

@@ -52,7 +52,8 @@ using PassUser = std::function<Result<TileSums>(const GraphPass& pass)>;
 /// The last layer's forward pass goes on with the loss and the gradients of its sums, and the pass
 /// that gathers the gradients of layer k goes on with those of the layer before.
 ///
-/// Source: ROC (Jia et al., MLSys 2020) for training on full graphs beyond memory.
+/// Source: ROC (Jia et al., MLSys 2020), sections 3 and 5: training on full graphs, with a GPU's
+/// memory as a cache of the host's. Here the host's memory is a cache of arrays on disk.
 /// Threads: one at a time; works on the compute threads.
 /// Ownership: borrows all that it is given.
 class FullNetwork {

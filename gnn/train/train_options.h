@@ -35,7 +35,7 @@ enum class SpillRule : std::uint8_t {
   kLruLive,   ///< the same, but what no pass reads any more is not written
   kBelady,    ///< what is needed soonest
   kDp,        ///< parts of arrays, by dynamic programming over the passes of an epoch
-  kDpTensor,  ///< whole arrays, by dynamic programming as ROC has it
+  kDpTensor,  ///< whole arrays, by dynamic programming after ROC, with writes counted
 };
 
 /// The fate of sums over neighbours that the way back needs again.

@@ -14,7 +14,9 @@ namespace RHIZOME_API rhizome {
 
 /// The orders of rows (docs/DESIGN.md, section 4, "Order").
 enum class OrderKind : std::uint8_t {
-  kPds,      ///< (owner, vertex type, degree descending, vertex id): GLISP section III-D
+  /// (owner, vertex type, degree descending, vertex id), after GLISP's PDS (section III-D), which
+  /// sorts by partition and degree
+  kPds,
   kPs,       ///< (owner, vertex type, vertex id)
   kNatural,  ///< vertex id
   kDegree,   ///< (degree descending, vertex id)

@@ -35,9 +35,9 @@ struct ExpansionPolicy {
   double alpha = 0;
   double beta = 0;
 
-  /// Selects the method as printed in GLISP: the factor multiplies the lambda_p of the previous
-  /// round, small boundaries get no minimum, and a region without a boundary continues at a random
-  /// vertex. The speeds wind up, as an integrator without bounds does.
+  /// Selects the speeds as printed in GLISP: the factor multiplies the lambda_p of the previous
+  /// round. Also, small boundaries get no minimum, and a region without a boundary continues at a
+  /// random vertex. The speeds wind up, as an integrator without bounds does.
   bool compounding = false;
 
   std::uint64_t edge_cap = 0;  ///< hard cap on the edges of a partition

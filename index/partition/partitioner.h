@@ -38,11 +38,14 @@ Status CheckPartitionOptions(const PartitionOptions& options);
 /// then a refinement that removes replicas and balances vertices; then, if needed, a rebalance.
 /// (The expansion uses the adaptive speed of GLISP, weakly and without compounding, which makes no
 /// difference to the result: docs/RESULTS.md.)
-/// kAdaDne: the expansion as printed in GLISP (section III-B, eq. 5-7), with the constants of its
-/// section IV-B: each partition's speed adapts to its load, compounding from round to round,
-/// without a cap. The speeds wind up and keep no bound; it is here for comparison.
-/// kDne: the expansion alone, at one speed for all and under the cap (DistributedNE, Hanai et al.,
-/// VLDB 2019).
+/// kAdaDne: our expansion at the speeds of GLISP's AdaDNE as printed (section III-B, eq. 5-7,
+/// without a cap), with the constants of its section IV-B: each partition's speed adapts to its
+/// load, compounding from round to round. Here the speeds wind up and keep no bound; it is for
+/// comparison.
+/// kDne: our expansion alone, at one speed for all and under the cap. Its outline is that of
+/// DistributedNE (Hanai et al., VLDB 2019), its results are not: lambda is 0.01 instead of 0.1, the
+/// cap max_edge_balance, and vertices leave a boundary by buckets of about as many
+/// unassigned edges (BoundaryQueue).
 /// These three scan the edges three times and take ExpansionBytes. The other kinds look at one edge
 /// at a time (streaming_partitioner.h).
 /// Errors: kInvalidArgument; kInterrupted; those of scanning the edges.
@@ -64,8 +67,8 @@ struct PartitionMetrics {
   double edge_balance = 0;        ///< max |E_p| over mean |E_p|
   double interior_share = 0;      ///< vertices with exactly one replica
 
-  /// VB and EB of GLISP (eq. 3, 4), never less than the balances above; infinite if a partition has
-  /// no vertices or edges.
+  /// VB and EB of GLISP (section II-B, eq. 4 and 3), never less than the balances above; infinite
+  /// if a partition has no vertices or edges.
   double vertex_max_over_min = 0;
   double edge_max_over_min = 0;
 };

@@ -95,9 +95,11 @@ void AddPartitioner(CLI::App& verb, PartitionerKind& kind) {
   std::vector<std::pair<std::string, PartitionerKind>> choices;
   for (const PartitionerKind each : Partitioners())
     choices.emplace_back(PartitionerName(each), each);
-  AddChoice<PartitionerKind>(verb, "--partitioner", kind, std::move(choices),
-                             "How edges are divided; refined: ours, within both bounds of balance; "
-                             "adadne: GLISP's formula as printed, which keeps none");
+  AddChoice<PartitionerKind>(
+      verb, "--partitioner", kind, std::move(choices),
+      "How edges are divided; refined: ours, within both bounds of balance; "
+      "adadne: the same expansion at the speeds of GLISP's formula as printed, which "
+      "keeps neither here");
 }
 
 void AddSpill(CLI::App& verb, IngestOptions::Spill& spill, Path& scratch) {

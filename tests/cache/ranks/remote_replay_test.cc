@@ -34,10 +34,10 @@ RemoteTrace RandomRemoteTrace(std::mt19937_64& random, std::size_t steps, std::u
   return trace;
 }
 
-/// Algorithms 1 and 2 of MassiveGNN as they stand there, with scores that are multiplied step by
-/// step, in the reading that ScoredBuffer states. Returns the rows fetched. `close`: set where a
-/// row enters whose score differs from another's by less than rounding may: which of them enters
-/// then depends on how powers of gamma are multiplied. Scores that only counted are exact.
+/// Algorithms 1 and 2 of MassiveGNN with the rules that ScoredBuffer adds; scores are multiplied
+/// step by step. Returns the rows fetched. `close`: set where a row enters whose score differs from
+/// another's by less than rounding may: which of them enters then depends on how powers of gamma
+/// are multiplied. Scores that only counted are exact.
 std::uint64_t LiteralMassiveGnn(const Trace& trace, const std::vector<Row>& halo,
                                 std::size_t frames, double gamma, std::uint64_t delta,
                                 std::uint64_t& halo_hits, bool& close) {
@@ -115,7 +115,7 @@ TEST(ScoredBufferTest, IsAlgorithms1And2) {
   EXPECT_GT(inexact, 50u);
 }
 
-/// With alpha rounded to 0 nothing leaves; the paper's rule does evict there.
+/// With alpha rounded to 0 nothing leaves; without rounding, rows are evicted there.
 TEST(ScoredBufferTest, TheProgramsRoundingEndsEviction) {
   std::mt19937_64 random(testing::TestSeed());
   const RemoteTrace trace = RandomRemoteTrace(random, 700, 50, 3);

@@ -155,7 +155,7 @@ void Expand(const TestGraph& graph, std::uint32_t partitions, ExpansionPolicy po
 
 // These are equations 5 to 7 of GLISP, written down from the paper: VS and ES are a partition's
 // vertices and edges over the mean, and lambda of the next round is lambda times exp(alpha (1 - VS)
-// + beta (1 - ES)), with lambda 0.1 at first and alpha = beta = 1.
+// + beta (1 - ES)), with lambda 0.1 at first and alpha = beta = 1 (section IV-B).
 TEST(ExpansionPartitionerTest, AdaDneFollowsThePrintedFormulaRoundByRound) {
   constexpr std::size_t kPartitions = 6;
   for (const TestGraph& graph : {Rmat(11, 20000, testing::TestSeed()), Grid(40)}) {

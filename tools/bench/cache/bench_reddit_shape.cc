@@ -10,7 +10,9 @@
 namespace rhizome {
 namespace {
 
-// Reddit as ROC has it (MLSys 2020, Table 4), and the widths of its GCN.
+// Reddit as ROC has it (MLSys 2020, Table 4): vertices, edges, features and labels. Section 7.7 and
+// Figure 10 do not say how many layers its GCN has there, nor how wide they are: two, and 256 in
+// between, are assumed.
 constexpr std::uint64_t kVertices = 232'965;
 constexpr std::uint64_t kEdges = 114'848'857;
 constexpr std::uint64_t kWidths[] = {602, 256, 41};
@@ -149,6 +151,7 @@ Result<Json> BenchRedditShape() {
       {"shape",
        "Reddit: 232,965 vertices, 114,848,857 edges; GCN 602-256-41, dropout, operators "
        "not fused; ReLU's gradient reads its input and its output"},
+      {"assumed", "two layers and the hidden width 256, which the paper does not name"},
       {"counted", "bytes read by operators in one epoch; writes hide behind computing, as in ROC"},
       {"evidence",
        "weak: the operators, which the paper does not list, were chosen among 64 lists of them, 12 "

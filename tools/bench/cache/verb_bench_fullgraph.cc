@@ -52,7 +52,8 @@ void AddShapeFlags(CLI::App& app, FullGraphFlags& flags) {
       ->type_name("N")
       ->capture_default_str();
   verb->add_flag("--reddit-shape", flags.reddit_shape,
-                 "Instead the bars of ROC's Figure 10a, from Reddit's published sizes");
+                 "Instead the bars of ROC's Figure 10a, from Reddit's published sizes and a GCN "
+                 "602-256-41, whose layers and width are assumed");
   verb->add_option("--plot", options.plot, "Also draw curves, with gnuplot")
       ->type_name("F.svg|F.png");
 }

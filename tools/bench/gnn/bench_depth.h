@@ -14,8 +14,8 @@
 // `bench depth`: accuracy of networks over their depth and width, trained on the full graph, with
 // and without residual connections, and on minibatches.
 //
-// Source: ROC (Jia et al., MLSys 2020), Figure 7, where deeper and wider networks are shown to be
-// worth their memory; residual connections as in its section 7.5.
+// Source: ROC (Jia et al., MLSys 2020), section 7.5 and Figure 7, where GCNs of 2 to 4 layers of 16
+// to 512 columns with residual connections reach a higher accuracy on Reddit with more of both.
 
 namespace rhizome {
 
