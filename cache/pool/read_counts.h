@@ -14,18 +14,18 @@ namespace RHIZOME_API rhizome {
 /// Rows of one array, read through a FeatureCache.
 struct RowReads {
   std::uint64_t rows_requested = 0;  ///< distinct rows of each minibatch
-  std::uint64_t pool_hits = 0;
-  std::uint64_t rows_kept = 0;  ///< prefill that the pool held from the previous superbatch
-  std::uint64_t rows_read = 0;  ///< misses, and the rest of the prefill
+  std::uint64_t pool_hits = 0;       ///< requested rows in the pool when their minibatch began
+  std::uint64_t rows_kept = 0;       ///< prefill that the pool held from the previous superbatch
+  std::uint64_t rows_read = 0;       ///< misses, and prefill that the pool did not hold
   std::uint64_t bytes_read = 0;
   std::uint64_t reads_issued = 0;
 
   template <typename Visit, typename... Reads>
   static void Each(const Visit& visit, Reads&... reads) {
     visit("rows_requested", reads.rows_requested...);
+    visit("rows_read", reads.rows_read...);
     visit("pool_hits", reads.pool_hits...);
     visit("rows_kept", reads.rows_kept...);
-    visit("rows_read", reads.rows_read...);
     visit("bytes_read", reads.bytes_read...);
     visit("reads_issued", reads.reads_issued...);
   }
@@ -38,6 +38,9 @@ struct RowReads {
     Each([](const char*, auto& rest, const auto& figure) { rest -= figure; }, *this, less);
     return *this;
   }
+
+  /// Returns the share of the requested rows that are pool_hits. Rows that were prefilled are among
+  /// them although they were read: compare policies by rows_read.
   double hit_rate() const {
     return rows_requested == 0
                ? 0.0
@@ -50,7 +53,7 @@ struct ListReads {
   std::uint64_t entries = 0;         ///< neighbours looked up
   std::uint64_t cached_entries = 0;  ///< of `entries`: served by the NeighborCache
   std::uint64_t lists = 0;           ///< runs of entries of one list
-  std::uint64_t hits = 0;            ///< of `entries`: served by the NeighborCache
+  std::uint64_t hits = 0;            ///< of `lists`: in the NeighborCache, filled before
   std::uint64_t reads = 0;
   std::uint64_t bytes_read = 0;
   double mean_depth = 0;  ///< reads in flight

@@ -152,10 +152,12 @@ struct InferLayerCosts {
   double model_seconds = 0;      ///< aggregation and products
   double sum_seconds = 0;        ///< of model_seconds: sums over more than one window
   double write_seconds = 0;      ///< on threads of its own, in parallel with the rest
-  std::uint64_t chunk_hits = 0;  ///< of the requests, in the cache
+  std::uint64_t chunk_hits = 0;  ///< of the requests, in the cache; prefilled ones too
   std::uint64_t vertices = 0;    ///< computed; those of an earlier run not among them
   std::uint64_t blocks = 0;      ///< groups of vertices that were computed together
 
+  /// Returns the share of the requests that are chunk_hits. Prefilled chunks are among them
+  /// although they were read: chunk_reads has all that was read.
   double hit_rate() const {
     return chunk_requests == 0
                ? 0

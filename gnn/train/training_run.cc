@@ -272,10 +272,10 @@ std::string TrainingRun::Detail() const {
   }
   if (epoch.rows_requested == 0) return text;  // not read by minibatches
   const auto rows = static_cast<double>(epoch.rows_requested);
-  return text + fmt::format(", {:.0f} k rows/s, {:.0f} MB/s, {:.0f} % hits",
+  return text + fmt::format(", {:.0f} k rows/s, {:.0f} % of them read, {:.0f} MB/s",
                             rows / epoch.seconds / 1e3,
-                            static_cast<double>(epoch.bytes_read) / epoch.seconds / 1e6,
-                            100 * epoch.hit_rate());
+                            100 * static_cast<double>(epoch.rows_read) / rows,
+                            static_cast<double>(epoch.bytes_read) / epoch.seconds / 1e6);
 }
 
 }  // namespace rhizome::inline internal

@@ -98,9 +98,9 @@ class LoaderReport(NamedTuple):
     gather_seconds: float
     update_seconds: float
     rows_requested: int
-    pool_hits: int  #: rows that were in the cache
+    rows_read: int  #: rows that were missing from the cache, or read into it ahead of their superbatch
+    pool_hits: int  #: rows that were in the cache when their minibatch began, those read ahead among them
     rows_kept: int
-    rows_read: int
     bytes_read: int
     reads_issued: int
 

@@ -161,8 +161,8 @@ Result<std::vector<double>> Train(const Graph& graph, Network& network) {
     }
     const LoaderReport report = loader->report();
     losses.push_back(loss / static_cast<double>(report.seeds));
-    std::printf("epoch %d: loss %.3f, %llu of %llu rows from the cache, %llu bytes read\n", epoch,
-                losses.back(), static_cast<unsigned long long>(report.costs.pool_hits),
+    std::printf("epoch %d: loss %.3f, %llu rows read for %llu wanted, %llu bytes\n", epoch,
+                losses.back(), static_cast<unsigned long long>(report.costs.rows_read),
                 static_cast<unsigned long long>(report.costs.rows_requested),
                 static_cast<unsigned long long>(report.costs.bytes_read));
   }

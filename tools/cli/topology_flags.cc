@@ -28,11 +28,11 @@ Json ListReadsJson(const ListReads& reads) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
   };
   return {{"lists", reads.lists},
-          {"hits", reads.hits},
-          {"hit_rate", share(reads.hits, reads.lists)},
           {"reads", reads.reads},
           {"bytes_read", reads.bytes_read},
           {"bytes_read_per_edge", share(reads.bytes_read, reads.entries)},
+          {"hits", reads.hits},
+          {"hit_rate", share(reads.hits, reads.lists)},
           {"mean_depth", reads.mean_depth},
           {"maker", IoMakerName(reads.maker)},
           {"direct", reads.direct}};

@@ -120,7 +120,7 @@ std::string CurvesCsv(const TrainReport& report) {
   std::string text = "seed,epoch,best,learning_rate,loss,valid_loss";
   for (const char* set : {"train", "valid"})
     for (const Metric metric : metrics) text += fmt::format(",{}_{}", set, MetricName(metric));
-  text += ",seconds,rows_requested,bytes_read,hit_rate,resident_bytes\n";
+  text += ",seconds,rows_requested,rows_read,bytes_read,hit_rate,resident_bytes\n";
   for (const SeedReport& seed : report.seeds) {
     std::uint32_t number = 0;
     for (const EpochReport& epoch : seed.course) {
@@ -130,8 +130,9 @@ std::string CurvesCsv(const TrainReport& report) {
       text += Field(epoch.valid_loss);
       for (const Metric metric : metrics) text += Field(Find(epoch.train_metrics, metric));
       for (const Metric metric : metrics) text += Field(Find(epoch.valid_metrics, metric));
-      text += fmt::format(",{},{},{},{},{}\n", epoch.seconds, epoch.rows_requested,
-                          epoch.bytes_read, epoch.hit_rate(), epoch.resident_bytes);
+      text +=
+          fmt::format(",{},{},{},{},{},{}\n", epoch.seconds, epoch.rows_requested, epoch.rows_read,
+                      epoch.bytes_read, epoch.hit_rate(), epoch.resident_bytes);
     }
   }
   return text;

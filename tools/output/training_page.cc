@@ -285,12 +285,14 @@ std::string DescribeCosts(const TrainReport& report) {
              HumanBytes(report.memory.schedules)});
   table.Add({"pool of rows", HumanBytes(report.memory.cache)});
   table.Add({"cache of lists", HumanBytes(report.memory.neighbor_cache)});
-  std::uint64_t bytes = 0, rows = 0;
+  std::uint64_t bytes = 0, rows = 0, read = 0;
   for (const EpochReport& epoch : report.epochs) {
     bytes += epoch.bytes_read;
     rows += epoch.rows_requested;
+    read += epoch.rows_read;
   }
   table.Add({"read from disk in all epochs", HumanBytes(bytes)});
+  table.Add({"rows read in all epochs", WithCommas(read)});
   table.Add({"rows wanted in all epochs", WithCommas(rows)});
   return page + table.ToString("memory");
 }

@@ -210,12 +210,13 @@ std::string DescribeInfer(const Json& f) {
                   HumanSeconds(f["seconds"]), HumanCount(f["vertices_per_second"]));
   text += DescribeEdges(f);
   TextTable table({0, 1, 2, 3, 4, 5, 6});
-  table.Add({"layer", "chunks wanted", "read", "hits", "bytes read", "fill", "model"});
+  table.Add({"layer", "chunks wanted", "chunks read", "bytes read", "hits, prefill too", "fill",
+             "model"});
   std::size_t number = 0;
   for (const Json& layer : f["layers"]) {
     table.Add({std::to_string(++number), WithCommas(layer["chunk_requests"]),
-               WithCommas(layer["chunk_reads"]), Percent(layer["hit_rate"]),
-               HumanBytes(layer["bytes_read"]), HumanSeconds(layer["fill_seconds"]),
+               WithCommas(layer["chunk_reads"]), HumanBytes(layer["bytes_read"]),
+               Percent(layer["hit_rate"]), HumanSeconds(layer["fill_seconds"]),
                HumanSeconds(layer["model_seconds"])});
   }
   text += table.ToString();

@@ -148,16 +148,17 @@ std::string DescribeTrain(const Json& f) {
            DescribeFullGraphPlan(f) +
            fmt::format("peak memory {}\n", HumanBytes(f["peak_memory_bytes"])) + Described(f) +
            next;
-  TextTable table({0, 1, 2, 3, 4, 5, 6});
+  TextTable table({0, 1, 2, 3, 4, 5, 6, 7});
   const std::string monitor = f["monitor"];
-  table.Add({"epoch", "loss", "valid " + monitor, "seconds", "rows wanted", "pool hits", "read"});
+  table.Add({"epoch", "loss", "valid " + monitor, "seconds", "rows wanted", "rows read",
+             "bytes read", "hits, prefill too"});
   std::size_t number = 0;
   for (const Json& e : f["epochs"]) {
     ++number;
     table.Add({std::to_string(number), fmt::format("{:.4f}", e["loss"].get<double>()),
                MetricText(monitor, e["valid_metric"]),
                fmt::format("{:.2f}", e["seconds"].get<double>()), WithCommas(e["rows_requested"]),
-               Percent(e["hit_rate"]), HumanBytes(e["bytes_read"])});
+               WithCommas(e["rows_read"]), HumanBytes(e["bytes_read"]), Percent(e["hit_rate"])});
   }
   std::string text = table.ToString();
   text += DescribeEdges(f);
@@ -180,10 +181,11 @@ std::string DescribeTrain(const Json& f) {
   if (f.contains("topology")) {
     const Json& lists = f["topology"];
     text += fmt::format(
-        "lists from disk: {} of {} in the neighbour cache ({}), {} reads, {}, {:.1f} in flight\n",
-        Percent(lists["hit_rate"]), WithCommas(lists["lists"]),
-        HumanBytes(lists["neighbor_cache_bytes"]), WithCommas(lists["reads"]),
-        HumanBytes(lists["bytes_read"]), lists["mean_depth"].get<double>());
+        "lists from disk: {} reads, {}, {:.1f} in flight; of {} lists {} in the neighbour cache "
+        "({}, filled before)\n",
+        WithCommas(lists["reads"]), HumanBytes(lists["bytes_read"]),
+        lists["mean_depth"].get<double>(), WithCommas(lists["lists"]), Percent(lists["hit_rate"]),
+        HumanBytes(lists["neighbor_cache_bytes"]));
   }
   return text + Described(f) + next;
 }

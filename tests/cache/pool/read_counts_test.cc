@@ -47,6 +47,15 @@ TEST(ReadCountsTest, SumsAddEveryFigure) {
   EXPECT_EQ(rest.reads_issued, SomeCosts(1).reads_issued);
 }
 
+// Reports list what was read before hits, among which are rows that were prefilled, and so read.
+TEST(ReadCountsTest, RowsReadComeBeforeHits) {
+  const RowReads reads;
+  std::vector<std::string> names;
+  RowReads::Each([&](const char* name, const auto&) { names.emplace_back(name); }, reads);
+  EXPECT_EQ(names, (std::vector<std::string>{"rows_requested", "rows_read", "pool_hits",
+                                             "rows_kept", "bytes_read", "reads_issued"}));
+}
+
 TEST(ReadCountsTest, HitsAreAShareOfTheRequests) {
   RowReads reads;
   EXPECT_EQ(reads.hit_rate(), 0);

@@ -27,7 +27,7 @@ assert [(r["seed"], r["epoch"]) for r in rows] == [(s, e) for s in "56" for e in
 assert sum(int(r["best"]) for r in rows) == 2
 of_best = [r for r in rows if int(r["seed"]) == j["best_seed"]]
 for row, epoch in zip(of_best, j["epochs"], strict=True):
-    for name in ("loss", "valid_loss", "learning_rate", "bytes_read", "resident_bytes"):
+    for name in ("loss", "valid_loss", "learning_rate", "rows_read", "bytes_read", "hit_rate", "resident_bytes"):
         assert float(row[name]) == epoch[name], name
     for part in ("train", "valid"):
         assert set(epoch["metrics"][part]) == {"accuracy", "f1_micro", "f1_macro"}

@@ -165,6 +165,7 @@ Json TrainContest::StepJson(const Json& report, const Contestant& contestant) co
           {"compute_ms", per_step("compute_seconds")},
           {"stall_ms", per_step("stall_seconds")},
           {"seeds_per_second", steps * static_cast<double>(batch) / seconds},
+          {"rows_read", epoch["rows_read"]},
           {"rows_per_second", requested / seconds},
           {"reads_per_second", epoch["reads_issued"].get<double>() / seconds},
           {"read_bytes_per_second", epoch["bytes_read"].get<double>() / seconds},

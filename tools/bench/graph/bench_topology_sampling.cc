@@ -142,9 +142,9 @@ Result<Json> BenchTopologySampling(const GraphSnapshot& memory, const GraphSnaps
       entries = share(stats.entries - stats.cached_entries, stats.reads);
       depth = stats.mean_depth;
     }
-    json["hit_rate"] = hit_rate;
     json["bytes_read_per_edge"] = bytes;
     json["missed_edges_per_read"] = entries;
+    json["hit_rate"] = hit_rate;
     json["mean_depth"] = depth;
     list.push_back(std::move(json));
   }
