@@ -5,7 +5,7 @@
 
 #include "seeds.h"
 
-// Has a bug that must be found in the time that every target has; otherwise the fuzzers are blind.
+// Has a bug that must be found; otherwise the fuzzers are blind.
 // Its test passes when the target fails.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::uint32_t word = 0;

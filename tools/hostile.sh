@@ -3,7 +3,7 @@
 # counts what it tried, and prints what they counted and what they found.
 # usage: tools/hostile.sh [--rounds N] [--seed S] [--keep] [NAME ...]
 #   --rounds N  how much each script tries: 1 as in CI (the default), more for hours
-#   --seed S    what random choices are drawn from; printed, drawn afresh where it is not given
+#   --seed S    what random choices are drawn from (RHIZOME_TEST_SEED); printed, drawn afresh where neither is given
 #   --keep      leaves the scratch folders of scripts that found something
 #   NAME ...    only these scripts, without their folder and .sh
 # RHIZOME names the binary (build/release/bin/rhizome), RHIZOME_BUILD its build folder; where RHIZOME_COUNTS
@@ -18,7 +18,7 @@ RHIZOME_SOURCE=$(cd "$(dirname "$0")/.." && pwd)
 RHIZOME_BUILD=${RHIZOME_BUILD:-$RHIZOME_SOURCE/build/release}
 RHIZOME=${RHIZOME:-$RHIZOME_BUILD/bin/rhizome}
 HOSTILE_ROUNDS=1
-HOSTILE_SEED=$((RANDOM * 32768 + RANDOM))
+HOSTILE_SEED=${RHIZOME_TEST_SEED:-$((RANDOM * 32768 + RANDOM))}
 keep=0
 names=()
 
@@ -28,7 +28,7 @@ usage() {
 }
 
 number() {
-  [[ ${2:-} =~ ^[0-9]{1,9}$ ]] || { echo "hostile.sh: $1 takes a number" >&2; usage; }
+  [[ ${2:-} =~ ^[0-9]{1,10}$ ]] || { echo "hostile.sh: $1 takes a number" >&2; usage; }
 }
 
 while [ $# -gt 0 ]; do

@@ -4,7 +4,7 @@
 #   asan     storage, index and cache under the address and undefined-behaviour sanitizers, by Clang: lock
 #            annotations are checked
 #   tsan     the same under the thread sanitizer
-#   fuzz     every fuzz target for a few seconds, from the same build
+#   fuzz     every fuzz target with a few seconds' worth of inputs, from the same build
 #   mutants  networks, training and metrics with a seeded mistake at a time, which their tests must notice
 #   long     the long tier of the release build, clang-tidy over everything, and reliability under asan
 # RHIZOME_TEST_DATA names a folder of further data sets; tests that need it say so when they skip.

@@ -18,8 +18,8 @@ sys.path.insert(0, str(FOLDER))
 import numpy as np  # noqa: E402
 import rhizome as rz  # noqa: E402
 
-SEED = int(os.environ.get("RHIZOME_SEED", random.randrange(1 << 31)))
-print("RHIZOME_SEED =", SEED, flush=True)
+SEED = int(os.environ.get("RHIZOME_TEST_SEED", random.randrange(1 << 31)))
+print(f"RHIZOME_TEST_SEED={SEED}", flush=True)
 
 
 @contextlib.contextmanager

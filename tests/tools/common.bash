@@ -7,6 +7,13 @@ trap 'rm -rf "$work"' EXIT
 failures=0
 kill_at_library=${RHIZOME_BUILD:-}/lib/librhizome_kill_at.so
 
+# test_seed: sets `seed` to RHIZOME_TEST_SEED, or to a drawn number, prints it, and seeds RANDOM by it.
+test_seed() {
+  seed=${RHIZOME_TEST_SEED:-$((RANDOM * 32768 + RANDOM))}
+  echo "RHIZOME_TEST_SEED=$seed"
+  RANDOM=$seed
+}
+
 fail() {
   echo "FAILED: $*" >&2
   failures=$((failures + 1))

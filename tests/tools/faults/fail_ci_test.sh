@@ -6,6 +6,7 @@ cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash
 . ../common.bash
 cd "$work"
+test_seed
 library=$RHIZOME_BUILD/lib/librhizome_fail_at.so
 
 printf '0\t1\n1\t2\n2\t0\n' >edges.tsv
@@ -21,7 +22,8 @@ rhizome neighbors base.rz 0 --json >before 2>err || fail "neighbors: $(cat err)"
 cmp -s before after && fail "the put changes nothing"
 
 faults=0 refused=0
-others=$(printf '%s\n' EINTR EAGAIN ENOSPC EBADF EMFILE EACCES ENOMEM ECANCELED | shuf -n 4)
+others=$(printf '%s\n' EINTR EAGAIN ENOSPC EBADF EMFILE EACCES ENOMEM ECANCELED |
+  shuf -n 4 --random-source=<(yes "$seed"))
 first=$((RANDOM % 7 + 1))
 for how in short zero EIO $others; do
   for at in $(seq $first 7 "$calls"); do

@@ -9,9 +9,8 @@ cd "$(dirname "$0")"
 cd "$work"
 
 has_gnn || skip "this build has no librhizome_gnn"
-seed=${RHIZOME_TEST_SEED:-$RANDOM}
+test_seed
 kills=${KILLS:-3} faults=${FAULTS:-3}
-echo "RHIZOME_TEST_SEED=$seed"
 fail_library=$RHIZOME_BUILD/lib/librhizome_fail_at.so
 
 rhizome generate planted --out demo --scale 11 --edge-factor 6 --dim 16 --seed 5 >/dev/null || fail "generate"

@@ -14,8 +14,7 @@ need_mpirun
 need_hosts
 hosts_up 4 1gbit
 make_store
-RANDOM=${RHIZOME_SEED:-$$}
-echo "RHIZOME_SEED=${RHIZOME_SEED:-$$}"
+test_seed
 kinds=(kill stop host link)
 declare -A counted survivors worst
 for ((round = 0; round < ${RHIZOME_LOSSES:-100}; ++round)); do

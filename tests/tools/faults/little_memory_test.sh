@@ -7,9 +7,7 @@ cd "$(dirname "$0")"
 . ../common.bash
 cd "$work"
 has_gnn || skip "this build has no librhizome_gnn"
-seed=${RHIZOME_TEST_SEED:-$((RANDOM % 10000))}
-echo "RHIZOME_TEST_SEED=$seed"
-RANDOM=$seed
+test_seed
 
 rhizome generate planted --out g --scale 8 --dim 8 >/dev/null || fail "generate"
 rhizome ingest s.rz --edges g/edges.npy --nodes g/nodes.tsv --node-columns id,label,split --array feat=g/features.npy \

@@ -12,7 +12,8 @@ if [ $? -eq 77 ]; then
   [ -z "${RHIZOME_COUNTS:-}" ] || { mkdir -p "$RHIZOME_COUNTS" && echo "no seccomp" >"$RHIZOME_COUNTS/skipped@refusing_ci_test"; }
   skip "seccomp is not allowed here"
 fi
-export RHIZOME_TEST_SEED=${RHIZOME_TEST_SEED:-$RANDOM}
+test_seed
+export RHIZOME_TEST_SEED=$seed
 shards=4
 
 # run LAYER SHARD: that part of the layer's suite, whose output and exit code stay in the working folder.

@@ -12,13 +12,15 @@ cd "$work"
 
 limit_memory $((64 << 20))
 id=(--store-id 00112233445566778899aabbccddeeff)
-python3 - <<'PY' || fail "write the data sets"
-import array, gzip, os, struct
+test_seed
+python3 - "$seed" <<'PY' || fail "write the data sets"
+import array, gzip, os, random, struct, sys
+rng = random.Random(int(sys.argv[1]))
 vertices, edges, dim, edge_dim = 1 << 17, 900_000, 16, 4
 
 def draw(count, below):
     drawn = array.array("I")
-    drawn.frombytes(os.urandom(4 * count))
+    drawn.frombytes(rng.randbytes(4 * count))
     return [x * below >> 32 for x in drawn]
 
 def npy(path, descr, shape, values):

@@ -7,9 +7,7 @@ cd "$(dirname "$0")"
 cd "$work"
 
 has_gnn || skip "this build has no librhizome_gnn"
-seed=${RHIZOME_TEST_SEED:-$RANDOM}
-echo "RHIZOME_TEST_SEED=$seed"
-RANDOM=$seed
+test_seed
 
 rhizome generate planted --out demo --scale 13 --edge-factor 6 --dim 32 --seed 5 >/dev/null || fail "generate"
 rhizome ingest g.rz --edges demo/edges.npy --nodes demo/nodes.tsv --node-columns id,label,split \

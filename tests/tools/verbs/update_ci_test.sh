@@ -171,7 +171,7 @@ count() {
 }
 batch 0 >b.tsv
 count_calls "$RHIZOME" put g.rz b.tsv
-RANDOM=${RHIZOME_TEST_SEED:-1}
+test_seed
 killed=0 there=0
 for k in $(seq 40); do
   batch "$k" >b.tsv
