@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is needed, builds, runs the tests. usage: tools/test.sh [release|asan|tsan|fuzz|mutants|long ...]
+# Installs what is needed, builds, runs the tests. usage: tools/test.sh [tidy|release|asan|tsan|fuzz|mutants|long ...]
+#   tidy     the format and order of the sources; where it finds anything, the run ends
 #   release  everything, tiers quick and ci (the default)
 #   asan     storage, index and cache under the address and undefined-behaviour sanitizers, by Clang: lock
 #            annotations are checked
@@ -46,6 +47,16 @@ run_ctest() {
   passed=$((passed + added_passed)) failed=$((failed + added_failed)) skipped=$((skipped + added_skipped))
 }
 
+# Two tests, of the sources alone. A run that would be refused for a blank ends before it builds anything.
+run_tidy() {
+  if python3 tests/tidy_test.py --self-test && python3 tests/tidy_test.py; then
+    passed=$((passed + 2))
+  else
+    failed=$((failed + 1))
+    finish
+  fi
+}
+
 # Each mistake that is noticed is a test that passes.
 run_mutants() {
   RHIZOME_BUILD=$PWD/build/mutants build/venv/bin/python tests/gnn/mutants.py 2>&1 | tee -a "$summary" || true
@@ -83,6 +94,7 @@ finish() {
 step "installing" tools/install_deps.sh --tests
 for what in "${@:-release}"; do
   case $what in
+    tidy) step "the sources" run_tidy ;;
     release)
       step "building release" build release
       step "public headers, each alone" build release --target all_verify_interface_header_sets
@@ -112,7 +124,7 @@ for what in "${@:-release}"; do
       step "reliability of asan" run_ctest asan -L reliability
       ;;
     *)
-      sed -n 's/^# \{0,1\}//p' "$0" | sed -n 2,10p >&2
+      sed -n 's/^# \{0,1\}//p' "$0" | sed -n 2,11p >&2
       exit 1
       ;;
   esac

@@ -6,11 +6,12 @@ cd "$(dirname "$0")"
 . ../common.bash
 cd "$work"
 
-mkdir -p tools build/release bin
+mkdir -p tools tests build/release bin
 cp "$RHIZOME_SOURCE"/tools/{test.sh,report_tests.py} tools
 cp "$RHIZOME_SOURCE/CMakePresets.json" .
 printf '#!/bin/sh\n' >tools/install_deps.sh
-printf '#!/bin/sh\n' >bin/cmake
+printf '#!/bin/sh\necho "$@" >>"%s/built"\n' "$work" >bin/cmake
+printf 'import os, sys\nsys.exit(os.path.exists("untidy"))\n' >tests/tidy_test.py
 # Behaves as a binary of GoogleTest: a case fails as often as left.CASE says, the process dies as often as left.die.NAME.
 cat >bin/suite <<'EOF'
 #!/usr/bin/env bash
@@ -74,21 +75,25 @@ run() {
   about="of $*"
   rm -f build/release/left.*
   while [ $# -gt 0 ]; do echo "${1#*=}" >"build/release/left.${1%=*}" && shift; done
-  PATH=$work/bin:$PATH RHIZOME_TEST_SEED=7 expect_exit "$code" tools/test.sh release || { fail "$about"; return; }
+  PATH=$work/bin:$PATH RHIZOME_TEST_SEED=7 expect_exit "$code" tools/test.sh tidy release || { fail "$about"; return; }
   [ "$(tail -n 1 out)" = "$last" ] || fail "$about: wanted '$last', got: $(tail -n 20 out)"
   [ "$(grep '^flaky: ' out)" = "$(printf '%s\n' "${flaky[@]}")" ] ||
     fail "$about: wanted ${flaky[*]}, got: $(tail -n 20 out)"
 }
 
-run 0 "5 passed, 0 failed, 0 skipped"
-run 0 "5 passed, 0 failed, 0 skipped" A.one -- A.one=1
-run 1 "4 passed, 1 failed, 0 skipped" -- A.one=2
-run 1 "4 passed, 1 failed, 0 skipped" B.two/0 -- A.one=2 B.two=1
-run 0 "5 passed, 0 failed, 0 skipped" script -- script=1
-run 1 "4 passed, 1 failed, 0 skipped" -- script=2
-run 0 "5 passed, 0 failed, 0 skipped" "suite.A, which ended in A.one" -- die.A=1
-run 1 "3 passed, 1 failed, 0 skipped" -- die.A=2
-run 0 "5 passed, 0 failed, 0 skipped" A.one A.two/0 script -- A.one=1 A.two=1 script=1
-run 1 "1 passed, 4 failed, 0 skipped" A.one A.two/0 B.one B.two/0 -- A.one=1 A.two=1 B.one=1 B.two=1
+run 0 "7 passed, 0 failed, 0 skipped"
+run 0 "7 passed, 0 failed, 0 skipped" A.one -- A.one=1
+run 1 "6 passed, 1 failed, 0 skipped" -- A.one=2
+run 1 "6 passed, 1 failed, 0 skipped" B.two/0 -- A.one=2 B.two=1
+run 0 "7 passed, 0 failed, 0 skipped" script -- script=1
+run 1 "6 passed, 1 failed, 0 skipped" -- script=2
+run 0 "7 passed, 0 failed, 0 skipped" "suite.A, which ended in A.one" -- die.A=1
+run 1 "5 passed, 1 failed, 0 skipped" -- die.A=2
+run 0 "7 passed, 0 failed, 0 skipped" A.one A.two/0 script -- A.one=1 A.two=1 script=1
+run 1 "3 passed, 4 failed, 0 skipped" A.one A.two/0 B.one B.two/0 -- A.one=1 A.two=1 B.one=1 B.two=1
 
+touch untidy
+rm -f built
+run 1 "0 passed, 1 failed, 0 skipped"
+[ ! -e built ] || fail "something was built though the sources are not tidy"
 finish
