@@ -113,6 +113,7 @@ run_one() {
   [ -e "$work/$name.kept" ] || rm -rf "$HOSTILE_SCRATCH"
 }
 
+echo "RHIZOME_TEST_SEED=$HOSTILE_SEED"
 for name in "${names[@]}"; do run_one "$name"; done
 note hostile-findings@all $findings
 echo "=== hostile stores, inputs and surroundings: ${#names[@]} scripts, seed $HOSTILE_SEED, $SECONDS s"

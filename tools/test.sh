@@ -81,7 +81,7 @@ finish() {
     local cases
     cases=$(wc -l <"$flaky")
     cat "$flaky"
-    echo "Each is to be added to tests/SOAK.tsv, and mended."
+    echo "Each is to be added to tests/SOAK.tsv, and mended (tests/RELIABILITY.md)."
     if [ "$cases" -gt $most_flaky ]; then
       echo "More than $most_flaky cases are flaky: they count as failed."
       passed=$((passed - cases)) failed=$((failed + cases))
