@@ -16,7 +16,7 @@ build_packages=(
   librandom123-dev libfast-float-dev wordnet-base)
 python_packages=(python3-dev)
 mpi_packages=(libopenmpi-dev openmpi-bin)
-test_packages=(libgtest-dev libgmock-dev clang clang-tidy clang-format fio xfsprogs zstd
+test_packages=(libgtest-dev libgmock-dev clang clang-format fio xfsprogs zstd
   chromium)
 
 # libtorch_cpu.so needs only these two libraries where no CUDA is installed.

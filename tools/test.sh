@@ -7,7 +7,7 @@
 #   tsan     the same under the thread sanitizer
 #   fuzz     every fuzz target with a few seconds' worth of inputs, from the same build
 #   mutants  networks, training and metrics with a seeded mistake at a time, which their tests must notice
-#   long     the long tier of the release build, clang-tidy over everything, and reliability under asan
+#   long     the long tier of the release build, and reliability under asan
 # A case that fails is run once more, alone. If it then passes, it counts as passed and is listed as flaky at the end;
 # where more than three are flaky, they count as failed. Randomised tests draw from RHIZOME_TEST_SEED, which is drawn
 # where it is not set, and printed at the end. RHIZOME_TEST_DATA names a folder of further data sets; tests that need it
