@@ -61,7 +61,7 @@ clean() {
 trap clean EXIT
 trap 'exit 130' INT TERM
 table=$work/table
-limit=$((300 * HOSTILE_ROUNDS))  # seconds; a script is to take 40 a round
+limit=$((300 * HOSTILE_ROUNDS * ${RHIZOME_TEST_PATIENCE:-1}))  # seconds; a script is to take 40 a round
 findings=0
 
 # Leaves a count for the table of the reliability tests.

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 SHOWN_LINES = 80
 SHOWN_COLUMNS = 500
 MOST_AGAIN = 12  # cases; where more have failed, it was not by chance
-SECONDS_AGAIN = 1800  # of a case
+SECONDS_AGAIN = 3600  # of a case
 
 
 @dataclass

@@ -22,7 +22,7 @@ ends() {
   shift
   code=0
   runs=$((runs + 1))
-  timeout -s KILL 30 "$@" >out 2>err </dev/null || code=$?
+  timeout -s KILL $((30 * ${RHIZOME_TEST_PATIENCE:-1})) "$@" >out 2>err </dev/null || code=$?
   [ $code -le 6 ] && return 0
   echo "FOUND exit code $code of $what, seed $seed ($changed): $(grep -m 1 -E 'ssert|terminate' err || head -c 300 err)"
   found=1

@@ -4,6 +4,7 @@ cd "$HOSTILE_SCRATCH" || exit 1
 rhizome=$RHIZOME
 RANDOM=$((HOSTILE_SEED % 32768))
 found=0
+patience=${RHIZOME_TEST_PATIENCE:-1}
 
 # report WHAT: counts a finding and prints it.
 report() {

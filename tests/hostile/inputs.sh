@@ -4,7 +4,7 @@
 # and nothing is made.
 set -uo pipefail
 cases=0
-seconds=20
+seconds=$((20 * ${RHIZOME_TEST_PATIENCE:-1}))
 kilobytes=$((3 << 20))
 
 # refused WHAT COMMAND...: the command ends by itself with an error of its own, says little, and leaves the store.

@@ -50,7 +50,7 @@ try() {
   else target=$work/victim; fi
   rm -rf "$place"
   ln -s "$target" "$place"
-  timeout 60 "$rhizome" "$@" >out 2>err </dev/null || code=$?
+  timeout $((60 * patience)) "$rhizome" "$@" >out 2>err </dev/null || code=$?
   if [ "$(state)" != "$before" ]; then
     report "'$*' with a link at $place changed what it points at"
     make_victim

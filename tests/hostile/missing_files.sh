@@ -66,7 +66,7 @@ try() {
   rm -rf s.rz s.bak s.rz.quarantine-* o.*
   cp -a good.rz s.rz
   rm -rf "s.rz/$place"
-  timeout 60 "$rhizome" "$@" >out 2>err </dev/null || code=$?
+  timeout $((60 * patience)) "$rhizome" "$@" >out 2>err </dev/null || code=$?
   if [ $code -eq 0 ]; then
     undisturbed=$((undisturbed + 1))
   elif [ $code -eq 3 ]; then
@@ -83,7 +83,7 @@ usable=()
 for verb in "${verbs[@]}"; do
   rm -rf s.rz s.bak o.* && cp -a good.rz s.rz
   # shellcheck disable=SC2086
-  if timeout 60 "$rhizome" $verb >out 2>err </dev/null; then usable+=("$verb"); else
+  if timeout $((60 * patience)) "$rhizome" $verb >out 2>err </dev/null; then usable+=("$verb"); else
     case $verb in train* | infer* | plan* | score* | "array append"*) ;; *) report "'$verb' of a sound store: $(head -c 300 err)" ;; esac
   fi
 done

@@ -12,7 +12,7 @@ cat >measure.py <<'PY'
 import os, resource, subprocess, sys
 try:
     code = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=open("out", "wb"), stderr=open("err", "wb"),
-                          timeout=60).returncode
+                          timeout=60 * int(os.environ.get("RHIZOME_TEST_PATIENCE", 1))).returncode
 except subprocess.TimeoutExpired:
     code = 124
 used = resource.getrusage(resource.RUSAGE_CHILDREN)

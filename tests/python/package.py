@@ -21,6 +21,9 @@ import rhizome as rz  # noqa: E402
 SEED = int(os.environ.get("RHIZOME_TEST_SEED", random.randrange(1 << 31)))
 print(f"RHIZOME_TEST_SEED={SEED}", flush=True)
 
+# How many times as long as on an idle machine is waited.
+PATIENCE = int(os.environ.get("RHIZOME_TEST_PATIENCE", 1))
+
 
 @contextlib.contextmanager
 def raises(kind, text=""):

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 
-from package import SEED, Example, folder, interrupted, np, raises, run, rz
+from package import PATIENCE, SEED, Example, folder, interrupted, np, raises, run, rz
 from package_processes_test import in_child
 
 RNG = np.random.default_rng(SEED)
@@ -523,7 +523,7 @@ def test_interrupts():
         with rz.open(path / "g.rz", mode="w") as graph:
             assert graph.verify().ok
     print(f"{len(late)} were interrupted, the slowest {max(late, default=0):.2f} s after the signal")
-    assert late and max(late) < 5, late  # 0.5 s on a machine that does nothing else
+    assert late and max(late) < 5 * PATIENCE, late  # 0.5 s on a machine that does nothing else
 
 
 if __name__ == "__main__":

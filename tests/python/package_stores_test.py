@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-from package import FOLDER, SEED, Example, folder, np, raises, run, rz
+from package import FOLDER, PATIENCE, SEED, Example, folder, np, raises, run, rz
 
 RNG = np.random.default_rng(SEED)
 
@@ -219,7 +219,7 @@ def test_interpreter_ends_with_open_graphs():
         example.ingest(path / "g.rz")
         for mode in "rw":
             done = subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-c", code, path / "g.rz", FOLDER, mode],
-                                  capture_output=True, text=True, timeout=60)
+                                  capture_output=True, text=True, timeout=60 * PATIENCE)
             assert done.returncode == 0 and "leak" not in done.stderr and "Error" not in done.stderr, done.stderr
 
 

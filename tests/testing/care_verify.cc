@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -19,6 +20,22 @@
 namespace rhizome::testing {
 namespace {
 
+/// Calls a function after each attempt to take a lock.
+class NotedLocks final : public ForwardingFileSystem {
+ public:
+  explicit NotedLocks(std::function<void()> tried)
+      : ForwardingFileSystem(Disk()), tried_(std::move(tried)) {}
+  Result<std::unique_ptr<FileLock>> Lock(const Path& path, LockMode mode,
+                                         std::string_view content) override {
+    auto lock = ForwardingFileSystem::Lock(path, mode, content);
+    tried_();
+    return lock;
+  }
+
+ private:
+  const std::function<void()> tried_;
+};
+
 /// Starts a writer whenever a verification takes the writer's lock to see whether there is one.
 class WriterAtEveryLook final : public ForwardingFileSystem {
  public:
@@ -32,9 +49,17 @@ class WriterAtEveryLook final : public ForwardingFileSystem {
     Join();  // one writer at a time
     auto lock = ForwardingFileSystem::Lock(path, mode, content);
     ++count_;
-    writer_ = std::thread(
-        [this] { writers_ += Store::Open(Disk(), store_, Store::Mode::kWrite).has_value(); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    tried_ = false;
+    writer_ = std::thread([this] {
+      const auto tried = [this] {
+        tried_ = true;
+        tried_.notify_all();
+      };
+      NotedLocks disk(tried);
+      writers_ += Store::Open(disk, store_, Store::Mode::kWrite).has_value();
+      tried();  // where it has not come to a lock
+    });
+    tried_.wait(false);  // the lock is held while the writer tries to take it
     return lock;
   }
 
@@ -51,6 +76,7 @@ class WriterAtEveryLook final : public ForwardingFileSystem {
   const Path store_;
   std::atomic<int>& writers_;
   int count_ = 0;
+  std::atomic<bool> tried_ = false;
   std::thread writer_;
 };
 

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "testing/testing.h"
+
 extern char** environ;
 
 namespace rhizome::testing {
@@ -27,7 +29,7 @@ ChildProcess ChildProcess::Fork(const std::function<int()>& body, unsigned secon
   (void)std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child != 0) return ChildProcess(child);
-  ::alarm(seconds);
+  ::alarm(seconds * Patience());
   ::_exit(body());
 }
 

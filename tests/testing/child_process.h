@@ -14,8 +14,8 @@ namespace rhizome::testing {
 class ChildProcess {
  public:
   /// A fork that runs `body` and ends at once with the exit code which that returns; after
-  /// `seconds` a signal ends it. What stdio holds is written before, or the child might say it
-  /// again.
+  /// `seconds` times Patience() a signal ends it. What stdio holds is written before, or the child
+  /// might say it again.
   static ChildProcess Fork(const std::function<int()>& body, unsigned seconds = 60);
 
   /// How this program is started once more.

@@ -1,9 +1,12 @@
 #include "testing/testing.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <thread>
 
 #include "rhizome/storage/unique_folder.h"
 
@@ -39,6 +42,20 @@ std::uint64_t TestSeed() {
     seed = std::strtoull(given, nullptr, 10);
   std::printf("RHIZOME_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
   return seed;
+}
+
+unsigned Patience() {
+  const char* const given = std::getenv("RHIZOME_TEST_PATIENCE");
+  return given == nullptr ? 1 : std::max(1U, static_cast<unsigned>(std::atoi(given)));
+}
+
+bool Eventually(const std::function<bool()>& holds, unsigned seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds * Patience());
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
 }
 
 std::optional<std::filesystem::path> TestData() {

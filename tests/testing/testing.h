@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -31,6 +32,13 @@ class TempDir {
 /// Returns the seed of a randomised test: RHIZOME_TEST_SEED, or a fresh one. Prints it, so that a
 /// failure can be repeated.
 std::uint64_t TestSeed();
+
+/// Returns how many times as long tests wait as on an idle machine: RHIZOME_TEST_PATIENCE, or 1.
+unsigned Patience();
+
+/// Waits until `holds` returns true, for at most `seconds` times Patience(). Returns what it
+/// returned last.
+bool Eventually(const std::function<bool()>& holds, unsigned seconds = 10);
 
 /// Returns the folder of further data sets (RHIZOME_TEST_DATA), if there is one.
 std::optional<std::filesystem::path> TestData();

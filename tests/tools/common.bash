@@ -19,6 +19,27 @@ fail() {
   failures=$((failures + 1))
 }
 
+# How many times as long as on an idle machine is waited.
+patience=${RHIZOME_TEST_PATIENCE:-1}
+
+# wait_for SECONDS COMMAND...: waits until the command succeeds, for so many seconds times $patience; else returns 1.
+wait_for() {
+  local end=$((SECONDS + $1 * patience))
+  shift
+  until "$@"; do
+    [ $SECONDS -le $end ] || return 1
+    sleep 0.05
+  done
+}
+
+# gone PID...: none of these processes runs; one whose parent has not yet taken note of its end does not.
+gone() {
+  local pid
+  for pid in "$@"; do
+    ! grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$pid/status" 2>/dev/null || return 1
+  done
+}
+
 # expect_exit CODE COMMAND...: the exit code of a command; its output stays in $work/out and $work/err.
 expect_exit() {
   local wanted=$1 code=0

@@ -119,7 +119,8 @@ TEST(BoundedQueueTest, CancellingWakesAWaitingProducer) {
     EXPECT_TRUE(queue.Push(1));
     EXPECT_FALSE(queue.Push(2));
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ASSERT_TRUE(testing::Eventually([&] { return !queue.empty(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it most likely waits by then
   queue.Cancel();
   producer.join();
   EXPECT_STATUS(queue.Pop(), kInterrupted);

@@ -67,20 +67,21 @@ TEST(ServeRateTest, EachPairIsMeasuredWithTheRowsThatItSays) {
 }
 
 // A batch takes a round trip, which is long beside all else: rates cannot be higher than that lets
-// them be, nor, unless other programs have the processors, much lower.
+// them be, nor much lower, as far as other programs leave the processors.
 TEST(ServeRateTest, RatesAreThoseOfTheNetwork) {
   const TempDir folder;
   ASSERT_OK(testing::WriteStore(folder / "s", {.partitions = 2}));
   const double latency = 10e-3, highest = 20 / (2 * latency);
+  const double lowest = highest / (4 * testing::Patience());
   const Served served = MeasureAsRanks(
       folder / "s", 2, {.io = IoMaker::kPread, .batch_rows = 20, .rounds = 3, .batches_a_round = 6},
       {.latency_seconds = latency});
   ASSERT_OK(served.rates[0]);
   const ServeRate& rate = served.rates[0]->front();
   EXPECT_LE(rate.rows_per_second, highest);
-  EXPECT_GE(rate.rows_per_second, highest / 4);
+  EXPECT_GE(rate.rows_per_second, lowest);
   EXPECT_LE(rate.plain_rows_per_second, highest);
-  EXPECT_GE(rate.plain_rows_per_second, highest / 4);
+  EXPECT_GE(rate.plain_rows_per_second, lowest);
   EXPECT_GT(rate.processor_seconds_per_row, 0);
   EXPECT_LT(rate.processor_seconds_per_row, 1 / rate.rows_per_second);
 }

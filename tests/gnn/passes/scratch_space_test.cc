@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -59,14 +60,22 @@ TEST(ScratchSpaceTest, BeyondTheRoomNothingIsKept) {
   EXPECT_EQ(space.held_bytes(), 0u);
 }
 
-/// Takes its time to remove a file.
+/// Removes files when it is let, and takes its time.
 class SlowRemovals final : public ForwardingFileSystem {
  public:
   SlowRemovals() : ForwardingFileSystem(FileSystem::Posix()) {}
   Status RemoveFile(const Path& path) override {
+    may_remove_.wait(false);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     return ForwardingFileSystem::RemoveFile(path);
   }
+  void Let(bool may) {
+    may_remove_ = may;
+    may_remove_.notify_all();
+  }
+
+ private:
+  std::atomic<bool> may_remove_ = true;
 };
 
 TEST(ScratchSpaceTest, AFileThatIsBeingRemovedCanBeMadeAgain) {
@@ -86,8 +95,10 @@ TEST(ScratchSpaceTest, AFileThatIsBeingRemovedCanBeMadeAgain) {
       ASSERT_OK(values);
       EXPECT_EQ((*values)[7], value);
     }
+    slow.Let(false);
     array.RemoveFiles();
     EXPECT_FALSE(std::filesystem::is_empty(folder.path()));  // nobody waited
+    slow.Let(true);
   }
   space.WaitForRemovals();
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));

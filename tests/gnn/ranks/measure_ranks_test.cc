@@ -118,9 +118,10 @@ TEST_F(MeasureRanksTest, ALostRankAndAGarbledChunkEndAll) {
        {LocalFault::Kind::kDie, LocalFault::Kind::kSilence, LocalFault::Kind::kFlip}) {
     const std::uint64_t at = before + random() % (all - before - 2);
     SCOPED_TRACE(::testing::Message() << "message " << at << " of " << before << " to " << all);
-    const TrainedRanks trained = TrainThreads(
-        options, 3, nullptr,
-        {.peer_timeout_seconds = 0.5, .faults = {{.kind = kind, .rank = 1, .at_message = at}}});
+    const TrainedRanks trained =
+        TrainThreads(options, 3, nullptr,
+                     {.peer_timeout_seconds = 0.5 * testing::Patience(),
+                      .faults = {{.kind = kind, .rank = 1, .at_message = at}}});
     for (std::size_t r = 0; r < 3; ++r) {
       ASSERT_FALSE(trained.reports[r].has_value());
       if (r == 1) continue;
@@ -147,11 +148,12 @@ TEST_F(MeasureRanksTest, ALayerEndsWhereAnotherRankIsLost) {
   int after = -1;  // reports of layers behind the first
   const JobControl waiting([&](const JobControl::Progress& progress) {
     if (!progress.phase.starts_with("layer") || ++after > 0) return;
-    std::this_thread::sleep_for(std::chrono::seconds(2));  // until the other one is missed
+    // Until the other one is missed.
+    std::this_thread::sleep_for(std::chrono::seconds(1 + testing::Patience()));
   });
   const TrainedRanks trained =
       TrainThreads(options, 2, &waiting,
-                   {.peer_timeout_seconds = 0.3,
+                   {.peer_timeout_seconds = 0.3 * testing::Patience(),
                     .faults = {{.kind = LocalFault::Kind::kDie, .rank = 0, .at_message = before}}});
   ASSERT_FALSE(trained.reports[1].has_value());
   EXPECT_THAT(trained.reports[1].error().message(), HasSubstr("rank 0"));

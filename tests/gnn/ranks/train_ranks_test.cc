@@ -157,8 +157,8 @@ TEST_F(TrainRanksTest, NormsDropoutAndOtherTasksDoNotDependOnTheRanks) {
   }
 }
 
-// A rank of which each step takes longer than a rank may be silent is waited for: its transport
-// says all along that it is there.
+// A rank of which a step takes longer than a rank may be silent is waited for: its transport says
+// all along that it is there.
 TEST_F(TrainRanksTest, ASlowRankIsWaitedForAndChangesNothing) {
   TrainOptions options = Options();
   options.epochs = 1;
@@ -166,13 +166,13 @@ TEST_F(TrainRanksTest, ASlowRankIsWaitedForAndChangesNothing) {
   options.test = false;
   ASSERT_OK(TrainAsRanks(options, 3)[0]);
   const std::string hash = HashOf(options.out);
+  const double timeout = 1.5 * testing::Patience();
   std::uint64_t steps = 0;
   const JobControl slow([&](const JobControl::Progress& progress) {
     if (progress.phase != "train") return;
-    ++steps;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2000));
+    if (++steps == 1) std::this_thread::sleep_for(std::chrono::duration<double>(timeout * 1.5));
   });
-  for (const auto& report : TrainAsRanks(options, 3, &slow, {.peer_timeout_seconds = 1.5}))
+  for (const auto& report : TrainAsRanks(options, 3, &slow, {.peer_timeout_seconds = timeout}))
     ASSERT_OK(report);
   EXPECT_GE(steps, 2u);
   EXPECT_EQ(HashOf(options.out), hash);
@@ -221,7 +221,7 @@ TEST_F(TrainRanksTest, ALostRankEndsAllAndTheRestGoOn) {
   for (const auto kind : {LocalFault::Kind::kDie, LocalFault::Kind::kSilence}) {
     options.resume = false;
     const LocalRanksOptions network{
-        .peer_timeout_seconds = 0.5,
+        .peer_timeout_seconds = 0.5 * testing::Patience(),
         .faults = {{.kind = kind, .rank = 2, .at_message = 120 + random() % 60}}};
     const auto lost = TrainAsRanks(options, 4, nullptr, network);
     for (std::size_t r = 0; r < 4; ++r) {

@@ -162,7 +162,7 @@ class ForkTest : public ::testing::TestWithParam<IoMaker> {
 
   /// Runs in the child and ends it.
   [[noreturn]] void BeAChild(End end) {
-    ::alarm(60);
+    ::alarm(60 * testing::Patience());
     WrongInFork wrong = LookAtMemory();
     if (wrong == WrongInFork::kNothing) wrong = LookAtTheRest();
     if (end == End::kTidilyAtOnce || end == End::kTidilyByExit) {  // which harms nothing

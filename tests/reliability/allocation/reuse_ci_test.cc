@@ -48,7 +48,7 @@ void ExpectOkOrShort(const Status& status) {
 class ReuseTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ::alarm(300);  // a hang is what this is about
+    ::alarm(300 * Patience());  // a hang is what this is about
     std::mt19937_64 rng(7);
     GraphInput input = RandomGraph(rng, {.vertices = 40, .edges = 200});
     UpdateModel::AddRows(input);

@@ -188,7 +188,7 @@ void RunCases(std::uint64_t begin, std::uint64_t end, int pipe, const std::strin
   ASSERT_OK(sound);
   for (std::uint64_t seed = begin; seed < end; ++seed) {
     tell('b');
-    ::alarm(kPatienceSeconds);
+    ::alarm(kPatienceSeconds * Patience());
     std::string what;
     const Outcome outcome = RunCase(*sound, seed, only, what);
     if (outcome == Outcome::kSilent) {

@@ -33,7 +33,7 @@ for how in short zero EIO $others; do
       rm -rf g.rz && cp -r base.rz g.rz
       code=0
       LD_PRELOAD=$library RHIZOME_FAIL_AT=$at RHIZOME_FAIL_HOW=$how RHIZOME_FAIL_STICKY=$sticky \
-        timeout 60 "$RHIZOME" "${put[@]}" >out 2>err </dev/null || code=$?
+        timeout $((60 * patience)) "$RHIZOME" "${put[@]}" >out 2>err </dev/null || code=$?
       faults=$((faults + 1))
       repeat="RHIZOME_FAIL_AT=$at RHIZOME_FAIL_HOW=$how RHIZOME_FAIL_STICKY=$sticky"
       [ $code -ge 124 ] && fail "$repeat: exit code $code: $(head -c 300 err)"

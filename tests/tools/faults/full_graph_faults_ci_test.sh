@@ -79,7 +79,7 @@ for how in EIO ENOSPC short; do
     begin
     code=0
     LD_PRELOAD=$fail_library RHIZOME_FAIL_PATH=$arrays RHIZOME_FAIL_AT=$at RHIZOME_FAIL_HOW=$how \
-      timeout 100 "${base[@]}" --spill none >out 2>err </dev/null || code=$?
+      timeout $((100 * patience)) "${base[@]}" --spill none >out 2>err </dev/null || code=$?
     repeat="RHIZOME_FAIL_AT=$at RHIZOME_FAIL_HOW=$how"
     case $how$code in
       *0) [ $how = short ] || fail "$repeat: takes no note of it" ;;

@@ -12,9 +12,9 @@ need_hosts
 need_latency
 hosts_up 2 none
 
-# expect_round_trip LEAST MOST: microseconds. Processors that others keep busy make it longer.
+# expect_round_trip LEAST MOST: microseconds.
 expect_round_trip() {
-  took=$(round_trip_us 0 1)
+  took=$(round_trip_us 0 1 min)
   python3 -c "import sys; sys.exit(not $1 <= $took < $2)" ||
     fail "a latency of $link_latency us, a rate of $link_rate: $took us there and back, wanted $1 to $2"
 }
@@ -37,7 +37,8 @@ doctor_seconds() {
 slow=$(doctor_seconds)
 hosts_latency 0
 expect_round_trip 1 4000
-fast=$(doctor_seconds)
-python3 -c "import sys; sys.exit(not $slow >= 4e-3 or $fast >= $slow)" || fail "between ranks: $slow s and $fast s there and back"
+# Between ranks a busy processor may take longer than the link.
+is_faster() { fast=$(doctor_seconds) && python3 -c "import sys; sys.exit(not $fast < $slow)"; }
+python3 -c "import sys; sys.exit(not $slow >= 4e-3)" && wait_for 20 is_faster || fail "between ranks: $slow s and $fast s there and back"
 echo "there and back without a latency: $plain and $took us, between ranks $fast s; with 2 ms: $slow s"
 finish

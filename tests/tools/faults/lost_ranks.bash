@@ -1,6 +1,6 @@
 # Ranks that are lost in a training over hosts (hosts.bash, which is sourced before).
 
-peer_timeout=3
+peer_timeout=$((3 * patience))
 train_flags=(--fanout 5,5 --batch-size 60 --superbatch 3 --cache-bytes 64K --threads 1 --seed 7)
 
 # make_store: a small one, with a home for each of eight ranks.
@@ -21,22 +21,21 @@ SH
   chmod +x rank.sh
 }
 
+# begun_or_gone FOLDER PID: the training has a checkpoint there, or its process has ended.
+begun_or_gone() { compgen -G "$1/*/train/CHECKPOINT" >/dev/null || gone "$2"; }
+
 # lose KIND RANK RANKS SECONDS: RANKS hosts train, a rank each; so many seconds after the first checkpoint one of them is
 # lost: kill (its process), stop (it is stopped), host (all that runs there is killed), link (it is cut off). All ranks
-# must be gone within the time-out and 5 s, none may say that the training is complete, and somebody must name the rank:
+# must be gone within the time-out and 5 s times $patience, none may say that the training is complete, and somebody must name the rank:
 # a survivor, or mpirun its host. Sets `took`, and adds to `named` how many survivors named it.
 lose() {
-  local kind=$1 lost=$2 ranks=$3 folder rank launcher pids=() began left code spoke=0
+  local kind=$1 lost=$2 ranks=$3 folder rank launcher pids=() others began code spoke=0
   folder=$(mktemp -d "$work/lost.XXXXXX")
   mpi_options=(--enable-recovery)
   on_hosts "$ranks" "$work/rank.sh" "$folder" "$RHIZOME" train "$work/s.rz" "${train_flags[@]}" --epochs 100000 \
     --checkpoint-every 2 --peer-timeout $peer_timeout --scratch "$folder" --json --progress none >"$folder/mpirun" 2>&1 &
   launcher=$!
-  for _ in $(seq 600); do
-    compgen -G "$folder/*/train/CHECKPOINT" >/dev/null && break
-    kill -0 $launcher 2>/dev/null || break
-    sleep 0.1
-  done
+  wait_for 60 begun_or_gone "$folder" $launcher
   compgen -G "$folder/*/train/CHECKPOINT" >/dev/null || fail "the training has not begun: $(head -c 900 "$folder/mpirun" "$folder"/err.*)"
   sleep "$4"
   for ((rank = 0; rank < ranks; ++rank)); do pids[rank]=$(cat "$folder/pid.$rank"); done
@@ -47,22 +46,14 @@ lose() {
     host) for rank in $(host_pids "$lost"); do kill -9 "$rank" 2>/dev/null; done ;;
     link) cut_link "$lost" ;;
   esac
-  for _ in $(seq $(((peer_timeout + 15) * 10))); do
-    left=0
-    for ((rank = 0; rank < ranks; ++rank)); do
-      [ "$kind" = stop ] && [ "$rank" = "$lost" ] && continue
-      kill -0 "${pids[rank]}" 2>/dev/null && left=$((left + 1))
-    done
-    [ $left = 0 ] && break
-    sleep 0.1
-  done
+  others=("${pids[@]}")
+  [ "$kind" != stop ] || unset "others[lost]"
+  wait_for $((peer_timeout / patience + 15)) gone "${others[@]}" || fail "$kind of rank $lost: some ranks still run"
   took=$(((($(date +%s%N) - began) / 1000000)))
-  [ $left = 0 ] || fail "$kind of rank $lost: $left ranks still run after $took ms"
-  [ $took -le $(((peer_timeout + 5) * 1000)) ] || fail "$kind of rank $lost: the others took $took ms"
+  [ $took -le $(((peer_timeout + 5 * patience) * 1000)) ] || fail "$kind of rank $lost: the others took $took ms"
   [ "$kind" = stop ] && kill -9 "${pids[lost]}"
   [ "$kind" = link ] && mend_link "$lost"
-  for _ in $(seq 100); do kill -0 $launcher 2>/dev/null || break; sleep 0.1; done
-  kill -0 $launcher 2>/dev/null && for rank in "${!hosts[@]}"; do kill -9 $(host_pids "$rank") 2>/dev/null; done
+  wait_for 10 gone $launcher || for rank in "${!hosts[@]}"; do kill -9 $(host_pids "$rank") 2>/dev/null; done
   wait $launcher 2>/dev/null
   for ((rank = 0; rank < ranks; ++rank)); do
     [ "$rank" = "$lost" ] && continue

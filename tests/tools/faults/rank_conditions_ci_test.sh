@@ -10,7 +10,7 @@ cd "$work"
 need_mpirun
 fail_library=$RHIZOME_BUILD/lib/librhizome_fail_at.so
 flags=(--fanout 5,5 --batch-size 60 --superbatch 3 --cache-bytes 64K --threads 1 --seed 7)
-job() { timeout -k 5 60 mpirun --oversubscribe "$@"; }
+job() { timeout -k 5 $((60 * patience)) mpirun --oversubscribe "$@"; }
 # same_model FILE: it is that of first.st.
 same_model() { cmp -s first.st "$1" || fail "$1 is another model"; }
 
@@ -55,7 +55,7 @@ expect_exit 0 rhizome train s.rz "${flags[@]}" --epochs 20 --ranks 1 --out first
 cp -r s.rz busy.rz
 job -n 2 "$RHIZOME" train busy.rz "${flags[@]}" --epochs 20 --out busy.st --progress plain >busy 2>&1 &
 running=$!
-for _ in $(seq 200); do grep -q train busy && break; sleep 0.05; done
+wait_for 10 grep -q train busy
 expect_exit 0 rhizome put busy.rz changes
 expect_exit 0 rhizome compact busy.rz
 wait $running || fail "with a writer beside it: $(tail -n 3 busy)"
@@ -94,13 +94,13 @@ expect_says "feat" "row"
 [ -e damaged.st ] && fail "a model of damaged rows was written"
 
 # --- Ctrl-C at mpirun, once there are weights to keep: all stop after the same step, and others go on from there. It tells the
-# ranks a second later, and kills them after another: too soon for a busy machine, so both are three seconds here.
+# ranks a second later, and kills them after another: too soon for a busy machine, so both take longer here.
 cp -r s.rz stopped.rz
 long=("${flags[@]}" --epochs 150 --checkpoint-every 2)
-job --mca odls_base_sigkill_timeout 3 -n 4 \
+job --mca odls_base_sigkill_timeout $((2 + patience)) -n 4 \
   "$RHIZOME" train stopped.rz "${long[@]}" --out stopped.st --progress json >stopped 2>&1 &
 running=$!
-for _ in $(seq 800); do grep -q "valid accuracy" stopped && break; sleep 0.05; done
+wait_for 40 grep -q "valid accuracy" stopped
 kill -INT "$(pgrep -f "^mpirun .* --out stopped.st")"
 wait $running && fail "an interrupted job said that all went well"
 grep -q "rank 0 .*interrupted; stopped.st has the weights of the best epoch so far" stopped ||

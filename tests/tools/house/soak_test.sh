@@ -64,9 +64,9 @@ expect_exit 1 tools/soak.sh --seeds 5 --only nothing
 touch build/release/hang
 tools/soak.sh --only script >out 2>&1 &
 soak=$!
-until [ -e build/release/hangs ]; do sleep 0.05; done
+wait_for 60 test -e build/release/hangs || fail "the script was not run"
 kill -TERM $soak
 wait $soak
-! ps -o stat= -p "$(cat build/release/hangs)" | grep -q "^[^Z]" || fail "a test goes on after the soak was ended"
+gone "$(cat build/release/hangs)" || fail "a test goes on after the soak was ended"
 grep -q interrupted out || fail "$(cat out)"
 finish

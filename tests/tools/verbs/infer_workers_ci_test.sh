@@ -93,10 +93,7 @@ for round in 1 2 3 4 5 6; do
   esac
   code=0
   { wait $job || code=$?; } 2>/dev/null
-  for child in "$@"; do
-    for _ in $(seq 1 200); do kill -0 "$child" 2>/dev/null || break; sleep 0.05; done
-    kill -0 "$child" 2>/dev/null && fail "round $round: worker $child is left"
-  done
+  wait_for 10 gone "$@" || fail "round $round: of the workers $* some are left"
   if [ $code -ne 0 ]; then
     [ $((round % 3)) -ne 1 ] || fail "round $round: one worker was killed and the job exits $code: $(cat err)"
     [ $((round % 3)) -ne 2 ] || expect_says "workers have died" "--resume"

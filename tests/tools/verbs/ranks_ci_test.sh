@@ -49,8 +49,8 @@ expect_says "this process is one of several (Open MPI started it)" "tools/instal
 
 need_mpirun
 
-# job N COMMAND...: mpirun on this machine, for a minute at most; mpirun itself tells nobody that a rank is lost.
-job() { timeout -k 5 60 mpirun --oversubscribe "${options[@]}" -n "$@"; }
+# job N COMMAND...: mpirun on this machine, for a minute at most on an idle one; mpirun itself tells nobody that a rank is lost.
+job() { timeout -k 5 $((60 * patience)) mpirun --oversubscribe "${options[@]}" -n "$@"; }
 # by_mpi VERSION: what doctor says of the ranks, and traffic between them, in memory and by sockets as between machines.
 by_mpi() {
   options=()
@@ -76,34 +76,33 @@ expect_says "this process is one of 4 (PMI started it)" "knows of 1"
 # --- A rank that is killed or stopped: the others end within the time-out and 5 s, and say which it was.
 cat >rank.sh <<'SH'
 #!/usr/bin/env bash
-"$1" 0 2 "$2" 2>"$2/err.$OMPI_COMM_WORLD_RANK"
+"$1" 0 "$3" "$2" 2>"$2/err.$OMPI_COMM_WORLD_RANK"
 echo $? >"$2/code.$OMPI_COMM_WORLD_RANK"
 SH
 chmod +x rank.sh
+silence=$((2 * patience))
+# four_begun FOLDER: each of four ranks has written its process there.
+four_begun() { [ -s "$1/0" ] && [ -s "$1/1" ] && [ -s "$1/2" ] && [ -s "$1/3" ]; }
 # lose SIGNAL RANK
 lose() {
-  local folder=$work/lost.$1.$2 began rank begun=0
+  local folder=$work/lost.$1.$2 began rank
   mkdir "$folder"
-  timeout -k 5 60 mpirun --oversubscribe --enable-recovery "${options[@]}" -n 4 ./rank.sh "$chat" "$folder" \
-    >"$folder/mpirun" 2>&1 &
+  timeout -k 5 $((60 * patience)) mpirun --oversubscribe --enable-recovery "${options[@]}" -n 4 \
+    ./rank.sh "$chat" "$folder" $silence >"$folder/mpirun" 2>&1 &
   local launcher=$!
-  for _ in $(seq 200); do
-    [ -s "$folder/0" ] && [ -s "$folder/1" ] && [ -s "$folder/2" ] && [ -s "$folder/3" ] && begun=1 && break
-    sleep 0.1
-  done
-  [ $begun = 1 ] || fail "the ranks have not begun: $(cat "$folder/mpirun")"
+  wait_for 20 four_begun "$folder" || fail "the ranks have not begun: $(cat "$folder/mpirun")"
   began=$(date +%s)
   kill "-$1" "$(cat "$folder/$2")"
   for rank in 0 1 2 3; do
     [ $rank = "$2" ] && continue
-    for _ in $(seq 150); do [ -s "$folder/code.$rank" ] && break; sleep 0.1; done
+    wait_for 15 test -s "$folder/code.$rank"
     [ "$(cat "$folder/code.$rank" 2>/dev/null)" = 2 ] || fail "rank $rank ended with $(cat "$folder/code.$rank")"
     # Open MPI may lock another rank out, which then is as silent as this one, or says so itself.
-    grep -qE "rank $2 \(.*\) (has been silent for 2 s|is lost: )|(nearly as long|silent for longest:) .*rank $2 \(" \
+    grep -qE "rank $2 \(.*\) (has been silent for $silence s|is lost: )|(nearly as long|silent for longest:) .*rank $2 \(" \
       "$folder/err.$rank" ||
       fail "rank $rank says of rank $2, $1: $(head -c 600 "$folder/err.$rank")"
   done
-  [ $(($(date +%s) - began)) -le 8 ] || fail "the others took $(($(date +%s) - began)) s"
+  [ $(($(date +%s) - began)) -le $((8 * patience)) ] || fail "the others took $(($(date +%s) - began)) s"
   [ "$1" = KILL ] || kill -KILL "$(cat "$folder/$2")"
   wait $launcher
 }
@@ -118,22 +117,13 @@ if other_mpi; then
   by_mpi "Open MPI v5"
   mkdir other
   options=()
-  job 4 "$chat" 0 2 other >other/said 2>&1 &
+  job 4 "$chat" 0 $silence other >other/said 2>&1 &
   launcher=$!
-  for _ in $(seq 200); do
-    [ -s other/0 ] && [ -s other/1 ] && [ -s other/2 ] && [ -s other/3 ] && break
-    sleep 0.1
-  done
+  wait_for 20 four_begun other
   kill -STOP "$(cat other/2)" || fail "the ranks have not begun: $(cat other/said)"
   wait $launcher && fail "mpirun says that all went well"
-  grep -qE "rank 2 \(.*\) has been silent for 2 s" other/said || fail "nobody names rank 2: $(head -c 600 other/said)"
-  for rank in 0 1 3; do
-    for _ in $(seq 100); do
-      kill -0 "$(cat other/$rank)" 2>/dev/null || break
-      sleep 0.1
-    done
-    kill -0 "$(cat other/$rank)" 2>/dev/null && fail "rank $rank is left"
-  done
+  grep -qE "rank 2 \(.*\) has been silent for $silence s" other/said || fail "nobody names rank 2: $(head -c 600 other/said)"
+  wait_for 10 gone "$(cat other/0)" "$(cat other/1)" "$(cat other/3)" || fail "ranks are left"
   kill -KILL "$(cat other/2)" 2>/dev/null
 else
   echo "skipped: the other Open MPI (tools/install_deps.sh --tests)"

@@ -84,7 +84,7 @@ expect_exit 1 rhizome train s.rz --full-graph --ranks 2
 expect_says "leave --full-graph"
 
 need_mpirun
-job() { timeout -k 5 100 mpirun --oversubscribe "$@"; }
+job() { timeout -k 5 $((100 * patience)) mpirun --oversubscribe "$@"; }
 
 # --- Processes.
 for ranks in 1 2 4; do
@@ -101,21 +101,16 @@ expect_says "rank 1" "--epochs 3" "rank 0" "--epochs 2"
 # --- A rank that is killed: the job ends, and other ranks go on where it was.
 expect_exit 0 rhizome train s.rz "${flags[@]}" --epochs 12 --ranks 2 --out long.st
 cp long.st first.st
-job -n 4 "$RHIZOME" train s.rz "${flags[@]}" --epochs 12 --checkpoint-every 2 --peer-timeout 5 --out killed.st \
+job -n 4 "$RHIZOME" train s.rz "${flags[@]}" --epochs 12 --checkpoint-every 2 --peer-timeout $((5 * patience)) --out killed.st \
   --progress plain >killed 2>&1 &
 running=$!
-for _ in $(seq 300); do
-  [ -s s.rz/scratch/train/CHECKPOINT ] && break
-  sleep 0.1
-done
+wait_for 30 test -s s.rz/scratch/train/CHECKPOINT
 victim=$(pgrep -f "^$RHIZOME train s.rz .* --out killed.st" | tail -n 1)
 kill -9 "$victim"
 wait $running && fail "a job whose rank was killed said that all went well"
-for _ in $(seq 100); do
-  pgrep -f "^$RHIZOME train s.rz .* --out killed.st" >/dev/null || break
-  sleep 0.1
-done
-pgrep -f "^$RHIZOME train s.rz .* --out killed.st" && fail "ranks are left"
+left() { pgrep -f "^$RHIZOME train s.rz .* --out killed.st"; }
+none_left() { ! left >/dev/null; }
+wait_for 10 none_left || fail "ranks are left: $(left)"
 expect_exit 0 job -n 2 "$RHIZOME" train s.rz "${flags[@]}" --epochs 12 --checkpoint-every 2 --resume --out killed.st --json
 expect_json out 'j["resumed_minibatches"] > 0'
 same_model killed.st

@@ -152,10 +152,7 @@ mkfifo pipe
 "$RHIZOME" put g.rz - --json <pipe >holder.out 2>holder.err &
 holder=$!
 exec 9>pipe
-for _ in $(seq 200); do
-  grep -q "$holder" g.rz/LOCK 2>/dev/null && break
-  sleep 0.05
-done
+wait_for 10 grep -qs "$holder" g.rz/LOCK
 expect_exit 4 rhizome put g.rz e.tsv
 expect_says "$holder"
 printf '2\t1\n' >&9
