@@ -41,6 +41,8 @@ class Record {
 };
 
 std::uint32_t Crc(std::uint32_t seed, std::span<const std::byte> bytes) {
+  // The data of an empty span may be null, which zlib takes for the wish to begin anew.
+  if (bytes.empty()) return seed;
   return static_cast<std::uint32_t>(
       crc32_z(seed, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
