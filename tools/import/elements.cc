@@ -57,8 +57,56 @@ void VisitElement(DataType dtype, std::span<const std::byte> raw, std::size_t i,
   }
 }
 
+/// The bits of the values of a float type that are not finite.
+struct FloatBits {
+  std::uint32_t sign;
+  std::uint32_t infinity;
+  std::uint32_t nan;  // the usual one: quiet, positive, without payload
+  int digits;         // hexadecimal
+};
+
+std::optional<FloatBits> FloatBitsOf(DataType dtype) {
+  if (dtype == DataType::kFloat32) return FloatBits{0x80000000U, 0x7F800000U, 0x7FC00000U, 8};
+  if (dtype == DataType::kFloat16) return FloatBits{0x8000U, 0x7C00U, 0x7E00U, 4};
+  return std::nullopt;
+}
+
+constexpr std::string_view kInfinity = "Infinity";
+constexpr std::string_view kNegativeInfinity = "-Infinity";
+constexpr std::string_view kNan = "NaN";
+constexpr std::string_view kNanBits = "NaN(0x";  // the hexadecimal bits and ")" follow
+
+std::string NameOfNonFinite(const FloatBits& format, std::uint32_t bits) {
+  if (bits == format.infinity) return std::string(kInfinity);
+  if (bits == (format.infinity | format.sign)) return std::string(kNegativeInfinity);
+  if (bits == format.nan) return std::string(kNan);
+  return fmt::format("{}{:0{}x})", kNanBits, bits, format.digits);
+}
+
+/// Returns the bits that NameOfNonFinite names, or nothing for other text.
+std::optional<std::uint32_t> NonFiniteBits(const FloatBits& format, std::string_view name) {
+  if (name == kInfinity) return format.infinity;
+  if (name == kNegativeInfinity) return format.infinity | format.sign;
+  if (name == kNan) return format.nan;
+  if (!name.starts_with(kNanBits) || !name.ends_with(')')) return std::nullopt;
+  name.remove_prefix(kNanBits.size());
+  name.remove_suffix(1);
+  std::uint32_t bits = 0;
+  const char* const end = name.data() + name.size();
+  const auto [at, error] = std::from_chars(name.data(), end, bits, 16);
+  const bool whole =
+      error == std::errc() && at == end && name.size() == static_cast<std::size_t>(format.digits);
+  // A NaN is above infinity, its sign aside.
+  return whole && (bits & ~format.sign) > format.infinity ? std::optional(bits) : std::nullopt;
+}
+
+/// Returns the bits of a float element.
+std::uint32_t BitsAt(DataType dtype, std::span<const std::byte> raw, std::size_t i) {
+  return dtype == DataType::kFloat32 ? ElementAt<std::uint32_t>(raw, i)
+                                     : ElementAt<std::uint16_t>(raw, i);
+}
+
 Json NumberJson(float number) {
-  if (!std::isfinite(number)) return nullptr;
   char text[32];
   const auto written = std::to_chars(text, text + sizeof(text), number);
   double shortest = 0;
@@ -114,6 +162,16 @@ bool ParseElement(DataType dtype, std::string_view text, std::span<std::byte> ou
   return false;
 }
 
+bool ParseElementJson(DataType dtype, const Json& value, std::span<std::byte> out) {
+  if (value.is_number()) return ParseElement(dtype, value.dump(), out);
+  const auto format = FloatBitsOf(dtype);
+  if (!value.is_string() || !format) return false;
+  const auto bits = NonFiniteBits(*format, value.get_ref<const std::string&>());
+  if (!bits) return false;
+  return dtype == DataType::kFloat32 ? StoreElement(*bits, out)
+                                     : StoreElement(static_cast<std::uint16_t>(*bits), out);
+}
+
 void ToFloats(DataType dtype, std::span<const std::byte> raw, std::span<float> out) {
   if (dtype == DataType::kFloat32) {
     std::memcpy(out.data(), raw.data(), out.size_bytes());
@@ -126,7 +184,15 @@ void ToFloats(DataType dtype, std::span<const std::byte> raw, std::span<float> o
 
 Json ToJson(DataType dtype, std::span<const std::byte> raw) {
   Json values = Json::array();
+  const auto format = FloatBitsOf(dtype);
   for (std::size_t i = 0; i < raw.size() / DataTypeBytes(dtype); ++i) {
+    if (format) {
+      const std::uint32_t bits = BitsAt(dtype, raw, i);
+      if ((bits & ~format->sign) >= format->infinity) {
+        values.push_back(NameOfNonFinite(*format, bits));
+        continue;
+      }
+    }
     VisitElement(dtype, raw, i, [&](auto element) { values.push_back(NumberJson(element)); });
   }
   return values;

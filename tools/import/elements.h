@@ -17,14 +17,19 @@ namespace rhizome {
 void ToFloats(DataType dtype, std::span<const std::byte> raw, std::span<float> out);
 
 /// Returns elements as JSON numbers: integers exactly, floats by the shortest decimal that reads
-/// back to the same value (0.1f prints as 0.1), NaN and infinities as null, because JSON has no
-/// numbers for them.
+/// back to the same value (0.1f prints as 0.1). JSON has no numbers for infinities and NaN, so
+/// these are the strings "Infinity", "-Infinity" and "NaN", and a NaN with another sign or payload
+/// than the usual one has its bits, as in "NaN(0xffc00000)". ParseElementJson reads the same bits
+/// back.
 Json ToJson(DataType dtype, std::span<const std::byte> raw);
 
 /// Parses a number and writes it as the first element of `out`, which has at least
 /// DataTypeBytes(dtype) bytes. Returns false if `text` is not a finite decimal, or does not fit the
 /// type; integers must be written without a fraction.
 bool ParseElement(DataType dtype, std::string_view text, std::span<std::byte> out);
+
+/// As ParseElement, for a JSON value: a number, or a string that ToJson writes for a float.
+bool ParseElementJson(DataType dtype, const Json& value, std::span<std::byte> out);
 
 /// Returns the current row of `vertex` in an array.
 Result<std::vector<std::byte>> ReadVertexRow(const GraphSnapshot& graph, const ChunkArray& array,

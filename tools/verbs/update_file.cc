@@ -60,9 +60,9 @@ std::optional<std::int64_t> AttributeBits(DataType dtype, std::string_view text)
 }
 std::optional<std::int64_t> AttributeBits(DataType dtype, const Json& value) {
   if (dtype == DataType::kInt64) return IntegerOf(value);
-  if (!value.is_number()) return std::nullopt;
-  const auto number = static_cast<float>(value.get<double>());
-  if (!std::isfinite(number)) return std::nullopt;
+  float number = 0;
+  if (!ParseElementJson(DataType::kFloat32, value, std::as_writable_bytes(std::span(&number, 1))))
+    return std::nullopt;
   return std::bit_cast<std::int64_t>(double{number});
 }
 
@@ -77,6 +77,12 @@ std::uint64_t ValueCount(std::span<const EdgeAttributeInfo> attributes) {
   return attributes.empty() ? 0 : attributes.back().first_value + attributes.back().dim;
 }
 
+std::string_view AboutNull(const Json& value) {
+  return value.is_null() ? "; `changes` of an older version wrote null for NaN, Infinity and "
+                           "-Infinity alike: write the changes again"
+                         : "";
+}
+
 /// Takes a number, or a list of numbers if an edge has several. Returns what is wrong, or nothing.
 std::optional<std::string> TakeAttribute(const EdgeAttributeInfo& info, const Json& value,
                                          EdgeFields& edge) {
@@ -86,8 +92,9 @@ std::optional<std::string> TakeAttribute(const EdgeAttributeInfo& info, const Js
   for (std::uint64_t i = 0; i < info.dim; ++i) {
     const auto bits = AttributeBits(info.dtype, list ? value[i] : value);
     if (!bits)
-      return fmt::format("{} of '{}' is not {} {} number", value.dump(), info.name,
-                         info.dtype == DataType::kInt64 ? "an" : "a", DataTypeName(info.dtype));
+      return fmt::format("{} of '{}' is not {} {} number{}", value.dump(), info.name,
+                         info.dtype == DataType::kInt64 ? "an" : "a", DataTypeName(info.dtype),
+                         AboutNull(list ? value[i] : value));
     edge.attributes[info.first_value + i] = EdgeValue::OfBits(info.dtype, *bits);
   }
   return std::nullopt;
@@ -118,7 +125,8 @@ const char* const kUpdateJsonHelp =
     "  {\"src\": 1, \"dst\": 2, \"type\": \"cites\", \"weight\": 0.5, \"time\": 17}\n"
     "  {\"id\": 7, \"type\": \"author\", \"rows\": {\"feat\": [0.1, 0.2]}}\n"
     "Further keys of an edge are edge attributes. \"op\": \"put\", \"upsert\" or \"delete\" says\n"
-    "of one line what the verb says of all.\n";
+    "of one line what the verb says of all. A row may have \"NaN\", \"Infinity\" and\n"
+    "\"-Infinity\", in quotes.\n";
 
 Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::string& path,
                                                      UpdateFormat format,
@@ -311,8 +319,9 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
       edge.type = value.get<std::string>();
     } else if (key == "weight") {
       const auto bits = AttributeBits(DataType::kFloat32, value);
-      if (!bits) return fmt::format("the weight {} is not a finite number", value.dump());
-      edge.weight = static_cast<float>(std::bit_cast<double>(*bits));
+      edge.weight = bits ? static_cast<float>(std::bit_cast<double>(*bits)) : NAN;
+      if (!std::isfinite(edge.weight))
+        return fmt::format("the weight {} is not a finite number", value.dump());
     } else if (const auto number = AttributeNumber(key)) {
       edge.attributes.resize(ValueCount(edge_attributes_));
       if (auto reason = TakeAttribute(edge_attributes_[*number], value, edge)) return reason;
@@ -365,10 +374,10 @@ UpdateFile::Reason UpdateFile::TakeJsonRow(const std::string& array, const Json&
   const std::size_t element_bytes = DataTypeBytes(entry->dtype);
   std::vector<std::byte> row(entry->row_bytes());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!values[i].is_number() ||
-        !ParseElement(entry->dtype, values[i].dump(), std::span(row).subspan(i * element_bytes)))
-      return fmt::format("value {} of array '{}', {}, is not a {} number", i + 1, array,
-                         values[i].dump(), DataTypeName(entry->dtype));
+    const auto element = std::span(row).subspan(i * element_bytes, element_bytes);
+    if (ParseElementJson(entry->dtype, values[i], element)) continue;
+    return fmt::format("value {} of array '{}', {}, is not a {} number{}", i + 1, array,
+                       values[i].dump(), DataTypeName(entry->dtype), AboutNull(values[i]));
   }
   batch.PutRow(id, array, row);
   return std::nullopt;

@@ -20,6 +20,12 @@ struct ChangesFlags {
   std::uint64_t last = 0;
 };
 
+/// Returns an edge attribute, kept as the bits of a double, as the float32 that it is.
+Json FloatJson(std::int64_t bits) {
+  const auto number = static_cast<float>(std::bit_cast<double>(bits));
+  return ToJson(DataType::kFloat32, std::as_bytes(std::span(&number, 1)))[0];
+}
+
 /// Converts changes to the JSON lines that `put` reads.
 class ChangeLines {
  public:
@@ -62,8 +68,7 @@ class ChangeLines {
       Json values = Json::array();
       for (std::uint64_t i = 0; i < info.dim; ++i) {
         const std::int64_t bits = change.attributes[info.first_value + i];
-        values.push_back(info.dtype == DataType::kInt64 ? Json(bits)
-                                                        : Json(std::bit_cast<double>(bits)));
+        values.push_back(info.dtype == DataType::kInt64 ? Json(bits) : FloatJson(bits));
       }
       line[info.name] = info.dim == 1 ? values[0] : values;
     }

@@ -25,7 +25,7 @@ std::string DescribeGet(const Json& f) {
   for (std::size_t i = 0; i < values.size(); i += kColumns) {
     std::vector<std::string> row = {fmt::format("{}:", i)};
     for (std::size_t j = i; j < std::min(values.size(), i + kColumns); ++j) {
-      row.push_back(values[j].is_null() ? "nan"
+      row.push_back(values[j].is_string() ? values[j].get<std::string>()
                     : values[j].is_number_integer()
                         ? values[j].dump()
                         : fmt::format("{:.5g}", values[j].get<double>()));
