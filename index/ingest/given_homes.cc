@@ -10,7 +10,7 @@
 #include "rhizome/index/number.h"
 #include "rhizome/index/row_sources.h"
 #include "rhizome/index/table_reader.h"
-#include "rhizome/storage/excerpt.h"
+#include "rhizome/storage/shown_text.h"
 
 namespace rhizome::inline internal {
 namespace {

@@ -9,8 +9,8 @@
 #include <limits>
 #include <optional>
 
-#include "rhizome/storage/excerpt.h"
 #include "rhizome/storage/half.h"
+#include "rhizome/storage/shown_text.h"
 #include "rhizome/storage/zarr_json.h"
 #include "rhizome/storage/zarr_source.h"
 

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <string>
+
+#include "rhizome/storage/shown_text.h"
 
 namespace rhizome::inline internal {
 
@@ -76,21 +81,88 @@ Sequence SequenceOf(unsigned char lead) {
   return {4, min, max};
 }
 
+/// Returns the length of the well-formed UTF-8 sequence at the beginning of `text`, which is not
+/// empty; 0: there is none.
+std::size_t Utf8Length(std::string_view text) {
+  const Sequence sequence = SequenceOf(static_cast<unsigned char>(text[0]));
+  if (sequence.length > text.size()) return 0;
+  for (std::size_t k = 1; k < sequence.length; ++k) {
+    const auto next = static_cast<unsigned char>(text[k]);
+    const unsigned char min = k == 1 ? sequence.second_min : 0x80;
+    const unsigned char max = k == 1 ? sequence.second_max : 0xBF;
+    if (next < min || next > max) return 0;
+  }
+  return sequence.length;
+}
+
+std::uint32_t CodePointOf(std::string_view sequence) {
+  const auto lead = static_cast<unsigned char>(sequence[0]);
+  if (sequence.size() == 1) return lead;
+  std::uint32_t code = lead & (0xFFU >> (sequence.size() + 1));
+  for (const char next : sequence.substr(1))
+    code = code << 6 | (static_cast<unsigned char>(next) & 0x3FU);
+  return code;
+}
+
+/// Returns whether a character controls a terminal or the order of text, or shows nothing.
+bool IsHidden(std::uint32_t code) {
+  struct Range {
+    std::uint32_t first;
+    std::uint32_t last;
+  };
+  constexpr std::array<Range, 11> kHidden = {{
+      {0x00, 0x1F},        // C0 controls
+      {0x7F, 0x9F},        // DEL, C1 controls
+      {0xAD, 0xAD},        // soft hyphen
+      {0x61C, 0x61C},      // Arabic letter mark
+      {0x180E, 0x180E},    // Mongolian vowel separator
+      {0x200B, 0x200F},    // zero-width characters, left-to-right and right-to-left marks
+      {0x2028, 0x202E},    // line and paragraph separators, bidirectional embeddings and overrides
+      {0x2060, 0x206F},    // word joiner, invisible operators, bidirectional isolates
+      {0xFEFF, 0xFEFF},    // byte order mark
+      {0xFFF9, 0xFFFB},    // interlinear annotation
+      {0xE0000, 0xE0FFF},  // tags, variation selectors
+  }};
+  return std::any_of(kHidden.begin(), kHidden.end(), [code](const Range& range) {
+    return code >= range.first && code <= range.last;
+  });
+}
+
+std::string Escape(std::uint32_t code) {
+  if (code == '\n') return "\\n";
+  if (code == '\r') return "\\r";
+  if (code == '\t') return "\\t";
+  return code > 0xFFFF ? fmt::format("\\U{:08x}", code) : fmt::format("\\u{:04x}", code);
+}
+
 }  // namespace
 
 bool IsUtf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const Sequence sequence = SequenceOf(static_cast<unsigned char>(text[i]));
-    if (sequence.length == 0 || sequence.length > text.size() - i) return false;
-    for (std::size_t k = 1; k < sequence.length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      const unsigned char min = k == 1 ? sequence.second_min : 0x80;
-      const unsigned char max = k == 1 ? sequence.second_max : 0xBF;
-      if (next < min || next > max) return false;
-    }
-    i += sequence.length;
+  while (!text.empty()) {
+    const std::size_t length = Utf8Length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
   }
   return true;
+}
+
+std::string ShownText(std::string text) {
+  const auto plain = [](char c) { return c >= 0x20 && c < 0x7F; };
+  if (std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string shown;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t length = Utf8Length(rest);
+    const std::string_view character = rest.substr(0, std::max<std::size_t>(length, 1));
+    if (length == 0) {
+      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(rest[0]));
+    } else if (const std::uint32_t code = CodePointOf(character); IsHidden(code)) {
+      shown += Escape(code);
+    } else {
+      shown += character;
+    }
+    rest.remove_prefix(character.size());
+  }
+  return shown;
 }
 
 }  // namespace rhizome::inline internal

@@ -1,5 +1,6 @@
 #include "rhizome/storage/exceptions.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -10,26 +11,34 @@
 namespace rhizome::inline internal {
 namespace {
 
+/// Returns the text of an exception on one line. Those of libtorch have several.
+std::string TextOf(const std::exception& error) {
+  std::string text = error.what();
+  while (text.ends_with('\n')) text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 Status Translate() {
   try {
     throw;
   } catch (const std::bad_alloc&) {
     return NoMemory();
   } catch (const std::length_error& error) {  // a container longer than any memory
-    return Status::OutOfMemory(std::string("no memory left: ") + error.what());
+    return Status::OutOfMemory("no memory left: " + TextOf(error));
   } catch (const std::system_error& error) {
     const int number = error.code().value();
     // pthread_create says EAGAIN at a limit on processes, threads or memory.
     if (error.code() == std::errc::resource_unavailable_try_again)
-      return Status::OutOfMemory(std::string("no thread can be started: ") + error.what() +
+      return Status::OutOfMemory("no thread can be started: " + TextOf(error) +
                                  "; allow more processes or memory");
     return Status::FromErrno(number, "system call");
   } catch (const std::exception& error) {
     // oneTBB and libtorch turn an error of pthread_create into an exception that names the call.
     if (std::string_view(error.what()).find("pthread_create") != std::string_view::npos)
-      return Status::OutOfMemory(std::string("no thread can be started: ") + error.what() +
+      return Status::OutOfMemory("no thread can be started: " + TextOf(error) +
                                  "; allow more processes or memory");
-    return Status::IoError(std::string("unexpected: ") + error.what());
+    return Status::IoError("unexpected: " + TextOf(error));
   } catch (...) {
     return {StatusCode::kIoError, "unexpected"};
   }

@@ -10,22 +10,21 @@
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/process.h"
+#include "rhizome/storage/shown_text.h"
 #include "rhizome/storage/threads.h"
 
 namespace rhizome {
 namespace {
 
-bool NeedsQuotes(std::string_view text) {
-  if (text.empty()) return true;
-  for (const char c : text)
-    if (static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '=' || c == '\\' || c == 0x7F)
-      return true;
-  return false;
+bool NeedsQuotes(const std::string& text) {
+  return text.empty() || text.find_first_of(" \"=\\") != text.npos || ShownText(text) != text;
 }
 
 std::string Quoted(const std::string& text) {
   if (!NeedsQuotes(text)) return text;
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  // JSON leaves DEL, C1 controls and invisible characters as they are.
+  return ShownText(
+      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 std::string ValueText(const LogField& field) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "rhizome/storage/mutant.h"
+#include "rhizome/storage/shown_text.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
@@ -18,14 +19,6 @@ Path ParentOf(const Path& path) {
 bool IsNameCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '.' || c == '-';
-}
-
-/// `name` for a message: without control characters, and cut after kMaxNameBytes.
-std::string Printable(std::string_view name) {
-  std::string out(name.substr(0, kMaxNameBytes));
-  std::replace_if(
-      out.begin(), out.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-  return name.size() > kMaxNameBytes ? out + "..." : out;
 }
 
 }  // namespace
@@ -146,7 +139,7 @@ Status CheckName(std::string_view what, std::string_view name) {
   return Status::InvalidArgument(
       fmt::format("'{}' is no name for {}: 1 to {} characters of A-Z a-z 0-9 _ . - are allowed, no "
                   "dot in front and no two dots in a row",
-                  Printable(name), what, kMaxNameBytes));
+                  Excerpt(name, kMaxNameBytes), what, kMaxNameBytes));
 }
 
 }  // namespace rhizome

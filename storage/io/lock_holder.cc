@@ -20,13 +20,6 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Replaces everything but printable ASCII, for a message.
-std::string Printable(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
-  return text;
-}
-
 bool HasEnded(pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
 
 /// Returns the processes that hold a flock of this file, as far as this process may see them. A
@@ -51,8 +44,7 @@ std::string Describe(pid_t pid) {
   std::string name;
   std::ifstream comm(fmt::format("/proc/{}/comm", pid));
   std::getline(comm, name);
-  return name.empty() ? fmt::format("process {}", pid)
-                      : fmt::format("process {} ({})", pid, Printable(name));
+  return name.empty() ? fmt::format("process {}", pid) : fmt::format("process {} ({})", pid, name);
 }
 
 /// Describes the holder by the lock file's content, "rhizome 1234" and a newline, which the last
@@ -71,7 +63,7 @@ std::string DescribeContent(int descriptor) {
   const bool whole = error == std::errc() && end == digits.data() + digits.size();
   if (whole && pid > 0 && HasEnded(pid))
     return fmt::format("it does not say by whom; its last writer, process {}, has ended", pid);
-  return Printable(std::move(content));
+  return content;
 }
 
 std::string DescribeAll(const std::set<pid_t>& holders) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "rhizome/cache/process_memory.h"
+#include "rhizome/storage/shown_text.h"
 
 namespace rhizome {
 
@@ -42,6 +43,10 @@ Status PrintOut(std::string_view text) {
     return Status::Ok();
   }
   return Status::FromErrno(errno, "writing to standard output");
+}
+
+void Tell(std::string_view kind, std::string text) {
+  fmt::print(stderr, "{}: {}\n", kind, ShownText(std::move(text)));
 }
 
 Status CheckOutputs(const Session& session, const std::string& out) {

@@ -21,9 +21,10 @@
 namespace rhizome {
 
 /// The answer of a verb: the fields that `--json` prints (docs/DESIGN.md, section 10), and the
-/// function that describes them to a person. `describe` is null if standard output holds the result
-/// itself (--out -); then nothing is described. A verdict that is not OK is printed after them and
-/// sets the exit code (`verify` has an answer and still fails).
+/// function that describes them to a person. Names in the fields may come from an untrusted store:
+/// `--json` prints them as they are, `describe` gets them by ShownText. `describe` is null if
+/// standard output holds the result itself (--out -); then nothing is described. A verdict that is
+/// not OK is printed after them and sets the exit code (`verify` has an answer and still fails).
 struct Answer {
   Json fields;
   std::string (*describe)(const Json& fields) = nullptr;
@@ -47,6 +48,10 @@ int ExitCode(StatusCode code);
 
 /// Writes to standard output; a full disk or a closed pipe is an error.
 Status PrintOut(std::string_view text);
+
+/// Prints "<kind>: <text>" on standard error, where `kind` is a word such as "note", and `text` may
+/// quote names (ShownText).
+void Tell(std::string_view kind, std::string text);
 
 /// Checks the outputs of a verb. Errors: kInvalidArgument, --json although `out` is standard output
 /// ("-").

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 
 namespace rhizome {
@@ -44,13 +43,6 @@ Status AppendIdField(const ExternalId& id, TableForm form, std::string& line) {
   return Status::Ok();
 }
 
-std::string ShownId(const Json& id) {
-  if (!id.is_string()) return id.dump();
-  const auto& text = id.get_ref<const std::string&>();
-  const bool plain = std::none_of(text.begin(), text.end(), [](char byte) {
-    return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F;
-  });
-  return plain ? text : id.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string IdText(const Json& id) { return id.is_string() ? id.get<std::string>() : id.dump(); }
 
 }  // namespace rhizome

@@ -15,8 +15,7 @@ inline char SeparatorOf(TableForm form) { return form == TableForm::kCsv ? ',' :
 /// with a byte order mark, or has a tab or a line break that the form cannot hold.
 Status AppendIdField(const ExternalId& id, TableForm form, std::string& line);
 
-/// Returns an id as people see it: as JSON if it has control characters, which would garble a
-/// terminal.
-std::string ShownId(const Json& id);
+/// Returns the text of an id that is a field of an answer.
+std::string IdText(const Json& id);
 
 }  // namespace rhizome

@@ -7,11 +7,27 @@
 #include <string>
 
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/shown_text.h"
 
 namespace rhizome {
 namespace {
 
 constexpr const char* kVersionLine = "rhizome 0.1.0";
+
+/// Returns the fields of an answer as a person may see them: all strings, and the keys of objects,
+/// by ShownText. Recurses only as deep as a verb nests its fields.
+Json Shown(const Json& fields) {
+  if (fields.is_string()) return ShownText(fields.get<std::string>());
+  if (!fields.is_structured()) return fields;
+  Json shown = fields.is_array() ? Json::array() : Json::object();
+  for (const auto& [key, value] : fields.items()) {
+    if (fields.is_array())
+      shown.push_back(Shown(value));
+    else
+      shown[ShownText(key)] = Shown(value);
+  }
+  return shown;
+}
 
 std::string Dump(const Json& fields) {
   return fields.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -42,7 +58,7 @@ int RunVerb(Session& session) {
   }
   if (answer->describe != nullptr) {
     const Status printed =
-        PrintOut(session.json ? Dump(answer->fields) : answer->describe(answer->fields));
+        PrintOut(session.json ? Dump(answer->fields) : answer->describe(Shown(answer->fields)));
     if (!printed.ok()) return Explain(printed);
   }
   return answer->verdict.ok() ? 0 : Explain(answer->verdict);
@@ -55,7 +71,8 @@ int WrongUsage(const CLI::App& root, const CLI::ParseError& error) {
     at = at->get_subcommands().front();
     about += " " + at->get_name();
   }
-  std::fprintf(stderr, "%s: %s\nTry '%s --help'.\n", about.c_str(), error.what(), about.c_str());
+  std::fprintf(stderr, "%s: %s\nTry '%s --help'.\n", about.c_str(), ShownText(error.what()).c_str(),
+               about.c_str());
   return 1;
 }
 

@@ -24,7 +24,7 @@ const char* const kIgnoredHelp =
 JobNote PrintsNotes(const Session& session) {
   return [&session](std::string_view note) {
     if (session.printer) session.printer->Clear();
-    fmt::print(stderr, "note: {}\n", note);
+    Tell("note", std::string(note));
   };
 }
 

@@ -218,12 +218,12 @@ Answer IngestAnswer(const std::string& store, const IngestReport& report,
   used.partitions = report.info.partitions;
   const auto warning =
       BalanceWarning(used, report.info.vertex_balance, report.info.edges, report.info.vertices);
-  if (warning) fmt::print(stderr, "warning: {}\n", *warning);
+  if (warning) Tell("warning", *warning);
   fields["balance_warning"] = warning ? Json(*warning) : Json();
   fields["homes"] = HomesJson(report.homes);
   const auto uneven =
       report.homes ? HomeWarning(*report.homes, report.info.vertices) : std::nullopt;
-  if (uneven) fmt::print(stderr, "warning: {}\n", *uneven);
+  if (uneven) Tell("warning", *uneven);
   fields["homes_warning"] = uneven ? Json(*uneven) : Json();
   fields["spilled"] = report.spilled;
   fields["spilled_bytes"] = report.spilled_bytes;

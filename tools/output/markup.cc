@@ -4,41 +4,14 @@
 
 #include <algorithm>
 
+#include "rhizome/storage/shown_text.h"
+
 namespace rhizome {
-namespace {
-
-/// Returns the length of the code point that begins at `at`; 0: what stands there is no UTF-8.
-std::size_t CodePointBytes(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(at);
-  std::size_t length = 1;
-  if (first >= 0xC2 && first <= 0xDF) length = 2;
-  if (first >= 0xE0 && first <= 0xEF) length = 3;
-  if (first >= 0xF0 && first <= 0xF4) length = 4;
-  if (first >= 0x80 && length == 1) return 0;
-  if (at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(at + i) & 0xC0) != 0x80) return 0;
-  // Forms that are too long, and surrogates.
-  if (first == 0xE0 && byte(at + 1) < 0xA0) return 0;
-  if (first == 0xED && byte(at + 1) > 0x9F) return 0;
-  if (first == 0xF0 && byte(at + 1) < 0x90) return 0;
-  if (first == 0xF4 && byte(at + 1) > 0x8F) return 0;
-  return length;
-}
-
-}  // namespace
 
 std::string Escaped(std::string_view text) {
-  constexpr const char* kUnreadable = "\xEF\xBF\xBD";  // U+FFFD
   std::string made;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = CodePointBytes(text, at);
-    const char c = text[at];
-    const bool control = (c >= 0 && c < 0x20 && c != '\n' && c != '\t') || c == 0x7F;
-    if (length == 0 || control) {
-      made += kUnreadable;
-    } else if (c == '&') {
+  for (const char c : ShownText(std::string(text))) {
+    if (c == '&') {
       made += "&amp;";
     } else if (c == '<') {
       made += "&lt;";
@@ -49,9 +22,8 @@ std::string Escaped(std::string_view text) {
     } else if (c == '\'') {
       made += "&#39;";
     } else {
-      made += text.substr(at, length);
+      made += c;
     }
-    at += std::max<std::size_t>(length, 1);
   }
   return made;
 }

@@ -8,8 +8,7 @@
 namespace rhizome {
 
 /// Returns text as HTML and SVG show it, in elements and in quoted attributes: & < > " ' become
-/// entities, control characters but line breaks and tabs, and bytes that are no UTF-8, become
-/// U+FFFD.
+/// entities, after ShownText has escaped what controls or hides text.
 std::string Escaped(std::string_view text);
 
 /// The styles that pages and pictures share: colours for light and for dark, fonts, lines of charts

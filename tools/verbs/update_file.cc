@@ -10,7 +10,7 @@
 
 #include "elements.h"
 #include "rhizome/index/number.h"
-#include "rhizome/storage/excerpt.h"
+#include "rhizome/storage/shown_text.h"
 #include "rhizome/storage/untrusted_json.h"
 
 namespace rhizome {

@@ -19,7 +19,7 @@ struct GetFlags {
 std::string DescribeGet(const Json& f) {
   constexpr std::size_t kColumns = 8;
   const Json& values = f["values"];
-  std::string text = fmt::format("{}  {}[{}] {}\n", ShownId(f["id"]), f["array"].get<std::string>(),
+  std::string text = fmt::format("{}  {}[{}] {}\n", IdText(f["id"]), f["array"].get<std::string>(),
                                  values.size(), f["dtype"].get<std::string>());
   TextTable table({1, 2, 3, 4, 5, 6, 7, 8});
   for (std::size_t i = 0; i < values.size(); i += kColumns) {

@@ -112,7 +112,7 @@ Result<Answer> RunImport(const ImportFlags& flags, Session& session) {
       Dataset dataset, flags.name == "ogb"
                            ? ReadOgb(fs, flags.from, flags.split, flags.layout.input_memory_bytes())
                            : ReadGraphBolt(fs, flags.from, flags.layout.input_memory_bytes()));
-  for (const std::string& what : dataset.left_out) fmt::print(stderr, "left out: {}\n", what);
+  for (const std::string& what : dataset.left_out) Tell("left out", what);
   const Json left_out = dataset.left_out;
   const Json ranges = VertexRangesJson(dataset.vertices);
   RHIZOME_ASSIGN_OR_RETURN(

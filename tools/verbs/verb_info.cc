@@ -8,6 +8,7 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/array_facts.h"
 #include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/shown_text.h"
 #include "rhizome/storage/walk_files.h"
 #include "text.h"
 #include "topology_json.h"
@@ -241,24 +242,26 @@ Result<std::uint64_t> BytesOnDisk(const Store& store) {
   return bytes;
 }
 
-std::string DescribeMetrics(const Json& f) { return f["metrics"].get<std::string>(); }
+std::string DescribeNothing(const Json&) { return {}; }
 
 /// Prints metrics; most are gauges, as counters begin with the process.
-Result<Answer> RunMetrics(const InfoFlags& flags) {
+Result<Answer> RunMetrics(const InfoFlags& flags, const Session& session) {
   const auto metrics = std::make_shared<Metrics>();
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(FileSystem::Posix(), flags.store,
                                                          Store::Mode::kRead, {.metrics = metrics}));
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
                            Graph::Open(*store, {.topology = TopologyPlace::kDirect}));
-  const std::pair<std::string, std::string> label{"store", flags.store};
-  return Answer{
-      {{"metrics", MetricsText(metrics->Snapshot(), std::span(&label, 1))}}, DescribeMetrics, {}};
+  const std::pair<std::string, std::string> label{"store", ShownText(flags.store)};
+  const std::string text = MetricsText(metrics->Snapshot(), std::span(&label, 1));
+  // The text has line breaks of its own, which fields that are described to a person cannot have.
+  if (!session.json) RHIZOME_RETURN_IF_ERROR(PrintOut(text));
+  return Answer{{{"metrics", text}}, DescribeNothing, {}};
 }
 
 // Collects the fields from (1) the manifest, (2) the section tables of the partition files, (3) the
 // delta, and (4) the folders of all generations.
-Result<Answer> RunInfo(const InfoFlags& flags, Session&) {
-  if (flags.metrics) return RunMetrics(flags);
+Result<Answer> RunInfo(const InfoFlags& flags, Session& session) {
+  if (flags.metrics) return RunMetrics(flags, session);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<const Store> store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
   const Manifest& manifest = store->manifest();

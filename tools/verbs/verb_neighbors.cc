@@ -20,11 +20,11 @@ std::string DescribeNeighbors(const Json& f) {
   const Json& neighbors = f["neighbors"];
   const std::string direction = f["direction"];
   std::string text =
-      fmt::format("{}: {}{}\n", ShownId(f["id"]), Plural(neighbors.size(), "neighbour"),
+      fmt::format("{}: {}{}\n", IdText(f["id"]), Plural(neighbors.size(), "neighbour"),
                   direction == "both" ? "" : fmt::format(" ({}-edges)", direction));
   TextTable table;
   for (const Json& n : neighbors) {
-    std::vector<std::string> row = {n["type"].get<std::string>(), ShownId(n["id"])};
+    std::vector<std::string> row = {n["type"].get<std::string>(), IdText(n["id"])};
     if (f["weighted"].get<bool>()) row.push_back(fmt::format("{:g}", n["weight"].get<double>()));
     table.Add(std::move(row));
   }

@@ -40,7 +40,7 @@ Result<Json> SimilarJson(const OpenedGraph& opened, const std::optional<ClassNam
   return list;
 }
 
-std::string Text(const Json& value) { return value.is_null() ? std::string() : ShownId(value); }
+std::string Text(const Json& value) { return value.is_null() ? std::string() : IdText(value); }
 
 /// Describes the answer as a block of columns (id, label, score) for each array, side by side.
 std::string DescribeSimilar(const Json& f) {

@@ -41,10 +41,10 @@ void TellLost(const Session& session, const ArrayEntry& entry, Json& fields) {
   if (lost.empty()) return;
   fields["lost_rows"].push_back({{"array", ShownName(entry.name)}, {"rows", lost}});
   if (session.printer) session.printer->Clear();
-  fmt::print(stderr,
-             "note: array {}: a repair could not save rows {} (in the order of that time), which "
-             "hold {} since then unless they were put again\n",
-             ShownName(entry.name), lost, ShownMissingRow(entry));
+  Tell("note",
+       fmt::format("array {}: a repair could not save rows {} (in the order of that time), which "
+                   "hold {} since then unless they were put again",
+                   ShownName(entry.name), lost, ShownMissingRow(entry)));
 }
 
 }  // namespace
@@ -73,8 +73,8 @@ Status TellStale(const Session& session, const GraphSnapshot& graph, const Array
   }
   fields["stale"].push_back(std::move(found));
   if (session.printer) session.printer->Clear();
-  fmt::print(stderr, "note: array {}: {}; infer --incremental computes what changed\n",
-             ShownName(entry.name), what);
+  Tell("note", fmt::format("array {}: {}; infer --incremental computes what changed",
+                           ShownName(entry.name), what));
   return Status::Ok();
 }
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "rhizome/storage/excerpt.h"
+#include "rhizome/storage/shown_text.h"
 
 namespace rhizome {
 namespace {
