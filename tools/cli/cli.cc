@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -174,7 +175,13 @@ CLI::Option* AddList(CLI::App& verb, const std::string& name, std::vector<std::s
                      const std::string& description) {
   return verb
       .add_option_function<std::string>(
-          name, [&list](const std::string& given) { list = SplitList(given, ','); }, description)
+          name,
+          [name, &list](const std::string& given) {
+            list = SplitList(given, ',');
+            if (std::find(list.begin(), list.end(), "") != list.end())
+              throw CLI::ValidationError(name, "'" + given + "' has an empty name");
+          },
+          description)
       ->type_name("NAME,...");
 }
 

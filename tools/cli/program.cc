@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/shown_text.h"
@@ -64,16 +66,46 @@ int RunVerb(Session& session) {
   return answer->verdict.ok() ? 0 : Explain(answer->verdict);
 }
 
-/// Prints what is wrong with the arguments and where to find help; returns the exit code.
-int WrongUsage(const CLI::App& root, const CLI::ParseError& error) {
-  std::string about = root.get_name();
-  for (const CLI::App* at = &root; !at->get_subcommands().empty();) {
-    at = at->get_subcommands().front();
-    about += " " + at->get_name();
-  }
+/// Prints what is wrong with the arguments of a verb and where to find help; returns the exit code.
+int WrongUsage(const std::string& about, const CLI::ParseError& error) {
   std::fprintf(stderr, "%s: %s\nTry '%s --help'.\n", about.c_str(), ShownText(error.what()).c_str(),
                about.c_str());
   return 1;
+}
+
+/// Returns the verb that the arguments begin with, as users type it: "rhizome plan train".
+std::string NameOfVerb(const CLI::App& root, std::span<char* const> arguments) {
+  std::string name = root.get_name();
+  const CLI::App* at = &root;
+  for (const std::string_view argument : arguments) {
+    const auto verbs =
+        at->get_subcommands([&](const CLI::App* verb) { return verb->get_name() == argument; });
+    if (verbs.empty()) break;
+    at = verbs.front();
+    name += " " + at->get_name();
+  }
+  return name;
+}
+
+/// Refuses arguments that are empty, and options that end in "=". No option and no operand may be
+/// empty, so "$NAME" in a script, with NAME unset, cannot pass for an option that was not given.
+/// Throws CLI::ValidationError.
+void RefuseEmptyValues(std::span<char* const> arguments) {
+  const std::string why =
+      "the value is empty; is a variable of the shell unset? To get the default, leave the option "
+      "out";
+  std::string_view option;  // that the argument may be the value of
+  bool options_end = false;
+  for (const std::string_view argument : arguments) {
+    const bool is_option = !options_end && argument.starts_with("--") && argument.size() > 2;
+    if (argument.empty() && option.empty())
+      throw CLI::ValidationError("an argument is empty; is a variable of the shell unset?");
+    if (argument.empty()) throw CLI::ValidationError(std::string(option), why);
+    if (is_option && argument.find('=') == argument.size() - 1)
+      throw CLI::ValidationError(std::string(argument.substr(0, argument.size() - 1)), why);
+    options_end = options_end || argument == "--";
+    option = is_option && argument.find('=') == argument.npos ? argument : std::string_view();
+  }
 }
 
 int ParseAndRun(const Program& program, int argc, char** argv) {
@@ -84,10 +116,13 @@ int ParseAndRun(const Program& program, int argc, char** argv) {
   root.get_formatter()->column_width(34);
   Session session;
   program.add_verbs(root, session);
+  const auto arguments =
+      std::span<char* const>(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0);
   try {
+    RefuseEmptyValues(arguments);
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return WrongUsage(root, error);
+    if (error.get_exit_code() != 0) return WrongUsage(NameOfVerb(root, arguments), error);
     root.exit(error);  // prints help or version
     return 0;
   }

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# An empty value is not an option that was left out: every verb refuses it for every option, before it does anything,
+# as "$UNSET" in a script would otherwise do something else than was meant.
+set -uo pipefail
+cd "$(dirname "$0")"
+# shellcheck source=tests/tools/common.bash
+. ../common.bash
+cd "$work"
+
+cat >empty.py <<'PY'
+import os, re, subprocess, sys
+
+BINARY = os.environ["RHIZOME"]
+failures = options = verbs = 0
+
+
+def run(*arguments):
+    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def refused(arguments, *words):
+    global failures
+    done = run(*arguments)
+    if done.returncode != 1 or any(word not in done.stderr for word in words):
+        failures += 1
+        print(f"FAILED: {arguments}: {done.returncode} {done.stderr!r}", file=sys.stderr)
+
+
+def subverbs(text):
+    part = text.partition("Subcommands:")[2]
+    return re.findall(r"^  ([a-z]\S*)", part, re.M)
+
+
+def walk(path):
+    global options, verbs
+    text = run(*path, "--help").stdout
+    for name in subverbs(text):
+        if path or name not in ("help", "bench"):
+            walk([*path, name])
+    verbs += bool(path)
+    for option, kind in re.findall(r"^ +(?:-\w,)?(--[a-z][a-z0-9-]*)( \S)?", text, re.M):
+        if not kind:
+            continue  # a flag
+        options += 1
+        refused([*path, option, ""], option, "value is empty", "'rhizome " + " ".join(path) + " --help'")
+        refused([*path, option + "="], option, "value is empty")
+        refused([*path, "store", option, "", "--json"], option, "value is empty")
+    if path:
+        refused([*path, ""], "an argument is empty")
+        refused([*path, "--", "store", ""], "an argument is empty")
+
+
+walk([])
+refused(["help", ""], "an argument is empty")
+assert verbs > 25 and options > 300, f"only {verbs} verbs with {options} options were found"
+sys.exit(failures > 0)
+PY
+python3 empty.py || fail "empty values: see above"
+
+# What was written instead of what was meant.
+printf 'a\tb\nb\tc\n' >e.tsv
+printf '0\t0\t1\n1\t0\t2\n2\t0\t3\n' >f.txt
+expect_exit 0 rhizome ingest s.rz --edges e.tsv --array f=f.txt:1
+UNSET=
+printf 'a\t5\n' >row.tsv
+expect_exit 1 rhizome put s.rz row.tsv --array "$UNSET"
+expect_says "--array"
+expect_exit 1 rhizome put s.rz row.tsv --array="$UNSET"
+expect_says "--array"
+expect_exit 1 rhizome compact s.rz --expire "$UNSET"
+expect_exit 1 rhizome ingest t.rz --edges e.tsv --nodes "$UNSET"
+expect_exit 1 rhizome ingest t.rz --edges e.tsv --columns src,,dst
+expect_says "--columns" "empty name"
+[ ! -e t.rz ] || fail "a refused ingestion left t.rz"
+rhizome info s.rz --json >o.json
+expect_json o.json 'j["commit"] == 0' 'j["edges"] == 2'
+# What only looks so: names with "=", and those behind "--".
+expect_exit 0 rhizome ingest ./t=.rz --edges=e.tsv
+expect_exit 0 rhizome ingest --edges e.tsv -- --u=
+expect_exit 0 rhizome info -- --u=
+finish
