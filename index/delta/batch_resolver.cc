@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rhizome/index/home_array.h"
+#include "rhizome/index/id_limit.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/bytes.h"
@@ -16,8 +17,6 @@
 namespace rhizome::inline internal {
 
 namespace {
-
-constexpr std::size_t kMaxIdBytes = std::size_t{1} << 20;
 
 template <typename... Args>
 Status Invalid(fmt::format_string<Args...> text, Args&&... args) {
@@ -202,7 +201,8 @@ Result<ExternalId> BatchResolver::OwnKind(const ExternalId& given) const {
     return Fail(Invalid("id '{}' is not an integer, as this store's ids are", ToString(given)));
   const auto* text = std::get_if<std::string>(&*id);
   if (text != nullptr && (text->empty() || text->size() > kMaxIdBytes || !IsUtf8(*text)))
-    return Fail(Invalid("an id is 1 byte to 1 MiB of UTF-8"));
+    return Fail(Invalid("an id is 1 to {} bytes of UTF-8, but one has {}{}", kMaxIdBytes,
+                        text->size(), IsUtf8(*text) ? "" : " that are not UTF-8"));
   return *std::move(id);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "rhizome/index/id_limit.h"
 #include "rhizome/storage/bytes.h"
 
 namespace rhizome::inline internal {
@@ -14,7 +15,6 @@ namespace {
 
 // The version of the format in storage/FORMAT.md, "Delta records".
 constexpr std::uint8_t kRecordVersion = 1;
-constexpr std::size_t kMaxIdBytes = std::size_t{1} << 20;  // a line of an input file is no longer
 
 // Bits of an edge's flags.
 constexpr std::uint8_t kErase = 1;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "rhizome/index/external_id.h"
+#include "rhizome/index/id_limit.h"
 #include "rhizome/index/ingest_options.h"
 #include "rhizome/storage/status.h"
 
@@ -20,6 +21,7 @@ class IdCollector {
   /// Returns why `text` cannot be an id, or nullopt if it can.
   std::optional<std::string> Refuse(std::string_view text) const {
     if (text.empty()) return "an id is empty";
+    if (text.size() > kMaxIdBytes) return RefuseLong(text.size());
     if (type_ == IdType::kInteger && !ParseCanonicalInteger(text)) return RefuseInteger(text);
     return std::nullopt;
   }
@@ -52,6 +54,7 @@ class IdCollector {
 
  private:
   static std::string RefuseInteger(std::string_view text);
+  static std::string RefuseLong(std::size_t bytes);
 };
 
 }  // namespace rhizome::inline internal

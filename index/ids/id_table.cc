@@ -14,6 +14,10 @@ std::string IdCollector::RefuseInteger(std::string_view text) {
       "'{}' is not an integer id (a decimal number without leading zeros that fits 64 bits)", text);
 }
 
+std::string IdCollector::RefuseLong(std::size_t bytes) {
+  return fmt::format("an id has {} bytes; at most {} are allowed", bytes, kMaxIdBytes);
+}
+
 Status IdCollector::RefuseImplied(std::string_view why, bool strings) {
   return Status::InvalidArgument(
       fmt::format("{} needs ids that are exactly the integers 0..n-1, but {}; list every vertex in "

@@ -6,7 +6,10 @@
 #include <iterator>
 #include <random>
 
+#include "rhizome/index/graph.h"
+#include "rhizome/index/id_limit.h"
 #include "rhizome/index/ingest.h"
+#include "rhizome/index/write_batch.h"
 #include "testing/compressed.h"
 #include "testing/testing.h"
 
@@ -107,6 +110,47 @@ TEST(IngestSpansRefusedTest, SaysWhatIsWrong) {
   refuse(options, "set `nodes`");
   options.nodes = "ids";
   refuse(options, "ids: node 1: the id '5' was there before");
+}
+
+// Ingestion and updates accept ids of the same lengths, so that a follower can put what a leader
+// ingested.
+TEST(IngestSpansRefusedTest, IdsHaveOneLimitInIngestionAndUpdates) {
+  const TempDir dir;
+  const JobControl control;
+  const std::string longest(kMaxIdBytes, 'a');
+  const std::string longer(kMaxIdBytes + 1, 'a');
+  for (const bool node : {false, true}) {
+    for (const std::string& id : {longest, longer}) {
+      const std::vector<std::string_view> texts = {"b", node ? std::string_view("c") : id};
+      const std::vector<std::string_view> nodes = {id};
+      IngestOptions options{.edges = {Path("edges")}};
+      options.edges[0].spans = EdgeSpans{.src = {.texts = texts}, .dst = {.texts = texts}};
+      options.nodes = "ids";
+      if (node) options.node_ids = IdSpan{.texts = nodes};
+      if (!node) options.nodes = std::nullopt;
+      const Path path = dir / fmt::format("{}{}.rz", node, id.size());
+      const auto report = Ingest(FileSystem::Posix(), path, options, control);
+      EXPECT_EQ(report.has_value(), id == longest);
+      if (report) continue;
+      EXPECT_STATUS(report, kInvalidArgument);
+      EXPECT_NE(report.error().message().find("1048577 bytes; at most 1048576"), std::string::npos)
+          << report.error().message().substr(0, 300);
+    }
+  }
+  const Path path = dir / fmt::format("{}{}.rz", false, longest.size());
+  const auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite);
+  ASSERT_OK(store);
+  const auto graph = Graph::Open(**store);
+  ASSERT_OK(graph);
+  WriteBatch batch;
+  batch.PutEdge(longest, std::string(kMaxIdBytes, 'n'));
+  EXPECT_OK((*graph)->Write(batch));
+  batch.Clear();
+  batch.PutEdge("b", longer);
+  const auto written = (*graph)->Write(batch);
+  EXPECT_STATUS(written, kInvalidArgument);
+  EXPECT_NE(written.error().message().find("one has 1048577"), std::string::npos)
+      << written.error().message().substr(0, 300);
 }
 
 }  // namespace

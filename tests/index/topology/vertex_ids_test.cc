@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include "rhizome/index/id_limit.h"
 #include "rhizome/index/memory_sink.h"
 #include "rhizome/index/vertex_ids_format.h"
 #include "rhizome/storage/bytes.h"
@@ -96,6 +97,15 @@ TEST(VertexIdsTest, FindsEveryStringAndNoOther) {
   EXPECT_EQ(ids->Find(std::int64_t{42}), 3);
   for (const char* absent : {"do", "dog.n", "dog.n.010", "b", "zebra", "nul"})
     EXPECT_EQ(ids->Find(absent), std::nullopt) << absent;
+}
+
+// Older versions could ingest ids that are longer than those that updates accept.
+TEST(VertexIdsTest, LongIdsOfExistingStoresAreRead) {
+  const std::vector<std::string> values = {std::string(kMaxIdBytes + 1, 'x'), "a"};
+  const auto ids = Parse(WriteOfVertexIds(values), ExternalIdKind::kString, values.size());
+  ASSERT_OK(ids);
+  EXPECT_EQ(ids->Find(values[0]), 0);
+  EXPECT_EQ(ids->IdOf(0), ExternalId(values[0]));
 }
 
 TEST(VertexIdsTest, RefusesToWriteRepeatedOrMalformedIds) {
