@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
+#include <memory>
 #include <numeric>
+#include <optional>
+#include <string_view>
 
+#include "rhizome/index/input_stream.h"
+#include "rhizome/index/number.h"
+#include "rhizome/index/table_reader.h"
 #include "rhizome/storage/mutant.h"
+#include "rhizome/storage/shown_text.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -28,33 +33,57 @@ std::vector<float> Balanced(const Labels& labels) {
   return weights;
 }
 
+/// Adds the numbers of a line, between blanks. Errors: kInvalidArgument, one is not above 0.
+Status AddWeights(std::string_view line, std::vector<float>& weights) {
+  constexpr std::string_view kBlanks = " \t\v\f\r";
+  while (true) {
+    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+    if (line.empty()) return Status::Ok();
+    const std::string_view word = line.substr(0, line.find_first_of(kBlanks));
+    line.remove_prefix(word.size());
+    const std::optional<float> weight = ParseFiniteFloat(word);
+    if (!weight || !(*weight > 0)) {
+      return Status::InvalidArgument(fmt::format("weight {} is '{}'; it must be a number above 0",
+                                                 weights.size() + 1, Excerpt(word)));
+    }
+    weights.push_back(*weight);
+  }
+}
+
+/// Reads a text file of one number for each class. It is read again by each rank, so it is no pipe;
+/// of a longer file, one line too many is read.
+Result<std::vector<float>> ReadWeights(const std::string& path, std::size_t classes) {
+  Result<std::unique_ptr<InputStream>> stream = InputStream::Open(FileSystem::Posix(), path);
+  if (!stream && stream.error().code() == StatusCode::kNotFound) {
+    return Fail(
+        Status::NotFound("no such file; give 'balanced', or a text file with a number a line"));
+  }
+  if (!stream) return Fail(stream.error());
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto lines, TableReader::Open(*std::move(stream), TableForm::kLines, /*header=*/false));
+  std::vector<float> weights;
+  while (weights.size() <= classes) {
+    RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, lines->ReadLine());
+    if (next == TableReader::Next::kEnd) break;
+    if (next == TableReader::Next::kMalformed)
+      return Fail(
+          Status::InvalidArgument(fmt::format("line {} {}", lines->line(), lines->reason())));
+    RHIZOME_RETURN_IF_ERROR(AddWeights(lines->fields()[0], weights));
+  }
+  if (weights.size() == classes) return weights;
+  const bool more = weights.size() > classes;
+  return Fail(Status::InvalidArgument(fmt::format(
+      "{}{} weights for {} classes", more ? "at least " : "", weights.size(), classes)));
+}
+
 }  // namespace
 
 Result<std::vector<float>> ClassWeights(const std::string& asked, const Labels& labels) {
   if (asked.empty()) return std::vector<float>();
   if (asked == "balanced") return Balanced(labels);
-  std::ifstream file(asked);
-  if (!file) {
-    return Fail(Status::NotFound(fmt::format(
-        "--class-weights {}: no such file; give 'balanced', or a text file with a number a line",
-        asked)));
-  }
-  std::vector<float> weights;
-  for (std::string word; file >> word;) {
-    char* end = nullptr;
-    const float weight = std::strtof(word.c_str(), &end);
-    if (*end != '\0' || !std::isfinite(weight) || !(weight > 0)) {
-      return Fail(Status::InvalidArgument(
-          fmt::format("--class-weights {}: weight {} is '{}'; it must be a number above 0", asked,
-                      weights.size() + 1, word)));
-    }
-    weights.push_back(weight);
-  }
-  if (weights.size() != static_cast<std::size_t>(labels.classes)) {
-    return Fail(Status::InvalidArgument(fmt::format("--class-weights {}: {} weights for {} classes",
-                                                    asked, weights.size(), labels.classes)));
-  }
-  return weights;
+  Result<std::vector<float>> weights = ReadWeights(asked, static_cast<std::size_t>(labels.classes));
+  if (weights) return weights;
+  return Fail(weights.error().WithContext("--class-weights " + asked));
 }
 
 }  // namespace rhizome::inline internal

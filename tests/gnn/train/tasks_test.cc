@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -340,6 +341,44 @@ TEST(ClassWeightsTest, BalancedClassesWeighTheSameInAll) {
   // 9 training vertices in 3 classes.
   EXPECT_THAT(*weights, ElementsAre(FloatEq(9.0F / (3 * 6)), FloatEq(9.0F / (3 * 2)), FloatEq(1),
                                     FloatEq(9.0F / (3 * 1))));
+}
+
+TEST(ClassWeightsTest, FilesAreReadAsFarAsThereAreClasses) {
+  const TempDir dir;
+  Labels labels;
+  labels.classes = 3;
+  const Path file = dir / "weights.txt";
+  std::ofstream(file) << "1 2.5\r\n\n\t1e-3";
+  const auto weights = ClassWeights(file.string(), labels);
+  ASSERT_OK(weights);
+  EXPECT_THAT(*weights, ElementsAre(1.0F, 2.5F, 1e-3F));
+  const auto refused = [&](const std::string& path, StatusCode code, const char* word) {
+    const auto result = ClassWeights(path, labels);
+    ASSERT_FALSE(result) << path;
+    EXPECT_EQ(result.error().code(), code) << result.error().ToString();
+    EXPECT_THAT(result.error().message(), HasSubstr("--class-weights " + path));
+    EXPECT_THAT(result.error().message(), HasSubstr(word));
+  };
+  std::ofstream(file) << "1\n2\n";
+  refused(file.string(), StatusCode::kInvalidArgument, "2 weights for 3 classes");
+  std::ofstream(file) << "1\n2\n3\n4\n5\n6\nno number\n";
+  refused(file.string(), StatusCode::kInvalidArgument, "at least 4 weights for 3 classes");
+  for (const char* text : {"1 2 x", "1 nan 3", "inf", "0", "-1", "1e-50", "1e50"}) {
+    std::ofstream(file) << text;
+    refused(file.string(), StatusCode::kInvalidArgument, "must be a number above 0");
+  }
+  refused((dir / "none.txt").string(), StatusCode::kNotFound, "no such file");
+}
+
+// Opening a pipe for reading waits for its writer, which may never come.
+TEST(ClassWeightsTest, WhatIsNoFileIsRefusedAtOnce) {
+  const TempDir dir;
+  Labels labels;
+  labels.classes = 3;
+  const Path pipe = dir / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const Path& path : {pipe, Path("/dev/zero"), Path(dir / ".")})
+    EXPECT_FALSE(ClassWeights(path.string(), labels)) << path;
 }
 
 TEST_F(TasksTest, WeightsAndSmoothingChangeWhatIsLearnt) {
