@@ -86,6 +86,7 @@ std::string EncodeFinished(std::uint32_t layer, std::uint64_t chunk,
   record["chunk"] = chunk;
   record["correct"] = finished.accuracy.correct;
   record["total"] = finished.accuracy.total;
+  if (finished.non_finite_rows > 0) record["non_finite_rows"] = finished.non_finite_rows;
   return record.dump();
 }
 
@@ -104,6 +105,7 @@ Result<DecodedFinished> DecodeFinished(const std::string& text) {
   decoded.layer = static_cast<std::uint32_t>(*layer);
   decoded.chunk = *chunk;
   decoded.finished.file = *std::move(file);
+  decoded.finished.non_finite_rows = Number(object, "non_finite_rows").value_or(0);
   return decoded;
 }
 

@@ -20,7 +20,8 @@ inline namespace RHIZOME_API internal {
 /// A finished chunk of one layer's output.
 struct FinishedChunk {
   FileEntry file;
-  AccuracyCounts accuracy;  ///< of the chunk's vertices; last layer only
+  AccuracyCounts accuracy;            ///< of the chunk's vertices; last layer only
+  std::uint64_t non_finite_rows = 0;  ///< rows with a value that is NaN or infinite
 };
 
 /// Encodes a finished chunk as one line of text, and decodes it. Errors: kCorruption.

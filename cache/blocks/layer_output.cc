@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rhizome/cache/non_finite_rows.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/stopwatch.h"
 
@@ -94,6 +95,7 @@ Status LayerOutput::Adopt(std::uint64_t chunk, const FinishedChunk& finished) {
   RHIZOME_RETURN_IF_ERROR(writer_->AdoptChunk(chunk, finished.file));
   done_[chunk] = true;
   accuracy_.Add(finished.accuracy);
+  non_finite_rows_ += finished.non_finite_rows;
   ++adopted_;
   return Status::Ok();
 }
@@ -142,12 +144,17 @@ Status LayerOutput::Write(const Finished& finished) {
   const std::uint64_t first = finished.chunk * entry_.chunk_rows;
   const std::uint64_t rows = std::min(entry_.chunk_rows, entry_.rows - first);
   const std::span<const float> values = std::span(finished.values).first(rows * entry_.dim);
+  // Encoding reads the values next, so that counting brings them into the cache for it.
+  const std::uint64_t non_finite_rows = CountNonFinite(values, entry_.dim);
   RHIZOME_ASSIGN_OR_RETURN(FileEntry file,
                            writer_->WriteChunk(finished.chunk, std::as_bytes(values)));
   bytes_written_ += file.size_bytes;
+  non_finite_rows_ += non_finite_rows;
   const MutexLock lock(mutex_);
   if (!tell_) return Status::Ok();
-  return tell_(finished.chunk, {.file = std::move(file), .accuracy = finished.accuracy});
+  return tell_(
+      finished.chunk,
+      {.file = std::move(file), .accuracy = finished.accuracy, .non_finite_rows = non_finite_rows});
 }
 
 Status LayerOutput::Join() {

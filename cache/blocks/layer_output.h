@@ -80,6 +80,10 @@ class LayerOutput {
   /// Accuracy over all chunks, including those of an earlier run.
   const AccuracyCounts& accuracy() const { return accuracy_; }
 
+  /// After Finish: rows with a value that is NaN or infinite, over all chunks that were written,
+  /// including those of an earlier run.
+  std::uint64_t non_finite_rows() const { return non_finite_rows_; }
+
   /// Waits until all finished chunks are on disk and reported. Errors: kIoError, kOutOfSpace.
   Status Complete() { return Join(); }
 
@@ -121,6 +125,7 @@ class LayerOutput {
   Status written_ RHIZOME_GUARDED_BY(mutex_);  // the first error
   std::atomic<double> write_seconds_ = 0;
   std::atomic<std::uint64_t> bytes_written_ = 0;
+  std::atomic<std::uint64_t> non_finite_rows_ = 0;
 
   // Self-synchronised.
   BoundedQueue<Finished> finished_;

@@ -208,6 +208,7 @@ Result<MergedArray> MergeIncremental(const MergeOptions& options, const Incremen
   merged.accuracy = output->accuracy();
   merged.resumed_chunks = output->adopted_chunks();
   RHIZOME_ASSIGN_OR_RETURN(merged.written, output->Finish());
+  merged.non_finite_rows = output->non_finite_rows();
   return merged;
 }
 

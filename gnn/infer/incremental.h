@@ -75,6 +75,7 @@ struct MergedArray {
   WrittenArray written;
   AccuracyCounts accuracy;
   std::uint64_t resumed_chunks = 0;
+  std::uint64_t non_finite_rows = 0;
 };
 Result<MergedArray> MergeIncremental(const MergeOptions& options, const IncrementalBase& base,
                                      const WrittenArray& computed, const Path& root,

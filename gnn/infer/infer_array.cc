@@ -12,6 +12,7 @@
 #include "rhizome/gnn/inference_job.h"
 #include "rhizome/gnn/inference_memory.h"
 #include "rhizome/gnn/inference_workers.h"
+#include "rhizome/gnn/non_finite_report.h"
 #include "rhizome/gnn/torch_threads.h"
 #include "rhizome/index/publish_array.h"
 #include "rhizome/storage/array_change.h"
@@ -133,6 +134,21 @@ InferReport MakeReport(const LayerwiseResult& result, const InferenceJob& job,
   return report;
 }
 
+/// Finds the rows of the result that have NaN or an infinite value, if a run wrote such rows, and
+/// tells the caller.
+Result<std::vector<InferReport::NonFinite>> TellNonFinite(const InferenceJob& job,
+                                                          const LayerwiseResult& result,
+                                                          const JobControl& control) {
+  std::vector<InferReport::NonFinite> found;
+  if (result.non_finite_rows == 0) return found;
+  const InferOptions& options = job.options();
+  RHIZOME_ASSIGN_OR_RETURN(
+      found, ReportNonFinite(job.graph(), options.out, result.output, options.features, control));
+  if (!found.empty() && options.note)
+    options.note(DescribeNonFinite(found, options.features, job.graph().live_vertex_count()));
+  return found;
+}
+
 /// Adds the memory of all processes of the job.
 void AddMemory(const InferenceWorkers* workers, std::uint64_t base_bytes, InferReport& report) {
   report.base_memory_bytes = base_bytes;
@@ -176,6 +192,8 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
   RHIZOME_ASSIGN_OR_RETURN(const LayerwiseResult result,
                            job->Run(scratch->folder(), base, workers.get(), control));
   RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+  RHIZOME_ASSIGN_OR_RETURN(std::vector<InferReport::NonFinite> non_finite,
+                           TellNonFinite(*job, result, control));
   RHIZOME_ASSIGN_OR_RETURN(const std::string published, HandOver(*job, result.output, control));
   scratch->RemoveAtEnd();
   InferReport report = MakeReport(result, *job, clock);
@@ -183,6 +201,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
   report.kept = base == nullptr ? 0 : report.vertices - base->stale.size();
   report.full_because = incremental.full_because;
   report.ignored = std::move(ignored);
+  report.non_finite = std::move(non_finite);
   AddMemory(workers.get(), base_bytes, report);
   return report;
 }

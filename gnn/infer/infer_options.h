@@ -13,6 +13,7 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/task_metrics.h"
 #include "rhizome/gnn/compute_on.h"
+#include "rhizome/index/external_id.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_types.h"
 #include "rhizome/storage/chunk_array.h"
@@ -134,7 +135,7 @@ struct InferOptions {
 
   /// Memory of the device for weights and rows, in bytes; default: half of what is free.
   std::optional<std::uint64_t> device_memory_bytes = {};
-  JobNote note = {};  ///< as TrainOptions::note
+  JobNote note = {};  ///< told InferReport::ignored and InferReport::non_finite
   InferTuning tuning = {};
 };
 
@@ -269,6 +270,17 @@ struct InferReport {
   std::vector<std::uint64_t> worker_peak_memory_bytes;
 
   std::string array;
+
+  /// Rows of an array with a value that is NaN or infinite, without those of deleted vertices.
+  struct NonFinite {
+    std::string array;
+    std::uint64_t rows = 0;
+    ExternalId first;  ///< of the vertex with the lowest number among them
+  };
+
+  /// The rows of the result; then those of the features, if they have such rows, too. Empty: the
+  /// result has none.
+  std::vector<NonFinite> non_finite;
   std::vector<std::string> ignored;      ///< parts of the graph that were ignored (IgnoredFacts)
   Direction direction = Direction::kIn;  ///< the lists that were walked
   bool edge_weights = false;             ///< whether layers used them

@@ -309,6 +309,7 @@ Result<LayerwiseResult> InferenceJob::RunIncremental(const IncrementalBase& base
                        base, result.output, input.scratch / "merged", input.log, control));
   result.output = std::move(merged.written);
   result.accuracy = merged.accuracy;
+  result.non_finite_rows = merged.non_finite_rows;
   result.resumed_chunks += merged.resumed_chunks;
   return result;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "rhizome/cache/compute_threads.h"
@@ -38,10 +39,16 @@ void ForTiles(const TargetRange& range, const Body& body) {
 AccuracyCounts CountCorrect(const ClassLabels& labels, std::span<const Row> rows,
                             const torch::Tensor& scores) {
   const torch::Tensor best = scores.argmax(1).contiguous();
+  const torch::Tensor dense = scores.contiguous();
+  const std::int64_t classes = dense.size(1);
   AccuracyCounts counts;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto row = static_cast<std::size_t>(rows[i]);
-    counts.Add(labels.split[row], best.data_ptr<std::int64_t>()[i] == labels.label[row]);
+    const std::int64_t answer = best.data_ptr<std::int64_t>()[i];
+    // libtorch takes NaN for the highest score, which is no answer.
+    const bool answered =
+        !std::isnan(dense.data_ptr<float>()[static_cast<std::int64_t>(i) * classes + answer]);
+    counts.Add(labels.split[row], answered && answer == labels.label[row]);
   }
   return counts;
 }

@@ -39,7 +39,8 @@ struct LayerPassInput {
   DeviceTiles* device = nullptr;         ///< that multiplies; null: the processor
 };
 
-/// Counts the correct answers of class scores [at least rows.size(), classes].
+/// Counts the correct answers of class scores [at least rows.size(), classes]. A row with NaN has
+/// no correct answer.
 AccuracyCounts CountCorrect(const ClassLabels& labels, std::span<const Row> rows,
                             const torch::Tensor& scores);
 

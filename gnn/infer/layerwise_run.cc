@@ -215,6 +215,7 @@ class LayerwiseRun {
       RHIZOME_RETURN_IF_ERROR(ShareChunks(layer, *output, own));
     if (IsLast(layer)) result_.accuracy = output->accuracy();
     RHIZOME_ASSIGN_OR_RETURN(result_.output, output->Finish());
+    result_.non_finite_rows = output->non_finite_rows();
     RHIZOME_RETURN_IF_ERROR(LogMetadata(layer, result_.output));
     if (input_.workers == nullptr) {
       report.write_seconds = output->write_seconds();

@@ -46,6 +46,7 @@ struct LayerwiseResult {
   std::vector<InferLayerReport> layers;  ///< of layers computed in this run; zeros for others
   AccuracyCounts accuracy;               ///< if labels were given
   std::uint64_t resumed_chunks = 0;
+  std::uint64_t non_finite_rows = 0;  ///< of the output, if it is written (LayerOutput)
   WrittenArray output;
 };
 

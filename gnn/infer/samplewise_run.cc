@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <numeric>
 
 #include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/feed_pipeline.h"
+#include "rhizome/gnn/layer_pass.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/stopwatch.h"
@@ -25,10 +27,10 @@ void ComputeBlock(const Minibatch& minibatch, const Block& block, const Model& m
   torch::Tensor stored = model.Embed(model.Features(minibatch), graphs, {});
   if (want_scores || labels != nullptr) {
     const torch::Tensor scores = model.Head(stored);
-    const torch::Tensor best = scores.argmax(1).contiguous();
-    for (std::uint64_t i = 0; labels != nullptr && i < block.rows(); ++i) {
-      const std::size_t row = static_cast<std::size_t>(block.begin) + i;
-      counts.Add(labels->split[row], best.data_ptr<std::int64_t>()[i] == labels->label[row]);
+    if (labels != nullptr) {
+      std::vector<Row> rows(block.rows());
+      std::iota(rows.begin(), rows.end(), block.begin);
+      counts.Add(CountCorrect(*labels, rows, scores));
     }
     if (want_scores) stored = scores;
   }
@@ -129,6 +131,7 @@ Result<LayerwiseResult> RunSamplewise(const LayerwiseInput& input, const Layerwi
       ComputeAll(blocks, *pipeline, input.model, input.labels, options, *output, report, control));
   result.accuracy = output->accuracy();
   RHIZOME_ASSIGN_OR_RETURN(result.output, output->Finish());
+  result.non_finite_rows = output->non_finite_rows();
   report.write_seconds = output->write_seconds();
   report.bytes_written = output->bytes_written();
   return result;

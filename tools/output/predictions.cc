@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -26,9 +27,18 @@ bool IsNpy(const Path& path) { return path.extension() == ".npy"; }
 
 float Sigmoid(float score) { return static_cast<float>(1 / (1 + std::exp(-double{score}))); }
 
+bool AreFinite(std::span<const float> scores) {
+  return std::all_of(scores.begin(), scores.end(), [](float s) { return std::isfinite(s); });
+}
+
 /// Turns the scores of a row into what the network says: probabilities, or values as they are.
+/// Scores of classes that are not all finite give NaN.
 void ToAnswers(Task task, std::span<float> row) {
   if (task == Task::kRegression) return;
+  if (task != Task::kMultilabel && !AreFinite(row)) {
+    std::fill(row.begin(), row.end(), std::numeric_limits<float>::quiet_NaN());
+    return;
+  }
   if (task != Task::kMulticlass) {
     std::transform(row.begin(), row.end(), row.begin(), Sigmoid);
     return;
@@ -39,10 +49,9 @@ void ToAnswers(Task task, std::span<float> row) {
   for (float& score : row) score = static_cast<float>(std::exp(score - most) / sum);
 }
 
-/// The first class with the highest score; nothing if a score is not a number.
+/// The first class with the highest score; nothing if a score is NaN or infinite.
 std::optional<std::size_t> BestOf(std::span<const float> scores) {
-  if (std::any_of(scores.begin(), scores.end(), [](float s) { return std::isnan(s); }))
-    return std::nullopt;
+  if (!AreFinite(scores)) return std::nullopt;
   return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
@@ -129,14 +138,17 @@ void AppendAnswer(Task task, std::span<float> row, char separator, std::string& 
     return;
   }
   if (task == Task::kBinary) {
-    const std::string answer = std::isnan(row[0]) ? "" : row[0] > 0 ? "1" : "0";
-    line += fmt::format("{0}{1}{0}{2}", separator, answer, Sigmoid(row[0]));
+    const std::string answer = !AreFinite(row) ? "" : row[0] > 0 ? "1" : "0";
+    ToAnswers(task, row);
+    line += fmt::format("{0}{1}{0}{2}", separator, answer, row[0]);
     return;
   }
   if (task == Task::kMultilabel) {
     line += separator;
     const char* between = "";
-    for (std::size_t c = 0; c < row.size(); ++c) {
+    const bool known = AreFinite(row);
+    if (!known) line += "nan";  // nothing would mean that it has no label
+    for (std::size_t c = 0; known && c < row.size(); ++c) {
       if (!(row[c] > 0)) continue;
       line += fmt::format("{}{}", between, c);
       between = " ";

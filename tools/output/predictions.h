@@ -26,10 +26,10 @@ struct PredictionFiles {
 Status CheckPredictionFiles(const PredictionFiles& files);
 
 /// Writes what a network says of the vertices that are not deleted, in vertex-id order, from its
-/// scores. Probabilities are softmax or sigmoid of scores; a vertex whose scores are not numbers
-/// has no class. Memory: a tile of rows, `memory_bytes` or 1024 rows. Returns the entries of
-/// "files". Errors: those of reading the array, of AppendIdField and of OutputFile; then neither
-/// file is there.
+/// scores. Probabilities are softmax or sigmoid of scores. A vertex whose scores are NaN or
+/// infinite has an empty class, "nan" for its labels, and probabilities or values that are nan.
+/// Memory: a tile of rows, `memory_bytes` or 1024 rows. Returns the entries of "files". Errors:
+/// those of reading the array, of AppendIdField and of OutputFile; then neither file is there.
 Result<Json> WritePredictions(const InferResult& scores, const PredictionFiles& files,
                               std::uint64_t memory_bytes, const JobControl& control);
 

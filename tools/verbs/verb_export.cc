@@ -143,7 +143,10 @@ std::string DescribeExport(const Json& f) {
                fmt::format("x {}", file["dim"].get<std::uint64_t>()),
                file["dtype"].get<std::string>()});
   }
-  return "wrote\n" + table.ToString() + fmt::format("in {}\n", HumanSeconds(f["seconds"]));
+  std::string text = "wrote\n" + table.ToString();
+  if (const std::uint64_t rows = f.value("non_finite_rows", std::uint64_t{0}); rows > 0)
+    text += fmt::format("{} without an answer: scores are NaN or infinite\n", Plural(rows, "row"));
+  return text + fmt::format("in {}\n", HumanSeconds(f["seconds"]));
 }
 
 Result<Answer> RunEdges(const ExportFlags& flags, Session& session) {
@@ -197,6 +200,7 @@ Result<Answer> RunPredictions(const ExportFlags& flags, Session& session) {
   return Answer{{{"files", std::move(files_written)},
                  {"task", task},
                  {"ignored", report.ignored},
+                 {"non_finite_rows", report.non_finite.empty() ? 0 : report.non_finite[0].rows},
                  {"peak_memory_bytes", report.peak_memory_bytes},
                  {"seconds", watch.seconds()}},
                 DescribeExport,

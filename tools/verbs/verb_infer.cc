@@ -116,6 +116,13 @@ Json LayerJson(const InferLayerReport& layer) {
   return json;
 }
 
+Json NonFiniteJson(const std::vector<InferReport::NonFinite>& arrays) {
+  Json json = Json::array();
+  for (const InferReport::NonFinite& of : arrays)
+    json.push_back({{"array", of.array}, {"rows", of.rows}, {"first", IdJson(of.first)}});
+  return json;
+}
+
 Json InferReportJson(const InferReport& report) {
   Json layers = Json::array();
   for (const InferLayerReport& layer : report.layers) layers.push_back(LayerJson(layer));
@@ -137,6 +144,7 @@ Json InferReportJson(const InferReport& report) {
                {"own_peak_memory_bytes", report.own_peak_memory_bytes},
                {"worker_peak_memory_bytes", report.worker_peak_memory_bytes},
                {"ignored", report.ignored},
+               {"non_finite", NonFiniteJson(report.non_finite)},
                {"direction", DirectionName(report.direction)},
                {"edge_weights", report.edge_weights},
                {"published_before", report.published_before},
@@ -248,6 +256,10 @@ std::string DescribeInfer(const Json& f) {
   if (!f["valid_accuracy"].is_null() || !f["test_accuracy"].is_null()) {
     text += fmt::format("validation {}, test {}\n", PercentOrNone(f["valid_accuracy"]),
                         PercentOrNone(f["test_accuracy"]));
+  }
+  for (const Json& of : f["non_finite"]) {
+    text += fmt::format("NaN or infinite values in {} of {}\n", Plural(of["rows"], "row"),
+                        of["array"].get<std::string>());
   }
   if (f["kept"] != 0)
     text += fmt::format("{} taken from the version before\n", Plural(f["kept"], "row"));

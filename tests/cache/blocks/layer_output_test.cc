@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <random>
 
+#include "rhizome/cache/inference_log.h"
 #include "testing/fake_file_system.h"
 #include "testing/testing.h"
 
@@ -71,6 +74,48 @@ TEST(LayerOutputTest, SeveralWritersMakeTheArrayThatOneMakes) {
     ASSERT_OK((*array)->ReadRows(kRows - 1, 1, std::as_writable_bytes(std::span(row))));
     EXPECT_EQ(row.back(), ValueOf(kRows - 1, kDim - 1));
   }
+}
+
+// Rows that are NaN or infinite are counted by whoever writes them, also over chunks of an earlier
+// run, and their number is told with each chunk.
+TEST(LayerOutputTest, RowsThatAreNotFiniteAreCounted) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  testing::FakeFileSystem fs;
+  std::map<std::uint64_t, FinishedChunk> told;
+  ChunkProgress progress;
+  progress.tell = [&](std::uint64_t chunk, const FinishedChunk& finished) {
+    const auto decoded = DecodeFinished(EncodeFinished(1, chunk, finished));
+    EXPECT_OK(decoded);
+    told.emplace(chunk, decoded->finished);
+    return Status::Ok();
+  };
+  auto output = LayerOutput::Create(fs, "/out", Entry(), std::move(progress), 2);
+  ASSERT_OK(output);
+  for (std::uint64_t chunk = 0; chunk < Entry().chunk_count(); ++chunk) {
+    const std::uint64_t first = chunk * 128;
+    const std::uint64_t rows = std::min<std::uint64_t>(128, kRows - first);
+    const std::span<float> values = (*output)->Rows(static_cast<Row>(first), rows);
+    std::fill(values.begin(), values.end(), 1.0F);
+    if (chunk == 3) values[0] = kNaN;
+    if (chunk == 5) values[1 * kDim + 3] = values[1 * kDim] = kInfinity;  // one row
+    if (chunk == 5) values[values.size() - 1] = -kInfinity;
+    if (chunk == 40) values[2] = kNaN;  // the last, which is short
+    ASSERT_OK((*output)->FinishChunk(chunk, {}));
+  }
+  ASSERT_OK((*output)->Finish());
+  EXPECT_EQ((*output)->non_finite_rows(), 4u);
+  EXPECT_EQ(told[3].non_finite_rows, 1u);
+  EXPECT_EQ(told[4].non_finite_rows, 0u);
+  EXPECT_EQ(told[5].non_finite_rows, 2u);
+  output->reset();
+  told.erase(7);
+  auto again = LayerOutput::Create(fs, "/out", Entry(), {.finished = told, .tell = {}}, 1);
+  ASSERT_OK(again);
+  std::fill_n((*again)->Rows(7 * 128, 128).begin(), 128 * kDim, kNaN);
+  ASSERT_OK((*again)->FinishChunk(7, {}));
+  ASSERT_OK((*again)->Finish());
+  EXPECT_EQ((*again)->non_finite_rows(), 4u + 128);
 }
 
 // Wherever the disk fills up, the error is reported, no thread waits for ever, and every chunk that

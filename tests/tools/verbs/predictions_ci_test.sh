@@ -43,6 +43,45 @@ for labels in label binary flags numbers number; do
   [ "$before" = "$(rhizome array list demo.rz)" ] || fail "predictions of $labels changed the store"
 done
 [ -z "$(ls -A demo.rz/scratch 2>/dev/null)" ] || fail "something was left in scratch"
+# One vertex whose features have NaN: it and those that it reaches have no class, and that is said.
+python() { "$RHIZOME_SOURCE/build/venv/bin/python" "$@"; }
+python - <<'PY' || fail "a NaN"
+import numpy as np
+x = np.load("demo/features.npy")
+x[70, 2] = np.nan
+np.save("nan.npy", x)
+PY
+rhizome ingest nan.rz --edges edges.tsv --nodes nodes.tsv --node-columns id,label,split \
+  --array feat=nan.npy --array flags=flags.npy --array numbers=numbers.npy --array number=number.npy \
+  --array binary=binary.npy >/dev/null || fail "ingest nan"
+for labels in label binary flags numbers; do
+  for form in csv npy; do
+    rhizome export nan.rz --predictions $labels.st --out nan-$labels.$form --json >nan-$labels.json 2>err ||
+      fail "predictions of $labels with NaN"
+    grep -q "rows of predictions have NaN or an infinite value, the first is of vertex v, [0-9]*; array feat" err ||
+      fail "nothing was said of NaN in $form: $(cat err)"
+  done
+done
+rhizome export nan.rz --predictions label.st --out nan.csv >out 2>/dev/null || fail "predictions"
+grep -q "rows without an answer: scores are NaN or infinite" out || fail "the report says nothing of NaN"
+python - <<'PY' || fail "rows without finite scores are not what the files say"
+import csv, json
+import numpy as np
+for labels in ("label", "binary", "flags", "numbers"):
+    rows = np.load(f"nan-{labels}.npy")
+    bad = ~np.isfinite(rows).all(axis=1)
+    assert 1 < bad.sum() < len(rows) == 256
+    assert json.load(open(f"nan-{labels}.json"))["non_finite_rows"] == bad.sum(), labels
+    table = list(csv.DictReader(open(f"nan-{labels}.csv", newline="")))
+    for row, is_bad in zip(table, bad, strict=True):
+        values = [row[name] for name in row if name not in ("id", "class", "labels")]
+        assert is_bad == ("nan" in values), row
+        if "class" in row:
+            assert is_bad == (row["class"] == ""), row
+        if "labels" in row:
+            assert is_bad == (row["labels"] == "nan"), row
+PY
+
 rhizome export demo.rz --predictions label.st --mode samplewise --out samplewise.csv >/dev/null 2>err ||
   fail "samplewise: $(cat err)"
 

@@ -1,0 +1,71 @@
+#include "rhizome/gnn/non_finite_report.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "rhizome/cache/non_finite_rows.h"
+#include "rhizome/storage/array_versions.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Adds the rows of an array to a report, if it has such rows.
+Status AddTo(std::vector<InferReport::NonFinite>& report, std::string_view name,
+             const GraphSnapshot& graph, const NonFiniteRows& found) {
+  if (found.rows == 0) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(ExternalId first, graph.ExternalIdOf(*found.first));
+  report.push_back({.array = std::string(name), .rows = found.rows, .first = std::move(first)});
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::vector<InferReport::NonFinite>> ReportNonFinite(const GraphSnapshot& graph,
+                                                            std::string_view name,
+                                                            const WrittenArray& made,
+                                                            const std::string& features,
+                                                            const JobControl& control) {
+  std::vector<InferReport::NonFinite> report;
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, ChunkArray::Open(graph.store().fs(), made.root,
+                                                              made.arrays.front(), made.files));
+  RHIZOME_ASSIGN_OR_RETURN(const NonFiniteRows of_result,
+                           FindNonFinite(graph, *array, /*delta=*/nullptr, control));
+  RHIZOME_RETURN_IF_ERROR(AddTo(report, name, graph, of_result));
+  if (report.empty()) return report;  // they are of deleted vertices
+  RHIZOME_ASSIGN_OR_RETURN(const NonFiniteRows of_features,
+                           FindNonFinite(graph, features, control));
+  RHIZOME_RETURN_IF_ERROR(AddTo(report, features, graph, of_features));
+  return report;
+}
+
+std::string DescribeNonFinite(const std::vector<InferReport::NonFinite>& found,
+                              const std::string& features, std::uint64_t vertices) {
+  if (found.empty()) return {};
+  const InferReport::NonFinite& result = found.front();
+  std::string text =
+      fmt::format("{} of {} rows of {} have NaN or an infinite value, the first is of vertex {}; ",
+                  result.rows, vertices, ShownName(result.array), ToString(result.first));
+  if (found.size() == 1) {
+    return text + fmt::format(
+                      "all values of array {} are finite: look for huge ones, or train "
+                      "again with a smaller learning rate",
+                      ShownName(features));
+  }
+  const InferReport::NonFinite& given = found.back();
+  return text + fmt::format(
+                    "array {} has such values for {} of the vertices, the first is {}: "
+                    "correct its rows and run this again",
+                    ShownName(given.array), given.rows, ToString(given.first));
+}
+
+std::optional<ExternalId> FirstNonFinite(const GraphSnapshot& graph, const std::string& array,
+                                         const JobControl& control) {
+  const Result<NonFiniteRows> found = FindNonFinite(graph, array, control);
+  if (!found || !found->first) return std::nullopt;
+  const Result<ExternalId> id = graph.ExternalIdOf(*found->first);
+  if (!id) return std::nullopt;
+  return *id;
+}
+
+}  // namespace rhizome::inline internal
