@@ -18,6 +18,7 @@
 #include "rhizome/gnn/ignored_facts.h"
 #include "rhizome/gnn/measure.h"
 #include "rhizome/gnn/minibatch_steps.h"
+#include "rhizome/gnn/non_finite_report.h"
 #include "rhizome/gnn/torch_threads.h"
 #include "rhizome/gnn/train_feed.h"
 #include "rhizome/gnn/train_job.h"
@@ -93,6 +94,11 @@ TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& optio
     const Result<ExternalId> id =
         vertex ? job.graph->ExternalIdOf(*vertex) : Result<ExternalId>(Fail(vertex.error()));
     return id ? ToString(*id) : fmt::format("of row {}", row);
+  };
+  run.find_bad_vertex = [&job, &options]() -> std::optional<std::string> {
+    const auto first = FirstNonFinite(*job.graph, options.features, JobControl());
+    if (!first) return std::nullopt;
+    return ToString(*first);
   };
   return run;
 }

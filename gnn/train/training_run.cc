@@ -247,10 +247,13 @@ Status TrainingRun::Diverged() const {
   }
   where += " is not a number";
   const std::optional<Row> bad = steps_.BadRow();
-  if (bad && options_.name_of_vertex) {
+  std::optional<std::string> vertex;
+  if (bad && options_.name_of_vertex) vertex = options_.name_of_vertex(*bad);
+  if (!vertex && options_.find_bad_vertex) vertex = options_.find_bad_vertex();
+  if (vertex) {
     return Status::InvalidArgument(
         fmt::format("{}: array {} has NaN or an infinite value for vertex {}; correct its row",
-                    where, options_.features, options_.name_of_vertex(*bad)));
+                    where, options_.features, *vertex));
   }
   return Status::InvalidArgument(
       fmt::format("{}: look for huge values in array {}, or try a smaller learning rate than {}, "

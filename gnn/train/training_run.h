@@ -36,6 +36,10 @@ struct TrainingRunOptions {
   std::function<Status(const TrainProgress&)> on_best;
   std::function<void(std::string)> warn;           ///< told of a likely mistake
   std::function<std::string(Row)> name_of_vertex;  ///< for messages
+
+  /// Names the first vertex of the graph with features that are NaN or infinite, if there is one,
+  /// for steps that do not know it (TrainingSteps::BadRow). May be empty.
+  std::function<std::optional<std::string>()> find_bad_vertex = {};
 };
 
 /// Runs the steps of all epochs, and keeps the weights of the best epoch. It can be resumed from a

@@ -201,5 +201,20 @@ TEST_F(NonFiniteTest, RowsWithoutAClassAreNotCorrect) {
   }
 }
 
+TEST_F(NonFiniteTest, TrainingsOfEachWayNameTheVertex) {
+  const Path store = StoreWith(std::numeric_limits<float>::quiet_NaN());
+  TrainOptions options = SmallTraining(store);
+  for (const bool full_graph : {false, true}) {
+    SCOPED_TRACE(full_graph);
+    options.full_graph = full_graph;
+    if (full_graph) options.fanouts = {kAllNeighbors, kAllNeighbors};
+    const JobControl control;
+    const auto report = rhizome_gnn_entry_v1()->Train(options, control);
+    EXPECT_STATUS(report, kInvalidArgument);
+    EXPECT_THAT(report.error().message(), HasSubstr("array feat has NaN"));
+    EXPECT_THAT(report.error().message(), HasSubstr("vertex 70"));
+  }
+}
+
 }  // namespace
 }  // namespace rhizome

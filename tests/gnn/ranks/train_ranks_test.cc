@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <random>
 #include <string>
 #include <thread>
@@ -155,6 +156,20 @@ TEST_F(TrainRanksTest, NormsDropoutAndOtherTasksDoNotDependOnTheRanks) {
       EXPECT_EQ(HashOf(options.out), hash) << kind << ", " << ranks << " ranks";
     }
   }
+}
+
+TEST_F(TrainRanksTest, FeaturesThatAreNoNumbersAreNamed) {
+  const TempDir folder;
+  testing::PlantedOptions planted{.partitions = testing::kHomes};
+  testing::PlantedGraph graph = testing::MakePlanted(planted);
+  graph.features[70 * planted.dim] = std::numeric_limits<float>::quiet_NaN();
+  ASSERT_OK(testing::WriteStore(folder / "s", planted, graph));
+  TrainOptions options = Options();
+  options.store = folder / "s";
+  const auto reports = TrainAsRanks(options, 2);
+  EXPECT_STATUS(reports[0], kInvalidArgument);
+  EXPECT_NE(reports[0].error().message().find("vertex 70"), std::string::npos)
+      << reports[0].error().message();
 }
 
 // A rank of which a step takes longer than a rank may be silent is waited for: its transport says
