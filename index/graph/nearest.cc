@@ -68,8 +68,9 @@ Status ToFloat32(const ArrayEntry& entry, std::span<const std::byte> rows,
 
 Result<std::vector<ScoredVertex>> Nearest(ArrayScan& scan, std::span<const float> query,
                                           std::optional<VertexId> except, std::uint64_t k,
-                                          const JobControl& control) {
+                                          const JobControl& control, std::uint64_t* non_finite) {
   const double norm = NormOf(query);
+  std::uint64_t left_out = 0;
   TopK best(k);
   ArrayScan::Block block;
   std::vector<float> rows;
@@ -82,10 +83,13 @@ Result<std::vector<ScoredVertex>> Nearest(ArrayScan& scan, std::span<const float
     RHIZOME_RETURN_IF_ERROR(ToFloat32(scan.entry(), block.rows, rows));
     for (std::size_t i = 0; i < block.vertices.size(); ++i) {
       const auto row = std::span<const float>(rows).subspan(i * dim, dim);
-      const double score = Dot(query, row) / (norm * NormOf(row));
+      const double norm_of_row = NormOf(row);
+      left_out += std::isfinite(norm_of_row) ? 0 : 1;
+      const double score = Dot(query, row) / (norm * norm_of_row);
       if (block.vertices[i] != except && !std::isnan(score)) best.Offer({block.vertices[i], score});
     }
   }
+  if (non_finite != nullptr) *non_finite = left_out;
   return std::move(best).Sorted();
 }
 
@@ -98,7 +102,8 @@ bool HasDirection(std::span<const float> query) {
 
 Result<std::vector<ScoredVertex>> NearestRows(const Graph& graph, std::string_view array,
                                               std::span<const float> query, std::uint64_t k,
-                                              const JobControl& control) try {
+                                              const JobControl& control,
+                                              std::uint64_t* non_finite) try {
   RHIZOME_ASSIGN_OR_RETURN(auto scan, ArrayScan::Open(graph, array));
   if (query.size() != scan.entry().dim)
     return Fail(Status::InvalidArgument(fmt::format("the query has {} columns, but '{}' has {}",
@@ -107,14 +112,15 @@ Result<std::vector<ScoredVertex>> NearestRows(const Graph& graph, std::string_vi
   if (!HasDirection(query))
     return Fail(Status::InvalidArgument(
         "the query is all zeros or not finite: it has no direction to compare"));
-  return Nearest(scan, query, std::nullopt, k, control);
+  return Nearest(scan, query, std::nullopt, k, control, non_finite);
 } catch (...) {
   return Fail(StatusOfException());
 }
 
 Result<std::vector<ScoredVertex>> NearestVertices(const Graph& graph, std::string_view array,
                                                   VertexId vertex, std::uint64_t k,
-                                                  const JobControl& control) try {
+                                                  const JobControl& control,
+                                                  std::uint64_t* non_finite) try {
   RHIZOME_ASSIGN_OR_RETURN(auto scan, ArrayScan::Open(graph, array));
   std::vector<std::byte> row(scan.entry().row_bytes());
   RHIZOME_RETURN_IF_ERROR(scan.graph().ReadRows(scan.entry().name, std::span(&vertex, 1), row));
@@ -126,7 +132,7 @@ Result<std::vector<ScoredVertex>> NearestVertices(const Graph& graph, std::strin
         "the row of {} in '{}' is all zeros or not finite: it has no direction to compare",
         ToString(id), ShownName(scan.entry().name))));
   }
-  return Nearest(scan, query, vertex, k, control);
+  return Nearest(scan, query, vertex, k, control, non_finite);
 } catch (...) {
   return Fail(StatusOfException());
 }

@@ -23,18 +23,21 @@ struct ScoredVertex {
 
 /// Returns the k vertices whose rows of `array` have the largest cosine with `query`, shape
 /// [columns], the largest first and ties by vertex id; without rows that are all zeros or not
-/// finite. It compares all rows, a chunk in memory at a time; sums are in double.
+/// finite. It compares all rows, a chunk in memory at a time; sums are in double. `non_finite`, if
+/// not null, is set to the number of rows that were left out for NaN or an infinite value.
 /// Errors: kNotFound, no such array; kInvalidArgument, not an array of vertices, a query of another
 /// width or without a direction (all zeros, or not finite), a value that float32 cannot hold;
 /// kInterrupted; those of reading.
 Result<std::vector<ScoredVertex>> NearestRows(const Graph& graph, std::string_view array,
                                               std::span<const float> query, std::uint64_t k,
-                                              const JobControl& control);
+                                              const JobControl& control,
+                                              std::uint64_t* non_finite = nullptr);
 
 /// Does the same with the row of a vertex, without the vertex itself. Errors: also an id out of
 /// range.
 Result<std::vector<ScoredVertex>> NearestVertices(const Graph& graph, std::string_view array,
                                                   VertexId vertex, std::uint64_t k,
-                                                  const JobControl& control);
+                                                  const JobControl& control,
+                                                  std::uint64_t* non_finite = nullptr);
 
 }  // namespace rhizome

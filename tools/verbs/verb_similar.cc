@@ -20,13 +20,22 @@ struct SimilarFlags {
   std::uint64_t k = 10;
 };
 
+/// Warns of rows that were left out because they are NaN or infinite.
+void TellLeftOut(const std::string& name, std::uint64_t rows) {
+  if (rows == 0) return;
+  fmt::print(stderr, "note: {} of {} {} NaN or an infinite value and {} left out\n",
+             Plural(rows, "row"), name, rows == 1 ? "has" : "have", rows == 1 ? "is" : "are");
+}
+
 Result<Json> SimilarJson(const OpenedGraph& opened, const std::optional<ClassNames>& labels,
                          const std::string& name, VertexId vertex, std::uint64_t k,
                          const JobControl& control) {
+  std::uint64_t non_finite = 0;
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(name));
   RHIZOME_RETURN_IF_ERROR(CheckVertexArray(array->entry()));
   RHIZOME_ASSIGN_OR_RETURN(const auto nearest,
-                           NearestVertices(*opened.graph, name, vertex, k, control));
+                           NearestVertices(*opened.graph, name, vertex, k, control, &non_finite));
+  TellLeftOut(name, non_finite);
   Json list = Json::array();
   for (const ScoredVertex& scored : nearest) {
     Json label = nullptr;

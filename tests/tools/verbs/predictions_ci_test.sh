@@ -62,6 +62,8 @@ for labels in label binary flags numbers; do
       fail "nothing was said of NaN in $form: $(cat err)"
   done
 done
+rhizome similar nan.rz 'v, 3' --array feat >/dev/null 2>err || fail "similar: $(cat err)"
+grep -q "1 row of feat has NaN or an infinite value and is left out" err || fail "similar says nothing of NaN: $(cat err)"
 rhizome export nan.rz --predictions label.st --out nan.csv >out 2>/dev/null || fail "predictions"
 grep -q "rows without an answer: scores are NaN or infinite" out || fail "the report says nothing of NaN"
 python - <<'PY' || fail "rows without finite scores are not what the files say"
