@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """rhizome.pyg.infer: block by block and layer by layer, what the model computes on the whole graph at once."""
+import contextlib
 import itertools
 import logging
 import os
@@ -19,6 +20,19 @@ from rhizome.pyg._networks import OtherModel, network_of
 
 RNG = np.random.default_rng(SEED)
 torch.manual_seed(SEED)
+
+
+@contextlib.contextmanager
+def logged():
+    """Collects what is logged as warnings of rhizome."""
+    said = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: said.append(record.getMessage())
+    logging.getLogger("rhizome").addHandler(handler)
+    try:
+        yield said
+    finally:
+        logging.getLogger("rhizome").removeHandler(handler)
 
 
 def close(a, b):
@@ -407,6 +421,28 @@ def test_deleted_and_new_vertices():
             edges = torch.tensor(np.concatenate([example.edges[:, kept], [[3], [200]]], axis=1))
             want, ids = layer(x, edges), np.delete(np.arange(201), 17)
             assert close(graph["emb"][ids], want[ids])
+
+
+def test_rows_that_are_no_numbers():
+    """One NaN of the features: both engines say how many rows have it then, and where it came from."""
+    example = Example(RNG, vertices=200, edges=600)
+    feat = example.arrays["feat"].astype(np.float32)
+    feat[70, 3] = np.nan
+    with folder() as path:
+        rz.ingest(path / "g.rz", example.edges, vertices=200, arrays={"feat": feat})
+        with rz.open(path / "g.rz") as graph:
+            for engine in ("torch", "native"):
+                with logged() as said:
+                    rzpyg.infer(GraphSAGE(12, 8, num_layers=2), graph, features="feat", out=engine, engine=engine)
+                bad = np.flatnonzero(~np.isfinite(graph[engine][np.arange(200)]).all(axis=1))
+                said = [line for line in said if "NaN" in line]
+                assert len(said) == 1, said
+                for words in (f"{len(bad)} of 200 rows", f"of vertex {bad[0]};", "feat has such values for 1",
+                              "the first is 70"):
+                    assert words in said[0], said[0]
+            with logged() as said:
+                rzpyg.infer([lambda x, e: torch.nan_to_num(x[:, :4])], graph, features="feat", out="good")
+            assert not any("NaN" in line for line in said), said
 
 
 def test_errors():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Union
 
 import numpy as np
@@ -22,6 +22,9 @@ from ._networks import OtherModel
 from ._pass import Layer, Pass, Reader, fingerprint
 
 _LOG = logging.getLogger("rhizome")
+
+#: Rows of a result that are read at once to see whether they are finite.
+_CHECKED_ROWS = 1 << 14
 
 
 def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out: str, memory: int | str = "1G",
@@ -48,7 +51,7 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
     ``resume``: go on with what a run of the same job left that was killed, or interrupted; the result is the same. It is
     another job if commit, features, memory or model are others. Without it, what was left is removed. In torch that is
     the folder ``.infer-STORE-OUT`` beside the store, with the rows of two layers at most.
-    ``progress``: called with (layer, done, of).
+    ``progress``: called with (layer, done, of). Rows that are NaN or infinite are logged as a warning of ``rhizome``.
     Errors: NotFound, no such array; TypeError, a model that says no layers, or takes no weights; ValueError, a layer that depends on more
     than the edges into its vertices, or a model that is not for the native engine, which was asked for; Unsupported, no
     rhizome-gnn; Busy, somebody has the store open for writing, or computes this array; OutOfSpace; those of the layers.
@@ -112,11 +115,33 @@ def _infer_in_torch(layers: list[Layer], graph: Graph, features: str, out: str, 
             made = work.run(layers[number], rows, order, left, number, number + 1 == len(layers), as_bytes(memory), say)
             rows = made.read
             left.drop(number - 1)
+        _warn_of_non_finite(snapshot, features, out, order, made.read)
         report = add_array(graph.path, out, str(made.path), new_version=True, live=live, memory=memory)
         done = True
         return report
     finally:
         left.close(done)
+
+
+def _warn_of_non_finite(graph: Graph, features: str, out: str, order: np.ndarray, read: Reader) -> None:
+    """Logs how many rows of a result are NaN or infinite, if some are, and how many of the features."""
+    parts = (order[first:first + _CHECKED_ROWS] for first in range(0, len(order), _CHECKED_ROWS))
+    bad = _non_finite((ids, read(ids)) for ids in parts)
+    if not len(bad):
+        return
+    given = _non_finite(graph[features].batches())
+    cause = f"all values of {features} are finite"
+    if len(given):
+        cause = (f"array {features} has such values for {len(given)} of the vertices, the first is "
+                 f"{graph.external_ids(given[:1])[0]}: correct its rows and run this again")
+    _LOG.warning("%d of %d rows of %s have NaN or an infinite value, the first is of vertex %s; %s", len(bad), len(order),
+                 out, graph.external_ids(bad[:1])[0], cause)
+
+
+def _non_finite(blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Returns the vertices whose rows have a value that is NaN or infinite, ascending."""
+    found = [ids[~np.isfinite(rows).all(axis=1)] for ids, rows in blocks]
+    return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
 
 
 class _Evaluation:
