@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "rhizome/index/home_array.h"
 #include "rhizome/index/id_limit.h"
+#include "rhizome/index/number.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/bytes.h"
@@ -143,6 +145,10 @@ Result<std::vector<std::int64_t>> BatchResolver::AttributeBits(
       if (!kept)
         return Fail(Invalid("the edge attribute '{}' is {}, but a {} was given", attribute.name,
                             DataTypeName(attribute.dtype), value.type_name()));
+      const bool is_float = attribute.dtype != DataType::kInt64;
+      if (is_float && VanishesInFloat32(std::bit_cast<double>(*kept)))
+        return Fail(Invalid("a value of the edge attribute '{}', {}, {}", attribute.name,
+                            std::bit_cast<double>(*kept), kVanishes));
       bits.push_back(*kept);
     }
   }

@@ -277,6 +277,8 @@ class EdgeReader {
       weight = ParseFiniteFloat(fields[*columns_.weight]);
       if (!weight)
         return fmt::format("the weight '{}' is not a finite number", fields[*columns_.weight]);
+      if (*weight == 0 && VanishesInFloat32(fields[*columns_.weight]))
+        return fmt::format("the weight '{}' {}", fields[*columns_.weight], kVanishes);
     }
     if (columns_.type)
       if (auto reason = table_.type_names.Refuse(fields[*columns_.type])) return reason;

@@ -26,7 +26,7 @@ Status EdgeRows::Open() {
   rows_taken_ = block_rows_ = block_taken_ = 0;
   const ArrayFile& rows = file();
   if (rows.path.empty() && !rows.open) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(source_, OpenRows(fs_, rows));
+  RHIZOME_ASSIGN_OR_RETURN(source_, OpenRows(fs_, rows, Float64::kKeepsNonzero));
   if (source_->dim == array_.dim && CanConvert(source_->dtype, array_.dtype)) return Status::Ok();
   return Refuse(fmt::format("{} columns of {} are expected, but there are {} of {}", array_.dim,
                             DataTypeName(array_.dtype), source_->dim,

@@ -173,9 +173,11 @@ bool HasRows(FileSystem& fs, const ArrayFile& file) {
   return Is(fs, file.path, DirectoryEntry::Kind::kDirectory);
 }
 
-Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& file) {
+Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& file,
+                                            Float64 float64) {
   if (file.open) return file.open(fs);
-  const bool float64 = file.dtype == DataType::kFloat32 || file.dtype == DataType::kFloat16;
+  if (file.dtype != DataType::kFloat32 && file.dtype != DataType::kFloat16)
+    float64 = Float64::kRefused;
   if (ContentExtension(file.path) == ".npy") return OpenNpyRows(fs, file.path, float64);
   if (Is(fs, file.path, DirectoryEntry::Kind::kFile))
     return Fail(Status::InvalidArgument(fmt::format(
@@ -185,14 +187,19 @@ Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& fil
   return OpenZarrRows(fs, file.path, float64);
 }
 
-Result<std::unique_ptr<RowSource>> OpenNpyRows(FileSystem& fs, const Path& path, bool float64) {
-  RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(fs, path, {.float64 = float64}));
+Result<std::unique_ptr<RowSource>> OpenNpyRows(FileSystem& fs, const Path& path, Float64 float64) {
+  RHIZOME_ASSIGN_OR_RETURN(auto reader,
+                           NpyReader::Open(fs, path,
+                                           {.float64 = float64 != Float64::kRefused,
+                                            .keeps_nonzero = float64 == Float64::kKeepsNonzero}));
   return std::make_unique<NpyRows>(std::move(reader));
 }
 
-Result<std::unique_ptr<RowSource>> OpenZarrRows(FileSystem& fs, const Path& folder, bool float64) {
-  RHIZOME_ASSIGN_OR_RETURN(auto source, ZarrSource::Open(fs, folder));
-  if (source->format().float64 && !float64) return Fail(RefuseFloat64(folder));
+Result<std::unique_ptr<RowSource>> OpenZarrRows(FileSystem& fs, const Path& folder,
+                                                Float64 float64) {
+  RHIZOME_ASSIGN_OR_RETURN(auto source,
+                           ZarrSource::Open(fs, folder, float64 == Float64::kKeepsNonzero));
+  if (source->format().float64 && float64 == Float64::kRefused) return Fail(RefuseFloat64(folder));
   return std::make_unique<ZarrRows>(std::move(source));
 }
 

@@ -15,15 +15,25 @@ namespace RHIZOME_API rhizome {
 /// Returns whether the file holds rows (.npy, a Zarr folder, an importer's own) and not triplets.
 bool HasRows(FileSystem& fs, const ArrayFile& file);
 
-/// Opens a file of rows. It reads float64 as float32 if ArrayFile::dtype is a float type.
-/// Errors: kInvalidArgument, naming the file, also for a file of another kind; kNotFound; kIoError.
-Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& file);
+/// The fate of float64 in a file.
+enum class Float64 : std::uint8_t {
+  kRefused,
+  kRounded,      ///< to float32; a number beyond it is refused
+  kKeepsNonzero  ///< as kRounded, and a number that would be 0, but is not, is refused, too
+};
+
+/// Opens a file of rows. `float64`: of a file, if ArrayFile::dtype is a float type; else it is
+/// refused. Errors: kInvalidArgument, naming the file, also for a file of another kind; kNotFound;
+/// kIoError. Errors of reading: kInvalidArgument, a float64 that is refused.
+Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& file,
+                                            Float64 float64 = Float64::kRounded);
 
 /// Opens a .npy file.
-Result<std::unique_ptr<RowSource>> OpenNpyRows(FileSystem& fs, const Path& path, bool float64);
+Result<std::unique_ptr<RowSource>> OpenNpyRows(FileSystem& fs, const Path& path, Float64 float64);
 
 /// Opens the folder of a Zarr v3 array of another writer. Memory: the rows of one chunk.
-Result<std::unique_ptr<RowSource>> OpenZarrRows(FileSystem& fs, const Path& folder, bool float64);
+Result<std::unique_ptr<RowSource>> OpenZarrRows(FileSystem& fs, const Path& folder,
+                                                Float64 float64);
 
 /// Opens a text table of `rows` lines of numbers without a header; CSV if the name says so. The
 /// first line gives the number of columns. `dtype` is kFloat32 or kInt64; with kInt64, `missing`,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "rhizome/index/npy_dict.h"
+#include "rhizome/index/number.h"
 
 namespace rhizome {
 namespace {
@@ -146,6 +147,7 @@ Result<std::unique_ptr<NpyReader>> NpyReader::Open(std::unique_ptr<InputStream> 
   Result<NpyHeader> header = ParseNpyHeader(bytes, accept);
   if (!header) return name(header.error());
   reader->header_ = *std::move(header);
+  reader->keeps_nonzero_ = accept.keeps_nonzero;
   // A valid dictionary is longer than the prefix, so the prefix held no element.
   const std::uint64_t elements = reader->header_.rows() * reader->header_.dim();
   reader->data_bytes_ = elements * DataTypeBytes(reader->header_.dtype);
@@ -189,6 +191,10 @@ Status NpyReader::Narrow(std::span<std::byte> out) {
       return Status::InvalidArgument(fmt::format(
           "{}: row {}, column {}: the value does not fit float32", stream_->path().string(),
           (first + i) / header_.dim(), (first + i) % header_.dim()));
+    if (keeps_nonzero_ && VanishesInFloat32(wide))
+      return Status::InvalidArgument(
+          fmt::format("{}: row {}, column {}: {} {}", stream_->path().string(),
+                      (first + i) / header_.dim(), (first + i) % header_.dim(), wide, kVanishes));
     std::memcpy(out.data() + i * sizeof(float), &narrow, sizeof(float));
   }
   return Status::Ok();

@@ -17,6 +17,7 @@ namespace RHIZOME_API rhizome {
 /// Features that are accepted besides those that a store can keep unchanged.
 struct NpyAccept {
   bool float64 = false;        ///< read as float32, rounded
+  bool keeps_nonzero = false;  ///< refuse a float64 that is not 0, and would be as float32
   bool fortran_order = false;  ///< the caller must handle NpyHeader::fortran_order
 };
 
@@ -66,7 +67,7 @@ class NpyReader {
 
   /// Reads the next out.size() bytes of whole elements.
   /// Errors: kInvalidArgument, the file ends early (the message says how much was expected and
-  /// found), or a float64 is beyond float32.
+  /// found), or a float64 is beyond float32, or too small (NpyAccept::keeps_nonzero).
   Status Read(std::span<std::byte> out);
 
   /// Skips the next `bytes` bytes of whole elements. Errors: those of Read.
@@ -81,6 +82,7 @@ class NpyReader {
   Status Narrow(std::span<std::byte> out);
   std::unique_ptr<InputStream> stream_;
   NpyHeader header_;
+  bool keeps_nonzero_ = false;
   std::uint64_t data_bytes_ = 0;
   std::uint64_t stored_bytes_ = 0;  // of all elements in the file
   std::uint64_t read_bytes_ = 0;    // of stored_bytes_

@@ -19,6 +19,15 @@ std::optional<float> ParseFiniteFloat(std::string_view text) {
   return value;
 }
 
+bool VanishesInFloat32(double number) { return number != 0 && static_cast<float>(number) == 0; }
+
+bool VanishesInFloat32(std::string_view text) {
+  const auto number = ParseFiniteFloat(text);
+  if (!number || *number != 0) return false;
+  const std::string_view digits = text.substr(0, text.find_first_of("eE"));
+  return digits.find_first_of("123456789") != digits.npos;
+}
+
 namespace {
 
 bool IsRounded(std::int64_t value) {
@@ -41,6 +50,8 @@ std::optional<std::string> NumberColumn::Refuse(std::string_view field, std::str
   if (RHIZOME_MUTANT("integers beyond their type are rounded")) return std::nullopt;
   if (!integer && IsBeyondInt64(field))
     return fmt::format("'{}' in the column '{}' is an integer beyond int64", field, name);
+  if (!integer && VanishesInFloat32(field))
+    return fmt::format("'{}' in the column '{}' {}", field, name, kVanishes);
   const bool floats = floats_ || !integer;
   const bool rounds = rounds_ || (integer && IsRounded(*integer));
   if (!floats || !rounds) return std::nullopt;

@@ -13,9 +13,19 @@ namespace RHIZOME_API rhizome {
 /// other text, NaN, or a number beyond float32.
 std::optional<float> ParseFiniteFloat(std::string_view text);
 
+/// Whether a number is not 0, but the float32 nearest to it is. The text is a decimal number.
+bool VanishesInFloat32(double number);
+bool VanishesInFloat32(std::string_view text);
+
+/// A message says this of such a number, which comes before it.
+inline constexpr std::string_view kVanishes =
+    "is not 0, but too small for float32, in which it would be 0 (the smallest is 1.4e-45); scale "
+    "such numbers, or give their logarithms";
+
 /// Infers the type of a text column from its values: int64 while all are integers, float32 from the
 /// first other number on. It refuses values that this would silently change: an integer beyond
-/// int64, and an integer that float32 rounds in a column with other numbers.
+/// int64, an integer that float32 rounds in a column with other numbers, and a number that would
+/// be 0.
 class NumberColumn {
  public:
   /// Returns why the number `field` cannot stand in the column `name`, or nullopt. `integer` is its

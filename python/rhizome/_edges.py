@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Union
 
 import numpy as np
 
-from ._types import as_array, as_ids, as_matrix
+from ._types import as_array, as_ids, as_matrix, check_nonzero
 
 #: The name of an edge type, or (type of the sources, name, type of the targets).
 EdgeType = Union[str, tuple[str, str, str]]
@@ -115,7 +115,9 @@ def _column(name: str, values: Any) -> np.ndarray:
     """Returns a column of edges as the engine keeps it: int64 or float32, [n, dim]; weights are float32."""
     matrix = as_matrix(values, name)
     whole = matrix.dtype.kind != "f" and name != "weight"
-    return np.ascontiguousarray(matrix, dtype=np.int64 if whole else np.float32)
+    column = np.ascontiguousarray(matrix, dtype=np.int64 if whole else np.float32)
+    check_nonzero(values, column, name)
+    return column
 
 
 def _take(ids: Any, chosen: np.ndarray) -> Any:

@@ -16,7 +16,7 @@ from ._stores import backup, verify
 from ._types import (
     ArrayInfo, BackupReport, Change, CompactReport, Direction, EdgeBlock, LogLine, NeighborLists, Neighbors, PathLike,
     Point, Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_array, as_bytes, as_count,
-    as_integers, as_names, as_path, as_rows, as_split, as_threads,
+    as_integers, as_names, as_path, as_rows, as_split, as_threads, check_nonzero,
 )
 from .errors import NotFound
 
@@ -527,6 +527,8 @@ class Batch:
         """
         sources, targets = _named(src), _named(dst)
         values = np.ones(len(sources), np.float32) if weights is None else np.ascontiguousarray(weights, np.float32)
+        if weights is not None:
+            check_nonzero(weights, values, "weights")
         self._core.put_edges(sources, targets, type, values, [_values(one) for one in attributes])
 
     def delete_edge(self, src: UserId, dst: UserId, type: str = "") -> None:

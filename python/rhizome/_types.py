@@ -349,6 +349,21 @@ def as_matrix(values: Any, name: str) -> np.ndarray:
                                 array.reshape(len(array), array.shape[1] if array.ndim == 2 else 1))
 
 
+def check_nonzero(values: Any, narrow: np.ndarray, name: str) -> None:
+    """Checks that no number became 0 as float32, as 1e-180 does: of weights and attributes of edges 0 means another thing.
+
+    Errors: ValueError, naming the row.
+    """
+    wide = as_array(values)
+    if wide.dtype.kind != "f" or wide.dtype.itemsize <= narrow.dtype.itemsize:
+        return
+    lost = np.flatnonzero((narrow.reshape(-1) == 0) & (wide.reshape(-1) != 0))
+    if len(lost):
+        row = lost[0] // max(narrow.size // max(len(narrow), 1), 1)
+        raise ValueError(f"{name!r}: row {row}: {wide.reshape(-1)[lost[0]]} is not 0, but too small for float32, in which "
+                         "it would be 0 (the smallest is 1.4e-45); scale such numbers, or give their logarithms")
+
+
 def as_rows(rows: Any, dtype: np.dtype, dim: int, name: str) -> np.ndarray:
     """Returns rows to put into an array, [n, dim] of ``dtype``; numbers change only within their kind.
 

@@ -9,6 +9,7 @@
 
 #include "handle.h"
 #include "rhizome/index/bulk_ids.h"
+#include "rhizome/index/number.h"
 #include "rhizome/index/write_batch.h"
 
 namespace rhizome::python {
@@ -20,8 +21,12 @@ EdgeValue ValueOf(nb::handle value) {
   return std::get<std::int64_t>(IdOf(value));
 }
 
-EdgeFields FieldsOf(std::string type, float weight, const nb::sequence& attributes) {
-  EdgeFields fields{.type = std::move(type), .weight = weight};
+EdgeFields FieldsOf(std::string type, double weight, const nb::sequence& attributes) {
+  if (VanishesInFloat32(weight))
+    throw nb::value_error(("the weight " + nb::cast<std::string>(nb::repr(nb::float_(weight))) +
+                           " " + std::string(kVanishes))
+                              .c_str());
+  EdgeFields fields{.type = std::move(type), .weight = static_cast<float>(weight)};
   for (const nb::handle value : attributes) fields.attributes.push_back(ValueOf(value));
   return fields;
 }
@@ -51,11 +56,11 @@ class PyBatch {
 
   void PutVertex(nb::handle id, const std::string& type) { batch_.PutVertex(IdOf(id), type); }
   void DeleteVertex(nb::handle id) { batch_.DeleteVertex(IdOf(id)); }
-  void PutEdge(nb::handle src, nb::handle dst, std::string type, float weight,
+  void PutEdge(nb::handle src, nb::handle dst, std::string type, double weight,
                nb::sequence attributes) {
     batch_.PutEdge(IdOf(src), IdOf(dst), FieldsOf(std::move(type), weight, attributes));
   }
-  void UpsertEdge(nb::handle src, nb::handle dst, std::string type, float weight,
+  void UpsertEdge(nb::handle src, nb::handle dst, std::string type, double weight,
                   nb::sequence attributes) {
     batch_.UpsertEdge(IdOf(src), IdOf(dst), FieldsOf(std::move(type), weight, attributes));
   }

@@ -63,8 +63,9 @@ Result<std::span<const std::byte>> TakeCrc(std::span<const std::byte> bytes) {
 /// Converts elements one by one from their stored form to the form that is returned.
 class ElementReader {
  public:
-  explicit ElementReader(const ZarrSourceFormat& format)
+  ElementReader(const ZarrSourceFormat& format, bool keeps_nonzero)
       : format_(format),
+        keeps_nonzero_(keeps_nonzero),
         from_bytes_(format.stored_element_bytes()),
         to_bytes_(DataTypeBytes(format.dtype)) {}
 
@@ -84,18 +85,21 @@ class ElementReader {
     std::memcpy(&wide, element.data(), sizeof(wide));
     const auto narrow = static_cast<float>(wide);
     std::memcpy(to, &narrow, sizeof(narrow));
+    if (keeps_nonzero_ && narrow == 0 && wide != 0) return false;
     return std::isfinite(narrow) || !std::isfinite(wide);
   }
 
  private:
   const ZarrSourceFormat& format_;
+  const bool keeps_nonzero_;
   const std::size_t from_bytes_;
   const std::size_t to_bytes_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<ZarrSource>> ZarrSource::Open(FileSystem& fs, const Path& folder) {
+Result<std::unique_ptr<ZarrSource>> ZarrSource::Open(FileSystem& fs, const Path& folder,
+                                                     bool keeps_nonzero) {
   // A user's folder may be a link, which FileSystem refuses for the sake of stores.
   std::error_code unresolved;
   const Path canonical = std::filesystem::canonical(folder, unresolved);
@@ -114,7 +118,7 @@ Result<std::unique_ptr<ZarrSource>> ZarrSource::Open(FileSystem& fs, const Path&
   if (!bytes) return Fail(Status::InvalidArgument(bytes.error().message()));
   auto format = ParseZarrSource({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   if (!format) return Fail(format.error().WithContext(folder.string()));
-  return std::unique_ptr<ZarrSource>(new ZarrSource(fs, real, *std::move(format)));
+  return std::unique_ptr<ZarrSource>(new ZarrSource(fs, real, *std::move(format), keeps_nonzero));
 }
 
 std::uint64_t ZarrSource::RowsInStrip(std::uint64_t strip) const {
@@ -260,7 +264,7 @@ Status ZarrSource::Place(std::uint64_t strip, std::uint64_t across, bool there,
   const std::uint64_t columns = std::min(format_.chunk_dim, format_.dim - first);
   const std::size_t to_bytes = DataTypeBytes(format_.dtype);
   const std::size_t from_bytes = format_.stored_element_bytes();
-  const ElementReader reader(format_);
+  const ElementReader reader(format_, keeps_nonzero_);
   for (std::uint64_t row = 0; row < RowsInStrip(strip); ++row) {
     std::byte* const to = out.data() + row * format_.row_bytes() + first * to_bytes;
     if (!there) {

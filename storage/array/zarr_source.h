@@ -77,9 +77,10 @@ Result<ZarrSourceFormat> ParseZarrSource(std::string_view text);
 /// Threads: one at a time. Ownership: `fs` must outlive it.
 class ZarrSource {
  public:
-  /// Opens the array whose zarr.json is in `folder`. Errors: kNotFound; kInvalidArgument, naming
-  /// the file.
-  static Result<std::unique_ptr<ZarrSource>> Open(FileSystem& fs, const Path& folder);
+  /// Opens the array whose zarr.json is in `folder`. `keeps_nonzero`: a float64 that is not 0, but
+  /// would be as float32, does not fit it. Errors: kNotFound; kInvalidArgument, naming the file.
+  static Result<std::unique_ptr<ZarrSource>> Open(FileSystem& fs, const Path& folder,
+                                                  bool keeps_nonzero = false);
 
   const ZarrSourceFormat& format() const { return format_; }
   std::uint64_t RowsInStrip(std::uint64_t strip) const;
@@ -93,8 +94,11 @@ class ZarrSource {
   std::uint64_t read_bytes() const { return read_bytes_; }
 
  private:
-  ZarrSource(FileSystem& fs, Path folder, ZarrSourceFormat format)
-      : fs_(fs), folder_(std::move(folder)), format_(std::move(format)) {}
+  ZarrSource(FileSystem& fs, Path folder, ZarrSourceFormat format, bool keeps_nonzero)
+      : fs_(fs),
+        folder_(std::move(folder)),
+        format_(std::move(format)),
+        keeps_nonzero_(keeps_nonzero) {}
   /// A shard of the current row of shards, with the places of its chunks.
   struct Shard {
     bool there = false;
@@ -114,6 +118,7 @@ class ZarrSource {
   FileSystem& fs_;
   const Path folder_;
   const ZarrSourceFormat format_;
+  const bool keeps_nonzero_;
   Path open_path_;                               // the path of file_
   std::unique_ptr<ReadableFile> file_;           // null: there is no such file
   std::uint64_t shard_row_ = ~std::uint64_t{0};  // the row of the shard grid that shards_ is of

@@ -57,6 +57,30 @@ def test_random_batches():
             assert graph.verify().ok
 
 
+def test_numbers_that_would_be_zero():
+    """Weights and attributes of edges below what float32 has are refused, with their place, by every way in."""
+    tiny, pairs = [1.0, 0.0, 1e-180], np.array([[0, 1, 2], [1, 2, 0]])
+    with folder() as path:
+        for arrays in ({"weight": np.array(tiny)}, {"flow": np.array(tiny)}):
+            with raises(ValueError, "row 2: 1e-180 is not 0, but too small"):
+                rz.ingest(path / "g.rz", pairs, edge_arrays=arrays)
+        rz.ingest(path / "g.rz", pairs, edge_arrays={"weight": np.ones(3), "flow": np.array([0.5, 0, 1e-40])})
+        with rz.open(path / "g.rz", mode="w") as graph:
+            before = graph.num_edges
+            with raises(ValueError, "too small"), graph.batch() as batch:
+                batch.put_edge(0, 2, weight=1e-180)
+            with raises(ValueError, "row 2"), graph.batch() as batch:
+                batch.put_edges([0, 1, 2], [2, 0, 1], weights=tiny)
+            for add in (lambda batch: batch.put_edge(0, 2, attributes=[1e-180]),
+                        lambda batch: batch.put_edges([0], [2], attributes=[np.array([-1e-180])])):
+                with raises(rz.InvalidArgument, "too small"), graph.batch() as batch:
+                    add(batch)
+            assert graph.num_edges == before
+            with graph.batch() as batch:
+                batch.put_edge(0, 2, weight=1e-40, attributes=[0.0])
+            assert graph.num_edges == before + 1
+
+
 def test_a_block_that_raises_writes_nothing():
     with folder() as path:
         make(path)

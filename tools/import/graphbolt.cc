@@ -174,7 +174,7 @@ class GraphBoltReader {
       }
       RHIZOME_ASSIGN_OR_RETURN(const Path path, FileOf(item, entry, "numpy", ".npy"));
       RHIZOME_RETURN_IF_ERROR(CheckRows(path));
-      const auto open = [path](FileSystem& fs) { return OpenNpyRows(fs, path, /*float64=*/true); };
+      const auto open = [path](FileSystem& fs) { return OpenNpyRows(fs, path, Float64::kRounded); };
       if (domain == "node") {
         parts[name].push_back({TextOf(item, "type"), path, open});
         continue;

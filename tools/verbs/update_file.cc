@@ -51,6 +51,15 @@ std::optional<std::int64_t> IntegerOf(const Json& value) {
   return value.get<std::int64_t>();
 }
 
+/// Whether a value of an edge attribute or a weight would be 0, but is not.
+bool Vanishes(DataType dtype, std::string_view text) {
+  return dtype == DataType::kFloat32 && VanishesInFloat32(text);
+}
+bool Vanishes(DataType dtype, const Json& value) {
+  return dtype == DataType::kFloat32 && value.is_number_float() &&
+         VanishesInFloat32(value.get<double>());
+}
+
 /// Parses the stored bits of an edge attribute. Returns nothing for malformed text or JSON.
 std::optional<std::int64_t> AttributeBits(DataType dtype, std::string_view text) {
   if (dtype == DataType::kInt64) return ParseCanonicalInteger(text);
@@ -90,11 +99,14 @@ std::optional<std::string> TakeAttribute(const EdgeAttributeInfo& info, const Js
   if (info.dim != (list ? value.size() : 1))
     return fmt::format("{} of '{}' is not a list of {} numbers", value.dump(), info.name, info.dim);
   for (std::uint64_t i = 0; i < info.dim; ++i) {
-    const auto bits = AttributeBits(info.dtype, list ? value[i] : value);
+    const Json& number = list ? value[i] : value;
+    const auto bits = AttributeBits(info.dtype, number);
+    if (Vanishes(info.dtype, number))
+      return fmt::format("{} of '{}' {}", number.dump(), info.name, kVanishes);
     if (!bits)
       return fmt::format("{} of '{}' is not {} {} number{}", value.dump(), info.name,
                          info.dtype == DataType::kInt64 ? "an" : "a", DataTypeName(info.dtype),
-                         AboutNull(list ? value[i] : value));
+                         AboutNull(number));
     edge.attributes[info.first_value + i] = EdgeValue::OfBits(info.dtype, *bits);
   }
   return std::nullopt;
@@ -245,12 +257,16 @@ UpdateFile::Reason UpdateFile::TakeEdge(Fields fields, WriteBatch& batch) {
   if (weight_) {
     const auto weight = ParseFiniteFloat(fields[*weight_]);
     if (!weight) return fmt::format("the weight '{}' is not a finite number", fields[*weight_]);
+    if (*weight == 0 && VanishesInFloat32(fields[*weight_]))
+      return fmt::format("the weight '{}' {}", fields[*weight_], kVanishes);
     edge.weight = *weight;
   }
   if (!attributes_.empty()) edge.attributes.resize(ValueCount(edge_attributes_));
   for (const auto& [column, number] : attributes_) {
     const EdgeAttributeInfo& info = edge_attributes_[number];
     const auto bits = AttributeBits(info.dtype, fields[column]);
+    if (Vanishes(info.dtype, fields[column]))
+      return fmt::format("'{}' in the column '{}' {}", fields[column], info.name, kVanishes);
     if (!bits)
       return fmt::format("'{}' in the column '{}' is not a {} number", fields[column], info.name,
                          DataTypeName(info.dtype));
@@ -322,6 +338,8 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
       edge.weight = bits ? static_cast<float>(std::bit_cast<double>(*bits)) : NAN;
       if (!std::isfinite(edge.weight))
         return fmt::format("the weight {} is not a finite number", value.dump());
+      if (Vanishes(DataType::kFloat32, value))
+        return fmt::format("the weight {} {}", value.dump(), kVanishes);
     } else if (const auto number = AttributeNumber(key)) {
       edge.attributes.resize(ValueCount(edge_attributes_));
       if (auto reason = TakeAttribute(edge_attributes_[*number], value, edge)) return reason;

@@ -124,6 +124,15 @@ TEST_F(EdgeRowsTest, ArraysThatDoNotFitAreRefused) {
   const std::vector<float> bad(kEdges, std::numeric_limits<float>::infinity());
   WriteInput(dir_ / "weight.npy", NpyBytes("<f4", fmt::format("{},", kEdges), bad));
   refuse(Array("weight", 1, DataType::kFloat32), "row 0: the weight inf");
+  std::vector<double> tiny(kEdges, 1);
+  tiny[7] = 0;  // stays 0
+  WriteInput(dir_ / "weight.npy", NpyBytes("<f8", fmt::format("{},", kEdges), tiny));
+  options_.edge_arrays = {Array("weight", 1, DataType::kFloat32)};
+  EXPECT_OK(Run("zero.rz", false));
+  tiny[8] = -1e-180;
+  WriteInput(dir_ / "weight.npy", NpyBytes("<f8", fmt::format("{},", kEdges), tiny));
+  refuse(Array("weight", 1, DataType::kFloat32),
+         "row 8, column 0: -1e-180 is not 0, but too small");
   EdgeArrayFile text = Array("time", 1, DataType::kInt64);
   text.files[0].path = dir_ / "time.tsv";
   WriteInput(text.files[0].path, "1\n2\n");

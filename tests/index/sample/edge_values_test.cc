@@ -255,6 +255,12 @@ TEST_F(EdgeValuesTest, WhatIsWrongIsNamed) {
   EXPECT_EQ(value, 7);
   EXPECT_OK(read("type", 90));
   EXPECT_EQ(value, 2);
+  WriteBatch tiny;  // as float32 it would be 0
+  tiny.PutEdge(VertexId{1}, VertexId{24}, {.type = "c", .attributes = {7, 0.5, 1e-180}});
+  const auto refused = graph_->Write(tiny, {.sync = false});
+  EXPECT_STATUS(refused, kInvalidArgument);
+  EXPECT_NE(refused.error().message().find("'pair', 1e-180, is not 0"), std::string::npos)
+      << refused.error().message();
   WriteBatch gone;
   gone.DeleteEdge(VertexId{1}, VertexId{24}, "c");
   ASSERT_OK(graph_->Write(gone, {.sync = false}));

@@ -204,11 +204,19 @@ TEST(ZarrSourceTest, DoublesBecomeFloatsIfTheyFit) {
     ASSERT_OK((*source)->ReadStrip(1, out));
     EXPECT_EQ(floats, std::vector<float>(kChunkRows * kDim, filled));
   }
+  std::vector<float> floats(kChunkRows * kDim);
+  values[3] = 1e-180;
+  WriteOfZarrSource(dir / "c.0.0", BytesOfZarrSource(values, false));
+  for (const bool keeps_nonzero : {false, true}) {
+    const auto tiny = ZarrSource::Open(FileSystem::Posix(), dir / ".", keeps_nonzero);
+    ASSERT_OK(tiny);
+    const Status status = (*tiny)->ReadStrip(0, std::as_writable_bytes(std::span(floats)));
+    EXPECT_EQ(status.code(), keeps_nonzero ? StatusCode::kInvalidArgument : StatusCode::kOk);
+  }
   values[4] = 1e39;
   WriteOfZarrSource(dir / "c.0.0", BytesOfZarrSource(values, false));
   const auto source = ZarrSource::Open(FileSystem::Posix(), dir / ".");
   ASSERT_OK(source);
-  std::vector<float> floats(kChunkRows * kDim);
   const Status status = (*source)->ReadStrip(0, std::as_writable_bytes(std::span(floats)));
   EXPECT_STATUS(status, kInvalidArgument);
   EXPECT_NE(status.message().find("row 1, column 1"), std::string::npos) << status.message();

@@ -32,6 +32,12 @@ printf '0\t1\n1\t2\t3\n' >long.tsv
 refuses 1 --edges long.tsv && expect_says long.tsv:2
 printf '0\t1\t0.5\n1\t2\theavy\n' >weight.tsv
 refuses 1 --edges weight.tsv --columns src,dst,weight && expect_says weight.tsv:2 heavy
+# Numbers that float32 would make 0: as weights, which are then never drawn, and in columns.
+for tiny in 1e-180 -0.3E-46 1e-400; do
+  printf '0\t1\t0.5\n1\t2\t%s\n' "$tiny" >tiny.tsv
+  refuses 1 --edges tiny.tsv --columns src,dst,weight && expect_says tiny.tsv:2 "$tiny" "too small for float32"
+  refuses 1 --edges tiny.tsv --columns src,dst,p && expect_says tiny.tsv:2 "$tiny" "'p'" "too small for float32"
+done
 printf '0\t1\n1\ttwo\n' >word.tsv
 refuses 1 --edges word.tsv --id-type integer && expect_says word.tsv:2 two
 printf 'a\tb\n\xff\xfe\tb\n' >latin.tsv
