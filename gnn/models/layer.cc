@@ -249,6 +249,11 @@ std::size_t Layer::batch_norms() const {
   return count;
 }
 
+bool Layer::norms_targets() const {
+  const bool at_input = style_.feed_forward && normed() && style_.norm == Normalization::kBatch;
+  return batch_norms() > (at_input ? 1 : 0);
+}
+
 torch::Tensor Layer::PrepareGathered(const torch::Tensor& raw, const RunMode& mode) const {
   const Entered entered = Enter({raw}, mode);
   if (multiplies_first()) return Linear(entered.input, conv_->ReducedWeight());

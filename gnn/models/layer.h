@@ -106,6 +106,10 @@ class Layer {
   /// Batch norms whose statistics Finish needs (GraphNorms).
   std::size_t batch_norms() const;
 
+  /// Whether one of them is over targets alone, which are the seeds of a minibatch in the last
+  /// layer.
+  bool norms_targets() const;
+
   /// Computes the rows to be gathered: [n, raw] -> [n, gathered_columns()].
   torch::Tensor PrepareGathered(const torch::Tensor& raw, const RunMode& mode) const;
 

@@ -50,11 +50,11 @@ void NormWeights::Keep(const GraphNorms::Statistics& statistics, std::int64_t ro
 torch::Tensor NormWeights::Of(const torch::Tensor& x, const RunMode& mode) const {
   if (!mean.defined()) return at::layer_norm(x, {x.size(1)}, weight, bias, kEpsilon);
   if (mode.norms != nullptr) return OfGraph(*this, x, *mode.norms);
-  return at::batch_norm(
-      x, weight, bias, mean, variance,
-      mode.training() || RHIZOME_MUTANT("batch norm looks at the batch at inference"), kMomentum,
-      kEpsilon,
-      /*cudnn_enabled=*/false);
+  const bool learns = mode.training() && x.size(0) > 1;
+  return at::batch_norm(x, weight, bias, mean, variance,
+                        learns || RHIZOME_MUTANT("batch norm looks at the batch at inference"),
+                        kMomentum, kEpsilon,
+                        /*cudnn_enabled=*/false);
 }
 
 }  // namespace rhizome::inline internal

@@ -55,7 +55,8 @@ struct NormWeights {
   void Visit(Normalization kind, const std::string& name, std::int64_t width,
              const WeightVisitor& visit);
 
-  /// Computes it with gradients: [n, width] -> [n, width].
+  /// Computes it with gradients: [n, width] -> [n, width]. A single row has no variance: a batch
+  /// norm uses its running statistics for it, also while training, and keeps them as they are.
   torch::Tensor Of(const torch::Tensor& x, const RunMode& mode) const;
 
   /// Moves the running statistics towards those of a graph of `rows` rows, at least 2, as a run

@@ -100,6 +100,19 @@ Status CheckTask(const TrainOptions& options, const TrainJob& job) {
                   options.split));
 }
 
+/// Checks that some minibatch of training has more than one vertex if the model has a batch norm
+/// over them, whose statistics would else never be learnt. (A single row has no variance.)
+Status CheckBatchNorms(const TrainOptions& options, const TrainJob& job) {
+  if (options.full_graph || !job.model->layer(job.model->layers() - 1).norms_targets())
+    return Status::Ok();
+  if (options.batch_size > 1 && job.train.size() > 1) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "a batch norm needs minibatches of more than one vertex, and {}, or train a model without "
+      "batch norm (gin has one in each layer)",
+      options.batch_size == 1 ? "the batch size is 1: raise it"
+                              : "the training set has one: add vertices to it"));
+}
+
 /// Checks that the store keeps the lists that layers walk, and those against them. It is asked
 /// first, as a store that keeps the one side for a training on minibatches would be made in vain.
 Status CheckBothSides(const GenerationInfo& info) {
@@ -157,6 +170,7 @@ Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
     job.init = *std::move(loaded);
   }
   RHIZOME_RETURN_IF_ERROR(MakeModel(options, job));
+  RHIZOME_RETURN_IF_ERROR(CheckBatchNorms(options, job));
   job.model->FitSampling(job.sampling);
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(job.features, *job.model, *job.graph));
   return job;

@@ -158,6 +158,23 @@ TEST_F(TrainRanksTest, NormsDropoutAndOtherTasksDoNotDependOnTheRanks) {
   }
 }
 
+// Homes have minibatches of one vertex, which a batch norm takes, and ranks learn the same. Which
+// vertex has features that are no numbers is said by all ways to train.
+TEST_F(TrainRanksTest, MinibatchesOfOneVertexAreTaken) {
+  TrainOptions options = Options();
+  options.epochs = 1;
+  options.batch_size = 2;
+  options.steps = 30;
+  options.model.kind = "gin";
+  std::string hash;
+  for (const std::uint32_t ranks : {1U, 3U}) {
+    const auto reports = TrainAsRanks(options, ranks);
+    ASSERT_OK(reports[0]);
+    if (hash.empty()) hash = HashOf(options.out);
+    EXPECT_EQ(HashOf(options.out), hash) << ranks << " ranks";
+  }
+}
+
 TEST_F(TrainRanksTest, FeaturesThatAreNoNumbersAreNamed) {
   const TempDir folder;
   testing::PlantedOptions planted{.partitions = testing::kHomes};

@@ -313,6 +313,64 @@ TEST(TrainTest, ALossThatIsNotANumberStopsTheJob) {
   EXPECT_TRUE(IsEmptyOrAbsent(folder / "s" / "scratch"));
 }
 
+/// Networks with a batch norm over the seeds of a minibatch.
+std::vector<ModelSpec> NormedNetworks() {
+  return {{.kind = "gin", .hidden = 16},
+          {.kind = "sage", .hidden = 16, .options = {{"norm", "batch"}}},
+          {.kind = "gin", .hidden = 16, .options = {{"feed-forward", "true"}, {"norm", "batch"}}}};
+}
+
+// A single row has no variance: the last minibatch of an epoch may have one vertex.
+TEST(TrainTest, ABatchNormTakesAMinibatchOfOneVertex) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", {}));
+  TrainOptions options = SmallTraining(folder / "s");
+  options.epochs = 2;
+  options.batch_size = 399;  // of 400
+  for (const ModelSpec& model : NormedNetworks()) {
+    SCOPED_TRACE(model.kind);
+    options.model = model;
+    const auto report = TrainOfTrain(options);
+    ASSERT_OK(report);
+    EXPECT_GT(report->epochs.back().loss, 0);
+    EXPECT_GT(*report->test_accuracy, 0.3);  // a quarter by chance
+  }
+}
+
+// The statistics could never be learnt if all minibatches are of one vertex.
+TEST(TrainTest, ABatchNormOfMinibatchesOfOneVertexIsRefused) {
+  const TempDir folder;
+  PlantedOptions planted;
+  planted.vertices = 60;
+  PlantedGraph graph = MakePlanted(planted);
+  ASSERT_OK(WriteStore(folder / "s", planted, graph));
+  std::fill(graph.split.begin() + 1, graph.split.end(), std::uint8_t{1});
+  ASSERT_OK(WriteStore(folder / "one", planted, graph));
+  TrainOptions options = SmallTraining(folder / "s");
+  options.epochs = 1;
+  for (const ModelSpec& model : NormedNetworks()) {
+    options.model = model;
+    options.store = folder / "s";
+    options.batch_size = 1;
+    const auto small = TrainOfTrain(options);
+    EXPECT_STATUS(small, kInvalidArgument);
+    EXPECT_NE(small.error().message().find("the batch size is 1"), std::string::npos);
+    options.store = folder / "one";
+    options.batch_size = 10;
+    const auto one = TrainOfTrain(options);
+    EXPECT_STATUS(one, kInvalidArgument);
+    EXPECT_NE(one.error().message().find("the training set has one"), std::string::npos);
+  }
+  // These norms are over the neighbours as well, or over each row alone.
+  options.store = folder / "s";
+  options.batch_size = 1;
+  for (const char* const norm : {"batch", "layer"}) {
+    options.model = {
+        .kind = "sage", .hidden = 16, .options = {{"norm", norm}, {"feed-forward", "true"}}};
+    EXPECT_OK(TrainOfTrain(options));
+  }
+}
+
 TEST(TrainTest, CancellingLeavesNothingBehind) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
