@@ -155,14 +155,32 @@ std::vector<ScratchArray*> FullJob::Arrays() const {
   return arrays;
 }
 
-/// Memory that the job takes whatever passes do.
-std::uint64_t FullJob::FixedBytes() const {
+FullJob::Fixed FullJob::FixedBytes() const {
   std::uint64_t weights = 0;
   for (const torch::Tensor& weight : job_.model->Parameters())
     weights += static_cast<std::uint64_t>(weight.numel()) * sizeof(float);
-  return kSlackBytes + job_.graph->vertex_count() * kBytesOfRow + weights * kCopiesOfWeights +
-         ScoreTable::BytesFor(job_.labels, job_.train.size() + job_.valid.size()) +
-         (sides_->lists != nullptr ? 2 * ListsOnDisk::WorkingBytes(kSampledEdges) : 0);
+  return {.process = kSlackBytes,
+          .graph = job_.graph->vertex_count() * kBytesOfRow +
+                   ScoreTable::BytesFor(job_.labels, job_.train.size() + job_.valid.size()) +
+                   (sides_->lists != nullptr ? 2 * ListsOnDisk::WorkingBytes(kSampledEdges) : 0),
+          .model = weights * kCopiesOfWeights};
+}
+
+/// Returns the error that says what takes the memory, and how much is needed.
+Status FullJob::TooSmall(std::uint64_t limit_bytes, std::string_view pass,
+                         std::uint64_t pass_bytes) const {
+  const Fixed fixed = FixedBytes();
+  const auto in_mib = [](std::uint64_t bytes) {
+    return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / static_cast<double>(kMiB));
+  };
+  return Status::OutOfMemory(fmt::format(
+      "a memory limit of {} MiB is too small to train on the full graph: pass \"{}\" needs at "
+      "least "
+      "{} MiB. libtorch and an open store take {} of them whatever the graph is, graph, labels and "
+      "scores {}, the copies of the weights {}, the sums and rows of the pass {}",
+      limit_bytes / kMiB, pass, (held_bytes_ + fixed.all() + pass_bytes) / kMiB + 1,
+      in_mib(fixed.process + kOpenedBytes), in_mib(held_bytes_ - kOpenedBytes + fixed.graph),
+      in_mib(fixed.model), in_mib(pass_bytes)));
 }
 
 /// Records the passes of both steps, as the arrays are now.
@@ -238,7 +256,7 @@ bool FullJob::Pays(const std::optional<Divided>& best) const {
 // left, or smaller if passes do not fit else, or if that saves more than it costs; (3) the plan
 // then divides what is left between the sums of blocks and chunks that stay.
 Status FullJob::Divide(const StepState* from, const JobControl& control) {
-  const std::uint64_t fixed = held_bytes_ + FixedBytes();
+  const std::uint64_t fixed = held_bytes_ + FixedBytes().all();
   const std::uint64_t limit = options_.memory_bytes == 0 ? std::numeric_limits<std::uint64_t>::max()
                                                          : options_.memory_bytes;
   const std::uint64_t left = BytesLeft(limit, fixed);
@@ -250,8 +268,10 @@ Status FullJob::Divide(const StepState* from, const JobControl& control) {
     if (best && sizes.chunk_rows == best->sizes.chunk_rows) continue;
     Arrange(sizes);
     const auto counts = std::make_shared<GatherCounts>(*ground_, MarksBytes(left), control);
-    const StepPlannerOptions options{
-        .capacity_bytes = left, .threads = ThreadsOf(options_), .sums = RuleOf(options_.sums)};
+    const StepPlannerOptions options{.capacity_bytes = left,
+                                     .threads = ThreadsOf(options_),
+                                     .spill = KindOf(options_.spill),
+                                     .sums = RuleOf(options_.sums)};
     StepPlanner learn(*ground_, arrays_, counts, options);
     StepPlanner measure(*ground_, arrays_, counts, options);
     RHIZOME_RETURN_IF_ERROR(Record(learn, measure));
@@ -270,10 +290,7 @@ Status FullJob::Divide(const StepState* from, const JobControl& control) {
     return Status::Ok();
   }
   RHIZOME_RETURN_IF_ERROR(failed);
-  return Status::OutOfMemory(fmt::format(
-      "a memory limit of {} MiB is too small to train on the full graph: pass \"{}\" needs at "
-      "least {} MiB, {} MiB of them for graph, labels and weights",
-      limit / kMiB, least.pass, (fixed + least.bytes) / kMiB + 1, fixed / kMiB + 1));
+  return TooSmall(limit, least.pass, least.bytes);
 }
 
 /// Plans both steps with so much memory for passes and chunks that stay.

@@ -54,7 +54,15 @@ class FullJob {
  private:
   FullJob(const TrainJob& job, const TrainOptions& options) : job_(job), options_(options) {}
   Status OpenFeatures();
-  std::uint64_t FixedBytes() const;
+  /// Memory that the job takes whatever passes do, but for what HeldByJob counts.
+  struct Fixed {
+    std::uint64_t process = 0;  // of libtorch and the allocator, whatever the graph is
+    std::uint64_t graph = 0;    // for each vertex, with scores; buffers of lists on disk
+    std::uint64_t model = 0;    // copies of the weights
+    std::uint64_t all() const { return process + graph + model; }
+  };
+  Fixed FixedBytes() const;
+  Status TooSmall(std::uint64_t limit_bytes, std::string_view pass, std::uint64_t pass_bytes) const;
   /// The plans of both steps with chunks of some size, and all that has that size.
   struct Divided {
     PassSizes sizes;

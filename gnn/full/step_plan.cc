@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "rhizome/cache/gather_reads.h"
@@ -212,11 +213,21 @@ void StepPlanner::SayBytes(const Recorded& pass, const Cut& cut) const {
     counts_->BytesFor(gather, cut.blocks.blocks, cut.block_bytes);
 }
 
+/// Returns the bytes of the arrays that a pass keeps whole beside its blocks.
+std::uint64_t StepPlanner::WholeBytes(const Recorded& pass) const {
+  if (options_.spill != SpillKind::kDpTensor) return 0;
+  std::set<ArrayId> whole(pass.writes.begin(), pass.writes.end());
+  for (const PassRead& read : pass.reads) whole.insert(read.array);
+  std::uint64_t bytes = 0;
+  for (const ArrayId array : whole) bytes += arrays_[array]->shape().AllBytes();
+  return bytes;
+}
+
 StepPlanner::Least StepPlanner::least() const {
   Least least;
   const bool again = options_.sums == SumsRule::kRecompute && !recomputing_.empty();
   for (const Recorded& pass : again ? recomputing_ : storing_) {
-    const std::uint64_t bytes = pass.cuts.back().blocks.memory_bytes;
+    const std::uint64_t bytes = pass.cuts.back().blocks.memory_bytes + WholeBytes(pass);
     if (bytes > least.bytes) least = {.pass = pass.name, .bytes = bytes};
   }
   return least;

@@ -95,7 +95,8 @@ class StepPlanner {
   /// again. `recomputing` may be null. Errors: those of `storing`.
   Status Record(const ForStep& storing, const ForStep& recomputing);
 
-  /// The pass that takes the most memory where all are cut into the most blocks.
+  /// The pass that takes the most memory where all are cut into the most blocks; by kDpTensor with
+  /// its arrays, which are whole then.
   struct Least {
     std::string pass;
     std::uint64_t bytes = 0;
@@ -128,6 +129,7 @@ class StepPlanner {
   Cut CutWith(const GraphPass& pass, std::int32_t gather, std::uint64_t block_bytes);
   std::vector<Cut> CutsOf(const Recorded& pass, bool gathers) const;
   void SayBytes(const Recorded& pass, const Cut& cut) const;
+  std::uint64_t WholeBytes(const Recorded& pass) const;
   void AddFewestBlocks(Recorded& pass) const;
   void ChooseCuts(Recorded& pass, bool all_fits) const;
   void Want(const Recorded& pass) const;

@@ -76,6 +76,40 @@ TEST(FullGraphTest, ATrainingHasThePlanThatWasPrinted) {
   EXPECT_EQ(PlanOf(options).error().code(), StatusCode::kOutOfMemory);
 }
 
+// It is not the graph that takes the memory of a small one; and the limit that is named works, by
+// each rule, whichever limit was too small.
+TEST(FullGraphTest, ALimitThatIsTooSmallSaysWhatTakesTheMemory) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", {.vertices = 2048}));
+  TrainOptions options = FullTraining(folder / "s", {.kind = "gcn", .layers = 3, .hidden = 48});
+  options.memory_bytes = std::uint64_t{64} << 20;
+  const Result<FullGraphReport> plan = PlanOf(options);
+  EXPECT_STATUS(plan, kOutOfMemory);
+  EXPECT_THAT(plan.error().message(),
+              ::testing::HasSubstr("libtorch and an open store take 82.0 MiB of them"));
+  std::uint64_t least_of_rules = 0, most_of_rules = 0;
+  for (const SpillRule rule : {SpillRule::kAuto, SpillRule::kNone, SpillRule::kLru,
+                               SpillRule::kBelady, SpillRule::kDp, SpillRule::kDpTensor}) {
+    SCOPED_TRACE(static_cast<int>(rule));
+    options.spill = rule;
+    for (const std::uint64_t mib : {1, 80, 82}) {
+      options.memory_bytes = mib << 20;
+      const Result<FullGraphReport> refused = PlanOf(options);
+      EXPECT_STATUS(refused, kOutOfMemory);
+      std::smatch found;
+      const std::string message = refused.error().message();
+      ASSERT_TRUE(std::regex_search(message, found, std::regex("needs at least (\\d+) MiB")));
+      options.memory_bytes = std::stoull(found[1]) << 20;
+      EXPECT_OK(PlanOf(options));
+    }
+    EXPECT_OK(Train(options));
+    least_of_rules =
+        least_of_rules == 0 ? options.memory_bytes : std::min(least_of_rules, options.memory_bytes);
+    most_of_rules = std::max(most_of_rules, options.memory_bytes);
+  }
+  EXPECT_LT(least_of_rules, most_of_rules);  // dp-tensor keeps whole arrays
+}
+
 TEST(FullGraphTest, APlanGuessesTheTimeOfEachPassAndLeavesNothingBehind) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", LargerGraph(TestSeed())));
