@@ -93,6 +93,10 @@ std::uint64_t NeighborCacheBytes(std::uint64_t left_bytes, const FixedMemory& fi
   return chosen < needs.neighbor_table_bytes ? 0 : chosen;
 }
 
+/// Jobs measure what their process holds already, and the next run of the same job may hold a
+/// little more: the least memory that is named works for it, too.
+constexpr std::uint64_t kHeldVaries = std::uint64_t{1} << 20;
+
 std::string MiB(std::uint64_t bytes) {
   return fmt::format("{} MiB", (bytes + (1 << 20) - 1) >> 20);
 }
@@ -101,7 +105,7 @@ Status TooSmall(std::uint64_t limit_bytes, std::uint64_t least_bytes) {
   return Status::OutOfMemory(
       fmt::format("a memory limit of {} is too small: this job needs at least {} beyond the bare "
                   "process; raise the limit or make batch, fanout or cache smaller",
-                  MiB(limit_bytes), MiB(least_bytes)));
+                  MiB(limit_bytes), MiB(least_bytes + kHeldVaries)));
 }
 
 /// Plans for a neighbour cache and a cache that take the same memory in turn.

@@ -119,10 +119,17 @@ class Division {
     while (memory.writers > 1 && !WritersFit(left / kWriterShare)) --memory.writers;
     const std::uint64_t fixed =
         tuning.cache_bytes.value_or(0) + tuning.neighbor_cache_bytes.value_or(0);
-    memory.block_bytes = MostThatFits(left, [&](std::uint64_t bytes) {
-      memory.block_bytes = bytes;
+    const auto fits = [&](std::uint64_t block_bytes) {
+      memory.block_bytes = block_bytes;
       return WorkingBytes() + fixed <= left;
-    });
+    };
+    memory.block_bytes = MostThatFits(left, fits);
+    if (WorkingBytes() + fixed <= left) return;
+    // Shares of the memory are too much where there is hardly any.
+    memory.stage_bytes = kLeastStageBytes;
+    memory.ahead_bytes = kLeastAheadBytes;
+    memory.writers = 1;
+    memory.block_bytes = MostThatFits(left, fits);
   }
 
   /// Do all writers but the first take `bytes` at most?

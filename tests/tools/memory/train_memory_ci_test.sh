@@ -38,5 +38,7 @@ done
 
 echo "trained to the same model within 120 and 150 MiB beyond $((base >> 20)) MiB of bare process"
 expect_exit 5 rhizome "${train[@]}" --memory 30M
-grep -q "at least" err out || fail "the refusal does not say how much is needed"
+least=$(grep -ohE "at least [0-9]+ MiB" err out | head -1 | grep -oE "[0-9]+")
+[ -n "$least" ] || fail "the refusal does not say how much is needed"
+rhizome "${train[@]}" --memory "${least}M" >/dev/null 2>err || fail "$least MiB are named, and are too few: $(cat err)"
 finish
