@@ -242,6 +242,15 @@ Status CheckFileOrAbsent(const Path& path) {
   return info->kind == Kind::kFile ? Status::Ok() : NotRegular(path);
 }
 
+/// Makes the lock file if it is absent, with the mode that the umask gives: RocksDB would make it
+/// with mode 644, and a store that a group shares would have one writer. A file that exists is not
+/// opened, because closing it would release a lock of this process on it.
+Status MakeForAll(const Path& path) {
+  const auto made = OpenDescriptor(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, "create");
+  const bool there = !made && made.error().code() == StatusCode::kAlreadyExists;
+  return made || there ? Status::Ok() : made.error();
+}
+
 /// Does RocksDB's file operations by FileSystem::Posix(), with these differences from RocksDB's own
 /// file system: files that RocksDB would read whole have bounded lengths (OpenBounded), a log ends
 /// with its data (LogFile), a new file takes the place of an old one instead of truncating it, and
@@ -371,7 +380,9 @@ class PosixCatalogFiles final : public rocksdb::FileSystemWrapper {
   IOStatus LockFile(const std::string& name, const IOOptions& options, rocksdb::FileLock** lock,
                     IODebugContext* context) override {
     const Status plain = CheckFileOrAbsent(name);
-    return plain.ok() ? target()->LockFile(name, options, lock, context) : ToRocks(plain);
+    if (!plain.ok()) return ToRocks(plain);
+    const Status made = MakeForAll(name);
+    return made.ok() ? target()->LockFile(name, options, lock, context) : ToRocks(made);
   }
 };
 

@@ -1,5 +1,7 @@
 #include "rhizome/storage/catalog.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
 #include <fstream>
@@ -94,6 +96,16 @@ TEST(CatalogTest, ACommitIsThereAfterReopening) {
   ASSERT_OK(catalog);
   ExpectRecord((*catalog)->Current(), 2);
   EXPECT_OK((*catalog)->VerifyChecksums());
+}
+
+// Members of a group share a store in a folder of theirs, with umask 002.
+TEST(CatalogTest, EveryFileHasTheModeThatTheUmaskGives) {
+  TempDir dir;
+  const mode_t before = ::umask(002);
+  MakeCatalog(dir / "c");
+  ::umask(before);
+  for (const auto& entry : std::filesystem::directory_iterator(dir / "c"))
+    EXPECT_EQ(static_cast<unsigned>(entry.status().permissions()), 0664U) << entry.path();
 }
 
 // A killed process closes nothing, so the files must suffice while the writer still lives.
