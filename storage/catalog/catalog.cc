@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
@@ -262,9 +263,10 @@ class Catalog::Impl {
         path_(std::move(path)),
         id_(id),
         options_(options),
-        env_(MakeCatalogEnv(EnvOf(fs), fault_, threads_)) {}
+        env_(MakeCatalogEnv(EnvOf(fs), fault_, threads_, gate_)) {}
   ~Impl() {
     Quietly([&] { (void)Close(); });
+    if (abandoned()) LeaveBehind();
   }
 
   /// 1. Checks that the folder has only plain files.
@@ -282,24 +284,25 @@ class Catalog::Impl {
     }
     writable_ = true;
     RHIZOME_RETURN_IF_ERROR(threads_->Start());
-    timer_.emplace();
+    timer_ = std::make_unique<LibraryThreads>();
     rocksdb::DB* db = nullptr;
+    const rocksdb::DBOptions options = DatabaseOptions(*env_, mode, options_);
+    const auto families = Families(options_);
     const rocksdb::Status status =
-        rocksdb::DB::Open(DatabaseOptions(*env_, mode, options_), path_.string(),
-                          Families(options_), &families_, &db);
+        Ask([&] { return rocksdb::DB::Open(options, path_.string(), families, &families_, &db); });
     db_.reset(db);
     if (db != nullptr) LibraryThreads::AreAwaitedFromNowOn();
     return UnlessFault(Translate(status, path_));
   }
 
   Result<CommitRecord> Current() {
-    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     std::string value;
+    const rocksdb::Slice key(kCurrentKey.data(), kCurrentKey.size());
     const rocksdb::Status status =
-        db_->Get(options, families_[kMetaFamily],
-                 rocksdb::Slice(kCurrentKey.data(), kCurrentKey.size()), &value);
+        Ask([&] { return db_->Get(options, families_[kMetaFamily], key, &value); });
     if (status.IsNotFound())
       return Fail(Status::NotFound(fmt::format("'{}': nothing was committed", path_.string())));
     RHIZOME_RETURN_IF_ERROR(Translate(status, path_));
@@ -311,7 +314,7 @@ class Catalog::Impl {
   }
 
   Status Commit(const CommitRecord& record) {
-    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
     const MutexLock lock(writes_);
     rocksdb::WriteBatch batch;
     RHIZOME_RETURN_IF_ERROR(Translate(batch.PutLogData(SyncMark(synced_change_)), path_));
@@ -322,7 +325,7 @@ class Catalog::Impl {
   }
 
   Status AppendDelta(std::span<const DeltaCommit> commits, bool sync) {
-    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
     const MutexLock lock(writes_);
     rocksdb::WriteBatch batch;
     RHIZOME_RETURN_IF_ERROR(Translate(batch.PutLogData(SyncMark(synced_change_)), path_));
@@ -340,12 +343,10 @@ class Catalog::Impl {
 
   Status ScanDelta(std::uint64_t after,
                    const std::function<Status(std::uint64_t, std::span<const std::byte>)>& visit) {
-    RHIZOME_RETURN_IF_ERROR(CheckProcess());
-    rocksdb::ReadOptions options;
-    options.verify_checksums = true;
-    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDeltaFamily]));
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
+    const std::unique_ptr<rocksdb::Iterator> at = NewDeltaIterator();
     // A commit's rows follow its record; Seek skips them.
-    for (at->Seek(RecordKey(after + 1)); at->Valid();) {
+    for (SeekTo(*at, RecordKey(after + 1)); at->Valid();) {
       const std::string key = at->key().ToString();
       const std::uint64_t sequence = SequenceOf(key);
       const auto content = OpenValue(key, at->value().ToStringView());
@@ -354,20 +355,21 @@ class Catalog::Impl {
             fmt::format("catalogue '{}', delta: the record of commit {} is {}", path_.string(),
                         sequence, content ? "missing" : "damaged"));
       RHIZOME_RETURN_IF_ERROR(visit(sequence, *content));
-      at->Seek(RecordKey(sequence + 1));
+      SeekTo(*at, RecordKey(sequence + 1));
     }
     return Translate(at->status(), path_);
   }
 
   Status ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
                       std::span<std::byte> out) {
-    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     const std::shared_lock<std::shared_mutex> reading(replacing_);
     rocksdb::PinnableSlice value;
     const std::string key = RowKey(sequence, array_id, vertex);
-    const rocksdb::Status status = db_->Get(options, families_[kDeltaFamily], key, &value);
+    const rocksdb::Status status =
+        Ask([&] { return db_->Get(options, families_[kDeltaFamily], key, &value); });
     if (!status.ok() && !status.IsNotFound()) return Translate(status, path_);
     const auto content = status.ok() ? OpenValue(key, value.ToStringView()) : std::nullopt;
     if (!content || content->size() != out.size())
@@ -379,38 +381,36 @@ class Catalog::Impl {
   }
 
   Result<std::uint64_t> LastDelta() {
-    RHIZOME_RETURN_IF_ERROR(CheckProcess());
-    rocksdb::ReadOptions options;
-    options.verify_checksums = true;
-    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDeltaFamily]));
-    at->SeekToLast();
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
+    const std::unique_ptr<rocksdb::Iterator> at = NewDeltaIterator();
+    Ask([&] { at->SeekToLast(); });
     RHIZOME_RETURN_IF_ERROR(Translate(at->status(), path_));
     return at->Valid() ? SequenceOf(at->key().ToStringView()) : 0;
   }
 
   Status DropDelta(std::uint64_t last) {
-    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
     // This write is not synced. The lock keeps a synced write from counting it as durable
     // (SyncMark).
     const MutexLock lock(writes_);
     {
-      const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator({}, families_[kDeltaFamily]));
-      at->SeekToFirst();
+      const std::unique_ptr<rocksdb::Iterator> at = NewDeltaIterator();
+      Ask([&] { at->SeekToFirst(); });
       RHIZOME_RETURN_IF_ERROR(Translate(at->status(), path_));
       if (!at->Valid() || SequenceOf(at->key().ToStringView()) > last) return Status::Ok();
     }
-    return Translate(
-        db_->DeleteRange({}, families_[kDeltaFamily], RecordKey(0), RecordKey(last + 1)), path_);
+    const std::string first = RecordKey(0);
+    const std::string end = RecordKey(last + 1);
+    return Translate(Ask([&] { return db_->DeleteRange({}, families_[kDeltaFamily], first, end); }),
+                     path_);
   }
 
   Status ScanDeltaEntries(
       std::uint64_t after,
       const std::function<Status(std::string_view key, std::string_view value)>& visit) {
-    RHIZOME_RETURN_IF_ERROR(CheckProcess());
-    rocksdb::ReadOptions options;
-    options.verify_checksums = true;
-    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDeltaFamily]));
-    for (at->Seek(RecordKey(after + 1)); at->Valid(); at->Next()) {
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
+    const std::unique_ptr<rocksdb::Iterator> at = NewDeltaIterator();
+    for (SeekTo(*at, RecordKey(after + 1)); at->Valid(); Ask([&] { at->Next(); })) {
       RHIZOME_RETURN_IF_ERROR(CheckEntry(at->key().ToStringView(), at->value().ToStringView()));
       RHIZOME_RETURN_IF_ERROR(visit(at->key().ToStringView(), at->value().ToStringView()));
     }
@@ -418,14 +418,14 @@ class Catalog::Impl {
   }
 
   Status PutDeltaEntries(std::span<const std::pair<std::string, std::string>> entries) {
-    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
     const MutexLock lock(writes_);
     rocksdb::WriteBatch batch;
     for (const auto& [key, value] : entries) {
       RHIZOME_RETURN_IF_ERROR(CheckEntry(key, value));
       RHIZOME_RETURN_IF_ERROR(Translate(batch.Put(families_[kDeltaFamily], key, value), path_));
     }
-    return Translate(db_->Write({}, &batch), path_);
+    return Translate(Ask([&] { return db_->Write({}, &batch); }), path_);
   }
 
   /// A secondary (RocksDB 7.8) that comes to a table which a writer has removed already waits for
@@ -434,7 +434,8 @@ class Catalog::Impl {
   /// only follows as long as it shows all; else another one takes its place.
   Status CatchUp() {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
-    if (!shown_.name.empty() && db_->TryCatchUpWithPrimary().ok() && ShowsLatest())
+    if (!abandoned() && !shown_.name.empty() &&
+        Ask([&] { return db_->TryCatchUpWithPrimary(); }).ok() && ShowsLatest())
       return Status::Ok();
     shown_ = {};
     Impl fresh(fs_, path_, id_, options_);
@@ -444,13 +445,13 @@ class Catalog::Impl {
   }
 
   Status VerifyChecksums() {
-    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     // RocksDB opens the tables by name, and a writer may have removed some since.
     Status status;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      status = UnlessFault(Translate(db_->VerifyChecksum(options), path_));
+      status = UnlessFault(Translate(Ask([&] { return db_->VerifyChecksum(options); }), path_));
       if (status.ok() || writable_ || CurrentManifest() == shown_) return status;
       RHIZOME_RETURN_IF_ERROR(CatchUp());
     }
@@ -458,6 +459,7 @@ class Catalog::Impl {
   }
 
   Status Close() {
+    if (abandoned()) return LeaveBehind(), CheckUsable();
     if (db_ == nullptr) return Status::Ok();
     // A forked child does not have RocksDB's threads: closing would hang, and flushing would write
     // into the parent's files. So it leaves the database untouched.
@@ -468,7 +470,7 @@ class Catalog::Impl {
       return Status::Ok();
     }
     rocksdb::Status flushed;
-    if (writable_) flushed = db_->Flush({}, families_);
+    if (writable_) flushed = Ask([&] { return db_->Flush({}, families_); });
     const rocksdb::Status closed = CloseDatabase();
     RHIZOME_RETURN_IF_ERROR(Translate(flushed.ok() ? closed : flushed, path_));
     return writable_ ? SealCatalog(fs_, path_) : Status::Ok();
@@ -521,21 +523,68 @@ class Catalog::Impl {
   Status OpenSecondary() {
     // A new environment forgets the claims of an earlier MANIFEST (CatalogClaims), which need not
     // hold for the files of the next.
-    env_ = MakeCatalogEnv(EnvOf(fs_), fault_, threads_);
+    env_ = MakeCatalogEnv(EnvOf(fs_), fault_, threads_, gate_);
     rocksdb::DB* db = nullptr;
-    const rocksdb::Status status =
-        rocksdb::DB::OpenAsSecondary(DatabaseOptions(*env_, Mode::kRead, options_), path_.string(),
-                                     kNoFolder, Families(options_), &families_, &db);
+    const rocksdb::DBOptions options = DatabaseOptions(*env_, Mode::kRead, options_);
+    const auto families = Families(options_);
+    const rocksdb::Status status = Ask([&] {
+      return rocksdb::DB::OpenAsSecondary(options, path_.string(), kNoFolder, families, &families_,
+                                          &db);
+    });
     db_.reset(db);
     return UnlessFault(Translate(status, path_));
   }
 
   rocksdb::Status CloseDatabase() {
-    for (auto* family : families_) (void)db_->DestroyColumnFamilyHandle(family);
+    const rocksdb::Status closed = Ask([&] {
+      for (auto* family : families_) (void)db_->DestroyColumnFamilyHandle(family);
+      return db_->Close();
+    });
     families_.clear();
-    const rocksdb::Status closed = db_->Close();
     db_.reset();
     return closed;
+  }
+
+  /// Runs a call of RocksDB. An exception leaves RocksDB's locks held, and writers in its queue
+  /// that are gone: any further call, and closing, might wait for ever.
+  template <typename Call>
+  auto Ask(const Call& call) -> decltype(call()) {
+    try {
+      return call();
+    } catch (...) {
+      why_abandoned_ = StatusOfException().code();
+      throw;
+    }
+  }
+  bool abandoned() const { return why_abandoned_.load() != StatusCode::kOk; }
+
+  /// Gives up a database that cannot be closed, with what its threads use. The next opening
+  /// recovers what was committed, as after a crash.
+  void LeaveBehind() noexcept {
+    gate_->Shut();
+    families_.clear();
+    static_cast<void>(db_.release());
+    static_cast<void>(env_.release());
+    static_cast<void>(timer_.release());
+  }
+
+  Status CheckUsable() const {
+    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    if (!abandoned()) return Status::Ok();
+    return {
+        why_abandoned_.load(),
+        fmt::format("catalogue '{}': an earlier call failed in the middle: open the store again",
+                    path_.string())};
+  }
+
+  std::unique_ptr<rocksdb::Iterator> NewDeltaIterator() {
+    rocksdb::ReadOptions options;
+    options.verify_checksums = true;
+    return std::unique_ptr<rocksdb::Iterator>(
+        Ask([&] { return db_->NewIterator(options, families_[kDeltaFamily]); }));
+  }
+  void SeekTo(rocksdb::Iterator& at, const std::string& key) {
+    Ask([&] { at.Seek(key); });
   }
 
   /// Swaps the database with that of `fresh`.
@@ -543,6 +592,8 @@ class Catalog::Impl {
     const std::unique_lock<std::shared_mutex> replacing(replacing_);
     fault_.swap(fresh.fault_);
     threads_.swap(fresh.threads_);
+    gate_.swap(fresh.gate_);
+    why_abandoned_ = fresh.why_abandoned_.exchange(why_abandoned_);
     env_.swap(fresh.env_);
     db_.swap(fresh.db_);
     families_.swap(fresh.families_);
@@ -562,7 +613,8 @@ class Catalog::Impl {
     rocksdb::WriteOptions options;
     options.sync = sync && !RHIZOME_MUTANT("commit is not synced");
     // Commit and AppendDelta promise to throw only before they write.
-    RHIZOME_RETURN_IF_ERROR(Guarded([&] { return Translate(db_->Write(options, &batch), path_); }));
+    RHIZOME_RETURN_IF_ERROR(Guarded(
+        [&] { return Translate(Ask([&] { return db_->Write(options, &batch); }), path_); }));
     if (sync) synced_change_ = db_->GetLatestSequenceNumber();
     return Status::Ok();
   }
@@ -657,7 +709,7 @@ class Catalog::Impl {
     auto live = LiveTables(manifest);
     if (!live) return Fail(live.error().WithContext(fmt::format("catalogue '{}'", path_.string())));
     std::vector<rocksdb::LiveFileMetaData> shown;
-    db_->GetLiveFilesMetaData(&shown);
+    Ask([&] { db_->GetLiveFilesMetaData(&shown); });
     for (const rocksdb::LiveFileMetaData& file : shown) live->erase(file.file_number);
     return live;
   }
@@ -712,10 +764,12 @@ class Catalog::Impl {
   ManifestState shown_;  // the MANIFEST of which a reader shows all tables
   Mutex writes_;         // orders writes, since each asks for RocksDB's last change after it
   std::uint64_t synced_change_ RHIZOME_GUARDED_BY(writes_) =
-      0;                                 // the last durable change since the catalogue was opened
-  std::optional<LibraryThreads> timer_;  // RocksDB has a timer thread while a writer is open
+      0;                                   // the last durable change since the catalogue was opened
+  std::unique_ptr<LibraryThreads> timer_;  // RocksDB has a timer thread while a writer is open
   std::shared_mutex replacing_;  // exclusive while TakePlace changes what rows are read from
+  std::atomic<StatusCode> why_abandoned_{StatusCode::kOk};  // the code of the exception
   std::shared_ptr<CatalogThreads> threads_ = std::make_shared<CatalogThreads>();
+  std::shared_ptr<CatalogGate> gate_ = std::make_shared<CatalogGate>();
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rhizome/storage/catalog_files.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
@@ -23,17 +24,39 @@ bool IsLog(const std::filesystem::path& path) {
   return path.extension() == ".log" || path.filename().native().starts_with("MANIFEST-");
 }
 
+IOStatus LeftBehind() { return IOStatus::IOError("the database was left behind"); }
+
+/// A file that is not written any more once the gate is shut.
+class GatedFile final : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  GatedFile(std::unique_ptr<rocksdb::FSWritableFile> file, std::shared_ptr<CatalogGate> gate)
+      : FSWritableFileOwnerWrapper(std::move(file)), gate_(std::move(gate)) {}
+
+  IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
+                  IODebugContext* context) override {
+    return gate_->shut() ? LeftBehind() : target()->Append(data, options, context);
+  }
+  IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
+                  const rocksdb::DataVerificationInfo& info, IODebugContext* context) override {
+    return gate_->shut() ? LeftBehind() : target()->Append(data, options, info, context);
+  }
+
+ private:
+  const std::shared_ptr<CatalogGate> gate_;
+};
+
 /// Wraps the file system of `base` as MakeCatalogEnv says:
 ///   - NewSequentialFile opens logs and MANIFESTs as checked logs, and NewRandomAccessFile opens
 ///     tables as checked tables (catalog_files.h);
 ///   - GetChildren refuses names whose number no file of RocksDB's could have;
 ///   - RenameFile syncs the folder before it replaces CURRENT;
-///   - faults go into `fault`.
+///   - faults go into `fault`;
+///   - nothing is changed once `gate` is shut.
 class CatalogFileSystem : public rocksdb::FileSystemWrapper {
  public:
   CatalogFileSystem(const std::shared_ptr<rocksdb::FileSystem>& base,
-                    std::shared_ptr<CatalogFault> fault)
-      : FileSystemWrapper(base), fault_(std::move(fault)) {}
+                    std::shared_ptr<CatalogFault> fault, std::shared_ptr<CatalogGate> gate)
+      : FileSystemWrapper(base), fault_(std::move(fault)), gate_(std::move(gate)) {}
   const char* Name() const override { return "RhizomeCatalogFileSystem"; }
 
   IOStatus NewSequentialFile(const std::string& name, const rocksdb::FileOptions& options,
@@ -79,8 +102,35 @@ class CatalogFileSystem : public rocksdb::FileSystemWrapper {
     return Noted(name, target()->GetFileSize(name, options, file_bytes, context));
   }
 
+  IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                           std::unique_ptr<rocksdb::FSWritableFile>* result,
+                           IODebugContext* context) override {
+    if (gate_->shut()) return LeftBehind();
+    const IOStatus made = target()->NewWritableFile(name, options, result, context);
+    if (made.ok()) *result = std::make_unique<GatedFile>(std::move(*result), gate_);
+    return made;
+  }
+
+  IOStatus DeleteFile(const std::string& name, const IOOptions& options,
+                      IODebugContext* context) override {
+    return gate_->shut() ? LeftBehind() : target()->DeleteFile(name, options, context);
+  }
+
+  IOStatus LockFile(const std::string& name, const IOOptions& options, rocksdb::FileLock** lock,
+                    IODebugContext* context) override {
+    const IOStatus locked = target()->LockFile(name, options, lock, context);
+    if (locked.ok()) gate_->Took(*lock, target_);
+    return locked;
+  }
+  IOStatus UnlockFile(rocksdb::FileLock* lock, const IOOptions& options,
+                      IODebugContext* context) override {
+    gate_->Gave(lock);
+    return target()->UnlockFile(lock, options, context);
+  }
+
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
                       IODebugContext* context) override {
+    if (gate_->shut()) return LeftBehind();
     const std::filesystem::path path = to;
     if (path.filename() == "CURRENT" && !RHIZOME_MUTANT("CURRENT moves first")) {
       const IOStatus synced = SyncFolder(path.parent_path(), options, context);
@@ -114,6 +164,7 @@ class CatalogFileSystem : public rocksdb::FileSystemWrapper {
   }
 
   const std::shared_ptr<CatalogFault> fault_;
+  const std::shared_ptr<CatalogGate> gate_;
   const std::shared_ptr<CatalogClaims> claims_ = std::make_shared<CatalogClaims>();
 };
 
@@ -166,7 +217,7 @@ class RepairFileSystem final : public CatalogFileSystem {
  public:
   RepairFileSystem(const std::shared_ptr<rocksdb::FileSystem>& base,
                    const std::shared_ptr<CatalogFault>& fault)
-      : CatalogFileSystem(base, fault), broken_(fault) {}
+      : CatalogFileSystem(base, fault, std::make_shared<CatalogGate>()), broken_(fault) {}
 
   IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result,
@@ -239,11 +290,35 @@ Status CatalogFault::status() const {
   return status_;
 }
 
+void CatalogGate::Shut() noexcept {
+  shut_ = true;
+  const MutexLock lock(mutex_);
+  if (lock_ == nullptr) return;
+  static_cast<void>(Guarded([&] {
+    static_cast<void>(files_->UnlockFile(lock_, {}, nullptr).ok());
+    return Status::Ok();
+  }));
+  lock_ = nullptr;
+}
+
+void CatalogGate::Took(rocksdb::FileLock* lock, std::shared_ptr<rocksdb::FileSystem> files) {
+  const MutexLock held(mutex_);
+  lock_ = lock;
+  files_ = std::move(files);
+}
+
+void CatalogGate::Gave(const rocksdb::FileLock* lock) {
+  const MutexLock held(mutex_);
+  if (lock_ == lock) lock_ = nullptr;
+}
+
 std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base,
                                              std::shared_ptr<CatalogFault> fault,
-                                             std::shared_ptr<CatalogThreads> threads) {
+                                             std::shared_ptr<CatalogThreads> threads,
+                                             std::shared_ptr<CatalogGate> gate) {
   return std::make_unique<CatalogEnv>(
-      base, std::make_shared<CatalogFileSystem>(base.GetFileSystem(), std::move(fault)),
+      base,
+      std::make_shared<CatalogFileSystem>(base.GetFileSystem(), std::move(fault), std::move(gate)),
       std::move(threads));
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -29,6 +31,28 @@ class CatalogFault {
   Status status_ RHIZOME_GUARDED_BY(mutex_);
 };
 
+/// Whether a database may still change its files. A database in which an exception was thrown can
+/// be neither used nor closed: it may hold its own mutex, and its queue of writers may name one
+/// that is gone. So it is left behind, with its background threads, and Shut keeps it from touching
+/// the files that the next one to open the catalogue owns. Threads: any.
+class CatalogGate {
+ public:
+  /// Makes every later change of a file fail, and releases the database's file lock.
+  void Shut() noexcept RHIZOME_EXCLUDES(mutex_);
+  bool shut() const { return shut_.load(); }
+
+  /// Keep the lock that the database holds; the file system calls them.
+  void Took(rocksdb::FileLock* lock, std::shared_ptr<rocksdb::FileSystem> files)
+      RHIZOME_EXCLUDES(mutex_);
+  void Gave(const rocksdb::FileLock* lock) RHIZOME_EXCLUDES(mutex_);
+
+ private:
+  std::atomic<bool> shut_{false};
+  Mutex mutex_;
+  rocksdb::FileLock* lock_ RHIZOME_GUARDED_BY(mutex_) = nullptr;
+  std::shared_ptr<rocksdb::FileSystem> files_ RHIZOME_GUARDED_BY(mutex_);
+};
+
 /// Translates an error of RocksDB that is a fault, by its code and message; kIoError if no other
 /// code fits. `where` comes first in the message.
 Status TranslateFault(const rocksdb::Status& status, const std::string& where);
@@ -45,11 +69,13 @@ Status TranslateFault(const rocksdb::Status& status, const std::string& where);
 /// It also reports damage in a log that RocksDB would take for such an end, and refuses everything
 /// that RocksDB would not write with a catalogue's options (catalog_files.h): foreign bytes behind
 /// correct checksums could end the process, or make RocksDB read outside of its buffers. Faults go
-/// into `fault`; RocksDB's background work runs on `threads`. Ownership: `base` and the result must
-/// outlive the databases that use them.
+/// into `fault`; RocksDB's background work runs on `threads`, which the result keeps alive, and
+/// `gate` can end its changes of files. Ownership: `base` and the result must outlive the databases
+/// that use them.
 std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base,
                                              std::shared_ptr<CatalogFault> fault,
-                                             std::shared_ptr<CatalogThreads> threads);
+                                             std::shared_ptr<CatalogThreads> threads,
+                                             std::shared_ptr<CatalogGate> gate);
 
 /// Makes such an environment for RocksDB's repair. Once a write has failed, all later ones fail,
 /// and `fault` holds the first error. RocksDB alone goes on after some failed writes, and then ends

@@ -33,6 +33,7 @@ struct Range {
 struct Libraries {
   Range ours;
   std::vector<Range> others;  // through whose frames no exception may go
+  std::vector<Range> rocks;   // those of them that are RocksDB's
 };
 
 int Note(dl_phdr_info* info, std::size_t, void* out) {
@@ -45,6 +46,7 @@ int Note(dl_phdr_info* info, std::size_t, void* out) {
     if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
     const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
     libraries.others.push_back({begin, begin + part.p_memsz});
+    if (is("/librocksdb")) libraries.rocks.push_back(libraries.others.back());
   }
   return 0;
 }
@@ -68,6 +70,7 @@ struct State {
   std::uint64_t failed = 0;
   std::uint64_t fail_at = 0;
   bool sticky = false;
+  bool of_rocks = false;  // those with RocksDB on the stack
 };
 thread_local State state;
 
@@ -82,14 +85,16 @@ struct SharedState {
 SharedState shared;
 thread_local bool judging = false;
 
-bool MayThrow(const Libraries& libraries) {
+bool OnStack(const std::vector<Range>& ranges) {
   std::array<void*, 128> frames{};
   const int count = backtrace(frames.data(), frames.size());
-  return std::none_of(frames.begin(), frames.begin() + count, [&](const void* frame) {
-    return std::any_of(libraries.others.begin(), libraries.others.end(),
+  return std::any_of(frames.begin(), frames.begin() + count, [&](const void* frame) {
+    return std::any_of(ranges.begin(), ranges.end(),
                        [&](const Range& range) { return range.contains(frame); });
   });
 }
+
+bool MayThrow(const Libraries& libraries) { return !OnStack(libraries.others); }
 
 bool FailsInAnyThread(const void* caller) {
   const Libraries* const libraries = shared.libraries.load(std::memory_order_acquire);
@@ -103,8 +108,18 @@ bool FailsInAnyThread(const void* caller) {
   return fails;
 }
 
+bool FailsInRocksDb() {
+  const Libraries* const libraries = std::exchange(state.libraries, nullptr);
+  const bool counts = OnStack(libraries->rocks);
+  state.libraries = libraries;
+  if (!counts || state.asked++ < state.fail_at || (state.failed > 0 && !state.sticky)) return false;
+  ++state.failed;
+  return true;
+}
+
 bool Fails(const void* caller) {
   if (FailsInAnyThread(caller)) return true;
+  if (state.libraries != nullptr && state.of_rocks) return FailsInRocksDb();
   if (state.libraries == nullptr || !state.libraries->ours.contains(caller)) return false;
   if (state.asked++ < state.fail_at || (state.failed > 0 && !state.sticky)) return false;
   const Libraries* const libraries = std::exchange(state.libraries, nullptr);
@@ -136,8 +151,8 @@ bool IsOfTheLibrary() {
 }
 
 AllocationFaults::AllocationFaults(std::uint64_t fail_at, bool sticky, Of of) : of_(of) {
-  if (of == Of::kThisThread) {
-    state = {&FindLibraries(), 0, 0, fail_at, sticky};
+  if (of != Of::kAllThreads) {
+    state = {&FindLibraries(), 0, 0, fail_at, sticky, of == Of::kRocksDb};
     return;
   }
   shared.asked = 0;
@@ -147,17 +162,17 @@ AllocationFaults::AllocationFaults(std::uint64_t fail_at, bool sticky, Of of) : 
   shared.libraries.store(&FindLibraries(), std::memory_order_release);
 }
 AllocationFaults::~AllocationFaults() {
-  if (of_ == Of::kThisThread) {
+  if (of_ != Of::kAllThreads) {
     state.libraries = nullptr;
   } else {
     shared.libraries = nullptr;
   }
 }
 std::uint64_t AllocationFaults::asked() const {
-  return of_ == Of::kThisThread ? state.asked : shared.asked.load();
+  return of_ != Of::kAllThreads ? state.asked : shared.asked.load();
 }
 std::uint64_t AllocationFaults::failed() const {
-  return of_ == Of::kThisThread ? state.failed : shared.failed.load();
+  return of_ != Of::kAllThreads ? state.failed : shared.failed.load();
 }
 
 }  // namespace rhizome::testing

@@ -7,16 +7,17 @@ namespace rhizome::testing {
 /// Makes allocations of this thread, or of all threads, fail as std::bad_alloc if the library
 /// itself asks for them (operator new called from its code): the `fail_at`-th (counted from
 /// 0), and all later ones if `sticky`. Allocations with RocksDB or oneTBB on the stack do not fail,
-/// because those cannot cope. Only one object for all threads may exist at a time.
+/// because those cannot cope; with kRocksDb exactly those of this thread fail that have RocksDB on
+/// the stack, its own and the engine's. Only one object for all threads may exist at a time.
 class AllocationFaults {
  public:
-  enum class Of : std::uint8_t { kThisThread, kAllThreads };
+  enum class Of : std::uint8_t { kThisThread, kAllThreads, kRocksDb };
   AllocationFaults(std::uint64_t fail_at, bool sticky, Of of = Of::kThisThread);
   ~AllocationFaults();
   AllocationFaults(const AllocationFaults&) = delete;
   AllocationFaults& operator=(const AllocationFaults&) = delete;
 
-  /// Returns the library's allocations so far, and how many of them failed.
+  /// Returns these allocations so far, and how many of them failed.
   std::uint64_t asked() const;
   std::uint64_t failed() const;
 
