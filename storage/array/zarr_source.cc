@@ -164,6 +164,8 @@ Result<bool> ZarrSource::OpenFile(const Path& path) {
   file_.reset();
   open_path_.clear();
   auto file = fs_.OpenRead(path);
+  if (!file && file.error().code() == StatusCode::kCorruption)  // a link or a pipe
+    return Fail(Status::InvalidArgument(file.error().message()));
   if (!file && file.error().code() != StatusCode::kNotFound) return Fail(file.error());
   if (file) file_ = *std::move(file);
   open_path_ = path;

@@ -73,8 +73,8 @@ Result<ZarrSourceFormat> ParseZarrSource(std::string_view text);
 
 /// Reads an array that another program wrote, strip by strip. Its files are not trusted: all sizes
 /// follow from the metadata and are compared before memory is allocated. A missing chunk consists
-/// of the fill value; an array that claims far more bytes than its files can hold is refused.
-/// Threads: one at a time. Ownership: `fs` must outlive it.
+/// of the fill value; an array that claims far more bytes than its files can hold is refused, and
+/// so is a symbolic link in its folder. Threads: one at a time. Ownership: `fs` must outlive it.
 class ZarrSource {
  public:
   /// Opens the array whose zarr.json is in `folder`. `keeps_nonzero`: a float64 that is not 0, but
@@ -97,6 +97,7 @@ class ZarrSource {
   ZarrSource(FileSystem& fs, Path folder, ZarrSourceFormat format, bool keeps_nonzero)
       : fs_(fs),
         folder_(std::move(folder)),
+        enclosed_(fs.Enclose(folder_)),
         format_(std::move(format)),
         keeps_nonzero_(keeps_nonzero) {}
   /// A shard of the current row of shards, with the places of its chunks.
@@ -117,6 +118,7 @@ class ZarrSource {
 
   FileSystem& fs_;
   const Path folder_;
+  const std::shared_ptr<FolderEnclosure> enclosed_;  // a link in it may lead anywhere
   const ZarrSourceFormat format_;
   const bool keeps_nonzero_;
   Path open_path_;                               // the path of file_

@@ -114,8 +114,9 @@ bool IsLink(int folder, const char* name) { return KindAt(folder, name) == S_IFL
 
 Status LinkInside(std::string_view operation, const Path& path, const std::string& link) {
   return Status::Corruption(fmt::format(
-      "{} '{}': '{}' is a symbolic link, and nothing inside a store or a folder of backups is "
-      "reached through one: put what it stands for in its place, or take it away (--scratch DIR "
+      "{} '{}': '{}' is a symbolic link, and nothing inside a store, a folder of backups or a Zarr "
+      "array is reached through one: put what it stands for in its place, or take it away "
+      "(--scratch DIR "
       "names a place for scratch files elsewhere)",
       operation, path.string(), link));
 }

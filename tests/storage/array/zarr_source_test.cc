@@ -93,6 +93,30 @@ TEST(ZarrSourceTest, ReadsWhatIsThereAndFillsTheRest) {
   }
 }
 
+// A link in an array of somebody else's could show any file of the user's; one that leads nowhere
+// would look like chunks of the fill value.
+TEST(ZarrSourceTest, LinksInTheFolderAreNotFollowed) {
+  const testing::TempDir dir;
+  WriteArrayOfZarrSource(dir / "other", CodecKind::kZstd, kZstd);
+  std::filesystem::create_directories(dir / "secret/0");
+  std::filesystem::copy(dir / "other/c.0.0", dir / "secret/0/0");
+  for (const char* target : {"secret", "nowhere"}) {
+    SCOPED_TRACE(target);
+    const Path array = dir / (std::string("z-") + target);
+    std::filesystem::create_directory(array);
+    std::string metadata = Metadata(fmt::format(R"({}, {}, "crc32c")", kBytes, kZstd));
+    metadata.replace(metadata.find(R"("separator": ".")"), 16, R"("separator": "/")");
+    WriteOfZarrSource(array / "zarr.json", metadata);
+    std::filesystem::create_directory_symlink(dir / target, array / "c");
+    const auto read = ReadAllOfZarrSource(array);
+    EXPECT_STATUS(read, kInvalidArgument);
+    EXPECT_NE(testing::AsStatus(read).message().find("symbolic link"), std::string::npos);
+  }
+  // The way to the folder is the user's.
+  std::filesystem::create_directory_symlink("other", dir / "way");
+  EXPECT_OK(ReadAllOfZarrSource(dir / "way"));
+}
+
 TEST(ZarrSourceTest, AnotherCodecThanTheFrameSaysIsRefused) {
   const testing::TempDir dir;
   WriteArrayOfZarrSource(dir / "x", CodecKind::kZstd, kBlosc);
