@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct TopologyFindings {
   };
   std::vector<Finding> damaged;
   std::vector<std::optional<std::uint64_t>> edges;  ///< by partition; nullopt if it did not parse
+  std::set<std::string> homes_seen;  ///< arrays of homes that were checked while they were read
 };
 
 /// The bytes of topology in memory at a time, unless a single partition is larger.

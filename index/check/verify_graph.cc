@@ -159,7 +159,7 @@ Status GraphVerifier::CheckArrays() {
 Status GraphVerifier::CheckHomes(const ArrayEntry& entry) {
   const auto homes = HomesOfArray(entry);
   if (!homes) return Note(ArrayFolder(entry.name, entry.form), homes.error());
-  if (!*homes) return Status::Ok();
+  if (!*homes || topology_.homes_seen.contains(entry.name)) return Status::Ok();
   const auto array = store_.OpenArray(entry.name);
   if (!array) return Note(ArrayFolder(entry.name, entry.form), array.error());
   std::vector<std::int32_t> values;
@@ -175,11 +175,9 @@ Status GraphVerifier::CheckHomes(const ArrayEntry& entry) {
     const auto beyond = std::find_if(values.begin(), values.end(),
                                      [&](std::int32_t home) { return !(*homes)->Allows(home); });
     if (beyond == values.end()) continue;
-    AddDamage(
-        ChunkPath(entry.name, chunk),
-        fmt::format("row {}: home {} is not in [0, {})",
-                    chunk * entry.chunk_rows + static_cast<std::uint64_t>(beyond - values.begin()),
-                    *beyond, (*homes)->homes));
+    const std::uint64_t row =
+        chunk * entry.chunk_rows + static_cast<std::uint64_t>(beyond - values.begin());
+    AddDamage(ChunkPath(entry.name, chunk), WrongHome(row, *beyond, (*homes)->homes));
   }
   return Status::Ok();
 }

@@ -4,18 +4,56 @@
 
 #include "rhizome/index/verify_store.h"
 
+#include <atomic>
+#include <cstring>
 #include <map>
 #include <memory>
 
 #include "rhizome/index/graph.h"
+#include "rhizome/index/home_array.h"
 #include "rhizome/index/topology_check.h"
 #include "rhizome/index/verify_graph.h"
+#include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/threads.h"
 
 namespace rhizome {
 namespace {
+
+/// Checks the rows of an array of homes as they are read for their hashes. Threads: any.
+class SeenHomes {
+ public:
+  SeenHomes(ArrayEntry array, const StoredHomes& homes) : array_(std::move(array)), homes_(homes) {}
+
+  void See(std::uint64_t row, std::span<const std::byte> bytes) {
+    std::int32_t home = 0;
+    std::memcpy(&home, bytes.data(), sizeof(home));
+    rows_.fetch_add(1, std::memory_order_relaxed);
+    if (homes_.Allows(home)) return;
+    const MutexLock lock(mutex_);
+    const auto [at, added] = wrong_.try_emplace(row / array_.chunk_rows, row, home);
+    if (!added && row < at->second.first) at->second = {row, home};
+  }
+
+  /// Adds the first wrong row of each chunk. Returns whether all rows were seen.
+  bool AddTo(TopologyFindings& findings) {
+    if (rows_.load() != array_.rows) return false;
+    const MutexLock lock(mutex_);
+    for (const auto& [chunk, wrong] : wrong_)
+      findings.damaged.push_back(
+          {ChunkPath(array_.name, chunk), WrongHome(wrong.first, wrong.second, homes_.homes)});
+    return true;
+  }
+
+ private:
+  const ArrayEntry array_;
+  const StoredHomes homes_;
+  std::atomic<std::uint64_t> rows_{0};
+  Mutex mutex_;
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::int32_t>> wrong_
+      RHIZOME_GUARDED_BY(mutex_);  // by chunk
+};
 
 /// Runs CheckTopology in a thread of its own, on files that VerifyFiles hands over; those that
 /// there is no room for are read again. Threads: as FileTaker and GenerationFiles.
@@ -63,6 +101,13 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
     changed_.NotifyAll();
   }
 
+  SeeRow RowsOf(const ArrayEntry& array) override {
+    const auto homes = HomesOfArray(array);
+    if (!homes || !*homes) return {};  // VerifyOpened reports the error
+    SeenHomes& seen = homes_.try_emplace(array.name, array, **homes).first->second;
+    return [&seen](std::uint64_t row, std::span<const std::byte> bytes) { seen.See(row, bytes); };
+  }
+
   // GenerationFiles.
   Result<SectionFile> Load(const std::string& path, FileKind kind) override {
     std::vector<std::byte> bytes;
@@ -99,6 +144,9 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
       changed_.NotifyAll();
     }
     if (const Status status = worker_.Join(); !status.ok()) findings_ = Fail(status);
+    if (!findings_) return;
+    for (auto& [name, seen] : homes_)
+      if (seen.AddTo(*findings_)) findings_->homes_seen.insert(name);
   }
 
   /// Valid after End(true); null if nothing was checked.
@@ -128,6 +176,7 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
   Mutex mutex_;
   CondVar changed_;
   std::map<std::string, Held> files_ RHIZOME_GUARDED_BY(mutex_);
+  std::map<std::string, SeenHomes> homes_;  // made before the scan begins
   std::uint64_t held_bytes_ RHIZOME_GUARDED_BY(mutex_) = 0;
   bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
 };

@@ -6,25 +6,27 @@ namespace rhizome::inline internal {
 
 Result<std::unique_ptr<RowWatcher>> RowWatcher::Make(const ArrayEntry& rows, std::uint64_t chunk,
                                                      const ChunkArray& sums,
-                                                     std::function<void(std::uint64_t row)> tell) {
+                                                     std::function<void(std::uint64_t row)> tell,
+                                                     SeeRow see) {
   std::unique_ptr<RowWatcher> watcher(new RowWatcher);
   watcher->array_id_ = rows.array_id;
   watcher->row_bytes_ = rows.row_bytes();
   watcher->first_row_ = chunk * rows.chunk_rows;
   watcher->sums_.resize(std::min(rows.chunk_rows, rows.rows - watcher->first_row_));
   watcher->tell_ = std::move(tell);
+  watcher->see_ = std::move(see);
   RHIZOME_RETURN_IF_ERROR(sums.ReadRows(watcher->first_row_, watcher->sums_.size(),
                                         std::as_writable_bytes(std::span(watcher->sums_))));
   return watcher;
 }
 
 void RowWatcher::Check(std::span<const std::byte> row) {
-  // Padding follows the last row. After a difference sums_ is empty, and nothing more is reported.
-  if (seen_ < sums_.size()) {
+  if (seen_ < sums_.size()) {  // padding follows the last row
     const std::uint64_t number = first_row_ + seen_;
-    if (RowCrc(array_id_, number, row) != sums_[seen_]) {
+    if (see_) see_(number, row);
+    if (!differs_ && RowCrc(array_id_, number, row) != sums_[seen_]) {
+      differs_ = true;
       tell_(number);
-      sums_.clear();
     }
   }
   ++seen_;

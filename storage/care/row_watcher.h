@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "rhizome/storage/chunk_array.h"
@@ -14,10 +15,14 @@ namespace rhizome::inline internal {
 /// is scanned. Threads: one at a time.
 class RowWatcher : public FileWatcher {
  public:
-  /// `tell(row)` is called for the first row that differs. Errors: those of reading the checksums.
+  using SeeRow = std::function<void(std::uint64_t row, std::span<const std::byte> bytes)>;
+
+  /// `tell(row)` is called for the first row that differs, and `see`, if it is set, with each row.
+  /// Errors: those of reading the checksums.
   static Result<std::unique_ptr<RowWatcher>> Make(const ArrayEntry& rows, std::uint64_t chunk,
                                                   const ChunkArray& sums,
-                                                  std::function<void(std::uint64_t row)> tell);
+                                                  std::function<void(std::uint64_t row)> tell,
+                                                  SeeRow see = {});
 
   void See(std::uint64_t offset_bytes, std::span<const std::byte> bytes) override;
 
@@ -31,7 +36,9 @@ class RowWatcher : public FileWatcher {
   std::uint64_t seen_ = 0;  // rows so far
   std::vector<std::uint32_t> sums_;
   std::vector<std::byte> begun_;  // the beginning of a row that continues in the next piece
+  bool differs_ = false;
   std::function<void(std::uint64_t)> tell_;
+  SeeRow see_;
 };
 
 }  // namespace rhizome::inline internal

@@ -139,6 +139,7 @@ class Verifier {
     ArrayEntry rows;
     std::uint64_t chunk = 0;
     std::shared_ptr<const ChunkArray> sums;
+    FileTaker::SeeRow see;
   };
 
   // The state of the generation that is being checked.
@@ -343,8 +344,9 @@ void Verifier::WatchRows(const std::string& folder, const Manifest& manifest) {
     if (!opened) continue;
     const std::shared_ptr<const ChunkArray> shared = *std::move(opened);
     if (entry.chunk_count() > manifest.files.size()) continue;
+    const FileTaker::SeeRow see = taker_ == nullptr ? FileTaker::SeeRow() : taker_->RowsOf(entry);
     for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk)
-      watched_.try_emplace(ChunkPath(entry.name, chunk), WatchedChunk{entry, chunk, shared});
+      watched_.try_emplace(ChunkPath(entry.name, chunk), WatchedChunk{entry, chunk, shared, see});
   }
   report_.rows_checked = true;
 }
@@ -388,8 +390,9 @@ std::function<std::unique_ptr<FileWatcher>()> Verifier::WatcherOf(const FileEntr
                                                                   RowFinding& finding) {
   if (const auto at = watched_.find(entry.path); at != watched_.end()) {
     return [chunk = &at->second, found = &finding]() -> std::unique_ptr<FileWatcher> {
-      auto watcher = RowWatcher::Make(chunk->rows, chunk->chunk, *chunk->sums,
-                                      [found](std::uint64_t row) { found->wrong_row = row; });
+      auto watcher = RowWatcher::Make(
+          chunk->rows, chunk->chunk, *chunk->sums,
+          [found](std::uint64_t row) { found->wrong_row = row; }, chunk->see);
       if (watcher) return *std::move(watcher);
       found->sums = watcher.error();
       return nullptr;

@@ -61,6 +61,15 @@ class FileTaker {
   /// Receives the file's bytes, which have the manifest's hashes; nothing if they do not, or cannot
   /// be read.
   virtual void Take(const FileEntry& file, std::optional<std::vector<std::byte>> bytes) = 0;
+
+  /// Is called before Begin for each array of layout row that has its sidecar. Returns a function
+  /// to call with each of its rows while they are read, from many threads at once and in any order
+  /// of chunks; nothing if the taker does not want them. Rows that cannot be read are left out.
+  using SeeRow = std::function<void(std::uint64_t row, std::span<const std::byte> bytes)>;
+  virtual SeeRow RowsOf(const ArrayEntry& array) {
+    static_cast<void>(array);
+    return {};
+  }
 };
 
 /// Reads every byte of a store and compares it with what was committed: the catalogue's own

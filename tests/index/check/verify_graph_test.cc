@@ -1,12 +1,16 @@
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <random>
 
 #include "rhizome/index/adjacency_format.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/index/home_array.h"
 #include "rhizome/index/verify_store.h"
+#include "rhizome/storage/forwarding_file_system.h"
 #include "rhizome/storage/generation_writer.h"
 #include "testing/graph_model.h"
 #include "testing/section_edit.h"
@@ -104,6 +108,60 @@ TEST(VerifyGraphTest, SoundStoresAreSound) {
       const VerifyReport report = Verify(folder / "g");
       EXPECT_TRUE(report.ok()) << OnlyDamage(folder / "g");
     }
+  }
+}
+
+/// Counts how often each chunk of the array of homes is opened.
+class CountsHomes final : public ForwardingFileSystem {
+ public:
+  CountsHomes() : ForwardingFileSystem(FileSystem::Posix()) {}
+  Result<std::unique_ptr<ReadableFile>> OpenRead(const Path& path,
+                                                 const ReadOptions& options) override {
+    const bool chunk =
+        path.parent_path().filename() == kHomeArray && path.filename().native().starts_with("c.");
+    if (chunk) {
+      const MutexLock lock(mutex_);
+      ++opened_[path.filename().string()];
+    }
+    return ForwardingFileSystem::OpenRead(path, options);
+  }
+  std::map<std::string, int> opened() {
+    const MutexLock lock(mutex_);
+    return opened_;
+  }
+
+ private:
+  Mutex mutex_;
+  std::map<std::string, int> opened_ RHIZOME_GUARDED_BY(mutex_);
+};
+
+TEST(VerifyGraphTest, HomesAreCheckedAsTheyAreReadForTheirHashes) {
+  std::mt19937_64 rng(testing::TestSeed());
+  for (const std::int32_t wrong : {0, 2}) {
+    const testing::TempDir folder;
+    GraphInput input = RandomGraph(rng, {.vertices = 300, .edges = 700});
+    ArrayInput homes;
+    homes.name = kHomeArray;
+    homes.dtype = DataType::kInt32;
+    homes.dim = 1;
+    homes.chunk_rows = 128;
+    homes.attributes = HomeAttributes({.homes = 2, .rule = HomeRule::kFile, .metrics = {}});
+    homes.read_rows = [wrong](std::span<const VertexId> vertices, std::span<std::byte> out) {
+      for (std::size_t i = 0; i < vertices.size(); ++i) {
+        const std::int32_t home = vertices[i] == 7 ? wrong : static_cast<std::int32_t>(i % 2);
+        std::memcpy(out.data() + i * sizeof(home), &home, sizeof(home));
+      }
+      return Status::Ok();
+    };
+    input.arrays = {std::move(homes)};
+    ASSERT_OK(BuildStore(folder / "g", std::move(input), Partitions(2)));
+    CountsHomes fs;
+    const auto report = VerifyStore(fs, folder / "g", JobControl());
+    ASSERT_OK(report);
+    EXPECT_EQ(report->ok(), wrong == 0);
+    EXPECT_EQ(LinesOfVerifyGraph(*report), LinesOfVerifyGraph(Verify(folder / "g")));
+    ASSERT_EQ(fs.opened().size(), 3U);
+    for (const auto& [chunk, count] : fs.opened()) EXPECT_EQ(count, 1) << chunk;
   }
 }
 
