@@ -24,6 +24,7 @@
 #include "rhizome/storage/store_copy.h"
 #include "rhizome/storage/store_files.h"
 #include "rhizome/storage/stored_file.h"
+#include "rhizome/storage/walk_files.h"
 
 namespace rhizome {
 
@@ -155,8 +156,10 @@ Status Backup::CheckFolder() {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(dir_));  // dir_ may be a link to a folder
   const std::set<std::string_view> ours = {kLockName, kBackupName, kBackupFilesName,
                                            kBackupDeltasName, kBackupRecordsName};
-  bool marked = entries.empty();
+  bool marked = true;  // by a file of ours, if there is any file but foreign ones
+  for (const DirectoryEntry& entry : entries) marked = marked && IsForeignEntry(entry);
   for (const DirectoryEntry& entry : entries) {
+    if (IsForeignEntry(entry)) continue;
     if (!ours.contains(entry.name)) return taken("holds '" + entry.name + "'");
     marked = marked || entry.name == kBackupName || entry.name == kLockName;
   }
@@ -331,7 +334,7 @@ Status Backup::RemoveUnnamed() {
   for (const std::string_view folder : {kBackupFilesName, kBackupDeltasName}) {
     RHIZOME_RETURN_IF_ERROR(WalkFiles(fs_, dir_ / folder, [&](const std::string& relative, Kind) {
       std::string path = fmt::format("{}/{}", folder, relative);
-      if (!named.contains(path)) unnamed.push_back(std::move(path));
+      if (!named.contains(path) && !IsForeignPath(relative)) unnamed.push_back(std::move(path));
       return Status::Ok();
     }));
   }

@@ -14,6 +14,7 @@
 #include "rhizome/storage/file_scan.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/store_files.h"
+#include "rhizome/storage/walk_files.h"
 
 namespace rhizome {
 namespace {
@@ -71,6 +72,10 @@ void BackupVerifier::CheckTop(const std::vector<DirectoryEntry>& entries) {
                                                  {kBackupDeltasName, Kind::kDirectory},
                                                  {kBackupRecordsName, Kind::kDirectory}};
   for (const DirectoryEntry& entry : entries) {
+    if (IsForeignEntry(entry)) {
+      report_.strangers.push_back(entry.name);
+      continue;
+    }
     const auto at = ours.find(entry.name);
     if (at == ours.end()) report_.damaged.push_back({entry.name, 0, "not part of the backups"});
     if (at != ours.end() && at->second != entry.kind)
@@ -161,8 +166,9 @@ Status BackupVerifier::FindUnnamed() {
   for (const std::string_view folder : {kBackupFilesName, kBackupDeltasName}) {
     const auto visit = [&](const std::string& relative, Kind kind) {
       std::string path = fmt::format("{}/{}", folder, relative);
-      if (kind == Kind::kFile && !needed_.contains(path))
-        report_.orphans.push_back(std::move(path));
+      if (kind != Kind::kFile || needed_.contains(path)) return Status::Ok();
+      const bool foreign = IsForeignPath(relative);
+      (foreign ? report_.strangers : report_.orphans).push_back(std::move(path));
       return Status::Ok();
     };
     const Status walked = WalkFiles(fs_, dir_ / folder, visit);

@@ -23,6 +23,7 @@
 #include "rhizome/storage/shard_file.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_files.h"
+#include "rhizome/storage/walk_files.h"
 
 namespace rhizome {
 
@@ -88,6 +89,7 @@ class Verifier {
   Status CheckCatalog();
   void CheckCatalogKinds();
   void FindSpecial(const std::string& folder);
+  bool IsForeign(const DirectoryEntry& entry, const std::string& path);
   /// Reports a folder that was left, and what keeps the next writer from removing it.
   void Left(const std::string& folder) {
     FindSpecial(folder);
@@ -216,6 +218,7 @@ void Verifier::CheckCatalogKinds() {
   if (!entries) return;  // opening the catalogue says why
   for (const DirectoryEntry& entry : *entries) {
     const std::string file = fmt::format("{}/{}", kCatalogName, entry.name);
+    if (IsForeign(entry, file)) continue;
     if (entry.kind != Kind::kFile && !IsFile(file)) Damaged(file, "not a regular file");
   }
 }
@@ -230,6 +233,16 @@ void Verifier::FindSpecial(const std::string& folder) {
         return Status::Ok();
       });
   if (!walked.ok() && !ProvesDamage(walked)) Note(folder, walked, Kind::kDirectory);
+}
+
+/// Reports a file or folder whose name is not one of ours, and returns true. A link or a pipe is
+/// not foreign: a writer refuses a store that holds one.
+bool Verifier::IsForeign(const DirectoryEntry& entry, const std::string& path) {
+  if (!IsForeignEntry(entry)) return false;
+  // lost+found at the top of a disk cannot be read by its users, and need not be.
+  if (entry.kind == Kind::kDirectory && path.starts_with(kGenerationsName)) FindSpecial(path);
+  report_.strangers.push_back(path);
+  return true;
 }
 
 // Pins the current generation as Store::TryPin does: a writer may commit the next generation at any
@@ -265,6 +278,7 @@ void Verifier::CheckTop(const std::vector<DirectoryEntry>& entries) {
                                                  {kGenerationsName, Kind::kDirectory},
                                                  {kScratchName, Kind::kDirectory}};
   for (const DirectoryEntry& entry : entries) {
+    if (IsForeign(entry, entry.name)) continue;
     const auto at = ours.find(entry.name);
     if (at == ours.end()) Damaged(entry.name, "not part of the store");
     if (at != ours.end() && at->second != entry.kind) Damaged(entry.name, "of another kind");
@@ -279,6 +293,7 @@ void Verifier::CheckScratch() {
   if (!entries) return;
   for (const DirectoryEntry& entry : *entries) {
     std::string name = fmt::format("{}/{}", kScratchName, entry.name);
+    if (IsForeign(entry, name)) continue;
     if (entry.kind != Kind::kDirectory) {
       Damaged(name, "not part of the store");
       continue;
@@ -458,7 +473,9 @@ Status Verifier::CheckFiles(const std::string& folder, std::uint64_t generation)
   const auto visit = [&](const std::string& relative, Kind kind) {
     if (relative == kPinName || relative.starts_with(kManifestPrefix)) return Status::Ok();
     const auto at = known_.find(relative);
-    if (kind != Kind::kFile)
+    if (at == known_.end() && kind == Kind::kFile && IsForeignPath(relative))
+      report_.strangers.push_back(folder + "/" + relative);
+    else if (kind != Kind::kFile)
       Damaged(folder + "/" + relative, "not a regular file");
     else if (at == known_.end() && manifests_sound_)
       Orphaned(folder + "/" + relative);
@@ -514,6 +531,7 @@ Status Verifier::CheckWithPin(const std::string& folder, std::uint64_t generatio
   }
   for (const DirectoryEntry& entry : *entries) {
     if (!entry.name.starts_with(kManifestPrefix)) continue;
+    if (IsForeign(entry, folder + "/" + entry.name)) continue;
     const auto version = ParseNumbered(entry.name, kManifestPrefix);
     if (version)
       CheckManifest(folder, entry.name, generation, *version);
@@ -532,6 +550,7 @@ Status Verifier::CheckGenerations() {
   bool current_found = !record_;
   for (const DirectoryEntry& entry : *entries) {
     const std::string folder = fmt::format("{}/{}", kGenerationsName, entry.name);
+    if (IsForeign(entry, folder)) continue;
     const auto generation = ParseNumbered(entry.name, "");
     if (!generation || entry.kind != Kind::kDirectory) {
       Damaged(folder, "not part of the store");

@@ -31,7 +31,9 @@ struct VerifyReport {
   /// that are cut off.
   std::vector<std::string> orphans;
 
-  /// Folders in scratch/ without the mark of a job of this version; nothing removes them.
+  /// Files and folders with names that nothing of a store has (.DS_Store, lost+found), and folders
+  /// in scratch/ without the mark of a job of this version. They are no damage, and nothing removes
+  /// them.
   std::vector<std::string> strangers;
   bool ok() const { return damaged.empty() && unread.empty(); }
 

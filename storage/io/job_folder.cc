@@ -25,8 +25,8 @@ std::string MarkText() { return fmt::format("{} {}\n", kMark, getpid()); }
 /// job's (kJob), or the text of builds whose jobs had no mark of their own (kOld).
 enum class Mark : std::uint8_t { kNone, kBare, kJob, kOld };
 
-Result<Mark> MarkOf(FileSystem& fs, const Path& folder,
-                    const std::vector<DirectoryEntry>& entries) {
+Result<Mark> MarkOf(FileSystem& fs, const Path& folder, std::vector<DirectoryEntry> entries) {
+  std::erase_if(entries, IsForeignEntry);
   if (entries.empty()) return Mark::kBare;
   const auto lock = std::find_if(entries.begin(), entries.end(), [](const DirectoryEntry& entry) {
     return entry.name == kLockName && entry.kind == Kind::kFile;
@@ -50,6 +50,8 @@ Status RemoveIdleJob(FileSystem& fs, const Path& folder) {
   const bool ours = mark == Mark::kJob || mark == Mark::kBare;
   if (!ours && !RHIZOME_MUTANT("unmarked scratch is removed")) return Status::Ok();
   if (mark == Mark::kBare && entries->empty()) return fs.RemoveDirectory(folder);
+  if (mark == Mark::kBare && std::all_of(entries->begin(), entries->end(), IsForeignEntry))
+    return Status::Ok();
   const auto lock = fs.Lock(folder / kLockName, FileSystem::LockMode::kExclusive, MarkText());
   if (!lock) return lock.error();
   return RemoveJobFolder(fs, folder);
@@ -102,7 +104,7 @@ Status RemoveIdleJobs(FileSystem& fs, const Path& scratch) {
   if (!jobs) return jobs.error().code() == StatusCode::kNotFound ? Status::Ok() : jobs.error();
   for (const DirectoryEntry& job : *jobs) {
     if (job.kind == Kind::kOther) return NotPlain(scratch / job.name);
-    if (job.kind != Kind::kDirectory) continue;
+    if (job.kind != Kind::kDirectory || IsForeignEntry(job)) continue;
     const Status removed = RemoveIdleJob(fs, scratch / job.name);
     // The folder of a job that runs stays (kBusy). A job that ended meanwhile has removed its
     // folder (kNotFound), one that began has filled it (kAlreadyExists).
@@ -118,6 +120,7 @@ Result<JobState> StateOfJob(FileSystem& fs, const Path& folder) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(folder));
   RHIZOME_ASSIGN_OR_RETURN(const Mark mark, MarkOf(fs, folder, entries));
   if (entries.empty()) return JobState::kIdle;
+  if (std::all_of(entries.begin(), entries.end(), IsForeignEntry)) return JobState::kNone;
   const auto lock = fs.Lock(folder / kLockName, FileSystem::LockMode::kShared, "");
   if (!lock && lock.error().code() == StatusCode::kBusy) return JobState::kRunning;
   return mark == Mark::kJob || mark == Mark::kBare ? JobState::kIdle : JobState::kNone;

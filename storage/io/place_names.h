@@ -17,4 +17,29 @@ inline constexpr std::string_view kBackupFilesName = "files";
 inline constexpr std::string_view kBackupDeltasName = "deltas";
 inline constexpr std::string_view kBackupRecordsName = "backups";
 
+/// Return whether a folder, or a file, has a name that nothing of a store has. Operating systems,
+/// file servers and editors leave such files in any folder: .DS_Store, .nfs000001, lost+found,
+/// Thumbs.db, FORMAT~. They are no damage, and nothing of ours removes them alone. An array may be
+/// called Thumbs.db, so such a folder is ours, and so is every file that a manifest names.
+inline bool IsForeignFolder(std::string_view name) {
+  constexpr std::string_view kOurs =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-@";
+  return name.starts_with('.') || name.starts_with('@') ||
+         name.find_first_not_of(kOurs) != name.npos;
+}
+inline bool IsForeignFile(std::string_view name) {
+  return IsForeignFolder(name) || name.ends_with(".bak") || name.ends_with(".orig") ||
+         name == "Thumbs.db" || name == "ehthumbs.db" || name == "desktop.ini" ||
+         name == "Desktop.ini";
+}
+
+/// Returns whether a file below a folder of ours is foreign, or in a foreign folder.
+inline bool IsForeignPath(std::string_view relative) {
+  for (std::size_t slash = relative.find('/'); slash != relative.npos; slash = relative.find('/')) {
+    if (IsForeignFolder(relative.substr(0, slash))) return true;
+    relative.remove_prefix(slash + 1);
+  }
+  return IsForeignFile(relative);
+}
+
 }  // namespace rhizome::inline internal

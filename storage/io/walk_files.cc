@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "rhizome/storage/place_names.h"
+
 namespace rhizome {
 namespace {
 
@@ -27,6 +29,12 @@ Status Walk(FileSystem& fs, const Path& folder, const std::string& prefix, std::
 }
 
 }  // namespace
+
+bool IsForeignEntry(const DirectoryEntry& entry) {
+  using Kind = DirectoryEntry::Kind;
+  return (entry.kind == Kind::kFile && IsForeignFile(entry.name)) ||
+         (entry.kind == Kind::kDirectory && IsForeignFolder(entry.name));
+}
 
 Status WalkFiles(
     FileSystem& fs, const Path& folder,

@@ -11,6 +11,7 @@
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_files.h"
+#include "rhizome/storage/walk_files.h"
 
 namespace rhizome::inline internal {
 
@@ -74,7 +75,7 @@ Result<std::vector<std::uint64_t>> EarlierGenerations(FileSystem& fs, const Path
   return earlier;
 }
 
-/// Removes files that are not in `keep`, and folders that hold nothing afterwards. Returns
+/// Removes files of ours that are not in `keep`, and folders that hold nothing afterwards. Returns
 /// whether anything is left in `folder`.
 Result<bool> Prune(FileSystem& fs, const Path& folder, const std::string& prefix,
                    const std::set<std::string>& keep) {
@@ -82,7 +83,9 @@ Result<bool> Prune(FileSystem& fs, const Path& folder, const std::string& prefix
   bool left = false;
   for (const DirectoryEntry& entry : entries) {
     const std::string relative = prefix + entry.name;
-    if (entry.kind == Kind::kDirectory) {
+    if (IsForeignEntry(entry) && !keep.contains(relative)) {
+      left = true;
+    } else if (entry.kind == Kind::kDirectory) {
       RHIZOME_ASSIGN_OR_RETURN(const bool inner,
                                Prune(fs, folder / entry.name, relative + "/", keep));
       if (!inner) RHIZOME_RETURN_IF_ERROR(fs.RemoveDirectory(folder / entry.name));
@@ -266,6 +269,7 @@ Status CheckLeftover(FileSystem& fs, const Path& store) {
   constexpr std::string_view kOurs[] = {kLockName, kFormatName, kCatalogName, kGenerationsName,
                                         kScratchName};
   for (const DirectoryEntry& entry : entries) {
+    if (IsForeignEntry(entry)) continue;
     if (std::find(std::begin(kOurs), std::end(kOurs), entry.name) == std::end(kOurs))
       return TakenBy(store, fmt::format("holds '{}', which is not Rhizome's", entry.name));
   }
@@ -275,7 +279,7 @@ Status CheckLeftover(FileSystem& fs, const Path& store) {
       RHIZOME_RETURN_IF_ERROR(CheckHeadFile(fs, store, entry, "rhizome"));
     } else if (entry.name == kFormatName) {
       RHIZOME_RETURN_IF_ERROR(CheckHeadFile(fs, store, entry, "rhizome store\n"));
-    } else {
+    } else if (!IsForeignEntry(entry)) {
       only_head = false;
     }
   }

@@ -35,7 +35,7 @@ std::string DescribeLeftovers(const Json& f) {
     text += fmt::format("  {} of interrupted runs; the next {} removes them\n",
                         Plural(removable, "leftover"), backups ? "backup" : "run that writes");
   for (const Json& stranger : f["strangers"])
-    text += fmt::format("  {}: no job of this version has put it there, and nothing removes it\n",
+    text += fmt::format("  {}: nothing of this version has put it there, and nothing removes it\n",
                         stranger.get<std::string>());
   return text;
 }

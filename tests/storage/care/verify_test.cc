@@ -3,7 +3,10 @@
 #include <fstream>
 #include <set>
 
+#include "rhizome/storage/backup.h"
 #include "rhizome/storage/generation_writer.h"
+#include "rhizome/storage/job_folder.h"
+#include "rhizome/storage/repair.h"
 #include "rhizome/storage/store.h"
 #include "storage/array_fixture.h"
 
@@ -81,6 +84,68 @@ TEST(VerifyTest, FilesThatDoNotBelongThereAreNamed) {
   }
   std::filesystem::create_symlink("PIN", dir / "s/generations/000001/link");
   EXPECT_TRUE(Names(dir / "s", "generations/000001/link"));
+}
+
+// Operating systems, file servers and editors leave files in any folder.
+TEST(VerifyTest, FilesOfOtherProgramsAreNoDamageAndStay) {
+  TempDir dir;
+  ASSERT_OK(MakeStore(posix, dir / "s"));
+  std::set<std::string> foreign;
+  for (const std::string folder : {"", "catalog/", "generations/", "generations/000001/",
+                                   "generations/000001/arrays/feat/", "scratch/"}) {
+    std::filesystem::create_directories(dir / "s" / folder);
+    for (const char* name : {".DS_Store", "._FORMAT", "Thumbs.db", "desktop.ini", ".nfs00000001",
+                             "FORMAT~", "#FORMAT#", ".FORMAT.swp", "FORMAT.bak"}) {
+      WriteAll(dir / "s" / folder / name, "x");
+      foreign.insert(folder + name);
+    }
+  }
+  for (const char* name : {"lost+found", "generations/lost+found", "scratch/.Trash-1000"}) {
+    std::filesystem::create_directory(dir / "s" / name);
+    foreign.insert(name);
+  }
+  const auto expect_listed = [&] {
+    const auto report = VerifyFiles(posix, dir / "s", JobControl());
+    ASSERT_OK(report);
+    EXPECT_TRUE(report->ok()) << report->damaged[0].file << ": " << report->damaged[0].what;
+    EXPECT_EQ(std::set(report->strangers.begin(), report->strangers.end()), foreign);
+    EXPECT_TRUE(report->orphans.empty());
+  };
+  expect_listed();
+  ASSERT_OK(Store::Open(posix, dir / "s", Store::Mode::kWrite));
+  ASSERT_OK(Store::Open(posix, dir / "s", Store::Mode::kRead));
+  expect_listed();
+  const auto repaired = RepairStore(posix, dir / "s", {}, JobControl());
+  ASSERT_OK(repaired);
+  EXPECT_EQ(repaired->quarantine, "");
+  expect_listed();
+
+  ASSERT_OK(BackupStore(posix, dir / "s", dir / "b", {}, JobControl()));
+  for (const char* name : {".DS_Store", "files/.DS_Store", "deltas/Thumbs.db", "backups/.nfs1"})
+    WriteAll(dir / "b" / name, "x");
+  const auto backups = VerifyBackups(posix, dir / "b", JobControl());
+  ASSERT_OK(backups);
+  EXPECT_TRUE(backups->ok()) << backups->damaged[0].file;
+  EXPECT_TRUE(backups->orphans.empty());
+  EXPECT_EQ(backups->strangers.size(), 3U);
+  ASSERT_OK(BackupStore(posix, dir / "s", dir / "b", {.keep = 1}, JobControl()));
+  EXPECT_TRUE(std::filesystem::exists(dir / "b/files/.DS_Store"));
+}
+
+// The root of a disk has a folder lost+found, and a file manager leaves its files in an empty one.
+TEST(VerifyTest, AStoreAndBackupsBeginBesideFilesOfOtherPrograms) {
+  TempDir dir;
+  for (const char* folder : {"s", "b"}) {
+    std::filesystem::create_directories(dir / folder / "lost+found");
+    WriteAll(dir / folder / ".DS_Store", "x");
+  }
+  ASSERT_OK(MakeStore(posix, dir / "s"));
+  ASSERT_OK(BackupStore(posix, dir / "s", dir / "b", {}, JobControl()));
+  EXPECT_TRUE(VerifyFiles(posix, dir / "s", JobControl())->ok());
+  EXPECT_TRUE(std::filesystem::exists(dir / "s/lost+found"));
+  std::filesystem::create_directories(dir / "s/scratch/job");
+  WriteAll(dir / "s/scratch/job/.DS_Store", "x");
+  EXPECT_OK(ClaimJobFolder(posix, dir / "s/scratch/job"));
 }
 
 TEST(VerifyTest, WhatKilledWritersLeaveIsNoDamageAndIsListed) {
