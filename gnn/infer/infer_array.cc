@@ -16,6 +16,7 @@
 #include "rhizome/gnn/torch_threads.h"
 #include "rhizome/index/publish_array.h"
 #include "rhizome/storage/array_change.h"
+#include "rhizome/storage/caller_path.h"
 #include "rhizome/storage/outside.h"
 
 namespace rhizome::inline internal {
@@ -206,11 +207,9 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
   return report;
 }
 
-}  // namespace
-
-Result<InferReport> InferArray(const InferOptions& given, const JobControl& control,
-                               const ComputeDeviceMaker& open) {
-  InferOptions options = given;
+/// `options` has absolute paths.
+Result<InferReport> InferWith(InferOptions options, const JobControl& control,
+                              const ComputeDeviceMaker& open) {
   if (options.incremental) options.new_version = true;
   const std::uint64_t base_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckMode(options));
@@ -227,6 +226,19 @@ Result<InferReport> InferArray(const InferOptions& given, const JobControl& cont
   if (options.keep > 0)
     static_cast<void>(ArrayChange::RemoveDropped(FileSystem::Posix(), options.store));
   return report;
+}
+
+}  // namespace
+
+Result<InferReport> InferArray(const InferOptions& given, const JobControl& control,
+                               const ComputeDeviceMaker& open) {
+  FileSystem& fs = FileSystem::Posix();
+  return WithAbsolute(fs, given.store, [&](const Path& store) {
+    InferOptions options = given;
+    options.store = store;
+    options.workers.costs = AbsolutePath(fs, given.workers.costs);
+    return InferWith(std::move(options), control, open);
+  });
 }
 
 }  // namespace rhizome::inline internal

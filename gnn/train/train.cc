@@ -146,6 +146,7 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed,
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
   RHIZOME_RETURN_IF_ERROR(feed.Prepare(*job.graph, superbatches, control));
   StageTrace trace;
+  const Path trace_file = AbsolutePath(fs, options.trace);
   if (!options.trace.empty()) feed.pipeline.trace = &trace;
   std::unique_ptr<DeviceFeed> device_feed;
   if (on_device) {
@@ -178,7 +179,7 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed,
     RHIZOME_RETURN_IF_ERROR(status);
   }
   RHIZOME_RETURN_IF_ERROR(FinishTraining(one, run));
-  if (!options.trace.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(options.trace));
+  if (!options.trace.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(trace_file));
   return RemoveTree(fs, superbatches);
 }
 
@@ -371,10 +372,11 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   // Rank 0's folder alone has something to go on with.
   const bool resumes = options.checkpoint_every > 0 || options.resume;
   if (resumes && (options.transport == nullptr || options.transport->rank() == 0)) scratch->Keep();
-  JobState state{.scratch = *scratch,
-                 .best = BestModel(options.out, job.labels.task, job.monitor),
-                 .once = once,
-                 .device = device ? &*device : nullptr};
+  JobState state{
+      .scratch = *scratch,
+      .best = BestModel(AbsolutePath(job.store->fs(), options.out), job.labels.task, job.monitor),
+      .once = once,
+      .device = device ? &*device : nullptr};
   const Status status = RunSeeds(job, options, state, report, control);
   if (!status.ok()) {
     report.peak_memory_bytes = PeakResidentBytes();

@@ -20,6 +20,7 @@
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/caller_path.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/store_files.h"
@@ -419,20 +420,24 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
 
 Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArrayOptions& options,
                                 const JobControl& control) try {
-  auto report = ArrayJob(fs, path, options, control).Add();
-  // Dropped versions could not be removed while the job itself read the store.
-  if (report && options.keep > 0) static_cast<void>(ArrayChange::RemoveDropped(fs, path));
-  return report;
+  return WithAbsolute(fs, path, [&](const Path& store) {
+    auto report = ArrayJob(fs, store, options, control).Add();
+    // Dropped versions could not be removed while the job itself read the store.
+    if (report && options.keep > 0) static_cast<void>(ArrayChange::RemoveDropped(fs, store));
+    return report;
+  });
 } catch (...) {
   return Fail(StatusOfException());
 }
 
 Result<AddArrayReport> AppendRows(FileSystem& fs, const Path& path, const std::string& reference,
                                   const AddArrayOptions& options, const JobControl& control) try {
-  auto report = ArrayJob(fs, path, options, control).Append(reference);
-  // The files of the shorter array are no longer needed.
-  if (report) static_cast<void>(ArrayChange::RemoveDropped(fs, path));
-  return report;
+  return WithAbsolute(fs, path, [&](const Path& store) {
+    auto report = ArrayJob(fs, store, options, control).Append(reference);
+    // The files of the shorter array are no longer needed.
+    if (report) static_cast<void>(ArrayChange::RemoveDropped(fs, store));
+    return report;
+  });
 } catch (...) {
   return Fail(StatusOfException());
 }

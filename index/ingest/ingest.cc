@@ -16,6 +16,7 @@
 #include "rhizome/index/node_file.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/bytes_left.h"
+#include "rhizome/storage/caller_path.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/outside.h"
 
@@ -172,23 +173,11 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inge
   return report;
 }
 
-}  // namespace
-
-Result<IngestReport> IngestGraph(FileSystem& fs, const Path& path, GraphInput input,
-                                 const BuildOptions& build, std::optional<StoreId> store_id,
-                                 const JobControl& control) try {
-  return MakeStore(fs, path, store_id, control, [&](Store& store, IngestReport&) {
-    return BuildGeneration(store, std::move(input), build, control);
-  });
-} catch (...) {
-  return Fail(StatusOfException());
-}
-
 // Ingests the input: checks the options; then holds everything in memory if there is no limit, or
 // if the estimate of the input fits; and otherwise, or if memory runs out after all, passes it
 // through spill files.
-Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOptions& options,
-                            const JobControl& control) try {
+Result<IngestReport> IngestAt(FileSystem& fs, const Path& path, const IngestOptions& options,
+                              const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
   RHIZOME_RETURN_IF_ERROR(CheckTarget(fs, path));
   // The scratch folder is checked even if the input fits in memory, so that a wrong option fails
@@ -213,6 +202,26 @@ Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOption
     }
   }
   return IngestSpilled(fs, path, options, control);
+}
+
+}  // namespace
+
+Result<IngestReport> IngestGraph(FileSystem& fs, const Path& path, GraphInput input,
+                                 const BuildOptions& build, std::optional<StoreId> store_id,
+                                 const JobControl& control) try {
+  return WithAbsolute(fs, path, [&](const Path& absolute) {
+    return MakeStore(fs, absolute, store_id, control, [&](Store& store, IngestReport&) {
+      return BuildGeneration(store, std::move(input), build, control);
+    });
+  });
+} catch (...) {
+  return Fail(StatusOfException());
+}
+
+Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOptions& options,
+                            const JobControl& control) try {
+  return WithAbsolute(
+      fs, path, [&](const Path& absolute) { return IngestAt(fs, absolute, options, control); });
 } catch (...) {
   return Fail(StatusOfException());
 }

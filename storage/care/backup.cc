@@ -12,6 +12,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/backup_folder.h"
 #include "rhizome/storage/backup_format.h"
+#include "rhizome/storage/caller_path.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/exceptions.h"
@@ -559,8 +560,12 @@ Result<RestoreReport> Restore::Run(const Path& target, std::optional<std::uint64
 Result<BackupReport> BackupStore(FileSystem& fs, const Path& store, const Path& dir,
                                  const BackupOptions& options, const JobControl& control) try {
   RHIZOME_RETURN_IF_ERROR(CheckOutside(fs, dir));
-  const auto enclosed = fs.Enclose(dir);
-  return Backup(fs, dir, options, control).Run(store);
+  return WithAbsolute(fs, dir, [&](const Path& folder) {
+    return WithAbsolute(fs, store, [&](const Path& source) {
+      const auto enclosed = fs.Enclose(folder);
+      return Backup(fs, folder, options, control).Run(source);
+    });
+  });
 } catch (...) {
   return Fail(StatusOfException());
 }
@@ -586,8 +591,12 @@ Result<std::vector<BackupInfo>> ListBackups(FileSystem& fs, const Path& dir) try
 Result<RestoreReport> RestoreStore(FileSystem& fs, const Path& dir, const Path& store,
                                    std::optional<std::uint64_t> number,
                                    const JobControl& control) try {
-  const auto enclosed = fs.Enclose(dir);
-  return Restore(fs, dir, control).Run(store, number);
+  return WithAbsolute(fs, dir, [&](const Path& folder) {
+    return WithAbsolute(fs, store, [&](const Path& target) {
+      const auto enclosed = fs.Enclose(folder);
+      return Restore(fs, folder, control).Run(target, number);
+    });
+  });
 } catch (...) {
   return Fail(StatusOfException());
 }

@@ -10,6 +10,7 @@
 
 #include "rhizome/storage/backup.h"
 #include "rhizome/storage/backup_folder.h"
+#include "rhizome/storage/caller_path.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/file_scan.h"
 #include "rhizome/storage/little_endian.h"
@@ -220,8 +221,10 @@ Result<VerifyReport> BackupVerifier::Run() {
 }  // namespace
 
 Result<VerifyReport> VerifyBackups(FileSystem& fs, const Path& dir, const JobControl& control) try {
-  const auto enclosed = fs.Enclose(dir);
-  return BackupVerifier(fs, dir, control).Run();
+  return WithAbsolute(fs, dir, [&](const Path& folder) {
+    const auto enclosed = fs.Enclose(folder);
+    return BackupVerifier(fs, folder, control).Run();
+  });
 } catch (...) {
   return Fail(StatusOfException());
 }

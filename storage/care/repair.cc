@@ -13,6 +13,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/byte_repair.h"
+#include "rhizome/storage/caller_path.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/coordinates.h"
@@ -973,9 +974,20 @@ Result<RepairReport> Repair::Run() {
 
 Result<RepairReport> RepairStore(FileSystem& fs, const Path& store, const RepairOptions& options,
                                  const JobControl& control) try {
-  const auto enclosed = fs.Enclose(store);
-  RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, store));
-  return Repair(fs, store, options, control).Run();
+  return WithAbsolute(fs, store, [&](const Path& folder) -> Result<RepairReport> {
+    const auto enclosed = fs.Enclose(folder);
+    static_cast<void>(HoldFolder(enclosed));  // what follows says more of an absent store
+    RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, folder));
+    RHIZOME_ASSIGN_OR_RETURN(RepairReport report, Repair(fs, folder, options, control).Run());
+    // The quarantine is named as the caller named the store.
+    const auto as_written = [&](std::string& path) {
+      if (path.starts_with(folder.string()))
+        path.replace(0, folder.string().size(), store.string());
+    };
+    as_written(report.quarantine);
+    for (RepairNote& note : report.quarantined) as_written(note.how);
+    return report;
+  });
 } catch (...) {
   return Fail(StatusOfException());
 }

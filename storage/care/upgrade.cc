@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rhizome/storage/caller_path.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/store_files.h"
 
@@ -13,9 +14,10 @@ namespace rhizome {
 // before it to tests/storage/golden.
 std::span<const UpgradeStep> UpgradeSteps() { return {}; }
 
-Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, std::uint64_t to,
-                                   std::span<const UpgradeStep> steps,
-                                   const JobControl& control) try {
+namespace {
+
+Result<UpgradeReport> Upgrade(FileSystem& fs, const Path& path, std::uint64_t to,
+                              std::span<const UpgradeStep> steps, const JobControl& control) {
   const auto enclosed = fs.Enclose(path);
   UpgradeReport report{.to = to};
   RHIZOME_ASSIGN_OR_RETURN(report.from, ReadFormatVersion(fs, path));
@@ -37,6 +39,15 @@ Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, std::uint64
     RHIZOME_RETURN_IF_ERROR(step->run(fs, path, control));
   }
   return report;
+}
+
+}  // namespace
+
+Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, std::uint64_t to,
+                                   std::span<const UpgradeStep> steps,
+                                   const JobControl& control) try {
+  return WithAbsolute(
+      fs, path, [&](const Path& absolute) { return Upgrade(fs, absolute, to, steps, control); });
 } catch (...) {
   return Fail(StatusOfException());
 }

@@ -12,6 +12,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/caller_path.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/file_keeper.h"
@@ -621,8 +622,14 @@ Status VerifyReport::verdict() const {
 
 Result<VerifyReport> VerifyFiles(FileSystem& fs, const Path& store, const JobControl& control,
                                  FileTaker* taker) try {
-  const auto enclosed = fs.Enclose(store);
-  return Verifier(fs, store, control, taker).Run();
+  return WithAbsolute(fs, store, [&](const Path& folder) -> Result<VerifyReport> {
+    const auto enclosed = fs.Enclose(folder);
+    RHIZOME_ASSIGN_OR_RETURN(VerifyReport report, Verifier(fs, folder, control, taker).Run());
+    for (Damage& damage : report.damaged)
+      damage.what = NamedAsWritten(std::move(damage.what), folder, store);
+    for (Unread& unread : report.unread) unread.why = NamedAsWritten(unread.why, folder, store);
+    return report;
+  });
 } catch (...) {
   return Fail(StatusOfException());
 }

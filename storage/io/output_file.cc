@@ -10,6 +10,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/outside.h"
 #include "rhizome/storage/posix_file.h"
+#include "rhizome/storage/posix_place.h"
 
 namespace rhizome {
 namespace {
@@ -31,21 +32,17 @@ Result<Path> Target(const Path& path) {
   return real;
 }
 
-Path FolderOf(const Path& path) {
-  const Path folder = path.parent_path();
-  return folder.empty() ? Path(".") : folder;
-}
-
 }  // namespace
 
 Result<OutputFile> OutputFile::Create(const Path& path, Place place) {
   static std::atomic<unsigned> counter{0};
   RHIZOME_ASSIGN_OR_RETURN(Path target, Target(path));
+  target = AbsolutePath(FileSystem::Posix(), target);
   if (target.filename().empty())
     return Fail(Status::InvalidArgument(fmt::format("'{}' names no file", path.string())));
   if (place == Place::kOutside) RHIZOME_RETURN_IF_ERROR(CheckOutside(FileSystem::Posix(), target));
   // The name is new for each process and file, so two runs never write into the same temporary.
-  Path temporary = FolderOf(target) /
+  Path temporary = target.parent_path() /
                    fmt::format(".{}.{}-{}.tmp", target.filename().string(), getpid(), counter++);
   RHIZOME_ASSIGN_OR_RETURN(auto file, FileSystem::Posix().CreateFile(temporary));
   return OutputFile(std::move(target), std::move(temporary), std::move(file));
@@ -76,7 +73,7 @@ Status OutputFile::Commit() {
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0)
     return SystemError(errno, "move the finished file to", path_);
   file_.reset();
-  return FileSystem::Posix().SyncDirectory(FolderOf(path_));
+  return FileSystem::Posix().SyncDirectory(path_.parent_path());
 }
 
 }  // namespace rhizome

@@ -6,9 +6,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/mutex.h"
@@ -18,7 +21,36 @@ namespace {
 
 constexpr int kFolderFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
 
-/// The roots that are enclosed at the moment, with reference counts. Threads: any.
+template <typename Open>
+int Retried(const Open& open) {
+  int fd = 0;
+  do {
+    fd = open();
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+int OpenRoot(const std::string& root) {
+  return Retried([&] { return open(root.empty() ? "/" : root.c_str(), kFolderFlags); });
+}
+
+/// A folder of the disk, by device and inode number. The number may be given to another folder once
+/// nobody has this one open.
+struct FolderKey {
+  dev_t device = 0;
+  ino_t inode = 0;
+  bool operator==(const FolderKey&) const = default;
+};
+
+/// Returns the key of an open folder; nullopt and errno if it cannot be told.
+std::optional<FolderKey> KeyOf(int folder) {
+  struct stat facts = {};
+  if (fstat(folder, &facts) != 0) return std::nullopt;
+  return FolderKey{facts.st_dev, facts.st_ino};
+}
+
+/// The roots that are enclosed at the moment, with reference counts, and the folders that they are
+/// held to (HeldFolder): none, or one for each handle. Threads: any.
 class Roots {
  public:
   static Roots& Instance() {
@@ -27,11 +59,27 @@ class Roots {
   }
   void Add(const std::string& root) RHIZOME_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    ++roots_[root];
+    ++roots_[root].count;
   }
-  void Remove(const std::string& root) RHIZOME_EXCLUDES(mutex_) {
+  void Remove(const std::string& root, std::optional<FolderKey> held) RHIZOME_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    if (--roots_[root] == 0) roots_.erase(root);
+    const auto at = roots_.find(root);
+    std::vector<FolderKey>& keys = at->second.held;
+    if (held) keys.erase(std::find(keys.begin(), keys.end(), *held));
+    if (--at->second.count == 0) roots_.erase(at);
+  }
+  void Hold(const std::string& root, FolderKey key) RHIZOME_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    roots_[root].held.push_back(key);
+  }
+
+  /// Returns whether a root may name the folder `key`; nullopt: no folder.
+  bool Admits(std::string_view root, std::optional<FolderKey> key) const RHIZOME_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    const auto at = roots_.find(root);
+    if (at == roots_.end() || at->second.held.empty()) return true;
+    const std::vector<FolderKey>& held = at->second.held;
+    return key && std::find(held.begin(), held.end(), *key) != held.end();
   }
 
   /// Returns the length of the outermost root that `path` lies below; npos if there is none.
@@ -46,29 +94,53 @@ class Roots {
   }
 
  private:
+  struct Root {
+    int count = 0;
+    std::vector<FolderKey> held;
+  };
   mutable Mutex mutex_;
-  std::map<std::string, int, std::less<>> roots_ RHIZOME_GUARDED_BY(mutex_);
+  std::map<std::string, Root, std::less<>> roots_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-class PosixEnclosure final : public FolderEnclosure {
+Status NotHeld(std::string_view root) {
+  return Status::IoError(
+      fmt::format("'{}' is no longer the folder that was opened here: it was moved, removed or "
+                  "replaced; put it back, or open it anew",
+                  root));
+}
+
+class PosixEnclosure final : public HeldFolder {
  public:
   explicit PosixEnclosure(std::string root) : root_(std::move(root)) {
     Roots::Instance().Add(root_);
   }
-  ~PosixEnclosure() override { Roots::Instance().Remove(root_); }
+  ~PosixEnclosure() override { Roots::Instance().Remove(root_, held_); }
+
+  // The folder stays open, so that no other folder gets its inode number.
+  Status Hold() override {
+    if (held_) return Status::Ok();
+    folder_ = Descriptor(OpenRoot(root_));
+    if (folder_.get() < 0) return SystemError(errno, "open folder", root_);
+    const auto key = KeyOf(folder_.get());
+    if (!key) return SystemError(errno, "stat", root_);
+    Roots::Instance().Hold(root_, *key);
+    held_ = key;
+    return Status::Ok();
+  }
+
+  Status Check() const override {
+    if (!held_) return Status::Ok();
+    struct stat facts = {};
+    const bool there = stat(root_.empty() ? "/" : root_.c_str(), &facts) == 0;
+    if (!there && errno != ENOENT && errno != ENOTDIR) return SystemError(errno, "stat", root_);
+    return there && FolderKey{facts.st_dev, facts.st_ino} == *held_ ? Status::Ok() : NotHeld(root_);
+  }
 
  private:
   const std::string root_;
+  Descriptor folder_;
+  std::optional<FolderKey> held_;
 };
-
-template <typename Open>
-int Retried(const Open& open) {
-  int fd = 0;
-  do {
-    fd = open();
-  } while (fd < 0 && errno == EINTR);
-  return fd;
-}
 
 /// Opens the folder `relative` below `root` without following a link on the way; else returns -1
 /// and sets errno. For kernels (before 5.6) and system call filters without openat2.
@@ -136,10 +208,34 @@ Status WayError(int error_number, std::string_view operation, const Path& path,
 
 }  // namespace
 
-std::shared_ptr<FolderEnclosure> EnclosePosix(const Path& root) {
+std::shared_ptr<HeldFolder> EnclosePosix(const Path& root) {
   std::string text = root.native();
   while (text.ends_with('/')) text.pop_back();
   return std::make_shared<PosixEnclosure>(std::move(text));
+}
+
+Status HoldFolder(const std::shared_ptr<FolderEnclosure>& enclosure) {
+  auto* const folder = dynamic_cast<HeldFolder*>(enclosure.get());
+  return folder == nullptr ? Status::Ok() : folder->Hold();
+}
+
+Status CheckFolder(const std::shared_ptr<FolderEnclosure>& enclosure) {
+  const auto* const folder = dynamic_cast<const HeldFolder*>(enclosure.get());
+  return folder == nullptr ? Status::Ok() : folder->Check();
+}
+
+// The working directory has no links in its path, so that leading ".." can be resolved as text. A
+// path that stays inside an enclosed folder then shows it.
+Path AbsolutePath(FileSystem& fs, const Path& path) {
+  if (path.empty() || path.is_absolute() || fs.catalog_disk() != nullptr) return path;
+  std::error_code error;
+  Path absolute = std::filesystem::current_path(error);
+  if (error) return path;  // the working directory was removed: nothing can be found from it
+  auto part = path.begin();
+  for (; part != path.end() && (*part == "." || *part == ".."); ++part)
+    if (*part == "..") absolute = absolute.parent_path();
+  for (; part != path.end(); ++part) absolute /= *part;
+  return absolute;
 }
 
 Status NotRegular(const Path& path) {
@@ -158,9 +254,14 @@ Result<Place> Place::Find(const Path& path, std::string_view operation) {
   while (text.ends_with('/')) text.pop_back();
   const std::size_t slash = text.rfind('/');
   std::string name = text.substr(slash + 1);
-  const std::string root = root_bytes == 0 ? "/" : text.substr(0, root_bytes);
-  Descriptor folder(Retried([&] { return open(root.c_str(), kFolderFlags); }));
-  if (folder.get() < 0) return Fail(SystemError(errno, operation, path));
+  const std::string root = text.substr(0, root_bytes);
+  Descriptor folder(OpenRoot(root));
+  const int error = folder.get() < 0 ? errno : 0;
+  const bool gone = error == ENOENT || error == ENOTDIR;
+  if ((error == 0 || gone) &&
+      !Roots::Instance().Admits(root, gone ? std::nullopt : KeyOf(folder.get())))
+    return Fail(NotHeld(root));
+  if (error != 0) return Fail(SystemError(error, operation, path));
   const std::size_t begin = text.find_first_not_of('/', root_bytes);
   if (slash > begin) {
     Descriptor inner(OpenBeneath(folder.get(), text.substr(begin, slash - begin)));

@@ -6,13 +6,43 @@
 #include <string>
 #include <string_view>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/posix_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace RHIZOME_API internal {
+
+/// Returns `path` made absolute, so that it means the same when the process has moved to another
+/// working directory. Links stay as written. A fake disk has no working directory: its paths stay
+/// as they are.
+Path AbsolutePath(FileSystem& fs, const Path& path);
+
+}  // namespace internal
+
+inline namespace internal {
+
+/// The enclosure of a folder of the machine's, which can be held: from Hold on, `root` must name
+/// the folder that it names then. If it was moved, removed or replaced, no function of the file
+/// system reaches anything through `root`, because the folder there may be another store. Threads:
+/// any, but Hold comes first.
+class HeldFolder : public FolderEnclosure {
+ public:
+  /// Errors: those of FileSystem::Stat.
+  virtual Status Hold() = 0;
+
+  /// Checks that `root` still names the folder held; OK before Hold. Errors: kIoError, it does not.
+  virtual Status Check() const = 0;
+};
 
 /// See FileSystem::Enclose.
-std::shared_ptr<FolderEnclosure> EnclosePosix(const Path& root);
+std::shared_ptr<HeldFolder> EnclosePosix(const Path& root);
+
+/// Holds an enclosure of the machine's file system. Does nothing for nullptr, that of a fake.
+Status HoldFolder(const std::shared_ptr<FolderEnclosure>& enclosure);
+
+/// Checks an enclosure as HeldFolder::Check does; nullptr: OK.
+Status CheckFolder(const std::shared_ptr<FolderEnclosure>& enclosure);
 
 /// Makes the error for a `path` that should be a regular file and is not: kCorruption below an
 /// enclosed root, where a store writes nothing else; else kIoError.
@@ -55,4 +85,5 @@ class Place {
   bool enclosed_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/caller_path.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/file_copy.h"
 #include "rhizome/storage/mutant.h"
@@ -74,31 +75,36 @@ Result<ArrayChange> ArrayChange::Begin(Store& store) {
 /// 4. Closes the store, and removes the files of dropped arrays that nobody reads.
 Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generation,
                         const std::function<Status(ArrayChange&)>& steps) try {
-  std::optional<ReserveInUse> reserve;
-  if (generation == 0) reserve.emplace(fs, path);
-  RHIZOME_ASSIGN_OR_RETURN(auto store, Store::OpenForWriting(fs, path, /*clear_scratch=*/false));
-  const std::uint64_t current = store->manifest().generation;
-  if (generation != 0 && generation != current) {
-    return Status::InvalidArgument(
-        fmt::format("'{}' is at generation {}; the array was made for generation {}", path.string(),
-                    current, generation));
-  }
-  RHIZOME_ASSIGN_OR_RETURN(ArrayChange change, Begin(*store));
-  RHIZOME_RETURN_IF_ERROR(steps(change));
-  const bool drops = change.drops_;
-  RHIZOME_RETURN_IF_ERROR(change.Commit());
-  // Remove the files of dropped arrays now if nobody reads them. If somebody does, or this fails, a
-  // later opening for writing removes them.
-  store.reset();
-  if (drops) static_cast<void>(RemoveDropped(fs, path));
-  return Status::Ok();
+  return WithAbsolute(fs, path, [&](const Path& absolute) -> Status {
+    std::optional<ReserveInUse> reserve;
+    if (generation == 0) reserve.emplace(fs, absolute);
+    RHIZOME_ASSIGN_OR_RETURN(auto store,
+                             Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false));
+    const std::uint64_t current = store->manifest().generation;
+    if (generation != 0 && generation != current) {
+      return Status::InvalidArgument(
+          fmt::format("'{}' is at generation {}; the array was made for generation {}",
+                      absolute.string(), current, generation));
+    }
+    RHIZOME_ASSIGN_OR_RETURN(ArrayChange change, Begin(*store));
+    RHIZOME_RETURN_IF_ERROR(steps(change));
+    const bool drops = change.drops_;
+    RHIZOME_RETURN_IF_ERROR(change.Commit());
+    // Remove the files of dropped arrays now if nobody reads them. If somebody does, or this fails,
+    // a later opening for writing removes them.
+    store.reset();
+    if (drops) static_cast<void>(RemoveDropped(fs, absolute));
+    return Status::Ok();
+  });
 } catch (...) {
   return StatusOfException();
 }
 
 Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path) try {
-  const auto store = Store::OpenForWriting(fs, path, /*clear_scratch=*/false);
-  return store ? Status::Ok() : store.error();
+  return WithAbsolute(fs, path, [&](const Path& absolute) {
+    const auto store = Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false);
+    return store ? Status::Ok() : store.error();
+  });
 } catch (...) {
   return StatusOfException();
 }

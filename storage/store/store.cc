@@ -7,6 +7,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/caller_path.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/job_folder.h"
@@ -119,9 +120,11 @@ Result<std::unique_ptr<Store>> Store::Open(FileSystem& fs, const Path& path, Mod
   if (options.at && mode == Mode::kWrite)
     return Fail(Status::InvalidArgument(
         fmt::format("'{}': a store is opened at a point to read it only", path.string())));
-  auto store = Guarded([&] {
-    return mode == Mode::kWrite ? OpenForWriting(fs, path, /*clear_scratch=*/true, options)
-                                : OpenForReading(fs, path, options);
+  auto store = WithAbsolute(fs, path, [&](const Path& absolute) {
+    return Guarded([&] {
+      return mode == Mode::kWrite ? OpenForWriting(fs, absolute, /*clear_scratch=*/true, options)
+                                  : OpenForReading(fs, absolute, options);
+    });
   });
   if (!store) {
     if (options.metrics != nullptr) options.metrics->CountError(store.error().code());
@@ -149,7 +152,9 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
                                                      bool clear_scratch,
                                                      const StoreOptions& options) {
   std::unique_ptr<Store> store(new Store(fs, path, options));
-  RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));
+  const Status held = store->context_->HoldFolder();
+  RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));  // says more of an absent store
+  RHIZOME_RETURN_IF_ERROR(held);
   RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, path));
   RHIZOME_ASSIGN_OR_RETURN(store->lock_, LockForWriting(fs, path));
   auto catalog = Catalog::Open(fs, path / kCatalogName, Catalog::Mode::kWrite, store->id_,
@@ -184,7 +189,9 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
 Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path& path,
                                                      const StoreOptions& options) {
   std::unique_ptr<Store> store(new Store(fs, path, options));
-  RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));
+  const Status held = store->context_->HoldFolder();
+  RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));  // says more of an absent store
+  RHIZOME_RETURN_IF_ERROR(held);
   RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, path));
   auto catalog =
       OpenSecondary(fs, path / kCatalogName, store->id_, CatalogOptionsOf(*store->context_));
@@ -374,6 +381,7 @@ std::shared_ptr<Store> Store::Copy() const {
 
 Status Store::Refresh() try {
   if (snapshot_) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(context_->CheckFolder());
   if (lock_ != nullptr) return catalog_->CheckProcess();
   return PinBy([&] { return TryPin(); });
 } catch (...) {
@@ -393,33 +401,37 @@ Status Store::PinBy(Try&& try_once) {
 
 Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, const StoreId& id,
                                              const StoreOptions& options) try {
-  RHIZOME_RETURN_IF_ERROR(CheckOptions(fs, options));
-  RHIZOME_RETURN_IF_ERROR(CheckOutside(fs, path));
-  const auto info = fs.Stat(path);
-  if (!info && info.error().code() != StatusCode::kNotFound) return Fail(info.error());
-  if (info && info->kind != DirectoryEntry::Kind::kDirectory)
-    return Fail(Status::AlreadyExists(fmt::format("'{}' is not a folder", path.string())));
-  std::unique_ptr<Store> store(new Store(fs, path, options));
-  store->id_ = id;
-  store->made_folders_ = MissingFolders(fs, path);
-  Status made = CreateDirectories(fs, path);  // makes the name durable even if the folder exists
-  if (made.ok()) made = CheckLeftover(fs, path);
-  if (!made.ok()) {
-    RemoveEmptyFolders(fs, store->made_folders_);
+  return WithAbsolute(fs, path, [&](const Path& absolute) -> Result<std::unique_ptr<Store>> {
+    RHIZOME_RETURN_IF_ERROR(CheckOptions(fs, options));
+    RHIZOME_RETURN_IF_ERROR(CheckOutside(fs, absolute));
+    const auto info = fs.Stat(absolute);
+    if (!info && info.error().code() != StatusCode::kNotFound) return Fail(info.error());
+    if (info && info->kind != DirectoryEntry::Kind::kDirectory)
+      return Fail(Status::AlreadyExists(fmt::format("'{}' is not a folder", absolute.string())));
+    std::unique_ptr<Store> store(new Store(fs, absolute, options));
+    store->id_ = id;
+    store->made_folders_ = MissingFolders(fs, absolute);
+    Status made =
+        CreateDirectories(fs, absolute);  // makes the name durable even if the folder exists
+    if (made.ok()) made = store->context_->HoldFolder();
+    if (made.ok()) made = CheckLeftover(fs, absolute);
+    if (!made.ok()) {
+      RemoveEmptyFolders(fs, store->made_folders_);
+      return Fail(made);
+    }
+    auto lock = fs.Lock(absolute / kLockName, LockMode::kExclusive, LockContent());
+    if (!lock) {  // a full disk
+      RemoveEmptyFolders(fs, store->made_folders_);
+      return Fail(lock.error());
+    }
+    store->lock_ = *std::move(lock);
+    // Check again under the lock, as another ingestion may have ended in between.
+    RHIZOME_RETURN_IF_ERROR(CheckLeftover(fs, absolute));
+    made = store->MakeEmpty();
+    if (made.ok()) return store;
+    static_cast<void>(Discard(std::move(store)));
     return Fail(made);
-  }
-  auto lock = fs.Lock(path / kLockName, LockMode::kExclusive, LockContent());
-  if (!lock) {  // a full disk
-    RemoveEmptyFolders(fs, store->made_folders_);
-    return Fail(lock.error());
-  }
-  store->lock_ = *std::move(lock);
-  // Check again under the lock, as another ingestion may have ended in between.
-  RHIZOME_RETURN_IF_ERROR(CheckLeftover(fs, path));
-  made = store->MakeEmpty();
-  if (made.ok()) return store;
-  static_cast<void>(Discard(std::move(store)));
-  return Fail(made);
+  });
 } catch (...) {
   return Fail(StatusOfException());
 }
@@ -457,7 +469,8 @@ Status Store::Discard(std::unique_ptr<Store> store) try {
 Status Store::CheckWritable() const {
   if (!writable())
     return Status::InvalidArgument(fmt::format("'{}' is open for reading", path_.string()));
-  return broken_;
+  RHIZOME_RETURN_IF_ERROR(broken_);
+  return context_->CheckFolder();
 }
 
 Status Store::CommitManifest(const Manifest& manifest, std::uint64_t base_sequence) {

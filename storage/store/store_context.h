@@ -6,6 +6,7 @@
 
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/metered_file_system.h"
+#include "rhizome/storage/posix_place.h"
 #include "rhizome/storage/process.h"
 #include "rhizome/storage/quietly.h"
 #include "rhizome/storage/reserve.h"
@@ -19,10 +20,11 @@ namespace rhizome::inline internal {
 /// Threads: any.
 class StoreContext {
  public:
+  /// `store` is absolute (AbsolutePath).
   StoreContext(FileSystem& base, const Path& store, const StoreOptions& options)
-      : options_(options),
+      : options_(WithAbsoluteScratch(base, options)),
         enclosure_(base.Enclose(store)),
-        scratch_enclosure_(options.scratch.empty() ? nullptr : base.Enclose(options.scratch)),
+        scratch_enclosure_(options_.scratch.empty() ? nullptr : base.Enclose(options_.scratch)),
         logger_(std::make_shared<Logger>(options.log, options.log_level)),
         metered_(options.metrics != nullptr ? MakeMeteredFileSystem(base, *options.metrics)
                                             : nullptr),
@@ -45,6 +47,12 @@ class StoreContext {
     return scratch_ = options_.scratch / id.ToString();
   }
 
+  /// Holds the store's folder (HeldFolder). Call it while one thread uses this.
+  Status HoldFolder() { return internal::HoldFolder(enclosure_); }
+
+  /// Checks that the store's path still names its folder. Errors: kIoError.
+  Status CheckFolder() const { return internal::CheckFolder(enclosure_); }
+
   const StoreOptions& options() const { return options_; }
   const std::shared_ptr<Logger>& logger() const { return logger_; }
   Metrics* metrics() const { return options_.metrics.get(); }
@@ -59,6 +67,11 @@ class StoreContext {
   }
 
  private:
+  static StoreOptions WithAbsoluteScratch(FileSystem& base, StoreOptions options) {
+    options.scratch = AbsolutePath(base, options.scratch);
+    return options;
+  }
+
   const StoreOptions options_;
   const std::shared_ptr<FolderEnclosure> enclosure_;
   const std::shared_ptr<FolderEnclosure> scratch_enclosure_;

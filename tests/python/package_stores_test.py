@@ -137,6 +137,61 @@ def test_repair():
             rz.repair(path / "none.rz")
 
 
+def test_another_working_directory():
+    """Hydra, trial folders and notebooks change the working directory below open graphs."""
+    home = os.getcwd()
+    with folder() as path:
+        graphs = {}
+        for name, seed in (("a", 1), ("b", 2)):
+            (path / name).mkdir()
+            graphs[name] = Example(np.random.default_rng(seed))
+            graphs[name].ingest(path / name / "g.rz")
+        feat = graphs["a"].arrays["feat"]
+        try:
+            os.chdir(path / "a")
+            reader, writer = rz.open("g.rz"), rz.open("g.rz", mode="w")
+            assert reader.path == str(path.resolve() / "a/g.rz")
+            os.chdir(path / "b")
+            for step in ("put", "compact", "put again"):
+                assert np.array_equal(reader["feat"][np.arange(300)], feat), step
+                if step == "compact":
+                    assert writer.compact().compacted
+                else:
+                    with writer.batch() as batch:
+                        batch.put_edge(1, 2)
+                reader.refresh()
+            assert reader.num_edges == 2002
+            writer.close()
+            rz.add_array(reader.path, "emb", feat)
+            assert reader.verify().ok
+            reader.close()
+        finally:
+            os.chdir(home)
+        for name, edges, emb in (("a", 2002, True), ("b", 2000, False)):
+            assert rz.verify(path / name / "g.rz").ok, name
+            with rz.open(path / name / "g.rz") as graph:
+                assert (graph.num_edges, "emb" in graph) == (edges, emb), name
+                assert np.array_equal(graph["feat"][np.arange(300)], graphs[name].arrays["feat"]), name
+
+
+def test_a_store_that_was_replaced():
+    with folder() as path:
+        Example(RNG).ingest(path / "g.rz")
+        Example(RNG).ingest(path / "other.rz")
+        writer = rz.open(path / "g.rz", mode="w")
+        os.rename(path / "g.rz", path / "moved.rz")
+        os.rename(path / "other.rz", path / "g.rz")
+        with raises(rz.Error, "moved, removed or replaced"):
+            with writer.batch() as batch:
+                batch.put_edge(1, 2)
+        with raises(rz.Error, "moved, removed or replaced"):
+            writer.compact()
+        writer.close()
+        for name in ("g.rz", "moved.rz"):
+            assert rz.verify(path / name).ok, name
+            assert rz.open(path / name).num_edges == 2000, name
+
+
 def write_and_compact(store, **options):
     graph = rz.open(store, mode="w", **options)
     with graph.batch() as batch:

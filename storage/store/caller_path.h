@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <type_traits>
+
+#include "rhizome/storage/posix_place.h"
+
+namespace rhizome::inline internal {
+
+/// Returns `text` with each `absolute` in it, which messages name after an opening quote, replaced
+/// by the path as the caller wrote it.
+inline std::string NamedAsWritten(std::string text, const Path& absolute, const Path& written) {
+  if (absolute == written || absolute.empty()) return text;
+  const std::string from = "'" + absolute.string();
+  const std::string to = "'" + written.string();
+  for (std::size_t at = text.find(from); at != text.npos; at = text.find(from, at)) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+  return text;
+}
+inline Status NamedAsWritten(const Status& status, const Path& absolute, const Path& written) {
+  return {status.code(), NamedAsWritten(status.message(), absolute, written)};
+}
+
+/// Returns run(path made absolute), so that `run` keeps its place when the process moves to another
+/// working directory meanwhile. An error names the path as the caller wrote it.
+template <typename Run>
+std::invoke_result_t<Run, const Path&> WithAbsolute(FileSystem& fs, const Path& path, Run&& run) {
+  const Path absolute = AbsolutePath(fs, path);
+  auto outcome = run(absolute);
+  if constexpr (std::is_same_v<decltype(outcome), Status>) {
+    return NamedAsWritten(outcome, absolute, path);
+  } else {
+    if (outcome) return outcome;
+    return Fail(NamedAsWritten(outcome.error(), absolute, path));
+  }
+}
+
+}  // namespace rhizome::inline internal
