@@ -16,7 +16,7 @@ using namespace rhizome;
 
 constexpr std::size_t kSealBytes = sizeof(std::uint32_t);
 
-/// Returns a sample record without its seal.
+/// Returns a sample record of version 1, which has no states, without its seal.
 const std::vector<std::byte>& Sample() {
   static const auto* const sample = [] {
     BackupRecord record{.number = 3,
@@ -57,6 +57,18 @@ void CheckText(std::string_view text) {
   RHIZOME_CHECK(again.has_value() && again->bytes == id->bytes);
 }
 
+/// Returns a sample record of version 2, without its seal.
+std::vector<std::byte> SampleWithStates() {
+  BackupRecord record{.number = 3, .sequence = 9, .base_sequence = 4, .last_delta = 8};
+  record.base_state.commits.fill(std::byte{1});
+  record.state.commits.fill(std::byte{2});
+  record.state.leader = LeaderState{.store = fuzzing::FuzzStoreId(), .commit = 5, .commits = {}};
+  record.manifest = fuzzing::SampleManifest();
+  std::vector<std::byte> bytes = EncodeBackupRecord(record, fuzzing::FuzzStoreId());
+  bytes.resize(bytes.size() - kSealBytes);
+  return bytes;
+}
+
 /// Makes a good record whose manifest has edits, with right seals. The bytes around the manifest
 /// are unchanged.
 std::vector<std::byte> WithOtherManifest(std::span<const std::uint8_t> input) {
@@ -82,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 1) return 0;
   const std::span<const std::uint8_t> input(data + 1, size - 1);
   std::vector<std::byte> bytes;
-  switch (data[0] % 5) {
+  switch (data[0] % 6) {
     case 0:
       Check(std::as_bytes(input));
       return 0;
@@ -94,6 +106,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       return 0;
     case 3:
       bytes = fuzzing::WithEdits(Sample(), input);
+      break;
+    case 5:
+      bytes = fuzzing::WithEdits(SampleWithStates(), input);
       break;
     default:
       bytes = WithOtherManifest(input);
@@ -111,6 +126,7 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   AddChanged(seeds, Joined({1}, BackupText(FuzzStoreId())), 1);
   AddEdits(seeds, {2}, BackupText(FuzzStoreId()).size());
   AddEdits(seeds, {3}, Sample().size());
+  AddEdits(seeds, {5}, SampleWithStates().size());
   AddEdits(seeds, {4}, EncodeManifest(SampleManifest(), FuzzStoreId()).size() - kSealBytes);
   return seeds;
 }

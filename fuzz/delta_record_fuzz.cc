@@ -30,7 +30,10 @@ std::vector<std::byte> Sample(const DeltaContext& context) {
   builder.PutRow(1, 2);
   builder.AddEdgeType("e");
   builder.AddVertexType("v");
-  return EncodeDeltaRecord(builder.Finish(1), context);
+  DeltaRun run = builder.Finish(1);
+  run.state.commits.fill(std::byte{5});
+  if (context.symmetric) run.state.leader = LeaderState{.store = {}, .commit = 6, .commits = {}};
+  return EncodeDeltaRecord(run, context);
 }
 
 void Check(std::span<const std::byte> bytes, const DeltaContext& context) {

@@ -49,6 +49,7 @@ Result<std::shared_ptr<const Delta>> Delta::Load(std::shared_ptr<const Delta> fr
 std::shared_ptr<const Delta> Delta::With(DeltaRun run) const {
   std::shared_ptr<Delta> next(new Delta(*this));
   next->sequence_ = run.last_sequence;
+  next->state_ = run.state;
   ++next->commits_;
   next->vertices_ += run.vertex_types.size();
   next->any_deleted_ = any_deleted_ || !run.deleted.empty();

@@ -48,6 +48,8 @@ class Delta {
   bool empty() const { return runs_.empty(); }
   bool symmetric() const { return base_.symmetric; }
   std::uint64_t sequence() const { return sequence_; }  ///< of the last commit that it includes
+  /// the store after that commit; not known if there is none, or if its record has version 1
+  const HistoryState& state() const { return state_; }
   /// the first commit that it was loaded from; 0: none
   std::uint64_t first_commit() const { return runs_.empty() ? 0 : runs_.front()->first_sequence; }
   /// number of commits that it was loaded from
@@ -99,6 +101,7 @@ class Delta {
   Base base_;
   std::vector<std::shared_ptr<const DeltaRun>> runs_;  // oldest first
   std::uint64_t sequence_ = 0;
+  HistoryState state_;
   std::uint64_t commits_ = 0;
   std::uint64_t vertices_ = 0;
   bool any_deleted_ = false;

@@ -8,13 +8,11 @@
 
 #include "rhizome/index/id_limit.h"
 #include "rhizome/storage/bytes.h"
+#include "rhizome/storage/delta_head.h"
 
 namespace rhizome::inline internal {
 
 namespace {
-
-// The version of the format in storage/FORMAT.md, "Delta records".
-constexpr std::uint8_t kRecordVersion = 1;
 
 // Bits of an edge's flags.
 constexpr std::uint8_t kErase = 1;
@@ -56,13 +54,14 @@ class Decoder {
 
   Result<DeltaRun> Decode(std::uint64_t sequence) {
     const auto version = in_.Number<std::uint8_t>("version");
-    if (version > kRecordVersion)
+    if (version > kDeltaRecordVersion)
       return Fail(Status::Unsupported(fmt::format("version {}: use a newer Rhizome", version)));
     if (version == 0) in_.Refuse("version", "is 0");
     if (in_.Number<std::uint64_t>("sequence") != sequence) in_.Refuse("sequence", "is another's");
     const auto previous = in_.Number<std::uint64_t>("previous");
     if (context_.first ? previous > context_.previous : previous != context_.previous)
       in_.Refuse("previous", fmt::format("is not {}: a commit between is lost", context_.previous));
+    const HistoryState state = version >= 2 ? ReadHistoryState(in_) : HistoryState{};
     ReadTypes();
     ReadVertices();
     ReadEdges();
@@ -70,7 +69,9 @@ class Decoder {
     ReadRows();
     if (in_.left() > 0) in_.Refuse("end", "bytes too many");
     RHIZOME_RETURN_IF_ERROR(in_.status());
-    return builder_.Finish(sequence);
+    DeltaRun run = builder_.Finish(sequence);
+    run.state = state;
+    return run;
   }
 
  private:
@@ -159,9 +160,10 @@ class Decoder {
 
 std::vector<std::byte> EncodeDeltaRecord(const DeltaRun& run, const DeltaContext& context) {
   ByteWriter out;
-  out.Number(kRecordVersion);
+  out.Number(kDeltaRecordVersion);
   out.Number(run.last_sequence);
   out.Number(context.previous);
+  WriteHistoryState(out, run.state);
   EncodeNames(out, run.new_edge_types);
   EncodeNames(out, run.new_vertex_types);
   out.Number(std::uint64_t{run.vertex_ids.size()});

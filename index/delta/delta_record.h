@@ -27,8 +27,8 @@ struct DeltaContext {
 };
 
 /// Encodes a commit's record in the catalogue: the run with its out-side, each symmetric pair once
-/// (storage/FORMAT.md, "Delta records"). `previous` chains the records, so that a lost one is
-/// noticed.
+/// (storage/FORMAT.md, "Catalogue records"). `previous` chains the records, so that a lost one is
+/// noticed. The hash of the run's state is only known when rows are, too: see SealDeltaRecord.
 std::vector<std::byte> EncodeDeltaRecord(const DeltaRun& run, const DeltaContext& context);
 
 /// Parses and checks a whole record; touches no file. Errors: kCorruption, naming offset and field;

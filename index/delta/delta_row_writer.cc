@@ -7,6 +7,7 @@
 #include "rhizome/index/delta_record.h"
 #include "rhizome/index/stale_vertices.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/delta_head.h"
 
 namespace rhizome::inline internal {
 
@@ -37,9 +38,12 @@ Status DeltaRowWriter::Put(std::uint64_t array_id, VertexId first, std::uint64_t
   }
   DeltaRun run;
   std::vector<std::byte> record;
-  const auto make = [&](std::uint64_t sequence) -> std::vector<DeltaCommit> {
+  const auto make = [&](std::uint64_t sequence,
+                        const HistoryState& before) -> std::vector<DeltaCommit> {
     run = builder.Finish(sequence);
+    run.state.leader = before.leader;
     record = EncodeDeltaRecord(run, context);
+    run.state.commits = SealDeltaRecord(record, before.commits, put);
     return {{.sequence = sequence, .record = record, .rows = put}};
   };
   RHIZOME_RETURN_IF_ERROR(store_.CommitDelta(/*sync=*/false, make));

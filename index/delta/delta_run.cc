@@ -122,6 +122,7 @@ std::shared_ptr<const DeltaRun> MergeRuns(const DeltaRun& older, const DeltaRun&
   auto merged = std::make_shared<DeltaRun>();
   merged->first_sequence = older.first_sequence;
   merged->last_sequence = newer.last_sequence;
+  merged->state = newer.state;
   merged->attribute_count = older.attribute_count;
   merged->attributes = Joined(older.attributes, newer.attributes);
   merged->numbered = older.numbered + newer.numbered;

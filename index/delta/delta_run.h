@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rhizome/index/external_id.h"
+#include "rhizome/storage/store_id.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome::inline internal {
@@ -48,6 +49,9 @@ struct DeltaRowRef {
 struct DeltaRun {
   std::uint64_t first_sequence = 0;
   std::uint64_t last_sequence = 0;
+
+  /// The state of the store after the last commit; not known from records of version 1.
+  HistoryState state = {};
 
   /// Sorted by KeyLess; for one key, the tombstone comes first and the edges added after it follow.
   /// In a symmetric store, `out` has each pair from both ends, and `in` is empty.

@@ -19,6 +19,7 @@
 #include "rhizome/index/external_id.h"
 #include "rhizome/storage/dtype.h"
 #include "rhizome/storage/export.h"
+#include "rhizome/storage/store_id.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -184,6 +185,10 @@ struct WriteOptions {
 
   /// Returns the origin of operation i for messages, such as "edges.tsv:12". Unset: "operation i".
   std::function<std::string(std::size_t operation)> place = {};
+
+  /// The state of another store whose changes this batch completes. The store remembers it with the
+  /// batch (GraphSnapshot::history), even with an empty one. Absent: what it remembers stays.
+  std::optional<LeaderState> leader = {};
 };
 
 /// The result of a batch.

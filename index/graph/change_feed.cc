@@ -30,6 +30,7 @@ class ChangeFeed::Impl {
       : graph_(std::move(graph)),
         parts_(graph_->parts()),
         after_(range.after),
+        after_commits_(range.after_commits),
         last_(range.last == 0 ? graph_->sequence() : range.last) {
     const Delta::Base base = parts_->DeltaBase();
     context_ = Delta::Empty(base)->Context();
@@ -39,6 +40,24 @@ class ChangeFeed::Impl {
   }
 
   std::uint64_t last() const { return last_; }
+
+  const LeaderState& continued() const { return continued_; }
+  const LeaderState& reached() const { return reached_; }
+
+  /// Finds the states at both ends of the range, and compares the first with what is known of it.
+  Status FindStates() {
+    const Store& store = graph_->store();
+    RHIZOME_ASSIGN_OR_RETURN(const HistoryState first, store.StateAt(after_));
+    RHIZOME_ASSIGN_OR_RETURN(const HistoryState last, store.StateAt(last_));
+    continued_ = {.store = store.id(), .commit = after_, .commits = first.commits};
+    reached_ = {.store = store.id(), .commit = last_, .commits = last.commits};
+    if (after_commits_ == Hash128{} || !first.known() || first.commits == after_commits_)
+      return Status::Ok();
+    return DivergedStates(fmt::format("'{}'", store.path().string()), {.commits = first.commits},
+                          fmt::format("what is known of its commit {}", after_),
+                          {.commits = after_commits_},
+                          "read the graph anew at a snapshot, and its changes after that");
+  }
 
   Status Check() const {
     const std::uint64_t base = parts_->store->base_sequence();
@@ -246,7 +265,9 @@ class ChangeFeed::Impl {
   const std::shared_ptr<const GraphSnapshot> graph_;  // a snapshot
   const std::shared_ptr<const GraphParts> parts_;
   const std::uint64_t after_;
+  const Hash128 after_commits_;
   const std::uint64_t last_;
+  LeaderState continued_, reached_;
   DeltaContext context_;
   std::vector<std::string> vertex_types_;  // after run_
   std::vector<std::string> edge_types_;
@@ -265,6 +286,7 @@ Result<std::unique_ptr<ChangeFeed>> ChangeFeed::Open(const Graph& graph,
                                                      const ChangeRange& range) try {
   auto impl = std::make_unique<Impl>(graph.Snapshot(), range);
   RHIZOME_RETURN_IF_ERROR(impl->Check());
+  RHIZOME_RETURN_IF_ERROR(impl->FindStates());
   return std::unique_ptr<ChangeFeed>(new ChangeFeed(std::move(impl)));
 } catch (...) {
   return Fail(StatusOfException());
@@ -274,5 +296,7 @@ Result<bool> ChangeFeed::Next(Change& change) {
   return Guarded([&] { return impl_->Next(change); });
 }
 std::uint64_t ChangeFeed::last() const { return impl_->last(); }
+const LeaderState& ChangeFeed::continued() const { return impl_->continued(); }
+const LeaderState& ChangeFeed::reached() const { return impl_->reached(); }
 
 }  // namespace rhizome

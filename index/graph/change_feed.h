@@ -45,12 +45,15 @@ struct Change {
 struct ChangeRange {
   std::uint64_t after = 0;
   std::uint64_t last = 0;
+  Hash128 after_commits{};  ///< HistoryState::commits after `after`, as the caller knows it; zeros:
+                            ///< it does not
 };
 
 /// Reads the changes of a graph, commit by commit, in order: for followers, audits and caches that
 /// must invalidate entries. To follow a store, read all of it at a snapshot (graph_scan.h) and note
-/// its sequence(); then, periodically, Refresh, open a feed after the last commit seen, and apply
-/// it.
+/// its point(); then, periodically, Refresh, open a feed after the last commit seen, and apply it.
+/// The hash after that commit (after_commits, reached()) tells whether the store still continues
+/// it: a store that was restored from a backup and went on has other commits of those numbers.
 ///
 /// Each commit is given as its *net effect*, in the order new types, deleted vertices, new
 /// vertices, edges, rows. Applied in this order, to external ids, it turns the graph before the
@@ -70,7 +73,7 @@ class ChangeFeed {
  public:
   /// Opens a feed on the graph's current commit. Errors: kNotFound, commits after `range.after` are
   /// already in the generation; kInvalidArgument, the range ends before it begins, or beyond
-  /// Graph::sequence().
+  /// Graph::sequence(), or `range.after_commits` is of a store that has diverged from this one.
   static Result<std::unique_ptr<ChangeFeed>> Open(const Graph& graph, const ChangeRange& range);
   ~ChangeFeed();
 
@@ -81,6 +84,10 @@ class ChangeFeed {
   /// Returns the last commit of the range: once Next has returned false, all commits up to it were
   /// given in full.
   std::uint64_t last() const;
+
+  /// The states of the store after the commits `after` and last().
+  const LeaderState& continued() const;
+  const LeaderState& reached() const;
 
  private:
   class Impl;

@@ -26,6 +26,7 @@
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/process.h"
 #include "rhizome/storage/stopwatch.h"
+#include "rhizome/storage/store_files.h"
 #include "rhizome/storage/threads.h"
 
 namespace rhizome {
@@ -758,7 +759,27 @@ StorePoint GraphSnapshot::point() const {
           .manifest_version = manifest.version,
           .base_sequence = state->store()->base_sequence(),
           .first_commit = state->delta()->first_commit(),
-          .sequence = state->delta()->sequence()};
+          .sequence = state->delta()->sequence(),
+          .state = {.files = state->store()->HashOfFiles(), .commits = history().commits}};
+}
+
+HistoryState GraphSnapshot::history() const {
+  const auto state = impl().use();
+  if (state->delta()->state().known()) return state->delta()->state();
+  return state->store()->StateAt(state->delta()->sequence()).value_or(HistoryState{});
+}
+
+StateId GraphSnapshot::StateWith(std::span<const std::string> arrays) const {
+  const Manifest& manifest = store().manifest();
+  std::vector<std::byte> facts;
+  const auto add = [&](const Hash128& hash) {
+    facts.insert(facts.end(), hash.begin(), hash.end());
+  };
+  add(HashOfGraph(manifest));
+  for (const std::string& name : arrays)
+    if (const ArrayEntry* const array = manifest.FindArray(name))
+      add(HashOfArray(manifest, *array));
+  return {.files = Xxh3(facts), .commits = history().commits};
 }
 
 std::uint32_t GraphSnapshot::partition_count() const {

@@ -189,6 +189,15 @@ class GraphSnapshot final : public Graph {
   /// Returns what another process opens this state by (StoreOptions::at) while the snapshot lives.
   StorePoint point() const;
 
+  /// Returns the state of the store's changes after commit sequence(). Its hash is zeros if it
+  /// cannot be read.
+  HistoryState history() const;
+
+  /// Returns the hashes by which a job tells this state from that of a copy of the store: of the
+  /// graph's files, of these arrays, and of the commits. Arrays that the job does not use may come
+  /// and go.
+  StateId StateWith(std::span<const std::string> arrays) const;
+
   /// How much the delta holds.
   struct DeltaSize {
     std::uint64_t entries = 0;  ///< vertices, edges and rows that were put or deleted

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rhizome/index/batch_resolver.h"
+#include "rhizome/storage/delta_head.h"
 #include "rhizome/storage/exceptions.h"
 
 namespace rhizome::inline internal {
@@ -117,7 +118,8 @@ Status GraphWriter::TryCommit(const Group& group, Next& next) {
   bool sync = false;
   group.ForEach([&](const Request& request) { sync = sync || request.options.sync; });
   next.delta = base_.delta;
-  return store_.CommitDelta(sync, [&](std::uint64_t sequence) {
+  return store_.CommitDelta(sync, [&](std::uint64_t sequence, const HistoryState& before) {
+    next.history = before;
     group.ForEach([&](Request& request) { Resolve(request, sequence, next); });
     std::vector<DeltaCommit> commits;
     commits.reserve(next.resolved.size());
@@ -152,17 +154,20 @@ void GraphWriter::Resolve(Request& request, std::uint64_t& sequence, Next& next)
     request.result = Fail(std::move(refused));
     return;
   }
-  const bool empty = request.batch->empty();
+  const bool empty = request.batch->empty() && !request.options.leader;
   request.result = WriteResult{.commit = empty ? next.delta->sequence() : sequence,
                                .vertices_added = resolver.vertices_added()};
   if (empty) return;
   DeltaRun run = resolver.builder().Finish(sequence);
+  run.state.leader = request.options.leader ? request.options.leader : next.history.leader;
   std::vector<std::byte> record = EncodeDeltaRecord(run, next.delta->Context());
   if (record.size() > kMaxRecordBytes) {
     request.result = Fail(Status::InvalidArgument(fmt::format(
         "a batch of {} bytes is too large; write batches of fewer operations", record.size())));
     return;
   }
+  run.state.commits = SealDeltaRecord(record, next.history.commits, resolver.rows());
+  next.history = run.state;
   next.resolved.push_back(
       {.sequence = sequence, .record = std::move(record), .rows = resolver.rows()});
   next.delta = next.delta->With(std::move(run));

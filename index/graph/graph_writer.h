@@ -89,6 +89,7 @@ class GraphWriter {
   /// The result of resolving a group.
   struct Next {
     std::vector<Resolved> resolved;
+    HistoryState history;  // after them
     std::shared_ptr<const Delta> delta;
     std::shared_ptr<const GraphState> state;
   };

@@ -135,7 +135,7 @@ class Graph:
 
     @property
     def point(self) -> Point:
-        """This state by numbers, for ``rhizome.open(path, at=point)`` in another process while this graph holds it."""
+        """This state by numbers and hashes, for ``rhizome.open(path, at=point)`` in another process while this graph holds it."""
         return Point._make(self._core.point)
 
     def metrics(self) -> str:
@@ -355,12 +355,16 @@ class Graph:
         scan = _core.EdgeScan(self._core, as_count(rows, "rows", least=1), bool(pairs_once))
         return map(EdgeBlock._make, scan)
 
-    def changes(self, after: int, last: int = 0) -> Iterator[Change]:
+    def changes(self, after: int | Point, last: int = 0) -> Iterator[Change]:
         """Iterates over the changes of the commits (after, last], the last commit if ``last`` is 0.
 
-        Errors: NotFound, commits after ``after`` were compacted away, naming the first that is there.
+        ``after``: a commit, or the ``point`` of the graph at it. With a point, a store that was restored from a backup
+        and written to since is refused: its commits are not those that follow the point.
+        Errors: NotFound, commits after ``after`` were compacted away, naming the first that is there; InvalidArgument,
+        the point is of a copy of the store that has diverged.
         """
-        feed = _core.Changes(self._core, as_count(after, "after"), as_count(last, "last"))
+        commit, state = (after.sequence, after.state) if isinstance(after, Point) else (after, "")
+        feed = _core.Changes(self._core, as_count(commit, "after"), as_count(last, "last"), state)
 
         def follow() -> Iterator[Change]:
             while block := feed.next(1024):
@@ -587,7 +591,7 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
         raise TypeError(f"log is a function, or None, not {type(log).__name__}")
     receiver = None if log_level == "off" else to_logging if log is None else log
     core = _core.Graph.open(as_path(path), mode == "w", as_bytes(memory), topology, receiver, log_level,
-                            None if at is None else (*at,))
+                            None if at is None else (*Point(*at),))
     return Graph(core, (memory, topology))
 
 

@@ -41,7 +41,7 @@ class ArrayInfo(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A state of a store by numbers: ``graph.point``, which ``rhizome.open(path, at=...)`` opens in any process."""
+    """A state of a store by numbers and hashes: ``graph.point``, which ``rhizome.open(path, at=...)`` opens in any process."""
 
     store: str  #: the id of the store
     generation: int
@@ -49,6 +49,7 @@ class Point(NamedTuple):
     base: int  #: commits up to it are in the generation's files
     first: int  #: the first commit since; 0: there is none
     sequence: int  #: the last commit
+    state: str = ""  #: hashes that tell it from a copy's; empty: of an older version, not compared
 
 
 class Neighbors(NamedTuple):

@@ -29,8 +29,8 @@ std::string_view KindName(Change::Kind kind) {
 /// The changes of a graph after a commit, some at a time.
 class PyChanges {
  public:
-  PyChanges(const PyGraph& graph, std::uint64_t after, std::uint64_t last)
-      : feed_(graph.handle(), OpenFeed(graph, after, last)) {}
+  PyChanges(const PyGraph& graph, std::uint64_t after, std::uint64_t last, const std::string& state)
+      : feed_(graph.handle(), OpenFeed(graph, after, last, state)) {}
 
   /// Returns the next changes as tuples; none at the end.
   nb::list Next(std::size_t most) const {
@@ -54,10 +54,12 @@ class PyChanges {
   using Feed = OneAtATime<std::unique_ptr<ChangeFeed>>;
 
   static std::shared_ptr<Feed> OpenFeed(const PyGraph& graph, std::uint64_t after,
-                                        std::uint64_t last) {
+                                        std::uint64_t last, const std::string& state) {
     const auto used = graph.Use();
-    return std::make_shared<Feed>(
-        Take(Unlocked([&] { return ChangeFeed::Open(*used, {.after = after, .last = last}); })));
+    const ChangeRange range{.after = after,
+                            .last = last,
+                            .after_commits = StateId::Parse(state).value_or(StateId{}).commits};
+    return std::make_shared<Feed>(Take(Unlocked([&] { return ChangeFeed::Open(*used, range); })));
   }
 
   static nb::tuple AsTuple(const Change& change) {
@@ -82,8 +84,8 @@ class PyChanges {
 
 void BindChanges(nb::module_& module) {
   nb::class_<PyChanges>(module, "Changes")
-      .def(nb::init<const PyGraph&, std::uint64_t, std::uint64_t>(), nb::arg("graph"),
-           nb::arg("after"), nb::arg("last"))
+      .def(nb::init<const PyGraph&, std::uint64_t, std::uint64_t, const std::string&>(),
+           nb::arg("graph"), nb::arg("after"), nb::arg("last"), nb::arg("state"))
       .def("next", &PyChanges::Next, nb::arg("most"),
            nb::sig("def next(self, most: int) -> list[tuple[typing.Any, ...]]"));
 }

@@ -41,22 +41,25 @@ std::vector<std::string> ArraysOf(const Manifest& manifest) {
 
 /// A StorePoint as Python has it, in the order of rhizome._types.Point.
 using PointTuple = std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t,
-                              std::uint64_t, std::uint64_t>;
+                              std::uint64_t, std::uint64_t, std::string>;
 
 StorePoint PointOf(const PointTuple& tuple) {
-  const auto& [store, generation, version, base, first, sequence] = tuple;
+  const auto& [store, generation, version, base, first, sequence, text] = tuple;
+  const std::optional<StateId> state = StateId::Parse(text);
+  if (!state) throw nb::value_error("the state of a point has 64 hex digits, or none");
   return {.store = Take(StoreId::Parse(store)),
           .generation = generation,
           .manifest_version = version,
           .base_sequence = base,
           .first_commit = first,
-          .sequence = sequence};
+          .sequence = sequence,
+          .state = *state};
 }
 
 PointTuple PointAsTuple(const PyGraph& graph) {
   const StorePoint point = graph.Snapshot()->point();
-  return {point.store.ToString(), point.generation,   point.manifest_version,
-          point.base_sequence,    point.first_commit, point.sequence};
+  return {point.store.ToString(), point.generation, point.manifest_version, point.base_sequence,
+          point.first_commit,     point.sequence,   point.state.ToString()};
 }
 
 /// `topology` is "auto", "memory" or "disk"; `log` is called with each line of at least

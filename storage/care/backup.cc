@@ -14,6 +14,7 @@
 #include "rhizome/storage/backup_format.h"
 #include "rhizome/storage/caller_path.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/catalog_key.h"
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/file_copy.h"
@@ -122,6 +123,7 @@ class Backup {
   Status OpenFolder(const StoreId& id);
   Status CheckFolder();
   Status ReadRecords();
+  Status CheckHistory() const;
   Status CheckShared();
   Status CopyFiles();
   Status CopyFile(const FileEntry& file);
@@ -209,6 +211,25 @@ Status Backup::ReadRecords() {
     records_.emplace(number, *std::move(record));
   }
   return Status::Ok();
+}
+
+/// Checks that the store continues the newest backup, since a folder holds the backups of one store
+/// over time: not those of copies that have diverged. States that are not known are not compared.
+Status Backup::CheckHistory() const {
+  if (records_.empty()) return Status::Ok();
+  const BackupRecord& newest = records_.rbegin()->second;
+  if (!newest.state.known()) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(const HistoryState had, store_->StateAt(newest.last_delta));
+  StateId ours{.commits = had.commits};
+  StateId theirs{.commits = newest.state.commits};
+  if (newest.manifest.generation == next_.manifest.generation) {
+    ours.files = HashOfGraph(next_.manifest);
+    theirs.files = HashOfGraph(newest.manifest);
+  }
+  if (!had.known() || ours == theirs) return Status::Ok();
+  return DivergedStates(fmt::format("'{}'", store_->path().string()), ours,
+                        fmt::format("backup {} in '{}'", newest.number, dir_.string()), theirs,
+                        "choose another folder for its backups");
 }
 
 /// Replaces a file of a killed run, or of a backup whose record cannot be read at the moment. The
@@ -301,11 +322,14 @@ Status Backup::CopyDelta() {
       StoreCopy::ScanDelta(*store_, [&](std::string_view key, std::string_view value) -> Status {
         AppendDeltaEntry(piece, key, value);
         ++next_.delta_entries;
+        next_.last_delta = CommitOfDeltaKey(key);
         return piece.size() < kPieceBytes ? Status::Ok() : put();
       }));
   RHIZOME_RETURN_IF_ERROR(put());
   RHIZOME_RETURN_IF_ERROR(file->Sync());
   next_.delta = {path.filename().string(), file->size_bytes(), hash.xxh3(), hash.crc32c()};
+  next_.last_delta = std::max(next_.last_delta, next_.base_sequence);
+  RHIZOME_ASSIGN_OR_RETURN(next_.state, store_->StateAt(next_.last_delta));
   report_.bytes_copied += file->size_bytes();
   return file->Close();
 }
@@ -369,7 +393,9 @@ Result<BackupReport> Backup::Run(const Path& store_path) {
   next_.unix_seconds = std::time(nullptr);
   next_.sequence = StoreCopy::Sequence(*store_);
   next_.base_sequence = store_->base_sequence();
+  next_.base_state = StoreCopy::BaseState(*store_);
   next_.manifest = store_->manifest();
+  RHIZOME_RETURN_IF_ERROR(CheckHistory());
   RHIZOME_RETURN_IF_ERROR(CheckShared());
   RHIZOME_RETURN_IF_ERROR(CopyFiles());
   RHIZOME_RETURN_IF_ERROR(CopyDelta());
@@ -536,7 +562,8 @@ Status Restore::Fill() {
   RHIZOME_RETURN_IF_ERROR(CopyFiles());
   RHIZOME_RETURN_IF_ERROR(ReadBack());
   RHIZOME_RETURN_IF_ERROR(PutDelta());
-  return StoreCopy::Commit(*store_, record_.manifest, record_.sequence, record_.base_sequence);
+  return StoreCopy::Commit(*store_, record_.manifest, record_.sequence, record_.base_sequence,
+                           record_.base_state);
 }
 
 Result<RestoreReport> Restore::Run(const Path& target, std::optional<std::uint64_t> number) {

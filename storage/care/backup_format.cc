@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "rhizome/storage/bytes.h"
+#include "rhizome/storage/delta_head.h"
 #include "rhizome/storage/store_files.h"
 
 namespace rhizome::inline internal {
@@ -12,7 +13,7 @@ namespace rhizome::inline internal {
 namespace {
 
 constexpr std::string_view kMagic = "RZBACKUP";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 16;
 constexpr std::size_t kSealBytes = sizeof(std::uint32_t);
 constexpr std::string_view kTextHead = "rhizome backup\nformat 1\nid ";
@@ -23,7 +24,9 @@ std::vector<std::byte> EncodeBackupRecord(const BackupRecord& record, const Stor
   const std::vector<std::byte> manifest = EncodeManifest(record.manifest, store_id);
   ByteWriter out;
   out.Bytes(std::as_bytes(std::span(kMagic)));
-  out.Number(kVersion);
+  // Version 1 has no states.
+  const bool states = record.base_state.known() && record.state.known();
+  out.Number(states ? kVersion : 1U);
   out.Number(std::uint32_t{0});
   out.Bytes(store_id.bytes);
   out.Number(record.number);
@@ -36,6 +39,11 @@ std::vector<std::byte> EncodeBackupRecord(const BackupRecord& record, const Stor
   out.Number(record.delta.crc32c);
   out.Number<std::uint64_t>(manifest.size());
   out.Bytes(manifest);
+  if (states) {
+    WriteHistoryState(out, record.base_state);
+    out.Number(record.last_delta);
+    WriteHistoryState(out, record.state);
+  }
   out.Number(Crc32c(out.bytes()));
   return out.Take();
 }
@@ -69,6 +77,12 @@ Result<BackupRecord> DecodeBackupRecord(std::span<const std::byte> bytes, const 
   record.delta.crc32c = in.Number<std::uint32_t>("delta checksum");
   const std::size_t manifest = in.Count("manifest", 1, kMaxManifestBytes);
   const auto manifest_bytes = in.Bytes("manifest", manifest);
+  if (version >= 2) {
+    record.base_state = ReadHistoryState(in);
+    record.last_delta = in.Number<std::uint64_t>("last commit");
+    record.state = ReadHistoryState(in);
+    if (!record.base_state.known() || !record.state.known()) in.Refuse("state", "is all zeros");
+  }
   if (in.left() > 0) in.Refuse("end", "bytes too many");
   RHIZOME_RETURN_IF_ERROR(in.status());
   RHIZOME_ASSIGN_OR_RETURN(record.manifest, DecodeManifest(manifest_bytes, store_id));

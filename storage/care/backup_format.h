@@ -19,9 +19,12 @@ struct BackupRecord {
   std::int64_t unix_seconds = 0;
   std::uint64_t sequence = 0;
   std::uint64_t base_sequence = 0;
+  HistoryState base_state = {};  ///< after commit base_sequence; not known in version 1
+  std::uint64_t last_delta = 0;  ///< the last commit of the delta; that or base_sequence
+  HistoryState state = {};       ///< after it
   std::uint64_t delta_entries = 0;
-  FileEntry delta;  ///< the file deltas/NNNNNN; its path is not stored
-  Manifest manifest;
+  FileEntry delta = {};  ///< the file deltas/NNNNNN; its path is not stored
+  Manifest manifest = {};
 };
 
 std::vector<std::byte> EncodeBackupRecord(const BackupRecord& record, const StoreId& store_id);

@@ -30,6 +30,7 @@
 #include "rhizome/storage/catalog_seal.h"
 #include "rhizome/storage/catalog_threads.h"
 #include "rhizome/storage/damage.h"
+#include "rhizome/storage/delta_head.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/job_folder.h"
@@ -43,7 +44,7 @@ namespace rhizome::inline internal {
 
 namespace {
 
-constexpr std::uint8_t kRecordVersion = 1;
+constexpr std::uint8_t kRecordVersion = 2;
 
 /// Passes RocksDB's warnings and errors to the store's log and drops its other lines: results come
 /// back as a status, and a store holds no log files. RocksDB may call it under its own locks, which
@@ -141,6 +142,7 @@ std::string EncodeRecord(const CommitRecord& record, const StoreId& id) {
   out.Bytes(record.manifest_xxh3);
   out.Number(record.sequence);
   out.Number(record.base_sequence);
+  WriteHistoryState(out, record.base_state);
   out.Number(Crc32c(out.bytes()));
   return {reinterpret_cast<const char*>(out.bytes().data()), out.bytes().size()};
 }
@@ -168,6 +170,7 @@ Result<CommitRecord> DecodeRecord(std::string_view value, const StoreId& id) {
   record.sequence = in.Number<std::uint64_t>("sequence");
   record.base_sequence = in.Number<std::uint64_t>("base sequence");
   if (record.base_sequence > record.sequence) in.Refuse("base sequence", "is above the sequence");
+  if (version >= 2) record.base_state = ReadHistoryState(in);
   if (in.left() > 0) in.Refuse("end", "bytes too many");
   RHIZOME_RETURN_IF_ERROR(in.status());
   return record;
@@ -192,13 +195,6 @@ std::string RowKey(std::uint64_t sequence, std::uint64_t array_id, std::int64_t 
   AppendBig(key, array_id);
   AppendBig(key, static_cast<std::uint64_t>(vertex));
   return key;
-}
-
-std::uint64_t SequenceOf(std::string_view key) {
-  std::uint64_t sequence = 0;
-  for (const char byte : key.substr(0, 8))
-    sequence = sequence << 8 | static_cast<std::uint8_t>(byte);
-  return sequence;
 }
 
 // A value is its content, then the CRC-32C of key and content, so that a value under a wrong key is
@@ -348,7 +344,7 @@ class Catalog::Impl {
     // A commit's rows follow its record; Seek skips them.
     for (SeekTo(*at, RecordKey(after + 1)); at->Valid();) {
       const std::string key = at->key().ToString();
-      const std::uint64_t sequence = SequenceOf(key);
+      const std::uint64_t sequence = CommitOfDeltaKey(key);
       const auto content = OpenValue(key, at->value().ToStringView());
       if (key != RecordKey(sequence) || !content)
         return Status::Corruption(
@@ -380,12 +376,39 @@ class Catalog::Impl {
     return Status::Ok();
   }
 
+  Result<HistoryState> StateAfter(std::uint64_t last, std::uint64_t base,
+                                  const HistoryState& base_state) {
+    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    rocksdb::ReadOptions options;
+    options.verify_checksums = true;
+    const std::shared_lock<std::shared_mutex> reading(replacing_);
+    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDeltaFamily]));
+    std::string end;
+    AppendBig(end, last);
+    at->SeekForPrev(end += '\xFF');  // behind the rows of commit `last`, too
+    RHIZOME_RETURN_IF_ERROR(Translate(at->status(), path_));
+    if (!at->Valid() || CommitOfDeltaKey(at->key().ToStringView()) <= base) return base_state;
+    const std::uint64_t commit = CommitOfDeltaKey(at->key().ToStringView());
+    std::string value;
+    const std::string key = RecordKey(commit);
+    const rocksdb::Status status = db_->Get(options, families_[kDeltaFamily], key, &value);
+    if (!status.ok() && !status.IsNotFound()) return Fail(Translate(status, path_));
+    const auto content = status.ok() ? OpenValue(key, value) : std::nullopt;
+    if (!content)
+      return Fail(Status::Corruption(
+          fmt::format("catalogue '{}', delta: the record of commit {} is {}", path_.string(),
+                      commit, status.ok() ? "damaged" : "missing")));
+    const auto head = ReadDeltaHead(*content);
+    if (head && head->state.known()) return head->state;
+    return HashEntries(base, commit, base_state);
+  }
+
   Result<std::uint64_t> LastDelta() {
     RHIZOME_RETURN_IF_ERROR(CheckUsable());
     const std::unique_ptr<rocksdb::Iterator> at = NewDeltaIterator();
     Ask([&] { at->SeekToLast(); });
     RHIZOME_RETURN_IF_ERROR(Translate(at->status(), path_));
-    return at->Valid() ? SequenceOf(at->key().ToStringView()) : 0;
+    return at->Valid() ? CommitOfDeltaKey(at->key().ToStringView()) : 0;
   }
 
   Status DropDelta(std::uint64_t last) {
@@ -397,7 +420,7 @@ class Catalog::Impl {
       const std::unique_ptr<rocksdb::Iterator> at = NewDeltaIterator();
       Ask([&] { at->SeekToFirst(); });
       RHIZOME_RETURN_IF_ERROR(Translate(at->status(), path_));
-      if (!at->Valid() || SequenceOf(at->key().ToStringView()) > last) return Status::Ok();
+      if (!at->Valid() || CommitOfDeltaKey(at->key().ToStringView()) > last) return Status::Ok();
     }
     const std::string first = RecordKey(0);
     const std::string end = RecordKey(last + 1);
@@ -748,10 +771,26 @@ class Catalog::Impl {
     return fault_->status();
   }
 
+  /// Returns the state after commit `last` where its record has none.
+  Result<HistoryState> HashEntries(std::uint64_t base, std::uint64_t last,
+                                   const HistoryState& base_state) {
+    StreamHash hash;
+    hash.Update(base_state.commits);
+    const Status scanned =
+        ScanDeltaEntries(base, [&](std::string_view key, std::string_view value) -> Status {
+          if (CommitOfDeltaKey(key) > last) return Status::Interrupted("all entries were seen");
+          hash.Update(std::as_bytes(std::span(key)));
+          hash.Update(std::as_bytes(std::span(value)));
+          return Status::Ok();
+        });
+    if (!scanned.ok() && scanned.code() != StatusCode::kInterrupted) return Fail(scanned);
+    return HistoryState{.commits = hash.xxh3(), .leader = base_state.leader};
+  }
+
   Status CheckEntry(std::string_view key, std::string_view value) const {
     if (key.size() > sizeof(std::uint64_t) && OpenValue(key, value)) return Status::Ok();
     return Status::Corruption(fmt::format("catalogue '{}', delta: an entry of commit {} is damaged",
-                                          path_.string(), SequenceOf(key)));
+                                          path_.string(), CommitOfDeltaKey(key)));
   }
 
   FileSystem& fs_;
@@ -815,6 +854,10 @@ Status Catalog::ScanDelta(
 Status Catalog::ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
                              std::span<std::byte> out) {
   return impl_->ReadDeltaRow(sequence, array_id, vertex, out);
+}
+Result<HistoryState> Catalog::StateAfter(std::uint64_t last, std::uint64_t base,
+                                         const HistoryState& base_state) {
+  return impl_->StateAfter(last, base, base_state);
 }
 Result<std::uint64_t> Catalog::LastDelta() { return impl_->LastDelta(); }
 Status Catalog::DropDelta(std::uint64_t last) { return impl_->DropDelta(last); }

@@ -27,6 +27,7 @@ struct CommitRecord {
   std::uint64_t sequence = 0;  ///< number of the last commit; those of the delta count, too
   /// Commits up to this one are in the generation's files; later ones make up the delta.
   std::uint64_t base_sequence = 0;
+  HistoryState base_state = {};  ///< after commit base_sequence; not known in version 1
 };
 
 /// A row of an array that a commit of the delta puts.
@@ -36,8 +37,8 @@ struct DeltaRow {
   std::span<const std::byte> bytes;
 };
 
-/// One commit of the delta: a record of graph changes (delta_run.h), opaque here, and rows.
-/// Ownership: borrows both.
+/// One commit of the delta: a record of graph changes (delta_run.h), of which only the head is
+/// known here (delta_head.h), and rows. Ownership: borrows both.
 struct DeltaCommit {
   std::uint64_t sequence = 0;
   std::span<const std::byte> record;
@@ -85,6 +86,13 @@ class Catalog {
   Status ScanDelta(std::uint64_t after,
                    const std::function<Status(std::uint64_t sequence,
                                               std::span<const std::byte> record)>& visit);
+
+  /// Returns the state after the last commit of the delta that is not above `last`, without a look
+  /// at other records; after commit `base` it is `base_state`. Records of version 1 have no state:
+  /// then it is computed from all records and rows after `base`, to the same value each time.
+  /// Errors: kCorruption.
+  Result<HistoryState> StateAfter(std::uint64_t last, std::uint64_t base,
+                                  const HistoryState& base_state);
 
   /// Returns the number of the last commit of which the delta holds something; 0: none.
   Result<std::uint64_t> LastDelta();

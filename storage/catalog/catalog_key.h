@@ -25,6 +25,14 @@ inline constexpr std::string_view kCurrentKey = "current";
 // big-endian.
 enum class DeltaKey : std::uint8_t { kRecord = 0, kRow = 1 };
 
+/// Returns the number of the commit in such a key.
+inline std::uint64_t CommitOfDeltaKey(std::string_view key) {
+  std::uint64_t commit = 0;
+  for (const char byte : key.substr(0, sizeof(commit)))
+    commit = commit << 8U | static_cast<std::uint8_t>(byte);
+  return commit;
+}
+
 inline bool IsDeltaKey(std::string_view key) {
   constexpr std::size_t kCommitBytes = 8;
   constexpr std::size_t kRowBytes = 16;

@@ -2,10 +2,13 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "rhizome/storage/export.h"
+#include "rhizome/storage/hash.h"
 #include "rhizome/storage/result.h"
 
 namespace RHIZOME_API rhizome {
@@ -23,6 +26,24 @@ struct StoreId {
   /// Parses 32 hex digits. Errors: kInvalidArgument.
   static Result<StoreId> Parse(std::string_view hex);
   std::string ToString() const;
+};
+
+/// A state of another store, the leader, whose changes were applied to this one.
+struct LeaderState {
+  StoreId store;
+  std::uint64_t commit = 0;  ///< the leader's last commit that was applied
+  Hash128 commits{};         ///< the leader's HistoryState::commits after it
+  friend bool operator==(const LeaderState&, const LeaderState&) = default;
+};
+
+/// The changes of a store up to a commit. Copies of a store that were written to independently have
+/// commits of equal numbers and different hashes.
+struct HistoryState {
+  Hash128 commits{};                       ///< running hash over the commits; zeros: not known
+  std::optional<LeaderState> leader = {};  ///< the store that this one follows
+  friend bool operator==(const HistoryState&, const HistoryState&) = default;
+
+  bool known() const { return commits != Hash128{}; }
 };
 
 }  // namespace rhizome

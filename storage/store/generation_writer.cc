@@ -144,8 +144,12 @@ Result<std::shared_ptr<const Store>> GenerationWriter::Preview(const GenerationI
   prepared_ = true;
   RHIZOME_ASSIGN_OR_RETURN(auto pin, store_.PinOf(manifest_.generation));
   std::shared_ptr<Store> preview = store_.Copy();
-  auto manifest = std::make_shared<const Manifest>(manifest_);
-  preview->Show(std::move(manifest), std::move(pin), StoreCopy::Sequence(*preview), base_sequence);
+  CommitRecord record{.manifest_xxh3 = Xxh3(EncodeManifest(manifest_, store_.id())),
+                      .sequence = StoreCopy::Sequence(*preview),
+                      .base_sequence = base_sequence};
+  RHIZOME_ASSIGN_OR_RETURN(record.base_state, store_.BaseStateOf(manifest_, base_sequence));
+  const Store::Numbers numbers = store_.NumbersOf(record, manifest_);
+  preview->Show(std::make_shared<const Manifest>(manifest_), std::move(pin), numbers);
   return std::shared_ptr<const Store>(std::move(preview));
 } catch (...) {
   return Fail(StatusOfException());

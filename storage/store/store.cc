@@ -7,8 +7,10 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/bytes.h"
 #include "rhizome/storage/caller_path.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/delta_head.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/mutant.h"
@@ -176,8 +178,9 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
   if (clear_scratch && !options.scratch.empty())
     RHIZOME_RETURN_IF_ERROR(RemoveIdleJobs(fs, store->scratch()));
   RHIZOME_ASSIGN_OR_RETURN(auto pin, store->PinOf(manifest.generation));
-  store->Show(std::make_shared<const Manifest>(std::move(manifest)), std::move(pin),
-              std::max(record->sequence, last_delta), record->base_sequence);
+  Numbers numbers = store->NumbersOf(*record, manifest);
+  numbers.sequence = std::max(record->sequence, last_delta);
+  store->Show(std::make_shared<const Manifest>(std::move(manifest)), std::move(pin), numbers);
   RHIZOME_RETURN_IF_ERROR(store->DropOldDelta(record->generation, record->base_sequence));
   SetReserveAside(fs, path);
   return store;
@@ -251,7 +254,8 @@ Result<bool> Store::TryPin() {
   // If nothing changed, keep the same object, to which callers may hold references.
   if (before->generation == next->generation && before->version == next->version) next = before;
   MakeRoomToShow();
-  Show(std::move(next), std::move(held), record.sequence, record.base_sequence);
+  const Numbers numbers = NumbersOf(record, *next);
+  Show(std::move(next), std::move(held), numbers);
   return true;
 }
 
@@ -268,7 +272,8 @@ Status Store::NotThere(const StorePoint& at) const {
 /// was there so long is not taken for granted:
 ///   1. locks PIN, and looks whether it still has its name;
 ///   2. reads the manifest of the point;
-///   3. looks for the first and the last commit of its delta. Commits are dropped from the front.
+///   3. looks for the first and the last commit of its delta. Commits are dropped from the front;
+///   4. compares the hashes with those of the point.
 Result<bool> Store::TryPinAt(const StorePoint& at) {
   const Path pin_path = GenerationFolder(path_, at.generation) / kPinName;
   auto pin = fs_->Lock(pin_path, LockMode::kShared, "");
@@ -277,19 +282,26 @@ Result<bool> Store::TryPinAt(const StorePoint& at) {
   if (!pin) return Fail(pin.error());
   if (!fs_->Stat(pin_path)) return Fail(NotThere(at));
   RHIZOME_RETURN_IF_ERROR(catalog_->CatchUp());
-  RHIZOME_ASSIGN_OR_RETURN(Manifest manifest, ManifestAt(at));
-  RHIZOME_RETURN_IF_ERROR(CheckCommits(at));
-  Show(std::make_shared<const Manifest>(std::move(manifest)),
-       std::make_shared<CountedPin>(*std::move(pin), context_, at.generation), at.sequence,
-       at.base_sequence);
-  return true;
-}
-
-Result<Manifest> Store::ManifestAt(const StorePoint& at) const {
   const auto now = catalog_->Current();
   if (!now && now.error().code() == StatusCode::kNotFound) return Fail(NothingCommitted(path_));
   if (!now) return Fail(now.error());
-  CommitRecord record = *now;
+  RHIZOME_ASSIGN_OR_RETURN(Manifest manifest, ManifestAt(at, *now));
+  RHIZOME_RETURN_IF_ERROR(CheckCommits(at));
+  Numbers numbers{.sequence = at.sequence, .base_sequence = at.base_sequence};
+  numbers.manifest_xxh3 = Xxh3(EncodeManifest(manifest, id_));
+  // The record has the state of the current generation only.
+  if (now->generation == at.generation)
+    numbers.base_state = NumbersOf(*now, manifest).base_state;
+  else if (at.first_commit == 0)
+    numbers.base_state.commits = at.state.commits;
+  RHIZOME_RETURN_IF_ERROR(CheckState(at, *now, numbers));
+  Show(std::make_shared<const Manifest>(std::move(manifest)),
+       std::make_shared<CountedPin>(*std::move(pin), context_, at.generation), numbers);
+  return true;
+}
+
+Result<Manifest> Store::ManifestAt(const StorePoint& at, const CommitRecord& now) const {
+  CommitRecord record = now;
   const bool current =
       record.generation == at.generation && record.manifest_version == at.manifest_version;
   record.generation = at.generation;
@@ -304,6 +316,21 @@ Result<Manifest> Store::ManifestAt(const StorePoint& at) const {
     return Fail(Status::Corruption(
         fmt::format("'{}': says it is another generation's or version's", path.string())));
   return manifest;
+}
+
+/// Compares what this store has at the numbers of a point with the hashes of the point.
+Status Store::CheckState(const StorePoint& at, const CommitRecord& now,
+                         const Numbers& numbers) const {
+  if (now.generation == at.generation && now.base_sequence != at.base_sequence) return NotThere(at);
+  if (at.first_commit == 0 && at.sequence != at.base_sequence) return NotThere(at);
+  if (!at.state.known()) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(const HistoryState found,
+                           catalog_->StateAfter(at.sequence, at.base_sequence, numbers.base_state));
+  const Hash128 files = HashOfFiles(numbers);
+  if (files == at.state.files && found.commits == at.state.commits) return Status::Ok();
+  return DivergedStates(fmt::format("'{}'", path_.string()),
+                        {.files = files, .commits = found.commits}, "the point to open it at",
+                        at.state, "open the copy whose point it is");
 }
 
 Status Store::CheckCommits(const StorePoint& at) const {
@@ -328,7 +355,7 @@ void Store::MakeRoomToShow() {
 }
 
 void Store::Show(std::shared_ptr<const Manifest> manifest, std::shared_ptr<FileLock> pin,
-                 std::uint64_t sequence, std::uint64_t base_sequence) noexcept {
+                 const Numbers& numbers) noexcept {
   const MutexLock lock(shown_);
   if (manifest != manifest_) {
     if (handed_out_) earlier_.push_back(std::move(manifest_));
@@ -336,8 +363,41 @@ void Store::Show(std::shared_ptr<const Manifest> manifest, std::shared_ptr<FileL
   }
   manifest_ = std::move(manifest);
   pin_.swap(pin);
-  sequence_ = sequence;
-  base_sequence_ = base_sequence;
+  numbers_ = numbers;
+}
+
+// Before the first compaction no commit is in the generation's files. The state is then derived
+// from these, so that copies agree on it, and stores of version 1 have one.
+Store::Numbers Store::NumbersOf(const CommitRecord& record, const Manifest& manifest) const {
+  Numbers numbers{.sequence = record.sequence,
+                  .base_sequence = record.base_sequence,
+                  .base_state = record.base_state,
+                  .manifest_xxh3 = record.manifest_xxh3};
+  if (numbers.base_state.known()) return numbers;
+  ByteWriter facts;
+  facts.Bytes(id_.bytes);
+  facts.Bytes(HashOfGraph(manifest));
+  facts.Number(record.base_sequence);
+  numbers.base_state.commits = Xxh3(facts.bytes());
+  return numbers;
+}
+
+Hash128 Store::HashOfFiles(const Numbers& numbers) {
+  ByteWriter facts;
+  facts.Bytes(numbers.manifest_xxh3);
+  facts.Number(numbers.base_sequence);
+  return Xxh3(facts.bytes());
+}
+
+Hash128 Store::HashOfFiles() const { return HashOfFiles(numbers()); }
+
+Result<HistoryState> Store::StateAt(std::uint64_t commit) const try {
+  const Numbers now = numbers();
+  if (commit < now.base_sequence) return HistoryState{};
+  if (commit == now.base_sequence) return now.base_state;
+  return catalog_->StateAfter(commit, now.base_sequence, now.base_state);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<std::shared_ptr<FileLock>> Store::PinOf(std::uint64_t generation) const {
@@ -366,16 +426,14 @@ std::shared_ptr<Store> Store::Copy() const {
   snapshot->catalog_ = catalog_;
   std::shared_ptr<FileLock> pin;
   std::shared_ptr<const Manifest> manifest;
-  std::uint64_t sequence = 0;
-  std::uint64_t base_sequence = 0;
+  Numbers numbers;
   {
     const MutexLock lock(shown_);
     pin = pin_;
     manifest = manifest_;
-    sequence = sequence_;
-    base_sequence = base_sequence_;
+    numbers = numbers_;
   }
-  snapshot->Show(std::move(manifest), std::move(pin), sequence, base_sequence);
+  snapshot->Show(std::move(manifest), std::move(pin), numbers);
   return snapshot;
 }
 
@@ -543,20 +601,34 @@ Status Store::CommitPrepared(const Manifest& manifest, std::uint64_t base_sequen
   if (manifest.generation != Shown()->generation) {
     RHIZOME_ASSIGN_OR_RETURN(pin, PinOf(manifest.generation));
   }
-  const std::uint64_t next_sequence = sequence() + 1;
+  CommitRecord record{.generation = manifest.generation,
+                      .manifest_version = manifest.version,
+                      .manifest_bytes = bytes.size(),
+                      .manifest_xxh3 = Xxh3(bytes),
+                      .sequence = sequence() + 1,
+                      .base_sequence = base_sequence};
+  RHIZOME_ASSIGN_OR_RETURN(record.base_state, BaseStateOf(manifest, base_sequence));
   auto next = std::make_shared<const Manifest>(manifest);
+  const Numbers numbers = NumbersOf(record, manifest);
+  record.base_state = numbers.base_state;
   MakeRoomToShow();
-  Status status = catalog_->Commit({.generation = manifest.generation,
-                                    .manifest_version = manifest.version,
-                                    .manifest_bytes = bytes.size(),
-                                    .manifest_xxh3 = Xxh3(bytes),
-                                    .sequence = next_sequence,
-                                    .base_sequence = base_sequence});
+  Status status = catalog_->Commit(record);
   // The disk may or may not hold the commit now: only opening the store again can tell.
   if (!status.ok())
     return Break(std::move(status), "an earlier commit failed, open the store again");
-  Show(std::move(next), std::move(pin), next_sequence, base_sequence);
+  Show(std::move(next), std::move(pin), numbers);
   return Status::Ok();
+}
+
+/// Returns the state that the next commit record has of `base_sequence`: that of the shown
+/// generation, or the one that its delta had reached. Not known for a new store, unless a copy gave
+/// it one (StoreCopy).
+Result<HistoryState> Store::BaseStateOf(const Manifest& next, std::uint64_t base_sequence) const {
+  const Numbers now = numbers();
+  const std::uint64_t generation = Shown()->generation;
+  if (generation == 0 || generation == next.generation) return now.base_state;
+  if (RHIZOME_MUTANT("compaction forgets the commits before it")) return HistoryState{};
+  return catalog_->StateAfter(base_sequence, now.base_sequence, now.base_state);
 }
 
 Status Store::WriteManifest(const Manifest& manifest, std::span<const std::byte> bytes) {
@@ -579,7 +651,7 @@ Status Store::CollectGarbage() try {
   {
     const MutexLock lock(shown_);
     current = manifest_;
-    base_sequence = base_sequence_;
+    base_sequence = numbers_.base_sequence;
     building = building_;
   }
   RHIZOME_RETURN_IF_ERROR(
@@ -640,17 +712,22 @@ void Store::ReleaseDelta() {
   delta_claimed_ = false;
 }
 
-Status Store::CommitDelta(
-    bool sync, const std::function<std::vector<DeltaCommit>(std::uint64_t first)>& make) try {
+Status Store::CommitDelta(bool sync, const MakeCommits& make) try {
   const MutexLock lock(commits_);
   RHIZOME_RETURN_IF_ERROR(CheckWritable());
-  const std::vector<DeltaCommit> commits = make(sequence() + 1);
+  if (!last_state_) {
+    RHIZOME_ASSIGN_OR_RETURN(last_state_, StateAt(sequence()));
+  }
+  const std::vector<DeltaCommit> commits = make(sequence() + 1, *last_state_);
   if (commits.empty()) return Status::Ok();
+  // A record without a state makes the next commit look for it.
+  const auto head = ReadDeltaHead(commits.back().record);
   if (Status status = catalog_->AppendDelta(commits, sync); !status.ok())
     return Break(std::move(status), "an earlier write failed, open the store again");
   if (RHIZOME_MUTANT("sequence stands still")) return Status::Ok();
+  last_state_ = head && head->state.known() ? std::optional(head->state) : std::nullopt;
   const MutexLock shown(shown_);
-  sequence_ += commits.size();
+  numbers_.sequence += commits.size();
   return Status::Ok();
 } catch (...) {
   return StatusOfException();

@@ -25,6 +25,7 @@ class SectionFile;
 class StoreContext;
 class StoreCopy;
 enum class FileKind : std::uint32_t;
+struct CommitRecord;
 struct DeltaCommit;
 }  // namespace rhizome::inline internal
 
@@ -85,18 +86,26 @@ class Store {
   Status Refresh() RHIZOME_EXCLUDES(shown_);
 
   /// Appends the commits that `make` returns to the delta, atomically; they are durable when this
-  /// returns if `sync` is true. `make` gets the sequence number of the first. Errors:
-  /// kInvalidArgument, open for reading; kIoError, kOutOfSpace: afterwards the handle refuses to
-  /// write until it is opened again; the error of an exception of `make`, such as kOutOfMemory:
-  /// nothing was written, and the handle may go on.
-  Status CommitDelta(bool sync,
-                     const std::function<std::vector<DeltaCommit>(std::uint64_t first)>& make)
-      RHIZOME_EXCLUDES(commits_);
+  /// returns if `sync` is true. `make` gets the sequence number of the first, and the state before
+  /// it. Errors: kInvalidArgument, open for reading; kIoError, kOutOfSpace: afterwards the handle
+  /// refuses to write until it is opened again; the error of an exception of `make`, such as
+  /// kOutOfMemory: nothing was written, and the handle may go on.
+  using MakeCommits =
+      std::function<std::vector<DeltaCommit>(std::uint64_t first, const HistoryState& before)>;
+  Status CommitDelta(bool sync, const MakeCommits& make) RHIZOME_EXCLUDES(commits_);
+
+  /// Returns the state after the last commit of the delta that is not above `commit`. Its hash is
+  /// not known (zeros) if `commit` is below base_sequence(). Errors: kCorruption; kIoError.
+  Result<HistoryState> StateAt(std::uint64_t commit) const RHIZOME_EXCLUDES(shown_);
+
+  /// Returns the hash that StorePoint::state has of the files: of the manifest that this handle
+  /// sees and of base_sequence().
+  Hash128 HashOfFiles() const RHIZOME_EXCLUDES(shown_);
 
   /// The number of the last commit that the generation's files hold; later ones make up the delta.
   std::uint64_t base_sequence() const RHIZOME_EXCLUDES(shown_) {
     const MutexLock lock(shown_);
-    return base_sequence_;
+    return numbers_.base_sequence;
   }
   /// These read the delta, as the functions of Catalog (catalog.h) of the same names.
   Status ScanDelta(std::uint64_t after,
@@ -175,6 +184,15 @@ class Store {
   friend class ArrayChange;
   friend class internal::GenerationWriter;
   friend class internal::StoreCopy;
+
+  /// The numbers and hashes of the shown commit.
+  struct Numbers {
+    std::uint64_t sequence = 0;  ///< of the last commit
+    std::uint64_t base_sequence = 0;
+    HistoryState base_state = {};  ///< after commit base_sequence
+    Hash128 manifest_xxh3{};
+  };
+
   Store(FileSystem& fs, Path path, const StoreOptions& options);
   explicit Store(std::shared_ptr<StoreContext> context);
   static Result<std::unique_ptr<Store>> OpenForWriting(FileSystem& fs, const Path& path,
@@ -186,8 +204,9 @@ class Store {
   std::shared_ptr<Store> Copy() const RHIZOME_EXCLUDES(shown_);
   Result<bool> TryPin();
   Result<bool> TryPinAt(const StorePoint& at);
-  Result<Manifest> ManifestAt(const StorePoint& at) const;
+  Result<Manifest> ManifestAt(const StorePoint& at, const CommitRecord& now) const;
   Status CheckCommits(const StorePoint& at) const;
+  Status CheckState(const StorePoint& at, const CommitRecord& now, const Numbers& numbers) const;
   Status NotThere(const StorePoint& at) const;
   template <typename Try>
   Status PinBy(Try&& try_once);
@@ -198,16 +217,20 @@ class Store {
     const MutexLock lock(shown_);
     return manifest_;
   }
+  Numbers NumbersOf(const CommitRecord& record, const Manifest& manifest) const;
+  Result<HistoryState> BaseStateOf(const Manifest& next, std::uint64_t base_sequence) const;
+  static Hash128 HashOfFiles(const Numbers& numbers);
   void Show(std::shared_ptr<const Manifest> manifest, std::shared_ptr<FileLock> pin,
-            std::uint64_t sequence, std::uint64_t base_sequence) noexcept RHIZOME_EXCLUDES(shown_);
+            const Numbers& numbers) noexcept RHIZOME_EXCLUDES(shown_);
   std::shared_ptr<FileLock> Pin() const RHIZOME_EXCLUDES(shown_) {
     const MutexLock lock(shown_);
     return pin_;
   }
-  std::uint64_t sequence() const RHIZOME_EXCLUDES(shown_) {
+  Numbers numbers() const RHIZOME_EXCLUDES(shown_) {
     const MutexLock lock(shown_);
-    return sequence_;
+    return numbers_;
   }
+  std::uint64_t sequence() const RHIZOME_EXCLUDES(shown_) { return numbers().sequence; }
   void MakeRoomToShow() RHIZOME_EXCLUDES(shown_);
   Status CheckFollows(const Manifest& next) const RHIZOME_EXCLUDES(shown_);
   void EndBuilding() RHIZOME_EXCLUDES(shown_) {
@@ -243,13 +266,14 @@ class Store {
   mutable ForkMutex shown_;  // held for moments, to read or change the shown state
 
   bool delta_claimed_ RHIZOME_GUARDED_BY(commits_) = false;
+  // The state after the last commit; nothing before this handle's first one.
+  std::optional<HistoryState> last_state_ RHIZOME_GUARDED_BY(commits_);
   Status broken_ RHIZOME_GUARDED_BY(commits_);  // after a failed commit every further one fails
 
   std::shared_ptr<FileLock> pin_ RHIZOME_GUARDED_BY(shown_);  // of the manifest's generation
   std::shared_ptr<const Manifest> manifest_ RHIZOME_GUARDED_BY(shown_) =
       std::make_shared<Manifest>();
-  std::uint64_t base_sequence_ RHIZOME_GUARDED_BY(shown_) = 0;
-  std::uint64_t sequence_ RHIZOME_GUARDED_BY(shown_) = 0;  // of the last commit
+  Numbers numbers_ RHIZOME_GUARDED_BY(shown_);
   std::uint64_t building_ RHIZOME_GUARDED_BY(shown_) = 0;  // the generation being written; 0: none
   mutable bool handed_out_ RHIZOME_GUARDED_BY(shown_) = false;  // callers have references to it
   std::vector<std::shared_ptr<const Manifest>> earlier_ RHIZOME_GUARDED_BY(shown_);  // handed out

@@ -6,10 +6,7 @@
 
 namespace rhizome::inline internal {
 
-std::uint64_t StoreCopy::Sequence(const Store& store) {
-  const MutexLock lock(store.shown_);
-  return store.sequence_;
-}
+std::uint64_t StoreCopy::Sequence(const Store& store) { return store.sequence(); }
 
 Status StoreCopy::ScanDelta(
     const Store& store,
@@ -21,11 +18,14 @@ Status StoreCopy::PutDelta(Store& store, Entries entries) {
   return store.catalog_->PutDeltaEntries(entries);
 }
 
+HistoryState StoreCopy::BaseState(const Store& store) { return store.numbers().base_state; }
+
 Status StoreCopy::Commit(Store& store, const Manifest& manifest, std::uint64_t sequence,
-                         std::uint64_t base_sequence) {
+                         std::uint64_t base_sequence, const HistoryState& base_state) {
   {
     const MutexLock lock(store.shown_);
-    store.sequence_ = std::max(store.sequence_, sequence);
+    store.numbers_.sequence = std::max(store.numbers_.sequence, sequence);
+    store.numbers_.base_state = base_state;
   }
   return store.CommitManifest(manifest, base_sequence);
 }

@@ -17,6 +17,9 @@ class StoreCopy {
   /// Returns the number of the last commit that `store` sees.
   static std::uint64_t Sequence(const Store& store);
 
+  /// Returns the state after the commits that the generation holds.
+  static HistoryState BaseState(const Store& store);
+
   /// Visits the stored entries of commits after those that the generation holds, in order of their
   /// keys; each is checked.
   static Status ScanDelta(
@@ -28,9 +31,10 @@ class StoreCopy {
   static Status PutDelta(Store& store, Entries entries);
 
   /// Commits `manifest`, all of whose files exist, as the first of a store that was just created.
-  /// Commits are numbered on from `sequence`.
+  /// Commits are numbered on from `sequence`. `base_state` is that of the copied store; not known:
+  /// it is derived from the files.
   static Status Commit(Store& store, const Manifest& manifest, std::uint64_t sequence,
-                       std::uint64_t base_sequence);
+                       std::uint64_t base_sequence, const HistoryState& base_state);
 };
 
 }  // namespace rhizome::inline internal

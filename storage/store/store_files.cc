@@ -6,6 +6,8 @@
 #include <charconv>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/bytes.h"
+#include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/pause.h"
 #include "rhizome/storage/store.h"
@@ -15,6 +17,7 @@ namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kMaxFormatBytes = 4096;
+constexpr std::string_view kGroupPath = "arrays/zarr.json";
 constexpr std::string_view kFormatHead = "rhizome store\nformat ";
 constexpr std::string_view kIdHead = "\nid ";
 
@@ -162,6 +165,29 @@ Result<Manifest> ReadCommittedManifest(FileSystem& fs, const Path& store, const 
     return Fail(Status::Corruption(
         fmt::format("'{}': says it is another generation's or version's", path.string())));
   return manifest;
+}
+
+Hash128 HashOfGraph(const Manifest& manifest) {
+  ByteWriter facts;
+  for (const FileEntry& file : manifest.files) {
+    if (!ArrayOfFile(file.path).empty() || file.path == kGroupPath) continue;
+    facts.String(file.path);
+    facts.Bytes(file.xxh3);
+  }
+  return Xxh3(facts.bytes());
+}
+
+Hash128 HashOfArray(const Manifest& manifest, const ArrayEntry& array) {
+  const std::string folder = ArrayFolder(array.name, array.form) + "/";
+  ByteWriter facts;
+  for (const FileEntry& file : manifest.files) {
+    if (!file.path.starts_with(folder)) continue;
+    const std::string_view name = std::string_view(file.path).substr(folder.size());
+    if (name == "zarr.json") continue;  // it has the array's name
+    facts.String(name);
+    facts.Bytes(file.xxh3);
+  }
+  return Xxh3(facts.bytes());
 }
 
 Result<Manifest> ReadManifestFile(FileSystem& fs, const Path& path, const StoreId& id) {

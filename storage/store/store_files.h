@@ -52,6 +52,11 @@ Path CommittedManifestPath(const Path& store, const CommitRecord& record);
 Result<Manifest> ReadCommittedManifest(FileSystem& fs, const Path& store, const StoreId& id,
                                        const CommitRecord& record);
 
+/// Hash the files of a generation that hold its graph, which stay the same when arrays are added or
+/// dropped; or those of one of its arrays, whatever its name is.
+Hash128 HashOfGraph(const Manifest& manifest);
+Hash128 HashOfArray(const Manifest& manifest, const ArrayEntry& array);
+
 /// Reads a manifest file without comparing it with a commit. Errors: kNotFound; kCorruption.
 Result<Manifest> ReadManifestFile(FileSystem& fs, const Path& path, const StoreId& id);
 

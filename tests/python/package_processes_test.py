@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -145,6 +146,36 @@ def test_pickled_graphs():
                 rz.ingest(path / "other.rz", example.edges)
                 rz.open(path / "other.rz", at=point)
             assert rz.verify(store).ok
+
+
+def test_points_of_copies():
+    """Copies that were written to independently have other commits of the same numbers."""
+    with folder() as path:
+        Example(RNG).ingest(path / "a.rz")
+        shutil.copytree(path / "a.rz", path / "b.rz")
+        points = []
+        for name, ends in (("a", (1, 2)), ("b", (2, 1))):
+            with rz.open(path / f"{name}.rz", mode="w") as graph:
+                with graph.batch() as batch:
+                    batch.put_edge(*ends)
+                points.append(graph.point)
+                with graph.batch() as batch:
+                    batch.put_edge(7, 8)
+        a, b = points
+        assert a[:6] == b[:6] and a.state != b.state
+        with rz.open(path / "b.rz") as graph:
+            assert next(graph.changes(after=b)).commit == b.sequence + 1
+            with raises(rz.InvalidArgument, "diverged"):
+                graph.changes(after=a)
+        with raises(rz.InvalidArgument, "diverged"):
+            rz.open(path / "b.rz", at=a)
+        rz.open(path / "b.rz", at=b).close()
+        rz.open(path / "b.rz", at=rz.Point(*b[:6])).close()  # of an older version
+        for wrong in (b._replace(base=b.base + 1), rz.Point(*b[:6])._replace(base=b.base + 1)):
+            with raises(rz.Error):
+                rz.open(path / "b.rz", at=wrong)
+        with raises(ValueError, "64"):
+            rz.open(path / "b.rz", at=b._replace(state="no hash"))
 
 
 INTERRUPTED = """

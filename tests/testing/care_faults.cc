@@ -62,11 +62,12 @@ Status MakeStoreWithDelta(const Path& store) {
   for (int i = 0; i < kDeltaCommits; ++i) {
     RHIZOME_ASSIGN_OR_RETURN(const auto writer, Store::Open(Disk(), store, Store::Mode::kWrite));
     std::vector<std::byte> record(17);
-    RHIZOME_RETURN_IF_ERROR(writer->CommitDelta(true, [&](std::uint64_t first) {
-      StoreLittle(record.data() + 1, first);
-      StoreLittle(record.data() + 9, i == 0 ? std::uint64_t{0} : first - 1);
-      return std::vector<DeltaCommit>{{.sequence = first, .record = record, .rows = {}}};
-    }));
+    RHIZOME_RETURN_IF_ERROR(
+        writer->CommitDelta(true, [&](std::uint64_t first, const HistoryState&) {
+          StoreLittle(record.data() + 1, first);
+          StoreLittle(record.data() + 9, i == 0 ? std::uint64_t{0} : first - 1);
+          return std::vector<DeltaCommit>{{.sequence = first, .record = record, .rows = {}}};
+        }));
   }
   return Status::Ok();
 }

@@ -42,7 +42,7 @@ Status PutDelta(FileSystem& fs, const Path& path, std::uint64_t count) {
     const std::string record = "record " + std::to_string(i);
     const std::string row = "row " + std::to_string(i);
     const DeltaRow put{7, static_cast<std::int64_t>(i), std::as_bytes(std::span(row))};
-    RHIZOME_RETURN_IF_ERROR(store->CommitDelta(true, [&](std::uint64_t first) {
+    RHIZOME_RETURN_IF_ERROR(store->CommitDelta(true, [&](std::uint64_t first, const HistoryState&) {
       return std::vector<DeltaCommit>{
           {first, std::as_bytes(std::span(record)), std::span(&put, 1)}};
     }));
@@ -215,7 +215,12 @@ TEST_F(BackupTest, WrongPlacesAreRefused) {
   EXPECT_STATUS(BackupStore(fs_, store_, dir_ / "c", {}, cancelled), kInterrupted);
 }
 
-TEST(BackupRecordTest, EveryFlippedBitAndTruncationIsCorruption) {
+// Records of version 1 have no states.
+class BackupRecordTest : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(States, BackupRecordTest, ::testing::Bool());
+
+TEST_P(BackupRecordTest, EveryFlippedBitAndTruncationIsCorruption) {
+  const bool states = GetParam();
   BackupRecord record;
   record.number = 3;
   record.sequence = 9;
@@ -223,10 +228,17 @@ TEST(BackupRecordTest, EveryFlippedBitAndTruncationIsCorruption) {
   record.manifest.generation = 1;
   record.manifest.version = 2;
   record.manifest.info = testing::SmallInfo();
+  if (states) {
+    record.base_state.commits.fill(std::byte{1});
+    record.last_delta = 8;
+    record.state.commits.fill(std::byte{2});
+    record.state.leader = LeaderState{.store = testing::FixedStoreId(3), .commit = 5};
+  }
   auto bytes = EncodeBackupRecord(record, testing::FixedStoreId());
   const auto decoded = DecodeBackupRecord(bytes, testing::FixedStoreId());
   ASSERT_OK(decoded);
   EXPECT_EQ(decoded->sequence, 9U);
+  EXPECT_EQ(decoded->state, record.state);
   EXPECT_EQ(EncodeBackupRecord(*decoded, testing::FixedStoreId()), bytes);
   EXPECT_STATUS(DecodeBackupRecord(bytes, testing::FixedStoreId(2)), kCorruption);
   for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {

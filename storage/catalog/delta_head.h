@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "rhizome/storage/bytes.h"
+#include "rhizome/storage/catalog.h"
+#include "rhizome/storage/store_id.h"
+
+namespace rhizome::inline internal {
+
+/// The version of a commit's record (storage/FORMAT.md, "Catalogue records"). Version 1 has no
+/// state.
+inline constexpr std::uint8_t kDeltaRecordVersion = 2;
+
+/// The head of a commit's record, which storage knows; the rest belongs to index/.
+struct DeltaHead {
+  std::uint64_t sequence = 0;
+  std::uint64_t previous = 0;
+  HistoryState state;  ///< after the commit
+};
+
+/// Write and read a state, as records, commit records and backups have it.
+void WriteHistoryState(ByteWriter& out, const HistoryState& state);
+HistoryState ReadHistoryState(ByteReader& in);
+
+/// Reads the head of a record. Returns nothing if the bytes cannot be one.
+std::optional<DeltaHead> ReadDeltaHead(std::span<const std::byte> record);
+
+/// Computes HistoryState::commits after a commit, given that before it, and writes it into the
+/// record, which has version 2. The hash covers the whole record and the rows, in their order.
+Hash128 SealDeltaRecord(std::span<std::byte> record, const Hash128& before,
+                        std::span<const DeltaRow> rows);
+
+}  // namespace rhizome::inline internal
