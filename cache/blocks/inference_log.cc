@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "rhizome/cache/job_description.h"
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/storage/untrusted_json.h"
 
@@ -136,12 +137,18 @@ Result<std::unique_ptr<InferenceLog>> InferenceLog::Read(FileSystem& fs, const P
 
 Status InferenceLog::ReadRecords(const std::vector<std::string>& records,
                                  const std::string& description) {
-  if (records.front() != description) {
-    return Status::InvalidArgument(
-        fmt::format("what the earlier run left belongs to other settings, another model or another "
-                    "snapshot; run without --resume to start over (there {}, now {})",
-                    records.front(), description));
-  }
+  const std::string other = fmt::format(
+      "what the earlier run left belongs to other settings, another model or another snapshot; run "
+      "without --resume to start over (there {}, now {})",
+      records.front(), description);
+  RHIZOME_ASSIGN_OR_RETURN(
+      const bool compared,
+      CompareJobs(records.front(), description,
+                  {.place = "what the earlier run left",
+                   .other = other,
+                   .remedy = "resume on the copy that it began with, or run without --resume to "
+                             "start over"}));
+  by_numbers_ = !compared;
   for (std::size_t i = 1; i < records.size(); ++i) {
     RHIZOME_RETURN_IF_ERROR(ReadRecord(records[i]));
   }

@@ -54,6 +54,10 @@ class InferenceLog {
   static Result<std::unique_ptr<InferenceLog>> Read(FileSystem& fs, const Path& path,
                                                     const std::string& description);
 
+  /// An older version began the log, and noted the numbers of the store's state alone
+  /// (CompareJobs).
+  bool by_numbers() const { return by_numbers_; }
+
   /// Returns the finished chunks of `layer` (0-based), by number.
   const std::map<std::uint64_t, FinishedChunk>& Finished(std::uint32_t layer) const;
 
@@ -74,6 +78,7 @@ class InferenceLog {
   Status ReadOrder(const std::string& record);
   Status ReadMetadata(const std::string& record);
 
+  bool by_numbers_ = false;
   std::unique_ptr<JobLog> log_;  // null: the log of another process
   std::map<std::uint32_t, std::map<std::uint64_t, FinishedChunk>> finished_;
   std::map<std::uint32_t, LoggedOrder> orders_;

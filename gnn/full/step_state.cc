@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "rhizome/cache/job_description.h"
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/storage/untrusted_json.h"
 
@@ -150,7 +151,7 @@ Result<std::optional<StepState>> LoadStepState(FileSystem& fs, const Path& path,
   const bool sound = metadata.contains(kStateJob) && metadata.contains(kStateNumbers) &&
                      metadata.contains(kStateHash) &&
                      metadata.at(kStateHash) == HashWithout(loaded->file, kStateHash);
-  if (!sound || metadata.at(kStateJob) != job) return std::optional<StepState>();
+  if (!sound || !CompareJobs(metadata.at(kStateJob), job, {})) return std::optional<StepState>();
   try {
     return std::optional(Decode(loaded->file));
   } catch (const Json::exception&) {

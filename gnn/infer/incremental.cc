@@ -179,6 +179,9 @@ Result<IncrementalPlan> PlanIncremental(const GraphSnapshot& graph, const ArrayE
     return plan;
   }
   plan.full_because = WhyNot(*old, made, store.manifest());
+  RHIZOME_ASSIGN_OR_RETURN(const bool same, IsOfHistory(*old, store));
+  if (plan.full_because.empty() && !same)
+    plan.full_because = fmt::format("{} is of a copy of the store that has diverged", old->name);
   if (!plan.full_because.empty()) return plan;
   IncrementalBase base;
   base.name = old->name;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "rhizome/cache/job_description.h"
 #include "rhizome/cache/job_scratch.h"
 #include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/cache/task_labels.h"
@@ -150,7 +151,19 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
     facts.emplace_back(kDirectionAttribute, direction == Direction::kOut ? "out" : "both");
   if (std::string draws = DescribeDraws(options_.sampling, sampling_.edge_weights); !draws.empty())
     facts.emplace_back(kSamplingFact, std::move(draws));
+  if (const HistoryState history = graph_->history(); history.known())
+    facts.emplace_back(kCommitsAttribute, ToHex(history.commits));
   return facts;
+}
+
+/// Returns the hashes of the state that the job reads.
+StateId InferenceJob::State() const {
+  std::vector<std::string> arrays = {options_.features};
+  if (labels_) {
+    arrays.push_back(options_.labels);
+    arrays.push_back(ParseSplitReference(options_.split)->array);
+  }
+  return graph_->StateWith(arrays);
 }
 
 /// Returns the newest version of the array to be made, as users write it, if it is what this job
@@ -163,6 +176,7 @@ std::optional<std::string> InferenceJob::FindPublished() const {
     return std::nullopt;
   for (const auto& [name, value] : Attributes()) {
     const std::string_view found = FactOf(*there, name);
+    if (name == kCommitsAttribute && found.empty()) continue;  // of an older version
     if (name == "snapshot" ? WithoutVersion(found) != WithoutVersion(value) : found != value)
       return std::nullopt;
   }
@@ -192,6 +206,7 @@ std::string InferenceJob::Describe(const IncrementalBase* base) const {
                                 {"format", kLogFormat},
                                 {"generation", manifest.generation},
                                 {"sequence", graph_->sequence()},
+                                {kStateField, State().ToString()},
                                 {"features", options_.features},
                                 {"features_xxh3", ToHex(Xxh3(std::as_bytes(std::span(all))))},
                                 {"model_xxh3", ToHex(model_file_.hash)},
@@ -277,6 +292,11 @@ Result<LayerwiseResult> InferenceJob::Run(const Path& scratch, const Incremental
   if (options_.mode == InferMode::kSamplewise) return RunSamplewise(input, layerwise_, control);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<InferenceLog> log,
                            InferenceLog::Open(store_->fs(), scratch / "LOG", Describe(base)));
+  if (log->by_numbers() && options_.note) {
+    options_.note(
+        "an older version began the run, and noted the numbers of the store's state alone: that "
+        "the store is not a copy which has diverged from it was not checked");
+  }
   input.log = log.get();
   input.workers = workers;
   return base == nullptr ? RunLayerwise(input, layerwise_, control)

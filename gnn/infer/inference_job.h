@@ -84,6 +84,7 @@ class InferenceJob {
   Status ResolveDraws();
   std::vector<std::pair<std::string, std::string>> Attributes() const;
   std::optional<std::string> FindPublished() const;
+  StateId State() const;
   std::string Describe(const IncrementalBase* base) const;
   LayerwiseInput Input(const Path& scratch, InferenceLog* log) const;
   Result<LayerwiseResult> RunIncremental(const IncrementalBase& base, const LayerwiseInput& input,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -77,15 +78,14 @@ TrainOptions OptionsOf(const TrainOptions& options) {
 
 /// Makes sure that all ranks do the same on the same.
 Status AgreeOnJob(const OneTraining& one, Transport& transport) {
-  const Manifest& manifest = one.job.store->manifest();
+  RHIZOME_RETURN_IF_ERROR(
+      Agree(transport, std::array<RankFact, 1>{{{"build", std::string(BuildId())}}}));
+  RHIZOME_RETURN_IF_ERROR(
+      AgreeOnState(transport, one.job.graph->point(), StateOfJob(one.job, one.options)));
   const PrefetchOptions& prefetch = one.options.prefetch;
   const std::string remote =
       prefetch.remote_bytes ? fmt::format("{} bytes", *prefetch.remote_bytes) : "not given";
-  const RankFact facts[] = {{"build", std::string(BuildId())},
-                            {"store", one.job.store->id().ToString()},
-                            {"generation", fmt::format("{}", manifest.generation)},
-                            {"changes up to", fmt::format("{}", one.job.graph->sequence())},
-                            {"--epochs", fmt::format("{}", one.options.epochs)},
+  const RankFact facts[] = {{"--epochs", fmt::format("{}", one.options.epochs)},
                             {"--patience", fmt::format("{}", one.options.patience)},
                             {"--threads", fmt::format("{}", one.options.threads)},
                             {"--superbatch", fmt::format("{}", one.options.superbatch)},

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rhizome/cache/job_description.h"
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/storage/untrusted_json.h"
 
@@ -227,13 +228,20 @@ Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& pat
       !file.metadata.contains(kHashKey))
     return damaged("its metadata are not those of a checkpoint");
   if (file.metadata.at(kHashKey) != HashWithout(file, kHashKey)) return damaged("wrong checksum");
-  if (file.metadata.at(kJobKey) != job) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("checkpoint {} is of a run with other options, or of another state of the "
-                    "store; train without --resume to begin anew, or give it another --job",
-                    path.string())));
-  }
+  const std::string place = fmt::format("checkpoint {}", path.string());
+  const std::string other = fmt::format(
+      "{} is of a run with other options, or of another state of the store; train without --resume "
+      "to begin anew, or give it another --job",
+      place);
+  RHIZOME_ASSIGN_OR_RETURN(
+      const bool compared,
+      CompareJobs(file.metadata.at(kJobKey), job,
+                  {.place = place,
+                   .other = other,
+                   .remedy = "resume on the copy that the checkpoint is of, or train without "
+                             "--resume to begin anew"}));
   Checkpoint checkpoint;
+  checkpoint.by_numbers = !compared;
   try {
     DecodeProgress(file.metadata.at(kProgressKey), checkpoint);
   } catch (const Json::exception& error) {

@@ -26,6 +26,10 @@ struct TrainProgress {
 /// Everything that a run needs to continue as if it had never stopped; with one thread to the same
 /// bits.
 struct Checkpoint {
+  /// It was read, and an older version wrote it, which noted the numbers of the store's state alone
+  /// (CompareJobs).
+  bool by_numbers = false;
+
   TrainProgress progress;
   std::vector<torch::Tensor> weights;       ///< Model::CopyWeights
   std::vector<torch::Tensor> best_weights;  ///< empty: no epoch is complete yet

@@ -304,6 +304,11 @@ Status ResumeTraining(const OneTraining& one, TrainingRun& run) {
   RHIZOME_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
                            LoadCheckpoint(one.job.store->fs(), one.run.checkpoint, one.run.job));
   if (!checkpoint) return Status::Ok();
+  if (checkpoint->by_numbers && one.run.warn) {
+    one.run.warn(
+        "an older version wrote the checkpoint, and noted the numbers of the store's state alone: "
+        "that the store is not a copy which has diverged from it was not checked");
+  }
   RHIZOME_RETURN_IF_ERROR(run.Resume(*checkpoint));
   one.report.resumed_minibatches += run.progress().done;
   return Status::Ok();

@@ -4,11 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "rhizome/cache/epoch_plan.h"
+#include "rhizome/cache/job_description.h"
 #include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/gnn/class_weights.h"
 #include "rhizome/gnn/layerwise_run.h"
@@ -226,12 +228,18 @@ std::vector<std::string> WarningsOf(const TrainJob& job, const TrainOptions& opt
   return warnings;
 }
 
+StateId StateOfJob(const TrainJob& job, const TrainOptions& options) {
+  return job.graph->StateWith(
+      std::array{options.features, options.labels, ParseSplitReference(options.split)->array});
+}
+
 std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
   const Manifest& manifest = job.store->manifest();
   nlohmann::json description = {{"job", "train"},
                                 {"store", job.store->id().ToString()},
                                 {"generation", manifest.generation},
                                 {"sequence", job.graph->sequence()},
+                                {kStateField, StateOfJob(job, options).ToString()},
                                 {"features", job.features.array_id},
                                 {"labels", manifest.FindArray(options.labels)->array_id},
                                 {"split", SplitArrayId(manifest, options.split)},

@@ -43,6 +43,9 @@ Status MakeModel(const TrainOptions& options, TrainJob& job);
 /// file.
 std::vector<std::string> WarningsOf(const TrainJob& job, const TrainOptions& options);
 
+/// Returns the hashes of the state that the job trains on.
+StateId StateOfJob(const TrainJob& job, const TrainOptions& options);
+
 /// Describes everything that the weights depend on; a checkpoint is resumed only if its description
 /// is equal. The number of epochs is left out where nothing depends on it, so that a resumed run
 /// may have more.

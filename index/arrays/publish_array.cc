@@ -8,11 +8,29 @@
 #include "rhizome/index/moved_array.h"
 #include "rhizome/index/stale_vertices.h"
 #include "rhizome/storage/mutant.h"
+#include "rhizome/storage/store_files.h"
 
 namespace rhizome::inline internal {
 namespace {
 
 using Steps = std::function<Status(ArrayChange& change, const ArraySource& source)>;
+
+/// Checks that `current` is the store that the array was made for, at a later time: the path may
+/// lead to a copy by now.
+Status CheckContinues(const MadeArray& made, const Store& current) {
+  const Store& before = made.made_for;
+  const auto refuse = [&](std::string_view what) {
+    return Status::InvalidArgument(
+        fmt::format("'{}' is {} than the one that the array was made for; run the job again on it",
+                    current.path().string(), what));
+  };
+  if (current.id() != before.id()) return refuse("another store");
+  if (current.manifest().generation == before.manifest().generation &&
+      HashOfGraph(current.manifest()) != HashOfGraph(before.manifest()))
+    return refuse("another copy of the store, which has diverged,");
+  RHIZOME_ASSIGN_OR_RETURN(const bool same, IsOfHistory(made.source.arrays.front(), current));
+  return same ? Status::Ok() : refuse("another copy of the store, which has diverged,");
+}
 
 /// Publishes the array in the generation of `current`.
 Status PublishIn(const Path& path, const MadeArray& made, const Store& current,
@@ -45,6 +63,7 @@ Result<PublishReport> PublishMade(const Path& path, const MadeArray& made,
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     RHIZOME_ASSIGN_OR_RETURN(const auto current,
                              Store::Open(made.made_for.fs(), path, Store::Mode::kRead));
+    RHIZOME_RETURN_IF_ERROR(CheckContinues(made, *current));
     RHIZOME_ASSIGN_OR_RETURN(const auto delta,
                              Delta::Load(Delta::Empty(DeltaBaseOf(*current)), *current));
     const std::uint64_t generation = current->manifest().generation;

@@ -164,7 +164,15 @@ std::optional<ArrayOrigin> internal::OriginOf(const ArrayEntry& array) {
       .direction = fact(kDirectionAttribute) == "out"    ? Direction::kOut
                    : fact(kDirectionAttribute) == "both" ? Direction::kBoth
                                                          : Direction::kIn,
-      .sequence = NumberAfter(fact("snapshot"), "sequence ")};
+      .sequence = NumberAfter(fact("snapshot"), "sequence "),
+      .commits = StoreId::Parse(fact(kCommitsAttribute)).value_or(StoreId{}).bytes};
+}
+
+Result<bool> internal::IsOfHistory(const ArrayEntry& array, const Store& store) {
+  const std::optional<ArrayOrigin> origin = OriginOf(array);
+  if (!origin || origin->commits == Hash128{}) return true;
+  RHIZOME_ASSIGN_OR_RETURN(const HistoryState had, store.StateAt(origin->sequence));
+  return !had.known() || had.commits == origin->commits;
 }
 
 ArrayInput internal::StaleArray(std::string name) {

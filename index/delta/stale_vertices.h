@@ -23,6 +23,10 @@ inline constexpr std::string_view kStaleRowsAttribute = "stale_rows";
 /// "both"; absent: in-lists.
 inline constexpr std::string_view kDirectionAttribute = "direction";
 
+/// The one that has HistoryState::commits of the state that it was computed from, as 32 hex digits;
+/// absent in arrays of older versions.
+inline constexpr std::string_view kCommitsAttribute = "commits_hash";
+
 /// The origin of an array that `infer` computed, from the array's attributes: the input array, and
 /// the number of layers. The number is one higher if a row also depends on its neighbours' degrees
 /// (GCN), because a changed list then acts like a changed row.
@@ -31,8 +35,13 @@ struct ArrayOrigin {
   std::uint32_t layers = 0;
   Direction direction = Direction::kIn;  ///< the lists that were walked
   std::uint64_t sequence = 0;            ///< the last commit that it includes
+  Hash128 commits{};                     ///< HistoryState::commits after it; zeros: not known
 };
 std::optional<ArrayOrigin> OriginOf(const ArrayEntry& array);
+
+/// Returns whether an array of `infer` was computed from a state that `store` had, and not from one
+/// of a copy that has diverged from it. True if it is not known. Errors: those of Store::StateAt.
+Result<bool> IsOfHistory(const ArrayEntry& array, const Store& store);
 
 /// Returns an array of such marks, without its rows.
 ArrayInput StaleArray(std::string name);

@@ -144,4 +144,18 @@ Status Agree(Transport& transport, std::span<const RankFact> facts) {
       std::string(reinterpret_cast<const char*>(told.data()), told.size()));
 }
 
+Status AgreeOnState(Transport& transport, const StorePoint& point, const StateId& state) {
+  const RankFact numbers[] = {{"store", point.store.ToString()},
+                              {"generation", fmt::format("{}", point.generation)},
+                              {"changes up to", fmt::format("{}", point.sequence)}};
+  RHIZOME_RETURN_IF_ERROR(Agree(transport, numbers));
+  const RankFact hashes[] = {{"state", state.ToString()}};
+  const Status same = Agree(transport, hashes);
+  if (same.code() != StatusCode::kInvalidArgument) return same;
+  return Status::InvalidArgument(fmt::format(
+      "{}; with equal numbers of commits, the ranks have copies of one store that have diverged: "
+      "give all of them a copy of the same",
+      same.message()));
+}
+
 }  // namespace rhizome

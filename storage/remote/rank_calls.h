@@ -8,6 +8,7 @@
 
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
+#include "rhizome/storage/store_point.h"
 #include "rhizome/storage/transport.h"
 
 namespace RHIZOME_API rhizome {
@@ -26,6 +27,11 @@ struct RankFact {
 /// Errors: kInvalidArgument, naming the first rank and fact that differ, and both values: "rank 3
 /// (hostb) has generation 17, rank 0 (hosta) has generation 16: …".
 Status Agree(Transport& transport, std::span<const RankFact> facts);
+
+/// Compares which state of which store the ranks work on: the numbers of `point`, up to its last
+/// commit, then `state`, since copies that have diverged have equal numbers. Errors: as those of
+/// Agree.
+Status AgreeOnState(Transport& transport, const StorePoint& point, const StateId& state);
 
 /// The most bytes that a rank gives in one of the calls below: a length that is garbled, or of
 /// ranks that do not make the same calls, is refused before memory is taken for it.

@@ -95,10 +95,8 @@ Status MeasureRows(Transport& transport, const DoctorRankFlags& flags, const Job
   // Homes and rows need no edges.
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
                            Graph::Open(std::as_const(*store), {.partitions = {0}}));
-  const std::array<RankFact, 2> facts = {
-      {{"store", store->id().ToString()},
-       {"generation", std::to_string(store->manifest().generation)}}};
-  RHIZOME_RETURN_IF_ERROR(Agree(transport, facts));
+  RHIZOME_RETURN_IF_ERROR(
+      AgreeOnState(transport, graph->point(), graph->StateWith(std::array{flags.features})));
   RHIZOME_ASSIGN_OR_RETURN(
       const std::vector<ServeRate> rates,
       MeasureServing(*graph, transport, {.features = flags.features, .io = flags.io}, control));

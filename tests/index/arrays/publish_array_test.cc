@@ -214,6 +214,22 @@ TEST_F(PublishArrayTest, RowsFollowTheirVerticesAcrossCompactions) {
   }
 }
 
+// The path of a store leads to a copy that was compacted in another way.
+TEST_F(PublishArrayTest, ACopyThatHasDivergedIsRefused) {
+  std::filesystem::copy(path_, dir_ / "copy", std::filesystem::copy_options::recursive);
+  WriteAndCompact(path_, rng_);
+  WriteAndCompact(dir_ / "copy", rng_);
+  const auto made_for = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
+  ASSERT_OK(made_for);
+  const ArraySource source = Make(**made_for, ArrayLayout::kRow);
+  const auto refused = PublishMade(dir_ / "copy", {**made_for, source}, JobControl(), AddVersion);
+  EXPECT_STATUS(refused, kInvalidArgument);
+  if (!refused) {
+    EXPECT_NE(refused.error().message().find("diverged"), std::string::npos);
+  }
+  EXPECT_OK(PublishMade(path_, {**made_for, source}, JobControl(), AddVersion));
+}
+
 // A second compaction comes while the rows are moved for the first.
 TEST_F(PublishArrayTest, ACompactionMeanwhileMovesTheRowsOnceMore) {
   const auto made_for = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);

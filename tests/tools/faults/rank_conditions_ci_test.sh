@@ -44,6 +44,13 @@ expect_exit 1 job -n 1 "$RHIZOME" train s.rz "${flags[@]}" : -n 1 "$RHIZOME" tra
 expect_says "rank 0" "rank 1" "generation"
 expect_exit 1 job -n 1 "$RHIZOME" train s.rz "${flags[@]}" : -n 1 "$RHIZOME" train written.rz "${flags[@]}"
 expect_says "rank 0" "rank 1" "changes up to"
+printf '3\t9\n8\t3\n' >others
+cp -r s.rz diverged.rz
+expect_exit 0 rhizome put diverged.rz others
+expect_exit 1 job -n 1 "$RHIZOME" train written.rz "${flags[@]}" : -n 1 "$RHIZOME" train diverged.rz "${flags[@]}"
+expect_says "rank 0" "rank 1" "state" "copies of one store that have diverged"
+expect_exit 1 job -n 1 "$RHIZOME" doctor written.rz --ranks : -n 1 "$RHIZOME" doctor diverged.rz --ranks
+expect_says "have diverged"
 
 # --- A delta: what threads learn with it.
 expect_exit 0 rhizome train written.rz "${flags[@]}" --epochs 2 --ranks 1 --out delta1.st
