@@ -129,6 +129,11 @@ Result<std::string> Describe(const Graph& live) {
       fmt::format("generation {} version {}\n", manifest.generation, manifest.version);
   RHIZOME_ASSIGN_OR_RETURN(const std::string of_arrays, DescribeArrays(graph.store()));
   out += of_arrays;
+  const HistoryState history = graph.history();
+  if (!history.known())
+    return Fail(Status::Corruption(
+        fmt::format("commit {}: it cannot be told what led to it", graph.sequence())));
+  out += fmt::format("commits {}\n", Hex(history.commits));
   std::vector<VertexId> vertices;
   for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
     if (!graph.IsDeleted(static_cast<VertexId>(v))) vertices.push_back(static_cast<VertexId>(v));
@@ -142,7 +147,7 @@ Result<std::string> Describe(const Graph& live) {
 }
 
 std::string VerticesIn(const std::string& description) {
-  const std::size_t at = description.find("vertex ");
+  const std::size_t at = description.find("commits ");
   return at == std::string::npos ? "" : description.substr(at);
 }
 

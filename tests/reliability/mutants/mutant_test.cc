@@ -89,6 +89,8 @@ const std::vector<Mutant>& Mutants() {
       // Steps are forgotten, or done twice.
       {"sequence stands still", Check::kHistory, "updates"},
       {"compaction leaves a commit in the delta", Check::kHistory, "compaction"},
+      {"compaction forgets the commits before it", Check::kHistory, "compaction"},
+      {"a commit has no state", Check::kHistory, "updates"},
       {"array is published where rows moved", Check::kHistory, "publishing"},
       {"shard is read off by one", Check::kHistory, "arrays"},
       {"rows of deleted vertices are somebody's", Check::kCrash, "compaction"},
