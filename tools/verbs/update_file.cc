@@ -302,10 +302,12 @@ UpdateFile::Reason UpdateFile::TakeRow(Fields fields, WriteBatch& batch) {
 UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch) {
   if (IsJsonTooDeep(text)) return fmt::format("is nested deeper than {}", kMaxJsonNesting);
   std::optional<std::string> repeated;
-  const Json object = ParseUntrustedJson(text, &repeated);
+  Json object = ParseUntrustedJson(text, &repeated);
   if (repeated) return fmt::format("has the key \"{}\" twice", *repeated);
   if (object.is_discarded()) return WhyNoJson(text);
   if (!object.is_object()) return "is not a JSON object";
+  if (auto reason = TakeMark(object)) return reason;
+  if (mark_ && object.empty()) return std::nullopt;  // changes that come to nothing
   UpdateVerb verb = format_.verb;
   if (const auto op = object.find("op"); op != object.end()) {
     if (*op == "put") {
@@ -324,6 +326,16 @@ UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch
   if (edge == object.contains("id"))
     return "names neither an edge (src and dst) nor a vertex (id), or both";
   return edge ? TakeJsonEdge(object, verb, batch) : TakeJsonVertex(object, verb, batch);
+}
+
+UpdateFile::Reason UpdateFile::TakeMark(Json& object) {
+  mark_.reset();
+  const auto field = object.find(kMarkField);
+  if (field == object.end()) return std::nullopt;
+  mark_ = ParseMark(*field);
+  if (!mark_) return fmt::format("{} is not as `rhizome changes` writes it", kMarkField);
+  object.erase(kMarkField);
+  return std::nullopt;
 }
 
 UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,

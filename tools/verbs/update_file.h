@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "change_marks.h"
 #include "cli.h"
 #include "rhizome/index/table_reader.h"
 #include "rhizome/index/write_batch.h"
@@ -59,6 +60,9 @@ class UpdateFile {
   /// Returns the place of the line that was read last, or of any line, as "edges.tsv:12".
   std::string Place() const { return table_->Place(); }
   std::string PlaceOf(std::uint64_t line) const;
+
+  /// The mark of that line, if it has one (JSON lines of `changes`).
+  const std::optional<ChangeMark>& mark() const { return mark_; }
   std::uint64_t line() const { return table_->line(); }
   const InputStream& stream() const { return table_->stream(); }
 
@@ -76,6 +80,7 @@ class UpdateFile {
   Reason TakeEdge(Fields fields, WriteBatch& batch);
   Reason TakeRow(Fields fields, WriteBatch& batch);
   Reason TakeJson(std::string_view text, WriteBatch& batch);
+  Reason TakeMark(Json& object);
   Reason TakeJsonEdge(const Json& object, UpdateVerb verb, WriteBatch& batch);
   Reason TakeJsonVertex(const Json& object, UpdateVerb verb, WriteBatch& batch);
   Reason TakeJsonRow(const std::string& array, const Json& values, const ExternalId& id,
@@ -86,6 +91,7 @@ class UpdateFile {
   const std::shared_ptr<const GraphSnapshot> graph_;
   const std::vector<EdgeAttributeInfo> edge_attributes_;  // of the graph
   std::unique_ptr<TableReader> table_;
+  std::optional<ChangeMark> mark_;
   // For a table: the positions of its columns, and for each attribute column its number in the
   // graph.
   std::size_t id_ = 0;

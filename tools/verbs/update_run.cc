@@ -18,7 +18,12 @@ constexpr std::uint64_t kReportLines = 1024;
 class Updater {
  public:
   Updater(const UpdateFlags& flags, Graph& graph, UpdateFile& file, const JobControl& control)
-      : flags_(flags), graph_(graph), file_(file), control_(control) {
+      : flags_(flags),
+        graph_(graph),
+        file_(file),
+        control_(control),
+        before_(graph.Snapshot()),
+        marks_(*before_) {
     options_.sync = !flags.no_sync;
     options_.create_types = flags.create_types;
     options_.create_vertices = !flags.no_create_vertices;
@@ -49,12 +54,21 @@ class Updater {
       if (pending_ % kReportLines == 0) RHIZOME_RETURN_IF_ERROR(Report());
       RHIZOME_ASSIGN_OR_RETURN(const bool more, file_.ReadLine(batch_));
       if (!more) break;
+      if (file_.mark()) RHIZOME_RETURN_IF_ERROR(TakeMark(*file_.mark()));
       ++pending_;
       lines_.resize(batch_.size(), file_.line());
     }
+    if (const Status whole = marks_.Finish(); !whole.ok()) return whole.WithContext(file_.Place());
     // This is the last moment at which Ctrl-C leaves the store unchanged.
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
     return pending_ == 0 ? Status::Ok() : Write();
+  }
+
+  Status TakeMark(const ChangeMark& mark) {
+    const Status fits = marks_.Take(mark);
+    if (!fits.ok()) return fits.WithContext(file_.Place());
+    options_.leader = marks_.reached();
+    return Status::Ok();
   }
 
   Status Write() {
@@ -82,6 +96,8 @@ class Updater {
   Graph& graph_;
   UpdateFile& file_;
   const JobControl& control_;
+  const std::shared_ptr<const GraphSnapshot> before_;
+  ChangeMarks marks_;
   WriteOptions options_;
   WriteBatch batch_;
   std::vector<std::uint64_t> lines_;  // by operation of the batch

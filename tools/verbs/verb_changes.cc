@@ -3,6 +3,7 @@
 #include <bit>
 #include <optional>
 
+#include "change_marks.h"
 #include "elements.h"
 #include "rhizome/index/change_feed.h"
 #include "rhizome/storage/stopwatch.h"
@@ -78,6 +79,47 @@ class ChangeLines {
   const OpenedGraph& opened_;
 };
 
+/// Writes the lines of changes, with marks in the first and the last, from which `put` tells that
+/// it applies all of them, to a store that has what they continue.
+class MarkedLines {
+ public:
+  MarkedLines(const ChangeFeed& feed, TextOutput& file) : feed_(feed), file_(file) {}
+
+  Status Add(Json line) {
+    if (held_) RHIZOME_RETURN_IF_ERROR(WriteHeld());
+    held_ = std::move(line);
+    ++changes_;
+    if (changes_ == 1) mark_.continues = feed_.continued();
+    return Status::Ok();
+  }
+
+  /// Commits without changes get a line of marks alone, so that the follower knows of them.
+  Status Finish() {
+    if (changes_ == 0 && feed_.reached() == feed_.continued()) return Status::Ok();
+    if (!held_) {
+      held_ = Json::object();
+      mark_.continues = feed_.continued();
+    }
+    mark_.reaches = feed_.reached();
+    return WriteHeld();
+  }
+
+  std::uint64_t changes() const { return changes_; }
+
+ private:
+  Status WriteHeld() {
+    if (mark_.continues || mark_.reaches) (*held_)[kMarkField] = MarkJson(mark_);
+    mark_ = {};
+    return file_.Line(held_->dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+
+  const ChangeFeed& feed_;
+  TextOutput& file_;
+  std::optional<Json> held_;  // the last line, not written yet
+  ChangeMark mark_;           // that the held line gets
+  std::uint64_t changes_ = 0;
+};
+
 std::string DescribeChanges(const Json& f) {
   return fmt::format("wrote {} to {}: commits {} to {}\n", Plural(f["changes"], "change"),
                      f["file"].get<std::string>(), f["after"].get<std::uint64_t>() + 1,
@@ -94,23 +136,24 @@ Result<Answer> RunChanges(const ChangesFlags& flags, Session& session) {
                            ChangeFeed::Open(*opened.graph, {.after = after, .last = flags.last}));
   RHIZOME_ASSIGN_OR_RETURN(TextOutput file, TextOutput::Create(flags.out));
   const ChangeLines lines(opened);
+  MarkedLines marked(*feed, file);
   Change change;
   for (std::uint64_t seen = 0;; ++seen) {
     if (seen % kReportChanges == 0)
       RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "reading changes", .done = seen}));
     RHIZOME_ASSIGN_OR_RETURN(const bool more, feed->Next(change));
     if (!more) break;
-    RHIZOME_ASSIGN_OR_RETURN(const auto line, lines.Of(change));
-    if (line)
-      RHIZOME_RETURN_IF_ERROR(
-          file.Line(line->dump(-1, ' ', false, Json::error_handler_t::replace)));
+    RHIZOME_ASSIGN_OR_RETURN(auto line, lines.Of(change));
+    if (line) RHIZOME_RETURN_IF_ERROR(marked.Add(*std::move(line)));
   }
+  RHIZOME_RETURN_IF_ERROR(marked.Finish());
   RHIZOME_RETURN_IF_ERROR(file.Commit());
   const double seconds = watch.seconds();
   return Answer{{{"file", flags.out},
-                 {"changes", file.lines()},
+                 {"changes", marked.changes()},
                  {"after", after},
                  {"last", feed->last()},
+                 {"last_hash", StoreId{feed->reached().commits}.ToString()},
                  {"seconds", seconds}},
                 IsStandardOutput(flags.out) ? nullptr : DescribeChanges,
                 {}};

@@ -31,14 +31,15 @@ struct InferFlags {
   std::optional<std::uint64_t> worker_bytes;  // a child of another infer, and what it may take
 };
 
-/// Parses a state as Python's Graph.point has it: the store's id and five numbers. Returns nothing
-/// if it is malformed.
+/// Parses a state as Python's Graph.point has it: the store's id, five numbers, and hashes, which
+/// those of older versions lack. Returns nothing if it is malformed.
 std::optional<StorePoint> ParsePoint(const std::string& text) {
   std::vector<std::string> parts = CLI::detail::split(text, ',');
   StorePoint point;
   std::uint64_t* const numbers[] = {&point.generation, &point.manifest_version,
                                     &point.base_sequence, &point.first_commit, &point.sequence};
-  if (parts.size() != 1 + std::size(numbers)) return std::nullopt;
+  const std::size_t hashes_at = 1 + std::size(numbers);
+  if (parts.size() != hashes_at && parts.size() != hashes_at + 1) return std::nullopt;
   const auto store = StoreId::Parse(parts.front());
   if (!store) return std::nullopt;
   point.store = *store;
@@ -48,6 +49,9 @@ std::optional<StorePoint> ParsePoint(const std::string& text) {
         std::from_chars(digits.data(), digits.data() + digits.size(), *numbers[i]);
     if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   }
+  const auto state = StateId::Parse(parts.size() > hashes_at ? parts.back() : std::string());
+  if (!state) return std::nullopt;
+  point.state = *state;
   return point;
 }
 
@@ -59,13 +63,13 @@ void AddAtFlag(CLI::App& verb, std::optional<StorePoint>& at) {
             if (!at) {
               throw CLI::ValidationError(
                   "--at", "'" + given +
-                              "' is no state: the store's id and five numbers, joined by "
-                              "commas, as graph.point has them in Python");
+                              "' is no state: the store's id, five numbers and the hashes, "
+                              "joined by commas, as graph.point has them in Python");
             }
           },
           "Compute on the state that an open graph holds (in Python, its point), not on the last "
           "commit")
-      ->type_name("ID,N,N,N,N,N");
+      ->type_name("ID,N,N,N,N,N,HASHES");
 }
 
 Json LayoutsJson(const std::vector<InferLayerReport::Layout>& layouts) {

@@ -179,6 +179,19 @@ std::string DescribeInfo(const Json& f) {
   return text;
 }
 
+/// Adds the hash of the commits, which tells copies of a store apart, and the store that this one
+/// follows, if there is one.
+Status AddHistory(const Store& store, Json& fields) {
+  RHIZOME_ASSIGN_OR_RETURN(const HistoryState history,
+                           store.StateAt(fields["commit"].get<std::uint64_t>()));
+  fields["commits_hash"] = StoreId{history.commits}.ToString();
+  if (history.leader) {
+    fields["follows"] = {{"store", history.leader->store.ToString()},
+                         {"commit", history.leader->commit}};
+  }
+  return Status::Ok();
+}
+
 /// Adds what was written since the generation. Counting the remaining edges needs the lists that
 /// changed, so a graph is opened if there are any.
 Status AddDeltaFields(const Store& store, Json& fields) {
@@ -200,7 +213,7 @@ Status AddDeltaFields(const Store& store, Json& fields) {
   fields["commit"] = store.base_sequence();
   fields["vertex_type_names"] = info.vertex_types;
   fields["edge_type_names"] = info.edge_types;
-  if (!any) return Status::Ok();
+  if (!any) return AddHistory(store, fields);
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
                            Graph::Open(store, {.topology = TopologyPlace::kDirect}));
   RHIZOME_ASSIGN_OR_RETURN(fields["edges"], graph->CountEdges());
@@ -213,7 +226,7 @@ Status AddDeltaFields(const Store& store, Json& fields) {
   fields["commit"] = graph->sequence();
   fields["vertex_type_names"] = graph->vertex_types();
   fields["edge_type_names"] = graph->edge_types();
-  return Status::Ok();
+  return AddHistory(store, fields);
 }
 
 /// Returns the numbers of the generations on disk. Older ones exist while someone reads them, or
