@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,6 +14,7 @@
 #include "rhizome/gnn/graph_pass.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/task_loss.h"
+#include "rhizome/gnn/torch.h"
 #include "rhizome/gnn/weights.h"
 
 namespace rhizome::inline internal {

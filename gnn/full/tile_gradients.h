@@ -1,11 +1,10 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <vector>
 
 #include "rhizome/cache/task_labels.h"
 #include "rhizome/cache/vertex_score_sink.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

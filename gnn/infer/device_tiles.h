@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +8,7 @@
 #include "rhizome/gnn/compute_device.h"
 #include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/model.h"
+#include "rhizome/gnn/torch.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome::inline internal {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,6 +15,7 @@
 #include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/tile_layer.h"
+#include "rhizome/gnn/torch.h"
 #include "rhizome/index/graph.h"
 
 namespace rhizome::inline internal {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,6 +8,7 @@
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/link_scores.h"
+#include "rhizome/gnn/torch.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome::inline internal {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,6 +12,7 @@
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/layer_graph.h"
 #include "rhizome/gnn/model_options.h"
+#include "rhizome/gnn/torch.h"
 #include "rhizome/storage/mix.h"
 
 namespace rhizome::inline internal {

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "rhizome/gnn/torch.h"
 #include "rhizome/gnn/weights.h"
 
 namespace rhizome::inline internal {

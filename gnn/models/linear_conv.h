@@ -1,8 +1,7 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include "rhizome/gnn/conv.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/gnn/layer.h"
 #include "rhizome/gnn/model_shape.h"
+#include "rhizome/gnn/torch.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {

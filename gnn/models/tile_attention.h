@@ -1,13 +1,12 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstddef>
 #include <span>
 
 #include "rhizome/cache/attention_kernels.h"
 #include "rhizome/gnn/layer.h"
 #include "rhizome/gnn/tile_rows.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -13,6 +11,7 @@
 #include "rhizome/gnn/layer.h"
 #include "rhizome/gnn/tile_attention.h"
 #include "rhizome/gnn/tile_rows.h"
+#include "rhizome/gnn/torch.h"
 #include "rhizome/gnn/window_lists.h"
 
 namespace rhizome::inline internal {

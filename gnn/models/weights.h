@@ -1,12 +1,11 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "rhizome/gnn/conv.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 
 #include "rhizome/cuda/device.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,6 +8,7 @@
 #include "rhizome/cache/aggregate.h"
 #include "rhizome/cuda/kernel_args.h"
 #include "rhizome/gnn/device_uploads.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

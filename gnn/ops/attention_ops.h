@@ -1,11 +1,10 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 
 #include "rhizome/cache/attention_kernels.h"
 #include "rhizome/gnn/aggregate_ops.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstddef>
 
 #include "rhizome/gnn/attention_ops.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <torch/cuda.h>
 
 #include <filesystem>
 #include <string>

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <functional>
 #include <memory>
 
 #include "rhizome/cuda/device.h"
+#include "rhizome/gnn/torch.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome::inline internal {

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <span>
 
 #include "rhizome/cache/product_kernels.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

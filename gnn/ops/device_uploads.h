@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "rhizome/gnn/compute_device.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

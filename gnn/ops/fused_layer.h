@@ -1,10 +1,9 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include "rhizome/gnn/activation.h"
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/layer_graph.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

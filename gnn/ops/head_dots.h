@@ -1,10 +1,9 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstddef>
 
 #include "rhizome/cache/aggregate.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

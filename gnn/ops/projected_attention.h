@@ -1,9 +1,8 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include "rhizome/gnn/attention_ops.h"
 #include "rhizome/gnn/dense.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <new>
 #include <string>
 #include <utility>
 
 #include "rhizome/gnn/device_failure.h"
+#include "rhizome/gnn/torch.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/result.h"
 

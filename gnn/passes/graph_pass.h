@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -19,6 +17,7 @@
 #include "rhizome/gnn/gatherer.h"
 #include "rhizome/gnn/scratch_array.h"
 #include "rhizome/gnn/tile_sums.h"
+#include "rhizome/gnn/torch.h"
 #include "rhizome/storage/job_control.h"
 
 namespace rhizome::inline internal {

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 

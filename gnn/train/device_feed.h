@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -14,6 +12,7 @@
 #include "rhizome/cuda/device_pool.h"
 #include "rhizome/gnn/device_uploads.h"
 #include "rhizome/gnn/learner.h"
+#include "rhizome/gnn/torch.h"
 #include "rhizome/gnn/train_options.h"
 #include "rhizome/storage/dtype.h"
 

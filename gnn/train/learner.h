@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <vector>
 
@@ -11,6 +9,7 @@
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/optimizer.h"
 #include "rhizome/gnn/task_loss.h"
+#include "rhizome/gnn/torch.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome::inline internal {

@@ -1,6 +1,8 @@
 #include "rhizome/gnn/optimizer.h"
 
 #include <fmt/format.h>
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/optim.h>
 
 #include <utility>
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,7 +8,12 @@
 
 #include "rhizome/gnn/learning_options.h"
 #include "rhizome/gnn/model.h"
+#include "rhizome/gnn/torch.h"
 #include "rhizome/storage/result.h"
+
+namespace torch::optim {
+class Optimizer;
+}
 
 namespace rhizome::inline internal {
 

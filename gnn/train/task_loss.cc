@@ -1,5 +1,7 @@
 #include "rhizome/gnn/task_loss.h"
 
+#include <torch/nn/functional/loss.h>
+
 #include <algorithm>
 
 #include "rhizome/cache/compute_metrics.h"

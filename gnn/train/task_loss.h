@@ -1,12 +1,11 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <span>
 #include <vector>
 
 #include "rhizome/cache/minibatch.h"
 #include "rhizome/cache/task_labels.h"
+#include "rhizome/gnn/torch.h"
 
 namespace rhizome::inline internal {
 
