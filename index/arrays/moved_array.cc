@@ -17,7 +17,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-constexpr std::uint64_t kDefaultMemoryBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kDefaultMoveMemoryBytes = std::uint64_t{256} << 20;
 
 /// The bytes of rows in one commit of the delta, which is held in memory.
 constexpr std::uint64_t kCommitBytes = std::uint64_t{4} << 20;
@@ -123,7 +123,7 @@ Status MovedArray::OpenKept() {
 }
 
 std::uint64_t MovedArray::memory_bytes() const {
-  const std::uint64_t all = made_.memory_bytes == 0 ? kDefaultMemoryBytes : made_.memory_bytes;
+  const std::uint64_t all = made_.memory_bytes == 0 ? kDefaultMoveMemoryBytes : made_.memory_bytes;
   return made_.appended ? all / 2 : all;
 }
 

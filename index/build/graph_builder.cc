@@ -9,6 +9,7 @@
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/chunk_copy.h"
 #include "rhizome/index/edge_order.h"
+#include "rhizome/index/free_vector.h"
 #include "rhizome/index/graph_input.h"
 #include "rhizome/index/home_choice.h"
 #include "rhizome/index/memory_sink.h"
@@ -30,11 +31,6 @@
 
 namespace rhizome {
 namespace {
-
-template <typename T>
-void Free(std::vector<T>& values) {
-  std::vector<T>().swap(values);
-}
 
 class PacedSink final : public ByteSink {
  public:

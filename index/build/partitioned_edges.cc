@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "rhizome/index/free_vector.h"
 #include "rhizome/index/spilled_graph.h"
 #include "rhizome/index/streaming_partitioner.h"
 #include "rhizome/storage/check.h"
@@ -14,11 +15,6 @@ namespace rhizome::inline internal {
 namespace {
 
 constexpr std::string_view kPhase = "partition";
-
-template <typename T>
-void Free(std::vector<T>& values) {
-  std::vector<T>().swap(values);
-}
 
 /// Calls visit(src, dst) for each directed edge of an input edge.
 template <typename Visit>

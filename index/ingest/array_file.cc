@@ -18,8 +18,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-constexpr std::string_view kPhase = "read arrays";
-constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
+constexpr std::string_view kReadArraysPhase = "read arrays";
+constexpr std::uint64_t kReadBlockBytes = std::uint64_t{1} << 20;
 
 class DenseArray final : public LoadedArray {
  public:
@@ -74,7 +74,7 @@ Status CheckDim(const ArrayFile& file, const RowSource& source) {
 /// hold that much.
 std::uint64_t ReserveBytes(std::uint64_t data_bytes, std::uint64_t file_bytes) {
   constexpr std::uint64_t kMaxRatio = 64;  // the compression ratio up to which a header is believed
-  return std::min(data_bytes, (file_bytes + kBlockBytes) * kMaxRatio);
+  return std::min(data_bytes, (file_bytes + kReadBlockBytes) * kMaxRatio);
 }
 
 // Opens the rows, checks shape, dtype and memory, and then reads and converts them block by block.
@@ -95,7 +95,7 @@ Result<std::unique_ptr<LoadedArray>> ReadDense(IngestContext& context, const Arr
 
   std::vector<std::byte> block;
   for (std::uint64_t done = 0; done < elements;) {
-    const std::uint64_t count = std::min(elements - done, kBlockBytes / from_bytes);
+    const std::uint64_t count = std::min(elements - done, kReadBlockBytes / from_bytes);
     block.resize(count * from_bytes);
     RHIZOME_RETURN_IF_ERROR(source->Read(block));
     array->data.resize((done + count) * to_bytes);
@@ -105,7 +105,7 @@ Result<std::unique_ptr<LoadedArray>> ReadDense(IngestContext& context, const Arr
       return Fail(ValueDoesNotFit(file, (done + *bad) / array->dim, (done + *bad) % array->dim,
                                   array->dtype));
     done += count;
-    RHIZOME_RETURN_IF_ERROR(context.Progress(kPhase, {file.path, done, elements},
+    RHIZOME_RETURN_IF_ERROR(context.Progress(kReadArraysPhase, {file.path, done, elements},
                                              array->memory_bytes() + source->memory_bytes()));
   }
   RHIZOME_RETURN_IF_ERROR(source->Finish());
@@ -213,7 +213,7 @@ Status ReadTriplets(IngestContext& context, const ArrayFile& file,
                     const std::function<std::uint64_t()>& held_bytes) {
   Status failed;
   return context.ReadLines(
-      file.path, kPhase,
+      file.path, kReadArraysPhase,
       [&](const auto& fields) -> std::optional<std::string> {
         Triplet triplet;
         if (auto reason = ParseTriplet(fields, file.dim, triplet)) return reason;

@@ -16,7 +16,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-constexpr std::string_view kPhase = "read edges";
+constexpr std::string_view kReadEdgesPhase = "read edges";
 constexpr std::string_view kWeight = "weight";
 constexpr std::size_t kNpyBlockEdges = std::size_t{1} << 16;
 constexpr std::uint64_t kSpoolBlockBytes = std::uint64_t{512} << 10;
@@ -131,7 +131,7 @@ class EdgeReader {
       RHIZOME_RETURN_IF_ERROR(failed_);
       RHIZOME_RETURN_IF_ERROR(ids_.status());
       RHIZOME_RETURN_IF_ERROR(
-          context_.Progress(kPhase, {file.path, done, edges.size()}, OwnBytes()));
+          context_.Progress(kReadEdgesPhase, {file.path, done, edges.size()}, OwnBytes()));
     }
     return Status::Ok();
   }
@@ -166,7 +166,7 @@ class EdgeReader {
 
   Status ReadTable(const Path& path) {
     return context_.ReadLines(
-        path, kPhase, [this](const auto& fields) { return TakeLine(fields); },
+        path, kReadEdgesPhase, [this](const auto& fields) { return TakeLine(fields); },
         [this] { return OwnBytes(); }, [this] { return failed_.ok() ? ids_.status() : failed_; });
   }
 
@@ -334,7 +334,7 @@ class EdgeReader {
   }
 
   Status Progress(const InputStream& stream) {
-    return context_.Progress(kPhase, stream, OwnBytes());
+    return context_.Progress(kReadEdgesPhase, stream, OwnBytes());
   }
   std::uint64_t OwnBytes() const { return ids_.memory_bytes() + table_.memory_bytes(); }
 

@@ -13,7 +13,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-constexpr std::uint64_t kBlockBytes = std::uint64_t{128} << 10;
+constexpr std::uint64_t kRowBlockBytes = std::uint64_t{128} << 10;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ Status EdgeRows::BeginFile(std::size_t number) {
 Status EdgeRows::Fill() {
   const std::uint64_t row_bytes = array_.dim * DataTypeBytes(source_->dtype);
   block_rows_ =
-      std::min(source_->rows - rows_taken_, std::max<std::uint64_t>(kBlockBytes / row_bytes, 1));
+      std::min(source_->rows - rows_taken_, std::max<std::uint64_t>(kRowBlockBytes / row_bytes, 1));
   block_taken_ = 0;
   if (block_rows_ == 0)
     return Refuse(fmt::format("{} rows, but there are more edges", source_->rows));

@@ -8,7 +8,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-constexpr std::string_view kPhase = "read nodes";
+constexpr std::string_view kReadNodesPhase = "read nodes";
 
 enum class Role : std::uint8_t { kSkip, kId, kType, kLabel, kSplit, kOther };
 
@@ -65,7 +65,7 @@ class NodeReader {
       if (const auto reason = TakeLine(std::span(&text, 1)))
         return Status::InvalidArgument(fmt::format("{}: node {}: {}", path.string(), i, *reason));
       if (table_.lines % kLinesPerReport == 0 || table_.lines == ids.size())
-        RHIZOME_RETURN_IF_ERROR(context_.Progress(kPhase, {path, table_.lines, ids.size()},
+        RHIZOME_RETURN_IF_ERROR(context_.Progress(kReadNodesPhase, {path, table_.lines, ids.size()},
                                                   ids_.memory_bytes() + table_.memory_bytes()));
     }
     return Status::Ok();
@@ -110,7 +110,7 @@ class NodeReader {
   }
 
   Status Progress(const InputStream& stream) {
-    return context_.Progress(kPhase, stream, ids_.memory_bytes() + table_.memory_bytes());
+    return context_.Progress(kReadNodesPhase, stream, ids_.memory_bytes() + table_.memory_bytes());
   }
 
   IngestContext& context_;

@@ -17,7 +17,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-constexpr std::string_view kPhase = "permute arrays";
+constexpr std::string_view kPermutePhase = "permute arrays";
 
 /// Distributes rows in the store's order to buckets, each of which fits in memory.
 class RowBuckets {
@@ -183,7 +183,7 @@ class SpilledDense final : public BucketedArray {
         RHIZOME_RETURN_IF_ERROR(buckets_.Append(static_cast<std::uint64_t>(row), record));
       }
       RHIZOME_RETURN_IF_ERROR(context_.control.Report(
-          {.phase = kPhase, .done = done, .total = rows, .detail = ShownName(name)}));
+          {.phase = kPermutePhase, .done = done, .total = rows, .detail = ShownName(name)}));
     }
     return source->Finish();
   }
@@ -234,7 +234,7 @@ class SpilledSparse final : public BucketedArray {
     RHIZOME_ASSIGN_OR_RETURN(SpillReader reader, SpillReader::Open(triplets_, /*ahead=*/true));
     while (true) {
       RHIZOME_RETURN_IF_ERROR(
-          context_.control.Report({.phase = kPhase, .detail = ShownName(name)}));
+          context_.control.Report({.phase = kPermutePhase, .detail = ShownName(name)}));
       RHIZOME_ASSIGN_OR_RETURN(auto block, reader.Next());
       if (block.empty()) break;
       for (; block.size() >= sizeof(Triplet); block = block.subspan(sizeof(Triplet))) {

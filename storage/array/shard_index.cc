@@ -12,7 +12,7 @@ namespace rhizome::inline internal {
 namespace {
 
 constexpr std::size_t kEntryBytes = 16;
-constexpr std::size_t kCrcBytes = sizeof(std::uint32_t);
+constexpr std::size_t kIndexCrcBytes = sizeof(std::uint32_t);
 
 std::uint64_t InOrder(std::uint64_t number, bool big_endian) {
   return big_endian ? __builtin_bswap64(number) : number;
@@ -37,7 +37,7 @@ Status TooShort(const ShardIndexFormat& format, std::uint64_t file_bytes) {
 Status CheckSums(const ShardIndexFormat& format, std::span<const std::byte> bytes,
                  std::uint64_t file_bytes) {
   for (std::uint32_t i = 0; i < format.checksums; ++i) {
-    bytes = bytes.first(bytes.size() - kCrcBytes);
+    bytes = bytes.first(bytes.size() - kIndexCrcBytes);
     const auto stored = LoadLittle<std::uint32_t>(bytes.data() + bytes.size());
     const std::uint32_t computed = Crc32c(bytes);
     if (stored == computed) continue;
@@ -106,7 +106,7 @@ std::vector<std::byte> EncodeShardIndex(const ShardIndexFormat& format,
     StoreLittle(to + 8, InOrder(ranges[i].size_bytes, format.big_endian));
   }
   std::size_t end = ranges.size() * kEntryBytes;
-  for (std::uint32_t i = 0; i < format.checksums; ++i, end += kCrcBytes)
+  for (std::uint32_t i = 0; i < format.checksums; ++i, end += kIndexCrcBytes)
     StoreLittle(bytes.data() + end, Crc32c(std::span(bytes).first(end)));
   return bytes;
 }

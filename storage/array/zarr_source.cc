@@ -21,7 +21,7 @@ namespace {
 
 using Compressor = ZarrSourceFormat::Compressor;
 
-constexpr std::size_t kCrcBytes = 4;
+constexpr std::size_t kChunkCrcBytes = 4;
 // A bound on the compression ratio of all compressors that are read here.
 constexpr std::uint64_t kMaxRatio = std::uint64_t{1} << 16;
 // An array may have up to this many bytes of fill value, whatever the length of its chunk files.
@@ -51,8 +51,8 @@ Status DecodeGzip(std::span<const std::byte> frame, std::span<std::byte> out) {
 
 /// Checks the checksum at the end, and returns the bytes before it. Errors: kInvalidArgument.
 Result<std::span<const std::byte>> TakeCrc(std::span<const std::byte> bytes) {
-  if (bytes.size() < kCrcBytes) return Fail(Damaged("too short for its checksum"));
-  const auto content = bytes.first(bytes.size() - kCrcBytes);
+  if (bytes.size() < kChunkCrcBytes) return Fail(Damaged("too short for its checksum"));
+  const auto content = bytes.first(bytes.size() - kChunkCrcBytes);
   const auto stored = LoadLittle<std::uint32_t>(bytes.data() + content.size());
   const std::uint32_t computed = Crc32c(content);
   if (stored == computed) return content;
@@ -216,7 +216,7 @@ Result<bool> ZarrSource::LoadInner(std::uint64_t strip, std::uint64_t across, co
 Status ZarrSource::LoadBytes(std::uint64_t offset, std::uint64_t bytes) {
   const std::uint64_t chunk_bytes = format_.chunk_bytes();
   const std::uint64_t checksum_bytes =
-      kCrcBytes * (std::uint64_t{format_.inner_checksums} + format_.outer_checksums);
+      kChunkCrcBytes * (std::uint64_t{format_.inner_checksums} + format_.outer_checksums);
   const bool raw = format_.compressor == Compressor::kNone;
   // Checked before memory is allocated for the encoded or the decoded bytes.
   if (raw ? bytes != chunk_bytes + checksum_bytes
@@ -237,7 +237,7 @@ Status ZarrSource::DecodeChunkFile(std::span<const std::byte> encoded) {
   for (std::uint32_t i = 0; i < format_.outer_checksums; ++i) {
     RHIZOME_ASSIGN_OR_RETURN(encoded, TakeCrc(encoded));
   }
-  inner_.resize(format_.chunk_bytes() + kCrcBytes * format_.inner_checksums);
+  inner_.resize(format_.chunk_bytes() + kChunkCrcBytes * format_.inner_checksums);
   switch (format_.compressor) {
     case Compressor::kNone:
       if (encoded.size() != inner_.size()) return Damaged("of the wrong length");

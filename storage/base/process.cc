@@ -43,9 +43,9 @@ class ForkMutexes {
   std::list<ForkMutex*> all_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-void BeforeFork() { ForkMutexes::Instance().LockAll(); }
-void AfterForkInParent() { ForkMutexes::Instance().UnlockAll(); }
-void AfterForkInChild() {
+void LockBeforeFork() { ForkMutexes::Instance().LockAll(); }
+void UnlockInParent() { ForkMutexes::Instance().UnlockAll(); }
+void UnlockInChild() {
   forks.fetch_add(1, std::memory_order_relaxed);
   ForkMutexes::Instance().UnlockAll();
 }
@@ -55,7 +55,7 @@ void AfterForkInChild() {
 std::uint64_t ForkCount() {
   if (RHIZOME_MUTANT("a fork is not noticed")) return 0;
   // If there is no memory for the handlers, the pid takes the place of the count.
-  static const bool handled = pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild) == 0;
+  static const bool handled = pthread_atfork(LockBeforeFork, UnlockInParent, UnlockInChild) == 0;
   return handled ? forks.load(std::memory_order_relaxed) : static_cast<std::uint64_t>(getpid());
 }
 

@@ -20,10 +20,6 @@ enum class Part : std::uint8_t { kWhole = 1, kFirst = 2, kMiddle = 3, kLast = 4 
 // The entries of a batch (the types of RocksDB's db/dbformat.h that a catalogue's writer uses).
 enum class BatchTag : std::uint8_t { kLogData = 3, kPut = 5, kDeleteRange = 14 };
 
-std::string_view TextOf(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 /// An entry of a batch: its column family and the number of changes that it counts for.
 struct BatchEntry {
   std::uint32_t family = 0;

@@ -63,10 +63,6 @@ constexpr std::uint64_t kMaxTime = std::uint64_t{1} << 48;
 constexpr std::uint64_t kMaxTableBytes = std::uint64_t{1} << 40;
 constexpr std::string_view kBytewise = "leveldb.BytewiseComparator";
 
-std::string TextOf(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 /// Returns whether a field is one number up to `most`.
 bool IsNumberTo(Bytes field, std::uint64_t most) {
   Unpacker in(field);

@@ -17,23 +17,23 @@
 namespace rhizome::inline internal {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using FileBytes = std::vector<std::byte>;
 
 constexpr std::string_view kSealName = "SEAL";
-constexpr std::string_view kMagic = "RZCSEAL1";
+constexpr std::string_view kSealMagic = "RZCSEAL1";
 constexpr std::uint64_t kMaxSealBytes = 4096;
 
 /// Returns the bytes of a file, or nothing if the file does not exist.
-Result<std::optional<Bytes>> ReadIfThere(FileSystem& fs, const Path& path, std::uint64_t max) {
+Result<std::optional<FileBytes>> ReadIfThere(FileSystem& fs, const Path& path, std::uint64_t max) {
   auto bytes = ReadWholeFile(fs, path, max);
   if (!bytes && bytes.error().code() == StatusCode::kNotFound) return std::nullopt;
   if (!bytes) return Fail(bytes.error());
   return std::optional(*std::move(bytes));
 }
 
-Bytes EncodeSeal(std::string_view name, const Bytes& manifest) {
+FileBytes EncodeSeal(std::string_view name, const FileBytes& manifest) {
   ByteWriter out;
-  out.Bytes(std::as_bytes(std::span(kMagic)));
+  out.Bytes(std::as_bytes(std::span(kSealMagic)));
   out.Number(static_cast<std::uint64_t>(manifest.size()));
   out.Bytes(Xxh3(manifest));
   out.String(name);
@@ -42,15 +42,15 @@ Bytes EncodeSeal(std::string_view name, const Bytes& manifest) {
 }
 
 /// Returns whether the seal is whole, not torn.
-bool IsWhole(const Bytes& seal) {
-  if (seal.size() < kMagic.size() + sizeof(std::uint32_t)) return false;
+bool IsWhole(const FileBytes& seal) {
+  if (seal.size() < kSealMagic.size() + sizeof(std::uint32_t)) return false;
   const std::size_t end = seal.size() - sizeof(std::uint32_t);
   return LoadLittle<std::uint32_t>(seal.data() + end) == Crc32c(std::span(seal).first(end));
 }
 
 /// Returns whether this is the seal of the catalogue as it is now. A catalogue without CURRENT was
 /// never finished, or is being removed; it fits.
-Result<bool> Fits(FileSystem& fs, const Path& catalog, const Bytes& seal) {
+Result<bool> Fits(FileSystem& fs, const Path& catalog, const FileBytes& seal) {
   RHIZOME_ASSIGN_OR_RETURN(const auto current, ReadIfThere(fs, catalog / "CURRENT", kMaxSealBytes));
   if (!current) return true;
   const std::string name = ManifestNameIn(*current);
@@ -94,7 +94,7 @@ Status SealCatalog(FileSystem& fs, const Path& catalog) {
   const std::string name = ManifestNameIn(*current);
   RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs.Stat(catalog / name));
   if (info.size_bytes > kMaxCatalogManifestBytes) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(const Bytes manifest,
+  RHIZOME_ASSIGN_OR_RETURN(const FileBytes manifest,
                            ReadWholeFile(fs, catalog / name, kMaxCatalogManifestBytes));
   RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs, catalog / kSealName, EncodeSeal(name, manifest)));
   return fs.SyncDirectory(catalog);

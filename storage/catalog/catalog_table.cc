@@ -24,8 +24,8 @@ using Bytes = std::span<const std::byte>;
 // meta blocks and of the index, version, magic.
 constexpr std::uint64_t kFooterBytes = 53;
 constexpr std::size_t kVersionAt = 41;
-constexpr std::size_t kMagicAt = 45;
-constexpr std::uint64_t kMagic = 0x88E241B785F4CFF7;
+constexpr std::size_t kTableMagicAt = 45;
+constexpr std::uint64_t kTableMagic = 0x88E241B785F4CFF7;
 constexpr std::uint32_t kFirstVersion = 2;
 constexpr std::uint32_t kLastVersion = 5;
 constexpr std::uint64_t kTrailerBytes = 5;  // of a block: its compression type and checksum
@@ -42,10 +42,6 @@ std::uint32_t XxhSum(Bytes with_type) {
 
 Status Bad(std::string_view what) {
   return Status::Corruption(fmt::format("the table's {} is damaged", what));
-}
-
-std::string_view TextOf(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 /// The properties of a table, as its properties block says them. Plain counts are bounded, since
@@ -179,7 +175,8 @@ class CatalogTable::Opener {
   Status ReadFooter() {
     std::array<std::byte, kFooterBytes> footer{};
     RHIZOME_RETURN_IF_ERROR(read_(bytes_ - footer.size(), footer));
-    if (LoadLittle<std::uint64_t>(footer.data() + kMagicAt) != kMagic) return Bad("footer");
+    if (LoadLittle<std::uint64_t>(footer.data() + kTableMagicAt) != kTableMagic)
+      return Bad("footer");
     const auto version = LoadLittle<std::uint32_t>(footer.data() + kVersionAt);
     if (version < kFirstVersion || version > kLastVersion)
       return Status::Corruption(fmt::format(

@@ -3,8 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace rhizome::inline internal {
+
+/// Returns bytes as text. Ownership: borrows the bytes.
+inline std::string_view TextOf(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 /// Reads varints as RocksDB writes them (util/coding.h), and refuses longer encodings than a number
 /// needs, since RocksDB's own functions read those in different ways. After a failure every read

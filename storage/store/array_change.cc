@@ -19,8 +19,6 @@ namespace rhizome {
 
 namespace {
 
-constexpr std::string_view kGroupPath = "arrays/zarr.json";
-
 FileEntry EntryOfText(std::string path, std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {std::move(path), bytes.size(), Xxh3(bytes), Crc32c(bytes)};

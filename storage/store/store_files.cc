@@ -17,7 +17,6 @@ namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kMaxFormatBytes = 4096;
-constexpr std::string_view kGroupPath = "arrays/zarr.json";
 constexpr std::string_view kFormatHead = "rhizome store\nformat ";
 constexpr std::string_view kIdHead = "\nid ";
 

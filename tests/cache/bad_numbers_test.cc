@@ -15,11 +15,11 @@
 namespace rhizome {
 namespace {
 
-constexpr std::uint64_t kVertices = 40;
+constexpr std::uint64_t kGraphVertices = 40;
 
 /// Numbers of rows and chunks that do not exist, for every parameter that takes such a number.
 std::vector<std::int64_t> RowsThatAreNot() {
-  return {static_cast<std::int64_t>(kVertices),
+  return {static_cast<std::int64_t>(kGraphVertices),
           std::int64_t{1} << 31,
           std::int64_t{1} << 32,
           std::numeric_limits<std::int64_t>::max(),
@@ -32,10 +32,10 @@ class BadNumbersOfCachesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     GraphInput input;
-    input.vertex_count = kVertices;
+    input.vertex_count = kGraphVertices;
     input.vertex_type_names = {"v"};
     input.edge_type_names = {"e"};
-    for (VertexId v = 1; v < static_cast<VertexId>(kVertices); ++v) {
+    for (VertexId v = 1; v < static_cast<VertexId>(kGraphVertices); ++v) {
       input.edges.src.push_back(v);
       input.edges.dst.push_back(v / 2);
     }
@@ -83,7 +83,7 @@ TEST_F(BadNumbersOfCachesTest, RowsOfAFeatureCacheAreRefused) {
     EXPECT_STATUS((*cache)->Gather(std::span(&row, 1), out), kInvalidArgument);
     EXPECT_STATUS((*cache)->Hold(std::span(&row, 1), held), kInvalidArgument);
   }
-  const Row last = kVertices - 1;
+  const Row last = kGraphVertices - 1;
   EXPECT_OK((*cache)->Gather(std::span(&last, 1), out));
   EXPECT_STATUS((*cache)->Gather(std::span(&last, 1), std::span(out).first(1)), kInvalidArgument);
 }

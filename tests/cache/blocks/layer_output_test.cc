@@ -15,12 +15,12 @@ namespace rhizome {
 namespace {
 
 constexpr std::uint64_t kRows = 128 * 40 + 7;
-constexpr std::uint64_t kDim = 4;
+constexpr std::uint64_t kOutputDim = 4;
 
 ArrayEntry Entry() {
   return {.name = "out",
           .rows = kRows,
-          .dim = kDim,
+          .dim = kOutputDim,
           .dtype = DataType::kFloat32,
           .layout = ArrayLayout::kChunk,
           .codec = {.kind = CodecKind::kBloscLz4, .level = 5},
@@ -30,7 +30,7 @@ ArrayEntry Entry() {
 }
 
 float ValueOf(std::uint64_t row, std::uint64_t column) {
-  return static_cast<float>(row * kDim + column);
+  return static_cast<float>(row * kOutputDim + column);
 }
 
 /// Fills and finishes every chunk that is not done.
@@ -41,7 +41,7 @@ Status FillAll(LayerOutput& output) {
     const std::uint64_t rows = std::min<std::uint64_t>(128, kRows - first);
     const std::span<float> values = output.Rows(static_cast<Row>(first), rows);
     for (std::uint64_t i = 0; i < values.size(); ++i)
-      values[i] = ValueOf(first + i / kDim, i % kDim);
+      values[i] = ValueOf(first + i / kOutputDim, i % kDim);
     RHIZOME_RETURN_IF_ERROR(output.FinishChunk(chunk, {}));
   }
   return Status::Ok();
@@ -70,9 +70,9 @@ TEST(LayerOutputTest, SeveralWritersMakeTheArrayThatOneMakes) {
     EXPECT_EQ(fs.Files(), of_one) << writers << " writers";
     const auto array = ChunkArray::Open(fs, "/out", written->arrays.front(), written->files);
     ASSERT_OK(array);
-    std::vector<float> row(kDim);
+    std::vector<float> row(kOutputDim);
     ASSERT_OK((*array)->ReadRows(kRows - 1, 1, std::as_writable_bytes(std::span(row))));
-    EXPECT_EQ(row.back(), ValueOf(kRows - 1, kDim - 1));
+    EXPECT_EQ(row.back(), ValueOf(kRows - 1, kOutputDim - 1));
   }
 }
 

@@ -5,7 +5,7 @@
 namespace rhizome {
 namespace {
 
-constexpr std::uint64_t kRowBytes = 1020;  // 1,024 with the checksum; 1,024 rows a request
+constexpr std::uint64_t kWireRowBytes = 1020;  // 1,024 with the checksum; 1,024 rows a request
 
 class RankSecondsTest : public ::testing::Test {
  protected:
@@ -20,7 +20,7 @@ class RankSecondsTest : public ::testing::Test {
     RankFetches fetched(3);
     fetched.rows_of = {own, one, other};
     fetched.asking_sweeps = sweeps;
-    return RankSeconds(options_, kRowBytes).Moving(0, fetched, served);
+    return RankSeconds(options_, kWireRowBytes).Moving(0, fetched, served);
   }
 
   RankPlanOptions options_;
@@ -68,7 +68,7 @@ TEST_F(RankSecondsTest, ProcessorsAreSharedByWhatComesAndGoes) {
 
 TEST_F(RankSecondsTest, GradientsGoUpATreeAndDownAgain) {
   options_.link.latency_seconds = 1e-3;
-  const RankSeconds seconds(options_, kRowBytes);
+  const RankSeconds seconds(options_, kWireRowBytes);
   EXPECT_EQ(seconds.Exchange(1, 1 << 20), 0);
   EXPECT_NEAR(seconds.Exchange(2, 1000), 2 * (1e-3 + 1e-6), 1e-12);
   EXPECT_NEAR(seconds.Exchange(4, 1000), 4 * (1e-3 + 1e-6), 1e-12);

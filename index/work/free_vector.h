@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+namespace rhizome::inline internal {
+
+/// Empties a vector and frees its memory.
+template <typename T>
+void Free(std::vector<T>& values) {
+  std::vector<T>().swap(values);
+}
+
+}  // namespace rhizome::inline internal
