@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "rhizome/storage/bytes.h"
 
@@ -65,6 +66,7 @@ std::string TableReader::Place() const {
 }
 
 Result<TableReader::Next> TableReader::ReadLine() {
+  if (std::exchange(in_long_line_, false)) RHIZOME_RETURN_IF_ERROR(SkipLongLine());
   line_ = next_line_;
   return form_ == TableForm::kCsv ? ReadCsv() : ReadTabs();
 }
@@ -93,7 +95,7 @@ Result<TableReader::Next> TableReader::ReadTabs() {
     if (found == nullptr && begin_ == end_) return Next::kEnd;
     std::string_view line(from, end_ - begin_);
     if (found != nullptr) line = line.substr(0, static_cast<const char*>(found) - from);
-    if (line.size() > kMaxLineBytes) return SkipLongLine();
+    if (line.size() > kMaxLineBytes) return TooLong();
     begin_ += line.size() + (found != nullptr ? 1 : 0);
     ++next_line_;
     if (line.ends_with('\r')) line.remove_suffix(1);
@@ -118,7 +120,7 @@ Result<TableReader::Next> TableReader::ReadCsv() {
     while (begin_ < end_) {
       any = true;
       if (TakeCsvByte(buffer_[begin_++], state)) return FinishCsv();
-      if (text_.size() + starts_.size() - 1 > kMaxLineBytes) return SkipLongLine();
+      if (text_.size() + starts_.size() - 1 > kMaxLineBytes) return TooLong();
     }
     if (at_end_) break;
     RHIZOME_RETURN_IF_ERROR(Fill());
@@ -180,18 +182,22 @@ TableReader::Next TableReader::Malformed(std::string reason) {
   return Next::kMalformed;
 }
 
-Result<TableReader::Next> TableReader::SkipLongLine() {
-  const std::string reason = fmt::format("is longer than {} bytes", kMaxLineBytes);
+TableReader::Next TableReader::TooLong() {
+  in_long_line_ = true;
+  return Malformed(fmt::format("is longer than {} bytes", kMaxLineBytes));
+}
+
+Status TableReader::SkipLongLine() {
   while (true) {
     const char* from = buffer_.get() + begin_;
     const void* found = std::memchr(from, '\n', end_ - begin_);
     if (found != nullptr) {
       begin_ += static_cast<std::size_t>(static_cast<const char*>(found) - from) + 1;
       ++next_line_;
-      return Malformed(reason);
+      return Status::Ok();
     }
     begin_ = end_;
-    if (at_end_) return Malformed(reason);
+    if (at_end_) return Status::Ok();
     RHIZOME_RETURN_IF_ERROR(Fill());
   }
 }

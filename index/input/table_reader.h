@@ -76,7 +76,8 @@ class TableReader {
   bool TakeCsvByte(char byte, CsvState& state);
   Next FinishCsv();
   Next Malformed(std::string reason);
-  Result<Next> SkipLongLine();
+  Next TooLong();
+  Status SkipLongLine();
 
   std::unique_ptr<InputStream> stream_;
   const TableForm form_;
@@ -92,6 +93,9 @@ class TableReader {
   bool stray_quote_ = false;
   bool bare_return_ = false;  // the last byte is a carriage return outside quotes
   std::string reason_;
+  // The line is longer than it may be; its rest, which may have no end, is skipped only if another
+  // line is wanted.
+  bool in_long_line_ = false;
 };
 
 }  // namespace rhizome

@@ -106,6 +106,29 @@ TEST_F(TableReaderTest, LongLinesAreMalformedAndReadingGoesOn) {
   }
 }
 
+TEST_F(TableReaderTest, ALongLastLineIsFollowedByTheEnd) {
+  for (const char* name : {"a.tsv", "a.csv"}) {
+    const Content content = Parse(name, "x\n" + std::string(2 * kMaxLineBytes, 'a'));
+    ASSERT_EQ(content.malformed.size(), 1U) << name;
+    EXPECT_EQ(content.malformed[0].first, 2U);
+    EXPECT_EQ(content.lines, (Lines{{"x"}}));
+  }
+}
+
+// A reader that wants no line after a malformed one, as that of `put`, does not wait for its end.
+TEST_F(TableReaderTest, ALineWithoutAnEndIsMalformedAtOnce) {
+  for (const TableForm form : {TableForm::kTabs, TableForm::kCsv, TableForm::kLines}) {
+    auto stream = InputStream::OpenOnce(FileSystem::Posix(), "/dev/zero");
+    ASSERT_OK(stream);
+    const auto reader = TableReader::Open(*std::move(stream), form, /*header=*/false);
+    ASSERT_OK(reader);
+    const auto next = (*reader)->ReadLine();
+    ASSERT_OK(next);
+    EXPECT_EQ(*next, TableReader::Next::kMalformed);
+    EXPECT_EQ((*reader)->line(), 1U);
+  }
+}
+
 // A record of separators alone has no text, but a field for each of them.
 TEST_F(TableReaderTest, RecordsOfManyFieldsAreLongToo) {
   const std::string commas(3 * kMaxLineBytes, ',');
