@@ -1,6 +1,7 @@
 #include "core.h"
 
 #include <nanobind/stl/string.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -8,10 +9,24 @@
 
 namespace rhizome::python {
 
+void StayForEver() noexcept {
+  while (true) pause();
+}
+
+ReleasedGil::~ReleasedGil() {
+  try {
+    PyEval_RestoreThread(state_);
+  } catch (...) {  // it throws nothing: this is pthread_exit
+    StayForEver();
+  }
+}
+
 void Raise(const Status& status, About about) {
-  const nb::object error = nb::module_::import_("rhizome.errors")
-                               .attr("_of_code")(std::string(StatusCodeName(status.code())),
-                                                 status.message(), about == About::kStore);
+  const nb::object error = InPython([&]() -> nb::object {
+    return nb::module_::import_("rhizome.errors")
+        .attr("_of_code")(std::string(StatusCodeName(status.code())), status.message(),
+                          about == About::kStore);
+  });
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
   throw nb::python_error();
 }
@@ -19,8 +34,9 @@ void Raise(const Status& status, About about) {
 Ids::Ids(nb::handle ids, std::uint64_t vertices) {
   if (!nb::try_cast(ids, array_, false)) {
     // Lists, other integers, masks and strided arrays become such an array in NumPy's own way.
-    const nb::object array =
-        nb::module_::import_("rhizome._types").attr("as_vertex_ids")(ids, vertices);
+    const nb::object array = InPython([&]() -> nb::object {
+      return nb::module_::import_("rhizome._types").attr("as_vertex_ids")(ids, vertices);
+    });
     array_ = nb::cast<decltype(array_)>(array, false);
   }
   const auto outside = [&](VertexId id) { return static_cast<std::uint64_t>(id) >= vertices; };
@@ -45,7 +61,7 @@ ExternalId IdOf(nb::handle value) {
   }
   if (PyBool_Check(value.ptr()) || !PyIndex_Check(value.ptr()))
     throw nb::type_error("an id is a str or an int");
-  const nb::object number = nb::steal(PyNumber_Index(value.ptr()));
+  const nb::object number = InPython([&] { return nb::steal(PyNumber_Index(value.ptr())); });
   if (!number.is_valid()) throw nb::python_error();
   const std::int64_t id = PyLong_AsLongLong(number.ptr());
   if (id == -1 && PyErr_Occurred()) throw nb::python_error();
@@ -59,8 +75,9 @@ nb::object ToPython(const ExternalId& id) {
 }
 
 std::uint64_t CountOf(nb::handle value, const char* name, std::uint64_t least) {
-  const nb::object count =
-      nb::module_::import_("rhizome._types").attr("as_count")(value, name, least);
+  const nb::object count = InPython([&]() -> nb::object {
+    return nb::module_::import_("rhizome._types").attr("as_count")(value, name, least);
+  });
   return nb::cast<std::uint64_t>(count);
 }
 

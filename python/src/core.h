@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cxxabi.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -38,11 +39,42 @@ T Take(Result<T> result, About about = About::kContents) {
   return *std::move(result);
 }
 
+// While the interpreter ends, Python before 3.14 ends every other thread that wants the GIL by
+// pthread_exit. That unwinds C++, which cannot be left so: destructors are noexcept, nanobind
+// catches whatever passes, and objects that go need the GIL. So such a thread is kept where it is
+// until the process has ended, as 3.14 keeps it. The two below are the only ways by which a binding
+// waits for the GIL: all of them use these.
+
+/// Keeps the calling thread until the process ends. Needs no GIL.
+[[noreturn]] void StayForEver() noexcept;
+
+/// Gives the GIL up as long as it lives.
+class ReleasedGil {
+ public:
+  ReleasedGil() : state_(PyEval_SaveThread()) {}
+  ~ReleasedGil();
+  ReleasedGil(const ReleasedGil&) = delete;
+  ReleasedGil& operator=(const ReleasedGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
 /// Calls `call` without the GIL.
 template <typename Call>
 auto Unlocked(Call&& call) {
-  const nb::gil_scoped_release released;
+  const ReleasedGil released;
   return std::forward<Call>(call)();
+}
+
+/// Calls `call`, which runs code written in Python; that gives the GIL up now and then.
+template <typename Call>
+auto InPython(Call&& call) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (const abi::__forced_unwind&) {
+    StayForEver();
+  }
 }
 
 /// Something of the engine that takes one call at a time, and that many threads of Python may have.
@@ -54,7 +86,7 @@ class OneAtATime {
   /// Calls `call(object)` without the GIL, once no other thread does.
   template <typename Call>
   auto Unlocked(Call&& call) {
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     const std::scoped_lock lock(mutex_);
     return std::forward<Call>(call)(object_);
   }

@@ -131,7 +131,7 @@ class NamedVertices {
       span_.integers = {array_.data(), array_.size()};
       return;
     }
-    list_ = nb::steal(PySequence_List(ids.ptr()));
+    list_ = InPython([&] { return nb::steal(PySequence_List(ids.ptr())); });
     if (!list_.is_valid()) throw nb::python_error();
     for (const nb::handle id : nb::borrow<nb::list>(list_)) Add(id);
     if (!integers_.empty() && !texts_.empty())

@@ -27,7 +27,7 @@ void JobWatch::Show() {
     const std::scoped_lock lock(mutex_);
     report.swap(latest_);
   }
-  if (report) progress_(report->phase, report->done, report->total);
+  if (report) InPython([&] { progress_(report->phase, report->done, report->total); });
 }
 
 void JobWatch::Wait() {

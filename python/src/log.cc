@@ -80,7 +80,7 @@ void LogSink::Deliver() {
   const nb::error_scope kept;  // it may be called while an exception is on its way
   for (const LogLine& line : queue_->TakeAll()) {
     try {
-      receiver_(LineOf(line));
+      InPython([&] { receiver_(LineOf(line)); });
     } catch (nb::python_error& error) {
       error.discard_as_unraisable("the log of a rhizome store");
     }

@@ -263,6 +263,67 @@ def test_other_signals():
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
+#: Each an endless loop of a daemon thread, with a graph of its own: the calls that a program may end in.
+DAEMONS = {
+    "loader": "for batch in rz.Loader(g, [3, 3], features='feat', seeds=ids, batch_size=8): yield",
+    "lent rows": "for batch in rz.Loader(g, [3], features='feat', seeds=ids, batch_size=8, zero_copy=True): yield",
+    "sampler": "s = g.sampler([5, 5])\nwhile True: yield s.sample(ids[:100])",
+    "rows": "while True: yield g['feat'][ids]",
+    "rows by a list": "some = ids[:50].tolist()\nwhile True: yield g['feat'][some]",
+    "one row": "while True: yield g['feat'][7]",
+    "all rows": "while True: yield list(g['feat'])",
+    "neighbours": "while True: yield g.neighbors(ids)",
+    "scans": "while True: yield from g.scan_edges(100)",
+    "batches": "while True: yield from g['feat'].batches(20)",
+    "changes": "while True: yield list(g.changes(0))",
+    "near rows": "while True: yield g.similar(1, 'feat', progress=lambda *words: sum(range(500)))",
+    "snapshots": "while True:\n with g.snapshot() as s: yield s['feat'][[1]]",
+    "writes": "while True:\n with g.batch(sync=False) as b: b.put_edges(ids[:20], ids[20:40])\n yield",
+    "compaction": "while True:\n with g.batch(sync=False) as b: b.put_edge(1, 2)\n yield g.compact(threads=1)",
+    "verification": "while True: yield g.verify(progress=lambda *words: sum(range(500)))",
+    "errors": "while True:\n try: g.find(-5)\n except rz.NotFound: yield",
+    "wrong arguments": "while True:\n try: g['feat'].batches(0)\n except ValueError: yield",
+    "names": "class Number:\n def __index__(self): return sum(range(50)) - 1220\n"
+             "some = [Number() for _ in range(20)]\nwhile True: yield g.find(n for n in some)",
+    "opening": "while True:\n with rz.open(path, log=lambda line: sum(range(500)), log_level='debug'): yield",
+    "ingestion": "for n in range(10**9): yield rz.ingest(f'{path}.{after}.{n}', np.stack([ids, ids[::-1]]), threads=1)",
+}
+
+ENDS = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+import numpy as np, rhizome as rz
+sys.setswitchinterval(1e-5)
+after = int(sys.argv[2])
+begun = [threading.Semaphore(0) for _ in sys.argv[3::2]]
+def work(calls, path, begun):
+    g = rz.open(path, mode="w")
+    names = {"rz": rz, "np": np, "g": g, "ids": np.arange(g.vertex_bound), "path": path, "after": after}
+    exec("def loop():\\n" + "".join(f" {line}\\n" for line in calls.split("\\n")), names)
+    for _ in names["loop"](): begun.release()
+for calls, path, one in zip(sys.argv[3::2], sys.argv[4::2], begun):
+    threading.Thread(target=work, args=(calls, path, one), daemon=True).start()
+for one in begun:
+    for _ in range(after): one.acquire()
+"""
+
+
+def test_the_end_with_threads_in_the_engine():
+    """A program ends as it would, whatever its daemon threads are in."""
+    example = Example(RNG, vertices=200, edges=1500)
+    with folder() as path:
+        stores = {what: path / f"{number}.rz" for number, what in enumerate(DAEMONS)}
+        for store in stores.values():
+            example.ingest(store)
+        for after in (1, 4):
+            order = RNG.permutation(list(DAEMONS))
+            for kinds in (order[:7], order[7:14], order[14:]):
+                words = [word for what in kinds for word in (DAEMONS[what], stores[what])]
+                done = subprocess.run([sys.executable, "-c", ENDS, FOLDER, str(after), *words], capture_output=True,
+                                      text=True, timeout=300, check=False)
+                assert done.returncode == 0 and not done.stderr, (kinds, done.returncode, done.stderr)
+
+
 def test_command_line():
     program = rz.errors.__file__.replace("errors.py", "bin/rhizome")
     code = (f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import _rhizome_cli\n"

@@ -3,12 +3,13 @@
 import gc
 import os
 import pickle
+import subprocess
 import sys
 import threading
 import warnings
 from unittest import mock
 
-from package import SEED, Example, folder, np, raises, run, rz
+from package import FOLDER, SEED, Example, folder, np, raises, run, rz
 from pyg_package import torch
 from torch_geometric.data import Data, EdgeAttr, HeteroData
 from torch_geometric.loader import LinkNeighborLoader, NeighborLoader
@@ -487,6 +488,28 @@ def test_temporal():
                     near = edges[0][edges[1] == int(data.input_id[seed])]
                     got = ends[0][first & (data.edge_index[1].numpy() == seed)]
                     assert sorted(got.tolist()) == sorted(near[when[near] <= limits[seed]].tolist())
+
+
+ENDS = """
+import sys, torch
+sys.path.insert(0, sys.argv[1])
+import rhizome as rz, rhizome.pyg as rzpyg
+g = rz.open(sys.argv[2])
+options = {"x": "feat", "input_nodes": torch.arange(200), "batch_size": 2, "device": "cpu"}
+loops = [iter(rzpyg.Loader(g, [3, 3], **options)) for _ in range(3)]
+for loop in loops:
+    next(loop)
+"""
+
+
+def test_the_end_within_a_loop():
+    """A program may end while threads read ahead."""
+    example = Example(RNG)
+    with folder() as path:
+        example.ingest(path / "g.rz")
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", ENDS, FOLDER, path / "g.rz"], check=False,
+                              timeout=600, capture_output=True, text=True)
+        assert done.returncode == 0 and not done.stderr, (done.returncode, done.stderr)
 
 
 if __name__ == "__main__":
