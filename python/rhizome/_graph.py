@@ -47,7 +47,8 @@ class Graph:
     def close(self) -> None:
         """Closes the store: its files and locks are free when this returns.
 
-        All that was made from the graph (arrays, samplers, snapshots) raises ValueError from then on.
+        All that was made from the graph (arrays, samplers, snapshots) raises ValueError from then on. Of a snapshot it
+        closes that one, with what was made from it, and nothing else.
         Closing twice is allowed. It waits for nobody: calls of other threads end by themselves.
         """
         self._core.close()
@@ -336,7 +337,7 @@ class Graph:
         self._core.refresh()
 
     def snapshot(self) -> Graph:
-        """Returns the graph as it is now, for ever; it is closed with this one."""
+        """Returns the graph as it is now, for ever. It may be closed by itself, and is closed with this one."""
         return Graph(self._core.snapshot(), self._options)
 
     def scan_vertices(self, rows: int = 65536) -> Iterator[VertexBlock]:

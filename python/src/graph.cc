@@ -326,7 +326,10 @@ void BindGraph(nb::module_& module) {
                      return !graph.is_snapshot() && graph.Live()->store().writable();
                    })
       .def("snapshot",
-           [](const PyGraph& graph) { return PyGraph(graph.handle(), graph.Snapshot()); })
+           [](const PyGraph& graph) {
+             auto snapshot = graph.Snapshot();
+             return PyGraph(Handle::ForSnapshot(graph.handle()), std::move(snapshot));
+           })
       .def_prop_ro("fixed",
                    [](const PyGraph& graph) {
                      return graph.is_snapshot() || graph.handle()->Use()->store().fixed();

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core.h"
 #include "log.h"
@@ -18,13 +19,24 @@ namespace rhizome::python {
 /// A store that Python has open, shared by its graph and all that was made from it. Close is exact:
 /// what was made holds what it needs of the engine through a Lease, which Close takes away, so that
 /// files and locks are free when it returns, but for calls of other threads that are under way.
+/// A snapshot has a handle of its own, with which it and what was made from it are closed; closing
+/// the handle that it was made from closes it, too.
 /// Threads: with the GIL; Use and Lease::Use return what then is used without it.
-class Handle : public std::enable_shared_from_this<Handle> {
+class Handle {
  public:
   /// `log` may be null.
   Handle(std::shared_ptr<GraphService> service, std::shared_ptr<LogSink> log)
       : service_(std::move(service)), log_(std::move(log)) {}
   ~Handle() { Close(); }
+
+  /// Returns a handle of the same store for a snapshot. It keeps `whole`, which may be closed.
+  static std::shared_ptr<Handle> ForSnapshot(std::shared_ptr<Handle> whole) {
+    auto part = std::make_shared<Handle>(whole->service_, nullptr);
+    std::erase_if(whole->parts_, [](const auto& one) { return one.expired(); });
+    whole->parts_.push_back(part);
+    part->whole_ = std::move(whole);
+    return part;
+  }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
@@ -33,8 +45,13 @@ class Handle : public std::enable_shared_from_this<Handle> {
   template <typename T>
   class Lease {
    public:
+    /// Throws ValueError if the handle was closed while the object was made.
     Lease(std::shared_ptr<Handle> handle, std::shared_ptr<T> object)
         : handle_(std::move(handle)), object_(object) {
+      if (handle_->closed()) {
+        handle_->Drop(std::move(object));
+        handle_->RaiseClosed();
+      }
       handle_->leased_.insert(std::move(object));
     }
     ~Lease() {
@@ -51,7 +68,8 @@ class Handle : public std::enable_shared_from_this<Handle> {
     /// Returns the object. Throws ValueError after the handle was closed.
     std::shared_ptr<T> Use() const {
       auto object = object_.lock();
-      if (!object) Handle::RaiseClosed();
+      // Others may keep the object, too, as a graph its latest snapshot.
+      if (!object || handle_->closed()) handle_->RaiseClosed();
       return object;
     }
     const std::shared_ptr<Handle>& handle() const { return handle_; }
@@ -72,14 +90,23 @@ class Handle : public std::enable_shared_from_this<Handle> {
   void CheckHere(std::string_view what) const { Check(owner_.Check(what)); }
 
   void Close() {
-    for (std::multiset<std::shared_ptr<const void>> leased = std::move(leased_); !leased.empty();)
+    // Another thread, which gets the GIL meanwhile, makes nothing new from now on.
+    std::shared_ptr<GraphService> service = std::exchange(service_, nullptr);
+    for (const std::weak_ptr<Handle>& one : std::exchange(parts_, {}))
+      if (const auto part = one.lock()) part->Close();
+    for (std::multiset<std::shared_ptr<const void>> leased = std::exchange(leased_, {});
+         !leased.empty();)
       Drop(std::move(leased.extract(leased.begin()).value()));
-    Drop(std::move(service_));
+    Drop(std::move(service));
     if (const auto log = std::exchange(log_, nullptr)) log->Deliver();
   }
 
  private:
-  [[noreturn]] static void RaiseClosed() { throw nb::value_error("the store is closed"); }
+  [[noreturn]] void RaiseClosed() const {
+    const Handle* store = this;
+    while (store->whole_) store = store->whole_.get();
+    throw nb::value_error(store->closed() ? "the store is closed" : "the snapshot is closed");
+  }
 
   /// Gives something back to the engine. That may wait for threads which want the GIL, so it is
   /// done without. In a forked child it is the parent's, and left alone.
@@ -96,6 +123,8 @@ class Handle : public std::enable_shared_from_this<Handle> {
   std::shared_ptr<GraphService> service_;
   std::shared_ptr<LogSink> log_;
   std::multiset<std::shared_ptr<const void>> leased_;
+  std::shared_ptr<Handle> whole_;             // of a snapshot: what it was made from
+  std::vector<std::weak_ptr<Handle>> parts_;  // snapshots that were made from this
 };
 
 /// A graph as Python has it: the live one of a handle, or a snapshot of it. Copies are the same
@@ -103,6 +132,7 @@ class Handle : public std::enable_shared_from_this<Handle> {
 class PyGraph {
  public:
   explicit PyGraph(std::shared_ptr<Handle> handle) : handle_(std::move(handle)) {}
+  /// `handle` is the snapshot's own.
   PyGraph(std::shared_ptr<Handle> handle, std::shared_ptr<const GraphSnapshot> snapshot)
       : handle_(handle),
         snapshot_(std::make_shared<Handle::Lease<const GraphSnapshot>>(std::move(handle),
