@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import _core
+from ._types import block_rows
 
 if TYPE_CHECKING:
     from ._graph import Graph
@@ -20,6 +24,32 @@ class Array(_core.Array):
     __slots__ = ("graph",)
 
     graph: Graph  #: it is of; ``Graph.__getitem__`` sets it, for an __init__ in Python would double its time
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        """Iterates over the rows of all vertices by their ids, those of deleted ones too, at one commit.
+
+        They are the rows of ``numpy.asarray``, read block by block; ``batches`` is faster.
+        Errors: NotFound; Corruption; IoError; ValueError, the graph was closed meanwhile.
+        """
+        return self._rows(self.graph.snapshot()[self.name])
+
+    @staticmethod
+    def _rows(fixed: Array) -> Iterator[np.ndarray]:
+        count, block = len(fixed), block_rows(fixed)
+        for first in range(0, count, block):
+            yield from fixed.read(np.arange(first, min(first + block, count)))
+
+    # An array of NumPy's compares all values for ``in``; and ``reversed`` would take positions for the user's ids.
+    __contains__ = None
+    __reversed__ = None
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Reads the rows of all vertices, as ``numpy.asarray``, for ``torch.as_tensor`` and others."""
+        return np.asarray(self).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Returns that of the host's memory."""
+        return 1, 0
 
     def arrow_batches(self, rows: int | None = None) -> Any:
         """Returns a pyarrow.RecordBatchReader over all rows, which reads a block when it is asked for one.

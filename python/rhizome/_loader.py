@@ -52,6 +52,14 @@ class LentRows:
         rows = self[:]
         return rows if dtype is None else rows.astype(dtype, copy=False)
 
+    def __dlpack__(self, **options: Any) -> Any:
+        """Copies the rows, as ``numpy.asarray``, for ``torch.as_tensor`` and others."""
+        return np.asarray(self).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Returns that of the host's memory."""
+        return 1, 0
+
 
 class Minibatch(NamedTuple):
     """A sampled subgraph with its features. Its vertices have numbers from 0, the seeds first, as they were given."""

@@ -92,7 +92,7 @@ def _run(verb: str, arguments: list[str], options: dict[str, Any], progress: Pro
     error = answer.get("error")
     if error is None:
         raise errors.InvalidArgument(said or f"rhizome {verb} ended with {child.returncode}")
-    raise errors._of_code(error["code"], error["message"], of_store=True)
+    raise errors._of_code(error["code"], error["message"], "store")
 
 
 def _follow(child: subprocess.Popen[str], progress: Progress | None) -> str:

@@ -12,15 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._types import Direction, NeighborLists, Subgraph, as_array, as_count, as_path, as_vertex_ids
+from ._types import Direction, NeighborLists, Subgraph, as_array, as_count, as_path, as_vertex_ids, block_rows
 
 if TYPE_CHECKING:
     from ._array import Array
     from ._graph import Graph
-
-#: Rows that a block has at most, unless its bytes are more than _BLOCK_BYTES.
-_BLOCK_ROWS = 65_536
-_BLOCK_BYTES = 16 << 20
 
 
 def library(name: str, use: str, extra: str) -> Any:
@@ -34,10 +30,7 @@ def library(name: str, use: str, extra: str) -> Any:
 
 
 def _block_rows(array: Array, rows: int | None) -> int:
-    if rows is not None:
-        return as_count(rows, "rows", least=1)
-    width = max(array.shape[1] * array.dtype.itemsize, 1)
-    return max(min(_BLOCK_ROWS, _BLOCK_BYTES // width), 1)
+    return block_rows(array) if rows is None else as_count(rows, "rows", least=1)
 
 
 def _ahead(blocks: Iterator[Any]) -> Iterator[Any]:

@@ -287,6 +287,17 @@ def as_path(path: str | os.PathLike[str]) -> str:
     return text
 
 
+#: Rows that a block has at most, and its bytes, unless one row is more.
+_BLOCK_ROWS = 65_536
+_BLOCK_BYTES = 16 << 20
+
+
+def block_rows(array: Any) -> int:
+    """Returns how many rows of an array are read together."""
+    width = max(array.shape[1] * array.dtype.itemsize, 1)
+    return max(min(_BLOCK_ROWS, _BLOCK_BYTES // width), 1)
+
+
 def as_array(values: Any) -> np.ndarray:
     """Returns what NumPy makes of an array of any library, without a copy where it can be.
 

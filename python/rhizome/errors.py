@@ -44,6 +44,10 @@ class StoreNotFound(NotFound, FileNotFoundError):
     """No such store or file."""
 
 
+class RowNotFound(NotFound, IndexError):
+    """An array has no row of that number; only where the user's ids are the numbers of rows."""
+
+
 class PermissionDenied(Error, PermissionError):
     """The operating system refused."""
 
@@ -110,8 +114,9 @@ _BY_CODE = {
 }
 
 
-def _of_code(code: str, message: str, of_store: bool) -> Error:
-    """Makes the exception of a status. ``of_store``: what is not found is a store or a file."""
-    if of_store and code == NotFound.code:
-        return StoreNotFound(message)
-    return _BY_CODE[code](message)
+def _of_code(code: str, message: str, about: str = "contents") -> Error:
+    """Makes the exception of a status. ``about``: of what ("store": or of a file; "rows"), if it is not found."""
+    kind = _BY_CODE[code]
+    if kind is NotFound:
+        kind = {"store": StoreNotFound, "rows": RowNotFound}.get(about, kind)
+    return kind(message)

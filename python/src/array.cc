@@ -32,7 +32,7 @@ class PyArray {
     const auto fixed = graph_.Snapshot();
     const Facts facts = FactsOf(*fixed);
     if (IsOneId(ids)) {
-      const VertexId vertex = VertexOf(*fixed, ids);
+      const VertexId vertex = VertexOfRow(*fixed, ids);
       auto row = NewRow(facts.dtype, facts.dim);
       ReadInto(*fixed, {&vertex, 1}, row.values);
       return std::move(row.array);
@@ -103,6 +103,13 @@ class PyArray {
     Check(Unlocked([&] {
       return cache_ != nullptr ? cache_->Read(vertices, out) : fixed.ReadRows(name_, vertices, out);
     }));
+  }
+
+  /// Finds the vertex of one id. Where ids are the numbers of rows, another is beyond these.
+  static VertexId VertexOfRow(const GraphSnapshot& fixed, nb::handle id) {
+    if (fixed.info().id_kind != ExternalIdKind::kDense || PyUnicode_Check(id.ptr()))
+      return VertexOf(fixed, id);
+    return Take(fixed.Find(IdOf(id)), About::kRows);
   }
 
   PyGraph graph_;
@@ -205,13 +212,22 @@ void BindArray(nb::module_& module) {
           "of the user's, a str or an int, for which one row [dim] is returned.\n"
           "``out``: an array to read into, C-contiguous and of just this dtype and shape.\n"
           "Returns: ndarray [n, dim]; ``out`` if it was given.\n"
-          "Errors: IndexError, an id that no vertex has; TypeError; ValueError, the shape of\n"
-          "``out``; NotFound; Corruption; IoError.")
+          "Errors: IndexError, a vertex id that no vertex has; NotFound, one of the user's, which "
+          "is\n"
+          "an IndexError, too, where both are the same; TypeError; ValueError, the shape of "
+          "``out``;\n"
+          "Corruption; IoError.")
       .def(
           "__getitem__",
-          [](const PyArray& array, nb::handle ids) { return array.Read(ids, nb::none()); },
+          [](const PyArray& array, nb::handle ids) {
+            if (PyTuple_Check(ids.ptr()))
+              throw nb::type_error(
+                  "a tuple as an index is rows and columns, and rows alone are chosen here: give a "
+                  "list of vertex ids, and choose columns of the result: a[rows][:, columns]");
+            return array.Read(ids, nb::none());
+          },
           nb::sig("def __getitem__(self, ids: object) -> numpy.ndarray"),
-          "Does what ``read(ids)`` does.")
+          "Does what ``read(ids)`` does, but for a tuple, which is a TypeError.")
       .def(
           "batches",
           [](const PyArray& array, nb::handle rows) {

@@ -25,7 +25,9 @@ void Raise(const Status& status, About about) {
   const nb::object error = InPython([&]() -> nb::object {
     return nb::module_::import_("rhizome.errors")
         .attr("_of_code")(std::string(StatusCodeName(status.code())), status.message(),
-                          about == About::kStore);
+                          about == About::kStore  ? "store"
+                          : about == About::kRows ? "rows"
+                                                  : "contents");
   });
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
   throw nb::python_error();

@@ -25,7 +25,7 @@ namespace rhizome::python {
 namespace nb = nanobind;
 
 /// The subject of a status decides what a Python program wants to catch.
-enum class About : bool { kStore, kContents };
+enum class About : std::uint8_t { kStore, kContents, kRows };
 
 /// Throws the exception of rhizome.errors that belongs to `status`, which is not OK.
 [[noreturn]] void Raise(const Status& status, About about = About::kContents);

@@ -9,6 +9,52 @@ from package import SEED, Example, folder, np, raises, run, rz
 RNG = np.random.default_rng(SEED)
 
 
+def test_array_protocols():
+    """What NumPy's users do with an array: loops, lists, copies, one index too many, and one beyond the end."""
+    example = Example(RNG, vertices=50, edges=100)
+    with folder() as path:
+        example.ingest(path / "dense.rz")
+        names = [f"v{i}" for i in range(50)]
+        rz.ingest(path / "named.rz", ([names[i] for i in example.edges[0]], [names[i] for i in example.edges[1]]),
+                  ids=names, arrays=example.arrays)
+        rz.ingest(path / "gaps.rz", 3 * example.edges + 7, ids=3 * np.arange(50) + 7, arrays=example.arrays)
+        for store in ("dense", "named", "gaps"):
+            with rz.open(path / f"{store}.rz", mode="w") as graph:
+                for name, values in example.arrays.items():
+                    array = graph[name]
+                    for rows in (list(array), [*array], np.asarray(array), np.array(array), np.from_dlpack(array)):
+                        assert np.array_equal(rows, values), (store, name)
+                    assert np.array_equal(np.concatenate([array, array]), np.concatenate([values, values]))
+                    assert len(array) == len(values) and bool(array) and np.array_equal(max(array, key=tuple),
+                                                                                       max(values, key=tuple))
+                array = graph["feat"]
+                for wrong in ((1, 2), (), (slice(None), 0), Ellipsis, None, "v1" if store != "named" else b"v1"):
+                    with raises((TypeError, rz.NotFound)):
+                        array[wrong]
+                with raises(TypeError, "a[rows][:, columns]"):
+                    array[1, 2]
+                for call in (lambda: 1.0 in array, lambda: reversed(array), lambda: iter(array) and array["v1", "v2"]):
+                    with raises(TypeError):
+                        call()
+                for beyond in (-1, 500):
+                    with raises(IndexError if store == "dense" else rz.NotFound if store == "gaps" else LookupError):
+                        array[beyond]
+                    with raises(LookupError):
+                        array[beyond]
+                # A loop is over one commit, though blocks are read one after the other.
+                rows = iter(array)
+                with graph.batch() as batch:
+                    batch.put_rows("feat", np.arange(50), np.zeros((50, 12)))
+                assert np.array_equal(np.stack(list(rows)), example.arrays["feat"]) and not np.stack(list(array)).any()
+                again = iter(array)
+            for call in (lambda: list(again), lambda: iter(array)):
+                with raises(ValueError, "closed"):
+                    call()
+        rz.ingest(path / "wide.rz", [[0], [1]], vertices=70_000, arrays={"one": np.arange(70_000)})
+        with rz.open(path / "wide.rz") as graph:  # more rows than a block has
+            assert np.array_equal(np.concatenate(list(graph["one"])), np.arange(70_000))
+
+
 def test_snapshots_close_by_themselves():
     """A snapshot closes itself and what was made from it; the graph closes all snapshots, whichever goes first."""
     example = Example(RNG)

@@ -129,7 +129,7 @@ def test_indices():
             array, sampler = graph["feat"], graph.sampler([2])
             readonly = np.arange(5)
             readonly.flags.writeable = False
-            for good in ([], [3, 3], (1, 2), range(4), np.arange(8)[::3], np.arange(8)[::-1], readonly,
+            for good in ([], [3, 3], range(4), np.arange(8)[::3], np.arange(8)[::-1], readonly,
                          np.arange(4, dtype=np.int8), np.arange(4, dtype=np.uint64), np.arange(6).astype(">i8"),
                          RNG.random(40) < 0.5, slice(3, 30, 4), slice(None)):
                 want = values[np.asarray(good, int)] if isinstance(good, (list, tuple, range)) else values[good]
@@ -204,7 +204,7 @@ def test_bad_input():
 
 def test_errors_pickle():
     kinds = [kind for kind in vars(rz.errors).values() if isinstance(kind, type) and issubclass(kind, rz.Error)]
-    assert len(kinds) == 13, kinds
+    assert len(kinds) == 14, kinds
     for kind in kinds:
         error = kind("'g.rz/LOCK' is locked: process 17 (x)")
         copy = pickle.loads(pickle.dumps(error))

@@ -512,6 +512,29 @@ def test_the_end_within_a_loop():
         assert done.returncode == 0 and not done.stderr, (done.returncode, done.stderr)
 
 
+def test_arrays_as_tensors():
+    """torch takes an array of a store as it takes NumPy's, whatever the ids are."""
+    example = Example(RNG, vertices=40, edges=90)
+    with folder() as path:
+        example.ingest(path / "dense.rz")
+        rz.ingest(path / "gaps.rz", 2 * example.edges + 1, ids=2 * np.arange(40) + 1, arrays=example.arrays)
+        for store in ("dense", "gaps"):
+            with rz.open(path / f"{store}.rz") as graph:
+                for name in ("feat", "half", "label", "small", "bytes"):
+                    want = torch.from_numpy(example.arrays[name])
+                    for made in (torch.as_tensor(graph[name]), torch.tensor(graph[name]),
+                                 torch.from_dlpack(graph[name]),
+                                 torch.stack([torch.as_tensor(row) for row in graph[name]])):
+                        assert made.dtype == want.dtype and torch.equal(made, want), (store, name)
+        with rz.open(path / "dense.rz") as graph:
+            for batch in rz.Loader(graph, [2], features="feat", seeds=range(5), zero_copy=True):
+                assert torch.equal(torch.as_tensor(batch.x), torch.from_numpy(example.arrays["feat"][batch.vertices]))
+                assert np.array_equal(np.stack(list(batch.x)), np.asarray(batch.x))
+                with raises(IndexError):
+                    batch.x[1, 2]
+            del batch
+
+
 if __name__ == "__main__":
     assert os.environ["PYTHONPATH"]
     run(sys.modules[__name__])
