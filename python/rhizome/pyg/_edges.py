@@ -68,13 +68,22 @@ class _WithEdges(_Loader):
             given = {name: options[name] for name in ("replace", "disjoint", "subgraph_type") if name in options}
             neighbor_sampler = NeighborSampler(data[1], num_neighbors, edge_ids=bool(self._served.names) or None, **given)
         self._store, self._after = data[1], transform
-        super().__init__(data, num_neighbors, *arguments, neighbor_sampler=neighbor_sampler, **options)
+        if "input_nodes" in options:
+            options["input_nodes"] = _seeds(options["input_nodes"])
+        super().__init__(data, num_neighbors, *map(_seeds, arguments[:1]), *arguments[1:],
+                         neighbor_sampler=neighbor_sampler, **options)
 
     def filter_fn(self, out: Any) -> Any:
         data = super().filter_fn(out)
         if self._served.names:
             self._served.add_to(data, self._store.shared.graph, out.store_edge)
         return data if self._after is None else self._after(data)
+
+
+def _seeds(given: Any) -> Any:
+    """Returns (node type, None) as the node type, which says the same: PyG's loaders lose the former on stores."""
+    all_of_type = isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], str) and given[1] is None
+    return given[0] if all_of_type else given
 
 
 class NeighborLoader(_WithEdges, PygNeighborLoader):
