@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, overload
@@ -472,15 +473,18 @@ def _typed_fanouts(fanouts: Mapping[str, Sequence[int]], types: list[str]) -> li
 class Batch:
     """Writes that become one commit when its ``with`` block ends, or nothing if the block raises.
 
+    A batch that is dropped without a commit of what was put into it says so by a ResourceWarning, as an open file does.
     All ids are the user's own, but for arrays of vertex ids in ``put_rows``. The commit is checked as a whole:
     an error of it is raised at the end of the block, and then nothing was written.
     Errors of the commit: InvalidArgument, it does not fit the store; NotFound, a vertex or type that
     is not to be created; IoError and OutOfSpace, the store must be opened again.
     """
 
-    __slots__ = ("_core", "_graph", "_options", "commit", "vertices_added")
+    __slots__ = ("_core", "_graph", "_lost", "_options", "_why", "commit", "vertices_added")
 
     def __init__(self, graph: Graph, create_types: bool, create_vertices: bool, sync: bool) -> None:
+        self._lost = 0  # operations of blocks that raised
+        self._why = "no `with` block around the batch has ended"  # that they are not written
         self._core = _core.Batch(graph._core)
         self._graph = graph
         self._options = (sync, create_types, create_vertices)
@@ -497,9 +501,21 @@ class Batch:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
         if kind is not None:
+            self._why = "the block raised"
+            self._lost += len(self._core)
             self._core.clear()
         elif len(self._core):
+            self._why = "the commit raised"
             self.commit, self.vertices_added = self._core.write(*self._options)
+
+    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
+        try:
+            lost = self._lost + len(self._core)
+        except AttributeError:  # __init__ raised
+            return
+        if lost:
+            warn(f"{lost} operations of a batch were dropped without a commit, as {self._why}: put them into a new "
+                 f"one, `with graph.batch() as b:`", ResourceWarning, stacklevel=2, source=self)
 
     def put_vertex(self, id: UserId, type: str = "") -> None:
         """Adds a vertex of a type ("": the first); one that exists stays as it is."""

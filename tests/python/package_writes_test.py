@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Writing through the package `rhizome`: a batch is one commit or nothing, and reads see what was written."""
 import collections
+import gc
 import sys
+import warnings
 
 from package import SEED, Example, folder, np, raises, run, rz
 
@@ -166,6 +168,62 @@ def test_arguments_of_a_batch():
                 with raises((TypeError, RuntimeError)):
                     batch.put_edge("p1", "p2", **wrong)
             assert len(batch) == 0
+
+
+def test_dropped_batches_say_so():
+    """What is lost with a batch is a ResourceWarning: without a commit, and when an exception left the block."""
+    with folder() as path, rz.open(make(path), mode="w") as graph, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+
+        def said():
+            gc.collect()
+            texts = [str(one.message) for one in told if one.category is ResourceWarning]
+            told.clear()
+            return texts
+
+        batch = graph.batch()
+        batch.put_edge("p1", "p2")
+        batch.put_vertex("p3")
+        assert not said()
+        del batch
+        text, = said()
+        assert text.startswith("2 operations") and "no `with` block" in text and "`with graph.batch() as b:`" in text
+
+        with raises(KeyError):
+            with graph.batch() as batch:
+                batch.put_edge("p1", "p2")
+                raise KeyError
+        del batch
+        text, = said()
+        assert text.startswith("1 operations") and "the block raised" in text
+
+        def forgets():
+            batch = graph.batch()
+            batch.put_edge("p1", "p2")
+            raise KeyError
+
+        with raises(KeyError):
+            forgets()
+        text, = said()
+        assert text.startswith("1 operations") and "no `with` block" in text
+
+        with raises(rz.NotFound), graph.batch(create_vertices=False) as batch:
+            batch.put_edge("p1", "nobody")
+        del batch
+        text, = said()
+        assert text.startswith("1 operations") and "the commit raised" in text
+
+        assert graph.num_edges == 20
+        # Nothing is lost here.
+        with graph.batch() as batch:
+            batch.put_edge("p1", "p2")
+        with graph.batch():
+            pass
+        batch = graph.batch()
+        del batch
+        with rz.open(path / "g.rz") as reader, raises(rz.InvalidArgument):
+            reader.batch()
+        assert not said() and graph.num_edges == 21
 
 
 def test_rows():
