@@ -170,6 +170,8 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
     AddMemory(nullptr, base_bytes, report);
     return report;
   }
+  if (!options.take)
+    RHIZOME_RETURN_IF_ERROR(ArrayChange::CheckNoWriter(job->store().fs(), options.store));
   std::vector<std::string> ignored;
   if (!job->model().shape().spec.no_edges) {
     RHIZOME_ASSIGN_OR_RETURN(

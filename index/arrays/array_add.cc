@@ -122,7 +122,7 @@ Status ArrayJob::Open() {
       store_, Store::Open(fs_, path_, Store::Mode::kRead, {.scratch = options_.scratch}));
   RHIZOME_ASSIGN_OR_RETURN(delta_, Delta::Load(Delta::Empty(DeltaBaseOf(*store_)), *store_));
   RHIZOME_ASSIGN_OR_RETURN(live_, LiveVertices::Of(*store_, *delta_));
-  return Status::Ok();
+  return ArrayChange::CheckNoWriter(fs_, path_);
 }
 
 /// Does what GraphParts::Find does, without the graph.

@@ -57,7 +57,7 @@ struct AddArrayReport {
 /// Adds an array to the store at `path`. Its rows are permuted into the store's order through spill
 /// files, so that memory is bounded whatever the size of the file. It is a job (docs/DESIGN.md,
 /// section 3): it reads the store at a snapshot, writes below scratch/, and takes the writer's lock
-/// only to publish.
+/// only to publish. If somebody has the store open for writing, it fails before its work.
 /// Errors: kInvalidArgument, those of ReadArrayFile and Ingest, a number of rows that does not fit
 /// the vertices (see AddArrayOptions::file) or the ids, or an id twice; kNotFound, an unknown id;
 /// kAlreadyExists; kBusy; kOutOfSpace; kInterrupted.

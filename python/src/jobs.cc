@@ -171,6 +171,12 @@ void BindArrayChanges(nb::module_& module) {
              nb::sig("def add_rows(arguments: AddArguments, append: bool, progress: object) -> "
                      "dict[str, typing.Any]"));
   module.def(
+      "check_no_writer",
+      [](const std::string& path) {
+        Check(Unlocked([&] { return ArrayChange::CheckNoWriter(FileSystem::Posix(), path); }));
+      },
+      nb::arg("path"));
+  module.def(
       "drop_array",
       [](const std::string& path, const std::string& name, bool all_versions) {
         ChangeArrays(path, [&](ArrayChange& change) { return change.Drop(name, all_versions); });

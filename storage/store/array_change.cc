@@ -98,6 +98,13 @@ Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generati
   return StatusOfException();
 }
 
+Status ArrayChange::CheckNoWriter(FileSystem& fs, const Path& path) try {
+  const auto lock = LockForWriting(fs, path);
+  return lock ? Status::Ok() : lock.error();
+} catch (...) {
+  return StatusOfException();
+}
+
 Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path) try {
   return WithAbsolute(fs, path, [&](const Path& absolute) {
     const auto store = Store::OpenForWriting(fs, absolute, /*clear_scratch=*/false);

@@ -45,6 +45,11 @@ class ArrayChange {
   static Status Run(FileSystem& fs, const Path& path, std::uint64_t generation,
                     const std::function<Status(ArrayChange&)>& steps);
 
+  /// Checks that nobody has the store open for writing, by taking the lock for an instant. Jobs
+  /// that end with Run call it before their work, which would be lost. A writer may still come
+  /// meanwhile. Errors: kBusy; those of FileSystem::Lock.
+  static Status CheckNoWriter(FileSystem& fs, const Path& path);
+
   /// Removes the files of dropped arrays. A caller that read the store itself, and so kept the
   /// files, calls this after closing it. Files that another reader still pins stay until a later
   /// opening for writing. Errors: those of Store::Open; kBusy.

@@ -62,8 +62,9 @@ def test_arrays_come_and_go():
             with raises(kind):
                 call()
         reader.close()
-        with rz.open(store, mode="w"), raises(rz.Busy) as _:
-            rz.add_array(store, "x", emb)
+        for job in (rz.add_array, rz.append_rows):  # before anything is read
+            with rz.open(store, mode="w"), raises(rz.Busy, "locked"):
+                job(store, "x", path / "no such file.npy")
         assert rz.verify(store).ok
 
 

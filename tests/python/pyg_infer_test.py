@@ -362,8 +362,10 @@ def test_resume():
                 for stop in np.atleast_1d(stops).tolist():
                     infer(stop, said=done, resume=True)
                     assert leftovers()
+                before = len(done)
                 with rz.open(path / "g.rz", mode="w"), raises(rz.Busy, "process"):
-                    infer(said=done, resume=True)  # at its very end
+                    infer(said=done, resume=True)  # before its work
+                assert len(done) == before
                 infer(said=done, resume=True)
                 assert done == steps, (stops, len(done), len(steps))  # each block once
                 assert newest() == whole and not leftovers()
@@ -468,9 +470,23 @@ def test_errors():
             with raises(RuntimeError, "mat"):
                 rzpyg.infer([SAGEConv(5, 4)], graph, features="feat", out="emb")
             assert "emb" not in graph
-            with rz.open(path / "g.rz", mode="w"):
-                with raises(rz.Busy, "process"):
-                    rzpyg.infer([layer], graph, features="feat", out="emb")
+            work = []
+            with rz.open(path / "g.rz", mode="w") as writer:
+                for engine in ("auto", "native", "torch"):
+                    for open_graph in (graph, writer, writer.snapshot()):
+                        with raises(rz.Busy, "process"):
+                            rzpyg.infer([lambda x, e: work.append(x)], open_graph, features="feat", out="emb",
+                                        engine=engine)
+            assert not work
+            # A writer who comes meanwhile: what was computed is there for the next run.
+            writers = []
+            with raises(rz.Busy, "process"):
+                rzpyg.infer([layer], graph, features="feat", out="emb", engine="torch", progress=lambda *words:
+                            writers or writers.append(rz.open(path / "g.rz", mode="w")), resume=True)
+            writers[0].close()
+            rzpyg.infer([layer], graph, features="feat", out="emb", engine="torch", resume=True,
+                        progress=lambda *words: work.append(words))
+            assert "emb" in graph and len(work) <= 1, work
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
+from .. import _core
 from .._graph import Graph
 from .._stores import add_array
 from .._types import AddReport, Direction, Progress, as_bytes
@@ -54,7 +55,8 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
     ``progress``: called with (layer, done, of). Rows that are NaN or infinite are logged as a warning of ``rhizome``.
     Errors: NotFound, no such array; TypeError, a model that says no layers, or takes no weights; ValueError, a layer that depends on more
     than the edges into its vertices, or a model that is not for the native engine, which was asked for; Unsupported, no
-    rhizome-gnn; Busy, somebody has the store open for writing, or computes this array; OutOfSpace; those of the layers.
+    rhizome-gnn; Busy, at once if somebody (this graph, too) has the store open for writing, or computes this array;
+    OutOfSpace; those of the layers.
     Whatever is raised, there is no new version then.
     """
     if engine not in ("auto", "native", "torch"):
@@ -62,6 +64,7 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
     layers = _layers_of(model, edge_weight)
     given = model if isinstance(model, BasicGNN) else layers
     graph[features]  # NotFound, naming it
+    _core.check_no_writer(graph.path)  # Busy, before any work
     with torch.no_grad(), _Evaluation(given):
         if engine != "torch":
             try:

@@ -459,15 +459,31 @@ TEST_P(InferTest, ADamagedChunkBetweenLayersIsNamedAndNothingPublished) {
   ASSERT_OK(InferOfInfer(options));
 }
 
-// All layers are done when publishing meets another writer, so nothing is computed again.
+TEST_P(InferTest, AWriterIsMetBeforeTheWork) {
+  const auto writer =
+      FileSystem::Posix().Lock(store() / "LOCK", FileSystem::LockMode::kExclusive, "rhizome\n1\n");
+  ASSERT_OK(writer);
+  bool worked = false;
+  const JobControl control([&](const JobControl::Progress&) { worked = true; });
+  EXPECT_STATUS(rhizome_gnn_entry_v1()->Infer(Options("x"), control), kBusy);
+  EXPECT_FALSE(worked);
+  EXPECT_FALSE(std::filesystem::exists(store() / "scratch" / "infer-x"));
+}
+
+// All layers are done when publishing meets a writer who came meanwhile, so nothing is computed
+// again.
 TEST_P(InferTest, AJobThatCouldNotPublishResumesAtItsEnd) {
   ASSERT_OK(InferOfInfer(Options("reference")));
   InferOptions options = Options("late");
   {
-    const auto writer = FileSystem::Posix().Lock(store() / "LOCK", FileSystem::LockMode::kExclusive,
-                                                 "rhizome\n1\n");
+    Result<std::unique_ptr<FileLock>> writer = Fail(Status::Busy("nobody"));
+    const JobControl control([&](const JobControl::Progress&) {
+      if (!writer)
+        writer = FileSystem::Posix().Lock(store() / "LOCK", FileSystem::LockMode::kExclusive,
+                                          "rhizome\n1\n");
+    });
+    EXPECT_STATUS(rhizome_gnn_entry_v1()->Infer(options, control), kBusy);
     ASSERT_OK(writer);
-    EXPECT_STATUS(InferOfInfer(options), kBusy);
   }
   options.resume = true;
   const auto report = InferOfInfer(options);
