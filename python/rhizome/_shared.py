@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union
 
 import numpy as np
@@ -90,8 +90,9 @@ class SharedGraph:
 class Schema:
     """The node and edge types of a graph as PyG names them, and the numbers of vertices within their node type.
 
-    PyG's edge types are triples. Those of a graph whose edge types are named "a__rel__b" are that; others
-    are made of the node types that the first edge of the type is between, unless ``named`` says them.
+    PyG's edge types are triples. Those of a graph whose edge types are named "a__rel__b", or "a___rel___b" as the
+    command line's imports name them, are that, where a and b are node types; others are made of the node types that the
+    first edge of the type is between, unless ``named`` says them.
     """
 
     def __init__(self, graph: Graph, named: Mapping[str, EdgeType] | None) -> None:
@@ -103,9 +104,15 @@ class Schema:
         self._ids: dict[str, np.ndarray | range] = {}  # vertices of each type
         if self.typed:
             self._number(graph)
-        triples: dict[str, EdgeType | None] = {name: _triple_of(name) for name in names} if self.typed else {}
+        triples: dict[str, EdgeType | None] = {}
+        if self.typed:
+            triples.update({name: _triple_of(name, self.node_types) for name in names})
         triples.update({name: tuple(triple) for name, triple in (named or {}).items()})
         triples.update(self._discover(graph, [name for name, triple in triples.items() if triple is None], names))
+        alike = [name for name, triple in triples.items() if triple and list(triples.values()).count(triple) > 1]
+        if alike:
+            raise ValueError(f"edge types {', '.join(map(repr, alike))} are the same to PyG, {triples[alike[0]]}: give "
+                             f"another triple to one of them by edge_types=")
         #: The numbers and names of edge types in the store. A type without edges whose triple nobody says is left out.
         self.edge_numbers = {triple: names.index(name) for name, triple in triples.items() if triple is not None}
         self.edge_names = {triple: names[number] for triple, number in self.edge_numbers.items()}
@@ -190,6 +197,15 @@ def tensor(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(array)
 
 
-def _triple_of(name: str) -> EdgeType | None:
-    parts = name.split("__")
-    return (parts[0], parts[1], parts[2]) if len(parts) == 3 and all(parts) else None
+def _triple_of(name: str, node_types: Sequence[str]) -> EdgeType | None:
+    """Returns what the name of an edge type says that joins three names; None: it says nothing.
+
+    Any of them may have underscores of its own, so that both ends are looked up.
+    """
+    for between in ("___", "__"):
+        for src in node_types:
+            for dst in node_types:
+                relation = name[len(src) + len(between):-len(dst) - len(between)]
+                if relation and between.join((src, relation, dst)) == name:
+                    return src, relation, dst
+    return None

@@ -535,6 +535,41 @@ def test_arrays_as_tensors():
             del batch
 
 
+def test_names_of_edge_types():
+    """A name that joins three says a triple where both ends are node types, however many underscores they have."""
+    first, second = {"a": 3, "b_c": 3}, {"_a": 3, "b__c": 3, "d": 3}
+    cases = [(first, "a__r__b_c", ("a", "r", "b_c")), (first, "a___r___b_c", ("a", "r", "b_c")),
+             (first, "b_c__has_r__a", ("b_c", "has_r", "a")), (first, "b_c___has_r___a", ("b_c", "has_r", "a")),
+             (first, "a___r__a", ("a", "_r", "a")), (first, "a__b_c__a", ("a", "b_c", "a")),
+             (second, "_a__r__b__c", ("_a", "r", "b__c")), (second, "_a___r_s___d", ("_a", "r_s", "d")),
+             (second, "b__c___r___b__c", ("b__c", "r", "b__c")), (second, "d__r__s__d", ("d", "r__s", "d")),
+             (first, "x__y__a", ("a", "x__y__a", "b_c")), (first, "x__y__z", ("a", "x__y__z", "b_c")),
+             (first, "a__", ("a", "a__", "b_c")), (first, "a____a", ("a", "a____a", "b_c")),
+             (second, "r", ("_a", "r", "b__c"))]
+    with folder() as path:
+        for number, (types, name, triple) in enumerate(cases):
+            # The first edge is between the first two types; where the name says nothing, that counts.
+            src, dst = list(types)[:2]
+            rz.ingest(path / f"{number}.rz", {(src, name, dst): [[0, 1], [1, 2]]}, vertex_types=types)
+            with rz.open(path / f"{number}.rz") as graph:
+                assert graph.edge_types == [name]
+                _, gs = rzpyg.backend(graph)
+                assert gs.shared.schema.edge_types == [triple], (name, gs.shared.schema.edge_types)
+        # What an import names a repeated relation, and what ingest does.
+        (path / "edges.tsv").write_text("".join(f"{a}{i}\t{b}{i}\t{name}\n" for i in range(4) for a, b, name in (
+            ("author", "paper", "author___to___paper"), ("paper", "venue", "paper___to___venue"))))
+        (path / "nodes.tsv").write_text("".join(f"{kind}{i}\t{kind}\n" for kind in ("author", "paper", "venue")
+                                                for i in range(4)))
+        rz.ingest(path / "t.rz", path / "edges.tsv", columns=["src", "dst", "type"], nodes=path / "nodes.tsv",
+                  node_columns=["id", "type"])
+        with rz.open(path / "t.rz") as graph:
+            assert graph.vertex_types == ["author", "paper", "venue"]
+            _, gs = rzpyg.backend(graph)
+            assert gs.shared.schema.edge_types == [("author", "to", "paper"), ("paper", "to", "venue")]
+            with raises(ValueError, "'author___to___paper', 'paper___to___venue' are the same"):
+                rzpyg.backend(graph, x="feat", edge_types=dict.fromkeys(graph.edge_types, ("author", "to", "paper")))
+
+
 if __name__ == "__main__":
     assert os.environ["PYTHONPATH"]
     run(sys.modules[__name__])
