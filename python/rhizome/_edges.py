@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Union
 
 import numpy as np
 
-from ._types import as_array, as_ids, as_matrix, check_nonzero
+from ._types import as_array, as_ids, as_matrix, as_names, check_nonzero
 
 #: The name of an edge type, or (type of the sources, name, type of the targets).
 EdgeType = Union[str, tuple[str, str, str]]
@@ -54,6 +54,7 @@ def groups_of(edges: Any, edge_arrays: Mapping[str, Any]) -> list[Group]:
 def _groups_of_part(type: Any, edges: Any) -> Iterator[Group]:
     if not isinstance(type, str) and not (isinstance(type, tuple) and len(type) == 3):
         raise TypeError(f"an edge type is a str, or (type of the sources, name, type of the targets), not {type!r}")
+    as_names([type] if isinstance(type, str) else type, "an edge type")
     src, dst, columns = _ends(edges)
     sources, targets = as_ids(src, "sources"), as_ids(dst, "targets")
     if isinstance(sources, list) != isinstance(targets, list) and len(sources) and len(targets):
@@ -76,7 +77,8 @@ def _by_type_column(group: Group) -> list[Group]:
     types = group.columns["type"]
     rest = group._replace(columns={name: values for name, values in group.columns.items() if name != "type"})
     names, first, codes = np.unique(np.asarray(as_ids(types, "types")), return_index=True, return_inverse=True)
-    return [rest.part(np.flatnonzero(codes.ravel() == code), str(names[code])) for code in np.argsort(first)]
+    found = as_names(map(str, names), "an edge type")
+    return [rest.part(np.flatnonzero(codes.ravel() == code), found[code]) for code in np.argsort(first)]
 
 
 def _ends(edges: Any) -> tuple[Any, Any, dict[str, Any]]:

@@ -17,7 +17,7 @@ from ._stores import backup, verify
 from ._types import (
     ArrayInfo, BackupReport, Change, CompactReport, Direction, EdgeBlock, LogLine, NeighborLists, Neighbors, PathLike,
     Point, Progress, Similar, SplitName, Subgraph, UserId, VerifyReport, VertexBlock, as_array, as_bytes, as_count,
-    as_integers, as_names, as_path, as_rows, as_split, as_threads, check_nonzero,
+    as_integers, as_names, as_path, as_rows, as_split, as_text, as_threads, check_nonzero,
 )
 from .errors import NotFound
 
@@ -177,7 +177,7 @@ class Graph:
         within a list is unspecified.
         Errors: NotFound, no such id; IndexError; InvalidArgument, the store does not keep that direction.
         """
-        found: Neighbors | NeighborLists = self._core.neighbors(ids, direction)
+        found: Neighbors | NeighborLists = self._core.neighbors(ids, as_text(direction, "direction"))
         return found
 
     def degrees(self, ids: Any, direction: Direction = "in") -> np.ndarray:
@@ -185,7 +185,7 @@ class Graph:
 
         ``ids``: vertex ids int64 [n]. Errors: IndexError; TypeError; InvalidArgument, as ``neighbors``.
         """
-        return self._core.degrees(ids, direction)
+        return self._core.degrees(ids, as_text(direction, "direction"))
 
     def edge_rows(self, name: str, edges: Any, out: np.ndarray | None = None) -> np.ndarray:
         """Reads an attribute of edges: of ``edge_attributes``, or "weight" (float32), or "type" (int64, an index of
@@ -198,7 +198,7 @@ class Graph:
         Errors: NotFound, naming what there is; InvalidArgument, a number that no edge has; TypeError; ValueError, the
         shape of ``out``; Corruption; IoError.
         """
-        return _core.edge_rows(self._core, name, as_integers(edges, "numbers of edges"), out)
+        return _core.edge_rows(self._core, as_text(name, "name"), as_integers(edges, "numbers of edges"), out)
 
     def types_of(self, ids: Any) -> np.ndarray:
         """Returns the types of vertices as indices of ``vertex_types``, uint16 [n].
@@ -241,7 +241,7 @@ class Graph:
             if row.ndim != 1 or row.dtype.kind not in "iuf":
                 raise TypeError("give a vertex, by a str or an int, or a row, an array of floats of one dimension")
             query = np.ascontiguousarray(row, dtype=np.float32)
-        vertices, scores = self._core.similar(query, array, as_count(k, "k", least=1), progress)
+        vertices, scores = self._core.similar(query, as_text(array, "array"), as_count(k, "k", least=1), progress)
         labels = self._labels(vertices)
         return [Similar(*found) for found in zip(self.external_ids(vertices), labels, scores)]
 
@@ -266,9 +266,7 @@ class Graph:
 
     def __getitem__(self, name: str) -> Array:
         """Returns an array by name ("feat"), version ("emb@3") or alias ("emb@live"). Errors: NotFound."""
-        if not isinstance(name, str):
-            raise TypeError(f"an array has a name, a str, not {type(name).__name__}")
-        array = Array(self._core, name)
+        array = Array(self._core, as_text(name, "the name of an array"))
         array.graph = self
         return array
 
@@ -439,15 +437,15 @@ def _sampler_arguments(graph: Graph, fanouts: Sequence[int] | Mapping[str, Seque
     else:
         arguments.fanouts = _fanouts(fanouts)
     arguments.meta_path = as_names(meta_path, "meta_path")
-    arguments.direction = direction
+    arguments.direction = as_text(direction, "direction")
     arguments.replace = bool(replace)
     arguments.weighted = bool(weighted)
     arguments.disjoint = bool(disjoint)
     arguments.again = bool(again)
     arguments.edge_ids = bool(edge_ids)
     arguments.induced = bool(induced)
-    arguments.times = "" if times is None else times
-    arguments.vertex_times = "" if vertex_times is None else vertex_times
+    arguments.times = "" if times is None else as_text(times, "times")
+    arguments.vertex_times = "" if vertex_times is None else as_text(vertex_times, "vertex_times")
     arguments.last = pick == "last"
     arguments.seed = as_count(seed, "seed")
     arguments.threads = as_threads(threads)
@@ -519,7 +517,7 @@ class Batch:
 
     def put_vertex(self, id: UserId, type: str = "") -> None:
         """Adds a vertex of a type ("": the first); one that exists stays as it is."""
-        self._core.put_vertex(id, type)
+        self._core.put_vertex(id, as_text(type, "type"))
 
     def delete_vertex(self, id: UserId) -> None:
         """Deletes a vertex and its edges, if it exists."""
@@ -532,12 +530,12 @@ class Batch:
         ``type``: "" is the first. ``attributes``: a value for each attribute of edges that the store has
         (``graph.edge_attributes``), in their order; none: zeros.
         """
-        self._core.put_edge(src, dst, type, weight, attributes)
+        self._core.put_edge(src, dst, as_text(type, "type"), weight, attributes)
 
     def upsert_edge(self, src: UserId, dst: UserId, type: str = "", weight: float = 1.0,
                     attributes: Sequence[float] = ()) -> None:
         """Replaces all edges of that source, type and target by this one; else as ``put_edge``."""
-        self._core.upsert_edge(src, dst, type, weight, attributes)
+        self._core.upsert_edge(src, dst, as_text(type, "type"), weight, attributes)
 
     def put_edges(self, src: Any, dst: Any, type: str = "", weights: Any = None,
                   attributes: Sequence[Any] = ()) -> None:
@@ -550,11 +548,11 @@ class Batch:
         values = np.ones(len(sources), np.float32) if weights is None else np.ascontiguousarray(weights, np.float32)
         if weights is not None:
             check_nonzero(weights, values, "weights")
-        self._core.put_edges(sources, targets, type, values, [_values(one) for one in attributes])
+        self._core.put_edges(sources, targets, as_text(type, "type"), values, [_values(one) for one in attributes])
 
     def delete_edge(self, src: UserId, dst: UserId, type: str = "") -> None:
         """Deletes all edges of that source, type and target."""
-        self._core.delete_edge(src, dst, type)
+        self._core.delete_edge(src, dst, as_text(type, "type"))
 
     def put_rows(self, array: str, ids: Any, rows: Any) -> None:
         """Replaces the rows of vertices in an array.

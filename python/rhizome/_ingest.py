@@ -12,8 +12,8 @@ import numpy as np
 from . import _core
 from ._edges import Group, bounds_of, groups_of, is_data, of_data
 from ._types import (
-    IngestReport, PathLike, Progress, as_array, as_bytes, as_count, as_ids, as_matrix, as_names, as_path, as_threads,
-    as_vertex_ids, is_path,
+    IngestReport, PathLike, Progress, as_array, as_bytes, as_count, as_ids, as_matrix, as_names, as_path, as_text,
+    as_threads, as_vertex_ids, is_path,
 )
 
 
@@ -76,8 +76,8 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
     arguments.nodes = "" if nodes is None else as_path(nodes)
     arguments.header = bool(header)
     arguments.undirected = bool(undirected)
-    arguments.directions = directions
-    arguments.layout = layout
+    arguments.directions = as_text(directions, "directions")
+    arguments.layout = as_text(layout, "layout")
     if isinstance(homes, str) and homes in ("edgecut", "owner"):
         arguments.homes = homes
     elif is_path(homes):
@@ -111,6 +111,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
         if count is None and ids is None and nodes is None:
             count = _dense_count(edges, bounds, rows)
     if vertex_types is not None:
+        as_names(vertex_types, "vertex_types")
         ranges = {name: as_count(number, "vertex_types") for name, number in vertex_types.items()}
         arguments.vertex_types = list(ranges.items())
         count = sum(ranges.values())

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core
 from ._graph import Graph, _sampler_arguments
-from ._types import Direction, SplitName, as_bytes, as_count, as_integers, as_split, as_vertex_ids
+from ._types import Direction, SplitName, as_bytes, as_count, as_integers, as_split, as_text, as_vertex_ids
 from .errors import Error
 
 
@@ -173,18 +173,18 @@ class Loader:
             graph, fanouts, direction=direction, replace=replace, weighted=weighted, disjoint=disjoint, again=again,
             edge_ids=edge_ids, meta_path=meta_path, times=times, vertex_times=vertex_times, pick=pick, seed=seed,
             threads=threads)
-        arguments.features = features
+        arguments.features = as_text(features, "features")
         arguments.normalize = bool(normalize)
-        arguments.labels = labels or ""
+        arguments.labels = as_text(labels, "labels") if labels else ""
         if split is not None:
-            arguments.split, arguments.set = split_array, as_split(split)
+            arguments.split, arguments.set = as_text(split_array, "split_array"), as_split(split)
         else:
             arguments.seeds = as_vertex_ids(seeds, graph.vertex_bound).copy()  # it may be opened again
             if not arguments.seeds.size:
                 raise ValueError("there are no seeds")
         seed_times = vertex_times if seed_times is None else seed_times
         if isinstance(seed_times, str):
-            arguments.seed_time_array = seed_times
+            arguments.seed_time_array = as_text(seed_times, "seed_times")
         elif seed_times is not None:
             arguments.seed_times = as_integers(seed_times, "seed_times").copy()
         arguments.batch_size = as_count(batch_size, "batch_size", least=1)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from . import _core
 from ._types import (
     AddReport, BackupInfo, BackupReport, PathLike, Progress, RepairReport, VerifyReport, as_bytes, as_count, as_ids,
-    as_matrix, as_path, is_path,
+    as_matrix, as_path, as_text, is_path,
 )
 
 Layout = Literal["row", "chunk"]
@@ -74,7 +74,7 @@ def add_array(path: PathLike, name: str, rows: Any, *, ids: Any = None, layout: 
     an unknown id; InvalidArgument, a number of rows that does not fit; OutOfSpace; KeyboardInterrupt: all or nothing.
     """
     arguments = _core.AddArguments()
-    arguments.layout = layout
+    arguments.layout = as_text(layout, "layout")
     arguments.new_version = bool(new_version)
     arguments.live = bool(live)
     arguments.keep = as_count(keep, "keep")
@@ -95,7 +95,7 @@ def append_rows(path: PathLike, name: str, rows: Any, *, ids: Any = None, memory
 def _add_rows(arguments: _core.AddArguments, append: bool, path: PathLike, name: str, rows: Any, ids: Any,
               memory: int | str, progress: Progress | None) -> AddReport:
     arguments.path = as_path(path)
-    arguments.name = name
+    arguments.name = as_text(name, "name")
     matrix = None if is_path(rows) else as_matrix(rows, name)
     arguments.rows = as_path(rows) if matrix is None else matrix
     arguments.dtype = "" if matrix is None else matrix.dtype.name
@@ -121,7 +121,7 @@ def drop_array(path: PathLike, name: str, *, all_versions: bool = False) -> None
     Its files go when nobody reads them any more.
     Errors: StoreNotFound; NotFound, listing what there is; Busy; InvalidArgument, an alias stands for it.
     """
-    _core.drop_array(as_path(path), name, bool(all_versions))
+    _core.drop_array(as_path(path), as_text(name, "name"), bool(all_versions))
 
 
 def set_alias(path: PathLike, name: str, alias: str, version: int | None) -> None:
@@ -129,4 +129,5 @@ def set_alias(path: PathLike, name: str, alias: str, version: int | None) -> Non
 
     Errors: StoreNotFound; NotFound, no such array, version or alias; InvalidArgument, no name for an alias; Busy.
     """
-    _core.set_alias(as_path(path), name, alias, None if version is None else as_count(version, "version", least=1))
+    number = None if version is None else as_count(version, "version", least=1)
+    _core.set_alias(as_path(path), as_text(name, "name"), as_text(alias, "alias"), number)

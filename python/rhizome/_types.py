@@ -248,7 +248,7 @@ def is_path(value: Any) -> bool:
 def as_ids(ids: Any, what: str) -> np.ndarray | list[str]:
     """Returns ids of the user's: int64 [n], or a list of str, from a list, a NumPy, pandas or pyarrow column.
 
-    Errors: TypeError, something else among them, or both kinds.
+    Errors: TypeError, something else among them, or both kinds; ValueError, a str that is no text.
     """
     if not isinstance(ids, (list, tuple)):
         array = as_array(ids)
@@ -262,7 +262,7 @@ def as_ids(ids: Any, what: str) -> np.ndarray | list[str]:
     wrong = next((one for one in ids if not isinstance(one, str)), None)
     if wrong is not None:
         raise TypeError(f"{what} are all int or all str, and not {wrong!r} among names")
-    return [str(one) for one in ids]
+    return [as_text(str(one), what) for one in ids]
 
 
 def as_split(name: str) -> int:
@@ -272,11 +272,21 @@ def as_split(name: str) -> int:
     return _SPLITS[name]
 
 
+def as_text(text: Any, what: str) -> str:
+    """Returns a text that UTF-8 has bytes for. Errors: TypeError; ValueError, one half of a surrogate pair is in it."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is a str, not {type(text).__name__}")
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError(f"{what} is {text!a}, which is no text: UTF-8 has no bytes for half of a surrogate pair")
+    return text
+
+
 def as_names(names: Any, what: str) -> list[str]:
-    """Returns names as a list of str. Errors: TypeError, another thing, a single str included."""
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    """Returns names as a list of str. Errors: those of ``as_text``; TypeError, another thing, a single str included."""
+    given = [names] if isinstance(names, str) else list(names)
+    if isinstance(names, str) or not all(isinstance(name, str) for name in given):
         raise TypeError(f"{what}: a list of str, not {names!r}")
-    return list(names)
+    return [as_text(name, what) for name in given]
 
 
 def as_path(path: str | os.PathLike[str]) -> str:

@@ -54,13 +54,20 @@ bool IsOneId(nb::handle value) {
          (PyIndex_Check(value.ptr()) && !nb::hasattr(value, "__len__"));
 }
 
+std::string_view TextOfId(nb::handle id) {
+  Py_ssize_t bytes = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(id.ptr(), &bytes);
+  if (text != nullptr) return {text, static_cast<std::size_t>(bytes)};
+  PyErr_Clear();
+  const nb::object shown = nb::steal(PyObject_ASCII(id.ptr()));
+  if (!shown.is_valid()) throw nb::python_error();
+  throw nb::value_error(("the id " + nb::cast<std::string>(shown) +
+                         " is no text: UTF-8 has no bytes for half of a surrogate pair")
+                            .c_str());
+}
+
 ExternalId IdOf(nb::handle value) {
-  if (PyUnicode_Check(value.ptr())) {
-    Py_ssize_t bytes = 0;
-    const char* text = PyUnicode_AsUTF8AndSize(value.ptr(), &bytes);
-    if (text == nullptr) throw nb::python_error();
-    return std::string(text, static_cast<std::size_t>(bytes));
-  }
+  if (PyUnicode_Check(value.ptr())) return std::string(TextOfId(value));
   if (PyBool_Check(value.ptr()) || !PyIndex_Check(value.ptr()))
     throw nb::type_error("an id is a str or an int");
   const nb::object number = InPython([&] { return nb::steal(PyNumber_Index(value.ptr())); });

@@ -112,7 +112,12 @@ class Ids {
 /// Returns whether `value` is one id of the user's: a str or an integer, and no array.
 bool IsOneId(nb::handle value);
 
-/// Returns the user's id that `value` is. Throws TypeError for what is neither str nor an integer.
+/// Returns the bytes of an id that is a str, UTF-8, in its own memory. Throws ValueError, naming
+/// it, if it is no text.
+std::string_view TextOfId(nb::handle id);
+
+/// Returns the user's id that `value` is. Throws TypeError for what is neither str nor an integer,
+/// and ValueError for a str that is no text.
 ExternalId IdOf(nb::handle value);
 nb::object ToPython(const ExternalId& id);
 

@@ -149,10 +149,7 @@ class NamedVertices {
       integers_.push_back(std::get<std::int64_t>(IdOf(id)));
       return;
     }
-    Py_ssize_t bytes = 0;
-    const char* text = PyUnicode_AsUTF8AndSize(id.ptr(), &bytes);
-    if (text == nullptr) throw nb::python_error();
-    texts_.emplace_back(text, static_cast<std::size_t>(bytes));
+    texts_.push_back(TextOfId(id));
   }
 
   nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> array_;

@@ -110,12 +110,7 @@ class IngestInput {
     }
     options_.id_type = IdType::kString;
     std::vector<std::string_view>& texts = texts_.emplace_back();
-    for (const nb::handle id : nb::borrow<nb::list>(ids)) {
-      Py_ssize_t bytes = 0;
-      const char* text = PyUnicode_AsUTF8AndSize(id.ptr(), &bytes);
-      if (text == nullptr) throw nb::python_error();
-      texts.emplace_back(text, static_cast<std::size_t>(bytes));
-    }
+    for (const nb::handle id : nb::borrow<nb::list>(ids)) texts.push_back(TextOfId(id));
     return {.texts = texts};
   }
 

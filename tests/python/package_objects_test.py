@@ -55,6 +55,68 @@ def test_array_protocols():
             assert np.array_equal(np.concatenate(list(graph["one"])), np.arange(70_000))
 
 
+def test_text_that_is_none():
+    """Half of a surrogate pair in any argument is a ValueError that names it."""
+    bad = "a\udc80"
+    example = Example(RNG, vertices=20, edges=50)
+    with folder() as path:
+        store = path / "g.rz"
+        example.ingest(store)
+        with rz.open(store, mode="w") as graph:
+            batch = graph.batch()
+
+            def loader(seeds=(1,), features="feat", **options):
+                return rz.Loader(graph, [1], seeds=seeds, features=features, **options)
+
+            for name, call in (
+                    ("the name of an array", lambda: graph[bad]), ("name", lambda: graph.edge_rows(bad, [0])),
+                    ("array", lambda: graph.similar(1, bad)),
+                    ("the name of an array", lambda: graph.split("train", bad)),
+                    ("direction", lambda: graph.neighbors(1, bad)), ("direction", lambda: graph.degrees([1], bad)),
+                    ("direction", lambda: graph.sampler([1], direction=bad)),
+                    ("meta_path", lambda: graph.sampler([1], meta_path=[bad])),
+                    ("times", lambda: graph.sampler([1], times=bad)),
+                    ("vertex_times", lambda: graph.sampler([1], vertex_times=bad)),
+                    (r"'a\udc80'", lambda: graph.sampler({bad: [1]})), ("features", lambda: loader(features=bad)),
+                    ("labels", lambda: loader(labels=bad)), ("seed_times", lambda: loader(seed_times=bad)),
+                    ("split_array", lambda: loader(None, split="train", split_array=bad)),
+                    ("type", lambda: batch.put_vertex(1, type=bad)), ("type", lambda: batch.put_edge(1, 2, type=bad)),
+                    ("type", lambda: batch.upsert_edge(1, 2, type=bad)),
+                    ("type", lambda: batch.delete_edge(1, 2, type=bad)),
+                    ("type", lambda: batch.put_edges([1], [2], type=bad)),
+                    ("the name of an array", lambda: batch.put_rows(bad, [1], [[1]])), ("id", lambda: graph.find(bad)),
+                    ("id", lambda: graph.find(["a", bad])), ("id", lambda: graph.neighbors(bad)),
+                    ("id", lambda: graph["feat"][bad]), ("id", lambda: batch.put_vertex(bad)),
+                    ("id", lambda: batch.put_edge(1, bad)), ("id", lambda: batch.put_edges([bad], [1])),
+                    ("id", lambda: batch.put_rows("feat", [bad], np.zeros((1, 12))))):
+                with raises((ValueError, rz.NotFound), name):
+                    call()
+            assert len(batch) == 0 and graph.verify().ok
+        rows = np.zeros((20, 2), np.float32)
+        edges, typed = [[0], [1]], {("a", "r", "a"): [[0], [1]]}
+
+        def ingest(edges=edges, **options):
+            return rz.ingest(path / "x", edges, **options)
+
+        for name, call in (
+                ("name", lambda: rz.add_array(store, bad, rows)), ("name", lambda: rz.append_rows(store, bad, rows)),
+                ("ids", lambda: rz.add_array(store, "x", rows[:1], ids=[bad])),
+                ("layout", lambda: rz.add_array(store, "x", rows, layout=bad)),
+                ("name", lambda: rz.drop_array(store, bad)), ("name", lambda: rz.set_alias(store, bad, "live", 1)),
+                ("alias", lambda: rz.set_alias(store, "feat", bad, 1)),
+                ("names of arrays", lambda: ingest(arrays={bad: rows})),
+                ("names of columns of edges", lambda: ingest(edge_arrays={bad: [1]})),
+                ("directions", lambda: ingest(directions=bad)), ("layout", lambda: ingest(layout=bad)),
+                ("columns", lambda: ingest(store, columns=["src", bad])), ("ids", lambda: ingest(ids=[bad])),
+                ("sources", lambda: ingest(([bad], ["b"]))), ("an edge type", lambda: ingest({bad: edges})),
+                ("vertex_types", lambda: ingest(typed, vertex_types={"a": 2, bad: 3})),
+                ("an edge type", lambda: ingest({("a", bad, "a"): edges}, vertex_types={"a": 2})),
+                ("topology", lambda: rz.open(store, topology=bad)), ("path", lambda: rz.open(path / bad))):
+            with raises(ValueError, name):
+                call()
+        assert not (path / "x").exists()
+
+
 def test_snapshots_close_by_themselves():
     """A snapshot closes itself and what was made from it; the graph closes all snapshots, whichever goes first."""
     example = Example(RNG)

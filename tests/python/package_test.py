@@ -101,8 +101,9 @@ def test_names_and_types():
                     graph.find(wrong)
             with raises(OverflowError):
                 graph.find([1 << 70])
-            with raises(ValueError):  # a str that is no text
-                graph.find("\udcff")
+            for call in (lambda: graph.find("a\udcff"), lambda: graph.find(["a", "a\udcff"])):
+                with raises(ValueError, r"'a\udcff'"):  # a str that is no text
+                    call()
 
 
 def test_integers_with_gaps():

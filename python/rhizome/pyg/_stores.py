@@ -17,7 +17,7 @@ from torch_geometric.data.graph_store import EdgeLayout
 from .. import _core
 from .._graph import Graph
 from .._shared import EdgeType, SharedGraph, tensor
-from .._types import as_bytes
+from .._types import as_bytes, as_text
 from ..errors import OutOfMemory
 
 #: An array for all node types, or arrays by node type.
@@ -40,7 +40,7 @@ def backend(graph: Graph, x: Served = None, y: Served = None, *, memory: int | s
     """
     shared = SharedGraph(graph, memory, edge_types)
     served = {name: array for name, array in {"x": x, "y": y, **more}.items() if array is not None}
-    return FeatureStore(shared, served), GraphStore(shared, e_id)
+    return FeatureStore(shared, served), GraphStore(shared, None if e_id is None else as_text(e_id, "e_id"))
 
 
 class FeatureStore(PygFeatureStore):
