@@ -17,12 +17,12 @@ namespace {
 
 /// Bytes for each access: of the trace and schedule of the superbatch that is being scheduled, plus
 /// the schedule of the one in use.
-constexpr std::uint64_t kScheduleBytesPerAccess = 48 + 4;
-constexpr std::uint64_t kCostScheduleBytesPerAccess = 64 + 4;
+constexpr std::uint64_t kScheduleBytes = 48 + 4;
+constexpr std::uint64_t kCostScheduleBytes = 64 + 4;
 
 /// Bytes for each access of a superbatch that is sampled meanwhile, where SchedulesApart: its trace
 /// with the room that it grows into.
-constexpr std::uint64_t kDrawnBytesPerAccess = 2 * sizeof(CacheKey);
+constexpr std::uint64_t kDrawnBytes = 2 * sizeof(CacheKey);
 
 /// Bytes of a minibatch for each of its rows, besides features: number, pool plan and degree.
 constexpr std::uint64_t kRowBytes = 48;
@@ -92,7 +92,6 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
   const FeedPipelineOptions& feed = job.pipeline;
   const std::uint64_t rows = WithMargin(minibatch.rows.size());
   const std::uint64_t edges = WithMargin(minibatch.neighbors.size());
-  const bool cost = feed.policy == PolicyKind::kCost;
   MemoryNeeds needs;
   needs.held_rows = HeldRowsOf(job, rows);
   needs.working_bytes = StagingBytes(feed) + 4 * features.rows +
@@ -109,9 +108,7 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
     const std::uint64_t frames = std::min(features.rows, *job.fixed.cache_bytes / kept_bytes);
     needs.working_bytes += frames * HistoryBytes(feed);
   }
-  needs.schedule_bytes =
-      rows * ((cost ? kCostScheduleBytesPerAccess : kScheduleBytesPerAccess) +
-              (SchedulesApart(feed) ? kDrawnBytesPerAccess : 0) + job.other_schedule_bytes);
+  needs.schedule_bytes = rows * (ScheduleBytesPerAccess(feed) + job.other_schedule_bytes);
   needs.cacheable_bytes = features.rows * (features.row_bytes() + HistoryBytes(feed));
   if (lists_are_read) {
     const NeighborCache::Needs cache =
@@ -165,6 +162,11 @@ Result<std::shared_ptr<ListsOnDisk>> OpenLists(const GraphSnapshot& graph,
 }
 
 }  // namespace
+
+std::uint64_t ScheduleBytesPerAccess(const FeedPipelineOptions& feed) {
+  const bool cost = feed.policy == PolicyKind::kCost;
+  return (cost ? kCostScheduleBytes : kScheduleBytes) + (SchedulesApart(feed) ? kDrawnBytes : 0);
+}
 
 Result<FeedProfile> FeedProfile::Measure(const FeedJob& job,
                                          std::shared_ptr<const NeighborSource> neighbors,

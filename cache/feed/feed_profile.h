@@ -22,6 +22,10 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
+/// Returns the bytes that schedules take for each row of each minibatch of a superbatch: of the
+/// superbatch in use, of the next one, and of the one that is sampled meanwhile.
+std::uint64_t ScheduleBytesPerAccess(const FeedPipelineOptions& feed);
+
 /// A job that is fed with minibatches, before its memory is divided.
 struct FeedJob {
   const GraphSnapshot& graph;

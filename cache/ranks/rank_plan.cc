@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rhizome/cache/feature_cache.h"
+#include "rhizome/cache/feed_profile.h"
 #include "rhizome/cache/home_epochs.h"
 #include "rhizome/cache/labels.h"
 #include "rhizome/cache/rank_clock.h"
@@ -32,9 +33,6 @@ constexpr std::uint64_t kOrderBytes = 16;
 constexpr std::uint64_t kHomeBytes = 4;
 constexpr std::uint64_t kSumBytes = 4;  // for each of its own rows
 
-/// Bytes for each access of a superbatch: the schedule in use, and what making one takes.
-constexpr std::uint64_t kScheduleBytes = 52;
-
 Status CheckOptions(const RankPlanOptions& options) {
   const auto refuse = [](std::string text) { return Status::InvalidArgument(std::move(text)); };
   if (options.ranks.empty()) return refuse("no number of ranks is given");
@@ -48,6 +46,13 @@ Status CheckOptions(const RankPlanOptions& options) {
         options.compute_seconds >= 0 && options.read_seconds.value_or(0) >= 0))
     return refuse("processors and seconds of a model must not be negative");
   return Status::Ok();
+}
+
+/// Returns the bytes that schedules take for each access, as a training counts them.
+std::uint64_t AccessBytes(const RankPlanOptions& options) {
+  FeedPipelineOptions feed;
+  SetSamplers(options.seed, options.threads, feed.sampler);
+  return ScheduleBytesPerAccess(feed);
 }
 
 /// The graph that is planned for, and its features.
@@ -74,6 +79,7 @@ class RankSet {
         report_(report),
         rank_of_(homes.RanksOfRows(planned.graph, planned.features, ranks)),
         plan_{.shares = {}},
+        access_bytes_(AccessBytes(options)),
         seconds_(options, report.row_bytes),
         clock_(ranks, options.overlap, options.processors) {
     plan_.shares.resize(ranks);
@@ -132,6 +138,7 @@ class RankSet {
   std::vector<std::uint16_t> rank_of_;  // by row
   std::vector<std::unique_ptr<RankPool>> pools_;
   RankPlan plan_;
+  const std::uint64_t access_bytes_;
   const RankSeconds seconds_;
   RankClock clock_;
 };
@@ -265,7 +272,7 @@ Status RankSet::Play(const PlannedSuperbatch& superbatch) {
     fetched.push_back(std::move(one));
     minibatches.push_back(trace.steps());
     share(r).minibatches += trace.steps();
-    share(r).schedule_bytes = std::max(share(r).schedule_bytes, trace.keys.size() * kScheduleBytes);
+    share(r).schedule_bytes = std::max(share(r).schedule_bytes, trace.keys.size() * access_bytes_);
   }
   std::vector<SuperbatchTimes> times;
   for (std::uint32_t r = 0; r < ranks(); ++r) {

@@ -7,6 +7,7 @@
 
 #include "cache/policy/trace_testing.h"
 #include "rhizome/cache/belady_schedule.h"
+#include "rhizome/cache/feed_profile.h"
 #include "rhizome/cache/home_epochs.h"
 #include "rhizome/cache/rank_pool.h"
 #include "rhizome/index/sampler.h"
@@ -248,6 +249,31 @@ TEST_F(RankPlanTest, SlowerLinksTakeLonger) {
   options_.compute_seconds = 1;
   const RankPlan computing = Plan().plans[0];
   EXPECT_NEAR(computing.seconds, static_cast<double>(computing.shares[0].minibatches), 0.1);
+}
+
+// Both count a superbatch more from as many threads on as there are stages.
+TEST_F(RankPlanTest, SchedulesTakeTheMemoryThatATrainingCounts) {
+  options_.superbatch = 1000;  // all steps in one
+  const std::vector<VertexId> seeds = {0, 1, 2, 3, 4, 5, 6, 7};
+  const EpochPlan epochs(seeds, {}, {.batch_size = 4});
+  FeedJob job{.graph = *open_.graph, .pipeline = {}, .fixed = {.cache_bytes = 0, .superbatch = 2}};
+  job.pipeline.sampler.sampler.fanouts = {4, 3};
+  job.pipeline.features = "feat";
+  std::set<std::uint64_t> trained_rows;
+  for (const auto& [threads, bytes] :
+       std::map<std::uint32_t, std::uint64_t>{{1, 52}, {2, 52}, {4, 68}, {8, 68}}) {
+    job.pipeline.sampler.sampler.threads = options_.threads = threads;
+    const JobControl control;
+    const auto feed = PlanFeed(job, epochs, control);
+    ASSERT_OK(feed);
+    EXPECT_EQ(feed->needs.schedule_bytes % bytes, 0U) << threads;
+    trained_rows.insert(feed->needs.schedule_bytes / bytes);
+    for (const RankPlan& plan : Plan().plans) {
+      for (const RankShare& one : plan.shares)
+        EXPECT_EQ(one.schedule_bytes, one.rows_requested * bytes) << threads;
+    }
+  }
+  EXPECT_EQ(trained_rows.size(), 1U);  // of the same minibatch, whatever the threads
 }
 
 TEST_F(RankPlanTest, RefusesWhatCannotBe) {
