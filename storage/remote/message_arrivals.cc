@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <thread>
 
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/message_header.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::size_t kTextBytes = 4096;             // of an error that is sent, at most
 constexpr auto kFarewell = std::chrono::seconds(2);  // a rank that leaves waits for no longer
+constexpr auto kFarewellLook = std::chrono::milliseconds(2);
 
 double ThreadSeconds() {
   timespec now = {};
@@ -206,7 +208,6 @@ void MessageTransport::Tick() {
   std::string others;
   {
     const MutexLock lock(mutex_);
-    changed_.NotifyAll();  // for waits that end with time
     if (!failed_.ok()) return;
     silent = SilentPeer();
     for (std::uint32_t p = 0; p < ranks(); ++p) {
@@ -265,19 +266,21 @@ void MessageTransport::Leave(const Status& why) {
 }
 
 /// Waits for a moment until all others have said that they know of the failure, so that this
-/// process may end without taking the message with it.
+/// process may end without taking the message with it. It looks for itself: the carrier may be what
+/// has failed, and then nothing ticks.
 void MessageTransport::AwaitThatAllKnow() {
   const auto limit = std::min<std::chrono::nanoseconds>(kFarewell, peer_timeout_);
   const Clock::time_point until = Clock::now() + limit;
+  while (!AllKnow() && Clock::now() < until) std::this_thread::sleep_for(kFarewellLook);
+}
+
+bool MessageTransport::AllKnow() {
   const MutexLock lock(mutex_);
-  const auto all_know = [&]() RHIZOME_REQUIRES(mutex_) {
-    for (std::uint32_t p = 0; p < ranks(); ++p) {
-      const Peer& peer = peers_[p];
-      if (p != rank_ && !peer.knows && !peer.ended && !peer.lost) return false;
-    }
-    return true;
-  };
-  while (!all_know() && Clock::now() < until) changed_.Wait(mutex_);
+  for (std::uint32_t p = 0; p < ranks(); ++p) {
+    const Peer& peer = peers_[p];
+    if (p != rank_ && !peer.knows && !peer.ended && !peer.lost) return false;
+  }
+  return true;
 }
 
 void MessageTransport::End() {

@@ -141,6 +141,7 @@ class MessageTransport final : public Transport {
 
   bool SetFailed(const Status& why);
   void AwaitThatAllKnow();
+  bool AllKnow();
   std::optional<std::uint32_t> SilentPeer() RHIZOME_REQUIRES(mutex_);
 
   // Constant after construction.

@@ -75,6 +75,19 @@ TEST(MessageTransportTest, WhoeverWaitsForAPartAndSendsNoneWakesTheCarrier) {
   EXPECT_FALSE(told.transport.Awaits());
 }
 
+// The carrier may be stuck in a call when its rank fails for another reason: nothing ticks then.
+TEST(MessageTransportTest, ARankLeavesThoughItsCarrierTicksNoMore) {
+  Told told;
+  std::atomic<bool> left = false;
+  std::thread leaving([&] {
+    told.transport.Leave(Status::OutOfSpace("full"));
+    left = true;
+  });
+  EXPECT_TRUE(testing::Eventually([&] { return left.load(); }));
+  told.transport.LosePeer(1, "it is over");  // lets go what still waits
+  leaving.join();
+}
+
 TEST(MessageTransportTest, WhoeverSendsAPartNeedNotWakeTheCarrier) {
   Told told;
   const std::byte out{};
