@@ -6,10 +6,12 @@
 
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rhizome/storage/build_id.h"
@@ -35,6 +37,24 @@ constexpr std::array<LauncherVariables, 3> kLaunchers = {{
 
 const char* Variable(const char* name) {
   return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any meanwhile
+}
+
+/// Returns the number that a variable has; nothing if there is none.
+std::optional<std::uint32_t> NumberOf(const char* name) {
+  const std::string_view text = Variable(name) == nullptr ? "" : Variable(name);
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// Describes a process that a launcher has started: "rank 1 of 3 (Open MPI started it)".
+std::string Describe(const LaunchedRank& launched) {
+  const auto number = [](const std::optional<std::uint32_t>& of) {
+    return of ? std::to_string(*of) : std::string("?");
+  };
+  return fmt::format("rank {} of {} ({} started it)", number(launched.rank), number(launched.ranks),
+                     launched.launcher);
 }
 
 std::vector<std::string> MpiCandidates() {
@@ -66,11 +86,10 @@ Status CheckMpiBuild(void* handle, const std::string& path) {
 std::optional<LaunchedRank> LaunchedAsRank() {
   for (const LauncherVariables& names : kLaunchers) {
     if (Variable(names.rank) == nullptr) continue;
-    LaunchedRank launched = {.launcher = names.launcher, .ranks = std::nullopt};
-    const char* const ranks = names.ranks == nullptr ? nullptr : Variable(names.ranks);
-    char* end = nullptr;
-    const unsigned long count = ranks == nullptr ? 0 : std::strtoul(ranks, &end, 10);
-    if (count > 0 && *end == 0) launched.ranks = static_cast<std::uint32_t>(count);
+    LaunchedRank launched = {
+        .launcher = names.launcher, .rank = NumberOf(names.rank), .ranks = std::nullopt};
+    if (names.ranks != nullptr) launched.ranks = NumberOf(names.ranks);
+    if (launched.ranks == 0U) launched.ranks.reset();
     return launched;
   }
   return std::nullopt;
@@ -109,9 +128,10 @@ Result<std::unique_ptr<Transport>> OpenRanks(double peer_timeout_seconds) {
                     ? mpi.error().WithContext(fmt::format(
                           "this process is one of several ({} started it)", launched->launcher))
                     : mpi.error());
-  RHIZOME_ASSIGN_OR_RETURN(auto transport,
-                           (*mpi)->Open(std::chrono::nanoseconds(
-                               static_cast<std::int64_t>(peer_timeout_seconds * 1e9))));
+  auto opened =
+      (*mpi)->Open(std::chrono::nanoseconds(static_cast<std::int64_t>(peer_timeout_seconds * 1e9)));
+  if (!opened && launched) return Fail(opened.error().WithContext(Describe(*launched)));
+  RHIZOME_ASSIGN_OR_RETURN(auto transport, std::move(opened));
   if (launched && launched->ranks.value_or(transport->ranks()) != transport->ranks())
     return Fail(Status::Unsupported(fmt::format(
         "this process is one of {} ({} started it), and {} knows of {}: start the ranks with the "

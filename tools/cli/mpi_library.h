@@ -14,7 +14,8 @@ namespace rhizome {
 /// Says how a process was started as one of several.
 struct LaunchedRank {
   std::string launcher;                ///< whose variables say so: "Open MPI", "PMIx", "PMI"
-  std::optional<std::uint32_t> ranks;  ///< where the launcher says it
+  std::optional<std::uint32_t> rank;   ///< where the launcher says it
+  std::optional<std::uint32_t> ranks;  ///< likewise
 };
 
 /// Returns how this process was started, if a launcher of MPI (mpirun, mpiexec, srun) did it, by

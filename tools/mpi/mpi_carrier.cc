@@ -26,6 +26,10 @@ constexpr microseconds kLongestNapInTransfer{50};
 constexpr auto kFlush = seconds(1);  // for what is still to be sent when a rank is lost
 constexpr std::size_t kHostBytes = 256;
 
+// Ranks do not begin together: one may still load its libraries while the others wait for it.
+constexpr auto kMinStart = seconds(10);
+constexpr int kLooksAtStart = 10;
+
 // The thread that calls MPI is stuck when it has not come by for six looks, four of which are as
 // long as a rank may be silent. (By looks, not by time: this process may itself have been stopped.)
 constexpr int kLooksToPeerTimeout = 4;
@@ -81,11 +85,30 @@ Result<MpiCarrier::Opened> MpiCarrier::Open(const std::shared_ptr<MpiCarrier>& s
     return Status::Ok();
   }));
   std::unique_lock lock(self->mutex_);
-  self->changed_.wait(lock, [&] { return self->state_ != State::kStarting; });
+  const Status came = self->AwaitStart(lock);
   if (self->state_ == State::kOpened) return self->opened_;
   lock.unlock();
+  if (!came.ok()) {
+    self->thread_.detach();  // MPI may never return from the call
+    return Fail(came);
+  }
   self->thread_.join();
   return Fail(self->started_);
+}
+
+/// Waits until MPI has started or has failed to; or gives up, as it waits without end for a rank
+/// that is stopped or lost. (By looks, not by time: this process may itself have been stopped.)
+Status MpiCarrier::AwaitStart(std::unique_lock<std::mutex>& lock) {
+  const auto limit = std::max<std::chrono::nanoseconds>(peer_timeout_, kMinStart);
+  for (int looks = 0; looks < kLooksAtStart && state_ == State::kStarting; ++looks)
+    changed_.wait_for(lock, limit / kLooksAtStart, [&] { return state_ != State::kStarting; });
+  if (state_ != State::kStarting) return Status::Ok();
+  state_ = State::kAborting;
+  return Status::IoError(fmt::format(
+      "MPI has not started in {:g} s: {} waits for all ranks of the job, and one of them is "
+      "stopped, has ended or cannot be reached. Look for it on the hosts of the job, and start the "
+      "job again; where ranks take longer to start, give a longer --peer-timeout",
+      std::chrono::duration<double>(limit).count(), starting_));
 }
 
 Status MpiCarrier::Begin(MessageTransport& transport) {
@@ -137,9 +160,10 @@ void MpiCarrier::Run() {
   BlockBrokenPipes();
   Opened opened;
   Status started = Guarded([&] { return Start(opened); });
-  const bool ok = started.ok();
+  bool ok = started.ok();
   {
     const std::lock_guard lock(mutex_);
+    ok = ok && state_ == State::kStarting;  // else Open has given up
     started_ = std::move(started);
     opened_ = opened;
     state_ = ok ? State::kOpened : State::kEnded;
@@ -206,19 +230,23 @@ Status MpiCarrier::Start(Opened& opened) {
   return Status::Ok();
 }
 
+/// Waits for a request of the start, for which Open has a limit.
 Status MpiCarrier::AwaitRequest(MPI_Request& request, const std::string& what) {
-  const Clock::time_point until = Clock::now() + peer_timeout_;
-  while (true) {
+  while (StartsWith(what)) {
     int done = 0;
     if (const int error = MPI_Test(&request, &done, MPI_STATUS_IGNORE); error != MPI_SUCCESS)
       return MpiFailed(what, error);
     if (done != 0) return Status::Ok();
-    if (Clock::now() > until)
-      return Status::IoError(
-          fmt::format("{} took longer than {:g} s: not all ranks of the job have come", what,
-                      std::chrono::duration<double>(peer_timeout_).count()));
     std::this_thread::sleep_for(kLongestNapAwaited);
   }
+  return Status::Interrupted(what + " took too long");
+}
+
+/// Notes what the start does now. Returns whether Open still waits for it.
+bool MpiCarrier::StartsWith(const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  starting_ = what;
+  return state_ == State::kStarting;
 }
 
 /// Carries messages until the end.

@@ -34,7 +34,9 @@ class MpiCarrier {
 
   explicit MpiCarrier(std::chrono::nanoseconds peer_timeout) : peer_timeout_(peer_timeout) {}
 
-  /// Starts MPI. `self` is the carrier: its thread keeps it, and may outlive whoever called this.
+  /// Starts MPI. `self` is the carrier: its thread keeps it, and may outlive the caller.
+  /// Errors: those of MPI; kIoError, not all ranks have come within the peer timeout (10 s where
+  /// that is shorter): MPI must then be left as it is.
   static Result<Opened> Open(const std::shared_ptr<MpiCarrier>& self);
 
   /// Begins to hand over what arrives, and to tick. Errors: kOutOfMemory, no thread to watch.
@@ -60,7 +62,9 @@ class MpiCarrier {
 
   void Run();
   Status Start(Opened& opened);
+  Status AwaitStart(std::unique_lock<std::mutex>& lock);
   Status AwaitRequest(MPI_Request& request, const std::string& what);
+  bool StartsWith(const std::string& what);
   void Serve();
   void Watch();
   void Finish();
@@ -88,6 +92,7 @@ class MpiCarrier {
   std::condition_variable changed_;
   std::deque<std::pair<std::uint32_t, MessageBytes>> orders_;
   bool woken_ = false;
+  std::string starting_ = "MPI_Init";  // what the start does
   Status started_;
   Opened opened_;
   enum class State {
