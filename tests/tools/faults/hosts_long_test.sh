@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A hundred losses (or RHIZOME_LOSSES) of ranks and hosts at random moments of a training over network namespaces: each
-# ends in time, and somebody says which rank it was. Prints what was counted.
+# A hundred losses (or RHIZOME_LOSSES) of ranks and hosts at random moments of a training over network namespaces, of its
+# start or later: each ends in time, and somebody says which rank it was, or that MPI has not started. Prints what was
+# counted.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash
@@ -24,8 +25,10 @@ for ((round = 0; round < ${RHIZOME_LOSSES:-100}; ++round)); do
   # mpirun itself is on host 0: with it all are gone at once, and nobody is left to ask.
   [ "$kind" = host ] && [ $lost = 0 ] && lost=$((ranks - 1))
   named=0 before=$failures
-  lose "$kind" "$lost" "$ranks" "$((RANDOM % 3)).$((RANDOM % 10))"
-  echo "$kind of rank $lost of $ranks: $took ms, named by $named survivors"
+  moment=checkpoint seconds=$((RANDOM % 3)).$((RANDOM % 10))
+  [ $((RANDOM % 3)) = 0 ] && moment=start seconds=0.$((RANDOM % 10))
+  lose "$kind" "$lost" "$ranks" "$seconds" $moment
+  echo "$kind of rank $lost of $ranks, $seconds s after the $moment: $took ms, named by $named survivors"
   [ $failures -eq "$before" ] && counted[$kind]=$((${counted[$kind]:-0} + 1))
   [ $named -gt 0 ] && survivors[$kind]=$((${survivors[$kind]:-0} + 1))
   [ $took -gt "${worst[$kind]:-0}" ] && worst[$kind]=$took

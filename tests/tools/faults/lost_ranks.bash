@@ -21,22 +21,32 @@ SH
   chmod +x rank.sh
 }
 
-# begun_or_gone FOLDER PID: the training has a checkpoint there, or its process has ended.
-begun_or_gone() { compgen -G "$1/*/train/CHECKPOINT" >/dev/null || gone "$2"; }
+# has_begun MOMENT: that has come in the training that `lose` has launched, or its launcher has ended.
+has_begun() {
+  if [ "$1" = start ]; then
+    [ "$(find "$folder" -name "pid.*" -size +0 | wc -l)" = "$ranks" ] && return
+  else
+    compgen -G "$folder/*/train/CHECKPOINT" >/dev/null && return
+  fi
+  gone $launcher
+}
 
-# lose KIND RANK RANKS SECONDS: RANKS hosts train, a rank each; so many seconds after the first checkpoint one of them is
-# lost: kill (its process), stop (it is stopped), host (all that runs there is killed), link (it is cut off). All ranks
-# must be gone within the time-out and 5 s times $patience, none may say that the training is complete, and somebody must name the rank:
-# a survivor, or mpirun its host. Sets `took`, and adds to `named` how many survivors named it.
+# lose KIND RANK RANKS SECONDS [start]: RANKS hosts train, a rank each; so many seconds after the first checkpoint, or after
+# the start of all processes, one of them is lost: kill (its process), stop (it is stopped), host (all that runs there is
+# killed), link (it is cut off). All ranks must be gone within the time-out (of the start: 10 s) and 5 s times $patience,
+# none may say that the training is complete, and somebody must name the rank: a survivor, or mpirun its host; or say that
+# MPI has not started, where no rank knows more. Sets `took`, and adds to `named` how many survivors named it.
 lose() {
-  local kind=$1 lost=$2 ranks=$3 folder rank launcher pids=() others began code spoke=0
+  local kind=$1 lost=$2 ranks=$3 moment=${5:-checkpoint} folder rank launcher pids=() others began code spoke=0
+  local limit=$peer_timeout
+  [ "$moment" = start ] && limit=10
   folder=$(mktemp -d "$work/lost.XXXXXX")
   mpi_options=(--enable-recovery)
   on_hosts "$ranks" "$work/rank.sh" "$folder" "$RHIZOME" train "$work/s.rz" "${train_flags[@]}" --epochs 100000 \
     --checkpoint-every 2 --peer-timeout $peer_timeout --scratch "$folder" --json --progress none >"$folder/mpirun" 2>&1 &
   launcher=$!
-  wait_for 60 begun_or_gone "$folder" $launcher
-  compgen -G "$folder/*/train/CHECKPOINT" >/dev/null || fail "the training has not begun: $(head -c 900 "$folder/mpirun" "$folder"/err.*)"
+  wait_for 60 has_begun "$moment" && ! gone $launcher ||
+    fail "the training has not begun: $(head -c 900 "$folder/mpirun" "$folder"/err.*)"
   sleep "$4"
   for ((rank = 0; rank < ranks; ++rank)); do pids[rank]=$(cat "$folder/pid.$rank"); done
   began=$(date +%s%N)
@@ -48,9 +58,9 @@ lose() {
   esac
   others=("${pids[@]}")
   [ "$kind" != stop ] || unset "others[lost]"
-  wait_for $((peer_timeout / patience + 15)) gone "${others[@]}" || fail "$kind of rank $lost: some ranks still run"
+  wait_for $((limit + 15)) gone "${others[@]}" || fail "$kind of rank $lost: some ranks still run"
   took=$(((($(date +%s%N) - began) / 1000000)))
-  [ $took -le $(((peer_timeout + 5 * patience) * 1000)) ] || fail "$kind of rank $lost: the others took $took ms"
+  [ $took -le $(((limit + 5 * patience) * 1000)) ] || fail "$kind of rank $lost: the others took $took ms"
   [ "$kind" = stop ] && kill -9 "${pids[lost]}"
   [ "$kind" = link ] && mend_link "$lost"
   wait_for 10 gone $launcher || for rank in "${!hosts[@]}"; do kill -9 $(host_pids "$rank") 2>/dev/null; done
@@ -61,6 +71,8 @@ lose() {
     if grep -qE "rank $lost \(rzhost$lost\) (has been silent for|is lost: )|(nearly as long|silent for longest:) .*rank $lost \(" "$folder/err.$rank"; then
       spoke=$((spoke + 1))
       [ "$code" = 2 ] || [ "$code" = none ] || fail "$kind of rank $lost: rank $rank ended with $code"
+    elif [ $limit != "$peer_timeout" ] && grep -q "MPI has not started in $limit s" "$folder/err.$rank"; then
+      spoke=$((spoke + 1))
     elif [ "$code" = 0 ]; then
       fail "$kind of rank $lost: rank $rank ended with 0"
     fi
