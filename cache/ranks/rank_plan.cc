@@ -393,6 +393,13 @@ ReadCost ReadsOfRanks(IoMaker io) {
   return {.seconds_per_read = 0.3e-6, .bytes_per_second = 2e9, .fixed_gap_bytes = 0};
 }
 
+Status CheckRanksOf(const Path& path, std::uint32_t ranks) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
+  RHIZOME_ASSIGN_OR_RETURN(const RowHomes homes, CountHomes(store->manifest()));
+  return CheckRanks(ranks, homes);
+}
+
 Result<RankPlanReport> PlanRanks(const GraphSnapshot& graph, const RankPlanOptions& options,
                                  const JobControl& control) try {
   return RankPlanner(graph, options, control).Plan();

@@ -125,6 +125,10 @@ struct RankPlanReport {
   std::vector<RankPlan> plans;    ///< by RankPlanOptions::ranks
 };
 
+/// Checks that a store has a home for each of so many ranks, before any of them opens its graph.
+/// Errors: kInvalidArgument, no ranks, or more than homes; those of opening the store.
+Status CheckRanksOf(const Path& store, std::uint32_t ranks);
+
 /// Says what each of several ranks would hold, sample, fetch and send in a training over ranks
 /// (TrainOptions::transport), without a network and without training: it samples the epochs'
 /// minibatches, those that measure the validation set too, and replays the schedule of each rank's

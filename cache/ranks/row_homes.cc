@@ -54,13 +54,20 @@ Status CheckRanks(std::uint32_t ranks, const RowHomes& homes) {
       ranks, homes.count, homes.by == "partitions" ? "partitions" : "homes"));
 }
 
+Result<RowHomes> CountHomes(const Manifest& manifest) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::optional<StoredHomes> stored, FindHomes(manifest));
+  return RowHomes{.count = stored ? stored->homes : manifest.info.partitions,
+                  .by = stored ? std::string(HomeRuleName(stored->rule)) : "partitions",
+                  .of_row = {}};
+}
+
 Result<RowHomes> RowHomesOf(const GraphSnapshot& graph) {
   RHIZOME_ASSIGN_OR_RETURN(const std::optional<StoredHomes> stored,
                            FindHomes(graph.store().manifest()));
+  RHIZOME_ASSIGN_OR_RETURN(RowHomes homes, CountHomes(graph.store().manifest()));
+  if (!stored) homes.count = graph.partition_count();  // of the state that the graph shows
   const std::uint64_t rows = graph.vertex_count();
-  RowHomes homes{.count = stored ? stored->homes : graph.partition_count(),
-                 .by = stored ? std::string(HomeRuleName(stored->rule)) : "partitions",
-                 .of_row = std::vector<std::uint16_t>(rows)};
+  homes.of_row.resize(rows);
   for (std::uint64_t row = 0; row < rows; ++row)
     homes.of_row[row] = static_cast<std::uint16_t>(row % homes.count);
   if (!stored) {

@@ -58,6 +58,9 @@ struct RowHomes {
 /// Errors: kCorruption, an array of homes that has others than it says; those of reading it.
 Result<RowHomes> RowHomesOf(const GraphSnapshot& graph);
 
+/// The same without `of_row`, from a store's manifest. Errors: kCorruption, as above.
+Result<RowHomes> CountHomes(const Manifest& manifest);
+
 /// Errors: kInvalidArgument, no ranks, or more than there are homes.
 Status CheckRanks(std::uint32_t ranks, const RowHomes& homes);
 

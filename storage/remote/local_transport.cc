@@ -6,6 +6,7 @@
 
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/job_parts.h"
 #include "rhizome/storage/local_network.h"
 #include "rhizome/storage/mutex.h"
 
@@ -38,6 +39,8 @@ Status CheckLocalOptions(std::uint32_t ranks, const LocalRanksOptions& options) 
 }
 
 }  // namespace
+
+std::uint32_t MaxLocalRanks() { return MaxPartsOfJob(); }
 
 class LocalRanks::Impl {
  public:

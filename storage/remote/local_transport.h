@@ -32,6 +32,10 @@ struct LocalFault {
   std::uint32_t peer = 0;  ///< of kCut
 };
 
+/// Returns how many ranks of one process are of use on this machine: as many as it has processors,
+/// and at least 64. Create refuses far larger numbers only.
+std::uint32_t MaxLocalRanks();
+
 struct LocalRanksOptions {
   double latency_seconds = 0;  ///< one way
   double bits_per_second = 0;  ///< of each pair of ranks, each way; 0: no limit

@@ -2,18 +2,20 @@
 
 #include <charconv>
 
+#include "rhizome/storage/local_transport.h"
+
 namespace rhizome {
 namespace {
 
-constexpr std::uint32_t kMostRanks = 1024;
-
-/// Reads the N of --ranks N.
+/// Reads the N of --ranks N, threads of this process.
 std::uint32_t RanksIn(const std::string& text) {
+  const std::uint32_t most = MaxLocalRanks();
   std::uint32_t ranks = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ranks);
-  if (error != std::errc() || end != text.data() + text.size() || ranks == 0 || ranks > kMostRanks)
-    throw CLI::ValidationError("--ranks", "'" + text + "' is not a number of ranks, from 1 to " +
-                                              std::to_string(kMostRanks));
+  if (error != std::errc() || end != text.data() + text.size() || ranks == 0 || ranks > most)
+    throw CLI::ValidationError(
+        "--ranks", "'" + text + "' is not a number of ranks, from 1 to " + std::to_string(most) +
+                       ": they are threads of this process, to try it, and mpirun starts more");
   return ranks;
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "mpi_library.h"
+#include "rhizome/cache/rank_plan.h"
 #include "rhizome/cache/serve_rate.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/build_id.h"
@@ -186,6 +187,7 @@ Answer Finished(Json found, const RankFlags& flags, Json mpi) {
 }
 
 Result<Answer> ExamineThreads(const DoctorRankFlags& flags, Session& session) {
+  if (!flags.store.empty()) RHIZOME_RETURN_IF_ERROR(CheckRanksOf(flags.store, flags.ranks.local));
   LocalRanksOptions options;
   options.peer_timeout_seconds = flags.ranks.peer_timeout_seconds;
   RHIZOME_ASSIGN_OR_RETURN(const auto ranks, LocalRanks::Create(flags.ranks.local, options));

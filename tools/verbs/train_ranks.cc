@@ -8,6 +8,7 @@
 
 #include "mpi_library.h"
 #include "rank_plan_report.h"
+#include "rhizome/cache/rank_plan.h"
 #include "rhizome/storage/local_transport.h"
 #include "text.h"
 
@@ -57,6 +58,7 @@ Result<TrainReport> TrainRanks::Train(const GnnEntry& gnn, TrainOptions options,
     return Fail(
         report.error().WithContext(fmt::format("rank {} ({})", rank, transport_->HostOf(rank))));
   }
+  RHIZOME_RETURN_IF_ERROR(CheckRanksOf(options.store, threads_));
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<LocalRanks> ranks,
       LocalRanks::Create(threads_, {.peer_timeout_seconds = peer_timeout_seconds_}));

@@ -276,6 +276,13 @@ TEST_F(RankPlanTest, SchedulesTakeTheMemoryThatATrainingCounts) {
   EXPECT_EQ(trained_rows.size(), 1U);  // of the same minibatch, whatever the threads
 }
 
+TEST_F(RankPlanTest, RanksAreCheckedAgainstHomesWithoutOpeningTheGraph) {
+  EXPECT_OK(CheckRanksOf(*folder_ / "g.rz", kHomes));
+  for (const std::uint32_t ranks : {0U, kHomes + 1, 999U})
+    EXPECT_STATUS(CheckRanksOf(*folder_ / "g.rz", ranks), kInvalidArgument);
+  EXPECT_STATUS(CheckRanksOf(*folder_ / "none.rz", 1), kNotFound);
+}
+
 TEST_F(RankPlanTest, RefusesWhatCannotBe) {
   const JobControl control;
   const auto refused = [&] {

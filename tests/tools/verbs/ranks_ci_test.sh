@@ -31,7 +31,7 @@ expect_exit 2 rhizome doctor s.rz --ranks 2 --features none
 expect_says "none"
 expect_exit 1 rhizome doctor --ranks
 expect_says "mpirun -n 4 rhizome doctor --ranks"
-for bad in "--ranks none" "--ranks 0" "--ranks 2 --peer-timeout 0"; do
+for bad in "--ranks none" "--ranks 0" "--ranks 999" "--ranks 4294967298" "--ranks 2 --peer-timeout 0"; do
   # shellcheck disable=SC2086
   expect_exit 1 rhizome doctor $bad
 done

@@ -68,6 +68,10 @@ done
 # --- What is refused.
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 9
 expect_says "9 ranks: the store has 8 homes"
+expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 64
+expect_says "64 ranks: the store has 8 homes"
+expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 999
+expect_says "'999' is not a number of ranks, from 1 to" "mpirun starts more"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --link none
 expect_says "--link 'none'"
 expect_exit 1 rhizome train s.rz "${flags[@]}" --ranks 2 --cache lru
