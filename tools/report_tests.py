@@ -6,7 +6,8 @@ usage: tools/report_tests.py BUILD_FOLDER NAME
 Reads ctest's own report (BUILD_FOLDER/ctest.xml, of --output-junit) and, for binaries that ran many cases in one
 process, GoogleTest's (BUILD_FOLDER/reports/TEST.xml): each of their cases counts, and a process that died counts as
 one more that failed. A case that failed is run again, alone and in the same environment. If it then passes, it counts
-as passed, and is printed as `flaky: CASE`. The last line is `NAME: P passed, F failed, S skipped`.
+as passed, and is printed as `flaky: CASE`. Then come the tests that took longest, and as the last line
+`NAME: P passed, F failed, S skipped`.
 """
 
 import json
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 
 SHOWN_LINES = 80
 SHOWN_COLUMNS = 500
+SLOWEST = 10
 MOST_AGAIN = 12  # cases; where more have failed, it was not by chance
 SECONDS_AGAIN = 3600  # of a case
 
@@ -142,6 +144,13 @@ class Again:
         return [found for found in results(self.build, junit) if found.test == case.test]
 
 
+def slowest(junit):
+    """Returns the tests of ctest that took longest, with their seconds."""
+    tests = xml.parse(junit).getroot().iter("testcase")
+    times = sorted(((float(test.get("time") or 0), test.get("name")) for test in tests), reverse=True)
+    return ", ".join(f"{test} {seconds:.0f} s" for seconds, test in times[:SLOWEST])
+
+
 def main():
     build, name = pathlib.Path(sys.argv[1]), sys.argv[2]
     cases = list(results(build, build / "ctest.xml"))
@@ -162,6 +171,7 @@ def main():
         counts[case.verdict] += 1
     for case in failed:
         print(f"{name}: FAILED {'once ' if case.name in flaky else ''}{case.name}\n{case.message}\n")
+    print(f"{name}: slowest: {slowest(build / 'ctest.xml')}")
     for case in flaky:
         print(f"flaky: {case}")
     print(f"{name}: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
