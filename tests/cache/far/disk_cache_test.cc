@@ -245,7 +245,7 @@ TEST_F(DiskCacheTest, StopsWhenItIsCancelled) {
   const Wanted wanted = DrawWanted(random, 600);
   FarSource source(600, 8, 10);
   source.on_read = [&](std::uint64_t read) {
-    if (read == 10) control_.Cancel();
+    if (read >= 10) control_.Cancel();  // others read on until it has
   };
   const auto cache = Fill(source, wanted);
   ASSERT_FALSE(cache);
