@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <random>
+#include <string>
 
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/local_transport.h"
@@ -99,6 +100,24 @@ TEST_P(RankCallsTest, ADifferenceIsNamedOnAllRanksWithBothValues) {
                                       ", rank 0 (thread 0) has " + names[fact] +
                                       ": all ranks of a job must have the same");
     }
+  }
+}
+
+// Numbers are compared first, so that the message says which of them differs.
+TEST(RankCallsTest, CopiesThatHaveDivergedAreNamed) {
+  for (const bool numbers_differ : {true, false}) {
+    const auto ranks = LocalRanks::Create(2);
+    ASSERT_OK(ranks);
+    const Status status = (*ranks)->Run([&](Transport& transport) {
+      const auto rank = static_cast<std::byte>(transport.rank());
+      StorePoint point;
+      point.sequence = 5 + (numbers_differ ? transport.rank() : 0);
+      return AgreeOnState(transport, point, {.files = {std::byte{1}}, .commits = {rank}});
+    });
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    const std::string& said = status.message();
+    EXPECT_EQ(said.find("diverged") == said.npos, numbers_differ) << said;
+    EXPECT_EQ(said.find("changes up to 6") == said.npos, !numbers_differ) << said;
   }
 }
 
