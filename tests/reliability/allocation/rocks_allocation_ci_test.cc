@@ -20,11 +20,9 @@
 namespace rhizome::testing {
 namespace {
 
-using Mode = Catalog::Mode;
-
 /// With a write buffer of 512 KiB, the second commit of this size begins another one.
-constexpr std::size_t kRecordBytes = std::size_t{300} << 10;
-constexpr std::uint64_t kCommitsOfRun = 6;
+constexpr std::size_t kRocksRecordBytes = std::size_t{300} << 10;
+constexpr std::uint64_t kCommitsOfRocksRun = 6;
 
 class RocksAllocationTest : public ::testing::Test {
  protected:
@@ -32,31 +30,31 @@ class RocksAllocationTest : public ::testing::Test {
   void SetUp() override { ::alarm(600); }
   void TearDown() override { ::alarm(0); }
 
-  Result<std::unique_ptr<Catalog>> Open(Mode mode) const {
+  Result<std::unique_ptr<Catalog>> Open(Catalog::Mode mode) const {
     return Catalog::Open(FileSystem::Posix(), dir_ / "c", mode, FixedStoreId(),
                          {.write_bytes = std::size_t{1} << 20});
   }
 
   static Status Append(Catalog& catalog, std::uint64_t sequence) {
-    const std::vector<std::byte> record(kRecordBytes, static_cast<std::byte>(sequence));
+    const std::vector<std::byte> record(kRocksRecordBytes, static_cast<std::byte>(sequence));
     const DeltaCommit commit{.sequence = sequence, .record = record, .rows = {}};
     return catalog.AppendDelta(std::span(&commit, 1), /*sync=*/true);
   }
 
   /// Opens the catalogue, uses it in every way, and closes it. Counts the commits that were
   /// acknowledged.
-  Status Use(Mode mode, std::uint64_t& done) const {
+  Status Use(Catalog::Mode mode, std::uint64_t& done) const {
     RHIZOME_ASSIGN_OR_RETURN(const auto catalog, Open(mode));
-    for (std::uint64_t i = 1; i <= kCommitsOfRun; ++i) {
+    for (std::uint64_t i = 1; i <= kCommitsOfRocksRun; ++i) {
       RHIZOME_RETURN_IF_ERROR(Append(*catalog, i));
       done = i;
     }
     CommitRecord record;
     record.generation = 1;
-    record.sequence = kCommitsOfRun;
+    record.sequence = kCommitsOfRocksRun;
     RHIZOME_RETURN_IF_ERROR(catalog->Commit(record));
     RHIZOME_ASSIGN_OR_RETURN(const CommitRecord current, catalog->Current());
-    EXPECT_EQ(current.sequence, kCommitsOfRun);
+    EXPECT_EQ(current.sequence, kCommitsOfRocksRun);
     RHIZOME_RETURN_IF_ERROR(
         catalog->ScanDelta(0, [](std::uint64_t, auto) { return Status::Ok(); }));
     RHIZOME_RETURN_IF_ERROR(catalog->DropDelta(1));
@@ -77,20 +75,20 @@ class RocksAllocationTest : public ::testing::Test {
     {
       const AllocationFaults faults(at, sticky, AllocationFaults::Of::kRocksDb);
       try {
-        status = Use(Mode::kWrite, done);
+        status = Use(Catalog::Mode::kWrite, done);
       } catch (const std::exception& error) {
         status = Status::OutOfMemory(error.what());  // Store's functions translate it
       }
       hit = faults.failed() > 0;
     }
     EXPECT_TRUE(status.ok() || status.code() == StatusCode::kOutOfMemory) << status.ToString();
-    const auto again = Open(Mode::kWrite);
+    const auto again = Open(Catalog::Mode::kWrite);
     EXPECT_OK(again);
     if (!again) return hit;
     const auto last = (*again)->LastDelta();
     EXPECT_OK(last);
     EXPECT_GE(last.value_or(0), done);
-    EXPECT_LE(last.value_or(0), std::min(done + 1, kCommitsOfRun));
+    EXPECT_LE(last.value_or(0), std::min(done + 1, kCommitsOfRocksRun));
     EXPECT_OK((*again)->VerifyChecksums());
     EXPECT_OK(Append(**again, 100));
     EXPECT_OK((*again)->Close());
@@ -101,13 +99,13 @@ class RocksAllocationTest : public ::testing::Test {
 };
 
 TEST_F(RocksAllocationTest, EveryCallEndsAndTheCatalogueOpensAgain) {
-  ASSERT_OK(Open(Mode::kCreate));
+  ASSERT_OK(Open(Catalog::Mode::kCreate));
   std::filesystem::copy(dir_ / "c", dir_ / "begin", std::filesystem::copy_options::recursive);
   std::uint64_t asked = 0;
   {
     std::uint64_t done = 0;
     const AllocationFaults none(~std::uint64_t{0}, false, AllocationFaults::Of::kRocksDb);
-    ASSERT_OK(Use(Mode::kWrite, done));
+    ASSERT_OK(Use(Catalog::Mode::kWrite, done));
     asked = none.asked();
   }
   ASSERT_GT(asked, 100U);

@@ -20,9 +20,8 @@ namespace {
 using testing::FixedStoreId;
 using testing::MakeStore;
 using testing::TempDir;
-using Mode = Store::Mode;
 
-FileSystem& disk = FileSystem::Posix();
+FileSystem& place_disk = FileSystem::Posix();
 
 /// Goes back to the working directory of the beginning.
 class StorePlaceTest : public ::testing::Test {
@@ -30,7 +29,7 @@ class StorePlaceTest : public ::testing::Test {
   StorePlaceTest() {
     for (const char* folder : {"a", "b"}) {
       std::filesystem::create_directory(dir_ / folder);
-      EXPECT_OK(MakeStore(disk, dir_ / folder / "s"));
+      EXPECT_OK(MakeStore(place_disk, dir_ / folder / "s"));
     }
     EXPECT_OK(Write(dir_ / "a/s"));
     Go("a");
@@ -47,7 +46,7 @@ class StorePlaceTest : public ::testing::Test {
     });
   }
   static Status Write(const Path& path) {
-    RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(disk, path, Mode::kWrite));
+    RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(place_disk, path, Store::Mode::kWrite));
     return Write(*store);
   }
   static std::uint64_t Commits(const Store& store) {
@@ -59,7 +58,7 @@ class StorePlaceTest : public ::testing::Test {
     return count;
   }
   std::uint64_t CommitsIn(const std::string& path) const {
-    const auto store = Store::Open(disk, dir_ / path, Mode::kRead);
+    const auto store = Store::Open(place_disk, dir_ / path, Store::Mode::kRead);
     EXPECT_OK(store);
     return store ? Commits(**store) : 0;
   }
@@ -72,17 +71,17 @@ class StorePlaceTest : public ::testing::Test {
                          const std::function<void()>& between = {}) {
     std::filesystem::create_directories(root);
     RHIZOME_ASSIGN_OR_RETURN(
-        const auto made,
-        testing::WriteByFormula(
-            disk, root, testing::MakeEntry(name, 300, 2, DataType::kInt32, ArrayLayout::kRow)));
-    return ArrayChange::Run(disk, path, 1, [&](ArrayChange& change) -> Status {
+        const auto made, testing::WriteByFormula(place_disk, root,
+                                                 testing::MakeEntry(name, 300, 2, DataType::kInt32,
+                                                                    ArrayLayout::kRow)));
+    return ArrayChange::Run(place_disk, path, 1, [&](ArrayChange& change) -> Status {
       if (between) between();
       RHIZOME_RETURN_IF_ERROR(change.Add({made.arrays, root, made.files}));
       return Status::Ok();
     });
   }
   void ExpectSound(const std::string& path) const {
-    const auto report = VerifyFiles(disk, dir_ / path, JobControl());
+    const auto report = VerifyFiles(place_disk, dir_ / path, JobControl());
     ASSERT_OK(report);
     EXPECT_OK(report->verdict());
   }
@@ -93,8 +92,8 @@ class StorePlaceTest : public ::testing::Test {
 
 TEST_F(StorePlaceTest, AnotherWorkingDirectoryChangesNothing) {
   const auto untouched = testing::GenerationBytes(dir_ / "b/s");
-  auto reader = Store::Open(disk, "s", Mode::kRead);
-  auto writer = Store::Open(disk, "./s/", Mode::kWrite);
+  auto reader = Store::Open(place_disk, "s", Store::Mode::kRead);
+  auto writer = Store::Open(place_disk, "./s/", Store::Mode::kWrite);
   ASSERT_OK(reader);
   ASSERT_OK(writer);
   Go("b");
@@ -116,7 +115,7 @@ TEST_F(StorePlaceTest, AnotherWorkingDirectoryChangesNothing) {
 }
 
 TEST_F(StorePlaceTest, ScratchFoldersStayWhereTheyWere) {
-  auto store = Store::Open(disk, "s", Mode::kRead, {.scratch = "../scratch"});
+  auto store = Store::Open(place_disk, "s", Store::Mode::kRead, {.scratch = "../scratch"});
   ASSERT_OK(store);
   Go("b/s");
   EXPECT_EQ((*store)->scratch(), dir_ / "scratch" / FixedStoreId().ToString());
@@ -132,16 +131,18 @@ TEST_F(StorePlaceTest, JobsEndWhereTheyBegan) {
     reports = 0;
     EXPECT_OK(work());
   };
-  from_a([&] { return testing::AsStatus(BackupStore(disk, "s", "../backups", {}, control)); });
+  from_a(
+      [&] { return testing::AsStatus(BackupStore(place_disk, "s", "../backups", {}, control)); });
   EXPECT_GT(reports, 0);
-  from_a([&] { return testing::AsStatus(VerifyBackups(disk, "../backups", control)); });
-  from_a([&] { return testing::AsStatus(RestoreStore(disk, "../backups", "r", {}, control)); });
-  from_a([&] { return testing::AsStatus(VerifyFiles(disk, "s", control)); });
-  from_a([&] { return testing::AsStatus(RepairStore(disk, "s", {}, control)); });
+  from_a([&] { return testing::AsStatus(VerifyBackups(place_disk, "../backups", control)); });
+  from_a(
+      [&] { return testing::AsStatus(RestoreStore(place_disk, "../backups", "r", {}, control)); });
+  from_a([&] { return testing::AsStatus(VerifyFiles(place_disk, "s", control)); });
+  from_a([&] { return testing::AsStatus(RepairStore(place_disk, "s", {}, control)); });
   from_a([&] { return AddArray("s", dir_ / "made", "emb", [&] { Go("b"); }); });
   EXPECT_EQ(CommitsIn("a/r"), 1U);
   EXPECT_FALSE(std::filesystem::exists(dir_ / "b/r"));
-  const auto store = Store::Open(disk, dir_ / "a/s", Mode::kRead);
+  const auto store = Store::Open(place_disk, dir_ / "a/s", Store::Mode::kRead);
   ASSERT_OK(store);
   EXPECT_OK((*store)->OpenArray("emb"));
   ExpectSound("a/s");
@@ -160,11 +161,11 @@ TEST_F(StorePlaceTest, AnOutputIsPutWhereItWasBegun) {
 
 TEST_F(StorePlaceTest, ErrorsNameThePathAsItWasGiven) {
   for (const auto& status :
-       {testing::AsStatus(Store::Open(disk, "none", Mode::kRead)),
-        testing::AsStatus(Store::Create(disk, "s", FixedStoreId(2))),
-        testing::AsStatus(VerifyFiles(disk, "none", JobControl())),
-        testing::AsStatus(RepairStore(disk, "none", {}, JobControl())),
-        testing::AsStatus(BackupStore(disk, "none", "../backups", {}, JobControl()))}) {
+       {testing::AsStatus(Store::Open(place_disk, "none", Store::Mode::kRead)),
+        testing::AsStatus(Store::Create(place_disk, "s", FixedStoreId(2))),
+        testing::AsStatus(VerifyFiles(place_disk, "none", JobControl())),
+        testing::AsStatus(RepairStore(place_disk, "none", {}, JobControl())),
+        testing::AsStatus(BackupStore(place_disk, "none", "../backups", {}, JobControl()))}) {
     EXPECT_FALSE(status.ok());
     EXPECT_EQ(status.message().find(dir_.path().string()), std::string::npos) << status.ToString();
   }
@@ -172,8 +173,8 @@ TEST_F(StorePlaceTest, ErrorsNameThePathAsItWasGiven) {
 
 TEST_F(StorePlaceTest, AFolderThatTakesThePlaceOfAStoreIsNeitherReadNorWritten) {
   const Path store = dir_ / "a/s";
-  auto reader = Store::Open(disk, store, Mode::kRead);
-  auto writer = Store::Open(disk, store, Mode::kWrite);
+  auto reader = Store::Open(place_disk, store, Store::Mode::kRead);
+  auto writer = Store::Open(place_disk, store, Store::Mode::kWrite);
   ASSERT_OK(reader);
   ASSERT_OK(writer);
   const auto expect_noticed = [](const Status& status) {
@@ -195,7 +196,7 @@ TEST_F(StorePlaceTest, AFolderThatTakesThePlaceOfAStoreIsNeitherReadNorWritten) 
   expect_all_noticed();
   // Somebody may open the new one meanwhile; that makes it no more the old one.
   {
-    const auto other = Store::Open(disk, store, Mode::kRead);
+    const auto other = Store::Open(place_disk, store, Store::Mode::kRead);
     ASSERT_OK(other);
     ASSERT_OK(ReadFeat(**other));
     expect_noticed((*reader)->Refresh());
@@ -215,7 +216,7 @@ TEST_F(StorePlaceTest, AFolderThatTakesThePlaceOfAStoreIsNeitherReadNorWritten) 
 // An inode's number may be used again at once, so the folder that was removed is kept open.
 TEST_F(StorePlaceTest, AStoreMadeAnewInTheSamePlaceIsAnotherOne) {
   const Path store = dir_ / "a/s";
-  auto writer = Store::Open(disk, store, Mode::kWrite);
+  auto writer = Store::Open(place_disk, store, Store::Mode::kWrite);
   ASSERT_OK(writer);
   std::filesystem::remove_all(store);
   EXPECT_STATUS(Write(**writer), kIoError);
@@ -228,12 +229,12 @@ TEST_F(StorePlaceTest, AStoreMadeAnewInTheSamePlaceIsAnotherOne) {
 
 TEST(AbsolutePathTest, LeadingDotsAreResolvedAndAllElseStays) {
   const Path here = std::filesystem::current_path();
-  EXPECT_EQ(AbsolutePath(disk, ""), "");
-  EXPECT_EQ(AbsolutePath(disk, "/a/../b"), "/a/../b");
-  EXPECT_EQ(AbsolutePath(disk, "."), here);
-  EXPECT_EQ(AbsolutePath(disk, "a/../b"), here / "a/../b");
-  EXPECT_EQ(AbsolutePath(disk, "./../x"), here.parent_path() / "x");
-  EXPECT_EQ(AbsolutePath(disk, "../../../../../../../../../../../../x"), "/x");
+  EXPECT_EQ(AbsolutePath(place_disk, ""), "");
+  EXPECT_EQ(AbsolutePath(place_disk, "/a/../b"), "/a/../b");
+  EXPECT_EQ(AbsolutePath(place_disk, "."), here);
+  EXPECT_EQ(AbsolutePath(place_disk, "a/../b"), here / "a/../b");
+  EXPECT_EQ(AbsolutePath(place_disk, "./../x"), here.parent_path() / "x");
+  EXPECT_EQ(AbsolutePath(place_disk, "../../../../../../../../../../../../x"), "/x");
 }
 
 }  // namespace
