@@ -32,6 +32,7 @@ class Handle {
   /// Returns a handle of the same store for a snapshot. It keeps `whole`, which may be closed.
   static std::shared_ptr<Handle> ForSnapshot(std::shared_ptr<Handle> whole) {
     auto part = std::make_shared<Handle>(whole->service_, nullptr);
+    part->owner_ = whole->owner_;  // in a forked child, too
     std::erase_if(whole->parts_, [](const auto& one) { return one.expired(); });
     whole->parts_.push_back(part);
     part->whole_ = std::move(whole);
