@@ -151,10 +151,10 @@ TEST(BenchTest, RemoteTriesMassiveGnnInAllItsSettings) {
   TempDir dir;
   BenchRemoteOptions options;
   options.dir = dir.path();
-  options.traces = {"rmat8"};
+  options.traces = {"rmat10"};
   options.fractions = {.25};
   options.policies = {"scored", "static"};
-  options.trace.batch_size = 4;
+  options.trace.batch_size = 8;
   options.trace.epochs = 1;
   const JobControl control;
   const auto json = BenchRemote(options, control);
