@@ -11,8 +11,9 @@ namespace rhizome::inline internal {
 /// by the path as the caller wrote it.
 inline std::string NamedAsWritten(std::string text, const Path& absolute, const Path& written) {
   if (absolute == written || absolute.empty()) return text;
-  const std::string from = "'" + absolute.string();
-  const std::string to = "'" + written.string();
+  std::string from = "'", to = "'";
+  from += absolute.string();
+  to += written.string();
   for (std::size_t at = text.find(from); at != text.npos; at = text.find(from, at)) {
     text.replace(at, from.size(), to);
     at += to.size();
