@@ -175,9 +175,8 @@ Status FullJob::TooSmall(std::uint64_t limit_bytes, std::string_view pass,
   };
   return Status::OutOfMemory(fmt::format(
       "a memory limit of {} MiB is too small to train on the full graph: pass \"{}\" needs at "
-      "least "
-      "{} MiB. libtorch and an open store take {} of them whatever the graph is, graph, labels and "
-      "scores {}, the copies of the weights {}, the sums and rows of the pass {}",
+      "least {} MiB. libtorch and an open store take {} of them whatever the graph is, graph, "
+      "labels and scores {}, the copies of the weights {}, the sums and rows of the pass {}",
       limit_bytes / kMiB, pass, (held_bytes_ + fixed.all() + pass_bytes) / kMiB + 1,
       in_mib(fixed.process + kOpenedBytes), in_mib(held_bytes_ - kOpenedBytes + fixed.graph),
       in_mib(fixed.model), in_mib(pass_bytes)));

@@ -158,8 +158,7 @@ TEST_F(TrainRanksTest, NormsDropoutAndOtherTasksDoNotDependOnTheRanks) {
   }
 }
 
-// Homes have minibatches of one vertex, which a batch norm takes, and ranks learn the same. Which
-// vertex has features that are no numbers is said by all ways to train.
+// Homes have minibatches of one vertex, which a batch norm takes, and ranks learn the same.
 TEST_F(TrainRanksTest, MinibatchesOfOneVertexAreTaken) {
   TrainOptions options = Options();
   options.epochs = 1;
