@@ -17,6 +17,7 @@
 #include "rhizome/index/publish_array.h"
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/caller_path.h"
+#include "rhizome/storage/job_parts.h"
 #include "rhizome/storage/outside.h"
 
 namespace rhizome::inline internal {
@@ -37,6 +38,10 @@ Status CheckMode(const InferOptions& options) {
     if (options.device == ComputeOn::kCuda) {
       return Status::InvalidArgument("--device cuda works in layerwise mode only");
     }
+  }
+  if (options.workers.count > MaxPartsOfJob()) {
+    return Status::InvalidArgument(fmt::format("{} workers: on this machine {} are the most",
+                                               options.workers.count, MaxPartsOfJob()));
   }
   if (options.workers.ranges != InferWorkers::Ranges::kLearned && options.workers.count == 0)
     return Status::InvalidArgument("ranges are those of workers: give their number");
@@ -100,7 +105,7 @@ Result<std::unique_ptr<InferenceWorkers>> StartWorkers(const InferenceJob& job,
   std::vector<std::string> command = options.workers.command;
   command.push_back(fmt::format("{}", bytes));
   WorkerRanges ranges(options.workers, options.note);
-  return InferenceWorkers::Start(command, options.workers.count, std::move(ranges));
+  return InferenceWorkers::Start(command, options.workers.count, std::move(ranges), options.note);
 }
 
 /// Reports a job that finds its array published: an earlier run was killed after publishing, or the

@@ -1,5 +1,7 @@
 #include "rhizome/gnn/infer_worker.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "rhizome/gnn/inference_job.h"
 #include "rhizome/gnn/inference_workers.h"
 #include "rhizome/gnn/torch_threads.h"
+#include "rhizome/gnn/worker_pool.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -35,6 +38,7 @@ Status ServeInfer(const InferOptions& given, std::uint64_t memory_bytes,
                   const JobControl& control) {
   const std::uint64_t base_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
+  const WorkerBeats beats(STDOUT_FILENO);  // opening and preparing a job takes a while too
   const InferOptions options = OfWorker(given, memory_bytes);
   SetTorchThreads(options.threads);
   const Result<std::unique_ptr<InferenceJob>> job = OpenPrepared(options, base_bytes, control);

@@ -47,11 +47,19 @@ Status AddCosts(std::string_view text, InferLayerReport& sum) {
   return Status::Ok();
 }
 
+std::string DescribeSilent(const std::string& workers) {
+  if (workers.empty()) return {};
+  return fmt::format(" ({} said nothing for {} s, as a stopped process does, and was killed)",
+                     workers, kMaxWorkerSilence.count());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<InferenceWorkers>> InferenceWorkers::Start(
-    const std::vector<std::string>& command, std::uint32_t workers, WorkerRanges ranges) {
-  RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<WorkerPool> pool, WorkerPool::Start(command, workers));
+    const std::vector<std::string>& command, std::uint32_t workers, WorkerRanges ranges,
+    JobNote note) {
+  RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<WorkerPool> pool,
+                           WorkerPool::Start(command, workers, {.note = std::move(note)}));
   return std::unique_ptr<InferenceWorkers>(
       new InferenceWorkers(std::move(pool), std::move(ranges)));
 }
@@ -80,9 +88,9 @@ Result<InferLayerReport> InferenceWorkers::RunLayer(const LayerToCut& to_cut, La
                            pool_->Run(std::move(tasks), finished, done, control));
   if (!left.empty()) {
     return Fail(Status::IoError(
-        fmt::format("all {} workers have died, the last of them in layer {}; what was finished is "
-                    "kept: go on with --resume",
-                    pool_->died(), layer + 1)));
+        fmt::format("all {} workers have died, the last of them in layer {}{}; what was finished "
+                    "is kept: go on with --resume",
+                    pool_->died(), layer + 1, DescribeSilent(pool_->silenced()))));
   }
   RHIZOME_ASSIGN_OR_RETURN(report.ranges, ranges_.Learn(std::move(report.costs)));
   return report;

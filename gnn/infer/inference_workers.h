@@ -23,11 +23,11 @@ namespace rhizome::inline internal {
 /// Threads: one, which must outlive it.
 class InferenceWorkers {
  public:
-  /// Starts `workers` children with `command`, which are given `ranges`. Errors: those of
-  /// WorkerPool::Start.
+  /// Starts `workers` children with `command`, which are given `ranges`. `note` is told of those
+  /// that are lost. Errors: those of WorkerPool::Start.
   static Result<std::unique_ptr<InferenceWorkers>> Start(const std::vector<std::string>& command,
-                                                         std::uint32_t workers,
-                                                         WorkerRanges ranges);
+                                                         std::uint32_t workers, WorkerRanges ranges,
+                                                         JobNote note);
 
   /// Lets the children compute the chunks of `output` that are not done, adopts them and appends
   /// them to `log`. Returns the sum of the children's reports. Errors: those of a child; kIoError,

@@ -13,7 +13,10 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <mutex>
 #include <optional>
+#include <utility>
 
 #include "rhizome/cache/process_memory.h"
 
@@ -22,7 +25,14 @@ namespace {
 
 /// Interval of checks for cancellation while children are silent.
 constexpr int kPollMilliseconds = 100;
+
+/// A turn of listening counts for silence by no more than this: this process may have been stopped.
+constexpr std::chrono::seconds kMaxTurn{1};
+
 constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
+
+/// A child says this when it has nothing else to say.
+constexpr std::string_view kAlive = "alive";
 
 /// Exit code of a child that could not run the program.
 constexpr int kNotStarted = 127;
@@ -71,11 +81,12 @@ Status NotOurLanguage(std::string_view line) {
 }  // namespace
 
 Result<std::unique_ptr<WorkerPool>> WorkerPool::Start(const std::vector<std::string>& command,
-                                                      std::uint32_t workers) {
+                                                      std::uint32_t workers,
+                                                      WorkerPoolOptions options) {
   if (command.empty()) {
     return Fail(Status::InvalidArgument("workers need a command that runs one"));
   }
-  std::unique_ptr<WorkerPool> pool(new WorkerPool());
+  std::unique_ptr<WorkerPool> pool(new WorkerPool(std::move(options)));
   for (std::uint32_t i = 0; i < workers; ++i) RHIZOME_RETURN_IF_ERROR(pool->Add(command));
   return pool;
 }
@@ -136,8 +147,35 @@ void WorkerPool::Bury(Worker& worker) {
   worker.socket = -1;
 }
 
+/// Gives a dead child's unfinished task to the others.
+void WorkerPool::Lose(Worker& worker) {
+  ++died_;
+  if (worker.busy && worker.task.begin < worker.task.end) waiting_.push_front(worker.task);
+  worker.busy = false;
+  ::kill(worker.process, SIGKILL);  // it may only have closed its streams, or be stopped
+  Bury(worker);
+}
+
+/// Kills the children that have been silent for too long, after a turn of listening.
+void WorkerPool::KillSilent(std::chrono::nanoseconds turn) {
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    Worker& worker = workers_[w];
+    if (!worker.busy) continue;
+    worker.silent += std::min<std::chrono::nanoseconds>(turn, kMaxTurn);
+    if (worker.silent <= options_.max_silence) continue;
+    const std::string name = fmt::format("worker {} (process {})", w + 1, worker.process);
+    silenced_ += (silenced_.empty() ? "" : ", ") + name;
+    Lose(worker);
+    if (options_.note == nullptr) continue;
+    options_.note(
+        fmt::format("{} said nothing for {:g} s, as a stopped process does, and was killed{}", name,
+                    std::chrono::duration<double>(options_.max_silence).count(),
+                    alive() > 0 ? "; the others take up its part" : ""));
+  }
+}
+
 // Runs tasks in a loop: hands waiting tasks to idle children, then listens for finished pieces,
-// finished tasks and deaths, until no child is busy.
+// finished tasks, deaths and silence, until no child is busy.
 Result<std::vector<WorkerTask>> WorkerPool::Run(std::vector<WorkerTask> tasks,
                                                 const Finished& finished, const Done& done,
                                                 const JobControl& control) {
@@ -148,7 +186,9 @@ Result<std::vector<WorkerTask>> WorkerPool::Run(std::vector<WorkerTask> tasks,
     const bool working = std::any_of(workers_.begin(), workers_.end(),
                                      [](const Worker& worker) { return worker.busy; });
     if (!working) break;
+    const auto began = std::chrono::steady_clock::now();
     RHIZOME_RETURN_IF_ERROR(Listen(finished, done));
+    KillSilent(std::chrono::steady_clock::now() - began);
   }
   return std::vector<WorkerTask>(waiting_.begin(), waiting_.end());
 }
@@ -159,6 +199,7 @@ void WorkerPool::HandOut() {
     worker.task = waiting_.front();
     waiting_.pop_front();
     worker.busy = true;
+    worker.silent = {};
     // A dead child is noticed when its socket is read.
     static_cast<void>(Send(worker.socket, fmt::format("{} {} {}\n", worker.task.stage,
                                                       worker.task.begin, worker.task.end)));
@@ -180,13 +221,10 @@ Status WorkerPool::Listen(const Finished& finished, const Done& done) {
     const ssize_t got = ::recv(worker.socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got <= 0) {
-      ++died_;
-      if (worker.busy && worker.task.begin < worker.task.end) waiting_.push_front(worker.task);
-      worker.busy = false;
-      ::kill(worker.process, SIGKILL);  // it may only have closed its streams
-      Bury(worker);
+      Lose(worker);
       continue;
     }
+    worker.silent = {};
     worker.received.append(buffer.data(), static_cast<std::size_t>(got));
     std::size_t begin = 0;
     for (std::size_t end = 0; (end = worker.received.find('\n', begin)) != std::string::npos;
@@ -204,6 +242,7 @@ Status WorkerPool::TakeLine(Worker& worker, std::string_view line, const Finishe
                             const Done& done) {
   std::string_view rest = line;
   const std::string_view kind = TakeWord(rest);
+  if (line == kAlive) return Status::Ok();
   if (kind == "error") {
     const std::optional<std::uint64_t> code = TakeNumber(rest);
     if (!code || *code == 0 || *code > static_cast<std::uint64_t>(StatusCode::kInterrupted)) {
@@ -227,10 +266,14 @@ Status WorkerPool::TakeLine(Worker& worker, std::string_view line, const Finishe
 
 namespace {
 
+/// Held while a line is written, so that a beat is not written into it.
+std::mutex g_speaking;
+
 Status Say(int out, std::string line) {
   // A message may have several lines, but an answer has one.
   std::replace(line.begin(), line.end(), '\n', ' ');
   line += '\n';
+  const std::lock_guard lock(g_speaking);
   for (std::string_view rest = line; !rest.empty();) {
     const ssize_t written = ::write(out, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
@@ -249,6 +292,27 @@ std::optional<WorkerTask> ParseTask(std::string_view line) {
 }
 
 }  // namespace
+
+WorkerBeats::WorkerBeats(int out, std::chrono::nanoseconds every)
+    : thread_([this, out, every] { Beat(out, every); }) {}
+
+WorkerBeats::~WorkerBeats() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void WorkerBeats::Beat(int out, std::chrono::nanoseconds every) {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, every, [this] { return ending_; })) {
+    pollfd room = {.fd = out, .events = POLLOUT, .revents = 0};
+    // An error is found by the next answer.
+    if (::poll(&room, 1, 0) == 1) static_cast<void>(Say(out, std::string(kAlive)));
+  }
+}
 
 Status ServeTasks(int in, int out, const Work& work) {
   const FinishedPiece finished = [out](std::uint64_t piece, std::string_view facts) {

@@ -361,7 +361,8 @@ void AddInferVerb(CLI::App& root, Session& session) {
                  "Go on with what a killed run of this job left; done if it had published");
   verb->add_option("--workers", flags->options.workers.count,
                    "Processes that compute a range of each layer, and share memory and threads; "
-                   "if one dies the others take up its range. 0: none but this one")
+                   "if one dies, or is silent for 30 s, the others take up its range. 0: none but "
+                   "this one")
       ->check(CLI::Range(0, 1024))
       ->type_name("N")
       ->capture_default_str();

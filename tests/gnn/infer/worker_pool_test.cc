@@ -1,15 +1,21 @@
 #include "rhizome/gnn/worker_pool.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "rhizome/storage/stopwatch.h"
 #include "testing/child_process.h"
 #include "testing/testing.h"
 
@@ -31,7 +37,8 @@ class WorkerPoolTest : public ::testing::Test {
   /// Runs tasks of `count` stages with 10 pieces each.
   Status Run(const std::vector<std::string>& command, std::uint32_t workers,
              std::uint32_t stages = 4) {
-    auto pool = WorkerPool::Start(command, workers);
+    const auto note = [this](std::string_view text) { notes_.emplace_back(text); };
+    auto pool = WorkerPool::Start(command, workers, {.max_silence = max_silence_, .note = note});
     if (!pool) return pool.error();
     std::vector<WorkerTask> tasks;
     for (std::uint32_t stage = 0; stage < stages; ++stage) tasks.push_back({stage, 0, 10});
@@ -47,6 +54,7 @@ class WorkerPoolTest : public ::testing::Test {
     };
     auto left = (*pool)->Run(std::move(tasks), finished, done, control_);
     died_ = (*pool)->died();
+    silenced_ = (*pool)->silenced();
     if (!left) return left.error();
     left_ = *left;
     return Status::Ok();
@@ -60,6 +68,9 @@ class WorkerPoolTest : public ::testing::Test {
 
   const TempDir folder_;
   JobControl control_;
+  std::chrono::nanoseconds max_silence_ = kMaxWorkerSilence;
+  std::vector<std::string> notes_;
+  std::string silenced_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, int> times_;
   std::vector<WorkerTask> left_;
   std::uint32_t died_ = 0;
@@ -87,6 +98,88 @@ TEST_F(WorkerPoolTest, AnotherTakesUpWhatADeadOneLeft) {
                 3));
   ExpectEachOnce();
   EXPECT_EQ(died_, 1U);
+}
+
+/// A child that stops itself after the first piece of its task, if it is the first to get there.
+std::string StopsOnce(const std::string& mark) {
+  return "if mkdir '" + mark + "' 2>/dev/null; then echo piece 0 $stage.0; kill -STOP $$; fi; ";
+}
+
+// A stopped child neither answers nor ends; only the time says so. The others have time enough.
+TEST_F(WorkerPoolTest, AnotherTakesUpWhatAStoppedOneLeft) {
+  max_silence_ = std::chrono::seconds(5);
+  ASSERT_OK(Run(Shell(StopsOnce((folder_ / "stopped").string()) + kAllPieces), 3));
+  ExpectEachOnce();
+  EXPECT_EQ(died_, 1U);
+  ASSERT_EQ(notes_.size(), 1U);
+  EXPECT_TRUE(notes_[0].starts_with(silenced_ + " said nothing for 5 s")) << notes_[0];
+  EXPECT_TRUE(silenced_.starts_with("worker ")) << silenced_;
+}
+
+TEST_F(WorkerPoolTest, ChildrenThatAreAllStoppedAreKilledAndNamed) {
+  max_silence_ = std::chrono::milliseconds(200);
+  const std::filesystem::path pids = folder_ / "pids";
+  ASSERT_OK(Run(Shell("echo $$ >>'" + pids.string() + "'; kill -STOP $$"), 2));
+  EXPECT_EQ(died_, 2U);
+  EXPECT_EQ(left_.size(), 4U);
+  EXPECT_NE(silenced_.find("worker 1 (process "), std::string::npos) << silenced_;
+  EXPECT_NE(silenced_.find(", worker 2 (process "), std::string::npos) << silenced_;
+  std::ifstream file(pids);
+  for (pid_t pid = 0; file >> pid;) {
+    EXPECT_NE(silenced_.find("(process " + std::to_string(pid) + ")"), std::string::npos) << pid;
+    EXPECT_NE(::kill(pid, 0), 0) << pid;
+  }
+}
+
+// It is heard for far longer than a child may be silent.
+TEST_F(WorkerPoolTest, AChildThatSaysThatItIsAliveMayTakeItsTime) {
+  max_silence_ = std::chrono::seconds(3);
+  ASSERT_OK(Run(Shell("i=0; while [ $i -lt 45 ]; do sleep 0.1; echo alive; i=$((i+1)); done; " +
+                      std::string(kAllPieces)),
+                1, 1));
+  ExpectEachOnce(1);
+  EXPECT_EQ(died_, 0U);
+  EXPECT_TRUE(notes_.empty());
+}
+
+TEST_F(WorkerPoolTest, BeatsAreLinesBetweenTheAnswers) {
+  std::array<int, 2> in{}, out{};
+  ASSERT_EQ(::pipe(in.data()), 0);
+  ASSERT_EQ(::pipe(out.data()), 0);
+  std::string said;
+  std::atomic<bool> beaten = false;
+  std::thread reading([&] {
+    std::array<char, 4096> buffer;
+    for (ssize_t got = 0; (got = ::read(out[0], buffer.data(), buffer.size())) > 0;)
+      beaten = said.append(buffer.data(), static_cast<std::size_t>(got)).starts_with("alive\n");
+  });
+  ASSERT_EQ(::write(in[1], "0 0 200\n", 8), 8);
+  ::close(in[1]);
+  const std::string facts(9000, 'x');
+  {
+    const WorkerBeats beats(out[1], std::chrono::microseconds(1));
+    EXPECT_OK(ServeTasks(
+        in[0], out[1],
+        [&](const WorkerTask& task, const FinishedPiece& finished) -> Result<std::string> {
+          for (const Stopwatch watch; !beaten && watch.seconds() < 60;) std::this_thread::yield();
+          for (std::uint64_t piece = task.begin; piece < task.end; ++piece)
+            RHIZOME_RETURN_IF_ERROR(finished(piece, facts));
+          return facts;
+        }));
+  }
+  ::close(out[1]);
+  reading.join();
+  std::istringstream lines(said);
+  std::uint64_t pieces = 0, done = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "alive") continue;
+    pieces += line == "piece " + std::to_string(pieces) + " " + facts;
+    done += line == "done " + facts;
+  }
+  EXPECT_EQ(pieces, 200U);
+  EXPECT_EQ(done, 1U);
+  ::close(in[0]);
+  ::close(out[0]);
 }
 
 TEST_F(WorkerPoolTest, WhatNobodyIsLeftToDoIsReturned) {

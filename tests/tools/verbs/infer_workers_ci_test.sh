@@ -108,6 +108,51 @@ for round in 1 2 3 4 5 6; do
 done
 echo "$hit of 6 kills hit a process that was there"
 
+# --- Stopped: one worker, whose range the others take up; all of them, which ends the job. It is noticed after 30 s, at
+# once for both jobs, each on a store of its own.
+cp -r g.rz all.rz
+# stop_workers STORE COUNT: a job over three workers, of which so many are stopped as soon as they are there. A job that is
+# done before is begun again.
+stop_workers() {
+  local store=$1 count=$2 job children code
+  for _ in 1 2 3 4 5; do
+    "$RHIZOME" infer "$store" --model-file m.safetensors --out emb --chunk-rows 256 --threads 2 --block-rows 128 \
+      --workers 3 >"$store.out" 2>"$store.err" </dev/null &
+    job=$!
+    children=
+    while [ "$(wc -w <<<"$children")" -lt 3 ] && kill -0 $job 2>/dev/null; do children=$(pgrep -P $job | tr '\n' ' '); done
+    # shellcheck disable=SC2046
+    kill -STOP $(cut -d ' ' -f "1-$count" <<<"$children") 2>/dev/null
+    code=0
+    wait $job || code=$?
+    echo $code >"$store.code"
+    grep -q "said nothing for 30 s" "$store.err" && break
+    rhizome array drop "$store" emb >/dev/null
+  done
+  for child in $children; do
+    kill -0 "$child" 2>/dev/null && echo "$child" >>"$store.left"
+  done
+  return 0
+}
+stop_workers g.rz 1 &
+one=$!
+stop_workers all.rz 3
+wait $one
+for store in g.rz all.rz; do [ -e $store.left ] && fail "$store: stopped workers are left: $(cat $store.left)"; done
+[ "$(cat g.rz.code)" = 0 ] || fail "one stopped worker ends the job with $(cat g.rz.code): $(cat g.rz.err)"
+grep -qE "worker [123] \(process [0-9]+\) said nothing for 30 s, .* the others take up its part" g.rz.err ||
+  fail "a stopped worker is not named: $(cat g.rz.err)"
+same_bytes "a stopped worker"
+[ "$(cat all.rz.code)" = 2 ] || fail "stopped workers end the job with $(cat all.rz.code): $(cat all.rz.err)"
+cp all.rz.err err
+expect_says "all 3 workers have died" "worker 2 (process " "said nothing for 30 s" "--resume"
+expect_exit 0 "$RHIZOME" infer all.rz --model-file m.safetensors --out emb --chunk-rows 256 --threads 2 --resume
+rhizome export all.rz --array emb --out got.npy >/dev/null || fail "export"
+cmp -s wanted.npy got.npy || fail "other bytes after a job whose workers were stopped"
+
+most=$(($(nproc --all) > 64 ? $(nproc --all) : 64))
+expect_exit 1 "${infer[@]}" --out emb --workers $((most + 1))
+expect_says "$((most + 1)) workers: on this machine"
 expect_exit 1 "${infer[@]}" --out emb --workers 2 --mode samplewise
 expect_exit 1 "${infer[@]}" --out emb --workers 2 --incremental
 expect_exit 5 "${infer[@]}" --out emb --workers 2 --memory 20M
