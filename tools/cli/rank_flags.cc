@@ -25,7 +25,7 @@ CLI::Option* AddPeerTimeout(CLI::App& verb, double& seconds) {
   return verb
       .add_option("--peer-timeout", seconds,
                   "Seconds after which a rank that says nothing counts as lost (computing is not "
-                  "silence); while MPI starts at least 10")
+                  "silence); while MPI starts at least 30")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
 }

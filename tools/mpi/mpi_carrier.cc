@@ -26,8 +26,9 @@ constexpr microseconds kLongestNapInTransfer{50};
 constexpr auto kFlush = seconds(1);  // for what is still to be sent when a rank is lost
 constexpr std::size_t kHostBytes = 256;
 
-// Ranks do not begin together: one may still load its libraries while the others wait for it.
-constexpr auto kMinStart = seconds(10);
+// Ranks do not begin together: one may still load its libraries while the others wait for it, and
+// on a busy machine that takes a while.
+constexpr auto kMinStart = seconds(30);
 constexpr int kLooksAtStart = 10;
 
 // The thread that calls MPI is stuck when it has not come by for six looks, four of which are as

@@ -35,7 +35,7 @@ class MpiCarrier {
   explicit MpiCarrier(std::chrono::nanoseconds peer_timeout) : peer_timeout_(peer_timeout) {}
 
   /// Starts MPI. `self` is the carrier: its thread keeps it, and may outlive the caller.
-  /// Errors: those of MPI; kIoError, not all ranks have come within the peer timeout (10 s where
+  /// Errors: those of MPI; kIoError, not all ranks have come within the peer timeout (30 s where
   /// that is shorter): MPI must then be left as it is.
   static Result<Opened> Open(const std::shared_ptr<MpiCarrier>& self);
 

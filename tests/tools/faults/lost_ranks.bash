@@ -33,13 +33,13 @@ has_begun() {
 
 # lose KIND RANK RANKS SECONDS [start]: RANKS hosts train, a rank each; so many seconds after the first checkpoint, or after
 # the start of all processes, one of them is lost: kill (its process), stop (it is stopped), host (all that runs there is
-# killed), link (it is cut off). All ranks must be gone within the time-out (of the start: 10 s) and 5 s times $patience,
+# killed), link (it is cut off). All ranks must be gone within the time-out (of the start: 30 s) and 5 s times $patience,
 # none may say that the training is complete, and somebody must name the rank: a survivor, or mpirun its host; or say that
 # MPI has not started, where no rank knows more. Sets `took`, and adds to `named` how many survivors named it.
 lose() {
   local kind=$1 lost=$2 ranks=$3 moment=${5:-checkpoint} folder rank launcher pids=() others began code spoke=0
   local limit=$peer_timeout
-  [ "$moment" = start ] && limit=10
+  [ "$moment" = start ] && limit=30
   folder=$(mktemp -d "$work/lost.XXXXXX")
   mpi_options=(--enable-recovery)
   on_hosts "$ranks" "$work/rank.sh" "$folder" "$RHIZOME" train "$work/s.rz" "${train_flags[@]}" --epochs 100000 \
