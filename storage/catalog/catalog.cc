@@ -378,20 +378,22 @@ class Catalog::Impl {
 
   Result<HistoryState> StateAfter(std::uint64_t last, std::uint64_t base,
                                   const HistoryState& base_state) {
-    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     const std::shared_lock<std::shared_mutex> reading(replacing_);
-    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDeltaFamily]));
+    const std::unique_ptr<rocksdb::Iterator> at = NewDeltaIterator();
     std::string end;
     AppendBig(end, last);
-    at->SeekForPrev(end += '\xFF');  // behind the rows of commit `last`, too
+    end += '\xFF';  // behind the rows of commit `last`, too
+    Ask([&] { at->SeekForPrev(end); });
     RHIZOME_RETURN_IF_ERROR(Translate(at->status(), path_));
     if (!at->Valid() || CommitOfDeltaKey(at->key().ToStringView()) <= base) return base_state;
     const std::uint64_t commit = CommitOfDeltaKey(at->key().ToStringView());
     std::string value;
     const std::string key = RecordKey(commit);
-    const rocksdb::Status status = db_->Get(options, families_[kDeltaFamily], key, &value);
+    const rocksdb::Status status =
+        Ask([&] { return db_->Get(options, families_[kDeltaFamily], key, &value); });
     if (!status.ok() && !status.IsNotFound()) return Fail(Translate(status, path_));
     const auto content = status.ok() ? OpenValue(key, value) : std::nullopt;
     if (!content)
