@@ -13,7 +13,7 @@ namespace {
 /// it: that of Open MPI over TCP.
 constexpr double kEagerBytes = 65536;
 
-double RemoteRows(std::uint32_t rank, const RankFetches& fetched) {
+double RowsOfOthers(std::uint32_t rank, const RankFetches& fetched) {
   double rows = 0;
   for (std::size_t other = 0; other < fetched.rows_of.size(); ++other)
     if (other != rank) rows += static_cast<double>(fetched.rows_of[other]);
@@ -37,11 +37,11 @@ double RankSeconds::RoundTrip(double reply_bytes) const {
 
 double RankSeconds::Work(std::uint32_t rank, const RankFetches& fetched, double served) const {
   return static_cast<double>(fetched.rows_of[rank]) * options_.own_seconds +
-         Giving(RemoteRows(rank, fetched) + served);
+         Giving(RowsOfOthers(rank, fetched) + served);
 }
 
 double RankSeconds::Moving(std::uint32_t rank, const RankFetches& fetched, double served) const {
-  const double remote = RemoteRows(rank, fetched);
+  const double remote = RowsOfOthers(rank, fetched);
   double most = 0;  // of one owner
   for (std::size_t other = 0; other < fetched.rows_of.size(); ++other)
     if (other != rank) most = std::max(most, static_cast<double>(fetched.rows_of[other]));
