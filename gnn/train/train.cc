@@ -23,6 +23,7 @@
 #include "rhizome/gnn/train_feed.h"
 #include "rhizome/gnn/train_job.h"
 #include "rhizome/gnn/training_run.h"
+#include "rhizome/storage/posix_place.h"
 #include "rhizome/storage/transport.h"
 
 namespace rhizome::inline internal {
