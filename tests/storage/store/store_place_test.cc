@@ -41,7 +41,7 @@ class StorePlaceTest : public ::testing::Test {
   /// Appends a commit to the delta.
   static Status Write(Store& store) {
     const std::string record = "record";
-    return store.CommitDelta(true, [&](std::uint64_t first) {
+    return store.CommitDelta(true, [&](std::uint64_t first, const HistoryState&) {
       return std::vector<DeltaCommit>{{first, std::as_bytes(std::span(record)), {}}};
     });
   }
