@@ -41,7 +41,7 @@ Status FillAll(LayerOutput& output) {
     const std::uint64_t rows = std::min<std::uint64_t>(128, kRows - first);
     const std::span<float> values = output.Rows(static_cast<Row>(first), rows);
     for (std::uint64_t i = 0; i < values.size(); ++i)
-      values[i] = ValueOf(first + i / kOutputDim, i % kDim);
+      values[i] = ValueOf(first + i / kOutputDim, i % kOutputDim);
     RHIZOME_RETURN_IF_ERROR(output.FinishChunk(chunk, {}));
   }
   return Status::Ok();
@@ -98,7 +98,7 @@ TEST(LayerOutputTest, RowsThatAreNotFiniteAreCounted) {
     const std::span<float> values = (*output)->Rows(static_cast<Row>(first), rows);
     std::fill(values.begin(), values.end(), 1.0F);
     if (chunk == 3) values[0] = kNaN;
-    if (chunk == 5) values[1 * kDim + 3] = values[1 * kDim] = kInfinity;  // one row
+    if (chunk == 5) values[1 * kOutputDim + 3] = values[1 * kOutputDim] = kInfinity;  // one row
     if (chunk == 5) values[values.size() - 1] = -kInfinity;
     if (chunk == 40) values[2] = kNaN;  // the last, which is short
     ASSERT_OK((*output)->FinishChunk(chunk, {}));
@@ -112,7 +112,7 @@ TEST(LayerOutputTest, RowsThatAreNotFiniteAreCounted) {
   told.erase(7);
   auto again = LayerOutput::Create(fs, "/out", Entry(), {.finished = told, .tell = {}}, 1);
   ASSERT_OK(again);
-  std::fill_n((*again)->Rows(7 * 128, 128).begin(), 128 * kDim, kNaN);
+  std::fill_n((*again)->Rows(7 * 128, 128).begin(), 128 * kOutputDim, kNaN);
   ASSERT_OK((*again)->FinishChunk(7, {}));
   ASSERT_OK((*again)->Finish());
   EXPECT_EQ((*again)->non_finite_rows(), 4u + 128);

@@ -495,7 +495,7 @@ TEST_F(AddArrayTest, BadInputIsRefusedAndLeavesNothing) {
   const auto writer = Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite);
   ASSERT_OK(writer);
   EXPECT_STATUS(Add("y", dir_ / "x.npy"), kBusy);
-  EXPECT_STATUS(Add("y", dir_ / "none.npy"), kBusy) << "the file was read first";
+  EXPECT_STATUS(Add("y", dir_ / "none.npy"), kBusy);  // before the file is read
   EXPECT_EQ((*writer)->manifest().FindArray("y"), nullptr);
   ExpectSound();
 }

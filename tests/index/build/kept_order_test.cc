@@ -14,7 +14,7 @@ namespace {
 
 /// Vertices with owners, types and degrees, and the order of the first `before` of them, which had
 /// other owners and degrees.
-struct Change {
+struct OrderChange {
   std::vector<PartitionId> owner;
   std::vector<TypeId> type;
   std::vector<std::uint64_t> degree;
@@ -32,8 +32,8 @@ struct Change {
   }
 };
 
-Change DrawOfKeptOrder(std::mt19937_64& rng) {
-  Change change;
+OrderChange DrawOfKeptOrder(std::mt19937_64& rng) {
+  OrderChange change;
   const std::size_t before = rng() % 60;
   const std::size_t after = before + rng() % 20;
   const auto partitions = static_cast<std::uint32_t>(1 + rng() % 4);
@@ -74,7 +74,7 @@ TEST(KeptOrderTest, OldRowsFollowOneAnotherAsTheyDid) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 200; ++round) {
     SCOPED_TRACE(round);
-    const Change change = DrawOfKeptOrder(rng);
+    const OrderChange change = DrawOfKeptOrder(rng);
     const auto order = KeepOrder(change.input(), *change.before);
     std::vector<VertexId> all(change.owner.size());
     std::iota(all.begin(), all.end(), VertexId{0});
@@ -107,7 +107,7 @@ TEST(KeptOrderTest, OldRowsFollowOneAnotherAsTheyDid) {
 TEST(KeptOrderTest, WithoutChangesItIsTheOrderThatWas) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 50; ++round) {
-    Change change = DrawOfKeptOrder(rng);
+    OrderChange change = DrawOfKeptOrder(rng);
     change.owner = change.old_owner;
     change.type.resize(std::min(change.type.size(), change.owner.size()));
     change.degree.resize(change.owner.size());
@@ -119,7 +119,7 @@ TEST(KeptOrderTest, WithoutChangesItIsTheOrderThatWas) {
 
 // Returns the share of hits that a static cache of each group's first rows loses, averaged over its
 // sizes.
-double MeanLoss(const Change& change, const std::vector<VertexId>& order,
+double MeanLoss(const OrderChange& change, const std::vector<VertexId>& order,
                 const std::vector<VertexId>& sorted) {
   std::map<std::tuple<PartitionId, TypeId>, std::pair<std::vector<double>, std::vector<double>>>
       groups;
@@ -149,7 +149,7 @@ TEST(KeptOrderTest, DriftIsTheMeanLossOfAStaticCache) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 200; ++round) {
     SCOPED_TRACE(round);
-    const Change change = DrawOfKeptOrder(rng);
+    const OrderChange change = DrawOfKeptOrder(rng);
     const auto sorted = OrderVertices(change.input(), OrderKind::kPds, 1).value();
     const auto order = KeepOrder(change.input(), *change.before);
     EXPECT_EQ(OrderDrift(change.input(), sorted, sorted), 0);

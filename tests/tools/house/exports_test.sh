@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the libraries export is what the public headers declare, and nothing else; librhizome besides that
-# the classes of the engine that librhizome_gnn or librhizome_mpi is built on, whose headers say so.
+# what librhizome_gnn, librhizome_mpi or the command line uses of the engine, whose headers say so.
 set -euo pipefail
 exec python3 - "$RHIZOME_SOURCE" "$RHIZOME_BUILD" <<'PY'
 import pathlib, re, subprocess, sys
@@ -76,9 +76,9 @@ for library, names in libraries.items():
         elif named[1] not in names:
             wrong.append(f"{library.name} exports {symbol}, which no public header declares")
     counts.append(f"{library.name}: {len(symbols)} symbols, {private} of them for librhizome_gnn")
-gnn, mpi = build / "lib/librhizome_gnn.so", build / "lib/librhizome_mpi.so"
+gnn, mpi, program = build / "lib/librhizome_gnn.so", build / "lib/librhizome_mpi.so", build / "bin/rhizome"
 if gnn.exists():
-    imported = {name_of(symbol) for user in (gnn, mpi) if user.exists() for symbol in symbols_of(user, "--undefined-only")}
+    imported = {name_of(symbol) for user in (gnn, mpi, program) if user.exists() for symbol in symbols_of(user, "--undefined-only")}
     needed = {name[1] for name in imported if name and name[0]}
     included = {name for path in [*shared, *(source / "tools/mpi").iterdir()]
                 for name in re.findall(r'#include "rhizome/\w+/(\w+\.h)"', path.read_text())}
@@ -87,7 +87,7 @@ if gnn.exists():
               and not (path.name in included and not path.with_suffix(".cc").exists())]
     if not mpi.exists():
         unused = [path for path in unused if path.name not in included]
-    wrong += [f"{path}: exports to librhizome_gnn or librhizome_mpi, which use nothing of it" for path in unused]
+    wrong += [f"{path}: exports what librhizome_gnn, librhizome_mpi and the command line do not use" for path in unused]
 print("\n".join(counts + wrong))
 sys.exit(bool(wrong))
 PY

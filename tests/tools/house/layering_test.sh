@@ -8,9 +8,10 @@ trap 'rm -rf "$work"' EXIT
 compiles() {  # room header
   local command
   command=$(python3 - "$RHIZOME_BUILD/compile_commands.json" "$1" <<'PY'
-import json, re, shlex, sys
+import json, shlex, sys
+target = "rhizome_python" if sys.argv[2] == "python/src" else "rhizome_" + sys.argv[2].replace("/", "_")
 for entry in json.load(open(sys.argv[1])):
-    if re.search(rf"/{sys.argv[2]}/[a-z0-9_]+\.cc$", entry["file"]) and "/tests/" not in entry["file"]:
+    if f"CMakeFiles/{target}.dir/" in entry["command"]:
         words = shlex.split(entry["command"])
         keep = [w for i, w in enumerate(words) if w.startswith(("-I", "-D", "-std=")) or
                 words[i - 1] == "-isystem" or w == "-isystem"]

@@ -52,10 +52,10 @@ TEST(ElementsTest, InfinitiesAndNanHaveNames) {
   const std::array<std::uint32_t, 5> floats = {0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000,
                                                0x7F800001};
   EXPECT_EQ(ToJson(DataType::kFloat32, Raw(floats)).dump(),
-            R"(["Infinity","-Infinity","NaN","NaN(0xffc00000)","NaN(0x7f800001)"])");
+            R"json(["Infinity","-Infinity","NaN","NaN(0xffc00000)","NaN(0x7f800001)"])json");
   const std::array<std::uint16_t, 4> halves = {0x7C00, 0xFC00, 0x7E00, 0x7C01};
   EXPECT_EQ(ToJson(DataType::kFloat16, Raw(halves)).dump(),
-            R"(["Infinity","-Infinity","NaN","NaN(0x7c01)"])");
+            R"json(["Infinity","-Infinity","NaN","NaN(0x7c01)"])json");
 }
 
 TEST(ElementsTest, EveryHalfReadsBackFromJsonBitByBit) {

@@ -60,6 +60,7 @@ cat >"$work/build/ctest.xml" <<'XML'
 <testcase name="d" status="disabled"/>
 </testsuite>
 XML
+echo "add_test(c \"$work/build/none\")" >"$work/build/CTestTestfile.cmake"
 "$RHIZOME_SOURCE/tools/report_tests.py" "$work/build" all >"$work/report"
 [ "$(tail -n 1 "$work/report")" = "all: 1 passed, 1 failed, 2 skipped" ] || fail "cases: $(cat "$work/report")"
 finish
