@@ -122,7 +122,7 @@ Status ArrayJob::Open() {
       store_, Store::Open(fs_, path_, Store::Mode::kRead, {.scratch = options_.scratch}));
   RHIZOME_ASSIGN_OR_RETURN(delta_, Delta::Load(Delta::Empty(DeltaBaseOf(*store_)), *store_));
   RHIZOME_ASSIGN_OR_RETURN(live_, LiveVertices::Of(*store_, *delta_));
-  return ArrayChange::CheckNoWriter(fs_, path_);
+  return Status::Ok();
 }
 
 /// Does what GraphParts::Find does, without the graph.
@@ -149,6 +149,7 @@ Status ArrayJob::ClearJob(const std::string& job) {
 }
 
 Status ArrayJob::OpenFile(const std::string& name) {
+  RHIZOME_RETURN_IF_ERROR(ArrayChange::CheckNoWriter(fs_, path_));
   input_.name = name;
   const std::string job = JobName(name);
   RHIZOME_RETURN_IF_ERROR(ClearJob(job));

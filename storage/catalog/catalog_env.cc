@@ -294,8 +294,8 @@ void CatalogGate::Shut() noexcept {
   shut_ = true;
   const MutexLock lock(mutex_);
   if (lock_ == nullptr) return;
-  static_cast<void>(Guarded([&] {
-    static_cast<void>(files_->UnlockFile(lock_, {}, nullptr).ok());
+  static_cast<void>(Guarded([files = files_.get(), taken = lock_] {
+    static_cast<void>(files->UnlockFile(taken, {}, nullptr).ok());
     return Status::Ok();
   }));
   lock_ = nullptr;
