@@ -27,14 +27,14 @@ const char* NpyDescription(DataType dtype) {
 
 }  // namespace
 
-std::string NpyHeaderBytes(DataType dtype, std::uint64_t rows, std::uint64_t dim) {
+std::string NpyHeaderBytes(DataType dtype, std::uint64_t rows, std::optional<std::uint64_t> dim) {
   return NpyHeaderBytes(NpyDescription(dtype), rows, dim);
 }
 
-std::string NpyHeaderBytes(std::string_view description, std::uint64_t rows, std::uint64_t dim) {
+std::string NpyHeaderBytes(std::string_view description, std::uint64_t rows,
+                           std::optional<std::uint64_t> dim) {
   constexpr std::size_t kPreamble = 10;  // magic, version, length of the dictionary
-  const std::string shape =
-      dim == 0 ? fmt::format("({},)", rows) : fmt::format("({}, {})", rows, dim);
+  const std::string shape = dim ? fmt::format("({}, {})", rows, *dim) : fmt::format("({},)", rows);
   std::string dictionary =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", description, shape);
   while ((kPreamble + dictionary.size() + 1) % 64 != 0) dictionary += ' ';

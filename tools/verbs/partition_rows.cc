@@ -42,7 +42,7 @@ Result<std::vector<T>> ReadNumbers(const std::string& path, std::string_view wha
 /// Homes are written as int32, which other programs read and `--beside` does, too.
 Status WriteHomes(const std::string& path, const std::vector<PartitionId>& home_of) {
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
-  const std::string header = NpyHeaderBytes(DataType::kInt32, home_of.size(), 0);
+  const std::string header = NpyHeaderBytes(DataType::kInt32, home_of.size());
   RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(header))));
   const std::vector<std::int32_t> wide(home_of.begin(), home_of.end());
   RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(wide))));

@@ -33,7 +33,7 @@ struct PartitionFlags {
 
 Status WriteParts(const std::string& path, const std::vector<PartitionId>& parts) {
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
-  const std::string header = NpyHeaderBytes("<u2", parts.size(), 0);
+  const std::string header = NpyHeaderBytes("<u2", parts.size());
   RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(header))));
   RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(parts))));
   return out.Commit();

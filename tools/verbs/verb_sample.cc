@@ -107,7 +107,7 @@ std::vector<std::int64_t> EndsOf(const SampledSubgraph& subgraph, const SamplerO
 Status AddNumbers(ZipOutput& zip, std::uint64_t batch, const char* name,
                   const std::vector<std::int64_t>& numbers) {
   return zip.Add(fmt::format("b{}_{}.npy", batch, name),
-                 NpyHeaderBytes(DataType::kInt64, numbers.size(), 0), SampleBytesOf(numbers));
+                 NpyHeaderBytes(DataType::kInt64, numbers.size()), SampleBytesOf(numbers));
 }
 
 /// Adds a batch's members to the archive: b<i>_vertex_ids [v] and b<i>_edges [2, e] (row 0 the

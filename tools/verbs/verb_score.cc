@@ -42,7 +42,7 @@ class NpyScores final : public ScoreOutput {
  public:
   static Result<std::unique_ptr<ScoreOutput>> Create(const std::string& path, std::uint64_t count) {
     RHIZOME_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(path));
-    const std::string header = NpyHeaderBytes(DataType::kFloat32, count, 0);
+    const std::string header = NpyHeaderBytes(DataType::kFloat32, count);
     RHIZOME_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(header))));
     return std::make_unique<NpyScores>(std::move(file), count);
   }

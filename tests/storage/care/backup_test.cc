@@ -232,7 +232,8 @@ TEST_P(BackupRecordTest, EveryFlippedBitAndTruncationIsCorruption) {
     record.base_state.commits.fill(std::byte{1});
     record.last_delta = 8;
     record.state.commits.fill(std::byte{2});
-    record.state.leader = LeaderState{.store = testing::FixedStoreId(3), .commit = 5, .commits = {}};
+    record.state.leader =
+        LeaderState{.store = testing::FixedStoreId(3), .commit = 5, .commits = {}};
   }
   auto bytes = EncodeBackupRecord(record, testing::FixedStoreId());
   const auto decoded = DecodeBackupRecord(bytes, testing::FixedStoreId());

@@ -58,11 +58,11 @@ PY
 python3 empty.py || fail "empty values: see above"
 
 # What was written instead of what was meant.
-printf 'a\tb\nb\tc\n' >e.tsv
+printf '0\t1\n1\t2\n' >e.tsv
 printf '0\t0\t1\n1\t0\t2\n2\t0\t3\n' >f.txt
 expect_exit 0 rhizome ingest s.rz --edges e.tsv --array f=f.txt:1
 UNSET=
-printf 'a\t5\n' >row.tsv
+printf '0\t5\n' >row.tsv
 expect_exit 1 rhizome put s.rz row.tsv --array "$UNSET"
 expect_says "--array"
 expect_exit 1 rhizome put s.rz row.tsv --array="$UNSET"
@@ -74,8 +74,10 @@ expect_says "--columns" "empty name"
 [ ! -e t.rz ] || fail "a refused ingestion left t.rz"
 rhizome info s.rz --json >o.json
 expect_json o.json 'j["commit"] == 0' 'j["edges"] == 2'
-# What only looks so: names with "=", and those behind "--".
+# What only looks so: names with "=", and those behind "--", which are no options.
 expect_exit 0 rhizome ingest ./t=.rz --edges=e.tsv
-expect_exit 0 rhizome ingest --edges e.tsv -- --u=
+expect_exit 2 rhizome info -- --u=
+expect_says "no Rhizome store at '--u='"
+mv t=.rz ./--u=
 expect_exit 0 rhizome info -- --u=
 finish
