@@ -270,8 +270,6 @@ namespace {
 std::mutex g_speaking;
 
 Status Say(int out, std::string line) {
-  // A message may have several lines, but an answer has one.
-  std::replace(line.begin(), line.end(), '\n', ' ');
   line += '\n';
   const std::lock_guard lock(g_speaking);
   for (std::string_view rest = line; !rest.empty();) {

@@ -86,8 +86,7 @@ Status CheckBuild(void* handle, const std::string& path) {
   if (its == BuildId()) return Status::Ok();
   return Status::Unsupported(
       fmt::format("'{}' is not of the build of this librhizome, so they cannot work together; "
-                  "install both from "
-                  "one build.\n  librhizome:     {}\n  librhizome_gnn: {}",
+                  "install both from one build (librhizome: {}; librhizome_gnn: {})",
                   path, BuildId(), its));
 }
 
@@ -103,12 +102,12 @@ Result<void*> Find(const char* symbol) {
   for (const std::string& path : Candidates()) {
     void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      reasons += fmt::format("\n  {}", dlerror());  // NOLINT(concurrency-mt-unsafe): as above
+      reasons += fmt::format("; {}", dlerror());  // NOLINT(concurrency-mt-unsafe): as above
       continue;
     }
     RHIZOME_RETURN_IF_ERROR(CheckBuild(handle, path));
     if (void* const entry = dlsym(handle, symbol); entry != nullptr) return entry;
-    reasons += fmt::format("\n  {}: has no {}", path, symbol);
+    reasons += fmt::format("; {}: has no {}", path, symbol);
   }
   if (auto shortage = ShortageIn(reasons)) return Fail(*std::move(shortage));
   return Fail(Status::Unsupported(fmt::format(
@@ -116,7 +115,7 @@ Result<void*> Find(const char* symbol) {
       "rhizome came by pip: install the wheel rhizome-gnn of its version. If it was not built: "
       "tools/install_deps.sh installs libtorch, after which the build makes it. If "
       "libtorch is not found: name the folder of libtorch_cpu.so in LD_LIBRARY_PATH, or build with "
-      "-DRHIZOME_TORCH= a folder that stays.{}",
+      "-DRHIZOME_TORCH= a folder that stays{}",
       reasons)));
 }
 

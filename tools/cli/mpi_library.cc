@@ -77,7 +77,7 @@ Status CheckMpiBuild(void* handle, const std::string& path) {
   if (its == BuildId()) return Status::Ok();
   return Status::Unsupported(fmt::format(
       "'{}' is not of the build of this librhizome, so they cannot work together; install both "
-      "from one build.\n  librhizome:     {}\n  librhizome_mpi: {}",
+      "from one build (librhizome: {}; librhizome_mpi: {})",
       path, BuildId(), its));
 }
 
@@ -100,13 +100,13 @@ Result<const MpiEntry*> LoadMpi() {
   for (const std::string& path : MpiCandidates()) {
     void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      reasons += fmt::format("\n  {}", dlerror());  // NOLINT(concurrency-mt-unsafe): as above
+      reasons += fmt::format("; {}", dlerror());  // NOLINT(concurrency-mt-unsafe): as above
       continue;
     }
     RHIZOME_RETURN_IF_ERROR(CheckMpiBuild(handle, path));
     void* const symbol = dlsym(handle, kMpiEntrySymbol);
     if (symbol == nullptr) {
-      reasons += fmt::format("\n  {}: has no {}", path, kMpiEntrySymbol);
+      reasons += fmt::format("; {}: has no {}", path, kMpiEntrySymbol);
       continue;
     }
     const MpiEntry* const entry = reinterpret_cast<const MpiEntry* (*)()>(symbol)();
@@ -116,7 +116,7 @@ Result<const MpiEntry*> LoadMpi() {
   return Fail(Status::Unsupported(fmt::format(
       "ranks that are processes need librhizome_mpi and the MPI that it was built with. If it was "
       "not built: tools/install_deps.sh --mpi installs Open MPI, after which the build makes it. "
-      "If libmpi is not found: name its folder in LD_LIBRARY_PATH.{}",
+      "If libmpi is not found: name its folder in LD_LIBRARY_PATH{}",
       reasons)));
 }
 

@@ -282,7 +282,7 @@ TEST_F(WorkerPoolTest, ServeTasksAnswersInTheLanguageOfThePool) {
   ASSERT_GT(got, 0);
   EXPECT_EQ(std::string(said.data(), static_cast<std::size_t>(got)),
             "piece 5 facts\npiece 6 facts\ndone all\ndone all\nerror " +
-                std::to_string(static_cast<int>(StatusCode::kCorruption)) + " two lines\n");
+                std::to_string(static_cast<int>(StatusCode::kCorruption)) + " two\\nlines\n");
   ::close(in[0]);
   ::close(out[0]);
 }

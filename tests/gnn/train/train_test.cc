@@ -325,7 +325,7 @@ TEST(TrainTest, ABatchNormTakesAMinibatchOfOneVertex) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
-  options.epochs = 2;
+  options.epochs = 20;
   options.batch_size = 399;  // of 400
   for (const ModelSpec& model : NormedNetworks()) {
     SCOPED_TRACE(model.kind);
