@@ -304,7 +304,7 @@ _BLOCK_BYTES = 16 << 20
 
 def block_rows(array: Any) -> int:
     """Returns how many rows of an array are read together."""
-    width = max(array.shape[1] * array.dtype.itemsize, 1)
+    width = max(int(array.shape[1] * array.dtype.itemsize), 1)
     return max(min(_BLOCK_ROWS, _BLOCK_BYTES // width), 1)
 
 

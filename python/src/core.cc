@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
 
 #include "log.h"
 
@@ -13,12 +16,29 @@ void StayForEver() noexcept {
   while (true) pause();
 }
 
+namespace {
+
+std::atomic<int> g_threads_in_engine{0};
+
+void EndNow(int status, void*) {
+  if (g_threads_in_engine.load() == 0) return;
+  std::fflush(nullptr);
+  _exit(status);
+}
+
+}  // namespace
+
+void EndWithThreadsInTheEngine() { static_cast<void>(on_exit(EndNow, nullptr)); }
+
+ReleasedGil::ReleasedGil() : state_(PyEval_SaveThread()) { ++g_threads_in_engine; }
+
 ReleasedGil::~ReleasedGil() {
   try {
     PyEval_RestoreThread(state_);
   } catch (...) {  // it throws nothing: this is pthread_exit
     StayForEver();
   }
+  --g_threads_in_engine;
 }
 
 void Raise(const Status& status, About about) {
@@ -105,6 +125,9 @@ NB_MODULE(_core, module) {
   // A worker process may leave objects behind at its end, which is no news to its user.
   nanobind::set_leak_warnings(false);
   module.attr("VERSION") = RHIZOME_VERSION;
+  python::EndWithThreadsInTheEngine();
+  nanobind::module_::import_("atexit").attr("register")(
+      nanobind::cpp_function(&python::EndWithThreadsInTheEngine));
   python::BindGraph(module);
   python::BindArray(module);
   python::BindScan(module);

@@ -48,10 +48,16 @@ T Take(Result<T> result, About about = About::kContents) {
 /// Keeps the calling thread until the process ends. Needs no GIL.
 [[noreturn]] void StayForEver() noexcept;
 
+/// Called when the module is imported, and as the interpreter ends, so that it precedes whatever
+/// was registered since. If the process then exits while threads are in the engine, it ends at
+/// once with its status: static objects of RocksDB and of the engine, which such threads use, are
+/// not destroyed.
+void EndWithThreadsInTheEngine();
+
 /// Gives the GIL up as long as it lives.
 class ReleasedGil {
  public:
-  ReleasedGil() : state_(PyEval_SaveThread()) {}
+  ReleasedGil();
   ~ReleasedGil();
   ReleasedGil(const ReleasedGil&) = delete;
   ReleasedGil& operator=(const ReleasedGil&) = delete;
