@@ -71,7 +71,7 @@ lose() {
     if grep -qE "rank $lost \(rzhost$lost\) (has been silent for|is lost: )|(nearly as long|silent for longest:) .*rank $lost \(" "$folder/err.$rank"; then
       spoke=$((spoke + 1))
       [ "$code" = 2 ] || [ "$code" = none ] || fail "$kind of rank $lost: rank $rank ended with $code"
-    elif [ $limit != "$peer_timeout" ] && grep -q "MPI has not started in $limit s" "$folder/err.$rank"; then
+    elif [ "$moment" = start ] && grep -q "MPI has not started in $limit s" "$folder/err.$rank"; then
       spoke=$((spoke + 1))
     elif [ "$code" = 0 ]; then
       fail "$kind of rank $lost: rank $rank ended with 0"

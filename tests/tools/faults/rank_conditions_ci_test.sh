@@ -110,7 +110,7 @@ running=$!
 wait_for 40 grep -q "valid accuracy" stopped
 kill -INT "$(pgrep -f "^mpirun .* --out stopped.st")"
 wait $running && fail "an interrupted job said that all went well"
-grep -q "rank 0 .*interrupted; stopped.st has the weights of the best epoch so far" stopped ||
+grep -q "rank 0 .*interrupted; .*stopped.st has the weights of the best epoch so far" stopped ||
   fail "Ctrl-C: $(head -c 900 stopped)"
 expect_exit 0 job -n 2 "$RHIZOME" train stopped.rz "${long[@]}" --resume --out stopped.st --json
 expect_json out 'j["resumed_minibatches"] > 0'

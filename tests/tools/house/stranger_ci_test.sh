@@ -39,10 +39,13 @@ grow() {
 }
 # The flags of the compiler for a file of the tree, its own folder replaced by the copy.
 flags() {  # file folder copy
-  python3 - "$RHIZOME_BUILD/compile_commands.json" "$RHIZOME_SOURCE/$1" "$RHIZOME_BUILD/include/$2" "$RHIZOME_SOURCE/$2" "$3" <<'PY'
+  python3 - "$RHIZOME_BUILD/compile_commands.json" "$1" "$RHIZOME_BUILD/include/$2" "$RHIZOME_SOURCE/$2" "$3" <<'PY'
 import json, shlex, sys
 database, file, root, folder, copy = sys.argv[1:]
-command = next(e["command"] for e in json.load(open(database)) if e["file"] == file)
+def compiles(entry):  # the file, alone or in a batch
+    name = entry["file"]
+    return name.endswith("/" + file) or "/batches/" in name and f'/{file}"' in open(name).read()
+command = next(e["command"] for e in json.load(open(database)) if compiles(e))
 words, kept = shlex.split(command), []
 for i, word in enumerate(words):
     if word in ("-I" + root, "-I" + folder):
