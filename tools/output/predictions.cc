@@ -128,6 +128,13 @@ std::string HeadLine(Task task, std::size_t columns, char separator) {
   return line;
 }
 
+/// As ToAnswers. A NaN has no sign, which would be printed.
+void ToShownAnswers(Task task, std::span<float> row) {
+  ToAnswers(task, row);
+  for (float& value : row)
+    if (std::isnan(value)) value = std::numeric_limits<float>::quiet_NaN();
+}
+
 /// Appends what follows the id in a vertex's line.
 void AppendAnswer(Task task, std::span<float> row, char separator, std::string& line) {
   if (task == Task::kMulticlass) {
@@ -139,7 +146,7 @@ void AppendAnswer(Task task, std::span<float> row, char separator, std::string& 
   }
   if (task == Task::kBinary) {
     const std::string answer = !AreFinite(row) ? "" : row[0] > 0 ? "1" : "0";
-    ToAnswers(task, row);
+    ToShownAnswers(task, row);
     line += fmt::format("{0}{1}{0}{2}", separator, answer, row[0]);
     return;
   }
@@ -154,7 +161,7 @@ void AppendAnswer(Task task, std::span<float> row, char separator, std::string& 
       between = " ";
     }
   }
-  ToAnswers(task, row);
+  ToShownAnswers(task, row);
   for (const float value : row) line += fmt::format("{}{}", separator, value);
 }
 

@@ -48,12 +48,15 @@ python() { "$RHIZOME_SOURCE/build/venv/bin/python" "$@"; }
 python - <<'PY' || fail "a NaN"
 import numpy as np
 x = np.load("demo/features.npy")
+np.save("in-flags.npy", (x[:, :3] > 0).astype(np.uint8))  # the exports above had the other names
+np.save("in-numbers.npy", x[:, :2].astype(np.float32))
+np.save("in-binary.npy", (x[:, :1] > 0).astype(np.int64))
 x[70, 2] = np.nan
 np.save("nan.npy", x)
 PY
 rhizome ingest nan.rz --edges edges.tsv --nodes nodes.tsv --node-columns id,label,split \
-  --array feat=nan.npy --array flags=flags.npy --array numbers=numbers.npy --array number=number.npy \
-  --array binary=binary.npy >/dev/null || fail "ingest nan"
+  --array feat=nan.npy --array flags=in-flags.npy --array numbers=in-numbers.npy \
+  --array binary=in-binary.npy >/dev/null || fail "ingest nan"
 for labels in label binary flags numbers; do
   for form in csv npy; do
     rhizome export nan.rz --predictions $labels.st --out nan-$labels.$form --json >nan-$labels.json 2>err ||
