@@ -62,7 +62,7 @@ class RocksAllocationTest : public ::testing::Test {
     return catalog->Close();
   }
 
-  /// What a process says of its run, also if it is ended in the middle.
+  /// The report of a process, which stays if the process is ended in the middle.
   struct Outcome {
     std::uint64_t asked = 0, done = 0;
     bool hit = false;
