@@ -96,8 +96,9 @@ rhizome_fuzz(table_reader RUNS 1800 COVERS index/input/table_reader.cc)
 rhizome_fuzz(input_files RUNS 1600 COVERS index/ingest/edge_file.cc index/ingest/node_file.cc
   index/ingest/node_column.cc index/ingest/array_file.cc index/ingest/text_rows.cc
   EXCEPT "Spill|Spool|HasWeights|HasEdgeTypes|BindArray|memory_bytes|NodeArrayNames|CheckArrayColumns|CheckEdgeFiles|AttributeBytes")
-rhizome_fuzz(update_file RUNS 1000 STORE COVERS tools/verbs/update_file.cc tools/import/elements.cc
-  EXCEPT "PlaceOf|HalfTo|VisitElement|NumberJson|ElementAt|ToFloats|ToJson|ReadVertexRow|Labels"
+rhizome_fuzz(update_file RUNS 1000 STORE COVERS tools/verbs/update_file.cc tools/verbs/change_marks.cc
+  tools/import/elements.cc
+  EXCEPT "ChangeMarks|MarkJson|AddState|Words|PlaceOf|HalfTo|VisitElement|NumberJson|ElementAt|ToFloats|ToJson|ReadVertexRow|Labels"
   SOURCES tools/verbs/update_file.cc tools/verbs/change_marks.cc tools/import/elements.cc
   LIBS ${disk} CLI11::CLI11 ${json})
 rhizome_fuzz(safetensors RUNS 4600 COVERS cache/job/safetensors.cc gnn/models/model_shape.cc

@@ -93,7 +93,7 @@ UpdateFormat FormatOf(std::uint8_t choices) {
 }  // namespace
 
 // Reads raw bytes as a file of updates, JSON lines, TSV or CSV, of edges, vertices or rows. Each
-// line must be refused with a reason, or add operations.
+// line must be refused with a reason, add operations, or mark where changes of another store end.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const auto bytes = std::as_bytes(std::span(data + 2, size - 2));
@@ -114,7 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       continue;  // the next line can be read
     }
     if (!*more) return 0;
-    RHIZOME_CHECK(batch.size() > before);
+    RHIZOME_CHECK(batch.size() > before || (*file)->mark());
   }
 }
 
@@ -143,6 +143,11 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
       R"({"src": 1, "dst": 2, "time": "x"})",
       R"({"src": 1, "dst": 2, "score": null})",
       R"({"src": 1, "dst": 2, "none": 1})",
+      R"({"id": 7, "$changes": {"store": "00112233445566778899aabbccddeeff", "after": 1, )"
+      R"("after_hash": "00112233445566778899aabbccddeeff", "last": 3, )"
+      R"("last_hash": "ffeeddccbbaa99887766554433221100"}})",
+      R"({"$changes": {"store": "00112233445566778899aabbccddeeff", "after": 1}})",
+      R"({"$changes": {"after": "x"}})",
       "\n  \n[]",
   };
   for (const std::uint8_t verb : {6, 7, 8, 128})

@@ -53,7 +53,7 @@ struct GraphParts {
   static Result<std::shared_ptr<const GraphParts>> Load(std::shared_ptr<const Store> store,
                                                         const GraphOptions& options);
 
-  /// A snapshot at the generation; a later snapshot may know of more arrays.
+  /// A snapshot at the generation (Store::SnapshotOfGraph); a later one may know of more arrays.
   std::shared_ptr<const Store> store;
   GraphOptions options;
   std::shared_ptr<BlockCache> list_cache;  ///< for lists on disk; null: none

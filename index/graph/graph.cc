@@ -132,7 +132,7 @@ class internal::GraphState {
 
 Result<std::shared_ptr<const GraphState>> GraphState::Load(std::shared_ptr<const Store> store,
                                                            const GraphOptions& options) {
-  RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(store, options));
+  RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(store->SnapshotOfGraph(), options));
   RHIZOME_ASSIGN_OR_RETURN(auto delta, Delta::Load(Delta::Empty(parts->DeltaBase()), *store));
   return std::make_shared<const GraphState>(std::move(store), std::move(parts), std::move(delta));
 }
@@ -502,6 +502,7 @@ Status LiveGraph::Refresh() {
   }
   RHIZOME_ASSIGN_OR_RETURN(auto delta, Delta::Load(now->delta(), *store));
   Publish(std::make_shared<const GraphState>(store, now->parts(), std::move(delta)));
+  now->parts()->arrays->CloseDropped(*store);
   return Status::Ok();
 }
 

@@ -97,13 +97,22 @@ Result<std::shared_ptr<const FileRows>> OpenArrays::Of(const Store& store, std::
   const MutexLock lock(mutex_);
   for (const auto& open : open_)
     if (entry != nullptr && open->entry() == *entry) return open;
+  EraseDropped(store);
+  RHIZOME_ASSIGN_OR_RETURN(auto opened, FileRows::Open(store, array));
+  open_.push_back(opened);
+  return opened;
+}
+
+void OpenArrays::CloseDropped(const Store& store) {
+  const MutexLock lock(mutex_);
+  EraseDropped(store);
+}
+
+void OpenArrays::EraseDropped(const Store& store) {
   std::erase_if(open_, [&](const auto& open) {
     const ArrayEntry* const now = FindStoredArray(store.manifest().arrays, open->entry().name);
     return now == nullptr || !(*now == open->entry());
   });
-  RHIZOME_ASSIGN_OR_RETURN(auto opened, FileRows::Open(store, array));
-  open_.push_back(opened);
-  return opened;
 }
 
 }  // namespace rhizome::inline internal

@@ -66,8 +66,8 @@ class FileRows {
   mutable std::vector<std::unique_ptr<RowReader>> idle_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-/// Keeps the arrays of one generation open for Graph::ReadRows: each is opened at its first use,
-/// and dropped once the store no longer has it. Threads: any.
+/// Keeps the arrays of one generation open for Graph::ReadRows: each is opened at its first use.
+/// Threads: any.
 class OpenArrays {
  public:
   /// Returns the open array. `store` must be a snapshot of the generation. Errors: those of
@@ -75,7 +75,13 @@ class OpenArrays {
   Result<std::shared_ptr<const FileRows>> Of(const Store& store, std::string_view array)
       RHIZOME_EXCLUDES(mutex_);
 
+  /// Closes the arrays that `store` no longer has, once the reads from them have ended: the disk
+  /// has the room of a removed file only when nobody has it open.
+  void CloseDropped(const Store& store) RHIZOME_EXCLUDES(mutex_);
+
  private:
+  void EraseDropped(const Store& store) RHIZOME_REQUIRES(mutex_);
+
   const OwnerProcess owner_;
   Mutex mutex_;
   std::vector<std::shared_ptr<const FileRows>> open_ RHIZOME_GUARDED_BY(mutex_);

@@ -94,7 +94,10 @@ class ChunkArrayWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Writes `arrays/zarr.json`, the group that makes a folder of arrays one Zarr hierarchy. `text` is
+/// The metadata of the group of all arrays: its path in the folder of a generation.
+inline constexpr std::string_view kGroupPath = "arrays/zarr.json";
+
+/// Writes kGroupPath, the group that makes a folder of arrays one Zarr hierarchy. `text` is
 /// its content (EncodeGroupJson, coordinates.h); empty: a group without attributes.
 Result<FileEntry> WriteArrayGroup(FileSystem& fs, const Path& root, std::string_view text = {});
 

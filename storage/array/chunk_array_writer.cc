@@ -326,8 +326,8 @@ std::vector<ArrayEntry> ChunkArrayWriter::arrays() const {
 Result<FileEntry> WriteArrayGroup(FileSystem& fs, const Path& root, std::string_view text) try {
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, root / "arrays"));
   const std::string plain = EncodeGroupJson(0, {});
-  RHIZOME_ASSIGN_OR_RETURN(FileEntry file,
-                           WriteText(fs, root, "arrays/zarr.json", text.empty() ? plain : text));
+  RHIZOME_ASSIGN_OR_RETURN(
+      FileEntry file, WriteText(fs, root, std::string(kGroupPath), text.empty() ? plain : text));
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(root / "arrays"));
   return file;
 } catch (...) {

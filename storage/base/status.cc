@@ -38,33 +38,24 @@ std::string_view StatusCodeName(StatusCode code) {
   return "unknown";
 }
 
+Status::Status(StatusCode code, std::string message)
+    : code_(code), message_(ShownText(std::move(message))) {}
+
 Status Status::InvalidArgument(std::string m) {
-  return {StatusCode::kInvalidArgument, ShownText(std::move(m))};
+  return {StatusCode::kInvalidArgument, std::move(m)};
 }
-Status Status::AlreadyExists(std::string m) {
-  return {StatusCode::kAlreadyExists, ShownText(std::move(m))};
-}
-Status Status::NotFound(std::string m) { return {StatusCode::kNotFound, ShownText(std::move(m))}; }
+Status Status::AlreadyExists(std::string m) { return {StatusCode::kAlreadyExists, std::move(m)}; }
+Status Status::NotFound(std::string m) { return {StatusCode::kNotFound, std::move(m)}; }
 Status Status::PermissionDenied(std::string m) {
-  return {StatusCode::kPermissionDenied, ShownText(std::move(m))};
+  return {StatusCode::kPermissionDenied, std::move(m)};
 }
-Status Status::IoError(std::string m) { return {StatusCode::kIoError, ShownText(std::move(m))}; }
-Status Status::Corruption(std::string m) {
-  return {StatusCode::kCorruption, ShownText(std::move(m))};
-}
-Status Status::Busy(std::string m) { return {StatusCode::kBusy, ShownText(std::move(m))}; }
-Status Status::OutOfSpace(std::string m) {
-  return {StatusCode::kOutOfSpace, ShownText(std::move(m))};
-}
-Status Status::OutOfMemory(std::string m) {
-  return {StatusCode::kOutOfMemory, ShownText(std::move(m))};
-}
-Status Status::Unsupported(std::string m) {
-  return {StatusCode::kUnsupported, ShownText(std::move(m))};
-}
-Status Status::Interrupted(std::string m) {
-  return {StatusCode::kInterrupted, ShownText(std::move(m))};
-}
+Status Status::IoError(std::string m) { return {StatusCode::kIoError, std::move(m)}; }
+Status Status::Corruption(std::string m) { return {StatusCode::kCorruption, std::move(m)}; }
+Status Status::Busy(std::string m) { return {StatusCode::kBusy, std::move(m)}; }
+Status Status::OutOfSpace(std::string m) { return {StatusCode::kOutOfSpace, std::move(m)}; }
+Status Status::OutOfMemory(std::string m) { return {StatusCode::kOutOfMemory, std::move(m)}; }
+Status Status::Unsupported(std::string m) { return {StatusCode::kUnsupported, std::move(m)}; }
+Status Status::Interrupted(std::string m) { return {StatusCode::kInterrupted, std::move(m)}; }
 
 Status Status::FromErrno(int error_number, std::string_view what) {
   StatusCode code = StatusCode::kIoError;
@@ -93,8 +84,7 @@ Status Status::FromErrno(int error_number, std::string_view what) {
     default:
       break;
   }
-  return {code,
-          ShownText(std::string(what) + ": " + std::generic_category().message(error_number))};
+  return {code, std::string(what) + ": " + std::generic_category().message(error_number)};
 }
 
 std::string Status::ToString() const {
@@ -104,7 +94,7 @@ std::string Status::ToString() const {
 
 Status Status::WithContext(std::string_view where) const {
   if (ok()) return *this;
-  return {code_, ShownText(std::string(where) + ": " + message_)};
+  return {code_, std::string(where) + ": " + message_};
 }
 
 }  // namespace rhizome

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "rhizome/storage/export.h"
 
@@ -33,7 +32,10 @@ std::string_view StatusCodeName(StatusCode code);
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  /// Control and bidirectional characters in `message`, such as those of a file's name, are
+  /// escaped, so that a terminal shows them and does not obey them.
+  Status(StatusCode code, std::string message);
 
   static Status Ok() { return {}; }
   static Status InvalidArgument(std::string message);

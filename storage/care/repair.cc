@@ -16,6 +16,7 @@
 #include "rhizome/storage/caller_path.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/catalog_repair.h"
+#include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/coordinates.h"
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/exceptions.h"
@@ -36,7 +37,6 @@ namespace {
 
 using Kind = DirectoryEntry::Kind;
 
-constexpr std::string_view kGroupFile = "arrays/zarr.json";
 constexpr std::string_view kDiffers =
     "was read in two ways: nothing is repaired; the disk, its controller or the memory fails";
 constexpr std::string_view kRestore = "restore the store from a backup, or ingest it again";
@@ -725,7 +725,7 @@ Status Repair::RepairInGeneration(const std::string& file, const std::string& re
   if (relative.starts_with(kManifestPrefix)) return Quarantine(file);
   const FileEntry* entry = current_->FindFile(relative);
   if (entry == nullptr) return QuarantineEarlier(file, relative);
-  if (relative == kGroupFile) {
+  if (relative == kGroupPath) {
     std::string text = EncodeGroupJson(current_->generation, CoordinatesOf(*current_));
     if (text.size() != entry->size_bytes) text = EncodeGroupJson(0, {});
     return Rebuild(file, *entry, std::as_bytes(std::span(text)), "the manifest");

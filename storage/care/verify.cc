@@ -128,8 +128,11 @@ class Verifier {
   bool id_known_ = false;
   std::optional<CommitRecord> record_;
   std::unique_ptr<Catalog> catalog_;
-  std::unique_ptr<FileLock> pin_;  ///< keeps the committed generation
-  bool quiet_ = false;             ///< no writer was at work at the beginning
+  // Shared locks, as those of Store::Pins.
+  std::unique_ptr<FileLock> pin_;                         // of the committed generation
+  std::unique_ptr<FileLock> current_;                     // the committed manifest
+  std::vector<std::unique_ptr<FileLock>> manifest_pins_;  // of the generation that is being checked
+  bool quiet_ = false;  ///< no writer was at work at the beginning
 
   /// The result of checking the rows of a chunk. The thread that scans the chunk's file writes it.
   struct RowFinding {
@@ -246,8 +249,9 @@ bool Verifier::IsForeign(const DirectoryEntry& entry, const std::string& path) {
   return true;
 }
 
-// Pins the current generation as Store::TryPin does: a writer may commit the next generation at any
-// moment, and holds PIN for a moment while it cleans up. CheckFiles reports a missing PIN.
+// Pins the current generation and its manifest as Store::TryPin does: a writer may commit the next
+// ones at any moment, and holds PIN for a moment while it cleans up. What is missing is reported
+// later.
 Status Verifier::PinCurrent(Catalog& catalog) {
   constexpr int kAttempts = 500;  // 5 s with pauses of 10 ms, as in Store::Refresh
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -262,9 +266,15 @@ Status Verifier::PinCurrent(Catalog& catalog) {
     RHIZOME_RETURN_IF_ERROR(catalog.CatchUp());
     RHIZOME_ASSIGN_OR_RETURN(const CommitRecord record, catalog.Current());
     if (!busy && record.generation == first.generation) {
-      record_ = record;
-      if (pin) pin_ = *std::move(pin);
-      return Status::Ok();
+      auto current = fs_.Lock(CommittedManifestPath(store_, record), LockMode::kShared, "");
+      RHIZOME_RETURN_IF_ERROR(catalog.CatchUp());
+      RHIZOME_ASSIGN_OR_RETURN(const CommitRecord now, catalog.Current());
+      if (current || now.sequence == record.sequence) {
+        record_ = record;
+        if (pin) pin_ = *std::move(pin);
+        if (current) current_ = *std::move(current);
+        return Status::Ok();
+      }
     }
     PauseForWriter();
   }
@@ -317,8 +327,14 @@ void Verifier::CheckManifest(const std::string& folder, const std::string& name,
   if (IsCurrent(generation) && version > record_->manifest_version)
     return IsFile(folder + "/" + name) ? Orphaned(folder + "/" + name)
                                        : Damaged(folder + "/" + name, "not a regular file");
-  ++report_.files;
   const bool is_current = IsCurrent(generation) && record_->manifest_version == version;
+  // Reading the manifest reports every other error.
+  auto pin = fs_.Lock(store_ / folder / name, LockMode::kShared, "");
+  const bool gone = !pin && (pin.error().code() == StatusCode::kBusy ||
+                             pin.error().code() == StatusCode::kNotFound);
+  if (gone && !is_current) return;  // a writer removes it, as nobody uses it
+  if (pin) manifest_pins_.push_back(*std::move(pin));
+  ++report_.files;
   current_seen_ = current_seen_ || is_current;
   const auto manifest = is_current ? ReadCommittedManifest(fs_, store_, id_, *record_)
                                    : ReadManifestFile(fs_, store_ / folder / name, id_);
@@ -522,6 +538,7 @@ Status Verifier::CheckWithPin(const std::string& folder, std::uint64_t generatio
   known_.clear();
   watched_.clear();
   shards_.clear();
+  manifest_pins_.clear();
   manifests_sound_ = true;
   current_seen_ = false;
   offered_ = false;

@@ -140,7 +140,8 @@ class FileSystem {
   virtual Result<std::uint64_t> FreeBytes(const Path& path) = 0;
 
   /// Takes a flock without waiting. An exclusive lock creates the file if need be and writes
-  /// `content` into it. Errors: kBusy, and the message names the holder if it is known.
+  /// `content` into it; if `content` is empty, the file keeps what it holds. Errors: kBusy, and the
+  /// message names the holder if it is known.
   virtual Result<std::unique_ptr<FileLock>> Lock(const Path& path, LockMode mode,
                                                  std::string_view content) = 0;
 

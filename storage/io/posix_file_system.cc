@@ -222,7 +222,8 @@ Result<std::uint64_t> PosixFileSystem::FreeBytes(const Path& path) {
 
 /// 1. Opens the lock file, creating it for an exclusive lock, and takes the flock without waiting.
 /// 2. Checks that the name still means the file that is locked, and starts again if not.
-/// 3. If the lock is exclusive, writes `content` into it; if that fails, removes an empty file.
+/// 3. If the lock is exclusive and has content, writes that into it; if that fails, removes an
+/// empty file.
 Result<std::unique_ptr<FileLock>> PosixFileSystem::Lock(const Path& path, LockMode mode,
                                                         std::string_view content) {
   const bool exclusive = mode == LockMode::kExclusive;
@@ -232,7 +233,7 @@ Result<std::unique_ptr<FileLock>> PosixFileSystem::Lock(const Path& path, LockMo
     RHIZOME_ASSIGN_OR_RETURN(const Place place, Place::Find(path, "open lock"));
     RHIZOME_ASSIGN_OR_RETURN(Descriptor descriptor, OpenAndLock(place, path, exclusive, content));
     if (!StillLinked(descriptor.get(), place)) continue;
-    if (exclusive) {
+    if (exclusive && !content.empty()) {
       const Status written = WriteLockContent(descriptor.get(), path, content);
       if (!written.ok()) RemoveIfEmpty(descriptor.get(), place);
       RHIZOME_RETURN_IF_ERROR(written);

@@ -8,6 +8,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/caller_path.h"
+#include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/file_copy.h"
 #include "rhizome/storage/mutant.h"

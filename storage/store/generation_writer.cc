@@ -8,6 +8,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/store.h"
@@ -127,7 +128,7 @@ Status GenerationWriter::Seal(const GenerationInfo& info) {
   const auto path = [](const FileEntry& file) -> const std::string& { return file.path; };
   const auto name = [](const ArrayEntry& array) -> const std::string& { return array.name; };
   const bool grouped = std::any_of(manifest_.files.begin(), manifest_.files.end(),
-                                   [](const auto& f) { return f.path == "arrays/zarr.json"; });
+                                   [](const auto& f) { return f.path == kGroupPath; });
   if (!manifest_.arrays.empty() && !grouped) {
     RHIZOME_ASSIGN_OR_RETURN(manifest_.files.emplace_back(), WriteArrayGroup(fs(), root_));
   }
@@ -142,14 +143,14 @@ Result<std::shared_ptr<const Store>> GenerationWriter::Preview(const GenerationI
   RHIZOME_RETURN_IF_ERROR(Seal(info));
   RHIZOME_RETURN_IF_ERROR(store_.PrepareManifest(manifest_));
   prepared_ = true;
-  RHIZOME_ASSIGN_OR_RETURN(auto pin, store_.PinOf(manifest_.generation));
+  RHIZOME_ASSIGN_OR_RETURN(Store::Pins pins, store_.PinsOf(manifest_));
   std::shared_ptr<Store> preview = store_.Copy();
   CommitRecord record{.manifest_xxh3 = Xxh3(EncodeManifest(manifest_, store_.id())),
                       .sequence = StoreCopy::Sequence(*preview),
                       .base_sequence = base_sequence};
   RHIZOME_ASSIGN_OR_RETURN(record.base_state, store_.BaseStateOf(manifest_, base_sequence));
   const Store::Numbers numbers = store_.NumbersOf(record, manifest_);
-  preview->Show(std::make_shared<const Manifest>(manifest_), std::move(pin), numbers);
+  preview->Show(std::make_shared<const Manifest>(manifest_), std::move(pins), numbers);
   return std::shared_ptr<const Store>(std::move(preview));
 } catch (...) {
   return Fail(StatusOfException());

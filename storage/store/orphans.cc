@@ -99,13 +99,14 @@ Result<bool> Prune(FileSystem& fs, const Path& folder, const std::string& prefix
   return left;
 }
 
-// Removes from the current generation everything that no manifest in use names. While somebody
-// holds PIN, readers may use every manifest up to the current one; later manifests were never
-// committed.
+// Removes from the current generation everything that no manifest in use names. A reader holds PIN
+// and its manifest; later manifests than the current one were never committed. Manifests that
+// nobody uses stay locked until they are removed, so that nobody begins to use one.
 Status PruneCurrent(FileSystem& fs, const Path& folder, const StoreId& id,
                     const Manifest& current) {
   const auto pin = fs.Lock(folder / kPinName, LockMode::kExclusive, "");
   if (!pin && pin.error().code() != StatusCode::kBusy) return pin.error();
+  std::vector<std::unique_ptr<FileLock>> unused;
   std::set<std::string> keep = {std::string(kPinName), ManifestName(current.version)};
   const auto keep_files = [&](const Manifest& manifest) {
     for (const FileEntry& file : manifest.files) keep.insert(file.path);
@@ -116,6 +117,13 @@ Status PruneCurrent(FileSystem& fs, const Path& folder, const StoreId& id,
     const auto version = ParseNumbered(entry.name, kManifestPrefix);
     if (RHIZOME_MUTANT("pinned version is removed")) continue;
     if (!version || *version >= current.version || pin) continue;
+    if (entry.kind != Kind::kFile) return Status::Ok();  // damage, which verify reports
+    auto lock = fs.Lock(folder / entry.name, LockMode::kExclusive, "");
+    if (!lock && lock.error().code() != StatusCode::kBusy) return lock.error();
+    if (lock) {
+      unused.push_back(*std::move(lock));
+      continue;
+    }
     const auto manifest = ReadManifestFile(fs, folder / entry.name, id);
     if (!manifest) return Status::Ok();  // it may name any file, so leave all to the next opening
     keep.insert(entry.name);

@@ -177,10 +177,10 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
   RHIZOME_RETURN_IF_ERROR(RemoveOrphans(fs, path, store->id_, manifest, clear_scratch));
   if (clear_scratch && !options.scratch.empty())
     RHIZOME_RETURN_IF_ERROR(RemoveIdleJobs(fs, store->scratch()));
-  RHIZOME_ASSIGN_OR_RETURN(auto pin, store->PinOf(manifest.generation));
+  RHIZOME_ASSIGN_OR_RETURN(Pins pins, store->PinsOf(manifest));
   Numbers numbers = store->NumbersOf(*record, manifest);
   numbers.sequence = std::max(record->sequence, last_delta);
-  store->Show(std::make_shared<const Manifest>(std::move(manifest)), std::move(pin), numbers);
+  store->Show(std::make_shared<const Manifest>(std::move(manifest)), std::move(pins), numbers);
   RHIZOME_RETURN_IF_ERROR(store->DropOldDelta(record->generation, record->base_sequence));
   SetReserveAside(fs, path);
   return store;
@@ -217,10 +217,11 @@ Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path&
   return store;
 }
 
-/// Tries once to pin the current generation and show it; returns false if a writer was in the way:
+/// Tries once to pin the current state and show it; returns false if a writer was in the way:
 ///   1. reads the commit record, and locks the PIN of its generation;
 ///   2. reads the record again: only if the generation is still current does the lock protect it;
-///   3. reads the manifest, and shows it.
+///   3. locks the manifest, which is there only as long as all of its files, and reads it;
+///   4. shows it.
 Result<bool> Store::TryPin() {
   RHIZOME_RETURN_IF_ERROR(catalog_->CatchUp());
   const auto first = catalog_->Current();
@@ -237,19 +238,25 @@ Result<bool> Store::TryPin() {
   // Nobody removes the current generation, so a missing PIN is damage.
   if (!pin && same_generation) return Fail(MissingIsDamage(std::move(pin), pin_path).error());
   if (!pin || !same_generation || !fs_->Stat(pin_path)) return false;
-  auto manifest = ReadCommittedManifest(*fs_, path_, id_, record);
+  const Path manifest_path = CommittedManifestPath(path_, record);
+  auto named = fs_->Lock(manifest_path, LockMode::kShared, "");
+  if (!named && named.error().code() == StatusCode::kBusy) return false;
+  auto manifest = named ? ReadCommittedManifest(*fs_, path_, id_, record)
+                        : Result<Manifest>(Fail(named.error()));
   if (!manifest && manifest.error().code() == StatusCode::kNotFound) {
     RHIZOME_RETURN_IF_ERROR(catalog_->CatchUp());
     RHIZOME_ASSIGN_OR_RETURN(const CommitRecord now, catalog_->Current());
     if (now.sequence != record.sequence) return false;
-    return Fail(MissingIsDamage(std::move(manifest), CommittedManifestPath(path_, record)).error());
+    return Fail(MissingIsDamage(std::move(manifest), manifest_path).error());
   }
   if (!manifest) return Fail(manifest.error());
   auto next = std::make_shared<const Manifest>(*std::move(manifest));
-  std::shared_ptr<FileLock> held;
-  if (!RHIZOME_MUTANT("reader holds no pin"))
-    held = std::make_shared<CountedPin>(*std::move(pin), context_, next->generation);
-  if (RHIZOME_MUTANT("pin leaks")) static_cast<void>(new std::shared_ptr<FileLock>(held));
+  Pins held;
+  if (!RHIZOME_MUTANT("reader holds no pin")) {
+    held.generation = std::make_shared<CountedPin>(*std::move(pin), context_, next->generation);
+    held.manifest = *std::move(named);
+  }
+  if (RHIZOME_MUTANT("pin leaks")) static_cast<void>(new std::shared_ptr(held.generation));
   const auto before = Shown();
   // If nothing changed, keep the same object, to which callers may hold references.
   if (before->generation == next->generation && before->version == next->version) next = before;
@@ -267,11 +274,11 @@ Status Store::NotThere(const StorePoint& at) const {
                   path_.string(), at.sequence, at.generation));
 }
 
-/// Tries once to pin the generation of a point and show it; returns false if a writer was in the
-/// way. The holder of the point keeps its files and commits until PIN is locked here, too; that it
-/// was there so long is not taken for granted:
+/// Tries once to pin the state of a point and show it; returns false if a writer was in the way.
+/// The holder of the point keeps its files and commits until they are locked here, too; that it was
+/// there so long is not taken for granted:
 ///   1. locks PIN, and looks whether it still has its name;
-///   2. reads the manifest of the point;
+///   2. locks and reads the manifest of the point;
 ///   3. looks for the first and the last commit of its delta. Commits are dropped from the front;
 ///   4. compares the hashes with those of the point.
 Result<bool> Store::TryPinAt(const StorePoint& at) {
@@ -285,6 +292,11 @@ Result<bool> Store::TryPinAt(const StorePoint& at) {
   const auto now = catalog_->Current();
   if (!now && now.error().code() == StatusCode::kNotFound) return Fail(NothingCommitted(path_));
   if (!now) return Fail(now.error());
+  auto named = fs_->Lock(GenerationFolder(path_, at.generation) / ManifestName(at.manifest_version),
+                         LockMode::kShared, "");
+  if (!named && named.error().code() == StatusCode::kBusy) return false;
+  if (!named && named.error().code() == StatusCode::kNotFound) return Fail(NotThere(at));
+  if (!named) return Fail(named.error());
   RHIZOME_ASSIGN_OR_RETURN(Manifest manifest, ManifestAt(at, *now));
   RHIZOME_RETURN_IF_ERROR(CheckCommits(at));
   Numbers numbers{.sequence = at.sequence, .base_sequence = at.base_sequence};
@@ -296,7 +308,9 @@ Result<bool> Store::TryPinAt(const StorePoint& at) {
     numbers.base_state.commits = at.state.commits;
   RHIZOME_RETURN_IF_ERROR(CheckState(at, *now, numbers));
   Show(std::make_shared<const Manifest>(std::move(manifest)),
-       std::make_shared<CountedPin>(*std::move(pin), context_, at.generation), numbers);
+       {.generation = std::make_shared<CountedPin>(*std::move(pin), context_, at.generation),
+        .manifest = *std::move(named)},
+       numbers);
   return true;
 }
 
@@ -354,7 +368,7 @@ void Store::MakeRoomToShow() {
   earlier_.reserve(earlier_.size() + 1);
 }
 
-void Store::Show(std::shared_ptr<const Manifest> manifest, std::shared_ptr<FileLock> pin,
+void Store::Show(std::shared_ptr<const Manifest> manifest, Pins pins,
                  const Numbers& numbers) noexcept {
   const MutexLock lock(shown_);
   if (manifest != manifest_) {
@@ -362,7 +376,7 @@ void Store::Show(std::shared_ptr<const Manifest> manifest, std::shared_ptr<FileL
     handed_out_ = false;
   }
   manifest_ = std::move(manifest);
-  pin_.swap(pin);
+  std::swap(pins_, pins);
   numbers_ = numbers;
 }
 
@@ -400,11 +414,17 @@ Result<HistoryState> Store::StateAt(std::uint64_t commit) const try {
   return Fail(StatusOfException());
 }
 
-Result<std::shared_ptr<FileLock>> Store::PinOf(std::uint64_t generation) const {
-  const Path path = GenerationFolder(path_, generation) / kPinName;
-  auto pin = MissingIsDamage(fs_->Lock(path, LockMode::kShared, ""), path);
-  if (!pin) return Fail(pin.error());
-  return std::make_shared<CountedPin>(*std::move(pin), context_, generation);
+// For the writer: nobody else removes a manifest, or a generation that is not superseded.
+Result<Store::Pins> Store::PinsOf(const Manifest& manifest) const {
+  const Path folder = GenerationFolder(path_, manifest.generation);
+  const auto lock = [&](const Path& path) {
+    return MissingIsDamage(fs_->Lock(path, LockMode::kShared, ""), path);
+  };
+  RHIZOME_ASSIGN_OR_RETURN(auto pin, lock(folder / kPinName));
+  RHIZOME_ASSIGN_OR_RETURN(auto named, lock(folder / ManifestName(manifest.version)));
+  return Pins{
+      .generation = std::make_shared<CountedPin>(std::move(pin), context_, manifest.generation),
+      .manifest = std::move(named)};
 }
 
 // Drops commits that the current generation holds, unless a reader of an earlier generation still
@@ -416,6 +436,15 @@ Status Store::DropOldDelta(std::uint64_t generation, std::uint64_t base_sequence
 
 std::shared_ptr<const Store> Store::Snapshot() const { return Copy(); }
 
+// A writer may compact, which copies the attributes of edges that its graph was opened with.
+std::shared_ptr<const Store> Store::SnapshotOfGraph() const {
+  std::shared_ptr<Store> snapshot = Copy();
+  if (lock_ != nullptr) return snapshot;
+  const MutexLock lock(snapshot->shown_);
+  snapshot->pins_.manifest.reset();
+  return snapshot;
+}
+
 std::shared_ptr<Store> Store::Copy() const {
   std::shared_ptr<Store> snapshot(new Store(context_));
   snapshot->path_ = path_;
@@ -424,16 +453,16 @@ std::shared_ptr<Store> Store::Copy() const {
   snapshot->opened_at_ = opened_at_;
   snapshot->lock_ = lock_;
   snapshot->catalog_ = catalog_;
-  std::shared_ptr<FileLock> pin;
+  Pins pins;
   std::shared_ptr<const Manifest> manifest;
   Numbers numbers;
   {
     const MutexLock lock(shown_);
-    pin = pin_;
+    pins = pins_;
     manifest = manifest_;
     numbers = numbers_;
   }
-  snapshot->Show(std::move(manifest), std::move(pin), numbers);
+  snapshot->Show(std::move(manifest), std::move(pins), numbers);
   return snapshot;
 }
 
@@ -588,7 +617,7 @@ Status Store::CheckFollows(const Manifest& next) const {
 }
 
 /// 1. Checks that the handle may write, and that the manifest follows the shown one.
-/// 2. Pins the manifest's generation, and takes all memory that Show needs.
+/// 2. Pins the manifest and its generation, and takes all memory that Show needs.
 /// 3. Writes the commit record, synced: the commit point.
 /// 4. Shows the manifest.
 Status Store::CommitPrepared(const Manifest& manifest, std::uint64_t base_sequence) {
@@ -597,10 +626,7 @@ Status Store::CommitPrepared(const Manifest& manifest, std::uint64_t base_sequen
   RHIZOME_RETURN_IF_ERROR(CheckWritable());
   RHIZOME_RETURN_IF_ERROR(CheckFollows(manifest));
   // After the commit nothing may fail, or a commit that was made would be reported as failed.
-  std::shared_ptr<FileLock> pin = Pin();
-  if (manifest.generation != Shown()->generation) {
-    RHIZOME_ASSIGN_OR_RETURN(pin, PinOf(manifest.generation));
-  }
+  RHIZOME_ASSIGN_OR_RETURN(Pins pins, PinsOf(manifest));
   CommitRecord record{.generation = manifest.generation,
                       .manifest_version = manifest.version,
                       .manifest_bytes = bytes.size(),
@@ -616,7 +642,7 @@ Status Store::CommitPrepared(const Manifest& manifest, std::uint64_t base_sequen
   // The disk may or may not hold the commit now: only opening the store again can tell.
   if (!status.ok())
     return Break(std::move(status), "an earlier commit failed, open the store again");
-  Show(std::move(next), std::move(pin), numbers);
+  Show(std::move(next), std::move(pins), numbers);
   return Status::Ok();
 }
 

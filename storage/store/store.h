@@ -40,8 +40,8 @@ namespace RHIZOME_API rhizome {
 ///   (3) nothing committed is ever overwritten; a file that no manifest names is an orphan of a
 ///   crash,
 ///       and the next opening for writing removes it;
-///   (4) a reader of a generation holds a shared lock on its PIN, so (3) never removes files under
-///       it.
+///   (4) a reader holds a shared lock on the PIN of its generation and one on its manifest, so (3)
+///       never removes files under it.
 ///
 /// Threads: const functions, CommitDelta and CollectGarbage may be called from many threads, also
 /// beside a GenerationWriter or an ArrayChange; other functions by one thread at a time. In a
@@ -75,10 +75,14 @@ class Store {
   static Status Discard(std::unique_ptr<Store> store);
   ~Store();
 
-  /// Returns a handle that sees for ever the state that this one sees now. The files of its
-  /// generation stay while the snapshot lives, whatever is committed meanwhile. It reads no file. A
-  /// snapshot of a writer's handle keeps LOCK while it lives.
+  /// Returns a handle that sees for ever the state that this one sees now. All files of that state
+  /// stay while the snapshot lives, whatever is committed meanwhile. It reads no file. A snapshot
+  /// of a writer's handle keeps LOCK while it lives.
   std::shared_ptr<const Store> Snapshot() const RHIZOME_EXCLUDES(shown_);
+
+  /// Returns a snapshot that, if this is a reader's handle, does not keep the files of arrays: once
+  /// an array is dropped, they go as soon as no other handle sees it. Topology and ids stay.
+  std::shared_ptr<const Store> SnapshotOfGraph() const RHIZOME_EXCLUDES(shown_);
 
   /// Moves a reader's handle to the latest commit. Does nothing for a writer's handle, which sees
   /// its own commits, and for a snapshot. Errors: those of Open; this handle then sees what it saw
@@ -177,6 +181,7 @@ class Store {
 
   /// Opens one of the generation's arrays by name or reference (Manifest::FindArray). The array
   /// uses the store's FileSystem, so it must not outlive the last handle or snapshot of this store.
+  /// Once it is dropped from the store, it can be read while a handle sees the state of before.
   /// Errors: kNotFound, listing the names that exist; those of ChunkArray::Open.
   Result<std::unique_ptr<ChunkArray>> OpenArray(std::string_view name) const;
 
@@ -191,6 +196,12 @@ class Store {
     std::uint64_t base_sequence = 0;
     HistoryState base_state = {};  ///< after commit base_sequence
     Hash128 manifest_xxh3{};
+  };
+
+  /// Shared locks: what is locked is not removed.
+  struct Pins {
+    std::shared_ptr<FileLock> generation;  ///< on its PIN
+    std::shared_ptr<FileLock> manifest;    ///< on the manifest itself: all files that it names
   };
 
   Store(FileSystem& fs, Path path, const StoreOptions& options);
@@ -210,7 +221,7 @@ class Store {
   Status NotThere(const StorePoint& at) const;
   template <typename Try>
   Status PinBy(Try&& try_once);
-  Result<std::shared_ptr<FileLock>> PinOf(std::uint64_t generation) const;
+  Result<Pins> PinsOf(const Manifest& manifest) const;
   Status CheckWritable() const RHIZOME_REQUIRES(commits_);
   Status DropOldDelta(std::uint64_t generation, std::uint64_t base_sequence);
   std::shared_ptr<const Manifest> Shown() const RHIZOME_EXCLUDES(shown_) {
@@ -220,12 +231,8 @@ class Store {
   Numbers NumbersOf(const CommitRecord& record, const Manifest& manifest) const;
   Result<HistoryState> BaseStateOf(const Manifest& next, std::uint64_t base_sequence) const;
   static Hash128 HashOfFiles(const Numbers& numbers);
-  void Show(std::shared_ptr<const Manifest> manifest, std::shared_ptr<FileLock> pin,
-            const Numbers& numbers) noexcept RHIZOME_EXCLUDES(shown_);
-  std::shared_ptr<FileLock> Pin() const RHIZOME_EXCLUDES(shown_) {
-    const MutexLock lock(shown_);
-    return pin_;
-  }
+  void Show(std::shared_ptr<const Manifest> manifest, Pins pins, const Numbers& numbers) noexcept
+      RHIZOME_EXCLUDES(shown_);
   Numbers numbers() const RHIZOME_EXCLUDES(shown_) {
     const MutexLock lock(shown_);
     return numbers_;
@@ -270,7 +277,7 @@ class Store {
   std::optional<HistoryState> last_state_ RHIZOME_GUARDED_BY(commits_);
   Status broken_ RHIZOME_GUARDED_BY(commits_);  // after a failed commit every further one fails
 
-  std::shared_ptr<FileLock> pin_ RHIZOME_GUARDED_BY(shown_);  // of the manifest's generation
+  Pins pins_ RHIZOME_GUARDED_BY(shown_);  // of the manifest
   std::shared_ptr<const Manifest> manifest_ RHIZOME_GUARDED_BY(shown_) =
       std::make_shared<Manifest>();
   Numbers numbers_ RHIZOME_GUARDED_BY(shown_);

@@ -84,7 +84,8 @@ class StoreContext {
   Path scratch_ RHIZOME_GUARDED_BY(mutex_);  ///< set by the first ScratchOf
 };
 
-/// A shared lock on a generation's PIN that is counted in the context.
+/// A shared lock on a generation's PIN that is counted in the context. While it lives, nobody
+/// removes the generation.
 class CountedPin final : public FileLock {
  public:
   CountedPin(std::unique_ptr<FileLock> lock, std::shared_ptr<StoreContext> context,

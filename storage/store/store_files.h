@@ -15,9 +15,6 @@
 
 namespace rhizome::inline internal {
 
-/// The metadata of the group of all arrays: its path in the folder of a generation.
-inline constexpr std::string_view kGroupPath = "arrays/zarr.json";
-
 /// The store format that this build makes, and the newest that it reads.
 inline constexpr std::uint64_t kStoreFormatVersion = 1;
 

@@ -69,6 +69,28 @@ def test_arrays_come_and_go():
         assert rz.verify(store).ok
 
 
+def test_files_of_dropped_arrays_go_beside_a_reader_that_refreshes():
+    with folder() as path:
+        store = path / "g.rz"
+        Example(RNG).ingest(store)
+        with rz.open(store) as reader:
+            before = np.asarray(reader["half"]).copy()
+            snapshot = reader.snapshot()
+            rz.drop_array(store, "half")
+            reader.refresh()
+            rz.open(store, mode="w").close()  # which removes what nobody reads
+            assert list(store.glob("generations/*/arrays/half"))
+            assert np.array_equal(np.asarray(snapshot["half"]), before)
+            snapshot.close()
+            rz.drop_array(store, "plain")
+            assert not list(store.glob("generations/*/arrays/half"))
+            assert list(store.glob("generations/*/arrays/plain")) and len(reader["plain"]) > 0
+            reader.refresh()
+            rz.drop_array(store, "small")
+            assert not list(store.glob("generations/*/arrays/plain"))
+        assert rz.verify(store).ok
+
+
 def test_rows_by_id_and_appended():
     names = [f"v{i}" for i in range(20)]
     with folder() as path:

@@ -318,13 +318,12 @@ Result<std::unique_ptr<FileLock>> FakeFileSystem::Lock(const Path& path, LockMod
     const std::string holder(reinterpret_cast<const char*>(node->bytes.data()), node->bytes.size());
     return Fail(Status::Busy(fmt::format("'{}' is locked: {}", path.string(), holder)));
   }
-  if (exclusive) {
-    node->exclusive_lock = true;
+  if (exclusive) node->exclusive_lock = true;
+  if (exclusive && !content.empty()) {
     const auto bytes = std::as_bytes(std::span(content.data(), content.size()));
     node->Write({state_->operations - 1, 0, {bytes.begin(), bytes.end()}, /*cut=*/true});
-  } else {
-    ++node->shared_locks;
   }
+  if (!exclusive) ++node->shared_locks;
   ++state_->locks;
   return MakeFakeLock(state_, std::move(node), exclusive);
 }

@@ -141,6 +141,38 @@ TEST_F(ArrayChangeTest, DroppedFilesGoWhenNobodyReadsThem) {
   ExpectSound(fs_, path_);
 }
 
+// The process that reads on may be a service that never ends.
+TEST_F(ArrayChangeTest, DroppedFilesGoThoughSomebodyReadsTheRest) {
+  ASSERT_OK(Change([&](ArrayChange& c) { return c.Add(Source("kept")); }));
+  const auto reader = Open();
+  auto snapshot = reader->Snapshot();
+  const auto of_graph = reader->SnapshotOfGraph();
+  ASSERT_OK(Change([](ArrayChange& c) { return c.Drop("feat"); }));
+  ASSERT_OK(reader->Refresh());
+  ASSERT_OK(Store::Open(fs_, path_, Store::Mode::kWrite));
+  EXPECT_TRUE(OnDisk("feat"));
+  ExpectRows(*snapshot, "feat", 300);
+  snapshot.reset();
+  {
+    const auto writer = Store::Open(fs_, path_, Store::Mode::kWrite);
+    ASSERT_OK(writer);
+    EXPECT_FALSE(OnDisk("feat"));
+    // A handle for writing does not keep them either, if it drops them itself.
+    auto change = ArrayChange::Begin(**writer);
+    ASSERT_OK(change);
+    ASSERT_OK(change->Drop("kept"));
+    ASSERT_OK(change->Commit());
+    ASSERT_OK((*writer)->CollectGarbage());
+    EXPECT_TRUE(OnDisk("kept"));
+    ExpectRows(*reader, "kept", 300);
+    ASSERT_OK(reader->Refresh());
+    ASSERT_OK((*writer)->CollectGarbage());
+    EXPECT_FALSE(OnDisk("kept"));
+  }
+  EXPECT_STATUS(of_graph->OpenArray("feat"), kCorruption);
+  ExpectSound(fs_, path_);
+}
+
 TEST_F(ArrayChangeTest, ReplacingMovesAliases) {
   ASSERT_OK(AddVersions(2));
   ASSERT_OK(Change([](ArrayChange& c) { return c.SetAlias("emb", "live", 1); }));
