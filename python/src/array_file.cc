@@ -41,7 +41,7 @@ ArrayFile FileOf(ArrayFile file) {
 
 }  // namespace
 
-ArrayFile ArrayOf(const std::string& name, nb::handle source, const std::string& dtype) {
+ArrayFile FileArrayOf(const std::string& name, nb::handle source, const std::string& dtype) {
   ArrayFile file;
   file.name = name;
   if (nb::isinstance<nb::str>(source)) {

@@ -23,7 +23,7 @@ struct alignas(64) Piece {
 void Free(Piece* piece) noexcept { ::operator delete (piece, std::align_val_t{alignof(Piece)}); }
 
 /// Pieces that were given back, the oldest first.
-class Kept {
+class KeptMemory {
  public:
   /// Returns the smallest piece that suits, or null.
   Piece* Find(std::size_t bytes) noexcept {
@@ -68,8 +68,8 @@ class Kept {
 };
 
 /// Never destroyed: arrays may outlive what is static.
-Kept& KeptPieces() {
-  static Kept* const kept = new Kept;
+KeptMemory& KeptPieces() {
+  static KeptMemory* const kept = new KeptMemory;
   return *kept;
 }
 

@@ -56,7 +56,7 @@ class IngestInput {
       options_.vertex_ranges.push_back({type, count});
     for (const nb::handle array : arguments.arrays)
       options_.arrays.push_back(
-          ArrayOf(nb::cast<std::string>(array[0]), array[1], nb::cast<std::string>(array[2])));
+          FileArrayOf(nb::cast<std::string>(array[0]), array[1], nb::cast<std::string>(array[2])));
     for (const nb::handle array : arguments.edge_arrays)
       options_.edge_arrays.push_back(EdgeArrayOf(array));
     options_.columns = arguments.columns;
@@ -117,7 +117,7 @@ class IngestInput {
   static ArrayFile HomesOf(nb::handle homes) {
     const std::string name(kHomeArray);
     if (!nb::isinstance<nb::str>(homes))
-      return ArrayOf(name, homes[0], nb::cast<std::string>(homes[1]));
+      return FileArrayOf(name, homes[0], nb::cast<std::string>(homes[1]));
     ArrayFile file;
     file.name = name;
     file.path = nb::cast<std::string>(homes);
@@ -139,7 +139,7 @@ class IngestInput {
         file.files.emplace_back().name = name;
         continue;
       }
-      file.files.push_back(ArrayOf(name, part, dtype));
+      file.files.push_back(FileArrayOf(name, part, dtype));
       file.dim = nb::cast<nb::ndarray<nb::ndim<2>, nb::ro>>(part, false).shape(1);
     }
     return file;

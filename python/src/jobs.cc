@@ -124,7 +124,7 @@ struct AddArguments {
 /// Adds an array or a version of one, or, with `append`, rows to one.
 nb::dict AddRows(const AddArguments& arguments, bool append, nb::object progress) {
   AddArrayOptions options;
-  options.file = ArrayOf(arguments.name, arguments.rows, arguments.dtype);
+  options.file = FileArrayOf(arguments.name, arguments.rows, arguments.dtype);
   if (!arguments.ids.empty()) options.ids = Path(arguments.ids);
   options.layout = LayoutOf(arguments.layout);
   options.new_version = arguments.new_version;

@@ -56,16 +56,30 @@ Status NoCatalog(FileSystem& fs, const Path& store, bool held) {
       store.string()));
 }
 
-// Opens the catalogue for reading, and tries again on errors that may pass: a writer that flushes
-// may remove a file of the catalogue between two looks of the secondary.
+/// Returns the names and lengths of the files of a folder; nothing if it cannot be listed.
+std::vector<std::pair<std::string, std::uint64_t>> FilesIn(FileSystem& fs, const Path& folder) {
+  std::vector<std::pair<std::string, std::uint64_t>> files;
+  const auto entries = fs.List(folder);
+  if (!entries) return files;
+  for (const DirectoryEntry& entry : *entries) {
+    const auto info = fs.Stat(folder / entry.name);
+    files.emplace_back(entry.name, info ? info->size_bytes : 0);
+  }
+  return files;
+}
+
+// Opens the catalogue for reading. A writer that flushes may remove a file of the catalogue between
+// two looks of the secondary, so after an error it tries again if the files have changed meanwhile.
+// If they have not, that would only read all of a damaged catalogue again.
 Result<std::unique_ptr<Catalog>> OpenSecondary(FileSystem& fs, const Path& path, const StoreId& id,
                                                const CatalogOptions& options) {
   constexpr int kAttempts = 5;  // pauses of 10 ms between them (PauseForWriter)
   for (int attempt = 1;; ++attempt) {
+    const auto before = FilesIn(fs, path);
     auto catalog = Catalog::Open(fs, path, Catalog::Mode::kRead, id, options);
     const bool transient = !catalog && (catalog.error().code() == StatusCode::kCorruption ||
                                         catalog.error().code() == StatusCode::kIoError);
-    if (!transient || attempt == kAttempts) return catalog;
+    if (!transient || attempt == kAttempts || FilesIn(fs, path) == before) return catalog;
     PauseForWriter();
   }
 }

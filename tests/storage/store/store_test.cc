@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "rhizome/storage/forwarding_file_system.h"
 #include "rhizome/storage/generation_writer.h"
@@ -30,6 +31,32 @@ using testing::TempDir;
 using testing::WriteByFormula;
 
 FileSystem& local = FileSystem::Posix();
+
+/// Counts how often a catalogue is opened.
+class CountingFileSystem final : public ForwardingFileSystem {
+ public:
+  CountingFileSystem() : ForwardingFileSystem(local) {}
+  Result<std::unique_ptr<ReadableFile>> OpenRead(const Path& path,
+                                                 const ReadOptions& options) override {
+    if (path.filename() == "SEAL") ++seals;
+    return base().OpenRead(path, options);
+  }
+  int seals = 0;
+};
+
+// Its log may have gigabytes.
+TEST(StoreTest, ADamagedCatalogueIsReadOnce) {
+  TempDir dir;
+  ASSERT_OK(MakeStore(local, dir / "s"));
+  CountingFileSystem fs;
+  ASSERT_OK(Store::Open(fs, dir / "s", Store::Mode::kRead));
+  const int once = std::exchange(fs.seals, 0);
+  for (const auto& entry : std::filesystem::directory_iterator(dir / "s/catalog"))
+    if (entry.path().extension() == ".log")
+      std::ofstream(entry.path(), std::ios::app) << std::string(4096, '\1');
+  EXPECT_STATUS(Store::Open(fs, dir / "s", Store::Mode::kRead), kCorruption);
+  EXPECT_EQ(fs.seals, once);
+}
 
 TEST(StoreTest, ACommittedStoreOpensWithItsFilesAndArrays) {
   TempDir dir;
