@@ -101,12 +101,13 @@ rhizome generate planted --out demo --scale 6 --dim 4 >/dev/null
 expect_exit 0 rhizome ingest r.rz --edges demo/edges.npy --nodes demo/nodes.tsv --node-columns id,label,split
 for _ in 1 2; do expect_exit 0 rhizome array add r.rz emb=demo/features.npy --new-version; done
 rm r.rz/generations/000001/arrays/emb.v2/c.0.0
-exec 9<r.rz/generations/000001/PIN && flock -s 9 # as a reader does
+exec 8<r.rz/generations/000001/PIN && flock -s 8 # as a reader does
+exec 9<"$(ls -d r.rz/generations/000001/MANIFEST-* | tail -n 1)" && flock -s 9
 expect_exit 4 rhizome repair r.rz --fill-holes
 expect_says 'what is current is whole' 'run repair again'
 expect_exit 3 rhizome verify r.rz
 grep -q 'only an earlier version of the arrays names it' out || fail "verify: $(cat out)"
-exec 9<&-
+exec 8<&- 9<&-
 expect_exit 0 rhizome repair r.rz
 expect_exit 0 rhizome verify r.rz
 expect_exit 0 rhizome info r.rz
