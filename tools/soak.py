@@ -61,7 +61,8 @@ class Test:
         return cases[self.shard[0]::self.shard[1]]
 
     def may_draw(self):
-        return self.is_binary or DRAWS.search(pathlib.Path(self.command[-1]).read_text(errors="replace"))
+        script = pathlib.Path(self.command[-1])
+        return self.is_binary or script.is_file() and DRAWS.search(script.read_text(errors="replace"))
 
     def keep(self, only):
         """Keeps the cases that match; returns whether anything is left."""
