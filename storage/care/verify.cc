@@ -130,8 +130,8 @@ class Verifier {
   std::unique_ptr<Catalog> catalog_;
   // Shared locks, as those of Store::Pins.
   std::unique_ptr<FileLock> pin_;                         // of the committed generation
-  std::unique_ptr<FileLock> current_;                     // the committed manifest
-  std::vector<std::unique_ptr<FileLock>> manifest_pins_;  // of the generation that is being checked
+  std::unique_ptr<FileLock> committed_pin_;               // of the committed manifest
+  std::vector<std::unique_ptr<FileLock>> manifest_pins_;  // of the generation being checked
   bool quiet_ = false;  ///< no writer was at work at the beginning
 
   /// The result of checking the rows of a chunk. The thread that scans the chunk's file writes it.
@@ -272,7 +272,7 @@ Status Verifier::PinCurrent(Catalog& catalog) {
       if (current || now.sequence == record.sequence) {
         record_ = record;
         if (pin) pin_ = *std::move(pin);
-        if (current) current_ = *std::move(current);
+        if (current) committed_pin_ = *std::move(current);
         return Status::Ok();
       }
     }

@@ -27,7 +27,8 @@ struct ArraySource {
 ///
 /// Files get their new names as hard links, or are copied if the file system has no links; only
 /// zarr.json, which holds the array's name, is written anew. Files of dropped arrays stay on disk
-/// while somebody pins the generation. The end of Run removes them, or a later opening for writing.
+/// while a handle sees a state of before. The end of Run removes them, or a later opening for
+/// writing.
 ///
 /// Errors of the steps: kNotFound, no such array, version or alias (the message lists the existing
 /// ones); kAlreadyExists; kInvalidArgument.
@@ -51,7 +52,7 @@ class ArrayChange {
   static Status CheckNoWriter(FileSystem& fs, const Path& path);
 
   /// Removes the files of dropped arrays. A caller that read the store itself, and so kept the
-  /// files, calls this after closing it. Files that another reader still pins stay until a later
+  /// files, calls this after closing it. Files that another reader still sees stay until a later
   /// opening for writing. Errors: those of Store::Open; kBusy.
   static Status RemoveDropped(FileSystem& fs, const Path& path);
 
