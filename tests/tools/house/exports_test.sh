@@ -8,9 +8,9 @@ import pathlib, re, subprocess, sys
 source, build = map(pathlib.Path, sys.argv[1:])
 PUBLIC, SHARED = "namespace RHIZOME_API rhizome {", "inline namespace RHIZOME_API internal {"
 
-def headers(halls):
-    for hall in halls:
-        yield from (source / hall).rglob("*.h")
+def headers(layers):
+    for layer in layers:
+        yield from (source / layer).rglob("*.h")
 
 def words(paths):
     found = set()
@@ -19,14 +19,14 @@ def words(paths):
     return found
 
 def public_list():
-    cmake = (source / "CMakeLists.txt").read_text()
+    cmake = "".join(file.read_text() for file in sorted(source.glob("*/modules.cmake")))
     sets = dict(re.findall(r"set\((\w+) ([^()]*)\)", cmake))
     cmake = re.sub(r"\$\{(\w+)\}", lambda use: sets.get(use[1], use[0]), cmake)
-    halls = re.findall(r"rhizome_hall\((\w+)\s([^)]*)\)", cmake)
-    for hall, text in halls:
+    layers = re.findall(r"rhizome_layer\((\w+)\s([^)]*)\)", cmake)
+    for layer, text in layers:
         listed = re.search(r"HEADERS\s+((?:\w+\.h\s+)+)", text)
         for name in listed.group(1).split() if listed else []:
-            yield from (source / hall).rglob(name)
+            yield from (source / layer).rglob(name)
 
 def symbols_of(library, which):
     out = subprocess.run(["nm", "-D", which, library], capture_output=True, text=True, check=True)

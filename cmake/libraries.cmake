@@ -1,0 +1,74 @@
+set(engine_modules ${rhizome_storage_modules} ${rhizome_index_modules} ${rhizome_cache_modules})
+foreach(module IN LISTS engine_modules)
+  if(NOT module STREQUAL precompiled)
+    target_precompile_headers(${module} REUSE_FROM ${precompiled})
+  endif()
+endforeach()
+
+set(engine_libs RocksDB::rocksdb-shared PkgConfig::URING PkgConfig::ZSTD PkgConfig::BLOSC
+  PkgConfig::XXHASH PkgConfig::ISAL TBB::tbb ZLIB::ZLIB fmt::fmt Threads::Threads)
+
+# Two sets of engine headers: all of them, and the public ones. The command line uses the public ones, as
+# any program does, and the few private headers listed below.
+add_library(rhizome_engine_headers INTERFACE)
+target_link_libraries(rhizome_engine_headers INTERFACE tl::expected)
+target_include_directories(rhizome_engine_headers INTERFACE ${rhizome_storage_roots} ${rhizome_index_roots}
+  ${rhizome_cache_roots})
+set(public_root ${PROJECT_BINARY_DIR}/include/public)
+file(REMOVE_RECURSE ${public_root})
+foreach(header IN LISTS rhizome_storage_headers rhizome_index_headers rhizome_cache_headers)
+  string(REGEX REPLACE ".*/rhizome/" "" name ${header})
+  get_filename_component(folder ${public_root}/rhizome/${name} DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
+  file(CREATE_LINK ${header} ${public_root}/rhizome/${name} SYMBOLIC)
+endforeach()
+foreach(file base/bytes_left.h base/check.h base/exceptions.h base/shown_text.h base/mix.h base/stopwatch.h
+    section/untrusted_json.h)
+  get_filename_component(name ${file} NAME)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/storage/${file} ${public_root}/rhizome/storage/${name} SYMBOLIC)
+endforeach()
+add_library(rhizome_public_headers INTERFACE)
+target_link_libraries(rhizome_public_headers INTERFACE tl::expected)
+target_include_directories(rhizome_public_headers INTERFACE ${public_root})
+
+# The engine as a static library with all of its symbols, for tests, benches and fuzz targets.
+add_library(rhizome_engine STATIC EXCLUDE_FROM_ALL)
+target_link_libraries(rhizome_engine PRIVATE ${engine_modules} PUBLIC rhizome_engine_headers ${engine_libs})
+
+# Symbols that a library exports: those of namespace rhizome that are visible (storage/base/export.h), and no
+# templates of other libraries that are compiled into it.
+set(exports ${PROJECT_BINARY_DIR}/exports.map)
+file(CONFIGURE OUTPUT ${exports} CONTENT "{
+  global: rhizome_*; _ZN7rhizome*; _ZNK7rhizome*; _ZT?N7rhizome*; _ZTh*_N*7rhizome*; _ZTv*_N*7rhizome*;
+    _ZGVZN*7rhizome*; _ZZN*7rhizome*;
+  local: *;
+};
+")
+function(rhizome_exports target)
+  target_link_options(${target} PRIVATE LINKER:--version-script=${exports})
+  set_target_properties(${target} PROPERTIES LINK_DEPENDS ${exports})
+  # A symbol that is hidden by mistake fails the link of the library, not of its users. Sanitizer builds are
+  # excepted: the sanitizers' functions are in the program.
+  if(NOT RHIZOME_SANITIZE AND NOT RHIZOME_FUZZ)
+    target_link_options(${target} PRIVATE LINKER:-z,defs)
+  endif()
+endfunction()
+
+# librhizome: the engine, without libtorch and CUDA.
+add_library(rhizome SHARED)
+target_link_libraries(rhizome PRIVATE ${engine_modules} ${engine_libs})
+target_link_libraries(rhizome PUBLIC tl::expected)
+rhizome_exports(rhizome)
+foreach(layer storage index cache)
+  foreach(root IN LISTS rhizome_${layer}_roots)
+    target_include_directories(rhizome INTERFACE $<BUILD_INTERFACE:${root}>)
+  endforeach()
+  target_sources(rhizome PUBLIC FILE_SET ${layer}_headers TYPE HEADERS
+    BASE_DIRS ${rhizome_${layer}_roots} FILES ${rhizome_${layer}_headers})
+endforeach()
+# The headers need C++20. Before 1.0 the ABI changes with the minor version.
+target_compile_features(rhizome PUBLIC cxx_std_20)
+set(rhizome_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set_target_properties(rhizome PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${rhizome_soversion})
+# It runs code at the end of the process (storage/base/library_threads.cc), so it is never unloaded.
+target_link_options(rhizome PRIVATE LINKER:-z,nodelete)

@@ -1,0 +1,74 @@
+# --- The GNN layer ------------------------------------------------------------------------------
+set(gnn_modules ops models infer passes train ranks full links door)
+set(gnn_headers compute_on.h entry.h infer_options.h learning_options.h link_scores.h model_spec.h train_options.h)
+# libtorch from a wheel that was installed without its CUDA dependencies. The target is our own, because the
+# wheel's CMake package requires libtorch_cuda.
+set(torch_folder ${RHIZOME_TORCH})
+if(RHIZOME_GNN AND NOT torch_folder)
+  file(GLOB torch_folder ${PROJECT_SOURCE_DIR}/build/venv/lib/python3*/site-packages/torch)
+endif()
+if(RHIZOME_GNN AND NOT torch_folder)
+  execute_process(COMMAND python3 -c
+    "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
+    OUTPUT_VARIABLE torch_folder OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+if(RHIZOME_GNN AND NOT EXISTS "${torch_folder}/include/torch")
+  set(kind WARNING)
+  if(SKBUILD)
+    set(kind FATAL_ERROR)
+  endif()
+  message(${kind} "libtorch not found: librhizome_gnn and the verbs train, infer are left out. "
+    "tools/install_deps.sh installs it; -DRHIZOME_TORCH=... names another place.")
+  set(RHIZOME_GNN OFF)
+endif()
+if(RHIZOME_GNN)
+  file(GLOB torch_runtime ${torch_folder}/../nvidia/cu13/lib ${torch_folder}/../nvidia/*/lib)
+  add_library(rhizome_torch INTERFACE)
+  target_include_directories(rhizome_torch SYSTEM INTERFACE ${torch_folder}/include
+    ${torch_folder}/include/torch/csrc/api/include)
+  target_link_libraries(rhizome_torch INTERFACE ${torch_folder}/lib/libtorch_cpu.so
+    ${torch_folder}/lib/libc10.so)
+  set(torch_rpath ${torch_folder}/lib ${torch_runtime})
+  foreach(folder IN LISTS torch_runtime)
+    target_link_options(rhizome_torch INTERFACE -Wl,-rpath-link,${folder})
+  endforeach()
+
+  # The wheel contains its own fmt headers, which do not fit the system's libfmt: header-only here.
+  rhizome_layer(gnn
+    MODULES ${gnn_modules}
+    HEADERS ${gnn_headers}
+    USES storage index cache cuda
+    BATCH 12
+    PRIVATE_LIBS rhizome_torch TBB::tbb fmt::fmt-header-only nlohmann_json::nlohmann_json Threads::Threads)
+  set(gnn_objects)
+  foreach(module IN LISTS rhizome_gnn_modules)
+    list(APPEND gnn_objects $<TARGET_OBJECTS:${module}>)
+  endforeach()
+  list(APPEND gnn_objects $<TARGET_OBJECTS:rhizome_device_rows>)
+  add_library(rhizome_gnn_shared SHARED ${gnn_objects})
+  target_link_libraries(rhizome_gnn_shared PUBLIC rhizome PRIVATE rhizome_torch TBB::tbb
+    Threads::Threads)
+  rhizome_exports(rhizome_gnn_shared)
+
+  # The GNN layer as a static library with all of its symbols, as rhizome_engine.
+  add_library(rhizome_gnn_engine STATIC EXCLUDE_FROM_ALL ${gnn_objects})
+  set_target_properties(rhizome_gnn_engine PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(rhizome_gnn_engine PUBLIC rhizome_engine rhizome_torch TBB::tbb
+    Threads::Threads)
+  target_include_directories(rhizome_gnn_engine INTERFACE ${rhizome_gnn_roots} ${rhizome_cuda_roots})
+  # Installed files name no folder of this checkout, which may be deleted. A libtorch in the checkout is then
+  # found by the loader's usual means, such as LD_LIBRARY_PATH.
+  set(installed_torch_rpath ${torch_rpath})
+  list(FILTER installed_torch_rpath EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/")
+  set_target_properties(rhizome_gnn_shared PROPERTIES OUTPUT_NAME rhizome_gnn EXPORT_NAME gnn
+    VERSION ${PROJECT_VERSION} SOVERSION ${rhizome_soversion}
+    BUILD_RPATH "${torch_rpath}" INSTALL_RPATH "$ORIGIN;${installed_torch_rpath}")
+  foreach(root IN LISTS rhizome_gnn_roots)
+    target_include_directories(rhizome_gnn_shared INTERFACE $<BUILD_INTERFACE:${root}>)
+  endforeach()
+  # Only headers that need no libtorch are public. A program that links this library need not know where
+  # libtorch is: the loader finds it.
+  target_sources(rhizome_gnn_shared PUBLIC FILE_SET gnn_headers TYPE HEADERS
+    BASE_DIRS ${rhizome_gnn_roots} FILES ${rhizome_gnn_headers})
+  target_link_options(rhizome_gnn_shared INTERFACE -Wl,--allow-shlib-undefined)
+endif()
