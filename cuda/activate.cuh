@@ -3,13 +3,13 @@
 #include "rhizome/cuda/attention_args.h"
 #include "rhizome/cuda/launch.h"
 
-// ReLU and dropout after a layer, and the draws of dropout, which attention has too: functions of
-// seed, row and column alone, as on the processor (storage/mix.h, cache/aggregate_kernels.h), so
-// that a mask depends on neither device nor schedule.
+// ReLU and dropout after a layer, and the random draws of dropout, which attention uses too. The
+// draws are functions of seed, row and column only, as on the CPU (storage/mix.h,
+// cache/aggregate_kernels.h), so that a mask does not depend on the device or the schedule.
 
 namespace rhizome::cuda {
 
-/// The words of a row's draws: SplitMix64 of its number.
+/// Returns the key of a row's draws: SplitMix64 of its number.
 RZ_DEVICE std::uint64_t DrawKey(const Dropout& dropout, std::uint64_t row) {
   return Mix64(dropout.seed + (dropout.first_row + row) * 0x9E3779B97F4A7C15ULL);
 }

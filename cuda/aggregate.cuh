@@ -4,15 +4,15 @@
 
 #include "rhizome/cuda/elements.cuh"
 
-// Memory-aware aggregation, after FastGL (ASPLOS 2024, section 4.2), whose partial sums lie in
-// shared memory: here they stay in registers. Each column is summed by one thread in list order,
-// and products are rounded before they are added: the bits are those of the kernels of the
-// processor, for lists of any length, but for the payload of a NaN. Gradients walk the transposed
-// lists, without atomics.
+// Aggregation over neighbour lists, after the memory-aware computation of FastGL (ASPLOS 2024,
+// section 4.2). FastGL keeps partial sums in shared memory; here they are in registers. One thread
+// sums each column in list order, and products are rounded before they are added. Results are
+// bit-identical to the CPU kernels, except for the payload of a NaN and for lists that are cut into
+// several pieces (SumArgsOf::pieces). Gradients walk the transposed lists and need no atomics.
 
 namespace rhizome::cuda {
 
-/// A warp's share of the output: columns first, first + 32, ... of row `row`.
+/// A lane's share of a warp's output tile: columns first, first + 32, ... of row `row`.
 struct Tile {
   std::size_t row;
   std::size_t first;
@@ -26,7 +26,7 @@ RZ_DEVICE Tile TileOf(std::size_t work, std::size_t tiles) {
   return {work / tiles, work % tiles * (kPerLane * kWarp) + Lane()};
 }
 
-/// 32 edges of a list, one a lane.
+/// The edge that a lane has staged. A warp stages 32 edges of a list, one per lane.
 struct Staged {
   std::uint32_t source = 0;
   float factor = 1;
@@ -44,23 +44,24 @@ RZ_DEVICE Staged StageEdge(const SumArgsOf<Mem>& args, std::size_t edge, std::si
   return staged;
 }
 
-/// Adjacent columns that one access brings.
+/// Adjacent columns that are loaded or stored in one access.
 template <typename T, int kVector>
 struct alignas(kVector * sizeof(T)) Pack {
   T part[kVector];
 };
 
-/// Edges whose rows are asked for before the first of them is added.
+/// Number of edges whose rows are loaded before the first of them is added.
 constexpr unsigned kEdgesAhead = 2;
 
-/// Edges of a target that a group of lanes sums.
+/// Edges [begin, end) of a target, summed by one group of lanes. `partial` is as in ListPiece.
 struct ListPart {
   std::size_t target;
   std::size_t begin;
   std::size_t end;
   std::uint32_t partial;
 };
-/// Returns piece `item`, or behind the pieces the list of a target.
+/// Returns the edges of work item `item`: the pieces come first, then the whole list of each
+/// target.
 RZ_DEVICE ListPart PartOf(const SumArgsOf<Mem>& args, std::size_t item) {
   if (item < args.piece_count) {
     const ListPiece piece = args.pieces[item];
@@ -69,12 +70,13 @@ RZ_DEVICE ListPart PartOf(const SumArgsOf<Mem>& args, std::size_t item) {
   const std::size_t target = item - args.piece_count;
   return {target, args.offsets[target], args.offsets[target + 1], kWholeList};
 }
+/// Returns whether `item` is a whole list that is skipped because it is cut into pieces.
 RZ_DEVICE bool IsLeftToPieces(const SumArgsOf<Mem>& args, std::size_t item, const ListPart& part) {
   if (RZ_MUTANT("sum: long lists are summed whole, too")) return false;
   return args.piece_count != 0 && item >= args.piece_count && part.end - part.begin > args.longest;
 }
 
-/// Adds the rows of edges to kVector columns from `column` on.
+/// Adds the rows of a part's edges to `sums`, for the kVector columns from `column` on.
 template <typename T, int kVector, bool kScaled>
 RZ_DEVICE void AddEdges(const SumArgsOf<Mem>& args, const ListPart& part, std::size_t column,
                         float* sums) {
@@ -112,13 +114,15 @@ RZ_DEVICE float Finished(const SumArgsOf<Mem>& args, std::size_t t, std::size_t 
   return Sum(Product(scale, args.initial[t * args.initial_stride + column]), sum);
 }
 
-/// kLanes lanes have a row, or kLanes * kVector columns of it, each kVector adjacent ones.
+/// A group of kLanes lanes sums kLanes * kVector columns of a row; each lane has kVector adjacent
+/// ones.
 template <typename T, int kLanes, int kVector, bool kScaled>
 RZ_KERNEL SumRows(SumArgsOf<Mem> args) {
   using Columns = Pack<float, kVector>;
   constexpr std::size_t kColumns = std::size_t{kLanes} * kVector;
   const std::size_t tiles = (args.dim + kColumns - 1) / kColumns;
-  // Columns go round last: what many lists share stays in the cache, a part of its columns at once.
+  // The column tile is the outermost index: the source rows that many lists share remain in the
+  // cache while one tile of columns is summed for all lists.
   const std::size_t items = args.piece_count + args.targets;
   const std::size_t step = GridThreads() / (RZ_MUTANT("sum: groups step by threads") ? 1 : kLanes);
   for (std::size_t work = GridThread() / kLanes; work < items * tiles; work += step) {
@@ -140,7 +144,7 @@ RZ_KERNEL SumRows(SumArgsOf<Mem> args) {
   }
 }
 
-/// Adds up the sums of the pieces of each list that has several, a thread a column.
+/// Adds the partial sums of each list that has several pieces, one thread per column.
 RZ_KERNEL AddPartials(SumArgsOf<Mem> args) {
   for (std::size_t work = GridThread(); work < args.piece_count * args.dim; work += GridThreads()) {
     std::size_t item = work / args.dim;
@@ -158,9 +162,9 @@ RZ_KERNEL AddPartials(SumArgsOf<Mem> args) {
   }
 }
 
-/// The form of FastGL (section 4.2), for comparison: partial sums and factors are in shared memory,
-/// here with the sources too, 32 edges at a time. As there, a block has 8 targets of 32 columns: a
-/// warp has a row and 32 columns, of kSharedThreads threads.
+/// FastGL's form (section 4.2), for comparison: partial sums and factors are in shared memory, and
+/// here the source numbers too, 32 edges at a time. As in the paper, a block of kSharedThreads
+/// threads computes 8 targets of 32 columns; each warp has one row and 32 columns.
 constexpr unsigned kSharedThreads = 8 * kWarp;
 template <typename T>
 RZ_KERNEL SumRowsInSharedMemory(SumArgsOf<Mem> args) {
@@ -260,7 +264,7 @@ RZ_KERNEL MaxGradientRows(MaxGradientArgsOf<Mem> args) {
   }
 }
 
-/// A warp has two edges of a list at a time, a half of its lanes each.
+/// A warp computes two edges of a list at a time, one per half-warp.
 template <typename T>
 RZ_KERNEL EdgeDots(EdgeDotArgsOf<Mem> args) {
   constexpr unsigned kParts = 16;
@@ -297,7 +301,7 @@ void WithElement(Element type, const Visit& visit) {
   visit(Bfloat{});
 }
 
-/// Calls visit(number) with the columns of a lane, a std::integral_constant.
+/// Calls visit(number) with the number of columns per lane, as a std::integral_constant.
 template <typename Visit>
 void WithColumns(std::size_t dim, const Visit& visit) {
   if (dim <= kWarp) return visit(std::integral_constant<int, 1>());
@@ -305,21 +309,21 @@ void WithColumns(std::size_t dim, const Visit& visit) {
   visit(std::integral_constant<int, 4>());
 }
 
-/// Returns the blocks for `rows` of `dim` columns, per_lane of which a lane has.
+/// Returns the number of blocks for `rows` of `dim` columns, with `per_lane` columns per lane.
 inline std::size_t TileBlocks(std::size_t rows, std::size_t dim, int per_lane,
                               const Geometry& geometry) {
   const std::size_t columns = static_cast<std::size_t>(per_lane) * kWarp;
   return geometry.BlocksFor(rows * ((dim + columns - 1) / columns) * kWarp);
 }
 
-/// Whether four adjacent columns can be read, and written as float32, in one access: `widths` holds
-/// what rows and columns are multiples of, `address` where they begin, or-ed.
+/// Returns whether four adjacent columns can be read, and written as float32, in one access.
+/// `widths` is the bitwise OR of all widths and strides, `address` of all base addresses.
 inline bool AreAdjacent(std::size_t widths, std::uint64_t address) {
   return widths % 4 == 0 && address % sizeof(Pack<float, 4>) == 0;
 }
 
-/// Calls visit(lanes, vector) with the lanes of a row of `dim` columns, and the adjacent columns of
-/// each of them.
+/// Calls visit(lanes, vector) with the number of lanes for a row of `dim` columns, and the number
+/// of adjacent columns per lane.
 template <typename Visit>
 void WithLanes(std::size_t dim, bool adjacent, const Visit& visit) {
   using One = std::integral_constant<int, 1>;
@@ -331,7 +335,7 @@ void WithLanes(std::size_t dim, bool adjacent, const Visit& visit) {
   visit(Warp(), Four());
 }
 
-/// `address`: those of the rows, of the output and of the partial sums, or-ed.
+/// `address`: bitwise OR of the addresses of the rows, the output and the partial sums.
 inline void LaunchSum(Stream stream, const SumArgsOf<Mem>& args, std::uint64_t address,
                       const Geometry& geometry = {}) {
   if (args.targets == 0 || args.dim == 0) return;

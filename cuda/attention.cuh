@@ -4,14 +4,14 @@
 #include "rhizome/cuda/aggregate.cuh"
 #include "rhizome/cuda/attention_v2_args.h"
 
-// Attention with additive scores: softmax over the edges of a list, head by head, and the weighted
-// sum of its rows, in one pass over the list, and its gradient. Nothing has edges times columns.
-// The recurrence, its slack and its exp are those of cache/attention_kernels.h, with the same bits;
-// sources are named there.
+// Attention with additive scores (GAT) and its gradient. One pass over a list computes the softmax
+// over its edges, head by head, and the weighted sum of its rows. No array has edges x columns
+// elements. The recurrence, its slack and its exp are the same as in cache/attention_kernels.h,
+// which names the sources, and the results are bit-identical.
 
 namespace rhizome::cuda {
 
-/// As Exp of cache/attention_parts_inl.h.
+/// Same as Exp in cache/attention_parts_inl.h.
 RZ_DEVICE float Exp(float x) {
   x = -88.0F > x ? -88.0F : x;
   constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23
@@ -34,7 +34,7 @@ RZ_DEVICE float Leaky(float x, float slope) {
 
 constexpr float kMaximumSlack = 8;
 
-/// The state of one target and head, and kVector of its columns.
+/// Running softmax of one target and head, with the sums of kVector of its columns.
 template <int kVector>
 struct AttendState {
   bool fresh = true;
@@ -42,7 +42,7 @@ struct AttendState {
   float sum = 0;
   float columns[kVector] = {};
 
-  /// Makes room for an edge and returns its weight.
+  /// Adds an edge's score, rescales the sums if the maximum rises, and returns the edge's weight.
   RZ_DEVICE float Weigh(float score) {
     if (fresh) largest = score;
     fresh = false;
@@ -59,7 +59,7 @@ struct AttendState {
   }
 };
 
-/// The weight of the edge at `place` of a list (0: the own edge) after dropout.
+/// Returns the weight of the edge at `place` of a list after dropout. Place 0 is the self-loop.
 RZ_DEVICE float Kept(const Dropout& dropout, std::uint64_t key, std::size_t place,
                      std::size_t heads, std::size_t head, float weight) {
   if (dropout.dropped == 0) return weight;
@@ -67,7 +67,8 @@ RZ_DEVICE float Kept(const Dropout& dropout, std::uint64_t key, std::size_t plac
   return Dropped(dropout, key, static_cast<std::uint32_t>(place * heads + head), weight);
 }
 
-/// A lane has kVector adjacent columns of one head of a target, and weighs its edges itself.
+/// Each lane computes kVector adjacent columns of one head of a target, and all edge weights
+/// itself.
 template <typename T, int kLanes, int kVector>
 RZ_KERNEL AttendRows(AttendArgsOf<Mem> args) {
   using Columns = Pack<T, kVector>;
@@ -126,8 +127,8 @@ RZ_KERNEL AttendRows(AttendArgsOf<Mem> args) {
   }
 }
 
-/// Adds up one number of each of kGroup adjacent lanes, as the tree of EdgeDotArgs. Fewer than 16
-/// lanes stand for all 16 where the others have zeros.
+/// Adds one number per lane over kGroup adjacent lanes, with the reduction tree of EdgeDotArgs. A
+/// group of fewer than 16 lanes returns the same bits as 16 lanes whose other numbers are zero.
 template <unsigned kGroup>
 RZ_DEVICE float SumOfGroup(float part) {
   const unsigned lanes = Lane() / kGroup * kGroup;
@@ -138,13 +139,15 @@ RZ_DEVICE float SumOfGroup(float part) {
   return part;
 }
 
-/// The number of a target and head that scores are made of, if it is one.
+/// Returns the query's term in the scores of a target and head; 0 for GATv2, whose query is a
+/// vector.
 RZ_DEVICE float QueryNumber(const AttendGradientArgsOf<Mem>& args, std::size_t i) {
   return args.query[i];
 }
 RZ_DEVICE float QueryNumber(const AttendV2GradientArgsOf<Mem>&, std::size_t) { return 0; }
 
-/// Gathers what the backward pass needs of a target and head side by side; kGroup lanes have one.
+/// Writes the values that the backward pass needs per target and head next to each other
+/// (args.stats). A group of kGroup lanes computes one target and head.
 template <unsigned kGroup, typename Args>
 RZ_KERNEL AttendStats(Args args) {
   const unsigned part = ThreadIndex() % kGroup;
@@ -168,12 +171,13 @@ RZ_KERNEL AttendStats(Args args) {
   }
 }
 
-/// An edge of a source's list: that to its own target first, if it has one.
+/// An edge of a source's list.
 struct SourceEdge {
   std::uint32_t target = 0;
   std::uint32_t edge = 0;
   bool own = false;
 };
+/// Returns edge n of source j. The self-loop, if there is one, is edge 0.
 template <typename Args>
 RZ_DEVICE SourceEdge EdgeOf(const Args& args, std::size_t j, std::uint32_t n) {
   SourceEdge edge;
@@ -187,7 +191,7 @@ RZ_DEVICE SourceEdge EdgeOf(const Args& args, std::size_t j, std::uint32_t n) {
   return edge;
 }
 
-/// The gradient of the score of an edge, and the weight of its target's gradient row.
+/// Gradient of the score of an edge, and the weight of its target's gradient row.
 struct EdgeGradient {
   float of_score;
   float weight;
@@ -220,10 +224,11 @@ RZ_DEVICE void KeepGradient(const Args& args, const SourceEdge& edge, std::size_
   }
 }
 
-/// kGroup lanes have a source and head: columns part, part + kGroup, ... a lane, kSegments of them.
+/// A group of kGroup lanes computes one source and head. Each lane has kSegments columns: part,
+/// part + kGroup, ...
 template <unsigned kGroup, int kSegments>
 RZ_KERNEL AttendSourceGradient(AttendGradientArgsOf<Mem> args) {
-  constexpr unsigned kAhead = kSegments > 2 ? 1 : kEdgesAhead;  // rows take registers
+  constexpr unsigned kAhead = kSegments > 2 ? 1 : kEdgesAhead;  // rows are held in registers
   const std::size_t dim = args.heads * args.width;
   const unsigned part = ThreadIndex() % kGroup;
   for (std::size_t i = GridThread() / kGroup; i < args.sources * args.heads;
@@ -274,7 +279,8 @@ RZ_KERNEL AttendSourceGradient(AttendGradientArgsOf<Mem> args) {
   }
 }
 
-/// The same for heads of any width, whose columns do not fit in registers: 16 lanes have one.
+/// As above for heads of any width, whose columns do not fit in registers: 16 lanes per source and
+/// head.
 RZ_KERNEL AttendWideSourceGradient(AttendGradientArgsOf<Mem> args) {
   constexpr unsigned kGroup = 16;
   const std::size_t dim = args.heads * args.width;
@@ -308,7 +314,7 @@ RZ_KERNEL AttendWideSourceGradient(AttendGradientArgsOf<Mem> args) {
   }
 }
 
-/// Sums the gradients of a target's scores, a thread a head.
+/// Sums the gradients of a target's scores, one thread per head.
 RZ_KERNEL AttendQueryGradient(AttendGradientArgsOf<Mem> args) {
   for (std::size_t i = GridThread(); i < args.targets * args.heads; i += GridThreads()) {
     const std::size_t t = i / args.heads;
@@ -322,12 +328,12 @@ RZ_KERNEL AttendQueryGradient(AttendGradientArgsOf<Mem> args) {
   }
 }
 
-/// `address`: those of x and out, one or-ed into the other.
+/// `address`: bitwise OR of the addresses of x and out.
 inline void LaunchAttend(Stream stream, const AttendArgsOf<Mem>& args, std::uint64_t address,
                          const Geometry& geometry = {}) {
   const std::size_t dim = args.heads * args.width;
   if (args.targets == 0 || dim == 0) return;
-  // Adjacent columns are those of one head.
+  // The adjacent columns of a lane must belong to one head.
   const bool adjacent = AreAdjacent(args.width | args.x_stride, address);
   WithElement(args.type, [&](auto element) {
     using T = decltype(element);
@@ -343,10 +349,10 @@ inline void LaunchAttend(Stream stream, const AttendArgsOf<Mem>& args, std::uint
   });
 }
 
-/// The columns of a head that fit in registers.
+/// Maximum width of a head whose columns are held in registers.
 constexpr std::size_t kWidestHeld = 64;
 
-/// Calls visit(group, segments) with the lanes of a head and the columns of each of them.
+/// Calls visit(group, segments) with the number of lanes per head and of columns per lane.
 template <typename Visit>
 void WithGroup(std::size_t width, const Visit& visit) {
   using One = std::integral_constant<int, 1>;

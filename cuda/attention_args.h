@@ -5,23 +5,24 @@
 
 #include "rhizome/cuda/kernel_args.h"
 
-// The arguments of the kernels of attention and of the activation after a layer: those of
-// cache/attention_kernels.h and ActivateArgs for a device, with the same bits. C++17, because nvcc
-// compiles it too.
+// Arguments of the kernels for attention and for the activation after a layer. They are the device
+// counterparts of cache/attention_kernels.h and ActivateArgs, and results are bit-identical. C++17,
+// because nvcc compiles this header too.
 
 namespace rhizome::cuda {
 
-/// Which numbers are dropped, as AttendDropout and ActivateArgs say. dropped = 0: none are.
+/// Selects the values that are dropped, as AttendDropout and ActivateArgs do. dropped = 0 disables
+/// dropout.
 struct Dropout {
   std::uint32_t dropped = 0;
   float scale = 1;
   std::uint64_t seed = 0;
-  std::uint64_t first_row = 0;  ///< the number of row, or target, 0
+  std::uint64_t first_row = 0;  ///< number of the first row or target
 };
 
 /// Attention with additive scores (GAT) over whole lists, as AttendArgs with `finish`: for each
-/// target and head the sum of x[j], weighted by the softmax over its edges of LeakyReLU(source[j] +
-/// query[t]). Strides are in elements.
+/// target and head, the sum of x[j] weighted by the softmax over the target's edges of
+/// LeakyReLU(source[j] + query[t]). Strides are in elements.
 template <template <typename> class Memory>
 struct AttendArgsOf {
   Element type = Element::kFloat32;
@@ -35,14 +36,14 @@ struct AttendArgsOf {
   Memory<const float> source = nullptr;  ///< [sources, heads]
   Memory<const float> query = nullptr;   ///< [targets, heads]
   float slope = 0;
-  bool own = false;  ///< row t of x is the source of a first edge of target t
+  bool own = false;  ///< target t has a self-loop as its first edge, from row t of x
   Dropout dropout;
   Memory<float> maximum = nullptr;      ///< [targets, heads]
   Memory<float> denominator = nullptr;  ///< [targets, heads]
   Memory<float> out = nullptr;          ///< [targets, heads * width]
 };
 
-/// The gradient of the above, as AttendGradientArgs. Rows are dense and float32.
+/// Gradient of AttendArgsOf, as AttendGradientArgs. Rows are dense and float32.
 template <template <typename> class Memory>
 struct AttendGradientArgsOf {
   std::size_t heads = 1;
@@ -53,14 +54,14 @@ struct AttendGradientArgsOf {
   Memory<const float> source = nullptr;  ///< [sources, heads]
   Memory<const float> query = nullptr;   ///< [targets, heads]
   float slope = 0;
-  std::size_t own = 0;  ///< targets [0, own) have an own edge, from the source of their number
+  std::size_t own = 0;  ///< targets [0, own) have a self-loop, from the source with the same number
   Dropout dropout;
-  Memory<const float> maximum = nullptr;  ///< as the forward pass left them
+  Memory<const float> maximum = nullptr;  ///< as the forward pass wrote them
   Memory<const float> denominator = nullptr;
   Memory<const float> out = nullptr;       ///< [targets, heads * width]
-  Memory<const float> gradient = nullptr;  ///< the same, with respect to `out`
+  Memory<const float> gradient = nullptr;  ///< with respect to `out`, same shape
   Memory<const std::uint32_t> offsets = nullptr;
-  Memory<const std::uint32_t> turned_offsets = nullptr;  ///< of the transpose, a TurnedCsr
+  Memory<const std::uint32_t> turned_offsets = nullptr;  ///< of the transposed lists (TurnedCsr)
   Memory<const std::uint32_t> target = nullptr;
   Memory<const std::uint32_t> edge = nullptr;
 
@@ -73,7 +74,7 @@ struct AttendGradientArgsOf {
   Memory<float> query_gradient = nullptr;   ///< [targets, heads]
 };
 
-/// As ActivateArgs, over dense rows; `in` may be `out`.
+/// As ActivateArgs, over dense rows. `in` and `out` may be the same array.
 template <template <typename> class Memory>
 struct ActivateArgsOf {
   Memory<const float> in = nullptr;

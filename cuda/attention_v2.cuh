@@ -3,9 +3,10 @@
 #include "rhizome/cuda/attention.cuh"
 #include "rhizome/cuda/attention_v2_args.h"
 
-// GATv2's attention and its gradient. kGroup lanes have a head of a target, or of a source: lane
-// `part` its columns part, part + kGroup, ..., kSegments of them; 0: any number, which do not fit
-// in registers. Scores are the partial sums of EdgeDotArgs; all else is as in attention.cuh.
+// GATv2 attention and its gradient. A group of kGroup lanes computes one head of a target or of a
+// source. Lane `part` has kSegments columns: part, part + kGroup, ... kSegments = 0 means any
+// number of columns, which are then not held in registers. Scores are summed as in EdgeDotArgs;
+// everything else is as in attention.cuh.
 
 namespace rhizome::cuda {
 
@@ -23,7 +24,7 @@ RZ_DEVICE void ForColumns(std::size_t width, const Visit& visit) {
   }
 }
 
-/// Sums by column: in registers, or, of heads that are too wide, where they are to be written.
+/// Sums by column, held in registers, or in the output row if the head is too wide for registers.
 template <int kSegments>
 struct ColumnSums {
   Mem<float> row;
@@ -42,14 +43,14 @@ struct ColumnSums {
   }
 };
 
-/// The softmax of one target and head, as AttendState has it.
+/// Running softmax of one target and head, as in AttendState.
 struct RunningSoftmax {
   bool fresh = true;
   float largest = -FloatOfBits(0x7F800000U);
   float sum = 0;
 
-  /// Makes room for an edge and returns its weight; `rescale` is the factor of earlier ones, if
-  /// `rescales`.
+  /// Adds an edge's score and returns its weight. If it sets `rescales`, the caller must multiply
+  /// the sums of earlier edges by `rescale`.
   RZ_DEVICE float Weigh(float score, float& rescale, bool& rescales) {
     if (fresh) largest = score;
     fresh = false;
@@ -119,8 +120,9 @@ RZ_KERNEL AttendV2Rows(AttendV2ArgsOf<Mem> args) {
   }
 }
 
-/// The sum of scores' gradients times the derivative of LeakyReLU, from those of all edges and of
-/// the edges where it is 1.
+/// Returns the sum over edges of the gradient of the score times the derivative of LeakyReLU (1 or
+/// `slope`). `all` is the sum of the gradients over all edges, `positive` over edges with
+/// derivative 1.
 RZ_DEVICE float SumOfSlopes(float all, float positive, float slope) {
   return Sum(Product(all, slope), Product(1.0F - slope, positive));
 }
@@ -219,7 +221,7 @@ RZ_KERNEL AttendV2QueryGradient(AttendV2GradientArgsOf<Mem> args) {
   }
 }
 
-/// Calls visit(group, segments) as WithGroup, with no segments for heads that are too wide.
+/// As WithGroup, but with 0 segments for heads that are too wide for registers.
 template <typename Visit>
 void WithHeadGroup(std::size_t width, const Visit& visit) {
   using Any = std::integral_constant<int, 0>;

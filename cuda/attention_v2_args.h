@@ -5,14 +5,14 @@
 
 #include "rhizome/cuda/attention_args.h"
 
-// The arguments of the kernels of attention whose scores are additive-v2, over dense rows of
-// float32. C++17, because nvcc compiles it too.
+// Arguments of the GATv2 attention kernels, over dense float32 rows. C++17, because nvcc compiles
+// this header too.
 
 namespace rhizome::cuda {
 
-/// GATv2's attention over whole lists, as AttendArgs of cache/attention_kernels.h with kAdditiveV2
-/// and `finish`, with the same bits: for each target and head the sum of x[j], weighted by the
-/// softmax over its edges of attention . LeakyReLU(x[j] + query[t]).
+/// GATv2 attention over whole lists, as AttendArgs of cache/attention_kernels.h with kAdditiveV2
+/// and `finish`, with bit-identical results: for each target and head, the sum of x[j] weighted by
+/// the softmax over the target's edges of attention . LeakyReLU(x[j] + query[t]).
 template <template <typename> class Memory>
 struct AttendV2ArgsOf {
   std::size_t heads = 1;
@@ -24,16 +24,16 @@ struct AttendV2ArgsOf {
   Memory<const float> query = nullptr;      ///< [targets, heads * width]
   Memory<const float> attention = nullptr;  ///< [heads, width]
   float slope = 0;
-  bool own = false;  ///< row t of x is the source of a first edge of target t
+  bool own = false;  ///< target t has a self-loop as its first edge, from row t of x
   Dropout dropout;
   Memory<float> maximum = nullptr;      ///< [targets, heads]
   Memory<float> denominator = nullptr;  ///< [targets, heads]
   Memory<float> out = nullptr;          ///< [targets, heads * width]
 };
 
-/// The gradient of the above. Sums over the edges of a source or target are taken in the order of
-/// its list, where the processor takes them by chunks of edges: the bits are the same for lists of
-/// few edges, and near for others.
+/// Gradient of AttendV2ArgsOf. Sums over the edges of a source or target are accumulated in list
+/// order, while the CPU accumulates them by chunks of edges: the bits are equal for short lists,
+/// and the values close for others.
 ///
 /// The gradient of `attention` is the sum over all rows of x * x_slopes and query * query_slopes,
 /// because LeakyReLU(s) is s times its derivative.
@@ -47,15 +47,15 @@ struct AttendV2GradientArgsOf {
   Memory<const float> query = nullptr;      ///< [targets, heads * width]
   Memory<const float> attention = nullptr;  ///< [heads, width]
   float slope = 0;
-  std::size_t own = 0;  ///< targets [0, own) have an own edge, from the source of their number
+  std::size_t own = 0;  ///< targets [0, own) have a self-loop, from the source with the same number
   Dropout dropout;
-  Memory<const float> maximum = nullptr;  ///< as the forward pass left them
+  Memory<const float> maximum = nullptr;  ///< as the forward pass wrote them
   Memory<const float> denominator = nullptr;
   Memory<const float> out = nullptr;       ///< [targets, heads * width]
-  Memory<const float> gradient = nullptr;  ///< the same, with respect to `out`
+  Memory<const float> gradient = nullptr;  ///< with respect to `out`, same shape
   Memory<const std::uint32_t> offsets = nullptr;
   Memory<const std::uint32_t> index = nullptr;
-  Memory<const std::uint32_t> turned_offsets = nullptr;  ///< of the transpose, a TurnedCsr
+  Memory<const std::uint32_t> turned_offsets = nullptr;  ///< of the transposed lists (TurnedCsr)
   Memory<const std::uint32_t> target = nullptr;
   Memory<const std::uint32_t> edge = nullptr;
 
@@ -65,8 +65,8 @@ struct AttendV2GradientArgsOf {
   Memory<float> x_gradient = nullptr;      ///< [sources, heads * width]
   Memory<float> query_gradient = nullptr;  ///< [targets, heads * width]
 
-  /// Sums over edges of the score's gradient times the derivative of LeakyReLU: [sources, heads *
-  /// width] and [targets, heads * width].
+  /// Sums over edges of the gradient of the score times the derivative of LeakyReLU: [sources,
+  /// heads * width] and [targets, heads * width].
   Memory<float> x_slopes = nullptr;
   Memory<float> query_slopes = nullptr;
 };

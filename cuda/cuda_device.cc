@@ -12,7 +12,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Reads the runtime's error for `what`, and forgets it, so that the next call does not see it.
+/// Converts a CUDA error into a Status with `what` as context. Clears the runtime's last error, so
+/// that later calls do not see it.
 Status StatusOfCuda(cudaError_t error, const std::string& what) {
   if (error == cudaSuccess) return Status::Ok();
   cudaGetLastError();
@@ -21,6 +22,10 @@ Status StatusOfCuda(cudaError_t error, const std::string& what) {
   return Status::IoError(text);
 }
 
+/// Device on top of the CUDA runtime. A DeviceStream or DeviceEvent is an index into streams_ or
+/// events_; freed events are reused. Each call converts the runtime's error code into a Status.
+/// Each kernel is queued through cuda/kernels.h, and the launch is checked with LaunchError.
+/// Without nvcc this class is not built, and OpenCudaDevice returns kUnsupported.
 class CudaDevice final : public Device {
  public:
   ~CudaDevice() override {
@@ -172,7 +177,7 @@ class CudaDevice final : public Device {
   }
 
  private:
-  /// The default stream of the runtime, which libtorch's is too, has no handle.
+  /// The runtime's default stream, which libtorch uses too, is the null handle.
   cudaStream_t At(DeviceStream stream) const {
     return stream == kDefaultStream ? nullptr : streams_[stream];
   }
@@ -184,7 +189,7 @@ class CudaDevice final : public Device {
 
   std::vector<cudaStream_t> streams_;
   std::vector<cudaEvent_t> events_;
-  std::vector<DeviceEvent> spare_;  // freed, and used again
+  std::vector<DeviceEvent> spare_;  // freed events, reused by Record
 };
 
 }  // namespace

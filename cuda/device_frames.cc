@@ -9,7 +9,7 @@ namespace rhizome::inline internal {
 std::uint64_t DeviceFrames::HostBytes(PolicyKind kind, std::uint32_t frame_count,
                                       std::uint64_t key_count) {
   if (frame_count == 0) return 0;
-  // The arrays by frame, and the places of what is held while a superbatch starts: a node of a map.
+  // Arrays indexed by frame, and one map node per held row while a superbatch starts.
   constexpr std::uint64_t kNode = 48;
   std::uint64_t of_frame = sizeof(FrameId) + sizeof(std::uint64_t) + sizeof(CacheKey) + 1 + kNode;
   std::uint64_t of_key = PolicyBytesPerKey(kind);
@@ -24,7 +24,7 @@ Status DeviceFrames::Announce(const Trace& trace) {
   bool continues = false;
   {
     const MutexLock lock(mutex_);
-    // An online policy keeps what it has learnt.
+    // An online policy keeps its state from one superbatch to the next.
     continues = std::exchange(any_, true) && !KnowsTheFuture(kind_);
   }
   Superbatch superbatch{.policy = nullptr, .steps = trace.steps()};
@@ -57,8 +57,8 @@ Status DeviceFrames::StartNext() {
   return Status::Ok();
 }
 
-/// Gives the frames of a new policy their places: those that hold what it has prefilled, and to the
-/// others what is left.
+/// Assigns a place on the device to each frame of a new policy. Prefilled rows that the device
+/// holds keep their place; the other frames get the remaining places.
 void DeviceFrames::Start(const Policy& policy) {
   constexpr FrameId kNoPlace = ~FrameId{0};
   std::unordered_map<CacheKey, FrameId> place_of;
@@ -103,7 +103,7 @@ Status DeviceFrames::Step(std::span<const CacheKey> keys, StepPlan& plan) {
       continue;
     }
     plan.misses.push_back(hit.request);
-    // If the step gives the frame to another key, this one need not be in it.
+    // If this step inserts another key into the frame, this key is not inserted.
     if (inserted_[hit.frame] != step_) Insert(hit, keys, plan);
   }
   for (const StepPlan::Place& insert : planned_.inserts) Insert(insert, keys, plan);

@@ -16,25 +16,27 @@
 
 namespace rhizome::inline internal {
 
-/// The plans of a device's frames over superbatches, each with a policy of its own, as
-/// FeatureCache's on the host. What frames hold at the end of a superbatch stays for the next,
-/// whose schedule begins with it, and of rows that a superbatch does not ask for again those stay
-/// that were used most (ScheduleHistory). Other rows of a prefill go up when they are first asked
-/// for, not before: the host holds them then, and a schedule prefills only what is asked for before
-/// its frame is given to another key, so that this costs no more.
-/// Threads: Announce and Step may overlap.
+/// Plans the frames of a device over superbatches. Each superbatch has its own policy, as in
+/// FeatureCache on the host. Rows in the frames at the end of a superbatch remain for the next one,
+/// whose schedule starts with them. Among the rows that a superbatch does not request again, those
+/// used most are kept (ScheduleHistory).
+///
+/// Other rows of a prefill are uploaded when they are first requested, because the host holds them
+/// at that time. A schedule prefills only rows that are requested before their frame is reused, so
+/// this uploads no more rows than an immediate prefill.
+/// Threads: Announce and Step may run concurrently.
 class DeviceFrames {
  public:
-  /// Bytes of schedules for each key of a superbatch's steps: that of the superbatch in use and of
-  /// the next one. (While one is made it takes more, but not more than that of the host's cache,
-  /// which is made by the same thread.)
+  /// Bytes of schedules per key of a superbatch's steps, for the schedule in use and the next one.
+  /// Building a schedule temporarily needs more, but not more than the host cache's schedule, which
+  /// the same thread builds.
   static constexpr std::uint64_t kScheduleBytesPerAccess = 8;
 
-  /// Returns the memory of the host that is known of frames and keys, beside schedules.
+  /// Returns the host memory for the bookkeeping of frames and keys, without schedules.
   static std::uint64_t HostBytes(PolicyKind kind, std::uint32_t frame_count,
                                  std::uint64_t key_count);
 
-  /// Frames [0, frame_count) for keys in [0, key_count).
+  /// Manages frames [0, frame_count) for keys in [0, key_count).
   DeviceFrames(PolicyKind kind, std::uint32_t frame_count, std::uint64_t key_count)
       : kind_(kind),
         key_count_(key_count),
@@ -46,17 +48,17 @@ class DeviceFrames {
     for (std::uint32_t f = 0; f < frame_count; ++f) place_[f] = f;
   }
 
-  /// Announces the steps of the next superbatch. Errors: those of MakePolicy.
+  /// Announces the steps of the next superbatch. Errors: as MakePolicy.
   Status Announce(const Trace& trace);
 
-  /// Plans the next step, for DevicePool, of those that were announced. Errors: those of
-  /// Policy::Step; kInvalidArgument, no such step was announced.
+  /// Plans the next announced step, for DevicePool. Errors: as Policy::Step;
+  /// kInvalidArgument, the step was not announced.
   Status Step(std::span<const CacheKey> keys, StepPlan& plan);
 
  private:
   static constexpr CacheKey kNothing = -1;
   struct Superbatch {
-    std::unique_ptr<Policy> policy;  // null: the policy of the one before continues
+    std::unique_ptr<Policy> policy;  // null: the previous superbatch's policy continues
     std::size_t steps = 0;
   };
   Status StartNext();
@@ -69,17 +71,17 @@ class DeviceFrames {
   Mutex mutex_;
   std::deque<Superbatch> announced_ RHIZOME_GUARDED_BY(mutex_);
   bool any_ RHIZOME_GUARDED_BY(mutex_) = false;
-  std::optional<ScheduleHistory> history_;  // of Announce alone
+  std::optional<ScheduleHistory> history_;  // used by Announce only
 
-  // Members of Step alone.
+  // Used by Step only.
   std::unique_ptr<Policy> policy_;
   std::size_t steps_left_ = 0;
   std::uint64_t step_ = 0;
   StepPlan planned_;
-  std::vector<FrameId> place_;           // on the device, by the policy's frame
-  std::vector<bool> absent_;             // by frame: prefilled, but not there yet
-  std::vector<std::uint64_t> inserted_;  // by frame: the step that last put something into it
-  std::vector<CacheKey> held_;           // by place
+  std::vector<FrameId> place_;           // place on the device, by frame of the policy
+  std::vector<bool> absent_;             // by frame: prefilled, but not uploaded yet
+  std::vector<std::uint64_t> inserted_;  // by frame: the last step that inserted into it
+  std::vector<CacheKey> held_;           // by place: its key
 };
 
 }  // namespace rhizome::inline internal

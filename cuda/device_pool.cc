@@ -10,7 +10,8 @@ namespace {
 
 enum StreamOf : std::size_t { kCopies, kGathers };
 
-/// Elements of the index arrays of a step, of which each key takes at most four, and the flag.
+/// Returns the number of elements in the index arrays of a step: at most four per key, and the
+/// flag.
 std::uint64_t IndexCount(const DevicePoolOptions& options) {
   return 4 * std::uint64_t{options.most_requests} + 1;
 }
@@ -19,7 +20,7 @@ std::uint64_t RowsBytes(const DevicePoolOptions& options) {
   return options.most_requests * options.row_bytes;
 }
 
-/// Numbers that fit no row.
+/// Initial value of the flag: its lower 32 bits are kNoPosition.
 constexpr std::int64_t kNoFlag = -1;
 
 template <typename T>
@@ -36,7 +37,7 @@ Status AllocatePinned(Device& device, std::uint64_t bytes, T*& memory) {
   return Status::Ok();
 }
 
-/// Appends an array of indexes, and returns where the next one begins.
+/// Writes index_of(one) for each element of `range` from `at` on, and returns the end.
 template <typename Range, typename IndexOf>
 std::int64_t* Append(const Range& range, const IndexOf& index_of, std::int64_t* at) {
   for (const auto& one : range) *at++ = static_cast<std::int64_t>(index_of(one));
@@ -82,10 +83,10 @@ Result<std::unique_ptr<DevicePool>> DevicePool::Create(Device& device,
 
 DevicePool::~DevicePool() {
   Leave();
-  // A device that is lost has nothing left to wait for.
+  // Errors are ignored: a lost device has no work left to wait for.
   for (const DeviceStream stream : streams_) static_cast<void>(device_.Drain(stream));
   for (Slot& slot : slots_) {
-    // The rows' reader has a stream of its own.
+    // The reader of the rows may use its own stream.
     if (slot.busy) static_cast<void>(device_.Synchronize(slot.released));
     for (const DeviceEvent event : slot.events) device_.FreeEvent(event);
   }
@@ -104,7 +105,7 @@ Status DevicePool::CanReach(Device& device) {
 
 Status DevicePool::Reach(std::span<const std::byte> table) {
   Leave();
-  // The device reads what is registered, and does not write it.
+  // The device only reads registered memory.
   const Status status = device_.Register(const_cast<std::byte*>(table.data()), table.size());
   registered_ = status.ok();
   if (!registered_ && status.code() != StatusCode::kAlreadyExists) return status;
@@ -113,7 +114,7 @@ Status DevicePool::Reach(std::span<const std::byte> table) {
 }
 
 void DevicePool::Leave() {
-  // A device that is lost reads nothing any more.
+  // Errors are ignored: a lost device does not read any more.
   if (!reach_.empty() && !streams_.empty()) static_cast<void>(device_.Drain(streams_[kCopies]));
   if (registered_) device_.Unregister(const_cast<std::byte*>(reach_.data()));
   registered_ = false;
@@ -145,14 +146,14 @@ Status DevicePool::AllocateSlot(Slot& slot, std::uint32_t most_requests) {
   return Status::Ok();
 }
 
-/// Allocates the buffers of rows that are packed, for as many as a step of the slot may have.
+/// Allocates the buffers for packed rows, sized for the largest step of the slot.
 Status DevicePool::AllocateStaging(Slot& slot) {
   const std::uint64_t bytes = slot.most_requests * options_.row_bytes;
   RHIZOME_RETURN_IF_ERROR(AllocateOnDevice(device_, bytes, slot.landing));
   return AllocatePinned(device_, bytes, slot.staging);
 }
 
-/// Gives back the memory of a slot that no work uses.
+/// Frees the memory of a slot that no queued work uses.
 void DevicePool::FreeSlot(Slot& slot) {
   for (void* const memory : {static_cast<void*>(slot.out), static_cast<void*>(slot.landing),
                              static_cast<void*>(slot.on_device)}) {
@@ -179,7 +180,7 @@ Status DevicePool::CheckPlan(const StepPlan& plan, std::uint32_t requests,
   return Status::Ok();
 }
 
-/// Waits until a slot's rows are read, and for the flag of its gathers.
+/// Waits until the slot's rows have been read, and checks the flag of its gathers.
 Status DevicePool::Reclaim(Slot& slot) {
   if (slot.held) {
     return Status::InvalidArgument(
@@ -212,6 +213,12 @@ Status DevicePool::Prefill(std::span<const PrefillEntry> entries,
   return Status::Ok();
 }
 
+/// Steps:
+/// 1. Check the plan, and wait until the rows of the slot's previous step are read (Reclaim).
+/// 2. On the copy stream: upload the indexes and the rows of misses (Upload).
+/// 3. On the gather stream: gather hits and packed misses into the slot's output, and copy inserts
+///    into frames (QueueGathers).
+/// 4. Record the event after which the rows can be read.
 Result<DevicePool::Rows> DevicePool::Step(const StepPlan& plan, std::uint32_t requests,
                                           std::span<const std::byte* const> miss_rows) {
   RHIZOME_RETURN_IF_ERROR(CheckPlan(plan, requests, miss_rows.size()));
@@ -238,7 +245,8 @@ Result<DevicePool::Rows> DevicePool::Step(const StepPlan& plan, std::uint32_t re
 
 Status DevicePool::Release(const Rows& rows, DeviceStream stream) {
   Slot& slot = slots_[rows.slot];
-  // The gathers too are over before the slot is used again: a reader need not have waited for them.
+  // Ensures that the gathers are done before the slot is reused, even if the reader did not wait
+  // for them.
   RHIZOME_RETURN_IF_ERROR(device_.Wait(stream, rows.ready));
   RHIZOME_ASSIGN_OR_RETURN(slot.released, device_.Record(stream));
   slot.events.push_back(slot.released);
@@ -247,7 +255,7 @@ Status DevicePool::Release(const Rows& rows, DeviceStream stream) {
   return Status::Ok();
 }
 
-/// Divides the misses of a step into those that the device reaches and those to be packed.
+/// Splits the misses of a step into rows that the device reads in place and rows to be packed.
 void DevicePool::FindMisses(const StepPlan& plan, std::span<const std::byte* const> miss_rows) {
   reached_rows_.clear();
   reached_places_.clear();
@@ -255,7 +263,7 @@ void DevicePool::FindMisses(const StepPlan& plan, std::span<const std::byte* con
   packed_.clear();
   const std::size_t rows = reach_.size() / options_.row_bytes;
   for (std::size_t i = 0; i < miss_rows.size(); ++i) {
-    // The difference wraps to a number that is too large where a row lies before the table.
+    // For a row before the table the difference wraps around to a number that is too large.
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(miss_rows[i]) -
                                reinterpret_cast<std::uintptr_t>(reach_.data());
     if (offset / options_.row_bytes < rows && offset % options_.row_bytes == 0) {
@@ -268,8 +276,8 @@ void DevicePool::FindMisses(const StepPlan& plan, std::span<const std::byte* con
   }
 }
 
-/// Queues the copies of indexes and rows, and lets the gathers wait for them. Returns the event
-/// behind which the rows of the host are not read any more.
+/// Queues the copies of indexes and rows, and makes the gathers wait for them. Returns the event
+/// after which the host rows are no longer read.
 Result<DeviceEvent> DevicePool::Upload(Slot& slot, const StepPlan& plan, std::uint32_t requests,
                                        std::span<const std::byte* const> miss_rows) {
   FindMisses(plan, miss_rows);
@@ -308,7 +316,7 @@ Result<DeviceEvent> DevicePool::Upload(Slot& slot, const StepPlan& plan, std::ui
   return copied;
 }
 
-/// Packs the rows that are not reached, and queues one copy of them.
+/// Packs the rows that the device cannot read in place, and queues one copy of them.
 Status DevicePool::Pack(Slot& slot, std::span<const std::byte* const> miss_rows) {
   if (packed_.empty()) return Status::Ok();
   if (slot.staging == nullptr) RHIZOME_RETURN_IF_ERROR(AllocateStaging(slot));
@@ -321,7 +329,7 @@ Status DevicePool::Pack(Slot& slot, std::span<const std::byte* const> miss_rows)
                               packed_.size() * options_.row_bytes);
 }
 
-/// Queues a gather of rows, whose widths and flag are those of the slot.
+/// Queues a gather with the row width and the flag of the slot.
 Status DevicePool::Gather(DeviceStream stream, const Slot& slot, const cuda::GatherArgs& what) {
   if (what.count == 0) return Status::Ok();
   cuda::GatherArgs args = what;
@@ -330,7 +338,7 @@ Status DevicePool::Gather(DeviceStream stream, const Slot& slot, const cuda::Gat
   return device_.Gather(stream, args);
 }
 
-/// Queues the gathers of a step, whose indexes lie as Upload leaves them.
+/// Queues the gathers of a step, in the order in which Upload has written their indexes.
 Status DevicePool::QueueGathers(Slot& slot, const StepPlan& plan, std::uint32_t requests) {
   const std::int64_t* at = slot.on_device;
   const auto next = [&at](std::size_t count) {

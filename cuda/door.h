@@ -7,19 +7,19 @@
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-// The door of librhizome_cuda.so, the module that holds the kernels and the CUDA runtime. Whoever
-// wants a device loads it with dlopen: the engine itself links neither.
+// Entry point of librhizome_cuda.so, the module that holds the kernels and the CUDA runtime.
+// Callers that need a device load it with dlopen; the engine itself links neither.
 
 namespace rhizome::inline internal {
 
-/// The file's name, and the function to look up in it with dlsym.
+/// File name of the module, and the function to look up in it with dlsym.
 inline constexpr const char* kCudaModuleName = "librhizome_cuda.so";
 inline constexpr const char* kCudaDoorSymbol = "rhizome_cuda_open_v1";
 using CudaDoor = bool(std::string_view build, Result<std::unique_ptr<Device>>* device);
 
 }  // namespace rhizome::inline internal
 
-/// Opens the first device, as OpenCudaDevice. Returns false, and does nothing, if the caller is of
-/// another build than the module (BuildId()): they share classes.
+/// Opens the first device, as OpenCudaDevice. Returns false and has no effect if the caller and the
+/// module are different builds (BuildId()), because they share classes.
 extern "C" RHIZOME_API bool rhizome_cuda_open_v1(
     std::string_view build, rhizome::Result<std::unique_ptr<rhizome::Device>>* device);

@@ -3,7 +3,7 @@
 #include "rhizome/cuda/kernel_args.h"
 #include "rhizome/cuda/launch.h"
 
-// The elements of rows, widened to float32 exactly as the kernels of the processor do
+// Conversion of row elements to float32, exactly as in the CPU kernels
 // (cache/aggregate_portable.cc).
 
 namespace rhizome::cuda {
@@ -17,7 +17,7 @@ struct Bfloat {
 
 RZ_DEVICE float Widened(float value) { return value; }
 RZ_DEVICE float Widened(Bfloat value) { return FloatOfBits(std::uint32_t{value.bits} << 16); }
-/// Subnormal numbers are exact; a NaN becomes quiet.
+/// Subnormal numbers are converted exactly; a NaN becomes quiet.
 RZ_DEVICE float Widened(Half value) {
   const std::uint32_t sign = (value.bits & 0x8000U) << 16;
   const std::uint32_t magnitude = (value.bits & 0x7FFFU) << 13;

@@ -2,13 +2,14 @@
 
 #include "rhizome/cuda/elements.cuh"
 
-// Rows by number: a warp copies a row, each lane as much as one access can move, so that a row is
-// read in whole transactions. Sizes and addresses decide how wide an access is.
+// Gather and scatter of rows by number. A warp copies a row, and each lane moves one word of the
+// widest possible access, so that a row is read in whole memory transactions. The alignment of
+// sizes and addresses determines the width of an access.
 
 namespace rhizome::cuda {
 
-/// Returns the row that position i reads, and in `target` the one that it writes; or -1 where one
-/// of them is out of range, which is noted.
+/// Returns the row that position i reads, and in `target` the row that it writes. If one of them is
+/// out of range, returns -1 and records the position in first_bad.
 RZ_DEVICE std::int64_t RowAt(const GatherArgsOf<Mem>& args, std::size_t i, std::int64_t& target) {
   const std::int64_t row =
       args.rows == nullptr ? static_cast<std::int64_t>(i) : std::int64_t{args.rows[i]};
@@ -30,7 +31,7 @@ RZ_DEVICE std::int64_t RowAt(const GatherArgsOf<Mem>& args, std::size_t i, std::
   return -1;
 }
 
-/// Words of a lane that are asked for before the first of them is written.
+/// Number of words that a lane loads before it writes the first of them.
 constexpr unsigned kWordsAhead = 4;
 
 template <typename Word>
@@ -63,7 +64,7 @@ RZ_KERNEL CopyRows(GatherArgsOf<Mem> args) {
   }
 }
 
-/// Reads elements of two bytes and writes float32: eight a lane where kWide, else one.
+/// Reads 2-byte elements and writes float32: eight elements per lane if kWide, else one.
 template <typename T, bool kWide>
 RZ_KERNEL WidenRows(GatherArgsOf<Mem> args) {
   const std::size_t columns = args.row_bytes / sizeof(T);
@@ -99,8 +100,8 @@ RZ_KERNEL WidenRows(GatherArgsOf<Mem> args) {
   }
 }
 
-/// Are all strides, sizes and addresses multiples of `bytes`? `address` holds those of table and
-/// output, one or-ed into the other.
+/// Returns whether all strides, sizes and addresses are multiples of `bytes`. `address` is the
+/// bitwise OR of the addresses of table and output.
 template <template <typename> class Memory>
 bool Divisible(const GatherArgsOf<Memory>& args, std::uint64_t address, std::size_t bytes) {
   return (address | args.row_bytes | args.table_stride_bytes | args.out_stride_bytes) % bytes == 0;

@@ -3,18 +3,18 @@
 #include "rhizome/cuda/kernel_args.h"
 #include "rhizome/cuda/launch.h"
 
-// Local numbers for ids, after the fused id map of FastGL (ASPLOS 2024, section 4.3), whose numbers
-// depend on which thread comes first. Here the thread that comes first with a key decides nothing:
-// the table keeps the least position of each key, and a position that is the first of its key gets
-// the number of such positions before it. So the numbers are those of the sampler on the processor
-// (SampledSubgraph), in every schedule.
+// Local numbers for ids, after the fused id map of FastGL (ASPLOS 2024, section 4.3). FastGL's
+// numbers depend on the order in which threads insert keys. Here they do not: the table keeps the
+// smallest position of each key, and the number of a key is the count of such first positions
+// before its own. They equal the CPU sampler's numbers (SampledSubgraph) in every schedule.
 //
-// First positions are marked in bits, 32 a word, and only the words' counts are scanned: the rank
-// of a position is the sum of the words before its own and of the bits before it.
+// First positions are marked in a bitmap, 32 per word, and only the words' bit counts are scanned:
+// the rank of a position is the sum of the counts of earlier words and of the earlier bits in its
+// word.
 
 namespace rhizome::cuda {
 
-/// The parts of a slot: 16 bytes, so that one access to memory brings them all.
+/// Parts of a slot. A slot has 16 bytes, so that one memory access loads both parts.
 RZ_DEVICE Mem<std::int64_t> KeyAt(const IdMapArgsOf<Mem>& args, std::uint32_t slot) {
   return args.table + 2 * std::size_t{slot};
 }
@@ -25,19 +25,20 @@ RZ_DEVICE std::uint32_t HashSlot(std::int64_t id, std::uint32_t capacity) {
   return static_cast<std::uint32_t>(Mix64(static_cast<std::uint64_t>(id))) & (capacity - 1);
 }
 
-/// A slot, and what was seen in it on the way: the first position so far, or one that is not less.
+/// A slot, and the first position that the search read from it: an upper bound of the current one.
 struct FoundSlot {
   std::uint32_t slot;
   std::uint32_t first;
 };
 
-/// Returns the slot of `id`, which takes a free one if it has none; kNoSlot if there is none left.
+/// Returns the slot of `id`, which claims a free one if it has none; kNoSlot if the table is full.
 RZ_DEVICE FoundSlot FindSlot(const IdMapArgsOf<Mem>& args, std::int64_t id) {
   std::uint32_t slot = HashSlot(id, args.capacity);
   const bool endless = RZ_MUTANT("id map: a full table is searched for ever");
   for (std::uint32_t tries = 0; tries < args.capacity || endless; ++tries) {
     const Mem<std::int64_t> key = KeyAt(args, slot);
-    // Most ids are there already: a look spares the exchange, and brings the position, too.
+    // Most ids are in the table already: this load avoids the exchange and also returns the
+    // position.
     WordPair seen = AtomicLoadPair(key);
     if (RZ_MUTANT("id map: keys are read plainly")) seen.first = key[0];
     if (seen.first == id) return {slot, static_cast<std::uint32_t>(seen.second)};
@@ -75,7 +76,7 @@ RZ_KERNEL InsertIds(IdMapArgsOf<Mem> args) {
     const std::uint32_t base =
         RZ_MUTANT("id map: positions of earlier calls are forgotten") ? 0 : args.base;
     const std::uint32_t position = base + static_cast<std::uint32_t>(i);
-    // A position only ever becomes less, so that a greater one is of no use.
+    // A stored position only decreases, so a larger one need not be written.
     if (found.slot == kNoSlot || found.first <= position) continue;
     if (RZ_MUTANT("id map: the first position is compared, then stored")) {
       FirstAt(args, found.slot)[0] = position;
@@ -91,7 +92,7 @@ RZ_DEVICE bool IsFirst(const IdMapArgsOf<Mem>& args, std::uint32_t slot, std::si
 
 RZ_DEVICE std::uint32_t LastWord(const IdMapArgsOf<Mem>& args) { return (args.count - 1) / kWarp; }
 
-/// Marks the positions at which a key appears first of all: a warp makes a word.
+/// Marks the positions at which a key appears for the first time. A warp computes a word.
 RZ_KERNEL MarkFirsts(IdMapArgsOf<Mem> args) {
   for (std::size_t word = GridWarp(); word <= LastWord(args); word += GridWarps()) {
     const std::size_t i = word * kWarp + Lane();
@@ -123,7 +124,7 @@ RZ_KERNEL NumberByRank(IdMapArgsOf<Mem> args) {
       continue;
     }
     const std::uint32_t first = FirstAt(args, slot)[0];
-    // A key of an earlier call has the number of the position at which it came first.
+    // A key of an earlier call keeps the number at its first position.
     if (first < args.base && !RZ_MUTANT("id map: known ids are numbered again")) {
       const std::int64_t number = args.locals[first];
       args.locals[position] = number;
@@ -135,8 +136,8 @@ RZ_KERNEL NumberByRank(IdMapArgsOf<Mem> args) {
   }
 }
 
-/// Numbers args.ids. `scan(from, to, count)` leaves the exclusive sums of `from` in `to`, as the
-/// next work of the stream.
+/// Numbers args.ids. `scan(from, to, count)` must queue, as the next work of the stream, the
+/// exclusive sums of `from` into `to`.
 template <typename Scan>
 void LaunchIdMap(Stream stream, const IdMapArgsOf<Mem>& args, const Scan& scan,
                  const Geometry& geometry = {}) {

@@ -2,20 +2,21 @@
 
 #include "rhizome/cuda/id_map.cuh"
 
-// Two other ways to number ids, for comparison alone. Arguments are those of the id map; both begin
-// with an empty table (base = known = 0).
+// Two other ways to number ids, for comparison only. They use the arguments of the id map, and both
+// start with an empty table (base = known = 0).
 
 namespace rhizome::cuda {
 
-/// The contestants keep numbers in the table, beside first positions.
+/// These variants store the number of an id in the table, next to its first position.
 RZ_DEVICE Mem<std::uint32_t> NumberAt(const IdMapArgsOf<Mem>& args, std::uint32_t slot) {
   return FirstAt(args, slot) + 1;
 }
 
-/// FastGL's fused map (ASPLOS 2024, section 4.3), our code after its text, because its Algorithm 2
-/// as printed numbers wrongly (cuda/DEVICE.md): the thread that brings a new key takes the next
-/// number, by the result of the addition itself. The numbers are valid, and differ from run to run.
-/// `found` counts and begins at 0. As there, a second kernel looks numbers up.
+/// FastGL's fused map (ASPLOS 2024, section 4.3), implemented from its text, because its Algorithm
+/// 2 as printed numbers incorrectly (cuda/DEVICE.md). The thread that inserts a new key uses the
+/// result of an atomic addition as its number. The numbers are valid, but differ from run to run.
+/// `found` is the counter and must be 0 initially. As in the paper, a second kernel looks up the
+/// numbers.
 RZ_KERNEL InsertAndNumber(IdMapArgsOf<Mem> args) {
   for (std::size_t i = GridThread(); i < args.count; i += GridThreads()) {
     const std::int64_t id = args.ids[i];
@@ -56,8 +57,8 @@ inline void LaunchFusedMap(Stream stream, const IdMapArgsOf<Mem>& args,
 
 constexpr unsigned kMostWarps = 32;
 
-/// Returns the sum of `value` over the threads of the block that come before this one, and in
-/// `total` that over all. All threads of the block call it, once in a kernel.
+/// Returns the sum of `value` over the earlier threads of the block, and in `total` the sum over
+/// all its threads. All threads of the block must call it, once per kernel.
 RZ_DEVICE std::uint32_t SumBefore(std::uint32_t value, std::uint32_t& total) {
   RZ_SHARED(std::uint32_t, of_warp, kMostWarps);
   std::uint32_t sum = value;
@@ -81,7 +82,7 @@ RZ_DEVICE std::uint32_t SumBefore(std::uint32_t value, std::uint32_t& total) {
   return before + sum - value;
 }
 
-/// Part of the second step: how many first positions each block has, in `counts`.
+/// First part of step 2: counts the first positions of each block into `counts`.
 RZ_KERNEL CountFirsts(IdMapArgsOf<Mem> args) {
   const std::size_t i = GridThread();
   if (RZ_MUTANT("three steps: threads beyond the end leave before the barrier") && i >= args.count)
@@ -94,7 +95,7 @@ RZ_KERNEL CountFirsts(IdMapArgsOf<Mem> args) {
     args.counts[BlockIndex()] = total;
 }
 
-/// The rest of the second step: numbers by the sums of the blocks before, in `ranks`.
+/// Second part of step 2: numbers ids by the sums of the earlier blocks, in `ranks`.
 RZ_KERNEL CompactFirsts(IdMapArgsOf<Mem> args) {
   const std::size_t i = GridThread();
   const std::uint32_t slot = i < args.count ? std::uint32_t{args.slots[i]} : kNoSlot;
@@ -108,10 +109,10 @@ RZ_KERNEL CompactFirsts(IdMapArgsOf<Mem> args) {
   args.distinct[number] = args.ids[i];
 }
 
-/// The three steps that FastGL's section 3.3 names: (1) build the hash table; (2) give each id its
-/// local number, for which the threads of DGL synchronise; (3) transform ids by looking them up.
-/// How is our choice: step 1 is the id map's own insertion; step 2 counts, scans and numbers, in
-/// three launches; nothing waits for the host. This is not DGL's code.
+/// The three steps named in FastGL's section 3.3: (1) build the hash table; (2) assign local
+/// numbers, for which the threads of DGL synchronise; (3) transform ids by looking them up. The
+/// implementation is our own, not DGL's: step 1 is the insertion of the id map; step 2 counts,
+/// scans and numbers in three launches; no step waits for the host.
 template <typename Scan>
 void LaunchThreeSteps(Stream stream, const IdMapArgsOf<Mem>& args, const Scan& scan,
                       const Geometry& geometry = {}) {

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// The arguments of the kernels. They are templates over what a pointer is: a plain one in the
-// engine and on the device, one that is checked in the simulator of the tests. C++17, because nvcc
-// compiles it too.
+// Arguments of the kernels. They are templates over the pointer type: a plain pointer in the engine
+// and on the device, a checked one in the simulator of the tests. C++17, because nvcc compiles this
+// header too.
 
 namespace rhizome::cuda {
 
@@ -14,15 +14,15 @@ template <typename T>
 using Mem = T*;
 }  // namespace plain
 
-/// The element type of rows that are read; aggregated are float32.
+/// Element type of the rows that are read; aggregates are float32.
 enum class Element : std::uint8_t { kFloat32, kFloat16, kBfloat16 };
 
-/// The position of a row out of range, where there is none.
+/// Value of first_bad if no position is out of range.
 constexpr std::uint32_t kNoPosition = 0xFFFFFFFFU;
 
-/// out[place[i], :] = table[rows[i], :] for i in [0, count). Null `rows` or `place`: i itself. The
-/// places are distinct. A position whose row or place is out of range copies nothing, and the first
-/// one is left in *first_bad, which the caller has set to kNoPosition.
+/// out[place[i], :] = table[rows[i], :] for i in [0, count). A null `rows` or `place` means i
+/// itself. The places are distinct. A position whose row or place is out of range copies nothing;
+/// the first such position is written to *first_bad, which the caller initialises to kNoPosition.
 template <template <typename> class Memory>
 struct GatherArgsOf {
   Memory<const unsigned char> table = nullptr;
@@ -34,34 +34,34 @@ struct GatherArgsOf {
   Memory<unsigned char> out = nullptr;
   std::uint64_t out_rows = 0;
   std::size_t out_stride_bytes = 0;
-  std::size_t row_bytes = 0;  ///< of a row of the table; a copy has as many, float32 twice as many
+  std::size_t row_bytes = 0;  ///< bytes of a table row; a row widened to float32 has twice as many
   Memory<std::uint32_t> first_bad = nullptr;
-  bool from_host = false;  ///< the table is memory of the host: few threads keep the bus busy
+  bool from_host = false;  ///< the table is host memory: few threads saturate the bus
 };
 
-/// The id map: local numbers for 64-bit ids, in order of first appearance. The table is kept from
-/// one call to the next, so that a minibatch is numbered hop by hop; ids that are known keep
-/// theirs. `capacity` is a power of two, at least twice the number of distinct ids. Before the
-/// first call all bytes of the table are 0xFF (kFreeKey, kNoPosition); errors is 0.
+/// Id map: local numbers for 64-bit ids, in order of first appearance. The table persists between
+/// calls, so that a minibatch is numbered hop by hop; known ids keep their numbers. `capacity` is a
+/// power of two, at least twice the number of distinct ids. Before the first call the caller sets
+/// all bytes of the table to 0xFF (kFreeKey, kNoPosition) and errors to 0.
 template <template <typename> class Memory>
 struct IdMapArgsOf {
   Memory<const std::int64_t> ids = nullptr;  ///< [count], none negative
   std::uint32_t count = 0;
-  std::uint32_t base = 0;   ///< positions of earlier calls
+  std::uint32_t base = 0;   ///< number of positions in earlier calls
   std::uint32_t known = 0;  ///< ids numbered in earlier calls
   std::uint32_t capacity = 0;
-  /// [capacity, 2]: a key; then, in the lower half of a word, its first position.
+  /// [capacity, 2]: a key, then its first position in the lower half of a word.
   Memory<std::int64_t> table = nullptr;
   Memory<std::uint32_t> slots = nullptr;    ///< [count], scratch
   Memory<std::uint32_t> bits = nullptr;     ///< [IdMapWords(count)], scratch
   Memory<std::uint32_t> counts = nullptr;   ///< [IdMapWords(count)], scratch
   Memory<std::uint32_t> ranks = nullptr;    ///< [IdMapWords(count)], scratch
-  Memory<std::int64_t> distinct = nullptr;  ///< ids by number; from `known` on they are written
-  /// [base + count], the number of the id at each position; from `base` on they are written: -1 for
-  /// an id that has none after an error.
+  Memory<std::int64_t> distinct = nullptr;  ///< ids by number, written from `known` on
+  /// [base + count], the number of the id at each position, written from `base` on; -1 for an id
+  /// that has none after an error.
   Memory<std::int64_t> locals = nullptr;
   Memory<std::uint32_t> found = nullptr;   ///< [1], ids numbered after this call
-  Memory<std::uint32_t> errors = nullptr;  ///< [1], kTableFull and kBadId are set in it
+  Memory<std::uint32_t> errors = nullptr;  ///< [1], kTableFull and kBadId are or-ed into it
 };
 constexpr std::uint32_t IdMapWords(std::uint32_t count) { return count / 32 + (count % 32 != 0); }
 constexpr std::int64_t kFreeKey = -1;
@@ -69,8 +69,9 @@ constexpr std::uint32_t kNoSlot = 0xFFFFFFFFU;
 constexpr std::uint32_t kTableFull = 1;
 constexpr std::uint32_t kBadId = 2;
 
-/// A part of a long list, edges [begin, end), for a warp of its own. The pieces of a list lie one
-/// after another; `partial` is the row of its sum in `partials`, or kWholeList if it is all of it.
+/// A part of a long list, edges [begin, end), summed independently. The pieces of a list are
+/// adjacent. `partial` is the row of its sum in `partials`, or kWholeList if the piece is the whole
+/// list.
 struct ListPiece {
   std::uint32_t target = 0;
   std::uint32_t begin = 0;
@@ -79,10 +80,10 @@ struct ListPiece {
 };
 constexpr std::uint32_t kWholeList = 0xFFFFFFFFU;
 
-/// As SumArgs of cache/aggregate_kernels.h, with the same bits:
+/// Device counterpart of SumArgs in cache/aggregate_kernels.h, with bit-identical results:
 /// out[t, :] = initial_scale[t] * initial[t, :] + target_scale[t] * (sum over e in [offsets[t],
 /// offsets[t + 1]), in order, of source_scale[index[e]] * edge_weight[e] * x[index[e], :]).
-/// Null factors are ones; an initial row is added for t < initial_rows. Strides are in elements.
+/// Null factors are ones. The initial row is added for t < initial_rows. Strides are in elements.
 template <template <typename> class Memory>
 struct SumArgsOf {
   Element type = Element::kFloat32;
@@ -102,10 +103,10 @@ struct SumArgsOf {
   Memory<float> out = nullptr;
   std::size_t out_stride = 0;
 
-  /// Lists of more than `longest` edges in pieces (cuda/long_lists.h), which run first, so that a
-  /// hub does not keep one warp long after all others. A list of several pieces is the sum of
-  /// theirs, added in order, whose bits the processor's are not. Without pieces each list is summed
-  /// as a whole.
+  /// Lists of more than `longest` edges, cut into pieces (cuda/long_lists.h). The pieces run first,
+  /// so that a hub does not occupy one warp long after all other lists are done. The sum of a list
+  /// of several pieces is the sum of the pieces' sums, added in order; its bits differ from the
+  /// CPU's. Without pieces each list is summed as a whole.
   Memory<const ListPiece> pieces = nullptr;
   std::uint32_t piece_count = 0;
   std::uint32_t longest = 0;
@@ -113,8 +114,9 @@ struct SumArgsOf {
   Memory<float> partials = nullptr;  ///< [partial_count, dim], scratch
 };
 
-/// As MaxArgs: the maximum of each column and the first edge that attains it; a NaN counts as
-/// larger than every number. An empty list gives zeros and kNoWinner. `winner` may be null.
+/// Device counterpart of MaxArgs: the maximum of each column and the first edge that attains it. A
+/// NaN counts as larger than every number. An empty list yields zeros and kNoWinner. `winner` may
+/// be null.
 template <template <typename> class Memory>
 struct MaxArgsOf {
   Element type = Element::kFloat32;
@@ -130,8 +132,9 @@ struct MaxArgsOf {
 };
 constexpr std::uint32_t kNoWinner = 0xFFFFFFFFU;
 
-/// As MaxGradientArgs, over the transposed lists: out[j, d] = sum over k in [offsets[j], offsets[j
-/// + 1]), in order, of gradient[target[k], d] where winner[target[k], d] is edge[k].
+/// Device counterpart of MaxGradientArgs, over the transposed lists: out[j, d] = sum over k in
+/// [offsets[j], offsets[j + 1]), in order, of gradient[target[k], d] where winner[target[k], d] is
+/// edge[k].
 template <template <typename> class Memory>
 struct MaxGradientArgsOf {
   Memory<const float> gradient = nullptr;  ///< [targets, dim]
@@ -144,8 +147,8 @@ struct MaxGradientArgsOf {
   Memory<float> out = nullptr;  ///< [sources, dim]
 };
 
-/// As EdgeDotArgs: out[e] = the dot product of gradient[t, :] and x[index[e], :], in 16 partial
-/// sums, column d in number d % 16, which are added as a fixed tree.
+/// Device counterpart of EdgeDotArgs: out[e] = the dot product of gradient[t, :] and x[index[e],
+/// :]. Column d is added to partial sum d % 16, and the 16 partial sums are added in a fixed tree.
 template <template <typename> class Memory>
 struct EdgeDotArgsOf {
   Element type = Element::kFloat32;

@@ -7,9 +7,9 @@
 #include "rhizome/cuda/attention_v2_args.h"
 #include "rhizome/cuda/kernel_args.h"
 
-// The kernels as functions: the interface between C++20 and CUDA. Pointers are the device's, and
-// everything is queued on a stream (a cudaStream_t). What a launch itself gets wrong is found by
-// LaunchError. C++17, because nvcc compiles it too.
+// The kernels as functions: the interface between C++20 and CUDA. Pointers are device pointers, and
+// all work is queued on a stream (a cudaStream_t). Failures of a launch itself are returned by
+// LaunchError. C++17, because nvcc compiles this header too.
 
 namespace rhizome::cuda {
 
@@ -18,7 +18,7 @@ using StreamHandle = void*;
 void CopyRowsOnDevice(StreamHandle stream, const GatherArgs& args);
 void WidenRowsOnDevice(StreamHandle stream, Element type, const GatherArgs& args);
 
-/// The ways to number ids; only the first is deterministic and hop by hop.
+/// Ways to number ids. Only kFirstPosition is deterministic and works hop by hop.
 enum class IdMapForm : std::uint8_t { kFirstPosition, kFused, kThreeSteps };
 /// `scratch` has IdMapScratchBytes(args.count) bytes.
 void NumberIdsOnDevice(StreamHandle stream, IdMapForm form, const IdMapArgs& args, void* scratch,
@@ -37,7 +37,7 @@ void AttendV2GradientOnDevice(StreamHandle stream, const AttendV2GradientArgs& a
 void ActivateOnDevice(StreamHandle stream, const ActivateArgs& args);
 void ActivateGradientOnDevice(StreamHandle stream, const ActivateGradientArgs& args);
 
-/// Returns the runtime's text for the last failed launch, and forgets it; null: none failed.
+/// Returns the runtime's text for the last failed launch, and clears it; null if none failed.
 const char* LaunchError();
 
 }  // namespace rhizome::cuda

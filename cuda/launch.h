@@ -1,20 +1,21 @@
 #pragma once
 
-// The words that kernels are written in. A kernel is one text in a .cuh file: nvcc compiles it as
-// C++17 with the meanings below, and the tests compile it as C++20 with those of
-// tests/cuda/simulator.h, which runs it by a seeded schedule and checks every access.
+// The vocabulary in which kernels are written. Each kernel has one source, in a .cuh file. nvcc
+// compiles it as C++17 with the definitions below. The tests compile it as C++20 with the
+// definitions of tests/cuda/simulator.h, which runs it under a seeded schedule and checks every
+// access.
 //
-//   RZ_KERNEL, RZ_DEVICE        in front of a kernel, and of a function that kernels call
+//   RZ_KERNEL, RZ_DEVICE        prefix of a kernel, and of a function that kernels call
 //   RZ_LAUNCH(kernel, grid, block, stream, ...)
-//   Mem<T>                      a pointer to the device's memory; Cast<U>(mem) for wider accesses
-//   RZ_SHARED(T, name, count)   memory of the block, not initialised
-//   ThreadIndex() ...           places in the grid, which has one dimension
+//   Mem<T>                      pointer to device memory; Cast<U>(mem) for wider accesses
+//   RZ_SHARED(T, name, count)   shared memory of the block, not initialised
+//   ThreadIndex() ...           position in the grid, which has one dimension
 //   SyncBlock(), SyncWarp(mask), Shuffle, Ballot, CountBits
-//   AtomicLoad/Cas/Min/Add/Or   atomic over the device, relaxed
+//   AtomicLoad/Cas/Min/Add/Or   device-wide atomics, relaxed
 //   AtomicLoadPair              two words in one access of 16 bytes, each of them atomic
-//   Product(a, b), Sum(a, b)    rounded one by one, never fused
-//   RZ_UNROLL                   in front of a loop with a constant number of rounds
-//   RZ_MUTANT("name")           false, but where the simulator makes that mistake
+//   Product(a, b), Sum(a, b)    rounded separately, never fused
+//   RZ_UNROLL                   prefix of a loop with a constant trip count
+//   RZ_MUTANT("name")           false, except where the simulator injects that mistake
 
 #if defined(__CUDACC__)
 
@@ -104,7 +105,7 @@ namespace rhizome::cuda {
 constexpr unsigned kWarp = 32;
 constexpr unsigned kAllLanes = 0xFFFFFFFFU;
 
-/// The bytes that one thread moves in one access of full width.
+/// Word of the widest access of a thread.
 struct alignas(16) Word16 {
   std::uint32_t part[4];
 };
@@ -117,7 +118,7 @@ RZ_DEVICE std::size_t GridThreads() { return std::size_t{BlockCount()} * BlockSi
 RZ_DEVICE std::size_t GridWarp() { return GridThread() / kWarp; }
 RZ_DEVICE std::size_t GridWarps() { return GridThreads() / kWarp; }
 
-/// As Mix64 of storage/mix.h.
+/// Same as Mix64 in storage/mix.h.
 RZ_DEVICE std::uint64_t Mix64(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15ULL;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
@@ -125,7 +126,7 @@ RZ_DEVICE std::uint64_t Mix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// The shape of a launch. What more blocks would do, kernels do in a loop.
+/// Shape of a launch. Kernels loop over the work that exceeds `most_blocks` blocks.
 struct Geometry {
   unsigned block = 256;
   std::size_t most_blocks = std::size_t{1} << 16;
@@ -136,9 +137,9 @@ struct Geometry {
   }
 };
 
-/// The shape of a launch that reads memory of the host: 512 warps ask for 512 bytes or more each,
-/// twice what a bus of 64 GB/s with a way of 2 us has under way. More would only take the place of
-/// kernels that compute meanwhile.
+/// Shape of a launch that reads host memory: 512 warps request 512 bytes or more each, twice what
+/// is in flight on a bus of 64 GB/s with a latency of 2 us. More warps would only displace kernels
+/// that compute concurrently.
 constexpr Geometry kOverTheBus{256, 64};
 
 }  // namespace rhizome::cuda

@@ -16,7 +16,7 @@ using namespace rhizome;
 
 constexpr std::size_t kSealBytes = sizeof(std::uint32_t);
 
-/// Returns a sample record of version 1, which has no states, without its seal.
+/// Returns a sample record of version 1, without its seal. Version 1 has no states.
 const std::vector<std::byte>& Sample() {
   static const auto* const sample = [] {
     BackupRecord record{.number = 3,
@@ -69,8 +69,8 @@ std::vector<std::byte> SampleWithStates() {
   return bytes;
 }
 
-/// Makes a good record whose manifest has edits, with right seals. The bytes around the manifest
-/// are unchanged.
+/// Builds a valid record whose manifest has edits; all seals are correct. The bytes around the
+/// manifest are unchanged.
 std::vector<std::byte> WithOtherManifest(std::span<const std::uint8_t> input) {
   const std::vector<std::byte> manifest =
       EncodeManifest(fuzzing::SampleManifest(), fuzzing::FuzzStoreId());
@@ -88,8 +88,9 @@ std::vector<std::byte> WithOtherManifest(std::span<const std::uint8_t> input) {
 
 }  // namespace
 
-// Decodes raw bytes, a good record with edits and a right seal, one with edits in its manifest, and
-// the text of BACKUP. Each must be refused, or decode to a value that encodes to the same bytes.
+// Decodes raw bytes, a valid record with edits and a correct seal, a record with edits in its
+// manifest, and the text of BACKUP. Each must be rejected, or decode to a value that encodes to the
+// same bytes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const std::span<const std::uint8_t> input(data + 1, size - 1);

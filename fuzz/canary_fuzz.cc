@@ -5,8 +5,8 @@
 
 #include "seeds.h"
 
-// Has a bug that must be found; otherwise the fuzzers are blind.
-// Its test passes when the target fails.
+// A target with a planted bug. Its test passes when the target fails, which shows that the fuzzers
+// can find bugs.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::uint32_t word = 0;
   if (size < sizeof(word)) return 0;
@@ -15,5 +15,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-// Has no seeds, since they must not help.
+// There are no seeds: the fuzzer must find the bug without help.
 std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() { return {}; }

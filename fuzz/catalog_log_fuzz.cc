@@ -11,8 +11,8 @@
 #include "rhizome/storage/little_endian.h"
 #include "seeds.h"
 
-// Scans any bytes as a log of RocksDB's after a power cut or damage. Whatever the bytes are, the
-// whole records come first, and a log that ends with them must be sound.
+// Scans arbitrary bytes as a RocksDB log after a power cut or damage. For every input, the scan
+// accepts a prefix of whole records, and a log cut to that prefix must be undamaged.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   const rhizome::LogScan scan = rhizome::ScanLog(bytes);
@@ -28,7 +28,7 @@ namespace {
 
 using namespace rhizome;
 
-/// Makes a record of RocksDB's log, whose payload begins as a write to the catalogue does.
+/// Builds a record of a RocksDB log whose payload starts like a write to the catalogue.
 std::vector<std::byte> Record(std::uint64_t change, std::uint64_t synced, std::size_t bytes) {
   constexpr std::size_t kHeaderBytes = 7;
   const std::string mark = SyncMark(synced);
@@ -57,7 +57,7 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   Append(log, Record(2, 0, 1500));
   Append(log, Record(3, 2, 60));
   AddChanged(seeds, Joined({}, log), 0, 400);
-  // A lost sector, before records that say that it was durable, and before records that do not.
+  // A lost sector before a record that reports it as synced, and before a record that does not.
   for (const std::uint64_t synced : {0, 2}) {
     std::vector<std::byte> holed = log;
     Append(holed, Record(4, synced, 600));
@@ -66,7 +66,7 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   }
   log.resize(log.size() + 2000);  // zeros, as if the length reached the disk before the bytes
   AddChanged(seeds, Joined({}, log), 0, 100);
-  std::vector<std::byte> blocks;  // a block whose rest has no room for a record
+  std::vector<std::byte> blocks;  // a block whose tail is too short for a record
   while (kLogBlockBytes - blocks.size() > 700) Append(blocks, Record(blocks.size(), 0, 633));
   Append(blocks, Record(9, 0, kLogBlockBytes - blocks.size() - 7 - 4));
   blocks.resize(kLogBlockBytes);

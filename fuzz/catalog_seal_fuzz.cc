@@ -21,7 +21,7 @@ void Put(FakeFileSystem& fs, const char* path, std::string_view text) {
   RHIZOME_CHECK(WriteWholeFile(fs, path, std::as_bytes(std::span(text))).ok());
 }
 
-/// Makes a sealed catalogue.
+/// Creates a sealed catalogue.
 void Make(FakeFileSystem& fs) {
   RHIZOME_CHECK(fs.CreateDirectory("/c").ok());
   Put(fs, "/c/CURRENT", "MANIFEST-000005\n");
@@ -32,7 +32,7 @@ void Make(FakeFileSystem& fs) {
 constexpr std::size_t kCrcBytes = sizeof(std::uint32_t);
 constexpr std::size_t kLeastSealBytes = 8 + kCrcBytes;  // a magic and the checksum
 
-/// Returns a file with edits; with a right checksum if `resealed`.
+/// Returns a file with edits. Its checksum is corrected if `resealed`.
 std::vector<std::byte> Edited(std::vector<std::byte> bytes, bool resealed,
                               std::span<const std::uint8_t> edits) {
   if (!resealed) return fuzzing::WithEdits(std::move(bytes), edits);
@@ -46,9 +46,9 @@ std::vector<std::byte> Edited(std::vector<std::byte> bytes, bool resealed,
 
 }  // namespace
 
-// Checks a sealed catalogue of which one file has edits (the seal with a right checksum, if asked
-// for), is empty, or is missing. The check must find damage, unless the catalogue is still as it
-// was sealed, or has no seal.
+// Checks a sealed catalogue in which one file has edits, is empty, or is missing. For an edited
+// seal the input chooses whether its checksum is corrected. The check must report damage, unless
+// the catalogue is unchanged or has no complete seal.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   FakeFileSystem fs;
@@ -65,7 +65,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const bool resealed = which == 0 && data[0] / 3 % 4 == 1;
     const std::vector<std::byte> bytes = Edited(before, resealed, {data + 1, size - 1});
     RHIZOME_CHECK(fs.Overwrite(path, bytes).ok());
-    // A seal whose checksum is wrong was never finished; the name in CURRENT may lack its line end.
+    // A seal with a wrong checksum counts as never finished. The name in CURRENT may lack its
+    // newline.
     const auto is_prefix = [&] {
       return bytes.size() + 1 == before.size() &&
              std::equal(bytes.begin(), bytes.end(), before.begin());

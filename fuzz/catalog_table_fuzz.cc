@@ -19,8 +19,9 @@
 #include "rhizome/storage/little_endian.h"
 #include "seeds.h"
 
-// Opens any bytes as a table of RocksDB's, with magic and version set right. Nothing beyond the
-// file may be read, and no more than a small block at once.
+// Opens arbitrary bytes as a RocksDB table, in seven of eight cases with a correct magic and
+// version. The parser must not read beyond the file, and its reads are limited to the size of a
+// block.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kVersionBytes = 12;
   std::vector<std::byte> table(size);
@@ -44,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace {
 
-/// Lets RocksDB write a table with that type of checksum.
+/// Has RocksDB write a table with the given checksum type.
 std::vector<std::byte> MakeTable(rocksdb::ChecksumType checksum) {
   std::string path = (std::filesystem::temp_directory_path() / "catalog_table.XXXXXX").string();
   const int file = mkstemp(path.data());
@@ -71,12 +72,12 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
     const Seed table = Joined({}, MakeTable(kind));
     AddChanged(seeds, table, 0, 100);
     AddChanged(seeds, table, table.size() - 53, 212);  // the footer
-    Seed raw = table;                                  // the target leaves its magic and version
+    Seed raw = table;                                  // the target does not correct the end
     raw[0] = 0;
     AddChanged(seeds, raw, raw.size() - 12, 48);
     if (kind != rocksdb::kCRC32c) continue;
-    // Changes in the list of meta blocks, whose first name is that of the properties, with a right
-    // checksum.
+    // Changes in the list of meta blocks, with a correct checksum. The first name in the list
+    // belongs to the properties block.
     constexpr std::string_view kName = "rocksdb.properties";
     const auto found = std::search(table.begin(), table.end(), kName.begin(), kName.end());
     RHIZOME_CHECK(found != table.end());

@@ -6,8 +6,8 @@
 #include "rhizome/storage/hash.h"
 #include "seeds.h"
 
-// Decodes any frame as a chunk, in seven of eight cases with a right checksum. It must be refused,
-// or decoded without writing outside of the output.
+// Decodes an arbitrary frame as a chunk, with a correct checksum in seven of eight cases. The frame
+// must be rejected, or decoded without writing outside the output.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rhizome;
   if (size < 3) return 0;
@@ -46,7 +46,8 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
                  3, 200);
     }
   }
-  // A zstd frame of five bytes without a content size, and frames of another codec.
+  // A five-byte zstd frame without a content size, and frames that are decoded with the wrong
+  // codec.
   constexpr std::uint8_t kFrame[] = {0x28, 0xB5, 0x2F, 0xFD, 0, 0x50, 0x2B, 0, 0, 'a'};
   for (const std::uint8_t claimed : {5, 6})
     seeds.push_back(Joined({1, claimed, 0}, std::as_bytes(std::span(kFrame))));

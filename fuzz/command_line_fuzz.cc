@@ -19,7 +19,7 @@ using namespace rhizome;
 void CheckNumbers(const std::string& text) {
   if (const auto number = ParseFiniteFloat(text)) {
     RHIZOME_CHECK(std::isfinite(*number));
-    RHIZOME_CHECK(std::strtof(text.c_str(), nullptr) == *number);  // the C library's opinion
+    RHIZOME_CHECK(std::strtof(text.c_str(), nullptr) == *number);  // as the C library parses it
   }
   if (const auto integer = ParseCanonicalInteger(text))
     RHIZOME_CHECK(std::to_string(*integer) == text);
@@ -42,8 +42,8 @@ void CheckFlags(const std::string& text) {
 
 }  // namespace
 
-// Parses any text as the arguments that a user types: sizes, fanouts, codecs, numbers, ids, names
-// of arrays. Each must be refused, or parsed to the value that the text means.
+// Parses arbitrary text as command line arguments: sizes, fanouts, codecs, numbers, ids, array
+// names. Each must be rejected, or parsed to the value that the text denotes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   CheckNumbers(text);

@@ -19,7 +19,7 @@ DeltaContext Context(unsigned kind) {
           .edge_types = 2};
 }
 
-/// Makes a record with every kind of change.
+/// Builds a record with every kind of change.
 std::vector<std::byte> Sample(const DeltaContext& context) {
   DeltaRunBuilder builder(context.symmetric, context.attribute_count, 4);
   builder.AddVertex(context.string_ids ? ExternalId("n") : ExternalId(std::int64_t{7}), 1);
@@ -47,8 +47,8 @@ void Check(std::span<const std::byte> bytes, const DeltaContext& context) {
 
 }  // namespace
 
-// Decodes raw bytes, and a good record with edits. Each must be refused, or give a run that encodes
-// to a record of the same run.
+// Decodes raw bytes, and a valid record with edits. Each must be rejected, or decode to a run whose
+// encoding decodes to the same run.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const DeltaContext context = Context(data[0] / 2);

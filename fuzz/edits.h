@@ -8,10 +8,10 @@
 
 namespace rhizome::fuzzing {
 
-/// Applies small changes that the fuzz input asks for to a valid document, so that mutations reach
+/// Applies small changes chosen by the fuzz input to a valid document, so that mutations reach
 /// fields deep inside without a corpus. A change has 4 bytes of input: place (2 bytes, modulo the
-/// length), kind (1: replace, insert, erase or add), value (1). Input that ends inside a change is
-/// ignored.
+/// length), kind (1: replace, insert, erase or add), value (1). An incomplete change at the end of
+/// the input is ignored.
 template <typename Container>
 Container WithEdits(Container document, std::span<const std::uint8_t> input) {
   using Element = typename Container::value_type;

@@ -51,9 +51,9 @@ struct Base {
   }
 };
 
-/// A store on a fake disk, and a model of its contents. Each step is one operation of the
-/// interface. After each step all queries are asked of the live graph, and now and then of a
-/// snapshot and a second reader.
+/// A store on a fake disk, and a model of its contents. Each step performs one operation of the
+/// interface. After each step every query is run on the live graph; some steps also query a
+/// snapshot or a second reader.
 class Run {
  public:
   explicit Run(fuzzing::Input& in) : in_(in), base_(in), model_(base_.input) {
@@ -224,7 +224,7 @@ class Run {
   fuzzing::Input& in_;
   Base base_;
   UpdateModel model_;
-  UpdateModel durable_ = model_;  ///< the model that a power cut may leave
+  UpdateModel durable_ = model_;  ///< the model that may be found after a power cut
   bool strings_ = false;
   Direction directions_ = Direction::kBoth;
   std::unique_ptr<StoreDisk> disk_ = std::make_unique<StoreDisk>();
@@ -240,7 +240,7 @@ class Run {
 
 // Runs operations on a store on a fake disk: batches of every kind of change, synced or not,
 // snapshots, a second reader, compactions, openings, power cuts, verifications. Every query must
-// give the answer of a plain model.
+// return the answer of a plain model.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // The model reports through GoogleTest; its first failure ends the process.
   static const bool once = [] {

@@ -10,7 +10,7 @@
 
 namespace rhizome::fuzzing {
 
-/// Compresses `text` as gzip does.
+/// Compresses `text` into the gzip format.
 inline std::vector<std::byte> Gzip(std::string_view text) {
   std::vector<std::byte> out(text.size() + 64);
   z_stream stream{};

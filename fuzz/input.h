@@ -6,7 +6,7 @@
 
 namespace rhizome::fuzzing {
 
-/// Fuzz input that is read byte by byte; after its end it gives zeros.
+/// Fuzz input that is read byte by byte. Reads past its end return zero.
 class Input {
  public:
   explicit Input(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}

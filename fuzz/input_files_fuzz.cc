@@ -29,11 +29,11 @@ constexpr DataType kTypes[] = {DataType::kInvalid, DataType::kFloat32, DataType:
                                DataType::kInt64,   DataType::kInt32,   DataType::kUint32,
                                DataType::kUint8};
 
-// A bound on memory for rows, of which a text or a header may ask for more than its bytes hold.
+// The memory limit for rows. A text or a header can ask for more rows than its bytes hold.
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{8} << 20;
 
-// A refusal may be kNotFound, too: if rows beside edges come from a file that is no .npy, a folder
-// with zarr.json is expected there.
+// Checks that the error is one that bad input may cause. kNotFound is allowed, too: if the file of
+// rows for edges is not a .npy file, a folder with zarr.json is expected at its path.
 void CheckRefused(const Status& status) {
   RHIZOME_CHECK(status.code() == StatusCode::kInvalidArgument ||
                 status.code() == StatusCode::kOutOfMemory ||
@@ -52,7 +52,7 @@ IngestOptions OptionsOf(std::uint8_t choices) {
   return options;
 }
 
-/// Reads the edges. Every edge must have two ends and a value in each column.
+/// Reads the edges. Every edge must have two endpoints and a value in each column.
 void ReadTheEdges(IngestContext& context) {
   IdTable ids(context.options.id_type);
   if (const Status status = CheckEdgeColumns(context.options); !status.ok())
@@ -116,8 +116,8 @@ void ReadTheRows(FileSystem& fs, const Path& path, std::uint8_t choices) {
 
 }  // namespace
 
-// Reads any bytes as the files of an ingestion. They must be refused with a reason, or give as many
-// edges, vertices and rows as there are lines that were not bad.
+// Reads arbitrary bytes as the files of an ingestion. They must be rejected with a reason, or the
+// numbers of edges, vertices and rows read must match the number of lines that are not malformed.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 3) return 0;
   const auto bytes = std::as_bytes(std::span(data + 3, size - 3));
@@ -143,7 +143,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   options.edges = {edges};
   options.nodes = path;
-  if (data[0] % 5 == 4) {  // rows beside edges
+  if (data[0] % 5 == 4) {  // an array with a row per edge
     options.edges = {EdgeFile(Path("two.tsv"))};
     options.columns = {"src", "dst"};
     options.header = false;

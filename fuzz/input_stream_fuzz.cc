@@ -15,8 +15,8 @@ using namespace rhizome;
 
 constexpr const char* kNames[] = {"plain", "packed.gz", "packed.zst"};
 
-// Reading stops after this many bytes, since a few bytes can decompress to a thousand times as
-// many.
+// Reading stops after this many bytes, since a small input can decompress to a thousand times its
+// size.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
 
 std::vector<std::byte> Zstd(std::string_view text) {
@@ -27,8 +27,8 @@ std::vector<std::byte> Zstd(std::string_view text) {
 
 }  // namespace
 
-// Reads raw bytes as a file, plain or through gzip or zstd, in pieces of any size. It must be
-// refused as a user's mistake, or give the same bytes whatever the pieces.
+// Reads raw bytes as a file, plain or through gzip or zstd, in pieces of any size. The file must be
+// rejected as invalid input, or yield the same bytes for every piece size.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const auto bytes = std::as_bytes(std::span(data + 2, size - 2));

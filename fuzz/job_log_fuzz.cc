@@ -28,7 +28,7 @@ std::vector<std::byte> Sample() {
   return *ReadWholeFile(fs, kLog, 1 << 20);
 }
 
-/// Corrects the checksums of records, as far as there are records.
+/// Corrects the checksums of the records, up to the first that extends beyond the file.
 void Reseal(std::vector<std::byte>& log) {
   for (std::size_t at = kHeadBytes; at + kRecordHeadBytes <= log.size();) {
     std::byte* const head = log.data() + at;
@@ -43,8 +43,9 @@ void Reseal(std::vector<std::byte>& log) {
 
 }  // namespace
 
-// Opens raw bytes as a job's log, and a good one with edits, with right checksums if asked for. It
-// must be refused, or opened; then an appended record must be there together with all before.
+// Opens raw bytes as the log of a job, and a valid log with edits, with or without corrected
+// checksums. The log must be rejected, or opened; after an append it must contain the new record
+// and all earlier ones.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const std::span<const std::uint8_t> input(data + 1, size - 1);

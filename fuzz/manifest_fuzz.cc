@@ -21,7 +21,7 @@ const std::vector<std::byte>& Sample() {
   return *sample;
 }
 
-/// Puts `body` between a right head and a right seal.
+/// Puts `body` between a correct header and a correct seal.
 std::vector<std::byte> Sealed(std::span<const std::byte> body) {
   std::vector<std::byte> bytes(Sample().begin(), Sample().begin() + kHeadBytes);
   bytes.insert(bytes.end(), body.begin(), body.end());
@@ -50,8 +50,8 @@ void Check(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-// Decodes raw bytes, any body with a right seal, and a good manifest with edits. Each must be
-// refused, or decode to a manifest that encodes to the same bytes.
+// Decodes raw bytes, an arbitrary body with a correct seal, and a valid manifest with edits. Each
+// must be rejected, or decode to a manifest that encodes to the same bytes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const std::span<const std::uint8_t> input(data + 1, size - 1);

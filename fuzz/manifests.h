@@ -4,7 +4,7 @@
 
 namespace rhizome::fuzzing {
 
-/// Makes a manifest with files and arrays of every kind.
+/// Builds a manifest with files and arrays of every kind.
 inline Manifest SampleManifest() {
   Manifest manifest;
   manifest.generation = 1;

@@ -11,7 +11,7 @@
 
 namespace rhizome::fuzzing {
 
-/// A file system of files in memory that can only be read. It refuses everything else.
+/// A read-only file system of files in memory. All other operations fail.
 class MemoryFiles final : public FileSystem {
  public:
   using FileSystem::OpenRead;

@@ -15,7 +15,7 @@ namespace {
 using namespace rhizome;
 using HeaderBytes = std::array<std::byte, kMessageHeaderBytes>;
 
-/// Makes a message of each kind, with a few bytes to carry.
+/// Builds a message of the given kind with a few payload bytes.
 std::vector<std::byte> Sample(unsigned kind) {
   MessageHeader header = {.kind = static_cast<MessageKind>(1 + kind % 7)};
   header.payload_bytes = kind % 5;
@@ -29,7 +29,8 @@ std::vector<std::byte> Sample(unsigned kind) {
   return message;
 }
 
-/// A header that is taken has nothing in it but what its fields say.
+/// Checks that an accepted header encodes to the same bytes, so that no byte outside its fields
+/// matters.
 void Check(std::span<const std::byte> message) {
   const auto header = DecodeMessageHeader(message);
   if (!header) return;
@@ -39,7 +40,7 @@ void Check(std::span<const std::byte> message) {
   static_cast<void>(CheckMessagePayload(*header, message.subspan(kMessageHeaderBytes)));
 }
 
-/// Makes the checksum of a header right, so that what it says is looked at.
+/// Corrects the checksum of a header, so that its fields are parsed.
 std::vector<std::byte> Sealed(std::vector<std::byte> message) {
   if (message.size() < kMessageHeaderBytes) return message;
   constexpr std::size_t kSumAt = kMessageHeaderBytes - 4;
@@ -49,7 +50,7 @@ std::vector<std::byte> Sealed(std::vector<std::byte> message) {
 
 }  // namespace
 
-// Decodes raw bytes, and a good message with edits, with its old checksum and with a right one.
+// Decodes raw bytes, and a valid message with edits, with and without a corrected checksum.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const std::span<const std::uint8_t> input(data + 1, size - 1);

@@ -28,8 +28,8 @@ std::vector<std::byte> Header(std::string_view dict, std::uint8_t version) {
 
 }  // namespace
 
-// Reads raw bytes as a .npy file, in pieces of any size. It must be refused as a user's mistake, or
-// read whole.
+// Reads raw bytes as a .npy file, in pieces of any size. The file must be rejected as invalid
+// input, or read completely.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rhizome;
   if (size < 1) return 0;
@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     RHIZOME_CHECK(reader.error().code() == StatusCode::kInvalidArgument);
     return 0;
   }
-  // The data is not there, or there is little of it.
+  // The header may promise more data than the file holds.
   const std::uint64_t element = DataTypeBytes((*reader)->header().dtype);
   std::vector<std::byte> piece(element * (1 + data[0] / 4 % 8));
   std::uint64_t left = (*reader)->data_bytes();
@@ -81,7 +81,7 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   std::vector<std::byte> long_header = Header("{}", 2);
   long_header[10] = std::byte{0x10};  // a MiB
   seeds.push_back(Joined({0}, long_header));
-  // A number that does not fit float32.
+  // A number outside the range of float32.
   std::vector<std::byte> wide =
       Header("{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", 1);
   for (int i = 0; i < 16; ++i) wide.push_back(std::byte{0x7E});

@@ -10,7 +10,7 @@ namespace {
 
 using namespace rhizome;
 
-/// Asks a parsed partition everything; the sanitizers check that it stays in bounds.
+/// Runs every query on a parsed partition; the sanitizers check that it stays in bounds.
 void Walk(const Adjacency& partition, Direction direction) {
   std::uint64_t edges = 0;
   std::vector<LocalId> scratch;
@@ -35,17 +35,16 @@ void Walk(const Adjacency& partition, Direction direction) {
   RHIZOME_CHECK(edges == partition.edge_count());
 }
 
-/// The number of kinds of small graphs: with types, weights, grouped rows, one direction,
-/// compressed lists, edge attributes, both directions of every edge.
+/// Number of kinds of small graphs. They differ in types, weights, grouped rows, directions,
+/// compressed lists and edge attributes; some have every edge in both directions.
 constexpr std::size_t kShapes = 14;
-constexpr std::size_t kHubs =
-    12;  // from this shape on they have hubs, in plain or compressed lists
+constexpr std::size_t kHubs = 12;  // the first shape with hubs, in plain or compressed lists
 
 rhizome::testing::PartitionParts MakeParts(std::size_t shape) {
   std::mt19937_64 rng(shape);
   if (shape >= kHubs) {
     GraphInput input = rhizome::testing::RandomGraph(rng, {.vertices = 80, .edges = 900});
-    for (int i = 0; i < 2000; ++i) {  // more than fit a byte, and more than the steps of a block
+    for (int i = 0; i < 2000; ++i) {  // exceeds the range of a byte and the steps of a block
       input.edges.src.push_back(0);
       input.edges.dst.push_back(static_cast<VertexId>(rng() % 80));
     }
@@ -82,8 +81,8 @@ const rhizome::testing::PartitionParts& PartsOf(std::size_t shape) {
 
 }  // namespace
 
-// Opens a sealed partition file of a small graph with any content. It must be refused, or every
-// query on it must stay in bounds.
+// Opens a sealed partition file of a small graph with arbitrary content. It must be rejected, or
+// every query on it must stay in bounds.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const rhizome::testing::PartitionParts& parts = PartsOf(data[0]);

@@ -12,8 +12,8 @@
 
 namespace rhizome::inline internal {
 
-/// Stands for the registry, which needs libtorch: one kind, with the options that shapes are
-/// checked by and one of each other type.
+/// Replaces the model registry, which needs libtorch. Has a single model with the options that
+/// determine tensor shapes, and one option of each other type.
 Result<ModelInfo> FindModelInfo(std::string_view name) {
   if (name != "sage") return Fail(Status::InvalidArgument("there is no such model"));
   return ModelInfo{
@@ -57,7 +57,7 @@ void CheckRefused(const Status& status) {
                 status.code() == StatusCode::kUnsupported);
 }
 
-/// Decodes a file, which must be refused, or give tensors that encode to a file of the same
+/// Decodes a file. It must be rejected, or decode to tensors whose encoding decodes to the same
 /// tensors.
 void Check(std::span<const std::byte> bytes) {
   const auto file = DecodeSafetensors(bytes);
@@ -88,8 +88,8 @@ void CheckText(std::string_view text) {
   RHIZOME_CHECK(again.has_value() && EncodeModelShape(*again) == encoded);
 }
 
-/// Makes a good file whose header has edits, with its right length, so that mutations reach the
-/// fields.
+/// Builds a valid file whose header has edits and a correct length, so that mutations reach the
+/// header's fields.
 std::vector<std::byte> WithOtherHeader(std::span<const std::uint8_t> input) {
   const std::vector<std::byte> sample = EncodeSafetensors(SampleFile());
   const auto length = LoadLittle<std::uint64_t>(sample.data());
@@ -104,7 +104,7 @@ std::vector<std::byte> WithOtherHeader(std::span<const std::uint8_t> input) {
 
 }  // namespace
 
-// Decodes model files and the descriptions in them: raw bytes, and good ones with edits.
+// Decodes model files and the model descriptions in them: raw bytes, and valid ones with edits.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const std::span<const std::uint8_t> input(data + 1, size - 1);

@@ -14,7 +14,7 @@
 
 namespace rhizome::fuzzing {
 
-/// A part of a vertex's neighbour list from which the sampler draws separately.
+/// A part of a vertex's neighbour list that the sampler draws from separately.
 struct Request {
   std::int64_t fanout = 0;
   std::int64_t type = -1;  ///< an edge type; -1: all
@@ -30,7 +30,7 @@ inline std::vector<Request> RequestsOf(const SamplerOptions& options, std::size_
   return requests;
 }
 
-/// Checks a sample against the lists that the shape must have, list by list.
+/// Checks a sample against the neighbour lists of the shape, list by list.
 class Checker {
  public:
   Checker(const Shape& shape, const SamplerOptions& options, const SampledSubgraph& sample,
@@ -111,7 +111,7 @@ class Checker {
     RHIZOME_CHECK(drawn.empty());
   }
 
-  /// Returns the time of an edge that was written since the generation.
+  /// Returns the time of an edge that was written after the generation was built.
   std::int64_t TimeOfWritten(const EdgeId& edge) const {
     const std::int64_t number = EdgeNumbering(*shape_.graph).Of(edge);
     std::int64_t time = 0;

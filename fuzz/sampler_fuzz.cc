@@ -60,9 +60,9 @@ bool Same(const SampledSubgraph& a, const SampledSubgraph& b) {
 
 }  // namespace
 
-// Samples with any options from a small graph, a generation alone or with a delta. The options must
-// be refused, or the sample must be what they ask for, compared with the edges of the graph, and
-// must be the same for any number of threads.
+// Samples with arbitrary options from a small graph, with or without a delta. The options must be
+// rejected, or the sample must agree with the options and with the edges of the graph, and must not
+// depend on the number of threads.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzzing::Input input({data, size});
   const Shape& shape = fuzzing::ShapeOf(input.Byte() % fuzzing::kShapes);
@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         byte == 255 ? -1 : static_cast<VertexId>(byte % (shape.vertices() + (byte > 240 ? 1 : 0)));
   }
   for (std::int64_t& time : times) time = input.Byte() % 10 - 1;
-  // A draw of that size is refused, or takes more memory than the fuzzer has.
+  // Such a fanout is rejected, or needs more memory than the fuzzer has.
   for (const std::int64_t fanout : options.fanouts)
     if (options.replace && fanout == kMaxFanout) return 0;
   for (const auto& hop : options.typed_fanouts)

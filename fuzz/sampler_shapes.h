@@ -25,11 +25,11 @@ namespace rhizome::fuzzing {
 inline constexpr std::uint64_t kVertices = 14;
 inline constexpr std::uint64_t kEdges = 70;
 
-/// There are kPlainShapes shapes without a delta, and as many with one.
+/// There are kPlainShapes shapes without a delta, and the same number with one.
 inline constexpr std::size_t kPlainShapes = 12;
 inline constexpr std::size_t kShapes = 2 * kPlainShapes;
 
-/// An entry of a neighbour list, made from the input and not by the engine.
+/// An entry of a neighbour list, computed from the input without the engine.
 struct Entry {
   VertexId vertex = 0;
   TypeId type = 0;
@@ -48,12 +48,12 @@ struct DrawnEdge {
   std::int64_t time = 0;
 };
 
-/// A small graph in a store of its own, and the lists of its edges.
+/// A small graph in a store of its own, and the neighbour lists that it must have.
 struct Shape {
   bool typed = false;
   bool weighted = false;
   bool undirected = false;
-  std::vector<std::vector<Entry>> lists[2];  ///< of kIn and kOut, by vertex
+  std::vector<std::vector<Entry>> lists[2];  ///< for kIn and kOut, by vertex
   std::unique_ptr<Store> store;
   std::unique_ptr<const GraphSnapshot> graph;
   std::shared_ptr<const EdgeTimes> times;
@@ -79,8 +79,8 @@ inline const Path& Folder() {
   return kept.path;
 }
 
-/// Makes a shape: draws edges and updates, and keeps the graph that the store must have as a plain
-/// list of edges.
+/// Builds a shape: draws edges and updates, and records the expected graph as a plain list of
+/// edges.
 class ShapeMaker {
  public:
   explicit ShapeMaker(std::size_t number) : number_(number % kPlainShapes), random_(number) {
@@ -109,7 +109,7 @@ class ShapeMaker {
     return typed ? std::vector<std::string>{"a", "b", "c", "d"} : std::vector<std::string>{"e"};
   }
 
-  // Draws an edge so that there are loops, parallel edges, hubs and vertices without an edge.
+  // Draws an edge. The distribution yields loops, parallel edges, hubs and isolated vertices.
   DrawnEdge Draw(std::uint64_t vertices, std::uint64_t types) {
     return {.src = static_cast<VertexId>(random_() % (random_() % 3 == 0 ? 2 : vertices)),
             .dst = static_cast<VertexId>(random_() % (random_() % 3 == 0 ? 2 : vertices)),
@@ -166,7 +166,7 @@ class ShapeMaker {
     }
   }
 
-  /// Returns the vertex of an external id; makes a new one if there is none.
+  /// Returns the vertex with an external id. Adds one if there is none.
   VertexId VertexOf(VertexId id) {
     const auto [at, added] = vertex_of_.try_emplace(id, static_cast<VertexId>(next_));
     next_ += added ? 1 : 0;
@@ -178,7 +178,7 @@ class ShapeMaker {
     const std::uint64_t what = random_() % 16;
     DrawnEdge edge = Draw(kVertices + 3, types.size());
     if (what >= 8 && what < 14 && !edges_.empty()) {
-      // Take the ends of an existing edge: most edges that are drawn do not exist.
+      // Uses the endpoints of an existing edge, since most edges that are drawn do not exist.
       const DrawnEdge& old = edges_[random_() % edges_.size()];
       edge.type = old.type;
       for (const auto& [id, vertex] : vertex_of_) {
@@ -217,7 +217,7 @@ class ShapeMaker {
     std::erase_if(edges_, gone);
   }
 
-  /// Erases the edges equal to `edge`, whose ends are external ids.
+  /// Erases the edges equal to `edge`, whose endpoints are external ids.
   void EraseEqual(const DrawnEdge& edge) {
     const VertexId src = vertex_of_.at(edge.src);
     const VertexId dst = vertex_of_.at(edge.dst);
@@ -252,7 +252,7 @@ class ShapeMaker {
 };
 
 inline const Shape& ShapeOf(std::size_t number) {
-  // Never destroyed, as RocksDB's own statics may be destroyed first.
+  // Never destroyed, because RocksDB's statics may be destroyed first.
   static auto* const shapes = new std::unique_ptr<Shape>[kShapes];
   if (shapes[number] == nullptr) shapes[number] = ShapeMaker(number).Take();
   return *shapes[number];

@@ -24,7 +24,7 @@ std::vector<std::byte> Sample() {
   return sink.Take();
 }
 
-/// Corrects the checksums, from the inside out, as far as the footer tells their places.
+/// Corrects the checksums, innermost first, where the footer locates them.
 void Reseal(std::vector<std::byte>& file) {
   if (file.size() < sizeof(SectionPreamble) + sizeof(SectionFooter)) return;
   std::byte* const end = file.data() + file.size() - sizeof(SectionFooter);
@@ -55,8 +55,8 @@ void Check(std::vector<std::byte> bytes) {
 
 }  // namespace
 
-// Parses raw bytes as a section file, and a good one with edits and right checksums. Each must be
-// refused or parsed.
+// Parses raw bytes as a section file, and a valid one with edits and correct checksums. Each must
+// be rejected or parsed.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const std::span<const std::uint8_t> input(data + 1, size - 1);
@@ -80,7 +80,7 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
     seed.insert(seed.end(), {static_cast<std::uint8_t>(at % 256),
                              static_cast<std::uint8_t>(at / 256), 0, value});
   };
-  for (const std::uint8_t version : {0, 2}) {  // in both of its places
+  for (const std::uint8_t version : {0, 2}) {  // in both places of the version
     Seed seed = {1};
     edit(seed, offsetof(SectionPreamble, version), version);
     edit(seed, footer + offsetof(SectionFooter, version), version);

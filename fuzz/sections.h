@@ -13,12 +13,12 @@
 
 namespace rhizome::fuzzing {
 
-/// The store id of every file that a fuzz target makes.
+/// The store id of every file that a fuzz target creates.
 inline StoreId FuzzStoreId() { return *StoreId::Parse("000102030405060708090a0b0c0d0e0f"); }
 
-/// Cuts fuzz input into sections and seals them as a section file, so that mutations reach the
+/// Splits fuzz input into sections and seals them as a section file, so that mutations reach the
 /// parser behind the checksums. A section of the input has kind (1 byte), log2 of the element size
-/// (1), length in bytes (2) and content. Returns an empty file if the input names a kind twice.
+/// (1), length in bytes (2) and content. Returns an empty file if a kind occurs twice in the input.
 inline std::vector<std::byte> SealSections(std::span<const std::uint8_t> input, FileKind kind) {
   MemorySink sink;
   SectionFileWriter writer(sink, kind, FuzzStoreId());

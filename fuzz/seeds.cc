@@ -24,7 +24,7 @@ void Write(const std::filesystem::path& folder) {
   std::printf("%zu seeds in %s\n", number, folder.c_str());
 }
 
-/// Returns a step with which at most `most` of `places` are visited.
+/// Returns a step that visits at most `most` of `places`.
 std::size_t Step(std::size_t places, std::size_t most) {
   return std::max<std::size_t>(1, (places + most - 1) / most);
 }

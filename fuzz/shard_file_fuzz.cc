@@ -30,7 +30,7 @@ FileEntry EntryOf(std::span<const std::byte> bytes) {
   return {"x", bytes.size(), Xxh3(bytes), Crc32c(bytes)};
 }
 
-/// Reads all rows; nothing if the shard is refused.
+/// Reads all rows. Returns nullopt if the shard is rejected.
 std::optional<std::vector<std::byte>> ReadShard(const ArrayEntry& entry,
                                                 std::span<const std::byte> bytes,
                                                 const FileEntry& file) {
@@ -61,9 +61,9 @@ std::optional<std::vector<std::byte>> ReadShard(const ArrayEntry& entry,
 
 }  // namespace
 
-// Reads a shard of random rows, which must give the rows that were written. With edits and the
-// manifest's old checksums it must be refused, unless no byte that is read has changed; with
-// checksums that follow the edits, reading must stay in bounds.
+// Reads a shard of random rows, which must return the rows that were written. With edits and the
+// original checksums of the manifest it must be rejected, unless no byte that is read has changed.
+// With checksums recomputed after the edits, reading must stay in bounds.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::uint8_t> all(data, size);
   constexpr std::size_t kDrawnBytes = 64;

@@ -14,7 +14,7 @@ namespace {
 
 using namespace rhizome;
 
-/// Checks that the ranges of an accepted index lie in the file, outside of the index, and do not
+/// Checks that the ranges of an accepted index are inside the file, outside the index, and do not
 /// overlap.
 void CheckRanges(const ShardIndexFormat& format, std::vector<InnerRange> ranges,
                  std::uint64_t file_bytes) {
@@ -61,7 +61,7 @@ void Reseal(const ShardIndexFormat& format, std::span<std::byte> bytes) {
 
 }  // namespace
 
-// Decodes any bytes as a shard's index, and a sound one as it is and with edits and right
+// Decodes arbitrary bytes as the index of a shard, a valid index, and one with edits and correct
 // checksums.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::uint8_t> all(data, size);

@@ -41,7 +41,7 @@ Content ReadAll(const std::string& text, TableForm form, bool header) {
   }
 }
 
-/// Writes lines as a table again, with all fields in quotes if the form has quotes.
+/// Writes lines as a table again. All fields are quoted if the form has quotes.
 std::string Written(const std::vector<Line>& lines, TableForm form) {
   std::string text;
   for (const Line& line : lines) {
@@ -64,17 +64,17 @@ std::string Written(const std::vector<Line>& lines, TableForm form) {
 
 }  // namespace
 
-// Reads raw bytes as a table, repeated so that buffers end at any place. Sound lines must be read
-// as the same when they are written again.
+// Reads raw bytes as a table, repeated so that buffers end at any place. Well-formed lines that are
+// written again must be read back unchanged.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const auto form = static_cast<TableForm>(data[0] % 3);
   std::string text(reinterpret_cast<const char*>(data + 2), size - 2);
-  // A few inputs have a line that is too long, which must be passed over.
+  // A few inputs contain an overlong line, which must be skipped.
   if (data[1] == 255) text.insert(text.size() / 2, std::string(kMaxLineBytes + 1, 'x'));
   const Content content = ReadAll(text, form, data[0] / 3 % 2 == 1);
   const std::string written = Written(content.lines, form);
-  // A byte order mark at the very beginning does not count as text.
+  // A byte order mark at the start of a file is not part of the text.
   if (written.starts_with("\xEF\xBB\xBF")) return 0;
   const Content again = ReadAll(written, form, false);
   RHIZOME_CHECK(again.malformed == 0 && again.lines == content.lines);

@@ -21,15 +21,15 @@ constexpr Array kArrays[] = {{"feat", DataType::kFloat32}, {"half", DataType::kF
                              {"long", DataType::kInt64},   {"int", DataType::kInt32},
                              {"uint", DataType::kUint32},  {"byte", DataType::kUint8}};
 
-/// Makes a store with types, weights, edge attributes of one and of two values, and arrays of every
-/// kind.
+/// Builds a store with types, weights, edge attributes of one and of two values, and arrays of
+/// every kind.
 std::shared_ptr<const GraphSnapshot> SmallGraph() {
   struct Opened {
     testing::StoreDisk disk;
     std::unique_ptr<Store> store;
     std::shared_ptr<const GraphSnapshot> graph;
   };
-  // Never destroyed, as RocksDB's own statics may be destroyed first.
+  // Never destroyed, because RocksDB's statics may be destroyed first.
   static const Opened* const opened = [] {
     auto* const made = new Opened();
     GraphInput input;
@@ -92,8 +92,9 @@ UpdateFormat FormatOf(std::uint8_t choices) {
 
 }  // namespace
 
-// Reads raw bytes as a file of updates, JSON lines, TSV or CSV, of edges, vertices or rows. Each
-// line must be refused with a reason, add operations, or mark where changes of another store end.
+// Reads raw bytes as an update file of edges, vertices or rows, in the form of JSON lines, TSV or
+// CSV. Each line must be rejected with a reason, add operations, or mark the end of the changes of
+// another store.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const auto bytes = std::as_bytes(std::span(data + 2, size - 2));

@@ -5,8 +5,8 @@
 #include "sections.h"
 #include "seeds.h"
 
-// Opens a sealed dictionary with any content. It must be refused, or every id in it must be found
-// again, except for those of deleted vertices.
+// Opens a sealed dictionary with arbitrary content. It must be rejected, or a lookup must find
+// every id in it, except the ids of deleted vertices.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rhizome;
   if (size < 2) return 0;

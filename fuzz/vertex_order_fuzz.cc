@@ -11,7 +11,8 @@ using namespace rhizome;
 constexpr std::uint64_t kRows = 6;
 constexpr std::uint32_t kPartitions = 2;
 
-/// Makes an order as a store has it: `grouped` by owner and type, or in the order of the vertices.
+/// Builds an order as a store contains it: `grouped` by owner and type, or in the order of the
+/// vertices.
 std::vector<std::byte> Sample(bool grouped, std::uint32_t types) {
   const std::vector<VertexId> natural = {0, 1, 2, 3, 4, 5};
   const std::vector<VertexId> sorted = {4, 0, 2, 5, 1, 3};
@@ -28,7 +29,7 @@ std::vector<std::byte> Sample(bool grouped, std::uint32_t types) {
   return sink.Take();
 }
 
-/// Checks that the answers of an accepted order fit together.
+/// Checks that the answers of an accepted order are consistent.
 void Walk(const VertexOrder& order, std::uint32_t types) {
   std::vector<std::uint64_t> owned(kPartitions);
   for (Row row = 0; row < static_cast<Row>(order.size()); ++row) {
@@ -44,8 +45,8 @@ void Walk(const VertexOrder& order, std::uint32_t types) {
 
 }  // namespace
 
-// Opens a sealed order with any content. It must be refused, or be a permutation whose owners and
-// types are in range.
+// Opens a sealed order with arbitrary content. It must be rejected, or be a permutation whose
+// owners and types are in range.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   auto bytes = fuzzing::SealSections({data + 2, size - 2}, FileKind::kOrder);

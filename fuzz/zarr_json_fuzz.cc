@@ -38,8 +38,8 @@ void Check(std::string_view text) {
 
 }  // namespace
 
-// Decodes any text, and a good document with edits. Each must be refused, or give an array that
-// encodes to the same array.
+// Decodes arbitrary text, and a valid document with edits. Each must be rejected, or decode to an
+// array whose encoding decodes to the same array.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   if (data[0] % 2 == 0) {

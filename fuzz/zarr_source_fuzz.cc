@@ -37,7 +37,7 @@ constexpr std::array<Type, 7> kTypes = {{{"float32", DataType::kFloat32},
 
 struct Compressor {
   CodecKind kind;    ///< kInvalid: gzip
-  const char* json;  ///< its codecs; our encoder puts a checksum behind what it compresses
+  const char* json;  ///< its codecs in zarr.json; our encoder appends a checksum to compressed data
 };
 constexpr std::array<Compressor, 5> kCompressors = {
     {{CodecKind::kRaw, ""},
@@ -77,7 +77,8 @@ std::string BytesOf(std::uint64_t value, DataType type, bool float64) {
   return {bytes.data(), float64 ? 8 : DataTypeBytes(type)};
 }
 
-/// An array of another writer, drawn from fuzz input: its files, and the rows that they mean.
+/// An array in the style of another writer, drawn from fuzz input: its files, and the rows that
+/// they contain.
 class Sample {
  public:
   explicit Sample(fuzzing::Input& input) {
@@ -123,7 +124,7 @@ class Sample {
   /// The chunk files by path.
   std::map<Path, std::vector<std::byte>>& chunks() { return chunks_; }
 
-  /// The range of bytes that a checksum of a file covers; the checksum follows it.
+  /// The range of bytes that a checksum of a file covers. The checksum follows it.
   struct Sealed {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -197,7 +198,7 @@ class Sample {
     chunks_[kFolder / key] = std::move(bytes);
   }
 
-  /// Draws a chunk; nothing if it shall be missing.
+  /// Draws a chunk. Returns nullopt if it is to be missing from the array.
   std::optional<std::vector<std::byte>> Chunk(std::uint64_t number, std::uint64_t across) {
     const bool missing = random_() % 256 < missing_;
     std::string bytes;
@@ -252,7 +253,7 @@ void CheckFormat(const ZarrSourceFormat& format) {
   RHIZOME_CHECK(DataTypeBytes(format.dtype) > 0);
 }
 
-/// Reads all rows; nothing if they are refused or too many.
+/// Reads all rows. Returns nullopt if they are rejected or too many.
 std::optional<std::string> ReadAll(fuzzing::MemoryFiles& files) {
   const auto source = ZarrSource::Open(files, kFolder);
   if (!source) {
@@ -277,7 +278,7 @@ std::optional<std::string> ReadAll(fuzzing::MemoryFiles& files) {
   return all;
 }
 
-/// Edits one file, and corrects its checksum if it has one: that of the chunk, or of the index.
+/// Edits one file, and corrects its checksum if there is one: the chunk's, or the index's.
 void EditChunk(Sample& sample, std::uint8_t which, std::span<const std::uint8_t> edits) {
   if (sample.chunks().empty()) return;
   auto chunk = sample.chunks().begin();
@@ -293,9 +294,9 @@ void EditChunk(Sample& sample, std::uint8_t which, std::span<const std::uint8_t>
 
 }  // namespace
 
-// Parses any document, and reads a small array of every kind, which must give the rows that were
-// written. With edits in its document, or in a chunk with a right checksum, it must be refused as a
-// user's mistake, or read in bounds.
+// Parses an arbitrary document, and reads a small array of every kind, which must return the rows
+// that were written. With edits in the document, or in a chunk whose checksum is corrected, the
+// array must be rejected as invalid input, or read in bounds.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kSampleBytes = 10;
   if (size < 2) return 0;
@@ -348,7 +349,7 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
     huge.insert(huge.find(grid) + grid.size(), "99999999999");
     seeds.push_back(Joined({0}, huge));
   }
-  // An array of float64, of which one value does not fit float32.
+  // An array of float64 in which one value is outside the range of float32.
   seeds.push_back({3, 0, 2, 0, 0, 5, 0, 11, 0, 1, 0, 0, 7, 0, 0, 0x7F});
   return seeds;
 }

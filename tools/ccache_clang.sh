@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Compiles through ccache with Clang, so that another clone finds what this one compiled though it uses a precompiled
-# header. usage: ccache_clang.sh CCACHE COMPILER ARGUMENT...; runs in the build folder, as Ninja does.
+# Runs Clang through ccache so that the cache is shared between clones of the repository, although the build uses a
+# precompiled header. usage: ccache_clang.sh CCACHE COMPILER ARGUMENT...; run in the build folder, as Ninja does.
 #
-# The bytes of that header hold the paths at which it was made: it is compiled here, and gets a checksum by the text of
-# all that it includes, which ccache takes for its bytes (CCACHE_PCH_EXTSUM). CMake names it by its whole path, which
-# ccache does not know to be one behind -Xclang: it becomes a relative one.
+# A precompiled header contains absolute paths, so its bytes differ between clones. It is therefore compiled without
+# ccache and gets a checksum of the text of all files that it includes, which ccache uses in place of the bytes
+# (CCACHE_PCH_EXTSUM). CMake passes the absolute path of the header behind -Xclang, where ccache does not recognise it
+# as a path; this script makes it relative.
 set -euo pipefail
 ccache=$1
 compiler=$2

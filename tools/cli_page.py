@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the part of docs/CLI.md that `rhizome --help` and the --help of each verb say.
+"""Generates the part of docs/CLI.md that consists of the output of `rhizome --help` and of each verb's --help.
 
-usage: tools/cli_page.py [--check] [RHIZOME]     RHIZOME: build/release/bin/rhizome
+usage: tools/cli_page.py [--check] [RHIZOME]     RHIZOME: default build/release/bin/rhizome
 
-What stands above the line MARK is written by hand and stays. --check changes nothing, prints what
-differs, and exits with 1 if anything does.
+The text above the line MARK is written by hand and preserved. --check changes nothing, prints the
+differences, and exits with 1 if there are any.
 """
 import difflib
 import os

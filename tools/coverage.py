@@ -1,9 +1,9 @@
-"""Reports of line and branch coverage out of what `llvm-cov export` says (tools/coverage.sh).
+"""Reports line and branch coverage from the output of `llvm-cov export` (tools/coverage.sh).
 
 usage: coverage.py files EXPORT.json FOLDER...      lines and branches of each file in the folders
        coverage.py parsers EXPORT.json TARGET COVERS EXCEPT LEAST
            lines of the files COVERS (a,b,c), without functions whose names match EXCEPT; exit code 1
-           if less than LEAST per cent of any of them ran
+           if less than LEAST per cent of the lines of any file ran
 """
 
 import json

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# How much of the code runs, counted by Clang. usage: tools/coverage.sh parsers|tests [PATTERN]
-#   parsers [PATTERN]  the seeds of each fuzz target (of those that match): the share of the lines of its
-#                      parsers (fuzz/targets.cmake) that run; exit code 1 if one is below 95 %
-#   tests [PATTERN]    the tests of tiers quick and ci of storage, index, cache and the harness, and the
-#                      seeds of the fuzz targets (of the programs that match; the counts of others are
-#                      kept): lines and branches of storage/, index/ and cache/
+# Measures code coverage with Clang. usage: tools/coverage.sh parsers|tests [PATTERN]
+#   parsers [PATTERN]  runs the seeds of each fuzz target (only those that match PATTERN) and reports the share
+#                      of executed lines of its parsers (fuzz/targets.cmake); exit code 1 if one is below 95 %
+#   tests [PATTERN]    runs the tests of tiers quick and ci of storage, index, cache and the harness, and the
+#                      seeds of the fuzz targets (only programs that match; counts of the others are kept),
+#                      and reports lines and branches of storage/, index/ and cache/
 # Builds into build/coverage. Needs llvm-cov and llvm-profdata of Clang's version.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Attacks the built binary with hostile stores, inputs and surroundings: runs tests/hostile/*.sh, each of which
-# counts what it tried, and prints what they counted and what they found.
+# Tests the built binary against hostile stores, inputs and environments: runs the scripts tests/hostile/*.sh and prints
+# the number of attempts and the findings of each.
 # usage: tools/hostile.sh [--rounds N] [--seed S] [--keep] [NAME ...]
-#   --rounds N  how much each script tries: 1 as in CI (the default), more for hours
-#   --seed S    what random choices are drawn from (RHIZOME_TEST_SEED); printed, drawn afresh where neither is given
-#   --keep      leaves the scratch folders of scripts that found something
-#   NAME ...    only these scripts, without their folder and .sh
-# RHIZOME names the binary (build/release/bin/rhizome), RHIZOME_BUILD its build folder; where RHIZOME_COUNTS
-# names a folder, the counts are put there for tests/reliability/harness/counts_table.sh.
+#   --rounds N  amount of work of each script: 1 as in CI (the default), more for runs of hours
+#   --seed S    seed of random choices (default: RHIZOME_TEST_SEED, or drawn at random); it is printed
+#   --keep      keeps the scratch folders of scripts with findings
+#   NAME ...    runs only these scripts, named without folder and .sh
+# Environment: RHIZOME is the binary (build/release/bin/rhizome), RHIZOME_BUILD its build folder. If RHIZOME_COUNTS is
+# a folder, the counts are written there for tests/reliability/harness/counts_table.sh.
 #
-# A script is run with RHIZOME, RHIZOME_BUILD, RHIZOME_SOURCE, HOSTILE_ROUNDS, HOSTILE_SEED and HOSTILE_SCRATCH, an
-# empty folder, in which it stands. It prints `count WHAT NUMBER` lines; where it finds something
-# `FOUND WHAT, AND HOW TO REPEAT IT` lines, and ends with 1; where it cannot run the reason, and ends with 77.
-# Exit code 1 if anything was found, 64 if the usage is wrong.
+# A script receives RHIZOME, RHIZOME_BUILD, RHIZOME_SOURCE, HOSTILE_ROUNDS, HOSTILE_SEED and HOSTILE_SCRATCH, an empty
+# folder that is its working directory. It prints lines `count WHAT NUMBER`. On a finding it prints
+# `FOUND WHAT, AND HOW TO REPEAT IT` and exits with 1. If it cannot run, it prints the reason and exits with 77.
+# Exit code: 1 if there was any finding, 64 for wrong usage.
 set -uo pipefail
 RHIZOME_SOURCE=$(cd "$(dirname "$0")/.." && pwd)
 RHIZOME_BUILD=${RHIZOME_BUILD:-$RHIZOME_SOURCE/build/release}

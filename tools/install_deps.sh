@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what building, running and testing Rhizome needs: Debian/Ubuntu packages that are missing, and
+# Installs the dependencies for building, running and testing Rhizome: missing Debian/Ubuntu packages, and
 # libtorch from its pinned wheel (without the wheel's CUDA dependencies) in build/venv.
-# usage: tools/install_deps.sh [--tests | --python | --mpi | --wheel]     A second run takes a second.
-# --python: what `pip install .` needs, which is neither libtorch nor build/venv.
-# --mpi: Open MPI beside what building needs, for ranks that are processes. --tests brings it too.
-# --wheel: what tools/wheel.sh needs to make wheels for other machines; libtorch is for that of rhizome-gnn.
-# The one place where dependencies are listed; README.md says what each is for.
+# usage: tools/install_deps.sh [--tests | --python | --mpi | --wheel]     Does nothing if all is installed.
+# --python: only the dependencies of `pip install .`, without libtorch and build/venv.
+# --mpi: also Open MPI, for ranks as processes. --tests includes it.
+# --wheel: the dependencies of tools/wheel.sh, which makes wheels for other machines; rhizome-gnn needs libtorch.
+# This is the only list of dependencies; README.md describes the purpose of each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Times trainings over ranks, in network namespaces whose links have a rate and a latency: a step's seconds by what is kept
-# of other ranks' rows and when it is fetched, beside what `plan train` models, and the processor's seconds of each rank.
+# Times distributed trainings in network namespaces whose links have a given rate and latency. Reports the seconds per
+# step for several ways of prefetching remote rows, next to the model of `plan train`, and the processor time per rank.
 # usage: tools/links.sh [--rates R,...] [--latencies T,...] [--rounds N] [--hosts N] [--ways PREFETCH OVERLAP,...] STORE [FLAGS OF TRAIN...]
-# Prints a JSON object a training; by default two hosts, a rank each, and four ways of prefetching.
-# A rate is what tc takes for bits a second (1gbit, 200mbit), or none; a latency is that of a link one way (0, 50us), and is
-# measured before the trainings. The ways take turns, --rounds times (3). Needs root, ip, tc and mpirun.
+# Prints one JSON object per training. Default: two hosts with one rank each, and four ways of prefetching. A rate is a
+# value that tc accepts (1gbit, 200mbit), or none. A latency is one-way (0, 50us) and is measured before the trainings.
+# The ways alternate, --rounds times (3). Needs root, ip, tc and mpirun.
 set -euo pipefail
 source_folder=$(cd "$(dirname "$0")/.." && pwd)
 : "${RHIZOME_BUILD:=$source_folder/build/release}" "${RHIZOME:=$RHIZOME_BUILD/bin/rhizome}"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Holds modelled seconds against measured ones: twelve trainings over two ranks, each in a network namespace of its own, with
-# rows of two widths, several fanouts and networks, and links of two rates and three latencies.
+# Compares modelled with measured seconds in twelve trainings on two ranks, each rank in its own network namespace: rows
+# of two widths, several fanouts and models, and links of two rates and three latencies.
 # usage: tools/links_model.sh [--rounds N] [--only N,...]
-# Prints a JSON object for each training, then a line for each configuration: the median of its rounds (1). Each has its own
-# constants, measured before. Wants a machine that does nothing else. Needs what tools/links.sh needs.
+# Prints one JSON object per training, then one line per configuration with the median of its rounds (1). The constants
+# of the model are measured before each configuration. Needs an otherwise idle machine, and the tools of tools/links.sh.
 set -euo pipefail
 source_folder=$(cd "$(dirname "$0")/.." && pwd)
 : "${RHIZOME_BUILD:=$source_folder/build/release}" "${RHIZOME:=$RHIZOME_BUILD/bin/rhizome}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From nothing to embeddings: installs what is missing, builds, and takes WordNet 3.0 through the whole path:
-# import, partition, lay out, train out of core, embed every synset, look at neighbours. Everything stays in
-# build/quickstart/. usage: tools/quickstart.sh
+# Builds Rhizome from scratch and computes embeddings of WordNet 3.0: installs missing dependencies, builds, imports,
+# partitions, chooses a layout, trains out of core, embeds every synset and prints nearest neighbours. All files are
+# written to build/quickstart/. usage: tools/quickstart.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 begin=$SECONDS

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Counts the cases of a run of ctest, runs those that failed once more, and shows what failed.
+"""Counts the cases of a ctest run, reruns those that failed, and prints the failures.
 
 usage: tools/report_tests.py BUILD_FOLDER NAME
 
 Reads ctest's own report (BUILD_FOLDER/ctest.xml, of --output-junit) and, for binaries that ran many cases in one
-process, GoogleTest's (BUILD_FOLDER/reports/TEST.xml): each of their cases counts, and a process that died counts as
-one more that failed. A case that failed is run again, alone and in the same environment. If it then passes, it counts
-as passed, and is printed as `flaky: CASE`. Then come the tests that took longest, and as the last line
+process, GoogleTest's (BUILD_FOLDER/reports/TEST.xml): each of their cases counts, and a process that crashed counts
+as one more failed case. A case that failed is run again, alone and in the same environment. If it then passes, it
+counts as passed and is printed as `flaky: CASE`. The report ends with the slowest tests and the line
 `NAME: P passed, F failed, S skipped`.
 """
 

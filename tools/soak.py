@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The loop behind tools/soak.sh, which has the usage.
+"""Main loop of tools/soak.sh, which describes the usage.
 
-A test is what ctest runs: a script, or a shard of a binary of GoogleTest, of which only those cases are run again that
-draw: they print RHIZOME_TEST_SEED. A case that failed is run once more with its seed, alone: if it then passes, it is
-flaky, and no seed repeats it for sure.
+A test is a unit that ctest runs: a script, or a shard of a GoogleTest binary. Of a shard, only the cases that use a
+random seed (they print RHIZOME_TEST_SEED) are repeated. A case that failed is run again with its seed, alone. If it
+then passes, it is flaky, and no seed repeats the failure reliably.
 """
 import argparse
 import collections

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Installs what is needed, builds, runs the tests. usage: tools/test.sh [tidy|release|asan|tsan|fuzz|mutants|long ...]
-#   tidy     the format and order of the sources; where it finds anything, the run ends
+# Installs dependencies, builds, and runs tests. usage: tools/test.sh [tidy|release|asan|tsan|fuzz|mutants|long ...]
+#   tidy     format and layering of the sources; the run ends here on a finding
 #   release  everything, tiers quick and ci (the default)
-#   asan     storage, index and cache under the address and undefined-behaviour sanitizers, by Clang: lock
-#            annotations are checked
+#   asan     storage, index and cache under the address and undefined-behaviour sanitizers; built with Clang,
+#            which also checks lock annotations
 #   tsan     the same under the thread sanitizer
 #   fuzz     every fuzz target with a few seconds' worth of inputs, from the same build
-#   mutants  networks, training and metrics with a seeded mistake at a time, which their tests must notice
+#   mutants  models, training and metrics with one seeded bug at a time, which their tests must detect
 #   long     the long tier of the release build, and reliability under asan
-# A case that fails is run once more, alone. If it then passes, it counts as passed and is listed as flaky at the end;
-# where more than three are flaky, they count as failed. Randomised tests draw from RHIZOME_TEST_SEED, which is drawn
-# where it is not set, and printed at the end. RHIZOME_TEST_DATA names a folder of further data sets; tests that need it
-# say so when they skip.
+# A failed case is run again, alone. If it then passes, it counts as passed and is listed as flaky at the end; if more
+# than three cases are flaky, they count as failed. Randomised tests use the seed RHIZOME_TEST_SEED; if it is not set,
+# a seed is drawn and printed at the end. RHIZOME_TEST_DATA names a folder with additional data sets; tests that need
+# it report so when they are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${RHIZOME_JOBS:-$(nproc)}

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Long runs of the harness and the fuzzers, with new seeds each round; what they did is added to
+# Runs the test harness and the fuzzers for hours, with new seeds in each round, and appends results to
 # fuzz/LEDGER.tsv (target, commit, executions or cases, hours, new inputs, findings).
 # usage: tools/torture.sh --hours N [--only PATTERN]
-#   --hours N       may be a fraction; a target or test that has begun is finished
+#   --hours N       may be a fraction; a running target or test is finished
 #   --only PATTERN  only fuzz targets and tests whose names match (grep -E)
-# Uses what is built: build/release (the tests), build/asan (the fuzzers). Every failure prints a line
-# that repeats it. Exit code 1 if there was any.
+# Uses existing builds: build/release (the tests), build/asan (the fuzzers). Prints a command that repeats
+# each failure. Exit code 1 if there was any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 hours=

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes wheels that run on other machines, and checks them: build/wheel/dist/. usage: tools/wheel.sh [rhizome|gnn ...]
-#   rhizome  the package, with the libraries that it needs, the command line, licences and SBOM; and its sdist,
-#            from which the wheel is made (the default)
+# Builds wheels that run on other machines, and checks them: build/wheel/dist/. usage: tools/wheel.sh [rhizome|gnn ...]
+#   rhizome  the package with the libraries that it needs, the command line, licences and SBOM, and the sdist
+#            from which the wheel is built (the default)
 #   gnn      rhizome-gnn: librhizome_gnn for the torch in build/venv
-# Both run where glibc is as new as Ubuntu 22.04's, and the former on every Python from 3.10 on.
-# RHIZOME_PYTHONS="python3.10 ..." names those in which the wheel is tried; the default is the one of build/venv.
+# Both require a glibc at least as new as that of Ubuntu 22.04; rhizome supports every Python from 3.10 on.
+# RHIZOME_PYTHONS="python3.10 ..." lists the Pythons in which the wheel is tried; default: the one in build/venv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$PWD/build/wheel

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks what a wheel promises. usage: wheel_check.py WHEEL BUILD     BUILD: the build folder that it was made in
+"""Checks the properties of a wheel. usage: wheel_check.py WHEEL BUILD     BUILD: the build folder of the wheel
 
-Size, tags, names that libraries export, instructions that not every processor has, the stable ABI, licences, and
-whether it works in environments that hold nothing else. Prints each result; exit code 1 if one is bad.
+Checks size, tags, exported symbols, instructions that not every processor supports, the stable ABI, licences, and
+whether the wheel works in an otherwise empty environment. Prints each result; exit code 1 if a check fails.
 """
 
 import json

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Adds to a wheel what it says of the work of others: licences, and an SBOM (CycloneDX) of what it holds.
+"""Adds the licences of third-party software and an SBOM (CycloneDX) to a wheel.
 
 usage: wheel_sbom.py UNPACKED BUILD     UNPACKED: the wheel after `auditwheel repair` and `wheel unpack`
-                                        BUILD: the build folder that it was made in
+                                        BUILD: the build folder of the wheel
 
-Nothing is listed here: the libraries in the wheel, and the headers that ninja has seen compiled, are asked for
-the packages that they come from, of Debian or of this Python. What belongs to none ends the script. Each
-package gives its licences to `*.dist-info/licenses` and its version to `*.dist-info/sboms/rhizome.cdx.json`.
+The script contains no list of packages. It finds the package, of Debian or of this Python, of each library in the
+wheel and of each header that ninja has recorded as compiled. A file without a package is an error. The licences of
+each package are added to `*.dist-info/licenses`, its version to `*.dist-info/sboms/rhizome.cdx.json`.
 """
 
 import collections

@@ -16,14 +16,14 @@ namespace {
 /// Number of lists that one task sorts.
 constexpr std::size_t kListsOfTask = 64;
 
-/// Number of targets that are sampled at once, at most.
+/// Maximum number of targets that are sampled at once.
 constexpr std::size_t kSampledTargets = 4096;
 
 std::uint64_t PiecesOf(std::uint64_t count, std::uint64_t most) {
   return (count + most - 1) / most;
 }
 
-/// Cuts places [first, last) into blocks.
+/// Cuts positions [first, last) into blocks.
 void CutRun(std::uint64_t first, std::uint64_t last, std::uint64_t block_rows,
             const BlockEdges& edges, std::vector<Block>& blocks) {
   const std::uint64_t pieces = PiecesOf(last - first, RoundUpToTiles(block_rows));
@@ -88,8 +88,8 @@ Result<BlockPlanner> BlockPlanner::Create(const GraphSnapshot& graph,
 }
 
 // Plans a block: (1) Sample draws the neighbours of each target, as rows; (2) NumberRows numbers
-// the distinct rows and decides whether one window holds them all; (3) SortLists sorts each list
-// and turns its rows into numbers; (4) Stage groups the rows by window and chunk.
+// the distinct rows and decides whether one window holds all of them; (3) SortLists sorts each list
+// and converts its rows to numbers; (4) Stage groups the rows by window and chunk.
 Result<BlockLists> BlockPlanner::Plan(const Block& block) {
   BlockLists lists;
   RHIZOME_RETURN_IF_ERROR(Sample(block, lists));
@@ -119,7 +119,7 @@ Status BlockPlanner::PlanChunks(const Block& block, BlockReads& reads) {
   return Status::Ok();
 }
 
-// Fills in targets, offsets and neighbours; the neighbours are still rows.
+// Sets targets, offsets and neighbours; the neighbours are still rows, not numbers.
 Status BlockPlanner::Sample(const Block& block, BlockLists& lists) {
   lists.stage_rows = std::max<std::uint64_t>(options_.stage_rows, 1);
   lists.targets.reserve(block.rows());
@@ -146,7 +146,7 @@ Status BlockPlanner::Sample(const Block& block, BlockLists& lists) {
   return Status::Ok();
 }
 
-/// Returns how many of the targets are sampled next.
+/// Returns the number of targets to sample next.
 std::size_t BlockPlanner::PartOf(std::span<const Row> targets) const {
   const std::size_t most = std::min(targets.size(), kSampledTargets);
   std::uint64_t edges = EdgesOfRow(options_, targets.front());
@@ -162,8 +162,8 @@ Status BlockPlanner::SamplePart(std::span<const Row> targets, BlockLists& lists)
   seeds_.clear();
   const auto parts = graph_->parts();
   for (const Row row : targets) seeds_.push_back(parts->VertexAt(row));
-  // The sampler's key is the layer, not the block, so that a vertex draws the same neighbours
-  // whatever the size of its block.
+  // The sampler's key is the layer, not the block, so that a vertex draws the same neighbours for
+  // every block size.
   RHIZOME_RETURN_IF_ERROR(sampler_->SampleInto(seeds_, {}, options_.draw.layer, drawn_));
   const std::size_t before = lists.neighbors.size();
   if (before + drawn_.neighbors.size() > std::numeric_limits<std::uint32_t>::max()) {
@@ -206,7 +206,7 @@ void BlockPlanner::NumberRows(BlockLists& lists) {
   }
 }
 
-// Sorts each list and turns its rows into numbers.
+// Sorts each list and converts its rows to numbers.
 void BlockPlanner::SortLists(BlockLists& lists) const {
   const std::size_t targets = lists.targets.size();
   ComputeFor(PiecesOf(targets, kListsOfTask), [&](std::size_t task) {
@@ -221,8 +221,8 @@ void BlockPlanner::SortLists(BlockLists& lists) const {
   });
 }
 
-/// Does the same for the lists of targets [first, last) with their weights, which are not negative,
-/// so that their bits ascend as they do.
+/// As above, for the lists of targets [first, last) with their weights. Weights are not negative,
+/// so their bit patterns have the order of their values.
 void BlockPlanner::SortWeighted(std::size_t first, std::size_t last, BlockLists& lists) const {
   constexpr std::uint32_t kWeightBits = 32;
   std::vector<std::uint64_t> edges;
@@ -253,7 +253,7 @@ void BlockPlanner::Stage(BlockLists& lists) {
   lists.first_sum = lists.windows();
   StageRows(std::span<const std::uint32_t>(lists.rows), lists);
   if (!one_window && lists.own.after) StageRows(std::span<const Row>(lists.targets), lists);
-  // A block has a window even if it reads nothing, so that its user goes from one to the next.
+  // A block has at least one window even if it reads no rows, because its user advances by windows.
   if (lists.windows() == 0) lists.window_visits.push_back(0);
 }
 

@@ -19,8 +19,8 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Maximum number of edges that are sampled at once, unless a single target has more. The draws do
-/// not depend on it.
+/// Maximum number of edges that are sampled at once, unless a single target has more. It does not
+/// affect the drawn neighbours.
 inline constexpr std::uint64_t kSampledEdges = std::uint64_t{1} << 17;
 
 /// Blocks and chunks are rounded up to multiples of this.
@@ -30,56 +30,55 @@ constexpr std::uint64_t RoundUpToTiles(std::uint64_t rows) {
   return (rows + kTileRows - 1) / kTileRows * kTileRows;
 }
 
-/// Targets of one layer that are computed together: those at places [begin, end) of the array that
-/// the layer writes.
+/// Targets of one layer that are computed together: positions [begin, end) of the layer's output
+/// array.
 struct Block {
   Row begin = 0;
   Row end = 0;
   std::uint64_t rows() const { return static_cast<std::uint64_t>(end - begin); }
 };
 
-/// A bound on the edges of a block: it ends before the target that would exceed `most`, but has at
-/// least one target. So the lists of high-degree vertices take no more memory than others.
+/// Limit on the edges of a block: it ends before the target that would exceed `most`, but has at
+/// least one target. This bounds the memory for lists of high-degree vertices.
 struct BlockEdges {
   std::uint64_t most = ~std::uint64_t{0};
-  /// edges of the target at a place; empty: no bound
+  /// number of edges of the target at a position; empty: no limit
   std::function<std::uint64_t(std::uint64_t place)> of;
 };
 
-/// Cuts the places [0, row_count) into as few blocks of at most `block_rows` (rounded up to tiles)
-/// as possible, of about equal size. Chunks of the output for which done[chunk] is set are left
-/// out.
+/// Cuts the positions [0, row_count) into as few blocks of up to `block_rows` rows (rounded up to
+/// tiles) as possible, of about equal size. Skips output chunks for which done[chunk] is set.
 std::vector<Block> MakeBlocks(std::uint64_t row_count, std::uint64_t chunk_rows,
                               std::uint64_t block_rows, const std::vector<bool>& done,
                               const BlockEdges& edges = {});
 
-/// Splits places [begin, end) at chunk boundaries, in order.
+/// Splits positions [begin, end) at chunk boundaries, in order.
 std::vector<Block> SplitAtChunks(Row begin, Row end, std::uint64_t chunk_rows);
 
-/// When the targets' own rows are staged, if not together with the others: before the windows that
-/// are reduced, after them, or twice.
+/// When the targets' own rows are staged, if they are not in the window of the neighbours: before
+/// the windows that are reduced, after them, or both.
 struct OwnWindows {
   bool before = false;
   bool after = true;
 };
 
-/// The rows that a block reads. The distinct rows that its sums are taken over are numbered in
-/// ascending order, whatever the order of the source, so that sums are taken in the same order
-/// under every layout. They are divided into windows of as many rows as the stage holds. A window
-/// is staged, added to all sums, and makes room for the next.
+/// The rows that a block reads. The distinct rows of its sums are numbered in ascending order,
+/// regardless of the order of the source, so that sums are computed in the same order for every
+/// layout. They are divided into windows that fit into the stage. A window is staged, added to all
+/// sums, and then replaced by the next.
 ///
-/// If one window holds all of them and the targets' own rows too, the own rows are numbered among
-/// them. Otherwise own rows have windows of their own before or after the others, in the order of
-/// the targets: reading a row again costs less memory than keeping one for each target.
+/// If one window holds all of them and the targets' own rows, too, the own rows are numbered among
+/// them. Otherwise own rows have separate windows before or after the others, in the order of the
+/// targets: reading a row again needs less memory than keeping one for each target.
 struct BlockLists {
-  /// A chunk of the source, and its rows that are staged: staged[first, last).
+  /// A chunk of the source, and its staged rows: staged[first, last).
   struct Visit {
     std::uint64_t chunk = 0;
     std::uint32_t first = 0;
     std::uint32_t last = 0;
   };
   struct StagedRow {
-    std::uint32_t slot = 0;      ///< in the stage
+    std::uint32_t slot = 0;      ///< slot in the stage
     std::uint32_t in_chunk = 0;  ///< row within its chunk
   };
 
@@ -87,20 +86,20 @@ struct BlockLists {
   std::vector<std::uint32_t> offsets;    ///< [targets + 1]
   std::vector<std::uint32_t> neighbors;  ///< row numbers, ascending for each target
 
-  /// [edges], if asked for: of each neighbour's edge. Those of parallel edges ascend, so that the
-  /// lists are the same whatever the order in which a store has its edges.
+  /// [edges], if requested: the weight of each neighbour's edge. Weights of parallel edges are in
+  /// ascending order, so that the lists do not depend on the order of edges in the store.
   std::vector<float> weights;
-  std::vector<std::uint32_t> rows;  ///< by number, ascending
+  std::vector<std::uint32_t> rows;  ///< row by number, ascending
   /// number n is in slot n % stage_rows of window n / stage_rows
   std::uint64_t stage_rows = 1;
-  /// [targets] numbers of their own rows; empty if own rows have own windows
+  /// [targets] numbers of their own rows; empty if own rows have separate windows
   std::vector<std::uint32_t> numbers;
 
   std::vector<StagedRow> staged;             ///< window by window, chunk by chunk
   std::vector<Visit> visits;                 ///< ascending chunks within a window
-  std::vector<std::uint32_t> window_visits;  ///< [windows + 1], into visits
-  std::size_t first_sum = 0;  ///< the first window that is reduced; those before hold own rows
-  OwnWindows own;             ///< of several windows
+  std::vector<std::uint32_t> window_visits;  ///< [windows + 1], index into visits
+  std::size_t first_sum = 0;  ///< first window that is reduced; windows before it hold own rows
+  OwnWindows own;             ///< if there are several windows
 
   std::size_t windows() const { return window_visits.size() - 1; }
 
@@ -124,35 +123,35 @@ struct BlockPlannerOptions {
   const RowOrder* source_order = nullptr;  ///< null: as stored. Borrowed
   const RowOrder* target_order = nullptr;
   OwnWindows own = {};
-  /// Degrees of the direction that is walked; unused without edges. Borrowed
+  /// Degrees in the direction that is walked; unused without edges. Borrowed
   std::span<const std::uint32_t> degrees = {};
 };
 
 /// The chunks and rows that the blocks of a layer read.
 struct BlockReads {
-  Trace trace;             ///< chunks, one step a window
-  std::uint64_t rows = 0;  ///< sum over the blocks of their distinct rows
+  Trace trace;             ///< chunks, one step per window
+  std::uint64_t rows = 0;  ///< number of distinct rows, summed over the blocks
   std::uint64_t blocks = 0;
 };
 
-/// Returns the largest number of edges that a layer takes of a row.
+/// Returns the maximum number of edges that a layer uses for a row.
 std::uint64_t EdgesOfRow(const BlockPlannerOptions& options, Row row);
 
-/// Plans what each block reads. A vertex's neighbours are all of them, or are drawn once: they are
-/// the same whichever block it is in and however often it is planned. Memory: 2 bits a vertex, and
-/// the lists of a block.
+/// Plans the reads of each block. The neighbours of a vertex are either all of them or are drawn
+/// once; they do not depend on its block and do not change if a block is planned again. Memory: 2
+/// bits per vertex, and the lists of a block.
 /// Threads: one at a time.
 /// Ownership: `graph` must outlive it.
 class BlockPlanner {
  public:
-  /// Errors: those of Sampler::Create.
+  /// Creates a planner. Errors: kInvalidArgument, 2^32 - 1 or more vertices; as Sampler::Create.
   static Result<BlockPlanner> Create(const GraphSnapshot& graph,
                                      const BlockPlannerOptions& options);
 
-  /// Plans a block. Errors: those of the sampler; kInvalidArgument, more than 2^32 edges.
+  /// Plans a block. Errors: as Sampler::Sample; kInvalidArgument, more than 2^32 edges.
   Result<BlockLists> Plan(const Block& block);
 
-  /// Adds what a block reads to `reads`. Errors: as Plan.
+  /// Adds the reads of a block to `reads`. Errors: as Plan.
   Status PlanChunks(const Block& block, BlockReads& reads);
 
  private:
@@ -176,7 +175,7 @@ class BlockPlanner {
   SampledSubgraph drawn_;
 };
 
-/// Counts what all blocks read. Errors: those of the sampler; kInterrupted.
+/// Counts the reads of all blocks. Errors: as BlockPlanner::Create and Plan; kInterrupted.
 Result<BlockReads> PlanReads(const GraphSnapshot& graph, const BlockPlannerOptions& options,
                              std::span<const Block> blocks, const JobControl& control);
 

@@ -60,7 +60,7 @@ Result<StagedWindow> BlockStager::Next() {
     current_.reset();
   }
   RHIZOME_ASSIGN_OR_RETURN(current_, staged_.Pop());
-  RHIZOME_CHECK(current_.has_value());  // the caller asks only for windows that there are
+  RHIZOME_CHECK(current_.has_value());  // the caller requests only existing windows
   const Stage& stage = stages_[current_->stage];
   const bool sums = current_->lists->is_sum(current_->window);
   return StagedWindow{
@@ -84,10 +84,10 @@ Status BlockStager::StageBlocks() {
     const std::shared_ptr<const BlockLists> lists = std::move(to_stage_.front());
     to_stage_.pop_front();
     for (std::size_t window = 0; window < lists->windows(); ++window) {
-      // If the next block is planned by now, its reads follow without a pause.
+      // If the next block is planned already, its reads follow without a pause.
       if (!planned_.empty()) RHIZOME_RETURN_IF_ERROR(TakePlanned());
       RHIZOME_ASSIGN_OR_RETURN(const std::optional<std::size_t> stage, free_.Pop());
-      RHIZOME_CHECK(stage.has_value());  // never finished
+      RHIZOME_CHECK(stage.has_value());  // the queue is never finished
       RHIZOME_RETURN_IF_ERROR(Fill(*lists, window, stages_[*stage]));
       if (!staged_.Push({lists, window, *stage})) return Status::Interrupted("stopped");
     }
@@ -95,7 +95,7 @@ Status BlockStager::StageBlocks() {
   return Status::Ok();
 }
 
-/// Waits for the next block's lists, and without a cache appends its chunks to the reader.
+/// Waits for the lists of the next block. Without a cache, also appends its chunks to the reader.
 Status BlockStager::TakePlanned() {
   RHIZOME_ASSIGN_OR_RETURN(std::optional<BlockLists> planned, planned_.Pop());
   if (!planned) return Status::Interrupted("stopped");  // there is one for each block
@@ -110,7 +110,7 @@ Status BlockStager::Fill(const BlockLists& lists, std::size_t window, Stage& sta
   for (std::size_t v = 0; v < visits.size(); ++v) {
     RHIZOME_ASSIGN_OR_RETURN(const DecodedChunk chunk, reader_.Next());
     const Stopwatch watch;
-    // Chunks come in the order of visits, except that cached chunks come first.
+    // Chunks arrive in the order of visits, except that cached chunks come first.
     const BlockLists::Visit& visit = visits[chunk.request - next_request_];
     RHIZOME_CHECK(visit.chunk == chunk.chunk);
     for (std::uint32_t i = visit.first; i < visit.last; ++i) {

@@ -19,8 +19,8 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The rows of a window: slot s is at rows + s * dim. `scale` is GCN's factor of each row in a
-/// window that is added to sums; else it is empty.
+/// The rows of a window: slot s is at rows + s * dim. `scale` is GCN's factor of each row if the
+/// window is added to sums, otherwise empty.
 struct StagedRows {
   const float* rows = nullptr;
   std::span<const float> scale;
@@ -36,18 +36,19 @@ struct StagedWindow {
   bool is_last() const { return window + 1 == lists->windows(); }
 };
 
-/// Plans the blocks of a layer on one thread; on another it copies the rows that they need from
-/// chunks to a stage, window by window, while the caller works on the other stage. Memory: kStages
-/// stages, the lists of kBlocks blocks, and what the feed takes.
+/// Plans the blocks of a layer on one thread. On another thread, copies the rows that they need
+/// from chunks to a stage, window by window, while the caller works on the other stage. Memory:
+/// kStages stages, the lists of kBlocks blocks, and the memory of the feed.
 /// Threads: Next one at a time.
-/// Ownership: borrows all that it is given.
+/// Ownership: borrows all arguments.
 class BlockStager {
  public:
   static constexpr std::size_t kStages = 2;
   static constexpr std::size_t kBlocks = 2;
 
-  /// `row_scale` is GCN's factor of each row of the graph, else empty. `reader` delivers the chunks
-  /// that the blocks read, in their order; if it has no cache, the stager appends them to it.
+  /// Starts the threads. `row_scale` is GCN's factor of each row of the graph, or empty. `reader`
+  /// delivers the chunks that the blocks read, in their order. Without a cache, the stager appends
+  /// these chunks to it.
   /// Errors: kOutOfMemory.
   static Result<std::unique_ptr<BlockStager>> Create(BlockPlanner planner,
                                                      std::vector<Block> blocks, ChunkFeed& reader,
@@ -56,8 +57,8 @@ class BlockStager {
                                                      bool has_cache);
   ~BlockStager();
 
-  /// Returns the next window, whose rows stay valid until the next call. May be called once for
-  /// each window. Errors: those of planning and reading.
+  /// Returns the next window, whose rows remain valid until the next call. May be called once for
+  /// each window. Errors: any error of planning and reading.
   Result<StagedWindow> Next();
 
   double copy_seconds() const { return copy_seconds_; }  ///< valid after the last window

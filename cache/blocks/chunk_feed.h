@@ -10,14 +10,14 @@ namespace rhizome::inline internal {
 
 /// A decoded chunk: rows [first_row, first_row + rows) as floats.
 struct DecodedChunk {
-  std::uint64_t request = 0;  ///< the place of the chunk in the sequence
+  std::uint64_t request = 0;  ///< index of the chunk in the sequence
   std::uint64_t chunk = 0;
   Row first_row = 0;
   std::uint64_t rows = 0;
   std::shared_ptr<const float[]> values;  ///< [rows, dim]
 };
 
-/// Delivers the chunks of an array, as floats, in a sequence that its user decides.
+/// Delivers the chunks of an array, as floats, in a sequence that the caller defines.
 /// Threads: one at a time.
 class ChunkFeed {
  public:

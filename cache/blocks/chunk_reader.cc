@@ -12,13 +12,13 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Number of requests that are looked up before they are delivered: hits cost no read, and there
-/// are many.
+/// Number of requests that are looked up before they are delivered. There may be many, as hits need
+/// no read.
 constexpr std::size_t kRequestsAhead = 4096;
 
 constexpr FrameId kNoFrame = std::numeric_limits<FrameId>::max();
 
-/// Returns the number of chunks, including those of new vertices.
+/// Returns the number of chunks, including chunks of new vertices.
 std::uint64_t ChunkCount(const ArrayEntry& array, const DeltaRows* delta) {
   if (delta == nullptr || array.chunk_rows == 0) return array.chunk_count();
   return (delta->rows() + array.chunk_rows - 1) / array.chunk_rows;
@@ -32,13 +32,13 @@ std::uint32_t FrameCount(const ArrayEntry& array, const DeltaRows* delta,
 
 Result<std::unique_ptr<Policy>> PolicyFor(PolicyKind kind, std::uint32_t frames,
                                           std::uint64_t key_count, const Trace& steps) {
-  // Every chunk is a read of its own, so the least cost is the least number of reads.
+  // Every chunk is a separate read, so minimising the cost means minimising the number of reads.
   if (kind == PolicyKind::kCost) kind = PolicyKind::kBelady;
   return MakePolicy({.kind = kind, .frame_count = frames, .key_count = key_count, .cost = {}},
                     steps);
 }
 
-/// Returns the number of reading threads, at most one for each chunk that is read ahead.
+/// Returns the number of reading threads, up to one for each chunk that is read ahead.
 std::size_t ReadingThreads(const ChunkReaderOptions& options) {
   return std::clamp<std::size_t>(options.threads, 1, std::max<std::size_t>(options.ahead, 1));
 }
@@ -156,12 +156,12 @@ ChunkReader::~ChunkReader() {
 
 // Delivers a chunk: (1) LookAhead starts steps, whose hits become requests at once, and schedules
 // reads for misses and appended chunks, up to `ahead_` reads; (2) the reading threads read, verify
-// and decode scheduled chunks (ReadScheduled); (3) Next takes the oldest request and waits until
+// and decode scheduled chunks (ReadScheduled); (3) Next removes the oldest request and waits until
 // its chunk is ready.
 Result<DecodedChunk> ChunkReader::Next() {
   if (threads_.empty()) RHIZOME_RETURN_IF_ERROR(started_);
   RHIZOME_RETURN_IF_ERROR(LookAhead());
-  RHIZOME_CHECK(!requests_.empty());  // the caller asks only for chunks that it announced
+  RHIZOME_CHECK(!requests_.empty());  // the caller requests only announced chunks
   const Request request = std::move(requests_.front());
   requests_.pop_front();
   if (request.was_read) --reads_ahead_;
@@ -276,7 +276,8 @@ Status ChunkReader::Read(Chunk& chunk, Memory& memory) {
   return Status::Ok();
 }
 
-/// Reads the rows of a chunk as stored, with the changes of the delta. Returns the bytes read.
+/// Reads the stored rows of a chunk, with the changes of the delta. Returns the number of bytes
+/// read.
 Result<std::uint64_t> ChunkReader::ReadStored(std::uint64_t chunk, std::span<std::byte> rows,
                                               Memory& memory) {
   if (delta_ == nullptr) return array_.ReadChunk(chunk, rows, how_, &memory.encoded);

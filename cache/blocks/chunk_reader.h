@@ -24,13 +24,13 @@ namespace rhizome {
 inline namespace RHIZOME_API internal {
 
 /// A free list of buffers of one size, aligned for direct reads.
-/// Threads: any; a buffer may be released on another thread than took it.
+/// Threads: any; a buffer may be released on a different thread.
 /// Ownership: buffers may outlive the list.
 class FloatBuffers {
  public:
   explicit FloatBuffers(std::size_t size) : shared_(std::make_shared<Shared>(size)) {}
 
-  /// Takes a buffer of `size` floats, uninitialised. Errors: kOutOfMemory.
+  /// Returns a buffer of `size` floats, uninitialised. Errors: kOutOfMemory.
   Result<std::shared_ptr<float[]>> Take();
 
  private:
@@ -57,12 +57,12 @@ struct ChunkReaderOptions {
   PolicyKind policy = PolicyKind::kBelady;
 
   /// Whether the chunks of a step that are cached when it begins are delivered first. Otherwise
-  /// chunks come in the order of the trace.
+  /// chunks are delivered in the order of the trace.
   bool cached_first = false;
   std::uint64_t cache_bytes = 0;
   std::uint32_t threads = 1;  ///< threads that read and decode
   bool direct = false;        ///< bypass the page cache
-  std::size_t ahead = 2;      ///< limit of chunks read and not delivered; at least 1
+  std::size_t ahead = 2;      ///< max number of chunks read but not delivered; at least 1
 };
 
 struct ChunkReaderStats {
@@ -73,65 +73,66 @@ struct ChunkReaderStats {
   double read_seconds = 0;  ///< reading, verifying and decoding, summed over threads
 };
 
-/// Delivers decoded chunks of an array in a sequence that is known beforehand. It reads and decodes
-/// ahead on threads of its own, through a cache of whole chunks that any Policy drives; a key of
-/// the policy is a chunk. Frames hold shared buffers, so a chunk is never copied, and it may be
-/// evicted while its last user still reads it. What is read depends on the trace alone, not on the
+/// Delivers decoded chunks of an array in a sequence that is known in advance. Reads and decodes
+/// ahead on its own threads, through a cache of whole chunks with any Policy; a key of the policy
+/// is a chunk. Frames hold shared buffers, so chunks are never copied, and a chunk may be evicted
+/// while a user still reads it. The chunks that are read depend only on the trace, not on the
 /// threads.
 ///
-/// Memory: the cache, plus WorkingBytes: the chunks that are ahead, evicted chunks that wait for
+/// Memory: the cache, plus WorkingBytes: chunks that are read ahead, evicted chunks that wait for
 /// delivery, and the chunk that was delivered last.
 /// Threads: Next one at a time.
 /// Ownership: `array` and `control` must outlive it.
 class ChunkReader final : public ChunkFeed {
  public:
-  /// `blocks` is the whole sequence; a step holds the chunks that are wanted together. `array` has
-  /// rows that `decoder` turns into floats. `delta`, or null, has rows that differ from the
-  /// array's, and new rows after them, which are divided into chunks like the array's.
+  /// Creates a reader with a cache. `blocks` is the whole sequence; a step contains the chunks that
+  /// are needed together. `decoder` converts the rows of `array` to floats. `delta`, or null, holds
+  /// rows that differ from the array's, and new rows after them, which are divided into chunks like
+  /// the array's.
   ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder, Trace blocks,
               const ChunkReaderOptions& options, const JobControl& control,
               std::shared_ptr<const DeltaRows> delta = nullptr);
 
-  /// Makes a reader without a cache, for which nothing need be known beforehand; it delivers the
-  /// chunks that are appended.
+  /// Creates a reader without a cache, which delivers the chunks that are appended. The sequence
+  /// need not be known in advance.
   ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
               const ChunkReaderOptions& options, const JobControl& control,
               std::shared_ptr<const DeltaRows> delta = nullptr);
   ~ChunkReader() override;
 
-  /// Returns whether the cache of such a reader has room for a chunk.
+  /// Returns whether the cache of a reader with these options can hold a chunk.
   static bool HasCache(const ArrayEntry& array, const ChunkReaderOptions& options) {
     return options.cache_bytes >= DecodedBytes(array);
   }
 
-  /// The reader has no cache. Must be called on the thread that calls Next.
+  /// Requires a reader without a cache. Must be called on the thread that calls Next.
   void Append(std::uint64_t chunk) override { appended_.push_back(static_cast<CacheKey>(chunk)); }
 
-  /// With a cache DecodedChunk::request is an index into the keys of the trace.
+  /// With a cache, DecodedChunk::request is an index into the keys of the trace.
   Result<DecodedChunk> Next() override;
 
   /// Ends the threads and returns the statistics. Call after the whole sequence was delivered.
   ChunkReaderStats Finish();
 
-  /// Returns the bytes of memory that a decoded chunk of `array` takes.
+  /// Returns the size of a decoded chunk of `array` in memory, in bytes.
   static std::uint64_t DecodedBytes(const ArrayEntry& array);
 
-  /// Returns the memory for chunks beside the cache, if each delivered chunk is released before the
-  /// next.
+  /// Returns the memory for chunks outside the cache, if each delivered chunk is released before
+  /// the next.
   static std::uint64_t WorkingBytes(const ArrayEntry& array, const ChunkReaderOptions& options);
 
   /// Returns how many chunks to read ahead to keep `threads` busy within about `bytes`.
   static std::size_t AheadFor(const ArrayEntry& array, std::uint32_t threads,
                               std::uint64_t bytes = std::uint64_t{16} << 20);
 
-  /// Makes a sequence with one chunk a step.
+  /// Returns a sequence with one chunk per step.
   static Trace OneByOne(std::span<const std::uint64_t> chunks);
 
-  /// Returns the sequence that the policy sees: one chunk a step unless options.cached_first.
+  /// Returns the sequence that the policy receives: one chunk per step unless options.cached_first.
   static Trace PolicySteps(Trace blocks, const ChunkReaderOptions& options);
 
  private:
-  /// A chunk that is being read, or was.
+  /// A chunk that is read or was read.
   struct Chunk {
     std::uint64_t number = 0;
     std::shared_ptr<const float[]> values;
@@ -169,7 +170,7 @@ class ChunkReader final : public ChunkFeed {
   const std::shared_ptr<const DeltaRows> delta_;
   const JobControl& control_;
   const Trace steps_;
-  const std::size_t ahead_;  // limit of chunks that are read and not delivered
+  const std::size_t ahead_;  // max number of chunks read but not delivered
   const FileSystem::ReadOptions how_;
 
   // Used by the thread that calls Next.
@@ -180,9 +181,9 @@ class ChunkReader final : public ChunkFeed {
   std::size_t next_step_ = 0;
   std::size_t reads_ahead_ = 0;
   StepPlan plan_;                   // the plan of the current step
-  std::uint64_t step_first_ = 0;    // the index of its first key
-  std::size_t next_miss_ = 0;       // into plan_.misses
-  std::vector<FrameId> insert_at_;  // [keys of the step]: the frame to insert into
+  std::uint64_t step_first_ = 0;    // index of its first key
+  std::size_t next_miss_ = 0;       // index into plan_.misses
+  std::vector<FrameId> insert_at_;  // [keys of the step]: frame to insert into
   ChunkReaderStats stats_;
 
   // Self-synchronised.
@@ -190,7 +191,7 @@ class ChunkReader final : public ChunkFeed {
   std::atomic<double> read_seconds_ = 0;
   FloatBuffers buffers_;
   BoundedQueue<std::shared_ptr<Chunk>> scheduled_;
-  std::vector<std::unique_ptr<Thread>> threads_;  // fewer if the system gives no more
+  std::vector<std::unique_ptr<Thread>> threads_;  // fewer if the system has no more threads
   Status started_;                                // of the threads; matters if none started
 };
 

@@ -110,9 +110,9 @@ Result<DecodedFinished> DecodeFinished(const std::string& text) {
   return decoded;
 }
 
-// The log's first record is the description of the job; each other record is a finished chunk, a
-// layer's order, or a layer's metadata. Opening takes two steps: (1) JobLog returns its complete
-// records; (2) ReadRecords compares the description and replays the others.
+// The log's first record is the description of the job. Each other record is a finished chunk, the
+// order of a layer's output, or the metadata of a layer's output. Opening has two steps: (1) JobLog
+// returns its complete records; (2) ReadRecords compares the description and replays the others.
 Result<std::unique_ptr<InferenceLog>> InferenceLog::Open(FileSystem& fs, const Path& path,
                                                          const std::string& description) {
   std::unique_ptr<InferenceLog> log(new InferenceLog());

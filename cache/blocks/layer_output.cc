@@ -18,7 +18,7 @@ ChunkProgress ChunkProgress::Of(InferenceLog* log, std::uint32_t layer) {
 
 namespace {
 
-/// Limits of what may wait to be written: this many bytes, and this many chunks.
+/// Limits on finished chunks that wait for writing: bytes, and number of chunks.
 constexpr std::uint64_t kWaitingBytes = std::uint64_t{32} << 20;
 constexpr std::uint64_t kMostWaiting = 8;
 
@@ -26,8 +26,8 @@ std::uint64_t ChunkBytes(const ArrayEntry& entry) {
   return std::max<std::uint64_t>(std::min(entry.chunk_rows, entry.rows) * entry.row_bytes(), 1);
 }
 
-/// Returns how many chunks are held at once: one is filled, each writer writes one, and the others
-/// wait. A single writer means that memory is scarce, so at most one waits.
+/// Returns the number of chunks that are held at once: one is filled, each writer writes one, and
+/// the others wait. A single writer implies that memory is scarce, so at most one chunk waits.
 std::uint64_t ChunksHeld(const ArrayEntry& entry, std::uint32_t writers) {
   const std::uint64_t waiting =
       writers == 1 ? 1
@@ -46,6 +46,11 @@ std::uint64_t LayerOutput::Bytes(const ArrayEntry& entry, std::uint32_t writers)
 LayerOutput::LayerOutput(const ArrayEntry& entry, std::uint32_t writers)
     : entry_(entry), chunks_(ChunksHeld(entry, writers)), finished_(chunks_), free_(chunks_) {}
 
+// Steps of an output: (1) Create adopts the chunks that were finished before and starts the
+// writers; (2) the caller fills the current chunk (Rows) and passes it to the writers
+// (FinishChunk); (3) each writer counts non-finite rows, encodes and writes the chunk, and reports
+// it (Write); (4) Finish waits for the writers and completes the array. The first error of a writer
+// stops all writers.
 Result<std::unique_ptr<LayerOutput>> LayerOutput::Create(FileSystem& fs, const Path& root,
                                                          const ArrayEntry& entry,
                                                          ChunkProgress progress,
@@ -74,18 +79,18 @@ Result<std::unique_ptr<LayerOutput>> LayerOutput::Create(FileSystem& fs, const P
         const MutexLock lock(self->mutex_);
         if (self->written_.ok()) self->written_ = status;
       }
-      // Wakes whoever waits for room or for an empty buffer, and the other writers.
+      // Wakes the caller, which may wait for queue space or an empty buffer, and the other writers.
       self->finished_.Cancel();
       self->free_.Finish(status);
       return status;
     });
-    // one writer suffices if the system gives no more threads
+    // One writer suffices if the system has no more threads.
     if (i == 0) RHIZOME_RETURN_IF_ERROR(started);
   }
   return output;
 }
 
-// Writes what was finished, so that a stopped run can be resumed after it.
+// Writes the chunks that were finished, so that a stopped run can be resumed after them.
 LayerOutput::~LayerOutput() { static_cast<void>(Join()); }
 
 Status LayerOutput::Adopt(std::uint64_t chunk, const FinishedChunk& finished) {
@@ -144,7 +149,7 @@ Status LayerOutput::Write(const Finished& finished) {
   const std::uint64_t first = finished.chunk * entry_.chunk_rows;
   const std::uint64_t rows = std::min(entry_.chunk_rows, entry_.rows - first);
   const std::span<const float> values = std::span(finished.values).first(rows * entry_.dim);
-  // Encoding reads the values next, so that counting brings them into the cache for it.
+  // Counting also brings the values into the processor cache for encoding.
   const std::uint64_t non_finite_rows = CountNonFinite(values, entry_.dim);
   RHIZOME_ASSIGN_OR_RETURN(FileEntry file,
                            writer_->WriteChunk(finished.chunk, std::as_bytes(values)));

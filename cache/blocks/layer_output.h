@@ -27,61 +27,63 @@ struct WrittenArray {
   std::vector<FileEntry> files;
 };
 
-/// The chunks that were finished before, and a callback for those that are finished now.
+/// Chunks that were finished before, and a callback for newly finished chunks.
 struct ChunkProgress {
   std::map<std::uint64_t, FinishedChunk> finished = {};
 
-  /// Called when a chunk is on disk, on a writing thread, one call at a time. With several writers
-  /// chunks come in any order. May be empty.
+  /// Called when a chunk is on disk, on a writing thread, one call at a time. With several writers,
+  /// chunks are reported in any order. May be empty.
   std::function<Status(std::uint64_t chunk, const FinishedChunk& finished)> tell = {};
 
-  /// Takes the finished chunks from a job's log and reports new ones to it; `log` may be null.
+  /// Uses the finished chunks of a job's log and reports new ones to it; `log` may be null.
   static ChunkProgress Of(InferenceLog* log, std::uint32_t layer);
 };
 
-/// Collects the rows that a layer computes, chunk by chunk. It encodes each finished chunk, writes
-/// it to disk and reports it, on threads of its own. Chunks are finished in bursts, at the end of a
+/// Collects the rows that a layer computes, chunk by chunk. Encodes each finished chunk, writes it
+/// to disk and reports it, on separate threads. Chunks are finished in bursts, at the end of a
 /// block, so some wait while others are written.
-/// Threads: rows may be filled from many threads; all else one thread at a time.
+/// Threads: rows may be filled from many threads; all other functions one thread at a time.
 class LayerOutput {
  public:
-  /// Creates the array below `root` (created if need be), to be written on `writers` threads.
-  /// `entry` has float32 rows in layout kChunk. Finished chunks are adopted. If `root` is empty
-  /// nothing is written: only the counts matter. Errors: kCorruption, `progress` has a chunk that
-  /// the array does not have; kIoError; kOutOfSpace.
+  /// Creates the array below `root` (created if necessary), to be written on `writers` threads.
+  /// `entry` must have float32 rows in layout kChunk. Finished chunks are adopted. If `root` is
+  /// empty, no chunk is written and only the counts are kept. Errors: kCorruption, `progress` has a
+  /// chunk that the array does not have; kIoError; kOutOfSpace.
   static Result<std::unique_ptr<LayerOutput>> Create(FileSystem& fs, const Path& root,
                                                      const ArrayEntry& entry,
                                                      ChunkProgress progress, std::uint32_t writers);
 
-  /// Returns the memory for chunks that are filled, wait, or are written, and for their encoding.
+  /// Returns the memory for chunks that are filled, waiting or being written, and for their
+  /// encoding.
   static std::uint64_t Bytes(const ArrayEntry& entry, std::uint32_t writers);
 
   ~LayerOutput();
 
-  /// Chunks that an earlier run finished, [chunk_count]; true also for those left to others.
+  /// Chunks that an earlier run finished, [chunk_count]; true also for chunks left to other
+  /// processes.
   const std::vector<bool>& done() const { return done_; }
   std::uint64_t adopted_chunks() const { return adopted_; }
 
-  /// Adopts a chunk that another process has finished. Must precede filling any chunk here.
+  /// Adopts a chunk that another process has finished. Must be called before any chunk is filled
+  /// here.
   Status Adopt(std::uint64_t chunk, const FinishedChunk& finished);
 
   /// Marks all chunks outside [begin, end) as done, for a process that computes only a part.
   void LeaveOthers(std::uint64_t begin, std::uint64_t end);
   const ArrayEntry& entry() const { return entry_; }
 
-  /// Returns the memory of rows [begin, begin + count) in the chunk that is being filled, [count,
-  /// dim].
+  /// Returns the memory of rows [begin, begin + count) in the current chunk, [count, dim].
   std::span<float> Rows(Row begin, std::uint64_t count);
 
-  /// Finishes the chunk that is being filled; `accuracy` counts its vertices. Waits while too many
-  /// chunks are not on disk. Errors: those of writing an earlier chunk.
+  /// Finishes the current chunk; `accuracy` counts its vertices. Waits while too many chunks are
+  /// not on disk. Errors: any error of writing an earlier chunk.
   Status FinishChunk(std::uint64_t chunk, const AccuracyCounts& accuracy);
 
-  /// Accuracy over all chunks, including those of an earlier run.
+  /// Accuracy over all chunks, including chunks of an earlier run.
   const AccuracyCounts& accuracy() const { return accuracy_; }
 
-  /// After Finish: rows with a value that is NaN or infinite, over all chunks that were written,
-  /// including those of an earlier run.
+  /// After Finish: number of rows with a NaN or infinite value, over all written chunks including
+  /// chunks of an earlier run.
   std::uint64_t non_finite_rows() const { return non_finite_rows_; }
 
   /// Waits until all finished chunks are on disk and reported. Errors: kIoError, kOutOfSpace.

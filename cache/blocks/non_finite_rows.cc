@@ -9,7 +9,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Whether a value is NaN or infinite. The loop has no branch, so that compilers vectorise it.
+/// Returns whether a value is NaN or infinite. The loop has no branch, so that compilers vectorise
+/// it.
 bool HasNonFinite(std::span<const float> values) {
   constexpr std::uint32_t kExponent = 0x7f800000;
   std::uint32_t found = 0;
@@ -20,8 +21,8 @@ bool HasNonFinite(std::span<const float> values) {
   return found != 0;
 }
 
-/// Calls use(index of the row) for each row that has a value that is NaN or infinite. Nearly always
-/// there is none, so that blocks of rows are checked first.
+/// Calls use(index of the row) for each row with a NaN or infinite value. Such rows are rare, so
+/// blocks of rows are checked first.
 template <typename Use>
 void ForNonFinite(std::span<const float> rows, std::size_t dim, const Use& use) {
   constexpr std::size_t kBlockValues = 4096;

@@ -30,7 +30,7 @@ std::vector<std::uint64_t> SourceChunks(std::span<const PlacedPair> pairs,
 PairSchedule::PairSchedule(std::span<PlacedPair> pairs, std::uint64_t chunk_rows,
                            std::uint64_t group_chunks) {
   const std::vector<std::uint64_t> sources = SourceChunks(pairs, chunk_rows);
-  std::uint64_t chunks = 0;  // bound of the target chunks
+  std::uint64_t chunks = 0;  // upper bound of the target chunks
   for (const PlacedPair& pair : pairs) chunks = std::max(chunks, ChunkOf(pair.dst, chunk_rows) + 1);
   for (PlacedPair& pair : pairs) {
     const auto found =

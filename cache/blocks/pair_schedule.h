@@ -15,10 +15,11 @@ struct PlacedPair {
   Row src = 0;
   Row dst = 0;
   std::uint32_t place = 0;
-  std::uint64_t step = 0;  ///< set by PairSchedule: group and target chunk, in the order of reading
+  std::uint64_t step = 0;  ///< set by PairSchedule: rank of group and target chunk in the reading
+                           ///< order
 };
 
-/// The pairs of one source chunk and one target chunk: [begin, end) of the sorted pairs.
+/// Pairs of one source chunk and one target chunk: [begin, end) of the sorted pairs.
 struct PairCell {
   std::uint64_t src_chunk = 0;
   std::uint64_t dst_chunk = 0;
@@ -27,13 +28,13 @@ struct PairCell {
 };
 
 /// The order in which the chunks of a batch of pairs are requested, so that few are read twice.
-/// Source chunks form groups of `group_chunks`. Within a group, target chunks are taken one by one,
-/// ascending and descending in turn, so that a group begins with the chunks that the previous one
-/// ended with. Within a target chunk its source chunks follow, which an offline cache of
-/// group_chunks + 1 chunks keeps for the whole group.
+/// Source chunks form groups of `group_chunks`. Within a group, target chunks are visited one by
+/// one, alternating between ascending and descending order, so that a group begins with the chunks
+/// with which the previous one ended. Within a target chunk, its source chunks follow, which an
+/// offline cache of group_chunks + 1 chunks keeps for the whole group.
 ///
-/// Source: the bucket order of PyTorch-BigGraph (Lerer et al., SysML 2019), with a row of buckets
-/// at a time.
+/// Source: the bucket order of PyTorch-BigGraph (Lerer et al., SysML 2019), one row of buckets at a
+/// time.
 class PairSchedule {
  public:
   /// Sorts `pairs` in place. `group_chunks` is at least 1. Keeps no reference to `pairs`.
@@ -41,8 +42,8 @@ class PairSchedule {
 
   const std::vector<PairCell>& cells() const { return cells_; }
 
-  /// Returns the chunks to read: for each cell its target chunk if it differs from that of the cell
-  /// before, then its source chunk if it differs from the target chunk.
+  /// Returns the chunks to read: for each cell its target chunk if it differs from the previous
+  /// cell's, then its source chunk if it differs from the target chunk.
   std::vector<std::uint64_t> Chunks() const;
 
   /// Number of distinct chunks.

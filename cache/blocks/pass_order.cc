@@ -14,24 +14,24 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// The rules that are counted beside the stored order: each of them was best on some graph.
+/// The rules that are counted in addition to the stored order. Each of them was best on some graph.
 constexpr std::array<RowRule, 3> kCounted = {RowRule::kBlocks, RowRule::kReferences, RowRule::kBfs};
 
-/// Laying out and counting one rule walks all lists several times. That takes about as long as
-/// reading and decoding this many bytes of chunks for each edge.
+/// Laying out and counting one rule walks all lists several times. This takes about as long as
+/// reading and decoding this many bytes of chunks per edge.
 constexpr std::uint64_t kCountingBytesOfEdge = 200;
 
 /// The lower bound (rows without the rest of their chunks) is never nearly reached, so an order
 /// within this factor of it is good enough.
 constexpr std::uint64_t kSlack = 2;
 
-/// Memory of counting, in bytes: an edge in the lists, an edge in the blocks of each row, and a
-/// row's numbers, orders and degrees.
+/// Memory of counting, in bytes: per edge in the lists, per edge in the blocks of each row, and per
+/// row for numbers, orders and degrees.
 constexpr std::uint64_t kListBytesOfEdge = 4;
 constexpr std::uint64_t kLayOutBytesOfEdge = 4;
 constexpr std::uint64_t kBytesOfRow = 64;
 
-/// Returns the order that a rule gives to rows that are all targets in stored order.
+/// Returns the order that a rule assigns to rows that are all targets in stored order.
 RowOrder Place(const PassLists& lists, RowRule rule, std::uint64_t block_rows) {
   const PassLayout layout =
       LayOut(lists, {.rows = rule, .targets = TargetOrder::kStored}, block_rows);
@@ -43,7 +43,7 @@ RowOrder Place(const PassLists& lists, RowRule rule, std::uint64_t block_rows) {
   return {std::move(row_at), rows};
 }
 
-/// The chunks that a pass reads, and the least bytes that it would read in any order of its rows.
+/// Chunks that a pass reads, and a lower bound on its bytes for any order of its rows.
 struct PassReadCounts {
   std::uint64_t chunks = 0;
   std::uint64_t least_bytes = 0;
@@ -52,7 +52,8 @@ struct PassReadCounts {
 Result<PassReadCounts> CountPass(const PassReads& pass, const BlockReads& reads,
                                  std::uint64_t row_count) {
   const std::uint64_t chunks = ChunksOf(row_count, pass.planner.source_chunk_rows);
-  // The bound assumes that the rows of every block are contiguous and that the cache kept some.
+  // The bound assumes that the rows of every block are contiguous and that the cache holds some of
+  // them.
   const std::uint64_t chunk_bytes = pass.source_chunk_bytes;
   const auto rows_bytes = static_cast<std::uint64_t>(
       static_cast<double>(reads.rows) / static_cast<double>(pass.planner.source_chunk_rows) *
@@ -64,7 +65,7 @@ Result<PassReadCounts> CountPass(const PassReads& pass, const BlockReads& reads,
       .least_bytes = std::max(chunks * chunk_bytes, rows_bytes - std::min(rows_bytes, cached))};
 }
 
-/// Traces the chunks of a pass's windows, cut as BlockPlanner cuts them. `lists` are those of all
+/// Traces the chunks of a pass's windows, cut as in BlockPlanner. `lists` must be the lists of all
 /// rows.
 class PassTrace {
  public:
@@ -149,9 +150,9 @@ class PassTrace {
   const RowOrder& targets_;
   const RowOrder& source_;
   RankBitmap read_;
-  std::vector<std::uint64_t> seen_in_;  // the last window that read a chunk, counted from 1
+  std::vector<std::uint64_t> seen_in_;  // last window that read a chunk, counted from 1
   std::vector<CacheKey> step_;
-  std::uint64_t in_window_ = 0;  // rows in the current window
+  std::uint64_t in_window_ = 0;  // number of rows in the current window
   BlockReads reads_;
 };
 
@@ -165,7 +166,7 @@ OrderCost CostOf(RowRule rule, const OrderOptions& options, const PassReadCounts
           .least_bytes = maker.least_bytes + reader.least_bytes};
 }
 
-/// The lists of both passes, which are the same where all neighbours are taken.
+/// The lists of both passes, which are the same if all neighbours are used.
 class Counting {
  public:
   explicit Counting(const OrderOptions& options) : options_(options) {}
@@ -176,7 +177,7 @@ class Counting {
     PassDrawOptions maker = options_.maker.planner.draw;
     PassDrawOptions reader = options_.reader.planner.draw;
     same_ = TakeSameLists(maker, reader);
-    maker.weights = reader.weights = false;  // they change no read
+    maker.weights = reader.weights = false;  // weights do not affect reads
     RHIZOME_ASSIGN_OR_RETURN(reader_, DrawPassLists(graph, targets, reader, control));
     if (same_) return Status::Ok();
     RHIZOME_ASSIGN_OR_RETURN(maker_, DrawPassLists(graph, targets, maker, control));
@@ -234,10 +235,10 @@ std::string RowRuleName(RowRule rule) {
   return name.substr(0, name.find('/'));
 }
 
-// Chooses an order: (1) keeps the stored order where no other can help; (2) counts the stored order
+// Chooses an order: (1) keeps the stored order if no other can help; (2) counts the stored order
 // exactly, and keeps it if its reads are near the lower bound; (3) draws the lists of both passes,
 // if memory allows; (4) counts one rule after another while each is better than the last and not
-// yet near the bound. A rule that the caller gives is laid out without counting.
+// yet near the bound. A rule that the caller specifies is laid out without counting.
 Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& options,
                                 const JobControl& control) {
   OrderChoice choice;

@@ -17,8 +17,8 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// One pass of layerwise inference: what it reads, and how it is cut. The same whether it is
-/// counted or run.
+/// One pass of layerwise inference: its reads and its division into blocks. Used both for counting
+/// and for running the pass.
 struct PassReads {
   BlockPlannerOptions planner = {};
   ChunkReaderOptions reader = {};
@@ -29,16 +29,16 @@ struct PassReads {
   std::uint64_t cache_chunks() const { return reader.cache_bytes / source_chunk_bytes; }
 };
 
-/// The blocks of a pass that writes `rows` rows; output chunks for which done[chunk] is set are
-/// left out.
+/// Returns the blocks of a pass that writes `rows` rows, without output chunks for which
+/// done[chunk] is set.
 std::vector<Block> BlocksOfPass(const PassReads& pass, std::uint64_t rows,
                                 const std::vector<bool>& done);
 
-/// Chunks that a pass reads below its cache: of `chunks` that its source has, those that `blocks`
-/// asks for.
+/// Returns the number of chunks that a pass reads through its cache from disk, given the requests
+/// `blocks` to a source of `chunks` chunks.
 Result<std::uint64_t> CountPassReads(const PassReads& pass, Trace blocks, std::uint64_t chunks);
 
-/// Returns what a pass over all rows reads if none of it is done yet. Errors: those of Sampler;
+/// Returns the reads of a pass over all rows, with no chunk finished yet. Errors: as Sampler;
 /// kInterrupted.
 Result<BlockReads> PlanPassReads(const GraphSnapshot& graph, const PassReads& pass,
                                  std::uint64_t rows, const JobControl& control);
@@ -47,10 +47,10 @@ struct OrderOptions {
   PassReads maker;                   ///< the pass that computes the array, in its order
   PassReads reader;                  ///< the pass that reads it, with targets in stored order
   std::optional<RowRule> rule = {};  ///< absent: chosen by counting
-  std::uint64_t memory_bytes = 0;    ///< bound on the memory of counting
+  std::uint64_t memory_bytes = 0;    ///< limit on the memory of counting
 };
 
-/// The cost of an order to both passes: bytes of decoded chunks that miss the cache.
+/// The cost of an order for both passes: bytes of decoded chunks that miss the cache.
 struct OrderCost {
   RowRule rule = RowRule::kStored;
   std::uint64_t maker_reads = 0;   ///< chunks
@@ -62,22 +62,22 @@ struct OrderCost {
 struct OrderChoice {
   RowRule rule = RowRule::kStored;
   RowOrder order;
-  std::vector<OrderCost> costs;  ///< of the orders that were counted, the stored one first
+  std::vector<OrderCost> costs;  ///< costs of the counted orders, starting with the stored one
 
-  /// The reads of both passes, if the stored order was chosen by counting.
+  /// Reads of both passes, if the stored order was chosen by counting.
   std::optional<BlockReads> maker;
   std::optional<BlockReads> reader;
 };
 
 /// Chooses the order of the rows in an array between two layers. Its rows are also computed in that
-/// order. Whatever the order, the array is written once, so the bytes that both passes read decide.
-/// The stored order is counted exactly. Others are counted only where the stored order reads so
-/// much more than the distinct rows of each block that counting is worth it, and where their lists
-/// fit into memory. The choice is never worse than the stored order.
-/// Source: GLISP (section III-D) places rows by PDS; the rules here are those of
+/// order. The array is written once in any order, so the choice depends on the bytes that both
+/// passes read. The stored order is counted exactly. Others are counted only if the stored order
+/// reads so much more than the distinct rows of each block that counting is worthwhile, and if
+/// their lists fit into memory. The choice is never worse than the stored order.
+/// Source: GLISP (section III-D) orders rows by PDS; the rules here are defined in
 /// cache/layout/pass_layout.h.
-/// Errors: kOutOfMemory, `rule` is given and memory does not suffice to lay it out; those of
-/// Sampler; kInterrupted.
+/// Errors: kOutOfMemory, `rule` is given and memory does not suffice to lay it out; as Sampler;
+/// kInterrupted.
 Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& options,
                                 const JobControl& control);
 

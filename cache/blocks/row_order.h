@@ -10,14 +10,14 @@
 namespace rhizome::inline internal {
 
 /// The order of the rows in an array between two layers, in which they are also computed: a
-/// permutation of the store's rows, or empty for the stored order. It may name only some rows,
-/// where the array has no others.
-/// Threads: const.
+/// permutation of the store's rows, or empty for the stored order. It may cover only some rows if
+/// the array has no others.
+/// Threads: const functions from any number of threads.
 class RowOrder {
  public:
   RowOrder() = default;
 
-  /// `row_at` is the row at each place, every row at most once; the store has `rows` rows.
+  /// `row_at` is the row at each position, every row at most once; the store has `rows` rows.
   RowOrder(std::vector<std::uint32_t> row_at, std::uint64_t rows)
       : row_at_(std::move(row_at)), place_of_(rows) {
     for (std::size_t place = 0; place < row_at_.size(); ++place) {
@@ -36,7 +36,7 @@ class RowOrder {
     return as_stored() ? at : place_of_[at];
   }
 
-  /// Returns the bytes of memory that an order of so many rows takes.
+  /// Returns the memory of an order of `rows` rows in bytes.
   static std::uint64_t Bytes(std::uint64_t rows) { return rows * 2 * sizeof(std::uint32_t); }
 
  private:

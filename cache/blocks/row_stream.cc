@@ -20,7 +20,7 @@ Result<const float*> RowStream::Take(std::uint64_t first, std::uint64_t count) {
     const auto begin = static_cast<std::uint64_t>(current_.first_row);
     const std::uint64_t wanted = first + joined;
     if (current_.values == nullptr || wanted >= begin + current_.rows) {
-      current_ = {};  // its memory may hold the next
+      current_ = {};  // its memory may be reused for the next chunk
       RHIZOME_ASSIGN_OR_RETURN(current_, feed_->Next());
       continue;
     }

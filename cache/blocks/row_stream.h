@@ -11,11 +11,12 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The rows of a matrix in order, as chunks of whatever size deliver them.
+/// Returns the rows of a matrix in order, independently of the boundaries of the chunks that
+/// deliver them.
 /// Threads: one at a time.
 class RowStream {
  public:
-  /// Rows [first, end) of `dim` floats, of a matrix in chunks of `chunk_rows`.
+  /// Rows [first, end) of `dim` floats, of a matrix in chunks of `chunk_rows` rows.
   struct Rows {
     std::uint64_t first = 0;
     std::uint64_t end = 0;
@@ -24,8 +25,8 @@ class RowStream {
   };
   RowStream(std::unique_ptr<ChunkFeed> feed, const Rows& rows);
 
-  /// Returns rows [first, first + count), which follow those of the call before; valid until the
-  /// next call. Errors: those of ChunkFeed::Next.
+  /// Returns rows [first, first + count), which must follow the rows of the previous call; valid
+  /// until the next call. Errors: as ChunkFeed::Next.
   Result<const float*> Take(std::uint64_t first, std::uint64_t count);
 
   std::uint64_t dim() const { return dim_; }
@@ -34,7 +35,7 @@ class RowStream {
   const std::unique_ptr<ChunkFeed> feed_;
   const std::uint64_t dim_;
   DecodedChunk current_;
-  std::vector<float> joined_;  // rows of several chunks
+  std::vector<float> joined_;  // rows that span several chunks
 };
 
 }  // namespace internal

@@ -10,14 +10,14 @@
 
 namespace rhizome::inline internal {
 
-/// The source of an array's chunks: a local store, or a remote one. Rows have row_bytes bytes;
-/// chunk c holds rows [c * chunk_rows, (c + 1) * chunk_rows), the last chunk perhaps fewer. Shape
-/// and version are those of the moment when it was opened.
-/// Threads: ReadChunk and Version may be called from many threads at once.
+/// Abstract source of an array's chunks, local or remote. A row has row_bytes bytes; chunk c holds
+/// rows [c * chunk_rows, (c + 1) * chunk_rows), and the last chunk may hold fewer. Shape and
+/// version are fixed when the source is opened.
+/// Threads: ReadChunk and Version may be called concurrently from many threads.
 class ChunkSource {
  public:
   virtual ~ChunkSource() = default;
-  virtual std::string name() const = 0;  ///< for messages
+  virtual std::string name() const = 0;  ///< used in messages
   virtual std::uint64_t rows() const = 0;
   virtual std::uint64_t row_bytes() const = 0;
   virtual std::uint64_t chunk_rows() const = 0;
@@ -25,8 +25,8 @@ class ChunkSource {
   /// Returns a number that changes with the array's content.
   virtual Result<std::uint64_t> Version() = 0;
 
-  /// Reads the rows of a chunk into `out`, which has exactly their size. Returns the number of
-  /// bytes delivered, which is smaller if the source ends too soon. Errors: kIoError; kCorruption.
+  /// Reads the rows of a chunk into `out`, whose size must match exactly. Returns the number of
+  /// bytes read, which is smaller if the source ends early. Errors: kIoError; kCorruption.
   virtual Result<std::uint64_t> ReadChunk(std::uint64_t chunk, std::span<std::byte> out) = 0;
 
   std::uint64_t chunk_count() const { return (rows() + chunk_rows() - 1) / chunk_rows(); }
@@ -38,8 +38,8 @@ class ChunkSource {
   }
 };
 
-/// The chunks of an array of a local store, which cannot change.
-/// Ownership: `array` must outlive it.
+/// The chunks of an array in a local store. The array is immutable.
+/// Ownership: `array` must outlive this object.
 class StoredChunkSource final : public ChunkSource {
  public:
   explicit StoredChunkSource(const ChunkArray& array) : array_(array) {}
@@ -50,7 +50,7 @@ class StoredChunkSource final : public ChunkSource {
   Result<std::uint64_t> Version() override { return array_.entry().array_id; }
   Result<std::uint64_t> ReadChunk(std::uint64_t chunk, std::span<std::byte> out) override {
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t stored_bytes, array_.ReadChunk(chunk, out));
-    static_cast<void>(stored_bytes);  // bytes on disk; always all rows are delivered
+    static_cast<void>(stored_bytes);  // bytes on disk; all rows are always delivered
     return out.size();
   }
 

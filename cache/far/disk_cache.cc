@@ -53,10 +53,10 @@ struct ScratchFile {
 
 /// Fills a cache in one pass over the source. The positions are divided into windows that fit into
 /// memory.
-/// 1. Each chunk of the source that holds wanted rows is read once, several at a time.
-/// 2. Rows of the first window are put in place as they arrive; rows of the others are appended,
-///    with their positions, to a spill file for each window.
-/// 3. The first window is written; then each other window is filled from its spill file and
+/// 1. Each source chunk that holds wanted rows is read once, several chunks concurrently.
+/// 2. Rows of the first window are copied to their positions as they arrive. Rows of later windows
+///    are appended, with their positions, to one spill file per window.
+/// 3. The first window is written. Then each later window is filled from its spill file and
 ///    written.
 class DiskCacheFiller {
  public:
@@ -87,8 +87,8 @@ class DiskCacheFiller {
   }
 
  private:
-  /// The rows of a window after the first, with their positions in it, until they can be put in
-  /// place.
+  /// Rows of a window other than the first, with their positions in it. They wait here until their
+  /// window is filled.
   struct Spill {
     explicit Spill(ScratchFile created) : file(std::move(created)) {}
     Mutex mutex;
@@ -142,7 +142,8 @@ class DiskCacheFiller {
         fmt::format("{} positions for {} rows", position_.size(), rows_.size()));
   }
 
-  /// Reads the source's chunks that hold rows of the cache, several at a time, each once.
+  /// Reads every source chunk that holds rows of the cache exactly once, several chunks
+  /// concurrently.
   Status ReadSource() {
     for (std::size_t i = 0; i < rows_.size();) {
       const std::uint64_t chunk = static_cast<std::uint64_t>(rows_[i]) / source_.chunk_rows();
@@ -155,14 +156,14 @@ class DiskCacheFiller {
     const Status status =
         RunOnThreads(std::min<std::size_t>(options_.in_flight, parts_.size()), [this] {
           Status read = Guarded([this] { return ReadParts(); });
-          if (!read.ok()) next_part_ = parts_.size();  // makes the other threads end too
+          if (!read.ok()) next_part_ = parts_.size();  // stops the other threads
           return read;
         });
     cache_->stats_.source_bytes = source_bytes_;
     return status;
   }
 
-  /// Rows [begin, end) of the cache's rows, which lie in one chunk of the source.
+  /// Rows [begin, end) of the cache's rows. They are all in one chunk of the source.
   struct Part {
     std::uint64_t chunk = 0;
     std::size_t begin = 0;
@@ -198,7 +199,8 @@ class DiskCacheFiller {
     return Status::Ok();
   }
 
-  /// Needs no lock for the window, as no two rows have the same position.
+  /// Copies a row into the window, or appends it to a spill file. The window needs no lock because
+  /// no two rows have the same position.
   Status Place(std::uint64_t position, std::span<const std::byte> row) {
     RHIZOME_CHECK(position < rows_.size());
     if (position < window_rows_) {
@@ -222,7 +224,7 @@ class DiskCacheFiller {
   }
 
   Status WriteWindows() {
-    // Every row that blocks can ask for was placed, so no later read can miss.
+    // Every row that blocks can request has been placed, so no later read can miss.
     RHIZOME_CHECK(placed_ == rows_.size());
     RHIZOME_ASSIGN_OR_RETURN(ScratchFile out,
                              ScratchFile::Create(fs_, NewPath(options_.folder, "cache")));
@@ -238,11 +240,11 @@ class DiskCacheFiller {
     RHIZOME_ASSIGN_OR_RETURN(cache_->file_, fs_.OpenRead(out.path));
     cache_->stats_.disk_bytes = cache_->file_->size_bytes();
     cache_->path_ = out.path;
-    out.fs = nullptr;  // the cache removes it from now on
+    out.fs = nullptr;  // from here on the cache removes the file
     return Status::Ok();
   }
 
-  /// Reads a window's spill file and puts its rows in place.
+  /// Reads a window's spill file and copies its rows to their positions.
   Status ReadSpill(Spill& spill, std::uint64_t rows) {
     MutexLock lock(spill.mutex);
     RHIZOME_RETURN_IF_ERROR(FlushPending(spill));
@@ -289,11 +291,11 @@ class DiskCacheFiller {
   const std::uint64_t row_bytes_;
   std::uint64_t window_rows_ = 1;
   std::vector<Part> parts_;
-  AlignedBuffer window_;                        // the rows of the current window, in place
-  std::vector<std::unique_ptr<Spill>> spills_;  // of the second window, the third, ...
+  AlignedBuffer window_;                        // rows of the current window, at their positions
+  std::vector<std::unique_ptr<Spill>> spills_;  // one for each window after the first
   std::unique_ptr<DiskCache> cache_;
 
-  // Shared by the reading threads.
+  // Shared by the reader threads.
   std::atomic<std::size_t> next_part_ = 0;
   std::atomic<std::uint64_t> placed_ = 0;  // number of rows
   std::atomic<std::uint64_t> source_bytes_ = 0;
@@ -350,7 +352,7 @@ DiskCachesAhead::~DiskCachesAhead() {
 void DiskCachesAhead::Begin() {
   if (next_ == workers_) return;
   ++next_;
-  // If no thread can be started, Next fills this cache itself.
+  // If no thread can be started, Next fills this cache on its own thread.
   static_cast<void>(Guarded([this] {
     filling_ = std::async(std::launch::async, [this, worker = next_ - 1] {
       return Guarded([&] { return make_(worker); });

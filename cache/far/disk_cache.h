@@ -17,40 +17,40 @@
 namespace rhizome::inline internal {
 
 struct DiskCacheOptions {
-  Path folder;                     ///< created if need be; other files in it are left alone
-  std::uint64_t chunk_rows = 512;  ///< rows in a chunk of the cache
-  std::uint32_t in_flight = 32;    ///< source chunks that are read at once
-  /// while filling, without the chunks in flight
+  Path folder;                     ///< created if missing; other files in it are not touched
+  std::uint64_t chunk_rows = 512;  ///< rows per chunk of the cache
+  std::uint32_t in_flight = 32;    ///< number of source chunks that are read concurrently
+  /// memory used while filling, excluding the chunks in flight
   std::uint64_t memory_bytes = std::uint64_t{64} << 20;
 };
 
 struct DiskCacheStats {
-  std::uint64_t source_reads = 0;  ///< source chunks read, each once
+  std::uint64_t source_reads = 0;  ///< source chunks read; each is read once
   std::uint64_t source_bytes = 0;
   std::uint64_t disk_bytes = 0;  ///< size of the cache file
   double fill_seconds = 0;
 };
 
-/// The static cache of a worker (GLISP, section III-D): a copy on a local disk of all rows that its
-/// targets are computed from, made before a layer from a remote source. After that every read is
-/// local and none can miss. Rows are placed by the worker's layout (cache/layout/pass_layout.h),
-/// not as in the source, so that its blocks read few chunks. The source is read chunk by chunk,
-/// each once. A local source should not be copied: reading its chunks costs as much as reading the
-/// copy's.
+/// Static cache of one worker (GLISP, section III-D): a copy on a local disk of all rows that the
+/// worker's targets are computed from. It is filled before a layer that reads from a remote source;
+/// after that every read is local and none can miss. Rows are ordered by the worker's layout
+/// (cache/layout/pass_layout.h) instead of the source's order, so that the worker's blocks read few
+/// chunks. Each source chunk is read once. Copying a local source brings no benefit, because
+/// reading its chunks costs as much as reading the copy.
 ///
-/// Every chunk has a CRC-32C, held in memory, and is verified when it is read. The file is removed
-/// with the object. Disk: the bytes of the rows; while it is filled up to twice as much, if they
-/// exceed memory_bytes.
+/// Every chunk has a CRC-32C, which is kept in memory and verified on each read. The destructor
+/// removes the file. Disk space: the bytes of the rows, and up to twice as much during the fill if
+/// they exceed memory_bytes.
 ///
-/// Threads: const functions may run on many threads.
-/// Ownership: `fs` must outlive it.
+/// Threads: const functions may be called concurrently.
+/// Ownership: `fs` must outlive this object.
 class DiskCache {
  public:
-  /// Fills a cache with `rows` (ascending, distinct); row i goes to position[i], a permutation of
-  /// [0, rows.size()). Errors: kInvalidArgument, a row that the source does not have, rows or
-  /// positions that are not as described, or chunks larger than the memory; kCorruption, the source
-  /// delivers too few bytes or has changed meanwhile; kOutOfSpace; kInterrupted; those of the
-  /// source, naming it. On error no file is left.
+  /// Fills a cache with `rows` (ascending, distinct). Row i is stored at position[i]; the positions
+  /// are a permutation of [0, rows.size()). Errors: kInvalidArgument, a row is not in the source,
+  /// rows or positions violate the contract above, or a chunk is larger than the memory;
+  /// kCorruption, the source delivers too few bytes or changed during the fill; kOutOfSpace;
+  /// kInterrupted; any error of the source, with its name. On error no file is left behind.
   static Result<std::unique_ptr<DiskCache>> Fill(FileSystem& fs, ChunkSource& source,
                                                  std::span<const Row> rows,
                                                  std::span<const std::uint32_t> position,
@@ -62,9 +62,9 @@ class DiskCache {
 
   std::uint64_t row_count() const { return row_count_; }
   std::uint64_t chunk_count() const { return crcs_.size(); }
-  std::uint64_t RowsInChunk(std::uint64_t chunk) const;  ///< 0: there is no such chunk
+  std::uint64_t RowsInChunk(std::uint64_t chunk) const;  ///< 0 if there is no such chunk
 
-  /// Copies a chunk's rows to `out`, which has exactly their size. Errors: kInvalidArgument, no
+  /// Copies a chunk's rows to `out`, whose size must match exactly. Errors: kInvalidArgument, no
   /// such chunk or a wrong size; kCorruption; kIoError.
   Status ReadChunk(std::uint64_t chunk, std::span<std::byte> out) const;
 
@@ -86,25 +86,25 @@ class DiskCache {
   DiskCacheStats stats_;
 };
 
-/// Makes the caches of workers one after another: while one is used, the next is filled on another
-/// thread.
-/// Threads: one at a time.
+/// Creates the caches of workers one after another. While one cache is in use, the next is filled
+/// on another thread.
+/// Threads: not thread-safe.
 class DiskCachesAhead {
  public:
   using Make = std::function<Result<std::unique_ptr<DiskCache>>(std::size_t worker)>;
 
-  /// Begins to fill the cache of worker 0. `make` runs on another thread, one call at a time. The
+  /// Starts to fill the cache of worker 0. `make` runs on another thread, one call at a time. The
   /// destructor waits for the call in progress, so cancel it first.
   DiskCachesAhead(std::size_t workers, Make make);
   ~DiskCachesAhead();
 
-  /// Waits for the next worker's cache, returns it and begins the one after it. Errors:
-  /// kInvalidArgument, there are no more workers; those of `make`, after which no further cache is
-  /// begun.
+  /// Waits for the next worker's cache, returns it and starts to fill the following one. Errors:
+  /// kInvalidArgument, there are no more workers; any error of `make`, after which no further cache
+  /// is started.
   Result<std::unique_ptr<DiskCache>> Next();
 
-  /// Seconds that Next waited for caches that were not filled yet, without the first, during whose
-  /// filling there is nothing to compute.
+  /// Seconds that Next waited for unfinished caches, excluding the first one: while that is filled,
+  /// there is no computation to overlap it with.
   double unhidden_seconds() const { return unhidden_seconds_; }
   double first_seconds() const { return first_seconds_; }
 

@@ -13,7 +13,7 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-/// A mean over those of several values that are defined.
+/// Mean of the values that are defined.
 class DefinedMean {
  public:
   void Add(const std::optional<double>& value) {
@@ -34,7 +34,8 @@ void Put(Metric metric, std::optional<double> value, const char* reason, SplitMe
   metrics.values.push_back({metric, value, value ? "" : reason});
 }
 
-/// The metrics of scores that are not numbers, or of no vertex; nothing if all can be counted.
+/// Returns undefined metrics, with the reason, if there are no vertices or some scores are NaN;
+/// otherwise nullopt.
 std::optional<SplitMetrics> Uncountable(Task task, std::size_t vertices,
                                         std::span<const float> scores) {
   std::string reason = vertices == 0 ? "no vertex" : "";
@@ -57,7 +58,7 @@ std::optional<double> MacroF1(const std::vector<ClassFigures>& classes) {
   return mean.Get();
 }
 
-/// F1 of all decisions together.
+/// Returns the F1 over the decisions of all classes.
 std::optional<double> MicroF1(const std::vector<ClassFigures>& classes) {
   ClassFigures all;
   for (const ClassFigures& figures : classes) {
@@ -73,7 +74,7 @@ struct Scored {
   bool positive;
 };
 
-/// The scores whose label is known, highest first.
+/// Returns the scores with a known label, in descending order.
 std::vector<Scored> Ranked(std::span<const float> scores, std::span<const std::uint8_t> labels,
                            std::size_t columns, std::size_t column) {
   std::vector<Scored> ranked;
@@ -86,13 +87,13 @@ std::vector<Scored> Ranked(std::span<const float> scores, std::span<const std::u
   return ranked;
 }
 
-/// Vertices of equal scores.
+/// Counts of the vertices with one score.
 struct Tie {
   std::uint64_t positives = 0;
   std::uint64_t negatives = 0;
 };
 
-/// Calls use(tie) for each group of equal scores, highest first.
+/// Calls use(tie) for each group of equal scores, in descending order.
 template <typename Use>
 void ForEachTie(const std::vector<Scored>& ranked, const Use& use) {
   for (std::size_t i = 0; i < ranked.size();) {
@@ -104,13 +105,13 @@ void ForEachTie(const std::vector<Scored>& ranked, const Use& use) {
   }
 }
 
-/// Sums of one column of a regression.
+/// Error sums of one regression column.
 struct ColumnErrors {
   std::uint64_t count = 0;
   double absolute = 0;
   double squared = 0;
   double target = 0;
-  double spread = 0;  // squared distances of the targets from their mean
+  double spread = 0;  // sum of squared deviations of the targets
 };
 
 ColumnErrors ErrorsOf(std::span<const float> scores, std::span<const float> targets,
@@ -148,7 +149,7 @@ Agreement AgreementOf(std::span<const float> scores, std::span<const float> targ
     made.low = std::min({made.low, target, score});
     made.high = std::max({made.high, target, score});
   });
-  if (!(made.high > made.low)) {  // one value, or none
+  if (!(made.high > made.low)) {  // at most one distinct value
     made.low = std::isfinite(made.low) ? made.low - 0.5 : 0;
     made.high = made.low + 1;
   }
@@ -162,6 +163,9 @@ Agreement AgreementOf(std::span<const float> scores, std::span<const float> targ
 
 }  // namespace
 
+// The four functions below have the same steps: (1) return undefined metrics if there are no
+// vertices or a score is NaN; (2) count decisions or sum errors for each class or column; (3)
+// derive the metrics from these counts, in the order of MetricsOf(task).
 SplitMetrics MulticlassMetrics(std::span<const float> answers, std::span<const std::int32_t> labels,
                                std::size_t classes) {
   if (auto none = Uncountable(Task::kMulticlass, labels.size(), answers)) return *none;
@@ -181,7 +185,7 @@ SplitMetrics MulticlassMetrics(std::span<const float> answers, std::span<const s
   }
   const double accuracy = static_cast<double>(correct) / static_cast<double>(labels.size());
   Put(Metric::kAccuracy, accuracy, "", metrics);
-  Put(Metric::kF1Micro, accuracy, "", metrics);  // one answer a vertex: they are the same
+  Put(Metric::kF1Micro, accuracy, "", metrics);  // same as accuracy: one answer per vertex
   Put(Metric::kF1Macro, MacroF1(metrics.classes), "", metrics);
   return metrics;
 }
@@ -269,7 +273,7 @@ SplitMetrics RegressionMetrics(std::span<const float> scores, std::span<const fl
 
 std::optional<double> RocAuc(std::span<const float> scores, std::span<const std::uint8_t> labels,
                              std::size_t columns, std::size_t column) {
-  // Twice the pairs that are in order: a tie is half a pair.
+  // Counts each ordered pair twice, because a tie is half a pair.
   std::uint64_t ordered = 0, positives = 0, negatives = 0;
   ForEachTie(Ranked(scores, labels, columns, column), [&](const Tie& tie) {
     ordered += (2 * positives + (RHIZOME_MUTANT("ties are in order") ? 2 : 1) * tie.positives) *

@@ -9,7 +9,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-// A tag, and the sampling key of a training batch, has the bits: epoch, validation bit, batch.
+// Bits of a tag, and of the sampling key of a training batch: epoch, validation bit, batch.
 constexpr int kEpochShift = 41;
 constexpr std::uint64_t kValidBit = std::uint64_t{1} << 40;
 
@@ -28,7 +28,8 @@ EpochPlan::EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid,
                 options.valid_every > 0 && options.rank < options.ranks);
 }
 
-/// Returns the rounds of an epoch, the one that is not whole included unless it is left out.
+/// Returns the number of rounds in an epoch, including an incomplete last one unless drop_last is
+/// set.
 std::uint64_t EpochPlan::Rounds() const {
   const std::uint64_t whole = train_.size() / options_.batch_size / options_.ranks;
   const bool some_left = whole * options_.batch_size * options_.ranks < train_.size();
@@ -44,7 +45,7 @@ bool EpochPlan::IsEven() const {
   return options_.drop_last || train_.size() >= Rounds() * options_.ranks;
 }
 
-/// Returns the places of this rank's vertices of a round in the order of the epoch: [begin, end).
+/// Returns the range [begin, end) of this rank's vertices of a round, in the order of the epoch.
 std::pair<std::uint64_t, std::uint64_t> EpochPlan::TrainRange(std::uint64_t round) const {
   const std::uint64_t ranks = options_.ranks, in_round = options_.batch_size * ranks;
   const std::uint64_t at = round * ranks + options_.rank;
@@ -54,7 +55,7 @@ std::pair<std::uint64_t, std::uint64_t> EpochPlan::TrainRange(std::uint64_t roun
   if (round < full) return {at * options_.batch_size, (at + 1) * options_.batch_size};
   const std::uint64_t first = full * in_round, parts = (Rounds() - full) * ranks;
   const std::uint64_t part = at - full * ranks, size = (train_.size() - first) / parts;
-  const std::uint64_t larger = (train_.size() - first) % parts;  // parts of one vertex more
+  const std::uint64_t larger = (train_.size() - first) % parts;  // parts with one extra vertex
   const auto begin = [&](std::uint64_t i) { return first + i * size + std::min(i, larger); };
   return {begin(part), begin(part + 1)};
 }
@@ -66,7 +67,7 @@ bool EpochCounts::HasValid(std::uint32_t epoch) const {
 
 std::uint64_t EpochCounts::Before(std::uint32_t epoch) const {
   const std::uint32_t e = std::min(epoch, epochs);
-  const bool extra = e == epochs && e % valid_every != 0;  // after the last one
+  const bool extra = e == epochs && e % valid_every != 0;  // for the last epoch
   return e * train + (e / valid_every + (extra ? 1 : 0)) * valid;
 }
 
@@ -80,8 +81,8 @@ std::uint64_t EpochPlan::Encode(const Tag& tag) {
   return std::uint64_t{tag.epoch} << kEpochShift | (tag.is_valid ? kValidBit : 0) | tag.batch;
 }
 
-// Fisher-Yates, written out because std::shuffle differs between standard libraries. The modulo's
-// bias is below 2^-32 for any graph that fits on a disk.
+// Fisher-Yates shuffle, written out because std::shuffle differs between standard libraries. The
+// bias of the modulo is below 2^-32 for any graph that fits on a disk.
 void EpochPlan::Shuffle() {
   if (!options_.shuffle) return;
   shuffled_ = train_;

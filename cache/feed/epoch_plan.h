@@ -13,84 +13,90 @@ inline namespace RHIZOME_API internal {
 
 struct EpochPlanOptions {
   std::uint64_t batch_size = 1;
-  std::uint32_t epochs = 1;  ///< at most kMostEpochs
-  std::uint64_t seed = 1;    ///< of the orders
+  std::uint32_t epochs = 1;  ///< max kMostEpochs
+  std::uint64_t seed = 1;    ///< seeds the shuffles of all epochs
 
-  /// Each epoch has its own order of the training vertices; else they come as they are given.
-  /// Either way each epoch draws its own neighbours.
+  /// Whether each epoch shuffles the training vertices. If false, they keep the given order. In
+  /// both cases each epoch draws its own neighbours.
   bool shuffle = true;
-  bool drop_last = false;  ///< no training minibatch below batch_size
+  bool drop_last = false;  ///< drop the last training minibatch if it is smaller than batch_size
 
-  /// The training vertices are divided among `ranks` plans alike but for `rank`: round i holds
-  /// minibatch i of each, in turn. What is left after whole rounds is divided evenly, together with
-  /// the round before if it has fewer vertices than there are ranks (or is left out).
+  /// Number of ranks that share the training vertices, and the index of this rank. All ranks use
+  /// the same options except `rank`. Round i of an epoch consists of minibatch i of every rank, in
+  /// rank order. The vertices that remain after the last full round are divided evenly among the
+  /// ranks. If fewer vertices than ranks remain, they are divided together with the last full round
+  /// (unless drop_last discards them).
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
 
-  std::uint64_t most_train_batches = 0;  ///< of an epoch; 0: all
+  std::uint64_t most_train_batches = 0;  ///< limit per epoch; 0: no limit
 
-  /// Every so many epochs, at least 1, and after the last one, the validation vertices follow.
+  /// The validation vertices follow the training vertices in every valid_every-th epoch (min 1),
+  /// and always in the last epoch.
   std::uint32_t valid_every = 1;
 };
 
-/// The numbers of the steps of a training: in every epoch those that learn, then in some of them
-/// those that measure the validation set.
+/// Step counts of a training run. Every epoch consists of training steps; some epochs also have
+/// validation steps after them.
 struct EpochCounts {
   std::uint32_t epochs = 1;
   std::uint32_t valid_every = 1;  ///< as EpochPlanOptions
-  std::uint64_t train = 0;        ///< of an epoch
-  std::uint64_t valid = 0;        ///< likewise; 0: there is no validation set
+  std::uint64_t train = 0;        ///< training steps per epoch
+  std::uint64_t valid = 0;        ///< validation steps per validated epoch; 0: no validation set
 
-  /// Whether the validation steps follow in an epoch, counted from 0.
+  /// Returns whether `epoch`, counted from 0, includes the validation steps.
   bool HasValid(std::uint32_t epoch) const;
 
-  /// The steps of an epoch, those before it (of one after the last: all), and all.
+  /// Returns the number of steps in an epoch, before an epoch (all steps if `epoch` is past the
+  /// last), and in total.
   std::uint64_t Of(std::uint32_t epoch) const { return train + (HasValid(epoch) ? valid : 0); }
   std::uint64_t Before(std::uint32_t epoch) const;
   std::uint64_t all() const { return Before(epochs); }
 };
 
-/// Which vertices each minibatch of a job holds: in every epoch the training vertices, then (see
-/// `valid_every`) the validation vertices in one fixed order with fixed neighbours, so that epochs
-/// are measured alike. Depends on its arguments only.
+/// The sequence of seed vertices of a job. Every epoch lists the training vertices and then, in
+/// some epochs (see `valid_every`), the validation vertices. Validation minibatches have a fixed
+/// order and fixed neighbours, so that results of different epochs are comparable. The sequence
+/// depends only on the constructor's arguments.
 class EpochPlan {
  public:
   /// The contents of a minibatch's tag.
   struct Tag {
     std::uint32_t epoch = 0;
     bool is_valid = false;
-    std::uint64_t batch = 0;  ///< within its part of the epoch, of all ranks
+    std::uint64_t batch = 0;  ///< index within its part of the epoch, over all ranks
   };
 
-  /// The most epochs that tags can number.
+  /// Maximum number of epochs that a tag can encode.
   static constexpr std::uint32_t kMostEpochs = std::uint32_t{1} << 23;
 
   EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid,
             const EpochPlanOptions& options);
 
-  /// Returns the next minibatch, or nothing after the last epoch.
+  /// Returns the next minibatch, or nullopt after the last epoch.
   std::optional<SeedBatch> Next();
 
-  /// Skips the next `minibatches`, to resume a training. Shuffles once.
+  /// Skips the next `minibatches` minibatches, to resume training. Shuffles at most once.
   void Skip(std::uint64_t minibatches);
 
   static Tag Decode(std::uint64_t tag);
   static std::uint64_t Encode(const Tag& tag);
 
-  /// Whether each rank has vertices in every round.
+  /// Returns whether every rank has vertices in every round.
   bool IsEven() const;
 
-  /// Minibatches of an epoch's two parts, and of all; of this rank.
+  /// Number of training and validation minibatches per epoch, and of all minibatches; all for this
+  /// rank only.
   std::uint64_t train_batches() const;
   std::uint64_t valid_batches() const { return Batches(valid_.size()); }
   std::uint64_t minibatches() const { return counts().all(); }
 
-  /// Its minibatches as steps.
+  /// Returns the step counts of this plan.
   EpochCounts counts() const {
     return {options_.epochs, options_.valid_every, train_batches(), valid_batches()};
   }
 
-  /// The minibatches before an epoch; of one after the last: all.
+  /// Returns the number of minibatches before `epoch`; all of them if `epoch` is past the last.
   std::uint64_t Before(std::uint32_t epoch) const { return counts().Before(epoch); }
 
  private:
@@ -108,7 +114,7 @@ class EpochPlan {
   const std::vector<VertexId> valid_;
   const EpochPlanOptions options_;
 
-  std::vector<VertexId> shuffled_;  // train_, in the current epoch's order; empty: as it is
+  std::vector<VertexId> shuffled_;  // train_ in this epoch's order; empty: unshuffled
   std::uint32_t epoch_ = 0;
   std::uint64_t batch_ = 0;  // within the epoch; training comes before validation
 };

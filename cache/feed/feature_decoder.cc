@@ -53,7 +53,7 @@ void FeatureDecoder::DecodeRow(std::span<std::byte> row) const {
   RHIZOME_DCHECK(row.size() >= dim_ * sizeof(float) && row.size() >= stored_row_bytes_);
   const std::span<float> floats(reinterpret_cast<float*>(row.data()), dim_);
   if (dtype_ == DataType::kFloat16) {
-    // Floats take twice the bytes: they would overwrite what is still to be read.
+    // A decoded row takes twice the bytes, so decoding in place would overwrite unread input.
     const std::vector<std::byte> stored(
         row.begin(), row.begin() + static_cast<std::ptrdiff_t>(stored_row_bytes_));
     Kernels().widen(RowType::kFloat16, stored.data(), dim_, floats.data());

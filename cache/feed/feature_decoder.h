@@ -12,31 +12,32 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Turns stored feature rows (float32 or float16) into the floats that networks compute on.
-/// Threads: a value; const functions may be called from many threads.
+/// Converts stored feature rows (float32 or float16) to the element type that models compute on.
+/// Threads: a value type; const functions may be called from any number of threads.
 class FeatureDecoder {
  public:
-  /// With `normalize`, every row is divided by the sum of its absolute values (rows of zeros stay).
-  /// Errors: kInvalidArgument, another dtype.
+  /// Creates a decoder for rows of `array`. With `normalize`, every row is divided by the sum of
+  /// its absolute values; rows of zeros remain zero. Errors: kInvalidArgument, the dtype is neither
+  /// float32 nor float16.
   static Result<FeatureDecoder> Create(const ArrayEntry& array, bool normalize);
 
   std::uint64_t dim() const { return dim_; }
   std::size_t stored_row_bytes() const { return stored_row_bytes_; }
 
-  /// The element type of decoded rows: float16 stays as it is stored, unless it is normalised.
+  /// Returns the element type of decoded rows: the stored type, or float32 if rows are normalised.
   DataType type() const { return normalize_ ? DataType::kFloat32 : dtype_; }
   std::size_t row_bytes() const { return dim_ * DataTypeBytes(type()); }
 
-  /// Whether the stored bytes are already the floats.
+  /// Returns whether the stored bytes already are the decoded floats.
   bool is_identity() const { return dtype_ == DataType::kFloat32 && !normalize_; }
 
-  /// Whether rows are used as stored, so that DecodeRow does nothing.
+  /// Returns whether rows are used as stored, in which case DecodeRow does nothing.
   bool takes_as_stored() const { return !normalize_; }
 
-  /// Decodes, in place, a row whose stored form is at the front of `row`; the result fills `row`.
+  /// Decodes a row in place. The stored form is at the front of `row`; the decoded row fills `row`.
   void DecodeRow(std::span<std::byte> row) const;
 
-  /// `stored` has n * stored_row_bytes() bytes, `out` n * dim() floats.
+  /// Decodes n rows. `stored` has n * stored_row_bytes() bytes, `out` has n * dim() floats.
   void Decode(std::span<const std::byte> stored, std::span<float> out) const;
 
  private:

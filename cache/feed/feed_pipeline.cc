@@ -19,23 +19,24 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// A sampled superbatch, on its way to the reading thread, scheduled before it is there.
+/// A sampled superbatch that is passed to the reading thread. It is scheduled before it arrives
+/// there.
 struct Superbatch {
   std::uint64_t number = 0;
   Path path;
   std::vector<SuperbatchEntry> entries;
   std::vector<MinibatchCosts> costs;
-  Trace trace;                     ///< until the policy is made of it
-  std::unique_ptr<Policy> policy;  // null: the policy of the superbatch before continues
+  Trace trace;                     ///< valid until the policy is made from it
+  std::unique_ptr<Policy> policy;  // null: the policy of the previous superbatch continues
 };
 
-/// Adds what the cache did since `before`.
+/// Adds the reads of the cache since `before`.
 void AddReads(const GatherStats& now, const GatherStats& before, RowReads& reads) {
   reads += now;
   reads -= before;
 }
 
-/// A counter with which one thread tells another how far it has come.
+/// A counter by which one thread reports its progress to another.
 class Progress {
  public:
   void Advance() {
@@ -43,7 +44,7 @@ class Progress {
     ++count_;
     changed_.NotifyAll();
   }
-  /// Ends all waits: the count will not grow any more.
+  /// Ends all waits. The count does not increase any more.
   void End() {
     const MutexLock lock(mutex_);
     ended_ = true;
@@ -61,12 +62,12 @@ class Progress {
   bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
 };
 
-/// Minibatches may hold this many times the planned rows before that is an error.
+/// Holding more than this multiple of the planned rows is an error.
 constexpr std::uint64_t kHeldMargin = 16;
 constexpr std::uint64_t kMostSlots = std::uint64_t{1} << 31;
 
-/// Returns the room for rows that are held beside the cache. A minibatch holds at most all rows of
-/// the graph.
+/// Returns the number of slots for rows that are held outside the cache. A minibatch holds at most
+/// all rows of the graph.
 HoldRoom HeldRoom(const FeedPipelineOptions& options, std::uint64_t row_count) {
   const std::uint64_t most = std::min(kMostSlots, kMinibatchesAlive * row_count);
   if (options.held_rows == 0) return {.slots = most, .most = most};
@@ -100,21 +101,21 @@ bool KeepsHistory(const FeedPipelineOptions& options) {
          options.overlap != Overlap::kChangeset;
 }
 
-/// Three or four threads work on a job.
-/// 1. The sampling thread draws a superbatch into a scratch file (SampleAll) and, unless sampling
-///    and reading take turns or there is a thread for it, makes its schedule.
+/// Implementation of the pipeline. Three or four threads take part.
+/// 1. The sampling thread draws a superbatch into a scratch file (SampleAll). It also makes its
+///    schedule, unless sampling and reading take turns or there is a scheduling thread.
 /// 2. The scheduling thread, if SchedulesApart, makes the schedule of a superbatch while the next
 ///    one is drawn (ScheduleAll).
-/// 3. The reading thread starts each superbatch's schedule, then for each minibatch reads the
-///    sampled graph back and holds its rows (ReadAll). While the caller is busy it reads ahead for
-///    the next superbatch.
-/// 4. The caller takes minibatches (Next), which keep their rows in the cache until they are
+/// 3. The reading thread starts the schedule of each superbatch. Then, for each minibatch, it reads
+///    the sampled graph back and holds its rows (ReadAll). While the caller is busy, it reads ahead
+///    for the next superbatch.
+/// 4. The caller receives minibatches (Next), which keep their rows in the cache until they are
 ///    destroyed.
 ///
-/// The sampling thread owns sampler_ and next_seeds_, the one that schedules history_ and
-/// over_ranks_, the reading thread cache_; they meet in the queues only. A stage that fails
-/// finishes its own queue with the error and cancels the queue before it, so that no thread waits
-/// for one that has ended.
+/// The sampling thread owns sampler_ and next_seeds_, the thread that schedules owns history_ and
+/// over_ranks_, and the reading thread owns cache_. They communicate only through the queues. A
+/// stage that fails finishes its output queue with the error and cancels its input queue, so that
+/// no thread waits for a thread that has ended.
 class FeedPipeline::Impl {
  public:
   Impl(const GraphSnapshot& graph, const FeedPipelineOptions& options, NextSeeds next_seeds,
@@ -191,7 +192,7 @@ class FeedPipeline::Impl {
 
   // Used by the sampling thread.
   NextSeeds next_seeds_;
-  std::optional<SeedBatch> begins_next_;  // the next superbatch
+  std::optional<SeedBatch> begins_next_;  // first seeds of the next superbatch
   const MinibatchSampler sampler_;
   std::uint64_t superbatch_count_ = 0;
   std::uint64_t sample_count_ = 0;
@@ -200,20 +201,20 @@ class FeedPipeline::Impl {
   std::optional<ScheduleHistory> history_;
   std::optional<RankSchedules> over_ranks_;
 
-  // Used by the reading thread (the sampling thread reads constants, the caller sets starved).
+  // Used by the reading thread. (The sampling thread reads constants, the caller calls SetStarved.)
   const std::unique_ptr<FeatureCache> cache_;
   std::uint64_t read_count_ = 0;
-  std::uint64_t entered_ = 0;   // minibatches that have entered the pipeline
+  std::uint64_t entered_ = 0;   // number of minibatches that have entered the pipeline
   MinibatchCosts ahead_costs_;  // costs of reading ahead for the next superbatch
 
   // Self-synchronised. Minibatches hold rows of the cache, so their queue is destroyed before it.
-  BoundedQueue<Superbatch> drawn_{1};  // on their way to the scheduling thread
+  BoundedQueue<Superbatch> drawn_{1};  // passed to the scheduling thread
   BoundedQueue<Superbatch> superbatches_{1};
-  BoundedQueue<std::monostate> room_{kMinibatchesAhead};  // one for each minibatch in the pipeline
+  BoundedQueue<std::monostate> room_{kMinibatchesAhead};  // one entry per minibatch in the pipeline
   BoundedQueue<Minibatch> minibatches_{kMinibatchesAhead};
-  Progress sampled_;  // number of superbatches; for kChangeset
-  Progress used_;     // number of superbatches whose memory was given back
-  Progress asked_;    // number of minibatches; for kNone
+  Progress sampled_;  // number of sampled superbatches; for kChangeset
+  Progress used_;     // number of superbatches whose memory was released
+  Progress asked_;    // number of minibatches that were requested; for kNone
 
   Thread sampling_;
   Thread scheduling_;
@@ -226,7 +227,8 @@ Result<std::optional<Minibatch>> FeedPipeline::Impl::Next() {
   if (starved) cache_->SetStarved(true);
   RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, minibatches_.Pop());
   if (starved) cache_->SetStarved(false);
-  // room_ has an entry for each minibatch, unless all was cancelled; then nobody waits for room.
+  // room_ has an entry for each minibatch, unless the pipeline was cancelled; in that case no
+  // thread waits for an entry.
   if (minibatch) static_cast<void>(room_.Pop());
   return minibatch;
 }
@@ -238,8 +240,8 @@ void FeedPipeline::Impl::RunSampling() {
 
 Status FeedPipeline::Impl::SampleAll() {
   BoundedQueue<Superbatch>& next = schedules_apart() ? drawn_ : superbatches_;
-  // Waiting for room first keeps at most two superbatches, one in use and one ready, and one that
-  // has no schedule yet if there is a thread for schedules.
+  // Waiting for space in the queue first bounds the number of superbatches: one in use, one ready
+  // and, if there is a scheduling thread, one without a schedule.
   while (next.WaitForRoom()) {
     std::optional<Superbatch> superbatch;
     if (in_turns()) {
@@ -270,7 +272,7 @@ Status FeedPipeline::Impl::ScheduleAll() {
   return Status::Ok();
 }
 
-/// Samples one superbatch ahead of the one that is used next, while sampling has the memory.
+/// Samples the superbatch after the one that is used next, during sampling's turn of the memory.
 Status FeedPipeline::Impl::SampleInTurn(std::optional<Superbatch>& superbatch) {
   used_.WaitFor(std::max<std::uint64_t>(superbatch_count_, 1) - 1);
   const StageTimer lending(options_.trace, Stage::kSwitch, superbatch_count_);
@@ -344,7 +346,7 @@ void FeedPipeline::Impl::RunReading() {
   minibatches_.Finish(status);
 }
 
-/// Ends all threads' waits for each other.
+/// Ends all waits of the threads for each other.
 void FeedPipeline::Impl::EndReading() {
   superbatches_.Cancel();
   drawn_.Cancel();
@@ -358,7 +360,7 @@ Status FeedPipeline::Impl::ReadAll() {
     if (!superbatch) return Status::Ok();
     if (in_turns()) {
       RHIZOME_RETURN_IF_ERROR(Schedule(*superbatch));
-      // sampling of the next superbatch has the memory until then
+      // Until then the sampling of the next superbatch uses the memory.
       sampled_.WaitFor(superbatch->number + 2);
     }
     RHIZOME_RETURN_IF_ERROR(ReadSuperbatch(*std::move(superbatch)));
@@ -392,13 +394,13 @@ Status FeedPipeline::Impl::ReadSuperbatch(Superbatch superbatch) {
   return fs_.RemoveFile(superbatch.path);
 }
 
-/// Waits, where nothing is read ahead, until the caller waits for the next minibatch.
+/// With Overlap::kNone, waits until the caller requests the next minibatch.
 void FeedPipeline::Impl::WaitUntilAsked() {
   if (options_.overlap == Overlap::kNone) asked_.WaitFor(entered_ + 1);
 }
 
-/// Waits until the loader has room for a minibatch, and reads ahead meanwhile. Returns false if
-/// cancelled.
+/// Waits until the pipeline has space for a minibatch, and reads ahead while waiting. Returns false
+/// if cancelled.
 Result<bool> FeedPipeline::Impl::EnterPipeline() {
   WaitUntilAsked();
   ++entered_;
@@ -410,8 +412,8 @@ Result<bool> FeedPipeline::Impl::EnterPipeline() {
   return true;
 }
 
-/// Reads a piece of the next superbatch's prefill, if that superbatch is ready. Returns false if
-/// nothing can be read yet.
+/// Reads a piece of the next superbatch's prefill if that superbatch is ready. Returns false if no
+/// read is possible yet.
 Result<bool> FeedPipeline::Impl::ReadAhead() {
   const Superbatch* const next = superbatches_.Peek();
   if (next == nullptr || next->policy == nullptr) return false;

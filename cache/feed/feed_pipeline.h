@@ -25,106 +25,113 @@ inline namespace RHIZOME_API internal {
 struct FeedPipelineOptions {
   MinibatchSamplerOptions sampler;
 
-  /// The lists that are sampled, if they are on disk; they have the memory in turn with
-  /// Overlap::kChangeset. Null: the graph's, in memory.
+  /// Source of neighbour lists that are on disk; with Overlap::kChangeset its cache shares the
+  /// memory of the feature cache, in turn. Null: the lists of the graph are in memory.
   std::shared_ptr<ListsOnDisk> lists = nullptr;
   std::string features;
   bool normalize = false;
   PolicyKind policy = PolicyKind::kBelady;
 
-  /// The worth of rows that a superbatch does not ask for again, for policies that TakesPrior says;
-  /// with Overlap::kChangeset, which empties the cache between superbatches, they have none.
+  /// Value that schedules assign to rows that the superbatch does not request again, for policies
+  /// where TakesPrior is true. Ignored with Overlap::kChangeset, which empties the cache between
+  /// superbatches.
   Prior prior = Prior::kUses;
   std::uint64_t cache_bytes = 0;
 
-  /// Rows that minibatches may hold beside the cache: misses, and hits that have left it since.
-  /// Reading waits where they hold more. 0: it does not.
+  /// Maximum number of rows that minibatches hold outside the cache: misses, and hits that were
+  /// evicted since. Reading waits while more are held. 0: no limit.
   std::uint64_t held_rows = 0;
-  std::optional<ReadCost> read_cost = std::nullopt;  ///< of the disk; absent: measured
+  std::optional<ReadCost> read_cost = std::nullopt;  ///< read cost of the disk; nullopt: measured
 
-  /// Makes what rows are read through (FeatureCacheOptions::fetcher). Empty: the disk's reader.
+  /// Creates the object that reads rows (FeatureCacheOptions::fetcher). Empty: read from the local
+  /// disk.
   RowFetcherMaker fetcher = {};
 
-  /// Says where rows are, for the schedule (PolicyKind::kBelady): it weighs them by what they cost,
-  /// and what is read of whom does not depend on time. The table must outlive the pipeline. Absent:
-  /// each row costs the same.
+  /// Location and cost of each row in distributed training, for the schedule (PolicyKind::kBelady).
+  /// The schedule weighs rows by these costs, and the rows that are requested from each rank do not
+  /// depend on timing. The table must outlive the pipeline. Absent: all rows have equal cost.
   std::optional<RowsOverRanks> over_ranks = std::nullopt;
 
-  /// Minibatches that are sampled ahead and scheduled together, at most (SeedBatch says where
-  /// superbatches begin, too).
+  /// Maximum number of minibatches that are sampled ahead and scheduled together.
+  /// SeedBatch::begins_superbatch can end a superbatch earlier.
   std::uint32_t superbatch = 1;
   Overlap overlap = Overlap::kAll;
 
-  /// Adds to a minibatch what else it needs, when it has its features; called by the reading
-  /// thread. Empty: nothing.
+  /// Completes a minibatch after its features were read; called on the reading thread. Empty: not
+  /// called.
   std::function<Status(Minibatch&)> complete = {};
 
-  /// Told the rows of each superbatch, in order, before its first minibatch is delivered; by one
-  /// thread or another. Empty: nobody.
+  /// Receives the rows of each superbatch, in order, before its first minibatch is delivered.
+  /// Called on an unspecified thread of the pipeline, one call at a time. Empty: not called.
   std::function<Status(const Trace&)> on_superbatch = {};
   IoMaker io = IoMaker::kAuto;
-  std::uint32_t depth = IoQueueOptions().depth;  ///< reads in flight at most
+  std::uint32_t depth = IoQueueOptions().depth;  ///< max reads in flight
   std::size_t staging_bytes = std::size_t{16} << 20;
-  Path scratch;                 ///< an existing folder for the superbatch files
-  StageTrace* trace = nullptr;  ///< told what ran when; must outlive the pipeline
+  Path scratch;                 ///< existing folder for the superbatch files
+  StageTrace* trace = nullptr;  ///< records the stages with their times; must outlive the pipeline
 };
 
-/// Returns whether schedules have a thread of their own, on which the schedule of a superbatch is
-/// made while the next one is sampled: where there is a processor for each stage. It costs the
-/// memory of a third superbatch's rows.
+/// Returns whether schedules are made on a separate thread while the next superbatch is sampled.
+/// This requires a processor for each stage, and memory for the rows of a third superbatch.
 bool SchedulesApart(const FeedPipelineOptions& options);
 
-/// Returns whether a pipeline's schedules have a prior.
+/// Returns whether the schedules of a pipeline use a prior, which requires a history.
 bool KeepsHistory(const FeedPipelineOptions& options);
 
-/// Minibatches in the pipeline at once: one is being read, one is ready.
+/// Number of minibatches in the pipeline at once: one being read and one ready.
 inline constexpr std::size_t kMinibatchesAhead = 2;
 
-/// Minibatches in memory at once: in the pipeline, and computed on.
+/// Number of minibatches in memory at once: those in the pipeline and the one in use by the caller.
 inline constexpr std::size_t kMinibatchesAlive = kMinibatchesAhead + 1;
 
-/// Delivers minibatches with their features, in order, to whoever names their seeds: the Loader
-/// (loader.h), and trainings and inferences of gnn/. Three stages run at once, a thread each (four,
-/// where SchedulesApart): superbatch k + 1 is sampled to a scratch file and its cache schedule made
-/// while superbatch k is used; of minibatch i + 2 the rows that miss are read; the caller computes
-/// on i. Features are not copied: a minibatch holds the cache's own rows until it is destroyed. The
-/// seeds and the sampler's seed alone decide what is delivered, not policy, cache size, superbatch
-/// or I/O maker.
+/// Delivers minibatches with their features, in order, for a given sequence of seeds. Used by the
+/// Loader (loader.h) and by training and inference in gnn/.
 ///
-/// With Overlap::kChangeset sampling and reading take turns: superbatch k + 1 is sampled while k is
-/// scheduled, on the reading thread; then k is used, while nothing is sampled; then the cache's
-/// memory is given back.
+/// Three stages run concurrently, each on its own thread (four stages if SchedulesApart):
+/// superbatch k + 1 is sampled into a scratch file and its cache schedule is made while superbatch
+/// k is used; the missing rows of minibatch i + 2 are read; the caller computes on minibatch i.
+/// Features are not copied: a minibatch holds the rows of the cache until it is destroyed. The
+/// delivered minibatches depend only on the seeds and on the sampler's seed, not on policy, cache
+/// size, superbatch length or I/O maker.
 ///
-/// With Overlap::kNone the second stage reads nothing before Next is called.
+/// With Overlap::kChangeset, sampling and reading take turns: superbatch k + 1 is sampled while
+/// superbatch k is scheduled, on the reading thread; then k is used while no sampling takes place;
+/// then the memory of the cache is released.
 ///
-/// No stage waits for one that waits for it: each queue is bounded, has one producer and one
-/// consumer, and ends in both directions; a minibatch enters the pipeline only when there is room;
-/// and reading does not wait for rows to be given back while the caller waits for rows.
+/// With Overlap::kNone, the second stage reads no rows before Next is called.
 ///
-/// Source: the inspector-executor of Ginex (VLDB 2022), overlapped.
-/// Threads: Next one at a time. Ownership: graph, its store and `control` must outlive it, and it
-/// all minibatches that it delivered.
+/// Deadlock freedom: each queue is bounded, has one producer and one consumer, and can be ended
+/// from both sides; a minibatch enters the pipeline only when there is space; and reading does not
+/// wait for rows to be released while the caller waits for rows.
+///
+/// Source: the inspector-executor of Ginex (VLDB 2022), with overlapped stages.
+/// Threads: one call of Next at a time.
+/// Ownership: the graph, its store and `control` must outlive the pipeline, and the pipeline must
+/// outlive all minibatches that it delivered.
 class FeedPipeline {
  public:
-  /// Asked for the next batch by the sampling thread; nothing after the last.
+  /// Returns the next batch of seeds, or nullopt after the last. Called on the sampling thread.
   using NextSeeds = std::function<std::optional<SeedBatch>()>;
 
-  /// Errors: those of FeatureCache::Open and Sampler::Create; kInvalidArgument, features of a
-  /// dtype that is no number to compute on, or over_ranks has not all rows, or no costs.
+  /// Opens the pipeline and starts its threads. Errors: as FeatureCache::Open and Sampler::Create;
+  /// kInvalidArgument, the dtype of the features is not supported, or over_ranks does not cover all
+  /// rows or has a cost that is not positive.
   static Result<std::unique_ptr<FeedPipeline>> Open(const GraphSnapshot& graph,
                                                     const FeedPipelineOptions& options,
                                                     NextSeeds next_seeds,
                                                     const JobControl& control);
 
-  /// Stops the threads, whatever they do. Superbatch files may be left in the scratch folder.
+  /// Stops all threads, at any point of their work. May leave superbatch files in the scratch
+  /// folder.
   ~FeedPipeline();
 
-  /// The next minibatch; nothing after the last. Destroy those that are not needed any more first:
-  /// they hold memory. Errors: of any stage, reported once everything before it was delivered;
-  /// kInterrupted; kOutOfMemory, many more minibatches are held than the pipeline counts on.
+  /// Returns the next minibatch, or nullopt after the last. Destroy minibatches that are no longer
+  /// needed before the call, because they hold memory. Errors: of any stage, reported after
+  /// everything before it was delivered; kInterrupted; kOutOfMemory, far more minibatches are held
+  /// than the pipeline planned for.
   Result<std::optional<Minibatch>> Next();
 
-  /// How the reads were made. Call when Next has returned nothing.
+  /// Returns statistics of the reads. Call after Next has returned nullopt.
   RowReaderStats reader_stats() const;
 
  private:

@@ -15,50 +15,50 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Bytes for each access: of the trace and schedule of the superbatch that is being scheduled, plus
-/// the schedule of the one in use.
+/// Bytes per access: trace and schedule of the superbatch that is being scheduled, plus the
+/// schedule of the one in use.
 constexpr std::uint64_t kScheduleBytes = 48 + 4;
 constexpr std::uint64_t kCostScheduleBytes = 64 + 4;
 
-/// Bytes for each access of a superbatch that is sampled meanwhile, where SchedulesApart: its trace
-/// with the room that it grows into.
+/// Bytes per access of a superbatch that is sampled concurrently, if SchedulesApart: its trace,
+/// including the spare capacity of the growing vector.
 constexpr std::uint64_t kDrawnBytes = 2 * sizeof(CacheKey);
 
-/// Bytes of a minibatch for each of its rows, besides features: number, pool plan and degree.
+/// Bytes of a minibatch per row, besides features: number, pool plan and degree.
 constexpr std::uint64_t kRowBytes = 48;
 
-/// Limits of the minibatches that are sampled to try superbatches: their number, one part in
-/// kProfiledShare of the job's, and the seconds that sampling takes.
+/// Limits for sampling minibatches to try superbatch lengths: their number, their share of the
+/// job's minibatches (one in kProfiledShare), and the seconds of sampling.
 constexpr std::uint64_t kProfiledMinibatches = 32;
 constexpr std::uint64_t kProfiledShare = 4;
 constexpr double kProfileSeconds = 1;
 
-/// Memory of a profile if there is no limit; with a limit, half of what is left is used.
+/// Memory of a profile without a memory limit. With a limit, half of the remaining memory is used.
 constexpr std::uint64_t kProfileBytes = std::uint64_t{1} << 30;
 
 /// Adds an eighth, because later minibatches may be larger than those that were sampled.
 std::uint64_t WithMargin(std::uint64_t bytes) { return bytes + bytes / 8; }
 
-/// Returns the rows that minibatches of `rows` rows hold beside the pool. Without a pool these are
-/// all rows. With a pool they are the misses of all minibatches that are alive, which are fewer
-/// than the rows of one minibatch that misses all (and if they are not, reading waits).
+/// Returns the number of rows that minibatches of `rows` rows hold outside the pool. Without a
+/// pool, these are all rows. With a pool, they are the misses of all minibatches in memory, which
+/// are usually fewer than the rows of one minibatch; if there are more, reading waits.
 std::uint64_t HeldRowsOf(const FeedJob& job, std::uint64_t rows) {
-  // Rows of other ranks may all be missed under the policies of others.
+  // A remote cache policy may miss all rows of other ranks.
   const bool pool = job.pipeline.policy != PolicyKind::kNone &&
                     job.fixed.cache_bytes.value_or(1) > 0 &&
                     !(job.pipeline.over_ranks && job.pipeline.over_ranks->keeper);
   return pool ? rows + rows / 4 : kMinibatchesAlive * rows;
 }
 
-/// Returns the bytes of what is known about each frame of the pool: a history, and what it holds.
-/// They are part of a cache whose size is chosen, and come on top of one whose size was given.
+/// Returns the bytes of metadata per pool frame: the history, and the keys in the frames. They are
+/// part of a cache whose size is planned, and are added to a cache whose size is fixed.
 std::uint64_t HistoryBytes(const FeedPipelineOptions& feed) {
   return (KeepsHistory(feed) ? ScheduleHistory::kBytesPerFrame : 0) +
          (feed.over_ranks ? RankSchedules::kBytesPerFrame : 0);
 }
 
-/// Returns the bytes of replies of other ranks, with a checksum for each row: of the rows that a
-/// minibatch reads, or of a piece of a prefill.
+/// Returns the bytes of replies from other ranks, with a checksum per row: for the rows that a
+/// minibatch reads, or for a piece of a prefill.
 std::uint64_t ReplyBytes(const FeedPipelineOptions& feed, const ArrayEntry& features,
                          std::size_t kept_bytes, std::uint64_t minibatch_rows) {
   if (!feed.over_ranks) return 0;
@@ -66,19 +66,19 @@ std::uint64_t ReplyBytes(const FeedPipelineOptions& feed, const ArrayEntry& feat
          (features.row_bytes() + sizeof(std::uint32_t));
 }
 
-/// Returns the bytes of a cache's rows.
+/// Returns the bytes of the rows in a cache.
 std::uint64_t PoolBytes(const FeedJob& job, const FeedPipelineOptions& feed,
                         std::uint64_t frame_bytes, std::uint64_t cache_bytes) {
   if (job.fixed.cache_bytes) return cache_bytes;
   return cache_bytes / (frame_bytes + HistoryBytes(feed)) * frame_bytes;
 }
 
-/// Returns the memory that rows are read into: none for mapped files (RowReader).
+/// Returns the memory of the read buffers: none for mapped files (RowReader).
 std::uint64_t StagingBytes(const FeedPipelineOptions& feed) {
   return feed.io == IoMaker::kMapped ? 0 : feed.staging_bytes;
 }
 
-/// Returns the bytes of an edge of a minibatch: its neighbour, and the facts that were asked for.
+/// Returns the bytes per edge of a minibatch: the neighbour and the requested edge attributes.
 std::uint64_t EdgeBytes(const Minibatch& minibatch) {
   const auto if_any = [](const auto& values) {
     return values.empty() ? 0 : sizeof(values.front());
@@ -86,7 +86,8 @@ std::uint64_t EdgeBytes(const Minibatch& minibatch) {
   return 5 + if_any(minibatch.types) + if_any(minibatch.weights) + if_any(minibatch.edges);
 }
 
-/// `kept_bytes`: of a row as the pool has it.
+/// Returns the memory needs of a job, given a sampled minibatch. `kept_bytes`: size of a row in the
+/// pool.
 MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t kept_bytes,
                     bool lists_are_read, const Minibatch& minibatch) {
   const FeedPipelineOptions& feed = job.pipeline;
@@ -98,7 +99,7 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
                         PolicyBytesPerKey(feed.policy) * features.rows +
                         needs.held_rows * kept_bytes +
                         kMinibatchesAlive * (rows * kRowBytes + edges * EdgeBytes(minibatch)) +
-                        rows * 40 + edges * (19 + EdgeBytes(minibatch));  // being sampled
+                        rows * 40 + edges * (19 + EdgeBytes(minibatch));  // while sampling
   needs.working_bytes += ReplyBytes(feed, features, kept_bytes, rows);
   if (feed.over_ranks && feed.over_ranks->keeper)
     needs.working_bytes += RemoteKeeper::kBytesPerKey * features.rows;
@@ -121,30 +122,32 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
   return needs;
 }
 
-/// The needs of two kinds of minibatches that come one after another.
+/// Merges the needs of two kinds of minibatches that alternate in time, by taking the maximum.
 void TakeLarger(const MemoryNeeds& other, MemoryNeeds& needs) {
   needs.held_rows = std::max(needs.held_rows, other.held_rows);
   needs.working_bytes = std::max(needs.working_bytes, other.working_bytes);
   needs.schedule_bytes = std::max(needs.schedule_bytes, other.schedule_bytes);
 }
 
-/// Returns the first validation minibatch of a plan that has taken one minibatch and has some.
+/// Returns the seeds of the first validation minibatch. The plan must have one, and exactly one
+/// minibatch must have been taken from it.
 SeedBatch FirstValid(EpochPlan plan) {
   std::uint32_t epoch = 0;
-  while (!plan.counts().HasValid(epoch)) ++epoch;  // the last epoch has
+  while (!plan.counts().HasValid(epoch)) ++epoch;  // the last epoch has validation minibatches
   plan.Skip(plan.Before(epoch) + plan.train_batches() - 1);
   return *plan.Next();
 }
 
-/// Returns whether the length of a superbatch affects what is read, and a trial can tell: it knows
-/// the disk, and no other rank.
+/// Returns whether the superbatch length affects the reads and a trial can estimate the effect. A
+/// trial models the local disk, but not other ranks.
 bool MayTry(const FeedJob& job) {
   return job.fixed.superbatch == 0 && KnowsTheFuture(job.pipeline.policy) &&
          job.pipeline.io != IoMaker::kMapped && !job.pipeline.over_ranks;
 }
 
-/// Returns what is fixed. Over ranks nothing is done in turn: a rank whose memory is emptied
-/// between superbatches would read what the others' plans do not know of.
+/// Returns the memory settings that are fixed. In distributed training, sampling and reading never
+/// take turns: a rank whose cache is emptied between superbatches would read rows that the plans of
+/// the other ranks do not expect.
 FixedMemory FixedOf(const FeedJob& job) {
   FixedMemory fixed = job.fixed;
   if (job.pipeline.over_ranks) fixed.in_turn = false;
@@ -202,7 +205,7 @@ Status FeedProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& plan,
   const Stopwatch watch;
   const std::uint64_t limit = job.memory_bytes;
   const std::uint64_t room = limit == 0 ? kProfileBytes : BytesLeft(limit, needs_.held_bytes) / 2;
-  // The bytes of a minibatch: its part of the trace, and half of its schedules.
+  // Bytes of a minibatch: its part of the trace, and half of its schedules.
   const std::uint64_t bytes = trace_.keys.size() * sizeof(CacheKey) + needs_.schedule_bytes / 2;
   const std::uint64_t most = std::min({kProfiledMinibatches, needs_.minibatches / kProfiledShare,
                                        room / std::max<std::uint64_t>(bytes, 1)});
@@ -263,6 +266,9 @@ Status FeedPlan::Prepare(const GraphSnapshot& graph, const Path& scratch,
   return Status::Ok();
 }
 
+// Steps: (1) profile the job on its first minibatches, without a neighbour cache (FeedProfile); (2)
+// divide the memory, trying superbatch lengths if possible (PlanMemory); (3) set the options of the
+// pipeline that follow from the division: held rows, superbatch, overlap, prior and cache size.
 Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job.graph, job.pipeline, 0, {}, control));
   auto neighbors = lists == nullptr ? nullptr : lists->source();

@@ -22,59 +22,61 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Returns the bytes that schedules take for each row of each minibatch of a superbatch: of the
-/// superbatch in use, of the next one, and of the one that is sampled meanwhile.
+/// Returns the bytes that schedules take per row of each minibatch in a superbatch. Includes the
+/// superbatch in use, the next one, and one that is sampled concurrently.
 std::uint64_t ScheduleBytesPerAccess(const FeedPipelineOptions& feed);
 
-/// A job that is fed with minibatches, before its memory is divided.
+/// A job that consumes minibatches, before its memory is divided.
 struct FeedJob {
   const GraphSnapshot& graph;
 
-  /// All but what the division of memory decides (PlanFeed).
+  /// Complete except for the fields that PlanFeed sets when it divides the memory.
   FeedPipelineOptions pipeline;
   FixedMemory fixed;
   std::uint64_t memory_bytes = 0;  ///< 0: no limit
 
-  /// Taken already; asked when the first minibatch has been sampled.
+  /// Returns the bytes that the job already uses. Called after the first minibatch was sampled.
   std::function<std::uint64_t()> held_bytes = {};
 
-  /// Returns the bytes that the consumer takes for such a minibatch, beside it. Empty: none.
+  /// Returns the bytes that the consumer needs for a minibatch, in addition to the minibatch
+  /// itself. Empty: none.
   std::function<std::uint64_t(const Minibatch&)> compute_bytes = {};
 
-  /// Bytes of schedules that others make of superbatches (FeedPipelineOptions::on_superbatch), for
-  /// each row of each minibatch.
+  /// Bytes of other schedules that are made from superbatches (FeedPipelineOptions::on_superbatch),
+  /// per row of each minibatch.
   std::uint64_t other_schedule_bytes = 0;
 };
 
-/// A profile of a job, from its first minibatches: how much memory it needs, and what superbatches
-/// of a size would read, by a replay.
+/// Profile of a job, measured on its first minibatches: the memory that it needs and, by replay,
+/// the read time for superbatches of a given length.
 /// Threads: one at a time.
 class FeedProfile {
  public:
-  /// Samples the first minibatch of `plan`, and more for as long as kProfileSeconds if superbatches
-  /// are to be tried. `neighbors`: null, the graph, in memory. Errors: those of sampling, and of
-  /// reading the features to time the disk; kInvalidArgument, they are no features; kInterrupted.
+  /// Samples the first minibatch of `plan`. If superbatch lengths can be tried, samples further
+  /// minibatches for up to kProfileSeconds. `neighbors`: null means the lists of the graph, in
+  /// memory. Errors: any error of sampling or of reading the features to time the disk;
+  /// kInvalidArgument, the array cannot serve as features; kInterrupted.
   static Result<FeedProfile> Measure(const FeedJob& job,
                                      std::shared_ptr<const NeighborSource> neighbors,
                                      EpochPlan plan, const JobControl& control);
 
   const MemoryNeeds& needs() const { return needs_; }
 
-  /// Tries superbatches up to half of what was sampled, and keeps what was tried. It refers to
-  /// this. A trial that fails takes for ever, and trial_status() says why.
+  /// Returns a trial of superbatches up to half of the sampled minibatches. It refers to this
+  /// object, which records the results. A failed trial returns infinity and sets trial_status().
   SuperbatchTrial trial();
   const Status& trial_status() const { return trial_status_; }
 
-  /// The cost of the disk's reads, if it was measured.
+  /// The measured read cost of the disk, if it was measured.
   const std::optional<ReadCost>& read_cost() const { return read_cost_; }
 
   /// Bytes of a row in the pool.
   std::uint64_t kept_bytes() const { return kept_bytes_; }
 
-  /// Limit of reads in flight.
+  /// Limit on reads in flight.
   std::uint32_t depth() const { return depth_; }
 
-  /// Returns what was sampled, and what was tried with it.
+  /// Returns the number of sampled minibatches and the results of all trials.
   FeedProfileReport report() const;
 
  private:
@@ -86,31 +88,31 @@ class FeedProfile {
   MemoryNeeds needs_;
   std::optional<ReadCost> read_cost_;
   std::uint32_t depth_ = IoQueueOptions().depth;
-  PolicyOptions policy_;  // without frame_count
+  PolicyOptions policy_;  // complete except for frame_count
   Prior prior_ = Prior::kNone;
-  std::uint64_t kept_bytes_ = 1;   // of a row in the pool
-  std::uint64_t frame_bytes_ = 1;  // of the cache for each such row
+  std::uint64_t kept_bytes_ = 1;   // bytes of a row in the pool
+  std::uint64_t frame_bytes_ = 1;  // bytes of cache memory per row in the pool
   Trace trace_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, double> tried_;
   Status trial_status_;
 };
 
-/// How a job is fed.
+/// Options and memory of a job's pipeline.
 struct FeedPlan {
-  FeedPipelineOptions pipeline;  ///< complete, but for what Prepare fills in
+  FeedPipelineOptions pipeline;  ///< complete except for the fields that Prepare sets
   JobMemoryPlan memory;
   MemoryNeeds needs;
   FeedProfileReport profile;
 
-  /// Names the folder for superbatches, which exists, and opens lists that are on disk.
-  /// Errors: those of ListsOnDisk::Open.
+  /// Sets the scratch folder, which must exist, and opens the neighbour lists if they are on disk.
+  /// Errors: as ListsOnDisk::Open.
   Status Prepare(const GraphSnapshot& graph, const Path& scratch, const JobControl& control);
 };
 
-/// Divides the memory of a job, as its first minibatches let expect. Over ranks (over_ranks is set)
-/// superbatches are not tried, and sampling and reading do not take turns; the table of ranks, and
-/// what a rank serves from, are the caller's (`held_bytes`).
-/// Errors: those of FeedProfile::Measure and of PlanMemory.
+/// Divides the memory of a job, based on its first minibatches. If over_ranks is set, no superbatch
+/// lengths are tried and sampling and reading do not take turns; the caller accounts for the table
+/// of ranks and for the memory that a rank serves rows from (`held_bytes`).
+/// Errors: as FeedProfile::Measure and PlanMemory.
 Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobControl& control);
 
 }  // namespace internal

@@ -16,25 +16,25 @@
 
 namespace rhizome::inline internal {
 
-/// Opens an array with one row for each vertex, `columns` wide (0: any width); `purpose` is what it
-/// is asked for, in words. Errors: kNotFound; kInvalidArgument, another shape, or a dtype that is
-/// not one of `dtypes`.
+/// Opens an array with one row per vertex and `columns` columns (0: any number). `purpose` names
+/// its use in error messages. Errors: kNotFound; kInvalidArgument, a different shape, or a dtype
+/// that is not in `dtypes`.
 Result<std::unique_ptr<ChunkArray>> OpenLabelArray(const GraphSnapshot& graph,
                                                    const std::string& name,
                                                    std::initializer_list<DataType> dtypes,
                                                    std::uint64_t columns,
                                                    std::string_view purpose = "labels");
 
-/// The external id of the vertex with a row, as text, for messages.
+/// Returns the external id of the vertex with this row as text, for messages.
 std::string NameOfRow(const GraphSnapshot& graph, std::uint64_t row);
 
-/// Checks the split, and that every vertex of a set has a label where labels were read. Errors:
-/// kInvalidArgument, naming the array and the vertex.
+/// Checks the split values and, if labels were read, that every vertex of a set has a label.
+/// Errors: kInvalidArgument, naming the array and the vertex.
 Status CheckSplit(const GraphSnapshot& graph, const ClassLabels& labels,
                   const std::string& label_array, const std::string& split);
 
-/// Calls clear(row) for each row that the array says was never given (RowsGiven): older versions of
-/// the library left zeros there, which would be class 0.
+/// Calls clear(row) for each row for which the array records that no value was given (RowsGiven).
+/// Older versions of the library stored zeros there, which would mean class 0.
 template <typename Clear>
 void ForEachNeverGiven(const ArrayEntry& array, const GraphSnapshot& graph, Clear clear) {
   const auto given = static_cast<VertexId>(RowsGiven(array));
@@ -43,8 +43,8 @@ void ForEachNeverGiven(const ArrayEntry& array, const GraphSnapshot& graph, Clea
     if (*graph.VertexAt(static_cast<Row>(row)) >= given) clear(row);
 }
 
-/// Calls use(first row, bytes) for each chunk of an array, clear(row) for each that was never
-/// given, then use for each row that was put since.
+/// Calls use(first row, bytes) for each chunk of an array, then clear(row) for each row that was
+/// never given, then use for each row that was put since the generation.
 template <typename Use, typename Clear>
 Status ForEachLabelChunk(const ChunkArray& array, const GraphSnapshot& graph, Use use,
                          Clear clear) {

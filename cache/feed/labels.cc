@@ -12,7 +12,7 @@
 namespace rhizome {
 namespace {
 
-/// A label beyond this is taken for a mistake (such as vertex ids given as labels).
+/// Labels above this are rejected as a mistake (such as vertex ids given as labels).
 constexpr std::int64_t kMaxClasses = 1 << 16;
 
 template <typename T>
@@ -46,8 +46,8 @@ Status ReadLabelArray(const GraphSnapshot& graph, const std::string& name, Class
       [&](std::uint64_t row) { labels.label[row] = -1; });
 }
 
-/// Checks that a split names a column that its array has. A reference without a column is to an
-/// array of one.
+/// Checks that the column of a split reference exists. A reference without a column requires an
+/// array with one column.
 Status CheckSplitColumn(const SplitReference& split, const ArrayEntry& array) {
   if (!split.column && array.dim == 1) return Status::Ok();
   if (split.column && *split.column < array.dim) return Status::Ok();
@@ -108,7 +108,7 @@ std::vector<VertexId> ClassLabels::Members(const GraphSnapshot& graph, Split set
     if (split[row] == set) members.push_back(*graph.VertexAt(static_cast<Row>(row)));
   }
   std::sort(members.begin(), members.end());
-  RHIZOME_DCHECK(std::adjacent_find(members.begin(), members.end()) == members.end());  // each once
+  RHIZOME_DCHECK(std::adjacent_find(members.begin(), members.end()) == members.end());  // distinct
   return members;
 }
 

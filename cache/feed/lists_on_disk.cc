@@ -13,12 +13,12 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Bytes for each entry that a hop looks up: the entry and its row, the miss and its read, and the
+/// Bytes per entry that a hop looks up: the entry and its row, the miss and its read, and the
 /// request.
 constexpr std::uint64_t kBytesPerEntry = 160;
 
-/// Returns the part of a cache of `bytes` that the lists of a side have: as much of it as of all
-/// lists.
+/// Returns the share of a cache of `bytes` bytes that one side gets, in proportion to the size of
+/// its lists.
 std::uint64_t BytesOfSide(const GraphSnapshot& graph, const WalkedSides& sides, std::size_t side,
                           std::uint64_t bytes) {
   if (sides.count() == 1) return bytes;
@@ -31,7 +31,7 @@ std::uint64_t BytesOfSide(const GraphSnapshot& graph, const WalkedSides& sides, 
   return side == 0 ? of_first : bytes - of_first;
 }
 
-/// No sync: the file is worth nothing after a crash.
+/// A sink without sync: the file is worthless after a crash.
 struct ScratchSink final : ByteSink {
   Status Append(std::span<const std::byte> bytes) override { return file->Append(bytes); }
   std::unique_ptr<WritableFile> file;
@@ -85,7 +85,8 @@ Result<std::unique_ptr<ListsOnDisk>> ListsOnDisk::Open(const GraphSnapshot& grap
   return made;
 }
 
-/// Builds the cache of one side; with a dump it is written there, and nothing is returned.
+/// Builds the cache of one side. If the side has a dump file, writes the cache to it and returns
+/// null.
 Result<std::shared_ptr<const NeighborCache>> ListsOnDisk::BuildCache(std::uint64_t bytes,
                                                                      Side& side,
                                                                      const JobControl& control) {

@@ -16,33 +16,35 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Reads the lists of a graph that was opened with TopologyPlace::kDirect, for a job's samplers: in
-/// batches, behind a neighbour cache (where both directions are walked, one for each). The cache is
-/// built here. It stays in memory as long as this object, or it is dumped to a file and is in
-/// memory only between Lend and TakeBack, while a superbatch is sampled (as in Ginex, where the
-/// caches of lists and of features take the same memory in turn). Threads: const functions may be
-/// called from many threads while no other is called. Ownership: `graph` must outlive it.
+/// Reads the neighbour lists of a graph that was opened with TopologyPlace::kDirect, for the
+/// samplers of a job. Reads are batched and go through a neighbour cache, one per walked direction,
+/// which is built at Open. The cache either remains in memory for the lifetime of this object, or
+/// it is dumped to a file and is in memory only between Lend and TakeBack, while a superbatch is
+/// sampled. (In Ginex, the caches of lists and of features use the same memory in turn.)
+/// Threads: const functions may be called from many threads while no other function is called.
+/// Ownership: `graph` must outlive it.
 class ListsOnDisk {
  public:
-  /// Returns the memory beside the cache: read buffers, and the requests of a hop that draws
-  /// `edges`.
+  /// Returns the memory that is needed beside the cache: read buffers, and the requests of a hop
+  /// that draws `edges` edges.
   static std::uint64_t WorkingBytes(std::uint64_t edges);
 
-  /// Null where the lists are in memory, for samplers to read them there.
-  /// `cache_bytes`: 0, no cache. `dump`: a file to write the cache to, which Lend loads; empty: it
-  /// stays in memory. Errors: those of NeighborCache::Build and DirectNeighbors::Open.
+  /// Opens the lists. Returns null if they are in memory, where samplers read them directly.
+  /// `cache_bytes`: 0 means no cache. `dump`: a file to which the cache is written and from which
+  /// Lend loads it; empty: the cache remains in memory. Errors: as NeighborCache::Build and
+  /// DirectNeighbors::Open.
   static Result<std::unique_ptr<ListsOnDisk>> Open(const GraphSnapshot& graph, Direction direction,
                                                    std::uint64_t cache_bytes, const Path& dump,
                                                    IoMaker io, const JobControl& control);
 
-  /// With a dump, Lend loads the cache into memory and TakeBack frees it. Without one they do
-  /// nothing. Errors of Lend: those of NeighborCache::Load.
+  /// With a dump file, Lend loads the cache into memory and TakeBack frees it. Without one, both do
+  /// nothing. Errors of Lend: as NeighborCache::Load.
   Status Lend();
   void TakeBack();
 
   std::shared_ptr<const NeighborSource> source() const { return source_; }
 
-  /// Returns what the caches of the lists of `direction` need (NeighborCache::NeedsOf).
+  /// Returns the memory needs of the caches for lists of `direction` (NeighborCache::NeedsOf).
   static NeighborCache::Needs CacheNeeds(const GraphSnapshot& graph, Direction direction);
   ListReadsReport report() const;
 
@@ -50,7 +52,7 @@ class ListsOnDisk {
   /// The lists of one direction.
   struct Side {
     Direction direction = Direction::kIn;
-    Path dump = {};  // empty: none
+    Path dump = {};  // empty: no dump
     std::shared_ptr<DirectNeighbors> neighbors = nullptr;
   };
 
@@ -59,7 +61,7 @@ class ListsOnDisk {
                                                           const JobControl& control);
 
   const GraphSnapshot& graph_;
-  std::vector<Side> sides_;  // one, or both: out, then in
+  std::vector<Side> sides_;  // one direction, or both: out, then in
   std::shared_ptr<const NeighborSource> source_;
   std::uint64_t cache_bytes_ = 0;
   std::uint64_t cached_lists_ = 0;

@@ -17,17 +17,17 @@
 namespace rhizome {
 namespace {
 
-/// Memory that reads land in: a share of the bound, within these.
+/// Memory for read buffers: a share of the limit, within these bounds.
 constexpr std::uint64_t kStagingShare = 8;
 constexpr std::uint64_t kLeastStagingBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostStagingBytes = std::uint64_t{16} << 20;
 
-/// Loaders of one name that are open at once.
+/// Maximum number of open loaders with the same name.
 constexpr int kMostLoaders = 1000;
 
 constexpr std::uint32_t kMostRanks = std::uint32_t{1} << 20;
 
-/// Checks that temporal samples, and they alone, have times of seeds.
+/// Checks that seed times are given if and only if sampling is temporal.
 Status CheckTimes(const LoaderOptions& options) {
   const std::size_t given = options.seed_times.size();
   const bool by_array = !options.seed_time_array.empty();
@@ -69,7 +69,8 @@ Status CheckOptions(const LoaderOptions& options) {
   return CheckTimes(options);
 }
 
-/// Errors: kInvalidArgument, a vertex twice, one that is none, or one without label.
+/// Checks the seeds. Errors: kInvalidArgument, a vertex is listed twice, does not exist, or has no
+/// label.
 Status CheckSeeds(const GraphSnapshot& graph, const LoaderOptions& options,
                   const ClassLabels& labels) {
   std::vector<VertexId> sorted = options.seeds;
@@ -107,7 +108,8 @@ Result<std::vector<VertexId>> SeedsOf(const GraphSnapshot& graph, const LoaderOp
   return seeds;
 }
 
-/// Makes the plan of all epochs. Without a number of epochs there are as many as tags can number.
+/// Creates the plan of all epochs. An unlimited number of epochs becomes the maximum that a tag can
+/// encode.
 EpochPlan MakePlan(std::vector<VertexId> seeds, const LoaderOptions& options) {
   return EpochPlan(std::move(seeds), {},
                    {.batch_size = options.batch_size,
@@ -121,7 +123,7 @@ EpochPlan MakePlan(std::vector<VertexId> seeds, const LoaderOptions& options) {
 
 using RowTimes = std::shared_ptr<const std::vector<std::int64_t>>;
 
-/// Returns the times of vertices as seeds, by row; null unless samples are temporal.
+/// Returns the times of vertices as seeds, by row; null unless sampling is temporal.
 Result<RowTimes> TimesOf(const GraphSnapshot& graph, const LoaderOptions& options) {
   if (options.sampler.times == nullptr) return RowTimes();
   std::vector<std::int64_t> times;
@@ -137,7 +139,7 @@ Result<RowTimes> TimesOf(const GraphSnapshot& graph, const LoaderOptions& option
   return std::make_shared<const std::vector<std::int64_t>>(std::move(times));
 }
 
-/// Checks that there is at least one minibatch, and that the first one is within the epochs.
+/// Checks that the plan has at least one minibatch, and that `first` is within its epochs.
 Status CheckPlan(const EpochPlan& plan, const LoaderOptions& options) {
   if (plan.minibatches() == 0) {
     return Status::InvalidArgument(
@@ -175,8 +177,8 @@ FeedPipelineOptions PipelineOptionsOf(const LoaderOptions& options, RowTimes tim
   return pipeline;
 }
 
-/// Returns the bytes that the loader takes whatever it delivers: two copies of the seeds in the
-/// plan and one that is passed on, the labels, and the memory of a sampler (see its header).
+/// Returns the bytes that the loader uses independently of the minibatches: two copies of the seeds
+/// in the plan and one that is passed on, the labels, and the tables of a sampler (see its header).
 std::uint64_t HeldBytes(const GraphSnapshot& graph, const LoaderOptions& options,
                         std::uint64_t seeds) {
   const std::uint64_t vertices = graph.vertex_count();
@@ -186,7 +188,7 @@ std::uint64_t HeldBytes(const GraphSnapshot& graph, const LoaderOptions& options
   return bytes + SamplerTableBytes(graph, options.sampler);
 }
 
-/// The folder of the first name that no other loader has.
+/// Claims the scratch folder with the first name that no other loader uses.
 Result<std::unique_ptr<JobScratch>> ClaimScratch(const Store& store, const std::string& job) {
   for (int number = 1;; ++number) {
     const std::string name = number == 1 ? job : fmt::format("{}-{}", job, number);
@@ -204,7 +206,13 @@ std::uint64_t LoaderMemory::total_bytes() const {
   return held + working + schedules + caches;
 }
 
-/// The front of a FeedPipeline: names its seeds, divides its memory, and counts.
+/// Implementation of the Loader on top of a FeedPipeline. Start performs these steps:
+/// 1. Check the options; read labels, split and seed times; determine the seeds.
+/// 2. Plan the seeds of all epochs (EpochPlan) and divide the memory (PlanFeed).
+/// 3. Claim a scratch folder, build the neighbour cache, and skip to `first`.
+/// 4. Start the pipeline.
+///
+/// Next then delivers minibatches, ends epochs, and counts.
 class Loader::Impl {
  public:
   Impl(std::shared_ptr<const GraphSnapshot> graph, const JobControl& control)
@@ -236,12 +244,12 @@ class Loader::Impl {
   std::uint64_t minibatches_of_epoch_ = 0;
   LoaderMemory memory_;
 
-  // The caller's.
+  // Used by the caller's thread.
   std::uint64_t position_ = 0;
-  bool epoch_ended_ = false;  // and Next said so
+  bool epoch_ended_ = false;  // and Next has returned nullopt for it
   LoaderReport report_;
 
-  // Its files go after the threads that use them.
+  // The folder is removed after the threads that use it have stopped.
   std::unique_ptr<JobScratch> scratch_;
   std::unique_ptr<FeedPipeline> pipeline_;
 };
@@ -294,7 +302,8 @@ void Loader::Impl::Describe(const FeedPlan& feed) {
              .overlap = feed.pipeline.overlap};
 }
 
-/// On the reading thread: what the pipeline does not know.
+/// Adds what the pipeline does not know: epoch, number, vertices, times and labels. Runs on the
+/// reading thread.
 void Loader::Impl::Complete(Minibatch& minibatch) const {
   const EpochPlan::Tag tag = EpochPlan::Decode(minibatch.tag);
   minibatch.epoch = tag.epoch;

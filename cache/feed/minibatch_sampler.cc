@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMaxLocal = std::numeric_limits<std::uint32_t>::max();
 
-/// Returns the seeds alone, as a subgraph without edges.
+/// Returns a subgraph that consists of the seeds, without edges.
 Result<Minibatch> SeedsOnly(const GraphSnapshot& graph, const SeedBatch& seeds) {
   Minibatch minibatch;
   for (const VertexId vertex : seeds.vertices) {
@@ -52,8 +52,8 @@ Result<Minibatch> MinibatchSampler::FromSubgraph(SampledSubgraph subgraph) const
 
 namespace {
 
-/// Returns whether hops follow each other up to the last row, and lists up to the last edge, and
-/// every edge names a row.
+/// Returns whether the hops cover all rows in order, the lists cover all edges, and every edge
+/// refers to a row.
 bool IsWhole(const Minibatch& m) {
   const std::vector<std::uint32_t>& offsets = m.offsets;
   return m.hop_offsets.size() >= 2 && m.hop_offsets.front() == 0 &&
@@ -102,6 +102,9 @@ Result<MinibatchSampler> MinibatchSampler::Create(const GraphSnapshot& graph,
   return made;
 }
 
+// Steps: (1) draw the subgraph with the sampler of the batch (training or validation), or use the
+// seeds alone without edges; (2) convert it to 32-bit numbers, with the requested edge attributes;
+// (3) fill the requested degrees of all vertices.
 Result<Minibatch> MinibatchSampler::Sample(const SeedBatch& seeds) const {
   Minibatch minibatch;
   if (sampler_ == nullptr) {
@@ -122,7 +125,7 @@ Result<Minibatch> MinibatchSampler::Sample(const SeedBatch& seeds) const {
   return minibatch;
 }
 
-/// Returns the times of the seeds; none unless the sampler is temporal.
+/// Returns the times of the seeds; empty unless the sampler is temporal.
 Result<std::vector<std::int64_t>> MinibatchSampler::TimesOf(const SeedBatch& seeds) const {
   std::vector<std::int64_t> times;
   if (options_.seed_times == nullptr) return times;

@@ -19,38 +19,38 @@ struct SeedBatch {
   std::uint64_t tag = 0;  ///< passed through to Minibatch::tag
   std::uint64_t key = 0;
   std::vector<VertexId> vertices;
-  bool is_valid = false;  ///< drawn by MinibatchSamplerOptions::valid_sampler, if there is one
+  bool is_valid = false;  ///< use MinibatchSamplerOptions::valid_sampler, if set
 
-  /// A superbatch begins with it, even if the one before is not as long as it may be.
+  /// Starts a new superbatch with this batch, even if the previous one could be longer.
   bool begins_superbatch = false;
 };
 
 struct MinibatchSamplerOptions {
   SamplerOptions sampler;
   std::optional<SamplerOptions> valid_sampler = {};  ///< absent: as `sampler`
-  bool no_edges = false;                             ///< take the seeds alone
+  bool no_edges = false;                             ///< return the seeds without edges
   bool degrees = false;                              ///< fill Minibatch::degrees (GCN)
   bool edge_types = false;        ///< fill Minibatch::types, if the graph has several
   bool edge_weights = false;      ///< fill Minibatch::weights, if the graph has them
   bool weighted_degrees = false;  ///< fill Minibatch::weighted_degrees (GCN with weights)
 
-  /// [rows] Times of vertices as seeds, if the sampler is temporal; else null.
+  /// [rows] Time of each vertex as a seed, if the sampler is temporal; else null.
   std::shared_ptr<const std::vector<std::int64_t>> seed_times = nullptr;
 };
 
-/// Draws the subgraph of a minibatch; its features are read later.
+/// Draws the subgraph of a minibatch, without features.
 /// Threads: one at a time.
 /// Ownership: `graph` must outlive it.
 class MinibatchSampler {
  public:
-  /// `neighbors` reads the lists that are walked; null means from `graph`, in memory.
-  /// Errors: those of Sampler::Create and of WeightedDegrees.
+  /// Creates a sampler. `neighbors` is the source of the walked lists; null: `graph`, in memory.
+  /// Errors: as Sampler::Create and WeightedDegrees.
   static Result<MinibatchSampler> Create(const GraphSnapshot& graph,
                                          const MinibatchSamplerOptions& options,
                                          std::shared_ptr<const NeighborSource> neighbors);
 
-  /// Errors: kInvalidArgument, a vertex out of range, or more than 2^32 edges in one minibatch;
-  /// those of reading lists.
+  /// Draws the subgraph around the seeds. Errors: kInvalidArgument, a vertex out of range, or more
+  /// than 2^32 edges in one minibatch; any error of reading lists.
   Result<Minibatch> Sample(const SeedBatch& seeds) const;
 
  private:
@@ -65,18 +65,18 @@ class MinibatchSampler {
   MinibatchSamplerOptions options_;
   std::unique_ptr<Sampler> sampler_;        // null without edges
   std::unique_ptr<Sampler> valid_sampler_;  // null: sampler_
-  std::vector<float> weighted_degrees_;     // [rows], if asked for
+  std::vector<float> weighted_degrees_;     // [rows], if requested
 };
 
-/// The distinct rows that a minibatch asks for, by first use, and which of them each vertex has:
-/// parts of a disjoint sample share rows.
+/// The distinct rows that a minibatch requests, in order of first use, and the row of each vertex.
+/// Vertices in different parts of a disjoint sample can share a row.
 struct DistinctRows {
   std::vector<Row> rows;
-  std::vector<std::uint32_t> row_of;  ///< by local number
+  std::vector<std::uint32_t> row_of;  ///< index into `rows`, by local number
 };
 DistinctRows DistinctRowsOf(const Minibatch& minibatch);
 
-/// Adds what a minibatch asks of a cache to a trace.
+/// Adds the rows that a minibatch requests from a cache to a trace, as one step.
 void AddStep(const Minibatch& minibatch, Trace& trace);
 
 }  // namespace rhizome::inline internal

@@ -13,47 +13,48 @@
 
 namespace RHIZOME_API rhizome {
 
-/// The neighbours that are drawn along edges of one type.
+/// Fanouts along edges of one type.
 struct TypedFanouts {
-  std::string type;                   ///< a name, or kOtherTypes
-  std::vector<std::int64_t> fanouts;  ///< [hops], the seeds' own first; 0: none, kAllNeighbors: all
+  std::string type;                   ///< name of an edge type, or kOtherTypes
+  std::vector<std::int64_t> fanouts;  ///< [hops], from the seeds on; 0: none, kAllNeighbors: all
 };
 
-/// Stands for the edge types that are not named.
+/// Name that represents all edge types that are not listed.
 inline constexpr std::string_view kOtherTypes = "default";
 
-/// How training and inference draw the neighbours of a layer: what SamplerOptions
-/// (index/sampler_options.h) has, by names of the store.
-/// Threads: a value.
+/// How training and inference sample the neighbours of a layer: like SamplerOptions
+/// (index/sampler_options.h), with names instead of ids.
+/// Threads: a value type.
 struct NeighborSampling {
-  /// The lists that are walked. kBoth: those of both directions, as one; in an undirected store
-  /// they are the same.
+  /// Which lists are walked. kBoth walks both directions as one list; in an undirected store they
+  /// are the same.
   Direction direction = Direction::kIn;
 
-  /// Draw in proportion to the edges' weights (SamplerOptions::weighted).
+  /// Draw in proportion to edge weights (SamplerOptions::weighted).
   bool weighted = false;
 
-  /// Fanouts by edge type, instead of one for all. Types without an entry are not walked.
+  /// Fanouts per edge type, instead of one fanout for all types. Types without an entry are not
+  /// walked.
   std::vector<TypedFanouts> typed_fanouts = {};
 
-  /// The edge type that each hop walks, the seeds' own first; empty: all types.
+  /// The edge type that each hop walks, starting at the seeds; empty: all types.
   std::vector<std::string> meta_path = {};
 
-  /// Draw only edges that are not later than their seed: the edge attribute that has the times of
-  /// edges, and the array, int64 or int32 with one column, that has those of vertices as seeds.
-  /// Both or neither.
+  /// Draw only edges that are not later than their seed. `time_attribute` is the edge attribute
+  /// with the times of edges, `seed_times` an int64 or int32 array with one column that holds the
+  /// times of vertices as seeds. Set both or neither.
   std::string time_attribute = {};
   std::string seed_times = {};
 };
 
-/// Returns the hops that `sampling` draws, or 0 if it leaves them to plain fanouts.
+/// Returns the number of hops that `sampling` defines, or 0 if plain fanouts define it.
 std::size_t HopsOf(const NeighborSampling& sampling);
 
-/// Returns the edge type of a name. Errors: kNotFound, naming those that the graph has.
+/// Returns the edge type with this name. Errors: kNotFound, listing the types of the graph.
 Result<TypeId> FindEdgeType(const GraphSnapshot& graph, std::string_view name);
 
-/// Describes what is not the default, in words that are the same for the same draws; empty if
-/// nothing is: "out-edges and in-edges; by weight".
+/// Describes the options that differ from the default, such as "out-edges and in-edges; by weight";
+/// empty if there are none. Options that draw the same edges have equal descriptions.
 std::string DescribeSampling(const NeighborSampling& sampling);
 
 }  // namespace rhizome

@@ -7,19 +7,19 @@
 
 namespace RHIZOME_API rhizome {
 
-/// The parts of a training that overlap.
+/// The stages of training that overlap.
 enum class Overlap : std::uint8_t {
-  /// Superbatch k + 1 is sampled and scheduled while superbatch k is trained on; caches of lists
-  /// and of features share the memory.
+  /// Superbatch k + 1 is sampled and scheduled while superbatch k is trained on. The caches of
+  /// lists and of features share the memory.
   kAll,
 
-  /// Superbatch k + 1 is sampled while superbatch k is scheduled, then k is trained on: each cache
-  /// has the memory to itself in its turn (Ginex, section 3.1). Less is read where memory is short,
-  /// at the price of nothing being sampled while the network computes.
+  /// Superbatch k + 1 is sampled while superbatch k is scheduled, then k is trained on. The two
+  /// caches use all of the memory in turn (Ginex, section 3.1). This reduces reads if memory is
+  /// short, but no sampling takes place while the model computes.
   kChangeset,
 
   /// Superbatches are sampled and scheduled as with kAll, but no row is read before the step that
-  /// computes on it is asked for: what DistDGL does where nothing is prefetched. To compare with.
+  /// needs it is requested, as in DistDGL without prefetching. For comparison.
   kNone,
 };
 inline std::string_view OverlapName(Overlap overlap) {

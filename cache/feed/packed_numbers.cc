@@ -10,16 +10,16 @@ namespace {
 
 constexpr std::uint32_t kPackedNumbersMaxWidth = 64;
 
-/// The number of bits of `value`. It does not branch, as std::bit_width does on zero where the
-/// processor is not known to count leading zeros: zeros come at random in lists of neighbours.
+/// Returns the number of bits of `value`. Unlike std::bit_width of zero on targets without a
+/// leading-zero count, it does not branch: zeros occur at random in lists of neighbours.
 std::uint32_t WidthOf(std::uint64_t value) {
   return static_cast<std::uint32_t>(std::bit_width(value | 1)) - (value == 0 ? 1U : 0U);
 }
 
-/// By width: how many numbers have at most that many bits.
+/// The number of values with at most w bits, by width w.
 using WidthCounts = std::array<std::uint64_t, kPackedNumbersMaxWidth + 1>;
 
-/// The widths of the classes, ascending; unused classes repeat the last.
+/// Widths of the classes, ascending; unused classes repeat the last width.
 struct Classes {
   std::uint32_t tag_bits = 0;
   std::array<std::uint32_t, kPackedClasses> widths = {};
@@ -47,12 +47,12 @@ std::uint64_t BitsOf(const Classes& classes, const WidthCounts& counts) {
   return bits;
 }
 
-/// Returns the cheapest classes, among at most 64^3 / 6 candidates. The widest class has the width
-/// of the largest number.
+/// Returns the classes that need the fewest bits, among at most 64^3 / 6 candidates. The widest
+/// class has the width of the largest number.
 Classes ChooseClasses(const WidthCounts& counts) {
   std::uint32_t widest = 0;
   while (counts[widest] < counts.back()) ++widest;
-  // Without tags a number of width 0 would cost nothing.
+  // Without tags, a number of width 0 would take no bits at all.
   const std::uint32_t least = std::max(widest, 1U);
   Classes best{.tag_bits = 0, .widths = {least, least, least, least}};
   std::uint64_t best_bits = BitsOf(best, counts);
@@ -73,7 +73,7 @@ Classes ChooseClasses(const WidthCounts& counts) {
   return best;
 }
 
-/// Returns the class of a number by its width.
+/// Returns the class of a number, indexed by the number's width.
 std::array<std::uint8_t, kPackedNumbersMaxWidth + 1> TagsByWidth(const Classes& classes) {
   RHIZOME_DCHECK(std::is_sorted(classes.widths.begin(), classes.widths.end()));
   std::array<std::uint8_t, kPackedNumbersMaxWidth + 1> tags = {};
@@ -86,8 +86,8 @@ std::array<std::uint8_t, kPackedNumbersMaxWidth + 1> TagsByWidth(const Classes& 
   return tags;
 }
 
-/// Writes numbers bit by bit without gaps, and zeros into up to kOverrun bytes after them. It does
-/// not branch on the widths, which are unpredictable.
+/// Writes numbers bit by bit without gaps, followed by up to kOverrun zero bytes. It does not
+/// branch on the widths, which are unpredictable.
 class BitWriter {
  public:
   static constexpr std::size_t kOverrun = 8;
@@ -96,7 +96,7 @@ class BitWriter {
 
   void Put(std::uint64_t value, std::uint32_t width) {
     RHIZOME_DCHECK(WidthOf(value) <= width);
-    if (width > 56) {  // together with the bits of a begun byte that is more than a word
+    if (width > 56) {  // more than a word, together with the bits of a begun byte
       PutFew(value & 0xFFFFFFFFU, 32);
       PutFew(value >> 32, width - 32);
     } else {
@@ -104,7 +104,7 @@ class BitWriter {
     }
   }
 
-  /// Behind the last byte that has bits of a number.
+  /// Returns the position after the last byte that contains bits of a number.
   const std::byte* end() const { return to_ + (used_ != 0); }
 
  private:
@@ -119,11 +119,14 @@ class BitWriter {
 
   std::byte* to_;
   std::uint64_t word_ = 0;
-  std::uint32_t used_ = 0;  // number of bits in word_, below 8 between two numbers
+  std::uint32_t used_ = 0;  // number of bits in word_; less than 8 between two numbers
 };
 
 }  // namespace
 
+// Steps: (1) count the numbers by width and choose the classes that minimise the size; (2) write
+// the head; (3) write the tags, word by word; (4) write the numbers without gaps. `out` temporarily
+// includes space for the overrun of BitWriter.
 void AppendPacked(std::span<const std::uint64_t> values, std::vector<std::byte>& out) {
   const WidthCounts counts = CountWidths(values);
   const Classes classes = ChooseClasses(counts);
@@ -161,7 +164,7 @@ std::uint64_t PackedNumbers::BitsOfWord(std::uint64_t word) const {
   const auto ones = [](std::uint64_t bits) {
     return static_cast<std::uint64_t>(std::popcount(bits));
   };
-  // Masks the bits of the word after the last tag.
+  // Excludes the bits after the last tag of the list.
   const std::uint64_t used =
       numbers * tag_bits_ == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << numbers * tag_bits_) - 1;
   if (tag_bits_ == 1) {
@@ -181,7 +184,7 @@ std::optional<PackedNumbers> PackedNumbers::Open(std::span<const std::byte> byte
                                                  std::uint64_t count) {
   if (bytes.size() < kHeadBytes + kPackedSlackBytes) return std::nullopt;
   const std::uint64_t room = bytes.size() - kHeadBytes - kPackedSlackBytes;
-  // a number costs at least a bit; this also excludes overflow below
+  // A number takes at least one bit; this also excludes overflow below.
   if (count > room * 8) return std::nullopt;
   PackedNumbers list;
   list.bytes_ = bytes;

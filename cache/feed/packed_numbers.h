@@ -12,11 +12,11 @@
 namespace rhizome::inline internal {
 
 /// Packs lists of numbers into few bits, for scratch files that one machine writes and reads once.
-/// A list has one, two or four classes, each with a width in bits. Every number is in the narrowest
-/// class that holds it; a tag of 0, 1 or 2 bits, in a separate array, names its class. The widths
-/// are chosen so that the list is smallest. A class may have width 0: its numbers, all zero, cost
-/// their tags alone. Every number costs at least one bit, so the count is bounded by the bytes that
-/// are there.
+/// A list has one, two or four classes, each with a width in bits. Every number belongs to the
+/// narrowest class that can hold it; a tag of 0, 1 or 2 bits, in a separate array, names the class.
+/// The widths are chosen to minimise the size of the list. A class may have width 0: its numbers,
+/// all zero, cost only their tags. Every number takes at least one bit, so the size of the input
+/// bounds the count.
 ///
 /// Layout: a head of 8 bytes (log2 of the number of classes, the four widths, three zeros); the
 /// tags, in whole 8-byte words; the numbers without gaps, in whole bytes.
@@ -28,20 +28,19 @@ inline constexpr std::size_t kPackedSlackBytes = 16;
 /// Appends `values` as a packed list, without the slack. Time O(values).
 void AppendPacked(std::span<const std::uint64_t> values, std::vector<std::byte>& out);
 
-/// A packed list that is read from its front.
-/// Threads: const.
+/// A packed list, read from front to back.
+/// Threads: const functions from any number of threads.
 /// Ownership: borrows the bytes.
 class PackedNumbers {
  public:
-  /// Opens the list of `count` numbers at the front of `bytes`. Returns nothing if the bytes cannot
-  /// hold the list and kPackedSlackBytes after it. Reading stays within `bytes`, whatever they
-  /// contain.
+  /// Opens the list of `count` numbers at the front of `bytes`. Returns nullopt if `bytes` cannot
+  /// hold the list and the kPackedSlackBytes after it. Reads remain within `bytes` for any input.
   static std::optional<PackedNumbers> Open(std::span<const std::byte> bytes, std::uint64_t count);
 
   std::uint64_t count() const { return count_; }
   std::size_t size_bytes() const { return static_cast<std::size_t>(size_bytes_); }
 
-  /// Calls f(number) for each in turn.
+  /// Calls f(number) for each number, in order.
   template <typename F>
   void ForEach(F f) const {
     if (max_width_ <= kOneWordWidth) {
@@ -52,17 +51,17 @@ class PackedNumbers {
   }
 
  private:
-  // A number of at most this width lies within 8 bytes at any bit offset.
+  // Max width of a number that fits within 8 bytes at any bit offset.
   static constexpr std::uint32_t kOneWordWidth = 57;
 
   PackedNumbers() = default;
 
   std::uint64_t tag_words() const { return (count_ * tag_bits_ + 63) / 64; }
 
-  /// Returns the number of tags in a word; without tags it is not used as such.
+  /// Returns the number of tags per word. Not meaningful for lists without tags.
   std::uint64_t tags_a_word() const { return 64 >> (tag_bits_ / 2); }
 
-  /// Returns the bits of the numbers whose tags are in word `word`.
+  /// Returns the total bits of the numbers whose tags are in word `word`.
   std::uint64_t BitsOfWord(std::uint64_t word) const;
 
   template <bool kWide>

@@ -51,7 +51,7 @@ Result<FanoutsByType> ResolveTyped(const std::vector<TypedFanouts>& given,
   return fanouts;
 }
 
-/// Returns a meta-path as fanouts by type: they draw the same.
+/// Converts a meta-path to fanouts by type, which draw the same edges.
 Result<FanoutsByType> ResolveMetaPath(const std::vector<std::string>& path,
                                       const std::vector<std::int64_t>& fanouts,
                                       const GraphSnapshot& graph) {
@@ -163,6 +163,9 @@ Result<std::vector<std::int64_t>> ReadSeedTimes(const GraphSnapshot& graph,
   return times;
 }
 
+// Steps: (1) check the direction; (2) set fanouts from typed fanouts, a meta-path, or plain
+// fanouts; (3) load the times of edges and seeds; (4) decide whether edge weights are used, and
+// check them.
 Result<MinibatchSamplerOptions> ResolveSampling(const NeighborSampling& sampling,
                                                 std::optional<bool> edge_weights,
                                                 std::vector<std::int64_t> fanouts,

@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::uint64_t kMostDegree = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kRowsOfTask = std::size_t{1} << 14;
-constexpr std::size_t kListsAtOnce = 256;  // their cache misses overlap
+constexpr std::size_t kListsAtOnce = 256;  // looked up together so that their cache misses overlap
 
-/// Calls body(first, last) for ranges that cover all rows, on the compute threads, and returns the
+/// Calls body(first, last) for ranges that cover all rows, on the compute threads. Returns the
 /// first failure.
 Status ForRows(std::size_t rows, const std::function<Status(std::size_t, std::size_t)>& body) {
   std::vector<Status> results((rows + kRowsOfTask - 1) / kRowsOfTask);
@@ -44,7 +44,7 @@ Status NotAWeight(float weight, const std::string& place) {
                   place, weight));
 }
 
-/// Adds the weights of one direction's lists of rows [first, first + sums.size()).
+/// Adds the edge weights of rows [first, first + sums.size()) in one direction to `sums`.
 void AddWeights(const GraphSnapshot& graph, const DeltaView* view, const ListFinder& finder,
                 Direction direction, std::size_t first, std::span<double> sums) {
   std::array<Row, kListsAtOnce> rows;
@@ -115,7 +115,7 @@ Result<std::vector<float>> WeightedDegrees(const GraphSnapshot& graph, Direction
 Status CheckEdgeWeights(const GraphSnapshot& graph) {
   if (!graph.info().weighted) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(graph.parts()->CheckWhole("a check of all weights"));
-  // Each edge once, where its id is its position.
+  // Visits each edge once, in the direction where its id equals its position.
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     const Adjacency& partition = graph.partition(p);
     const Direction direction = partition.has(Direction::kOut) ? Direction::kOut : Direction::kIn;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr float kNoScore = std::numeric_limits<float>::quiet_NaN();
 
-/// The first class with the highest score, as a number that a float holds exactly; NaN if a score
-/// is NaN.
+/// Returns the first class with the highest score, which a float represents exactly; NaN if any
+/// score is NaN.
 float BestClass(std::span<const float> scores) {
   std::size_t best = 0;
   for (std::size_t c = 0; c < scores.size(); ++c) {
@@ -39,7 +39,7 @@ std::size_t ScoreTable::WidthOf(const Labels& labels) {
 
 std::uint64_t ScoreTable::BytesFor(const Labels& labels, std::uint64_t vertices) {
   const std::uint64_t kept = sizeof(std::uint32_t) + WidthOf(labels) * sizeof(float);
-  // A copy of the scores and labels of a set, and of one column to sort it.
+  // Copies of the scores and labels of a set, and of one column for sorting.
   const std::uint64_t counting = WidthOf(labels) * 2 * sizeof(float) + 2 * sizeof(float);
   return vertices * (kept + counting);
 }

@@ -12,32 +12,33 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Keeps what metrics need of the scores of the vertices of some sets: the class with the highest
-/// score (of equal ones the first), or the scores themselves. The metrics depend on the scores
-/// alone, not on the order in which they come. Memory: 4 bytes for each vertex of the sets, and 4
-/// for its class or each of its scores: 8 for classes and binary tasks.
-/// Threads: as VertexScoreSink; the other functions once all scores are in.
+/// Stores the scores of the vertices of some sets, as needed for metrics: the class with the
+/// highest score (the first of equal ones), or the scores themselves. The metrics do not depend on
+/// the order in which scores arrive. Memory: 4 bytes per vertex of the sets, plus 4 bytes for its
+/// class or for each of its scores; thus 8 bytes for multiclass and binary tasks.
+/// Threads: Take as in VertexScoreSink; the other functions only after all scores have arrived.
 /// Ownership: `labels` must outlive it.
 class ScoreTable final : public VertexScoreSink {
  public:
-  /// `only`: the one set whose vertices are kept; nothing: those of all three.
+  /// Creates a table for the vertices of the set `only`; nullopt: of all three sets.
   ScoreTable(const Labels& labels, std::optional<Split> only);
 
-  /// Returns the bytes that a table of so many vertices takes, with those that Metrics takes while
-  /// it counts.
+  /// Returns the bytes of a table of `vertices` vertices, including the temporary memory of
+  /// Metrics.
   static std::uint64_t BytesFor(const Labels& labels, std::uint64_t vertices);
 
-  /// Rows that are in none of the sets are left out.
+  /// Ignores rows that are in none of the sets.
   void Take(std::span<const Row> rows, std::span<const float> scores) override;
 
-  /// A vertex whose scores did not come counts as one whose scores are not numbers.
+  /// Returns the metrics of a set. A vertex whose scores did not arrive counts as one with NaN
+  /// scores.
   SplitMetrics Metrics(Split set) const;
 
-  /// The numbers that are kept, by ascending row: to save, and to go on with later.
+  /// The stored numbers in ascending order of rows, to save and restore the table.
   std::span<float> kept() { return kept_; }
   std::span<const float> kept() const { return kept_; }
 
-  /// Forgets all scores.
+  /// Removes all scores.
   void Clear();
 
  private:

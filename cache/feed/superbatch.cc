@@ -14,8 +14,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// The numbers at the head of an encoded minibatch, in this order. kEmptyLists counts the empty
-/// lists at the end, those of the last hop, for which nothing else is written.
+/// Numbers in the header of an encoded minibatch, in this order. kEmptyLists counts the empty lists
+/// at the end, which belong to the last hop; no lengths are written for them.
 enum Field : std::size_t {
   kTag,
   kSeeds,
@@ -34,11 +34,11 @@ enum Field : std::size_t {
 };
 using Header = std::array<std::uint64_t, kFields>;
 
-/// In kDegrees: weighted degrees follow all other lists, one for each row. (A number of their own
-/// would cost minibatches without them as much as a list.)
+/// Flag in kDegrees: weighted degrees follow all other lists, one for each row. (A separate list
+/// would add its head to minibatches without weighted degrees, too.)
 constexpr std::uint64_t kWeightedDegreesFollow = std::uint64_t{1} << 63;
 
-/// Returns the differences of consecutive offsets, the first from 0. Any offsets can be restored,
+/// Returns the differences of consecutive offsets, the first relative to 0. Restores any offsets,
 /// because differences wrap around.
 std::vector<std::uint64_t> Lengths(std::span<const std::uint32_t> offsets) {
   std::vector<std::uint64_t> lengths;
@@ -51,7 +51,7 @@ std::vector<std::uint64_t> Lengths(std::span<const std::uint32_t> offsets) {
   return lengths;
 }
 
-/// Returns the number of zeros at the end, at most `most`, a bound that a decoder can check.
+/// Returns the number of zeros at the end, up to `most`, a bound that the decoder can check.
 std::size_t ZerosAtTheEnd(std::span<const std::uint64_t> lengths, std::size_t most) {
   std::size_t zeros = 0;
   while (zeros < std::min(most, lengths.size()) && lengths[lengths.size() - 1 - zeros] == 0) {
@@ -60,8 +60,8 @@ std::size_t ZerosAtTheEnd(std::span<const std::uint64_t> lengths, std::size_t mo
   return zeros;
 }
 
-/// Codes neighbours: a vertex that appears for the first time has the next local number and becomes
-/// 0; any other becomes its number plus 1.
+/// Encodes neighbours: a vertex that appears for the first time has the next local number and is
+/// written as 0; any other is written as its number plus 1.
 std::vector<std::uint64_t> CodeNeighbors(std::span<const std::uint32_t> neighbors,
                                          std::uint64_t next) {
   std::vector<std::uint64_t> codes;
@@ -80,7 +80,7 @@ void AppendNumbers(std::span<const std::uint64_t> numbers, std::vector<std::byte
   if (!numbers.empty()) std::memcpy(bytes.data() + at, numbers.data(), numbers.size_bytes());
 }
 
-/// Takes `count` numbers from the front of `bytes`. Returns false if there are fewer.
+/// Removes `count` numbers from the front of `bytes`. Returns false if there are fewer.
 bool TakeNumbers(std::span<const std::byte>& bytes, std::uint64_t count,
                  std::vector<std::uint64_t>& numbers) {
   if (count > bytes.size() / sizeof(std::uint64_t)) return false;
@@ -90,8 +90,9 @@ bool TakeNumbers(std::span<const std::byte>& bytes, std::uint64_t count,
   return true;
 }
 
-/// Takes a packed list of `count` numbers, followed by `zeros` zeros that were not written, and
-/// sets values[i] = decode(number i). Returns false if the bytes do not hold the list.
+/// Removes a packed list of `count` numbers from the front of `bytes`, appends `zeros` zeros that
+/// were not written, and sets values[i] = decode(number i). Returns false if `bytes` does not hold
+/// the list.
 template <typename T, typename Decode>
 bool TakePacked(std::span<const std::byte>& bytes, std::uint64_t count, std::uint64_t zeros,
                 std::vector<T>& values, Decode decode) {
@@ -143,7 +144,7 @@ std::vector<std::uint64_t> BitsOf(std::span<const float> numbers) {
 
 float FloatOf(std::uint64_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits)); }
 
-/// Types, the bits of weights, and edges as partitions, then positions.
+/// Appends types, weights as bits, and edges as all partitions followed by all positions.
 void AppendEdgeFacts(const Minibatch& m, std::vector<std::byte>& bytes) {
   AppendPacked(std::vector<std::uint64_t>(m.types.begin(), m.types.end()), bytes);
   AppendPacked(BitsOf(m.weights), bytes);
@@ -178,6 +179,10 @@ bool TakeWeightedDegrees(std::span<const std::byte>& bytes, const Header& header
 
 }  // namespace
 
+// Layout: the header (Field); hop offsets; packed lists of rows, list lengths, neighbours, degrees
+// and edge attributes; hop lists; the packed list of seeds by vertex; weighted degrees, if any; and
+// the slack that PackedNumbers needs. DecodeMinibatch reads the same sequence and checks that it
+// ends exactly.
 std::vector<std::byte> EncodeMinibatch(const Minibatch& m) {
   std::vector<std::uint64_t> lengths = Lengths(m.offsets);
   const std::size_t empty_lists = ZerosAtTheEnd(lengths, m.rows.size());
@@ -237,7 +242,7 @@ Status SuperbatchWriter::Append(const Minibatch& minibatch) {
 }
 
 Result<std::vector<SuperbatchEntry>> SuperbatchWriter::Finish() {
-  // No sync: the file is worth nothing after a crash.
+  // No sync: the file is worthless after a crash.
   RHIZOME_RETURN_IF_ERROR(file_->Close());
   return std::move(entries_);
 }

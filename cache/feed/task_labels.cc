@@ -21,7 +21,7 @@ Status WrongLabel(const GraphSnapshot& graph, const std::string& array, std::uin
       fmt::format("array {}, vertex {}: {}", array, NameOfRow(graph, row), what));
 }
 
-/// The classes of a binary task, from whole numbers.
+/// Checks that integer labels of a binary task are 0, 1 or missing.
 Status CheckClasses(const GraphSnapshot& graph, const std::string& array, const Labels& labels) {
   for (std::size_t row = 0; row < labels.label.size(); ++row) {
     if (labels.label[row] > 1) {
@@ -59,7 +59,7 @@ Status ReadFlags(const GraphSnapshot& graph, const std::string& name, Labels& la
   return Status::Ok();
 }
 
-/// Turns the one column of flags of a binary task into classes.
+/// Converts the single column of flags of a binary task to classes.
 void MakeClasses(Labels& labels) {
   labels.label.reserve(labels.flags.size());
   for (const std::uint8_t flag : labels.flags)
@@ -91,7 +91,8 @@ Status ReadNumbers(const GraphSnapshot& graph, const std::string& name, Labels& 
   return Status::Ok();
 }
 
-/// A set of which nothing is known can be neither learnt from nor measured.
+/// Checks that each non-empty set has a known label. A set without one can be neither trained on
+/// nor measured.
 Status CheckSets(const std::string& name, const Labels& labels) {
   constexpr std::array kNames = {"training", "validation", "test"};
   std::array<std::uint64_t, 3> members{}, known{};
@@ -169,13 +170,17 @@ Result<Task> TaskOf(const ArrayEntry& labels, std::optional<Task> asked) {
       asked ? fmt::format(", which is not for the task {}", TaskName(task)) : "")));
 }
 
+// Steps: (1) determine the task from the array and the request; (2) for multiclass, read classes
+// and split together and return; (3) otherwise read the labels in the form of the task (flags,
+// values or classes); (4) read the split; (5) check that each set has known labels.
 Result<Labels> ReadTaskLabels(const GraphSnapshot& graph, const std::string& label_array,
                               const std::string& split_array, std::optional<Task> asked) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, graph.store().OpenArray(label_array));
   Labels labels;
   RHIZOME_ASSIGN_OR_RETURN(labels.task, TaskOf(array->entry(), asked));
   if (labels.task == Task::kMulticlass) {
-    // Both arrays at once: a vertex of a set without class is named.
+    // Reads both arrays at once, so that the error names a vertex that is in a set and has no
+    // class.
     RHIZOME_ASSIGN_OR_RETURN(static_cast<ClassLabels&>(labels),
                              ReadLabels(graph, label_array, split_array));
     return labels;

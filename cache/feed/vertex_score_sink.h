@@ -6,13 +6,13 @@
 
 namespace rhizome::inline internal {
 
-/// Takes the scores of vertices while a network computes them.
+/// Receives the scores of vertices while a model computes them.
 class VertexScoreSink {
  public:
   virtual ~VertexScoreSink() = default;
 
-  /// Takes the scores [rows.size(), outputs], row-major, of the vertices with these rows. Called
-  /// for a row once; from several threads at once, for different rows.
+  /// Receives the scores [rows.size(), outputs], row-major, of the vertices with these rows. Called
+  /// once per row. Calls for different rows may come from several threads at once.
   virtual void Take(std::span<const Row> rows, std::span<const float> scores) = 0;
 };
 

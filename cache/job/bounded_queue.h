@@ -9,24 +9,25 @@
 
 namespace rhizome::inline internal {
 
-/// Hands values from producers to a consumer, with at most `capacity` waiting. Finish ends it on
-/// the producer's side: what is queued is still delivered, then the status. Cancel ends it on the
-/// consumer's side: the producer's next Push fails. So neither side waits for ever if the other
-/// ends.
-/// Threads: any; WaitForRoom is only of use to a single producer.
+/// Passes values from producers to a consumer; at most `capacity` values wait in the queue. Finish
+/// ends the queue from the producer's side: queued values are still delivered, then the status.
+/// Cancel ends it from the consumer's side: the producer's next Push fails. Neither side blocks
+/// indefinitely after the other one has ended.
+/// Threads: any. WaitForRoom is useful only with a single producer.
 template <typename T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Waits until there is room. Returns false if cancelled; stop producing then.
+  /// Waits until the queue has space. Returns false if cancelled; the producer must then stop.
   bool WaitForRoom() {
     MutexLock lock(mutex_);
     while (items_.size() >= capacity_ && !cancelled_) changed_.Wait(mutex_);
     return !cancelled_;
   }
 
-  /// Waits for room, then queues `item`. Returns false if cancelled; `item` is dropped then.
+  /// Waits for space, then queues `item`. Returns false if cancelled, in which case `item` is
+  /// dropped.
   bool Push(T item) {
     MutexLock lock(mutex_);
     while (items_.size() >= capacity_ && !cancelled_) changed_.Wait(mutex_);
@@ -36,7 +37,7 @@ class BoundedQueue {
     return true;
   }
 
-  /// Queues `item` if there is room now. Returns false if there is none, or if cancelled.
+  /// Queues `item` if there is space now. Returns false if the queue is full or cancelled.
   bool TryPush(T item) {
     MutexLock lock(mutex_);
     if (items_.size() >= capacity_ || cancelled_) return false;
@@ -45,16 +46,15 @@ class BoundedQueue {
     return true;
   }
 
-  /// Says that no more will come; `status` says whether that is an error. Only the first call
-  /// counts.
+  /// Marks the end of the values; `status` is the error, if any. Only the first call has an effect.
   void Finish(Status status) {
     MutexLock lock(mutex_);
     if (!end_) end_ = std::move(status);
     changed_.NotifyAll();
   }
 
-  /// Stops delivery. Queued values stay alive as long as the queue, because the consumer may still
-  /// look at one (Peek).
+  /// Stops delivery. Queued values live as long as the queue, because the consumer may still hold a
+  /// pointer from Peek.
   void Cancel() {
     MutexLock lock(mutex_);
     cancelled_ = true;
@@ -68,15 +68,15 @@ class BoundedQueue {
     return none();
   }
 
-  /// Returns the value that Pop would return at once, or null. For the consumer; the pointer is
-  /// valid until it calls Pop, even if the queue is cancelled.
+  /// Returns the value that Pop would return without waiting, or null. Only the consumer may call
+  /// it. The pointer is valid until the consumer calls Pop, even if the queue is cancelled.
   const T* Peek() const {
     MutexLock lock(mutex_);
     return none() ? nullptr : &items_.front();
   }
 
-  /// Waits for the next value and returns it, or nothing after the last. Errors: the status that
-  /// the producer finished with; kInterrupted, cancelled.
+  /// Waits for the next value and returns it, or nullopt after the last one. Errors: the status
+  /// passed to Finish; kInterrupted, cancelled.
   Result<std::optional<T>> Pop() {
     MutexLock lock(mutex_);
     while (items_.empty() && !end_) changed_.Wait(mutex_);

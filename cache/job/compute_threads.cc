@@ -20,8 +20,9 @@ Threads& All() {
   return threads;
 }
 
-/// Prepares the calling thread if `prepare` has changed since. Threads of the arena are shared with
-/// the rest of the process and come and go, so each remembers by which function it was prepared.
+/// Runs `prepare` on the calling thread if it has changed since this thread was last prepared.
+/// Arena threads are shared with the rest of the process and may come and go, so each thread
+/// remembers which function prepared it.
 void PrepareThread() {
   thread_local void (*prepared)() = nullptr;
   if (prepared == All().prepare) return;
@@ -35,7 +36,8 @@ void SetComputeThreads(std::uint32_t threads, void (*prepare)()) {
   static Mutex mutex;
   const MutexLock lock(mutex);
   const std::uint32_t count = std::clamp<std::uint32_t>(threads, 1, 1024);
-  // Ranks that are threads set the same, and some may compute already.
+  // Ranks that run as threads of one process set the same values, and some may already be
+  // computing.
   if (All().count == count && All().prepare == prepare) return;
   All().count = count;
   All().arena = std::make_unique<TaskArena>(static_cast<int>(All().count));

@@ -7,7 +7,7 @@
 namespace rhizome {
 namespace {
 
-/// Takes the state out of a description.
+/// Removes the store's state from a description and returns it.
 StateId TakeState(nlohmann::json& description) {
   if (!description.is_object() || !description.contains(kStateField)) return {};
   const nlohmann::json field = description[kStateField];

@@ -10,21 +10,21 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The field of a job's description, a JSON object, that holds the state of the store
-/// (StateId::ToString). Older versions wrote the store's numbers only.
+/// Field of a job description (a JSON object) that holds the state of the store
+/// (StateId::ToString). Older versions wrote only the store's numbers.
 inline constexpr const char* kStateField = "state";
 
-/// The description that a killed run left, and where.
+/// A description left by a killed run, and the messages to use when it does not match.
 struct EarlierJob {
   std::string_view place;   ///< "checkpoint 'x'", for messages
-  std::string_view other;   ///< the message if it is of another job
-  std::string_view remedy;  ///< what to do about a store whose copies have diverged
+  std::string_view other;   ///< message if the description is of another job
+  std::string_view remedy;  ///< advice for a store whose copies have diverged
 };
 
-/// Compares the description that an earlier run left with that of this run, which goes on with it.
-/// Returns whether the states of the store were compared; false: by their numbers alone, because an
-/// older version wrote the description. Errors: kInvalidArgument, they are not the same job, or the
-/// stores are copies that have diverged.
+/// Compares the description left by an earlier run with the description of the run that resumes it.
+/// Returns whether the states of the store were compared. False means that only the store's numbers
+/// were, because an older version wrote the description. Errors: kInvalidArgument, the jobs differ,
+/// or the stores are copies that have diverged.
 Result<bool> CompareJobs(const std::string& earlier, const std::string& now,
                          const EarlierJob& about);
 

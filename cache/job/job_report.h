@@ -10,18 +10,18 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Receives a sentence that the user should read before a job goes on.
+/// Receives a sentence that the user should read before a job continues.
 using JobNote = std::function<void(std::string_view)>;
 
-/// The time that each stage took for a minibatch; computing on it is not among them.
+/// Time that each stage spent on a minibatch, excluding the computation on it.
 struct StageSeconds {
   double sample_seconds = 0;
   double schedule_seconds = 0;
   double switch_seconds = 0;
-  double gather_seconds = 0;  ///< reading, and waiting for room to read into
-  double update_seconds = 0;  ///< deciding what the pool holds
+  double gather_seconds = 0;  ///< reading, and waiting for memory to read into
+  double update_seconds = 0;  ///< deciding which rows the pool keeps
 
-  /// As RowReads::Each.
+  /// Same contract as RowReads::Each.
   template <typename Visit, typename... Seconds>
   static void Each(const Visit& visit, Seconds&... seconds) {
     visit("sample_seconds", seconds.sample_seconds...);
@@ -32,8 +32,8 @@ struct StageSeconds {
   }
 };
 
-/// The time and the reads of a minibatch. Costs of a whole superbatch (schedule, prefill) are
-/// booked on its first minibatch.
+/// Time and reads of a minibatch. Costs of a whole superbatch (schedule, prefill) are booked on its
+/// first minibatch.
 struct MinibatchCosts : StageSeconds, RowReads {
   template <typename Visit, typename... Costs>
   static void Each(const Visit& visit, Costs&... costs) {
@@ -46,26 +46,26 @@ struct MinibatchCosts : StageSeconds, RowReads {
   }
 };
 
-/// The results of profiling the first minibatches, by which the superbatch was chosen.
+/// Results of profiling the first minibatches. The superbatch length was chosen from them.
 struct FeedProfileReport {
   struct Tried {
     std::uint32_t superbatch = 0;
-    std::uint64_t cache_bytes = 0;  ///< that it leaves
-    double read_seconds = 0;        ///< for each minibatch, by a replay
+    std::uint64_t cache_bytes = 0;  ///< left for the cache
+    double read_seconds = 0;        ///< per minibatch, estimated by a replay
   };
-  std::uint64_t minibatches = 0;  ///< sampled
-  std::uint32_t depth = 0;        ///< limit of reads in flight; measured if anything was tried
-  /// empty: the superbatch was given, or there were too few minibatches
+  std::uint64_t minibatches = 0;  ///< number of minibatches sampled
+  std::uint32_t depth = 0;        ///< maximum reads in flight; measured if anything was tried
+  /// empty if the superbatch was given or there were too few minibatches
   std::vector<Tried> tried;
 };
 
-/// How neighbour lists were read from disk during training, without the measurement of accuracy at
+/// How neighbour lists were read from disk during training, excluding the accuracy measurement at
 /// the end.
 struct ListReadsReport : ListReads {
   std::uint64_t cache_bytes = 0;   ///< size of the neighbour cache
   std::uint64_t cached_lists = 0;  ///< lists in it
-  double cache_seconds = 0;        ///< time to build it
-  std::uint64_t cache_loads = 0;   ///< times it was loaded from its dump (Overlap::kChangeset)
+  double cache_seconds = 0;        ///< time to build the cache
+  std::uint64_t cache_loads = 0;   ///< number of loads from its dump (Overlap::kChangeset)
 };
 
 }  // namespace rhizome

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kLockName = "LOCK";
 
-/// Removes everything from the folder except the lock, which we hold.
+/// Removes everything from the folder except the lock file, which this process holds.
 Status ClearFolder(FileSystem& fs, const Path& folder) {
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, fs.List(folder));
   for (const DirectoryEntry& entry : entries) {
@@ -43,7 +43,7 @@ Result<std::unique_ptr<JobScratch>> JobScratch::Open(const Store& store, const s
 
 JobScratch::~JobScratch() {
   if (keep_) return;
-  // A folder that cannot be removed does no harm: the next job of this name clears it.
+  // A folder that cannot be removed is harmless: the next job of this name clears it.
   const Status removed = RemoveJobFolder(fs_, folder_);
   static_cast<void>(removed);
 }

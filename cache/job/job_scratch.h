@@ -11,9 +11,9 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The scratch folder of a job, scratch/<job>/ in a store, held by a lock file in it. It is removed
-/// with everything in it when this object is destroyed, unless Keep was called.
-/// Threads: one at a time.
+/// Scratch folder of a job, scratch/<job>/ in a store, protected by a lock file in it. The
+/// destructor removes the folder and its contents unless Keep was called.
+/// Threads: not thread-safe.
 class JobScratch {
  public:
   enum class Leftovers : std::uint8_t {
@@ -24,9 +24,9 @@ class JobScratch {
   /// Returns the path of a job's folder.
   static Path FolderOf(const Store& store, const std::string& job) { return store.scratch() / job; }
 
-  /// Creates and locks the folder. Errors: kBusy, a job of this name runs; kInvalidArgument, a bad
-  /// name; kIoError; kOutOfSpace.
-  /// Ownership: the store's FileSystem must outlive it.
+  /// Creates and locks the folder. Errors: kBusy, a job of this name is running; kInvalidArgument,
+  /// a bad name; kIoError; kOutOfSpace.
+  /// Ownership: the store's FileSystem must outlive this object.
   static Result<std::unique_ptr<JobScratch>> Open(const Store& store, const std::string& job,
                                                   Leftovers leftovers);
   ~JobScratch();
@@ -35,7 +35,7 @@ class JobScratch {
 
   const Path& folder() const { return folder_; }
 
-  /// Keep leaves the folder for a later run to resume; RemoveAtEnd, the default, undoes that.
+  /// Keep leaves the folder for a later run to resume. RemoveAtEnd, the default, undoes it.
   void Keep() { keep_ = true; }
   void RemoveAtEnd() { keep_ = false; }
 

@@ -12,39 +12,39 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Longer superbatches gain nothing: the prefill that they save is small by then.
+/// Longer superbatches bring no benefit: the prefill that they save is small at this length.
 constexpr std::uint64_t kMaxSuperbatch = 128;
 
-/// Schedules may take one part in so many of the memory that is left, or of kDefaultScheduleBytes
-/// without a limit.
+/// Schedules may use 1/kScheduleShare of the remaining memory, or of kDefaultScheduleBytes if there
+/// is no limit.
 constexpr std::uint64_t kScheduleShare = 8;
 constexpr std::uint64_t kDefaultScheduleBytes = std::uint64_t{256} << 20;
 
-/// A neighbour cache takes at most one part in so many of the memory that is left.
+/// A neighbour cache uses at most 1/kNeighborShare of the remaining memory.
 constexpr std::uint64_t kNeighborShare = 4;
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-/// Knowledge of the future ends with every superbatch. In one shorter than this the pool saves
-/// little, so schedules up to this length take precedence over a larger cache.
+/// Knowledge of future accesses ends with every superbatch. In a superbatch shorter than this the
+/// pool saves few reads, so schedules up to this length take precedence over a larger cache.
 constexpr std::uint64_t kLeastUsefulSuperbatch = 8;
 
-/// Returns the bytes that superbatches of a length leave to the cache, or nothing if they do not
-/// fit.
+/// Returns the bytes left for the cache by superbatches of a given length, or nullopt if the
+/// schedules do not fit.
 using CacheFor = std::function<std::optional<std::uint64_t>(std::uint64_t superbatch)>;
 
-/// Differences between trials below this share are noise.
+/// Relative differences between trials below this value are treated as noise.
 constexpr double kTrialNoise = 0.02;
 
-/// The best length that was tried, and whether longer ones, which could not be tried, may be
-/// better.
+/// Result of trying several superbatch lengths. `open_ended` is set if longer ones, which could not
+/// be tried, may be better.
 struct Tried {
   std::optional<std::uint32_t> best;
   bool open_ended = false;
 };
 
-/// Tries superbatches of increasing length. The time falls with the length, as more of the future
-/// is known, and rises again, as less memory is left to the cache. After two lengths in a row that
-/// are no better than the best, the search ends.
+/// Tries superbatches of increasing length. The time first falls with the length, because more of
+/// the future is known, and then rises, because less memory is left for the cache. The search ends
+/// after two consecutive lengths that do not improve on the best.
 Tried TrySuperbatches(const SuperbatchTrial& trial, std::uint64_t most, const CacheFor& cache_for) {
   Tried tried;
   double least = 0;
@@ -65,8 +65,8 @@ Tried TrySuperbatches(const SuperbatchTrial& trial, std::uint64_t most, const Ca
   return tried;
 }
 
-/// Chooses the length of a superbatch. Several superbatches are better than one long one, because
-/// sampling then overlaps training.
+/// Chooses the superbatch length. It leaves several superbatches per job rather than one long one,
+/// so that sampling overlaps training.
 std::uint32_t ChooseSuperbatch(std::uint64_t budget_bytes, const FixedMemory& fixed,
                                const MemoryNeeds& needs, const SuperbatchTrial& trial,
                                const CacheFor& cache_for) {
@@ -81,8 +81,8 @@ std::uint32_t ChooseSuperbatch(std::uint64_t budget_bytes, const FixedMemory& fi
   return tried.open_ended ? std::max(*tried.best, share) : *tried.best;
 }
 
-/// Returns the bytes of the neighbour cache: what the caller fixed, else a share of what is left
-/// beyond the job's minimum.
+/// Returns the size of the neighbour cache in bytes: the caller's fixed value, else a share of the
+/// memory that remains after the job's minimum.
 std::uint64_t NeighborCacheBytes(std::uint64_t left_bytes, const FixedMemory& fixed,
                                  const MemoryNeeds& needs) {
   if (needs.neighbor_full_bytes == 0) return 0;
@@ -93,8 +93,9 @@ std::uint64_t NeighborCacheBytes(std::uint64_t left_bytes, const FixedMemory& fi
   return chosen < needs.neighbor_table_bytes ? 0 : chosen;
 }
 
-/// Jobs measure what their process holds already, and the next run of the same job may hold a
-/// little more: the least memory that is named works for it, too.
+/// Margin added to the minimum that an error message reports. Jobs measure the memory that their
+/// process already holds, and the next run of the same job may hold a little more; the reported
+/// minimum must work for it, too.
 constexpr std::uint64_t kHeldVaries = std::uint64_t{1} << 20;
 
 std::string MiB(std::uint64_t bytes) {
@@ -108,7 +109,7 @@ Status TooSmall(std::uint64_t limit_bytes, std::uint64_t least_bytes) {
                   MiB(limit_bytes), MiB(least_bytes + kHeldVaries)));
 }
 
-/// Plans for a neighbour cache and a cache that take the same memory in turn.
+/// Plans for a neighbour cache and a row cache that use the same memory one after the other.
 Result<JobMemoryPlan> PlanTurns(std::uint64_t limit_bytes, FixedMemory fixed, MemoryNeeds needs,
                                 const SuperbatchTrial& trial) {
   fixed.in_turn = false;
@@ -130,7 +131,7 @@ Result<JobMemoryPlan> PlanTurns(std::uint64_t limit_bytes, FixedMemory fixed, Me
   return plan;
 }
 
-/// Plans with turns if all lists then fit and would not fit beside the cache; else without.
+/// Shares the memory if all lists fit only that way; else plans both caches side by side.
 Result<JobMemoryPlan> PlanEither(std::uint64_t limit_bytes, FixedMemory fixed,
                                  const MemoryNeeds& needs, const SuperbatchTrial& trial) {
   fixed.in_turn = false;
@@ -144,6 +145,11 @@ Result<JobMemoryPlan> PlanEither(std::uint64_t limit_bytes, FixedMemory fixed,
 
 }  // namespace
 
+// Plans a job's memory:
+// 1. With in_turn unset or true, both variants or only the shared one are planned by recursion.
+// 2. Without a limit, the defaults apply.
+// 3. With a limit, the neighbour cache is sized first; the minimum of all parts must fit the limit.
+// 4. The superbatch length is chosen by trial or by share, and the cache gets the remaining memory.
 Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixed,
                                  const MemoryNeeds& needs, const SuperbatchTrial& trial) {
   if (!fixed.in_turn) return PlanEither(limit_bytes, fixed, needs, trial);
@@ -168,7 +174,7 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
   const std::uint64_t neighbors = NeighborCacheBytes(
       BytesLeft(limit_bytes, needs.held_bytes + std::max(rest, needs.neighbor_build_bytes)), fixed,
       needs);
-  // A neighbour cache is built before any other memory but held_bytes is taken.
+  // A neighbour cache is built before any memory except held_bytes is allocated.
   const std::uint64_t least =
       needs.held_bytes + neighbors +
       std::max(rest, neighbors == 0 ? std::uint64_t{0} : needs.neighbor_build_bytes);

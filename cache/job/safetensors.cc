@@ -51,7 +51,8 @@ Result<std::vector<std::int64_t>> ReadShape(const std::string& name, const nlohm
   return shape;
 }
 
-/// Returns the size of a float32 tensor in bytes. Errors: kCorruption, larger than a file may be.
+/// Returns the size of a float32 tensor in bytes. Errors: kCorruption, it exceeds the maximum file
+/// size.
 Result<std::uint64_t> TensorBytes(const std::string& name, std::span<const std::int64_t> shape) {
   std::uint64_t bytes = sizeof(float);
   for (const std::int64_t extent : shape) {
@@ -107,8 +108,8 @@ Status ReadTensor(const std::string& name, const nlohmann::json& entry,
   return Status::Ok();
 }
 
-/// Checks that the tensors fill the data section without gap or overlap, so that no bytes can be
-/// hidden.
+/// Checks that the tensors cover the data section without gap or overlap, so that a file cannot
+/// hide bytes.
 Status CheckCover(std::vector<Extent> extents, std::uint64_t data_bytes) {
   std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -121,8 +122,8 @@ Status CheckCover(std::vector<Extent> extents, std::uint64_t data_bytes) {
   return reached == data_bytes ? Status::Ok() : BadTensors("data", "holds bytes of no tensor");
 }
 
-/// Parses the JSON header. A name that occurs twice is refused; a plain parser would silently keep
-/// the last.
+/// Parses the JSON header. Rejects duplicate names; a plain parser would silently keep the last
+/// one.
 Result<nlohmann::json> ParseHeader(std::string_view text) {
   if (IsJsonTooDeep(text)) return Fail(BadTensors("header", "is nested too deep"));
   std::optional<std::string> repeated;

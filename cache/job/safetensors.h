@@ -15,7 +15,7 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Limits of this reader, which it checks before it believes a size in a file.
+/// Limits of this reader. They are checked before any size in a file is trusted.
 inline constexpr std::uint64_t kMaxTensorHeaderBytes = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kMaxTensorFileBytes = std::uint64_t{4} << 30;
 inline constexpr std::size_t kMaxTensorRank = 8;
@@ -26,14 +26,14 @@ struct NamedTensor {
   std::vector<float> values;
 };
 
-/// The contents of a safetensors file: tensors by name, and the strings of its `__metadata__`.
+/// Contents of a safetensors file: tensors by name, and the strings of its `__metadata__`.
 struct TensorFile {
   std::map<std::string, NamedTensor> tensors;
   std::map<std::string, std::string> metadata;
 };
 
 /// Encodes a file: an 8-byte little-endian header length, a JSON header padded with spaces to a
-/// multiple of 8 bytes, then the tensors in name order. The same content gives the same bytes.
+/// multiple of 8 bytes, then the tensors in name order. Equal contents produce equal bytes.
 std::vector<std::byte> EncodeSafetensors(const TensorFile& file);
 
 /// Parses untrusted bytes. All tensors must be float32 and must cover the data without gap or
@@ -42,24 +42,24 @@ Result<TensorFile> DecodeSafetensors(std::span<const std::byte> bytes);
 
 struct LoadedTensorFile {
   TensorFile file;
-  Hash128 hash{};  ///< of the file's bytes
+  Hash128 hash{};  ///< hash of the file's bytes
 };
 
-/// Reads and decodes a file of at most kMaxTensorFileBytes. Errors: kNotFound; kIoError; those of
-/// DecodeSafetensors, naming the file.
+/// Reads and decodes a file of at most kMaxTensorFileBytes. Errors: kNotFound; kIoError; any error
+/// of DecodeSafetensors, with the file's name.
 Result<LoadedTensorFile> LoadSafetensors(FileSystem& fs, const Path& path);
 
-/// Turns kCorruption into kInvalidArgument for a file that a user named: such a file is malformed
-/// input, not damage of a store.
+/// Turns kCorruption into kInvalidArgument for a file named by the user: such a file is malformed
+/// input, not damage to a store.
 Status OfNamedFile(const Status& status, const Path& path);
 
-/// Writes the file atomically. Errors: those of OutputFile::Create; kIoError; kOutOfSpace;
+/// Writes the file atomically. Errors: any error of OutputFile::Create; kIoError; kOutOfSpace;
 /// kPermissionDenied.
 Status SaveSafetensors(const Path& path, const TensorFile& file,
                        OutputFile::Place place = OutputFile::Place::kOutside);
 
-/// Returns the hash of a file without one field of its metadata, the one in which the file then
-/// keeps it, as 32 hexadecimal digits.
+/// Returns the hash of a file as 32 hexadecimal digits, ignoring one metadata field: the field that
+/// stores this hash.
 std::string HashWithout(TensorFile file, const std::string& field);
 
 /// Returns the hash as 32 hexadecimal digits.

@@ -14,13 +14,13 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The stages of a minibatch or a superbatch. Each has a track of its own in a trace.
+/// Stages of a minibatch or a superbatch. Each stage has a separate track in a trace.
 enum class Stage : std::uint8_t { kSample, kSchedule, kSwitch, kRead, kWait, kCompute };
 inline constexpr std::size_t kStages = 6;
 std::string_view StageName(Stage stage);
 
-/// Records when the stages of a job ran, so that a person can see how they overlap, and writes them
-/// as Chrome trace events (chrome://tracing, Perfetto). Only the first kMostEvents are kept.
+/// Records when the stages of a job ran, to show how they overlap, and writes them as Chrome trace
+/// events (chrome://tracing, Perfetto). Only the first kMostEvents events are kept.
 /// Threads: Add may be called from any thread.
 class StageTrace {
  public:
@@ -29,10 +29,10 @@ class StageTrace {
 
   StageTrace() : begin_(Clock::now()) {}
 
-  /// `number` is that of the minibatch or superbatch, counted from 0.
+  /// Adds an event. `number` is the index of the minibatch or superbatch, counted from 0.
   void Add(Stage stage, std::uint64_t number, Clock::time_point start, Clock::time_point end);
 
-  /// Writes one JSON object to `path`, which is replaced if it exists. Errors: those of OutputFile.
+  /// Writes one JSON object to `path`, replacing an existing file. Errors: any error of OutputFile.
   Status Write(const Path& path) const;
 
  private:
@@ -54,7 +54,7 @@ class StageTimer {
   StageTimer(StageTrace* trace, Stage stage, std::uint64_t number)
       : trace_(trace), stage_(stage), number_(number), start_(StageTrace::Clock::now()) {}
 
-  /// Ends the stage. Returns its seconds.
+  /// Ends the stage and returns its duration in seconds.
   double Stop() const {
     const auto end = StageTrace::Clock::now();
     if (trace_ != nullptr) trace_->Add(stage_, number_, start_, end);

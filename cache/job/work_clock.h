@@ -5,12 +5,12 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Measures wall clock and processor time since it was constructed.
+/// Measures wall-clock and processor time since its construction.
 class WorkClock {
  public:
   WorkClock();
   double seconds() const;
-  double cpu_seconds() const;  ///< of all threads of the process
+  double cpu_seconds() const;  ///< sum over all threads of the process
 
  private:
   double start_;

@@ -78,7 +78,7 @@ TurnedCsr Turn(const CsrView& csr, std::size_t source_count) {
 }
 
 std::vector<std::size_t> SplitByEdges(const CsrView& csr, std::size_t pieces) {
-  // Even a target without edges costs something, because its row is written.
+  // Even a target without edges costs time, because its row is written.
   const auto work = [&](std::size_t t) { return std::uint64_t{csr.offsets[t]} + t; };
   const std::uint64_t all = work(csr.targets());
   std::vector<std::size_t> cuts = {0};

@@ -11,7 +11,7 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// A CSR graph over local numbers: the neighbours of target t are neighbors[offsets[t] ..
+/// A CSR graph over local ids: the neighbours of target t are neighbors[offsets[t] ..
 /// offsets[t+1]).
 struct CsrView {
   std::span<const std::uint32_t> offsets;  ///< [targets + 1]
@@ -26,21 +26,21 @@ struct Csr {
   CsrView view() const { return {.offsets = offsets, .neighbors = neighbors}; }
 };
 
-/// The transpose of a CSR graph: the list of source j holds, ascending, the targets whose lists
-/// contain j (as often as they do), and `edges` the position of each in the original lists.
+/// Transpose of a CSR graph. The list of source j holds, ascending, each target whose list contains
+/// j, once per occurrence; `edges` holds the position of each occurrence in the original lists.
 struct TurnedCsr {
   Csr lists;
   std::vector<std::uint32_t> edges;  ///< parallel to lists.neighbors
 };
 
-/// Transposes `csr` in O(edges + sources). Every neighbour is less than `source_count`.
+/// Transposes `csr` in O(edges + sources). Every neighbour must be less than `source_count`.
 TurnedCsr Turn(const CsrView& csr, std::size_t source_count);
 
-/// Cuts the targets into `pieces` runs of about equally many edges, one for each thread. Returns
-/// the boundaries, [pieces + 1], the first 0 and the last targets(); runs may be empty.
+/// Cuts the targets into `pieces` runs with about equal numbers of edges, one run per thread.
+/// Returns the boundaries, [pieces + 1]; the first is 0 and the last targets(). Runs may be empty.
 std::vector<std::size_t> SplitByEdges(const CsrView& csr, std::size_t pieces);
 
-/// A row-major matrix that is read: `dim` columns of `type`, rows `stride` elements apart.
+/// A read-only row-major matrix: `dim` columns of `type`, rows `stride` elements apart.
 struct RowsView {
   RowType type = RowType::kFloat32;
   const void* x = nullptr;
@@ -67,30 +67,30 @@ struct AggregateStart {
   std::span<const float> scale;  ///< [count], or empty: ones
 };
 
-/// Makes the arguments of the `sum` kernel (aggregate_kernels.h). Target t is written to out + t *
+/// Builds the arguments of the `sum` kernel (aggregate_kernels.h). Target t is written to out + t *
 /// out_stride, in elements.
-/// Ownership: borrows everything.
+/// Ownership: borrows all arguments.
 SumArgs MakeSumArgs(const CsrView& csr, const AggregateScales& scales, const RowsView& x,
                     const AggregateStart& start, float* out, std::size_t out_stride);
 
 /// For each t in [begin, end): out[t, :] = target[t] * sum over its neighbours j of source[j] *
 /// x[j, :], added in list order. (An edge factor multiplies source[j].) `x` and `out` are row-major
-/// with `dim` columns; a target without neighbours gets zeros. A target depends on its own list
-/// only, so any split of the targets over threads gives the same bits.
+/// with `dim` columns; a target without neighbours gets zeros. A target depends only on its list,
+/// so any split of the targets over threads gives the same bits.
 ///
-/// The gradient with respect to x is the same function of the transposed lists with the two scales
-/// exchanged.
+/// The gradient with respect to x is the same function, applied to the transposed lists with the
+/// two scales exchanged.
 ///
 /// Source: the memory-aware aggregation of FastGL (ASPLOS 2024), which keeps partial sums in the
-/// fastest memory while it reads source rows from the slow one. FastGL uses the shared memory of a
-/// GPU; here the sums of up to 256 columns stay in registers, and the rows of later edges are
+/// fastest memory while it reads source rows from slow memory. FastGL uses the shared memory of a
+/// GPU. Here the sums of up to 256 columns are held in registers, and the rows of later edges are
 /// prefetched.
 void AggregateRows(const CsrView& csr, const AggregateScales& scales, const RowsView& x,
                    std::size_t begin, std::size_t end, float* out);
 
 /// For each t in [0, targets): acc[t, :] += sum over e in [begins[t], ends[t]) of scale[index[e]] *
-/// x[index[e], :], in order of e. `scale` may be null, which means all ones. A caller that passes a
-/// list in pieces gets the same bits as one that passes it whole.
+/// x[index[e], :], in order of e. `scale` may be null, which means all ones. Passing a list in
+/// pieces gives the same bits as passing it whole.
 void AccumulateRows(std::size_t targets, const std::uint32_t* begins, const std::uint32_t* ends,
                     const std::uint32_t* index, const float* scale, const float* x, std::size_t dim,
                     float* acc);

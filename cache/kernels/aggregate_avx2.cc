@@ -14,7 +14,7 @@ struct Avx2 {
   using Mask = __m256;
   static constexpr std::size_t kWidth = 8;
   static constexpr int kTile = 8;  // registers of sums: 64 columns at once
-  static constexpr int kRows = 4;  // of products, by a panel: 8 registers of sums
+  static constexpr int kRows = 4;  // rows per product block, with one panel: 8 registers of sums
   static constexpr int kPanels = 1;
 
   static __m256i First(std::size_t n) {
@@ -35,7 +35,8 @@ struct Avx2 {
   static Reg WidenedB(__m128i bits) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
   }
-  /// Loads the first n of eight 16-bit numbers, then zeros; AVX2 has no masked load for them.
+  /// Loads the first n of eight 16-bit numbers and fills up with zeros; AVX2 has no masked load for
+  /// them.
   template <typename T>
   static __m128i Short(const T* p, std::size_t n) {
     alignas(16) std::uint16_t bits[8] = {};
@@ -76,10 +77,11 @@ struct Avx2 {
     return _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(b), _mm256_castsi256_ps(a), m));
   }
   static Mask Equal(Int a, Int b) { return _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)); }
-  /// Adds zeros elsewhere, which change nothing but a sum of -0; none is, as sums begin with zero.
+  /// Adds zeros in the other lanes. That could only change a sum of -0, which does not occur
+  /// because sums start at +0.
   static Reg AddWhere(Mask m, Reg acc, Reg x) { return _mm256_add_ps(acc, _mm256_and_ps(m, x)); }
 
-  static Reg Relu(Reg x) { return _mm256_max_ps(Zero(), x); }  // this order of operands keeps NaNs
+  static Reg Relu(Reg x) { return _mm256_max_ps(Zero(), x); }  // this operand order propagates NaNs
   static Mask Positive(Reg x) { return _mm256_cmp_ps(x, Zero(), _CMP_GT_OQ); }
   static Mask AtLeast(Int a, Int b) { return Equal(_mm256_max_epu32(a, b), a); }
   static Reg Keep(Mask m, Reg x) { return _mm256_and_ps(m, x); }
@@ -109,7 +111,7 @@ struct Avx2 {
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
 
-  /// Returns two sums in the first places of the halves.
+  /// Returns two sums, one in the first element of each half.
   static Reg FoldTwo(Reg a, Reg b) {
     const Reg four = Add(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
     const Reg two = Add(four, _mm256_shuffle_ps(four, four, 0xEE));

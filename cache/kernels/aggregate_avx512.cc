@@ -14,7 +14,7 @@ struct Avx512 {
   using Mask = __mmask16;
   static constexpr std::size_t kWidth = 16;
   static constexpr int kTile = 16;  // registers of sums: 256 columns at once
-  static constexpr int kRows = 8;   // of products, by two panels: 16 registers of sums
+  static constexpr int kRows = 8;   // rows per product block, with two panels: 16 registers of sums
   static constexpr int kPanels = 2;
 
   static Mask First(std::size_t n) { return static_cast<Mask>((1U << n) - 1); }
@@ -66,7 +66,7 @@ struct Avx512 {
   static Mask Equal(Int a, Int b) { return _mm512_cmpeq_epi32_mask(a, b); }
   static Reg AddWhere(Mask m, Reg acc, Reg x) { return _mm512_mask_add_ps(acc, m, acc, x); }
 
-  static Reg Relu(Reg x) { return _mm512_max_ps(Zero(), x); }  // this order of operands keeps NaNs
+  static Reg Relu(Reg x) { return _mm512_max_ps(Zero(), x); }  // this operand order propagates NaNs
   static Mask Positive(Reg x) { return _mm512_cmp_ps_mask(x, Zero(), _CMP_GT_OQ); }
   static Mask AtLeast(Int a, Int b) { return _mm512_cmpge_epu32_mask(a, b); }
   static Reg Keep(Mask m, Reg x) { return _mm512_maskz_mov_ps(m, x); }
@@ -91,7 +91,7 @@ struct Avx512 {
   static Reg Permute(Reg x, Int from) { return _mm512_maskz_permutexvar_ps(0xFFFF, from, x); }
 
   static float Fold(const Reg* parts) {
-    // With all lanes masked in, because GCC 12 warns of its own form without a mask.
+    // Uses the masked form with all lanes enabled, because GCC 12 warns about its unmasked form.
     const __m512d all = _mm512_castps_pd(parts[0]);
     const __m256d low = _mm512_maskz_extractf64x4_pd(0xFF, all, 0);
     const __m256d high = _mm512_maskz_extractf64x4_pd(0xFF, all, 1);

@@ -5,17 +5,17 @@
 
 #include "rhizome/storage/mix.h"
 
-// The seam between the aggregation and its three sets of kernels (portable, AVX2, AVX-512): plain
-// pointers, no standard library, because each set is compiled for its own instructions and an
-// inline function shared with the others could end up in the program in a form that not every
-// machine runs.
+// Interface between the aggregation and its three sets of kernels (portable, AVX2, AVX-512). It
+// uses plain pointers and no standard library: each set is compiled for a different instruction
+// set, and an inline function shared between them could end up in the program in a form that not
+// every machine can run.
 //
-// All sets give the same bits: each column is summed by itself, in list order, in float32, and a
-// product is rounded before it is added (never a fused multiply-add).
+// All sets give the same bits: each column is summed independently, in list order, in float32, and
+// a product is rounded before it is added (never a fused multiply-add).
 
 namespace rhizome::inline internal {
 
-/// The element type of the rows that are read; sums are always float32.
+/// Element type of the rows that are read. Sums are always float32.
 enum class RowType : std::uint8_t { kFloat32, kFloat16, kBfloat16 };
 constexpr std::size_t BytesOf(RowType type) { return type == RowType::kFloat32 ? 4 : 2; }
 
@@ -32,8 +32,7 @@ struct SumArgs {
   const std::uint32_t* begins = nullptr;
   const std::uint32_t* ends = nullptr;
   const std::uint32_t* index = nullptr;
-  std::uint32_t index_end =
-      0;  ///< edges below it may be prefetched; 0: only those of the same list
+  std::uint32_t index_end = 0;  ///< edges below may be prefetched; 0: only edges of the same list
   const float* source_scale = nullptr;
   const float* edge_weight = nullptr;
   const float* target_scale = nullptr;
@@ -48,8 +47,8 @@ struct SumArgs {
 
 /// out[t, :] = the maximum of x[index[e], :] in each column, and edge[t, :] the first e that
 /// attains it; a NaN counts as larger than every number. An empty list gives zeros and kNoEdge.
-/// With `keep` the maximum includes the contents of `out`, and an empty list changes nothing. Rows
-/// of `edge`, which may be null, have dim elements; it is null with `keep`.
+/// With `keep` the maximum includes the contents of `out`, and an empty list leaves them unchanged.
+/// Rows of `edge` have dim elements. `edge` may be null, and must be null with `keep`.
 struct MaxArgs {
   RowType type = RowType::kFloat32;
   const void* x = nullptr;
@@ -94,9 +93,9 @@ struct EdgeDotArgs {
   float* out = nullptr;
 };
 
-/// The activation after a layer: out[r, c] = in[r, c], or zero where that is negative with `relu`;
-/// with dropout then zero where ActivationDraw(seed, first_row + r, c) < dropped, else multiplied
-/// by `scale`. `in` may be `out`.
+/// Activation after a layer: out[r, c] = in[r, c], or zero if that is negative and `relu` is set.
+/// With dropout the result becomes zero if ActivationDraw(seed, first_row + r, c) < dropped, else
+/// it is multiplied by `scale`. `in` may equal `out`.
 struct ActivateArgs {
   const float* in = nullptr;
   std::size_t in_stride = 0;
@@ -114,14 +113,15 @@ struct ActivateArgs {
 /// and dropout together.
 struct ActivateGradientArgs {
   const float* result = nullptr;
-  const float* gradient = nullptr;  ///< rows of both, and of `out`, are dim elements
+  const float* gradient = nullptr;  ///< rows of `result`, `gradient` and `out` have dim elements
   std::size_t dim = 0;
   float scale = 1;
   float* out = nullptr;
 };
 
-/// The draw of a column, uniform in [0, 2^32), from the two keys of its row (the halves of
-/// SplitMix64): a function of its arguments alone. Twice the mixing of Wellons' "lowbias32".
+/// Constants of ActivationDraw, the dropout draw of a column: uniform in [0, 2^32), computed only
+/// from the column and the two keys of its row (the halves of SplitMix64). It applies the mixing
+/// function of Wellons' "lowbias32" twice.
 inline constexpr std::uint32_t kColumnStep = 0x9e3779b9U;
 inline constexpr std::uint32_t kMixA = 0x7feb352dU;
 inline constexpr std::uint32_t kMixB = 0x846ca68bU;

@@ -5,18 +5,20 @@
 
 #include "rhizome/cache/aggregate_kernels.h"
 
-// The kernels as templates over a vector type V that the including file defines:
-//   V::Reg, V::kWidth; Zero(), Set(f), Add, Mul, Store(p, r), StoreTail(p, r, n);
+// Kernels as templates over a vector type V that the including file defines. V provides:
+//   Reg, kWidth; Zero(), Set(f), Add, Mul, Store(p, r), StoreTail(p, r, n);
 //   Load(const T*), LoadTail(const T*, n) for T = float, Half, Bfloat (zeros beyond n);
-//   V::Int, IntSet(u), IntStore, IntStoreTail, IntLoad, IntLoadTail;
-//   Larger(x, best) -> V::Mask: x is larger, or the first NaN; Pick(mask, a, b) for both types;
+//   Int, IntSet(u), IntStore, IntStoreTail, IntLoad, IntLoadTail;
+//   Larger(x, best) -> Mask: x is larger, or the first NaN; Pick(mask, a, b) for both types;
 //   Equal(Int, Int) -> Mask; AddWhere(mask, acc, x);
 //   Relu(x); Positive(x) -> Mask; AtLeast(Int, Int) -> Mask, unsigned; Keep(mask, x): x or zero;
-//   Columns(first): first, first + 1, ...; IntMul, IntAdd, IntXor, IntShift<n>: right,
-//   IntShiftLeft; Sub, Max(a, b): b where a is not larger; Bits(x) -> Int and OfBits(Int),
-//   unchanged; Any(mask); Permute(x, Int): the numbers at these places of x; Fold(parts): the sum
-//   of kParts numbers in registers, added as halves; FoldFour(parts, out): four of those.
-// Everything is local to the including file, which is compiled for its own instructions.
+//   Columns(first): first, first + 1, ...; IntMul, IntAdd, IntXor, IntShift<n> (right),
+//   IntShiftLeft; Sub, Max(a, b): b unless a is larger; Bits(x) -> Int and OfBits(Int): casts
+//   of the bits; Any(mask); Permute(x, Int): the elements of x at these indexes; Fold(parts):
+//   the sum of kParts numbers in registers, added by halves; FoldFour(parts, out): four such
+//   sums.
+// Everything has internal linkage in the including file, which is compiled for its own instruction
+// set.
 
 namespace rhizome::inline internal {
 namespace {
@@ -28,8 +30,8 @@ struct Bfloat {
   std::uint16_t bits;
 };
 
-/// Bytes of rows to prefetch ahead of the row that is added: enough to hide the latency of memory,
-/// and a small part of the L1 cache.
+/// Bytes of rows to prefetch ahead of the row being added: enough to hide memory latency, and a
+/// small part of the L1 cache.
 constexpr std::size_t kAheadBytes = 8192;
 constexpr std::size_t kMaxAhead = 32;
 constexpr std::size_t kLineBytes = 64;
@@ -40,13 +42,14 @@ inline std::size_t RowsAhead(std::size_t row_bytes) {
   return rows < kMaxAhead ? rows : kMaxAhead;
 }
 
-/// Inlined, as all that prefetches: GCC takes a function that does nothing else for one without
-/// effects, and drops calls of it.
+/// Must be inlined, like every function that only prefetches: GCC treats such a function as free of
+/// side effects and drops calls of it.
 [[gnu::always_inline]] inline void PrefetchRow(const char* row, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(row + at);
 }
 
-/// Prefetches the source row of the edge `distance` after edge e, if that edge may be read.
+/// Prefetches the source row of the edge `distance` positions after edge e, if it is below the
+/// limit.
 struct Ahead {
   const char* x;
   std::size_t row_bytes;  // bytes of a row that are read
@@ -60,8 +63,8 @@ struct Ahead {
   }
 };
 
-/// Sums columns [column, column + N * width) of target t, or with kTail the last `tail` < width
-/// ones.
+/// Sums columns [column, column + N * width) of target t; with kTail, the last `tail` < width
+/// columns.
 template <typename V, typename T, int N, bool kScaled, bool kTail>
 inline void SumColumns(const SumArgs& args, const Ahead& ahead, std::size_t t, std::size_t column,
                        std::size_t tail) {
@@ -127,7 +130,7 @@ inline void SumColumns(const SumArgs& args, const Ahead& ahead, std::size_t t, s
   }
 }
 
-/// Sums one target: as many columns at once as there are registers for, then fewer.
+/// Sums one target: as many columns at once as fit in registers, then fewer.
 template <typename V, typename T, bool kScaled, int N>
 inline void SumFrom(const SumArgs& args, const Ahead& ahead, std::size_t t, std::size_t column) {
   while (column + N * V::kWidth <= args.dim) {
@@ -151,7 +154,7 @@ inline Ahead MakeAhead(const void* x, std::size_t dim, std::size_t stride,
 template <typename V, typename T>
 void SumRows(const SumArgs& args, std::size_t begin, std::size_t end) {
   const Ahead ahead = MakeAhead<T>(args.x, args.dim, args.x_stride, args.index);
-  // A target without edges changes nothing if sums are only added to `out`.
+  // A target without edges is unchanged if sums are only added to `out`.
   const bool only_adds = args.keep && args.target_scale == nullptr && args.initial_rows <= begin;
   const bool scaled = args.source_scale != nullptr || args.edge_weight != nullptr;
   for (std::size_t t = begin; t < end; ++t) {
@@ -182,8 +185,7 @@ void Sum(const SumArgs& args, std::size_t begin, std::size_t end) {
   WithElement(args.type, [&]<typename T>() { SumRows<V, T>(args, begin, end); });
 }
 
-/// Like SumColumns, for the maxima and their edges, which take two registers for each width of
-/// columns.
+/// Like SumColumns, for the maxima and their edges, which need two registers per vector of columns.
 template <typename V, typename T, int N, bool kTail>
 inline void MaxColumns(const MaxArgs& args, const Ahead& ahead, std::size_t t, std::size_t column,
                        std::size_t tail) {
@@ -294,8 +296,8 @@ void MaxGradient(const MaxGradientArgs& args, std::size_t begin, std::size_t end
 /// Partial sums of a dot product.
 constexpr std::size_t kParts = 16;
 
-/// The partial sums of a dot product, held in kParts / width registers, so that every vector width
-/// adds in the same order. Where kColumns is not zero, it is `dim`, known to the compiler.
+/// Partial sums of a dot product, held in kParts / width registers, so that every vector width adds
+/// in the same order. A nonzero kColumns is `dim` as a compile-time constant.
 template <typename V, typename T, std::size_t kColumns>
 [[gnu::always_inline]] inline void DotParts(const float* a, const T* b, std::size_t dim,
                                             typename V::Reg* acc) {

@@ -1,17 +1,17 @@
-// Compiled for any machine of the architecture, with -ffp-contract=off; see aggregate_kernels.h.
+// Compiled for the baseline of the architecture, with -ffp-contract=off; see aggregate_kernels.h.
 #include "rhizome/cache/kernel_set_inl.h"
 
 namespace rhizome::inline internal {
 namespace {
 
-/// Four lanes as a vector type of the compiler, which it can implement on every target.
+/// Four lanes as a compiler vector type, which the compiler can implement on every target.
 struct Portable {
   using Reg = float __attribute__((vector_size(16)));
   using Int = std::uint32_t __attribute__((vector_size(16)));
   using Mask = std::int32_t __attribute__((vector_size(16)));  // all ones where true
   static constexpr std::size_t kWidth = 4;
   static constexpr int kTile = 8;  // registers of sums: 32 columns at once
-  static constexpr int kRows = 2;  // of products, by a panel: 8 registers of sums
+  static constexpr int kRows = 2;  // rows per product block, with one panel: 8 registers of sums
   static constexpr int kPanels = 1;
 
   static Reg Zero() { return Reg{}; }
@@ -19,14 +19,14 @@ struct Portable {
   static Reg Add(Reg a, Reg b) { return a + b; }
   static Reg Sub(Reg a, Reg b) { return a - b; }
   static Reg Mul(Reg a, Reg b) { return a * b; }
-  /// It is one instruction where the architecture has it, else a call of the C library.
+  /// One instruction on architectures that have it, else a call of the C library.
   static Reg MulAdd(Reg a, Reg b, Reg c) {
     for (std::size_t i = 0; i < kWidth; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
     return c;
   }
   static Reg Max(Reg a, Reg b) { return Pick(a > b, a, b); }
 
-  /// Converts float16 exactly, subnormals included; NaNs become quiet, as in the processors'
+  /// Converts float16 exactly, subnormals included. NaNs become quiet, as with the hardware
   /// instructions.
   static Reg Widened(Int half) {
     const Int magnitude = (half & 0x7FFFU) << 13;

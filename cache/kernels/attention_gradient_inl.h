@@ -7,8 +7,8 @@
 #include "rhizome/cache/attention_parts_inl.h"
 #include "rhizome/storage/mutant.h"
 
-// The backward kernels of attention, over the vector type V of aggregate_kernels_inl.h. Weights are
-// computed again from the maximum and denominator of their target.
+// Backward kernels of attention, over the vector type V of aggregate_kernels_inl.h. Weights are
+// recomputed from the maximum and denominator of their target.
 
 namespace rhizome::inline internal {
 namespace {
@@ -88,12 +88,12 @@ class SourceGradient {
     ++count_;
   }
 
-  /// Prefetches for entry i of the chunk. The own entry is in no list.
+  /// Prefetches for entry i of the chunk. The own edge is in no list.
   [[gnu::always_inline]] void Fetch(const Ahead& ahead, std::size_t i) const {
     if (edge_[i] != kNoEdge) ahead.Fetch(first_ + i, args_.edge_count);
   }
 
-  /// Computes the scores of additive-v2, into the weights.
+  /// Computes the additive-v2 (GATv2) scores into the weights.
   template <std::size_t kColumns>
   [[gnu::noinline]] void ScoreRows(std::size_t j) {
     const typename V::Reg slope = V::Set(args_.slope);
@@ -116,7 +116,7 @@ class SourceGradient {
     }
   }
 
-  /// Makes the weights of gradient rows, and the gradients of scores (in dot_ too).
+  /// Computes the weights of gradient rows, and the gradients of scores (also in dot_).
   template <bool kAdditive>
   [[gnu::noinline]] void Weigh(std::size_t j, bool fresh) {
     const typename V::Reg slope = V::Set(args_.slope);
@@ -171,7 +171,8 @@ class SourceGradient {
     }
   }
 
-  /// Returns the row of draws' place of entry i: 0 for the own edge, else 1 more than in the list.
+  /// Returns the position of entry i in its target's row of dropout draws: 0 for the own edge, else
+  /// 1 plus its position in the list.
   std::size_t Place(std::size_t i) const {
     return edge_[i] == kNoEdge ? 0 : edge_[i] - args_.begins[target_[i]] + 1;
   }
@@ -205,11 +206,11 @@ class SourceGradient {
   const std::size_t dim_;
   const std::size_t stats_size_;
   const std::size_t numbers_;
-  const std::size_t most_;  // entries of a chunk
+  const std::size_t most_;  // maximum entries of a chunk
   const Ahead gradients_;
   const Ahead queries_;
   const Ahead stats_;
-  std::size_t number_ = 0;  // of the source
+  std::size_t number_ = 0;  // number of the source
   std::size_t count_ = 0;   // entries of the chunk
   std::size_t first_ = 0;   // position of entry 0 in the transposed lists
   std::uint32_t target_[kChunkEdges] = {};

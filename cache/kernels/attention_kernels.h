@@ -5,30 +5,31 @@
 
 #include "rhizome/cache/aggregate_kernels.h"
 
-// The arguments of the kernels of attention: softmax over the edges of a list, head by head, and
-// the weighted sum of its rows. They follow the rules of aggregate_kernels.h: plain pointers, the
-// same bits from every set, no tensor of edges times columns.
+// Arguments of the attention kernels: for each head, softmax over the edges of a list and the
+// weighted sum of its rows. They follow the rules of aggregate_kernels.h: plain pointers, the same
+// bits from every set, no tensor of edges times columns.
 //
 // Sources: Velickovic et al., "Graph attention networks" (ICLR 2018); Brody et al., "How attentive
 // are graph attention networks?" (ICLR 2022); Milakov and Gimelshein, "Online normalizer
 // calculation for softmax" (2018), for the recurrence; Dao et al., "FlashAttention" (NeurIPS 2022),
-// for the backward pass that computes weights again from maximum and denominator.
+// for the backward pass that recomputes weights from maximum and denominator.
 
 namespace rhizome::inline internal {
 
-/// How the score of an edge from source j to target t comes about. LeakyReLU(x) is the larger of x
-/// and slope * x, for a slope in [0, 1].
+/// Formula for the score of an edge from source j to target t. LeakyReLU(x) is the larger of x and
+/// slope * x, for a slope in [0, 1].
 enum class AttendScore : std::uint8_t {
   kAdditive,    ///< LeakyReLU(source[j, h] + query[t, h]), GAT
   kAdditiveV2,  ///< sum over c of attention[h, c] * LeakyReLU(x[j, h, c] + query[t, h, c]), GATv2
 };
 
-/// The most heads that the kernels take.
+/// Maximum number of heads that the kernels support.
 inline constexpr std::size_t kMaxHeads = 256;
 
-/// Which weights are dropped: that of the edge at place p of the list of target t and of head h is
-/// zero in the sum (not in the denominator) where ActivationDraw(seed, first_target + t,
-/// (p + 1) * heads + h) < dropped, else multiplied by `scale`. The own edge has the place -1.
+/// Selects the weights to drop. For head h, the weight of the edge at position p in the list of
+/// target t is zero in the sum (but not in the denominator) if ActivationDraw(seed, first_target +
+/// t, (p + 1) * heads + h) < dropped, else it is multiplied by `scale`. The own edge has position
+/// -1.
 struct AttendDropout {
   std::uint32_t dropped = 0;  ///< dropout probability times 2^32; 0: no dropout
   float scale = 1;
@@ -36,7 +37,7 @@ struct AttendDropout {
   std::uint64_t first_target = 0;
 };
 
-/// A maximum is raised to a score that is larger by more than this.
+/// The running maximum is raised only to a score that exceeds it by more than this.
 inline constexpr float kMaximumSlack = 8;
 
 /// For each target t and head h, over the edges e in [begins[t], ends[t]) in order:
@@ -45,19 +46,20 @@ inline constexpr float kMaximumSlack = 8;
 ///   r = exp(maximum - new); w = exp(score[e, h] - new); maximum = new;
 ///   denominator = denominator * r + w; out[t, h, :] = out[t, h, :] * r + w * x[index[e], h, :].
 ///
-/// The slack spares most of the factors r, which are ones, and costs no precision: weights grow to
-/// exp(kMaximumSlack) at most.
+/// The slack avoids most of the rescaling (r is usually 1) and loses no precision: weights are
+/// bounded by exp(kMaximumSlack).
 ///
-/// They begin at -infinity, zero and zeros, or with `keep` at what the arrays hold, so that a list
-/// in pieces gives the same bits as a whole one. With `finish` out[t, h, :] is then multiplied by
-/// 1 / denominator; a target without edges gets zeros. Strides are in elements.
+/// The recurrence starts from -infinity, zero and zeros, or with `keep` from the contents of the
+/// arrays, so that passing a list in pieces gives the same bits as passing it whole. With `finish`,
+/// out[t, h, :] is then multiplied by 1 / denominator; a target without edges gets zeros. Strides
+/// are in elements.
 struct AttendArgs {
   AttendScore score = AttendScore::kAdditive;
   RowType type = RowType::kFloat32;
   const void* x = nullptr;  ///< rows of at least heads * width columns, head after head
   std::size_t x_stride = 0;
   std::size_t heads = 1;  ///< at most kMaxHeads
-  std::size_t width = 0;  ///< columns of a head
+  std::size_t width = 0;  ///< columns per head
   const std::uint32_t* begins = nullptr;
   const std::uint32_t* ends = nullptr;
   const std::uint32_t* index = nullptr;
@@ -69,7 +71,8 @@ struct AttendArgs {
   const float* attention = nullptr;  ///< [heads, width]; additive-v2 only
   float slope = 0;
 
-  /// Each target's own row, if not null: the source of an edge before all others. Not with `keep`.
+  /// Each target's own row, or null. It is the source of an edge before all others. Not with
+  /// `keep`.
   const float* own = nullptr;  ///< [targets, at least heads * width]
   std::size_t own_stride = 0;
   const float* own_source = nullptr;  ///< [targets, heads]; additive only
@@ -84,10 +87,10 @@ struct AttendArgs {
   std::size_t out_stride = 0;
 };
 
-/// Gathers the numbers that the backward pass needs of a target t side by side, because it comes to
-/// targets in random order: for each head the maximum, 1 / denominator (0 without edges), the dot
-/// product of out and gradient, and for additive scores the query. Rows of `out`, `gradient` and
-/// `query` are dense.
+/// Collects the numbers of a target t that the backward pass needs next to each other, because that
+/// pass visits targets in random order. For each head these are the maximum, 1 / denominator (0
+/// without edges), the dot product of out and gradient, and for additive scores the query. Rows of
+/// `out`, `gradient` and `query` are dense.
 struct AttendStatsArgs {
   AttendScore score = AttendScore::kAdditive;
   std::size_t heads = 1;
@@ -103,10 +106,10 @@ struct AttendStatsArgs {
   return (score == AttendScore::kAdditive ? 4 : 3) * heads;
 }
 
-/// The gradient of a finished `attend` over whole lists. `attend_source_gradient` computes rows of
-/// the sources, over the transposed lists, and leaves the gradient of each edge's score at its
-/// position in the lists (for additive scores that of source + query);
-/// `attend_query_gradient` then sums over the lists. Both add their part of the gradient of
+/// Gradient of a finished `attend` over whole lists. `attend_source_gradient` computes the
+/// gradients of the sources' rows, over the transposed lists, and stores the gradient of each
+/// edge's score at the edge's position in the lists (for additive scores, the gradient of source +
+/// query). `attend_query_gradient` then sums these over the lists. Both add to the gradient of
 /// `attention`. Rows are dense and float32.
 struct AttendGradientArgs {
   AttendScore score = AttendScore::kAdditive;
@@ -117,16 +120,16 @@ struct AttendGradientArgs {
   const float* query = nullptr;      ///< [targets, heads * width]; additive-v2 only
   const float* attention = nullptr;  ///< [heads, width]; additive-v2 only
   float slope = 0;
-  std::size_t own = 0;  ///< targets [0, own) have an own edge, from the source of their number
-  std::size_t first_source = 0;  ///< the number of the source that is row 0 here
+  std::size_t own = 0;  ///< targets [0, own) have an own edge, from the source of the same number
+  std::size_t first_source = 0;  ///< number of the source that is row 0 here
   AttendDropout dropout;
   const float* stats = nullptr;
   const float* gradient = nullptr;  ///< [targets, heads * width]
 
-  const std::uint32_t* begins = nullptr;  ///< of the lists
+  const std::uint32_t* begins = nullptr;  ///< the lists
   const std::uint32_t* ends = nullptr;
   const std::uint32_t* index = nullptr;
-  const std::uint32_t* turned_begins = nullptr;  ///< of their transpose, a TurnedCsr
+  const std::uint32_t* turned_begins = nullptr;  ///< their transpose, a TurnedCsr
   const std::uint32_t* turned_ends = nullptr;
   const std::uint32_t* target = nullptr;
   const std::uint32_t* edge = nullptr;
@@ -135,12 +138,14 @@ struct AttendGradientArgs {
   float* x_gradient = nullptr;       ///< [sources, heads * width]
   float* source_gradient = nullptr;  ///< [sources, heads]; additive only
   float* edge_gradient = nullptr;    ///< [edges, heads]
-  float* own_gradient = nullptr;     ///< [own, heads], the same of own edges
-  float* query_gradient = nullptr;   ///< as `query`: [targets, heads] or [targets, heads * width]
-  float* attention_gradient = nullptr;  ///< [heads, width], which is added to; additive-v2 only
+  float* own_gradient = nullptr;     ///< [own, heads], as edge_gradient, for own edges
+  /// shaped like the query: [targets, heads] or [targets, heads * width]
+  float* query_gradient = nullptr;
+  float* attention_gradient = nullptr;  ///< [heads, width], added to; additive-v2 only
 };
 
-/// out[r, h] = the dot product of x[r, h, :] and vectors[h, :], in the partial sums of EdgeDotArgs.
+/// out[r, h] = the dot product of x[r, h, :] and vectors[h, :], with the partial sums of
+/// EdgeDotArgs.
 struct HeadDotsArgs {
   RowType type = RowType::kFloat32;
   const void* x = nullptr;
@@ -151,7 +156,7 @@ struct HeadDotsArgs {
   float* out = nullptr;            ///< [rows, heads]
 };
 
-/// x_gradient[r, h, :] = gradient[r, h] * vectors[h, :], or with `keep` it is added, and
+/// x_gradient[r, h, :] = gradient[r, h] * vectors[h, :] (added to x_gradient with `keep`), and
 /// vector_gradient[h, :] += gradient[r, h] * x[r, h, :], in order of r. Rows are dense and float32.
 struct HeadDotsGradientArgs {
   const float* x = nullptr;  ///< [rows, heads * width]
@@ -160,7 +165,7 @@ struct HeadDotsGradientArgs {
   const float* vectors = nullptr;   ///< [heads, width]
   const float* gradient = nullptr;  ///< [rows, heads]
   bool keep = false;
-  float* x_gradient = nullptr;  ///< [rows, heads * width], or null: not needed
+  float* x_gradient = nullptr;  ///< [rows, heads * width]; null if not needed
   float* vector_gradient = nullptr;
 };
 

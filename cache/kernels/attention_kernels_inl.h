@@ -6,21 +6,22 @@
 #include "rhizome/cache/attention_parts_inl.h"
 #include "rhizome/storage/mutant.h"
 
-// The forward kernel of attention, over the vector type V of aggregate_kernels_inl.h.
+// Forward kernel of attention, over the vector type V of aggregate_kernels_inl.h.
 
 namespace rhizome::inline internal {
 namespace {
 
-/// Edges ahead of which sources' scores are prefetched: a chunk's are used at once.
+/// Number of edges by which the prefetch of sources' scores runs ahead. The scores of a chunk are
+/// used all at once.
 constexpr std::size_t kScoresAhead = 2 * kChunkEdges;
 
-/// The edges of one target that are attended to at once, the own edge first.
+/// The edges of one target that are processed at once, the own edge first.
 struct AttendChunk {
   ChunkNumbers weight;  // scores at first
   ChunkRescales rescales;
   std::size_t own = 0;    // own edges: 0 or 1
   std::size_t edge = 0;   // the first other edge
-  std::size_t count = 0;  // of the others
+  std::size_t count = 0;  // number of other edges
 };
 
 template <typename V, typename T>
@@ -82,7 +83,7 @@ class Attention {
 
   static float Inverse(float denominator) { return denominator == 0 ? 0 : 1 / denominator; }
 
-  /// Computes the scores of additive-v2, into the weights.
+  /// Computes the additive-v2 (GATv2) scores into the weights.
   template <std::size_t kColumns>
   [[gnu::noinline]] void ScoreRows(std::size_t t) {
     const float* const query = args_.query + t * args_.query_stride;
@@ -100,7 +101,7 @@ class Attention {
     }
   }
 
-  /// Copies the sources' parts of additive scores, into the weights.
+  /// Copies the source terms of additive scores into the weights.
   void TakeScores(std::size_t t) {
     float* at = chunk_.weight.at;
     if (chunk_.own != 0) {
@@ -113,7 +114,8 @@ class Attention {
     }
   }
 
-  /// Makes weights of scores, and factors of the sums where a maximum grows; adds up denominators.
+  /// Turns scores into weights, records rescale factors where a maximum grows, and accumulates the
+  /// denominators.
   template <bool kAdditive>
   [[gnu::noinline]] void Weigh(std::size_t t, bool fresh, std::size_t begin) {
     chunk_.rescales.Begin(edges());
@@ -154,8 +156,8 @@ class Attention {
     }
   }
 
-  /// The state of the recurrence, for the heads of one register: the maximum repeated for all edges
-  /// of the register, the denominator for the first.
+  /// State of the recurrence for the heads of one register: the maximum repeated for all edges of
+  /// the register, the denominator for the first edge.
   struct Softmax {
     typename V::Reg largest, sum;
   };
@@ -166,7 +168,8 @@ class Attention {
     return V::Positive(V::Sub(score, V::Add(largest, V::Set(slack))));
   }
 
-  /// Does the same for edges from i on whose scores are in one register, where a maximum grows.
+  /// Slow path of Weigh, used if a maximum grows: processes the edges in one register, starting
+  /// with edge i, one by one.
   [[gnu::noinline]] void OneByOne(std::size_t i, std::size_t h, typename V::Reg scores,
                                   Softmax& state) {
     const std::size_t left = args_.heads - h;
@@ -189,7 +192,7 @@ class Attention {
     }
   }
 
-  /// Drops weights of the chunk, those of heads from h on.
+  /// Applies dropout to the chunk's weights of heads h and above.
   void Drop(std::size_t t, std::size_t h, std::size_t begin) {
     const std::uint64_t key = SplitMix64(args_.dropout.seed, args_.dropout.first_target + t);
     const std::size_t first_place = chunk_.edge - begin + 1 - chunk_.own;
@@ -219,7 +222,7 @@ class Attention {
     rows.weight = chunk_.weight.at + own * layout_.numbers;
     rows.rescale = chunk_.rescales.numbers.at + own * layout_.numbers;
     rows.rescaled = chunk_.rescales.any ? chunk_.rescales.of + own : nullptr;
-    // The rows of additive-v2 are fetched for their scores.
+    // Rows of additive-v2 were prefetched when their scores were computed.
     rows.ahead = args_.score == AttendScore::kAdditive ? &rows_ : nullptr;
     rows.edge = chunk_.edge;
     rows.limit = limit_;
@@ -235,7 +238,7 @@ class Attention {
   const T* const x_;
   const typename V::Reg slope_;
   const HeadLayout<V> layout_;
-  const std::size_t most_;  // edges of a chunk
+  const std::size_t most_;  // maximum edges of a chunk
   const Ahead rows_;
   const Ahead scores_;
   std::size_t limit_ = 0;  // edges below it may be prefetched

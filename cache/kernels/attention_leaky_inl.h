@@ -5,19 +5,19 @@
 
 #include "rhizome/cache/attention_parts_inl.h"
 
-// The gradient of additive-v2 scores, over the vector type V of aggregate_kernels_inl.h.
+// Gradient of additive-v2 (GATv2) scores, over the vector type V of aggregate_kernels_inl.h.
 
 namespace rhizome::inline internal {
 namespace {
 
-/// The rows of one end of edges whose other end is one row, for the gradient of
-/// LeakyReLU(fixed + row).
+/// Rows at one end of edges that share a row at the other end, for the gradient of LeakyReLU(fixed
+/// + row).
 struct LeakyRows {
   const float* fixed = nullptr;  // [heads * width]
   const float* x = nullptr;      // rows of heads * width
   const std::uint32_t* index = nullptr;
   std::size_t count = 0;
-  std::size_t numbers = 1;        // from the weights of an edge to those of the next
+  std::size_t numbers = 1;        // distance from the weights of an edge to the weights of the next
   const float* weight = nullptr;  // [count, numbers], the gradients of the scores
   const Ahead* ahead = nullptr;   // rows to prefetch; null: none
   std::size_t edge = 0;           // number of the first row in the index of `ahead`
@@ -25,10 +25,11 @@ struct LeakyRows {
   float* out = nullptr;  // added to: attention * the sum of weight * LeakyReLU'
 };
 
-/// Adds R registers of columns of head `head` from `column` on, or with kTail `left` columns. With
-/// P the sum of the weights where fixed + row > 0 and G that of all, the sum of weight * LeakyReLU'
-/// is slope * G + (1 - slope) * P. As LeakyReLU(x) = x * LeakyReLU'(x), `fixed` times it is the
-/// part of the vectors' gradient that comes from this end of the edges.
+/// Adds R registers of columns of head `head`, starting at `column`, or with kTail `left` columns.
+/// Let P be the sum of the weights with fixed + row > 0, and G the sum of all weights. Then the sum
+/// of weight * LeakyReLU' is slope * G + (1 - slope) * P. Since LeakyReLU(x) = x * LeakyReLU'(x),
+/// `fixed` times this sum is the part of the attention vectors' gradient that comes from this end
+/// of the edges.
 template <typename V, int R, bool kTail>
 [[gnu::noinline]] void AddLeakyColumns(const AttendGradientArgs& args, const LeakyRows& rows,
                                        std::size_t head, std::size_t column, std::size_t left) {
@@ -80,7 +81,7 @@ template <typename V, int R, bool kTail>
 
 template <typename V>
 inline void AddLeakyRows(const AttendGradientArgs& args, const LeakyRows& rows) {
-  constexpr int kRegs = V::kTile / 2;  // two of each are held
+  constexpr int kRegs = V::kTile / 2;  // each of them needs two registers
   for (std::size_t h = 0; h < args.heads; ++h) {
     std::size_t c = 0;
     for (; c + kRegs * V::kWidth <= args.width; c += kRegs * V::kWidth) {

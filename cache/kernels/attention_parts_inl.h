@@ -6,36 +6,37 @@
 #include "rhizome/cache/aggregate_kernels_inl.h"
 #include "rhizome/cache/attention_kernels.h"
 
-// The steps that attention's forward and backward kernels share, over the vector type V of
-// aggregate_kernels_inl.h. Lists are walked in chunks of edges, whose scores lie on the stack and
-// whose rows are still in the L1 cache when they are read again.
+// Steps shared by the forward and backward kernels of attention, over the vector type V of
+// aggregate_kernels_inl.h. Lists are processed in chunks of edges: the scores of a chunk are on the
+// stack, and its rows are still in the L1 cache when they are read for the second time.
 
 namespace rhizome::inline internal {
 namespace {
 
 constexpr std::size_t kChunkEdges = 64;
 constexpr std::size_t kChunkScores = 1024;
-constexpr std::size_t kChunkBytes = 16384;  // of rows
+constexpr std::size_t kChunkBytes = 16384;  // bytes of rows
 static_assert(kChunkScores / kMaxHeads >= 2);
 
-/// Numbers of the edges of a chunk, as a HeadLayout says.
+/// Per-edge numbers of a chunk, in the order of HeadLayout.
 struct ChunkNumbers {
   float at[kChunkScores] = {};
 };
 
-/// Factors of what was added up before an edge of a chunk, where that raises a maximum.
+/// Factors that rescale the sums accumulated before an edge of a chunk, for edges that raise a
+/// maximum.
 struct ChunkRescales {
   ChunkNumbers numbers;
-  bool of[kChunkEdges] = {};  // whether an edge has factors
+  bool of[kChunkEdges] = {};  // whether edge i has factors
   bool any = false;
 
-  /// Begins a chunk of so many edges, none of which has factors.
+  /// Starts a chunk of `edges` edges without factors.
   void Begin(std::size_t edges) {
     any = false;
     for (std::size_t i = 0; i < edges; ++i) of[i] = false;
   }
 
-  /// Lets edge i have factors, which are ones until others are put at i * stride + head.
+  /// Gives edge i factors. They are ones until others are stored at i * stride + head.
   void Need(std::size_t i, std::size_t heads, std::size_t stride) {
     if (of[i]) return;
     of[i] = true;
@@ -49,15 +50,15 @@ constexpr std::size_t Padded(std::size_t heads) {
   return (heads + V::kWidth - 1) / V::kWidth * V::kWidth;
 }
 
-/// Copies a few numbers.
+/// Copies `count` numbers, where `count` is small.
 [[gnu::always_inline]] inline void CopyNumbers(const float* from, std::size_t count, float* to) {
   std::size_t i = 0;
   for (; i + 4 <= count; i += 4) __builtin_memcpy(to + i, from + i, 4 * sizeof(float));
   for (; i < count; ++i) to[i] = from[i];
 }
 
-/// Returns the number of edges of a chunk: rows of `row_bytes` fit the L1 cache, and scores their
-/// arrays.
+/// Returns the number of edges of a chunk such that its rows, of `row_bytes` each, fit in the L1
+/// cache and its scores fit in their arrays.
 template <typename V>
 inline std::size_t ChunkOf(std::size_t heads, std::size_t row_bytes) {
   const std::size_t most = kChunkScores / Padded<V>(heads);
@@ -81,8 +82,9 @@ inline void StoreSome(float* p, typename V::Reg r, std::size_t left) {
   }
 }
 
-/// The place of the number of edge i and head h is i * numbers + h. If heads divide a register, one
-/// holds those of `edges` edges side by side, else an edge has whole registers.
+/// Index of a number of edge i and head h: i * numbers + h. If the number of heads divides the
+/// register width, a register holds `edges` edges side by side; else each edge starts a new
+/// register.
 template <typename V>
 struct HeadLayout {
   explicit HeadLayout(std::size_t heads)
@@ -97,18 +99,18 @@ struct HeadLayout {
     of_next = V::IntLoad(second);
   }
 
-  /// Loads what stands at p, of which `left` numbers belong to one edge.
+  /// Loads the numbers at p. If a register holds a single edge, at most `left` numbers are loaded.
   typename V::Reg Load(const float* p, std::size_t left) const {
     return edges > 1 ? V::Load(p) : LoadSome<V>(p, left);
   }
 
-  /// Returns the numbers of edge k of a register, for each of its edges.
+  /// Returns the numbers of the register's edge k, repeated for each of its edges.
   typename V::Reg Of(typename V::Reg x, std::size_t k) const {
     const auto before = static_cast<std::uint32_t>(k * numbers);
     return edges > 1 ? V::Permute(x, V::IntAdd(of_first, V::IntSet(before))) : x;
   }
 
-  /// Returns a register whose first edge is the second of x.
+  /// Rotates x so that its second edge becomes the first.
   typename V::Reg Next(typename V::Reg x) const { return V::Permute(x, of_next); }
 
   const std::size_t edges;
@@ -119,12 +121,12 @@ struct HeadLayout {
 /// Computes exp(x) for x <= 88, within 2 units in the last place; exactly 1 at 0, and 0 below
 /// -87.7.
 ///
-/// x is split into n ln 2 + r with |r| <= ln 2 / 2, where the larger part of ln 2 has few enough
-/// bits for exact products; exp(r) is the polynomial of Cephes' expf (Moshier), and 2^n is made of
+/// x is split into n ln 2 + r with |r| <= ln 2 / 2; the larger part of ln 2 has few enough bits for
+/// exact products. exp(r) is the polynomial of Cephes' expf (Moshier), and 2^n is built from its
 /// bits: zero for n = -127. Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
 template <typename V>
 [[gnu::always_inline]] inline typename V::Reg Exp(typename V::Reg x) {
-  x = V::Max(V::Set(-88.0F), x);  // a NaN stays one
+  x = V::Max(V::Set(-88.0F), x);  // a NaN is kept
   const typename V::Reg rounder = V::Set(0x1.8p23F);
   const typename V::Reg shifted = V::Add(V::Mul(x, V::Set(1.44269504088896341F)), rounder);
   const typename V::Reg n = V::Sub(shifted, rounder);
@@ -146,8 +148,8 @@ inline typename V::Reg Leaky(typename V::Reg x, typename V::Reg slope) {
   return V::Max(V::Mul(x, slope), x);
 }
 
-/// Calls visit with the width of a head if it is a usual one, so that its loops are unrolled, else
-/// with zero.
+/// Calls visit with the head width as a template argument if it is a common one, so that the loops
+/// are unrolled; else with zero.
 template <typename Visit>
 void WithWidth(std::size_t width, const Visit& visit) {
   switch (width) {
@@ -166,7 +168,7 @@ void WithWidth(std::size_t width, const Visit& visit) {
   }
 }
 
-/// Calls parts(h, sums) for each head and writes the totals of their partial sums.
+/// Calls parts(h, sums) for each head and writes the totals of the partial sums.
 template <typename V, typename Parts>
 [[gnu::always_inline]] inline void FoldHeads(std::size_t heads, float* out, const Parts& parts) {
   constexpr std::size_t kRegs = kParts / V::kWidth;
@@ -182,7 +184,7 @@ template <typename V, typename Parts>
   }
 }
 
-/// The dot products of heads, out[h] = a[h, :] . b[h, :].
+/// Dot products of the heads: out[h] = a[h, :] . b[h, :].
 template <typename V, std::size_t kColumns, typename T>
 [[gnu::always_inline]] inline void DotHeads(const float* a, const T* b, std::size_t heads,
                                             std::size_t width, float* out) {
@@ -192,7 +194,7 @@ template <typename V, std::size_t kColumns, typename T>
   });
 }
 
-/// The scores of additive-v2 of one edge, in the partial sums of dot products.
+/// Additive-v2 (GATv2) scores of one edge, with the partial sums of dot products.
 template <typename V, std::size_t kColumns, typename T>
 [[gnu::always_inline]] inline void ScoreHeads(const T* row, const float* query,
                                               const float* attention, std::size_t heads,
@@ -216,31 +218,31 @@ template <typename V, std::size_t kColumns, typename T>
   });
 }
 
-/// Weighted rows of a chunk that are added to one row.
+/// Weighted rows of a chunk that are added to one output row.
 template <typename T>
 struct WeightedRows {
   const T* x = nullptr;
   std::size_t stride = 0;
-  const std::uint32_t* index = nullptr;  // of the rows
+  const std::uint32_t* index = nullptr;  // numbers of the rows in x
   std::size_t count = 0;
   std::size_t heads = 1;
   std::size_t width = 0;
-  std::size_t numbers = 1;         // from the weights of an edge to those of the next
-  const float* weight = nullptr;   // [count, numbers]
+  std::size_t numbers = 1;        // distance from the weights of an edge to the weights of the next
+  const float* weight = nullptr;  // [count, numbers]
   const float* rescale = nullptr;  // [count, numbers]: factors of the sum before a row is added
-  const bool* rescaled = nullptr;  // [count]: whether any of them is not one; null: none is
+  const bool* rescaled = nullptr;  // [count]: whether any factor is not one; null: all are ones
   const Ahead* ahead = nullptr;    // rows to prefetch; null: none
   std::size_t edge = 0;            // number of the first row in the index of `ahead`
   std::size_t limit = 0;
-  const float* own = nullptr;         // a first row
+  const float* own = nullptr;         // a row that precedes the others; or null
   const float* own_weight = nullptr;  // [heads]
-  bool keep = false;                  // begins with `out`, else with zeros or the own row
-  const float* factor = nullptr;      // [heads], of the result
+  bool keep = false;                  // start from `out` instead of zeros or the own row
+  const float* factor = nullptr;      // [heads], applied to the result; or null
   float* out = nullptr;
 };
 
-/// Adds columns [column, column + R * width of a register) of heads [head, head + G), or with kTail
-/// the `tail` < width first of them. Not inlined, so that its loop has the registers to itself.
+/// Adds columns [column, column + R * register width) of heads [head, head + G), or with kTail the
+/// first `tail` < width of them. Not inlined, so that its loop can use all registers.
 template <typename V, typename T, int R, int G, bool kTail>
 [[gnu::noinline]] void AddHeads(const WeightedRows<T>& rows, std::size_t head, std::size_t column,
                                 std::size_t tail) {
@@ -252,7 +254,7 @@ template <typename V, typename T, int R, int G, bool kTail>
     }
   };
   const std::size_t first = head * rows.width + column;
-  std::size_t at[G];  // of each head's columns
+  std::size_t at[G];  // first column of each head
   for (int g = 0; g < G; ++g) at[g] = first + g * rows.width;
   typename V::Reg acc[G * R];
   for (int i = 0; i < G * R; ++i) {
@@ -292,7 +294,7 @@ template <typename V, typename T, int R, int G, bool kTail>
   }
 }
 
-/// Adds these columns of all heads, of four at once where there are registers for it.
+/// Adds these columns of all heads, four heads at once if registers suffice.
 template <typename V, typename T, int R, bool kTail>
 inline void AddColumns(const WeightedRows<T>& rows, std::size_t column, std::size_t tail) {
   std::size_t head = 0;
@@ -319,8 +321,8 @@ inline void AddRows(const WeightedRows<T>& rows) {
   AddRowsFrom<V, T, V::kTile>(rows, 0);
 }
 
-/// Multiplies the weights of consecutive columns of a row of draws (see AttendDropout) by zero or
-/// the scale.
+/// Applies dropout to the weights of consecutive columns of a row of draws (see AttendDropout):
+/// multiplies each by zero or by the scale.
 template <typename V>
 inline typename V::Reg Dropped(const AttendDropout& dropout, std::uint64_t key, std::size_t column,
                                typename V::Reg weight) {

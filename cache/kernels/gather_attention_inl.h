@@ -7,19 +7,19 @@
 #include "rhizome/cache/gather_max_inl.h"
 #include "rhizome/storage/mutant.h"
 
-// The kernels of gathered attention, over the vector type V of aggregate_kernels_inl.h. Lists are
-// walked in chunks of edges, as in attention_kernels_inl.h.
+// Full-graph attention kernels (gather_kernels.h), over the vector type V of
+// aggregate_kernels_inl.h. Lists are processed in chunks of edges, as in attention_kernels_inl.h.
 
 namespace rhizome::inline internal {
 namespace {
 
-/// Edges of one target or source that are taken at once.
+/// Edges of one target or source that are processed at once.
 struct GatherChunk {
-  std::size_t edge = 0;  // the first
+  std::size_t edge = 0;  // the first edge
   std::size_t count = 0;
   std::size_t limit = 0;  // edges below it may be prefetched
 
-  /// Walks the list at `place` in chunks of at most `most` edges.
+  /// Processes the list of target (or source) `place` in chunks of at most `most` edges.
   template <typename Work>
   [[gnu::always_inline]] void Walk(const GatherRows& rows, std::size_t place, std::size_t most,
                                    const Work& work) {
@@ -32,8 +32,8 @@ struct GatherChunk {
   }
 };
 
-/// Returns the rows of a chunk, to be added to `out` by weights [heads] of each edge, which are
-/// `numbers` apart.
+/// Describes the rows of a chunk for AddRows. They are added to `out` with the weights [heads] of
+/// each edge; the weights of consecutive edges are `numbers` apart.
 inline WeightedRows<float> RowsOfChunk(const GatherRows& all, const GatherChunk& chunk,
                                        std::size_t heads, std::size_t width, std::size_t numbers,
                                        const ChunkNumbers& weight, float* out) {
@@ -53,7 +53,7 @@ inline WeightedRows<float> RowsOfChunk(const GatherRows& all, const GatherChunk&
   return rows;
 }
 
-/// The draws of the edges of one target or source, in the order of its list.
+/// Dropout draws for the edges of one target or source, in the order of its list.
 template <typename V>
 class EdgeDraws {
  public:
@@ -65,14 +65,15 @@ class EdgeDraws {
 
   bool any() const { return rule_.dropped != 0; }
 
-  /// Begins with target (or source) `place` of the state.
+  /// Starts the list of target (or source) `place` of the state.
   void Begin(std::size_t place, const GatherRows& rows) {
     fixed_ = numbers_.first + place;
     begin_ = rows.begins[place];
     parallel_ = 0;
   }
 
-  /// Turns to the next edge. `to_target`: its row is the target, else the source.
+  /// Advances to the given edge. `to_target`: the edge's row in `rows` is the target, else the
+  /// source.
   void Next(const GatherRows& rows, std::size_t edge, bool to_target) {
     const bool again = edge > begin_ && rows.index[edge - 1] == rows.index[edge];
     parallel_ = again && !RHIZOME_MUTANT("parallel edges are dropped together") ? parallel_ + 1 : 0;
@@ -81,7 +82,7 @@ class EdgeDraws {
     key_ = SplitMix64(SplitMix64(seed_, target), to_target ? fixed_ : other);
   }
 
-  /// Drops weights of heads from `head` on.
+  /// Applies dropout to the weights of heads `head` and above.
   typename V::Reg Drop(std::size_t head, typename V::Reg weights) const {
     const std::size_t row = numbers_.own ? 0 : parallel_ + 1;
     return Dropped<V>(rule_, key_, row * heads_ + head, weights);
@@ -92,10 +93,10 @@ class EdgeDraws {
   const std::uint64_t seed_;
   const GatherNumbers numbers_;
   const std::size_t heads_;
-  std::uint64_t fixed_ = 0;   // the row whose list is walked
-  std::size_t begin_ = 0;     // of the list
-  std::size_t parallel_ = 0;  // edges before this one between the same rows
-  std::uint64_t key_ = 0;     // of the edge
+  std::uint64_t fixed_ = 0;   // the row whose list is processed
+  std::size_t begin_ = 0;     // start of the list
+  std::size_t parallel_ = 0;  // earlier edges between the same two rows
+  std::uint64_t key_ = 0;     // key of the current edge's draws
 };
 
 template <typename V>
@@ -120,13 +121,13 @@ class GatherAttention {
       Weigh();
       if (draws_.any()) Drop();
       Add(above_, state_, &rows_);
-      Add(below_, state_ + columns_, nullptr);  // the rows are near by now
+      Add(below_, state_ + columns_, nullptr);  // the rows are in the cache at this point
     });
   }
 
  private:
-  /// The state of the recurrence, for the heads of one register: the maximum repeated for all edges
-  /// of the register, the sums for the first.
+  /// State of the recurrence for the heads of one register: the maximum repeated for all edges of
+  /// the register, the sums for the first edge.
   struct Softmax {
     typename V::Reg largest, above, below;
   };
@@ -140,7 +141,8 @@ class GatherAttention {
     }
   }
 
-  /// Makes weights of scores, and factors of the sums where a maximum grows; adds up the weights.
+  /// Turns scores into weights, records rescale factors where a maximum grows, and accumulates the
+  /// weights.
   [[gnu::noinline]] void Weigh() {
     rescales_.Begin(chunk_.count);
     TakeScores();
@@ -189,7 +191,8 @@ class GatherAttention {
     return V::Positive(V::Sub(score, V::Add(largest, V::Set(kMaximumSlack))));
   }
 
-  /// Does the same for edges from i on whose scores are in one register, where a maximum grows.
+  /// Slow path of Weigh, used if a maximum grows: processes the edges in one register, starting
+  /// with edge i, one by one.
   [[gnu::noinline]] void OneByOne(std::size_t i, std::size_t h, typename V::Reg sums,
                                   Softmax& state) {
     const std::size_t left = args_.heads - h;
@@ -217,7 +220,7 @@ class GatherAttention {
     }
   }
 
-  /// Drops weights of the chunk, which are added up already.
+  /// Applies dropout to the chunk's weights, after they were accumulated.
   [[gnu::noinline]] void Drop() {
     for (std::size_t i = 0; i < chunk_.count; ++i) {
       draws_.Next(rows_of_, chunk_.edge + i, /*to_target=*/false);
@@ -245,14 +248,14 @@ class GatherAttention {
   const std::size_t columns_;
   const typename V::Reg slope_;
   const HeadLayout<V> layout_;
-  const std::size_t most_;  // edges of a chunk
+  const std::size_t most_;  // maximum edges of a chunk
   const Ahead rows_;
   const Ahead scores_;
   EdgeDraws<V> draws_;
-  float* state_ = nullptr;  // of the target
+  float* state_ = nullptr;  // state of the target
   GatherChunk chunk_;
-  ChunkNumbers above_;  // scores at first, then weights of edges whose sum is above zero
-  ChunkNumbers below_;  // weights of the others
+  ChunkNumbers above_;  // scores at first, then weights of edges with a positive sum
+  ChunkNumbers below_;  // weights of the other edges
   ChunkRescales rescales_;
 };
 
@@ -300,7 +303,8 @@ class GatherReturns {
     }
   }
 
-  /// Draws the factors of the weights, zeros and scales, which are those of the products, too.
+  /// Draws the dropout factors of the weights (zero or the scale). The same factors apply to the
+  /// products.
   [[gnu::noinline]] void Draw() {
     for (std::size_t i = 0; i < chunk_.count; ++i) {
       draws_.Next(rows_of_, chunk_.edge + i, /*to_target=*/true);
@@ -348,14 +352,14 @@ class GatherReturns {
   const std::size_t columns_;
   const typename V::Reg slope_;
   const std::size_t numbers_;
-  const std::size_t most_;  // edges of a chunk
+  const std::size_t most_;  // maximum edges of a chunk
   const Ahead rows_;
   EdgeDraws<V> draws_;
-  float* state_ = nullptr;  // of the source
+  float* state_ = nullptr;  // state of the source
   GatherChunk chunk_;
   ChunkNumbers weight_;
   ChunkNumbers dot_;
-  ChunkNumbers factor_;  // of the weights, with dropout
+  ChunkNumbers factor_;  // dropout factors of the weights
 };
 
 template <typename V>

@@ -6,8 +6,8 @@
 #include "rhizome/cache/gather_attention_inl.h"
 #include "rhizome/storage/mutant.h"
 
-// The kernels of gathered attention whose scores take whole rows of both ends, over the vector type
-// V of aggregate_kernels_inl.h.
+// Full-graph GATv2 attention kernels, whose scores read whole rows of both ends, over the vector
+// type V of aggregate_kernels_inl.h.
 
 namespace rhizome::inline internal {
 namespace {
@@ -49,7 +49,8 @@ class GatherAttentionV2 {
     }
   }
 
-  /// Makes weights of scores, and factors of the sums where a maximum grows; adds up the weights.
+  /// Turns scores into weights, records rescale factors where a maximum grows, and accumulates the
+  /// weights.
   [[gnu::noinline]] void Weigh() {
     rescales_.Begin(chunk_.count);
     for (std::size_t h = 0; h < args_.heads; h += V::kWidth) {
@@ -82,7 +83,7 @@ class GatherAttentionV2 {
     }
   }
 
-  /// Drops weights of the chunk, which are added up already.
+  /// Applies dropout to the chunk's weights, after they were accumulated.
   [[gnu::noinline]] void Drop() {
     for (std::size_t i = 0; i < chunk_.count; ++i) {
       draws_.Next(rows_of_, chunk_.edge + i, /*to_target=*/false);
@@ -108,10 +109,10 @@ class GatherAttentionV2 {
   const std::size_t columns_;
   const typename V::Reg slope_;
   const std::size_t numbers_;
-  const std::size_t most_;  // edges of a chunk
+  const std::size_t most_;  // maximum edges of a chunk
   const Ahead rows_;
   EdgeDraws<V> draws_;
-  float* state_ = nullptr;  // of the target
+  float* state_ = nullptr;  // state of the target
   GatherChunk chunk_;
   ChunkNumbers weight_;  // scores at first
   ChunkRescales rescales_;
@@ -123,20 +124,21 @@ void GatherAttendV2(const GatherAttendV2Args& args, std::size_t begin, std::size
   for (std::size_t t = begin; t < end; ++t) attention.Target(t);
 }
 
-/// The rows of one end of edges whose other end is one row, and the gradients of their scores.
+/// Rows at one end of edges that share a row at the other end, and the gradients of the edges'
+/// scores.
 struct ScoredRows {
-  const float* fixed = nullptr;  // [heads * width] of the one row
-  const float* x = nullptr;      // of the others
+  const float* fixed = nullptr;  // [heads * width], the shared row
+  const float* x = nullptr;      // rows at the other end
   std::size_t stride = 0;
   const std::uint32_t* index = nullptr;
   std::size_t count = 0;
   std::size_t width = 0;
-  std::size_t numbers = 1;          // from the gradients of an edge to those of the next
+  std::size_t numbers = 1;  // distance from the gradients of an edge to the gradients of the next
   const float* gradient = nullptr;  // [count, numbers]
   float* out = nullptr;             // added to: the sum of gradient * LeakyReLU'(row + fixed)
 };
 
-/// Adds columns [column, column + N registers) of head `head`. Edge by edge, so that the bits do
+/// Adds columns [column, column + N registers) of head `head`, edge by edge, so that the bits do
 /// not depend on where a list is cut.
 template <typename V, int N, bool kTail>
 [[gnu::noinline]] void AddScored(const ScoredRows& rows, typename V::Reg slope, std::size_t head,
@@ -160,7 +162,8 @@ template <typename V, int N, bool kTail>
   for (int i = 0; i < N; ++i) columns.Store(rows.out + first + i * V::kWidth, acc[i]);
 }
 
-/// Gathers what comes back to a source (kToTarget: to a target) from the edges of its list.
+/// Accumulates the gradients that flow back to a source (kToTarget: to a target) from the edges of
+/// its list.
 template <typename V, bool kToTarget>
 class GatherReturnsV2 {
  public:
@@ -178,7 +181,7 @@ class GatherReturnsV2 {
 
   /// Adds the edges of row `r`.
   void Row(std::size_t r) {
-    // [T w | g w | q w | m h | r h | D h] or [E w | S w | z w].
+    // The state of a row is [T w | g w | q w | m h | r h | D h] or [E w | S w | z w].
     state_ = args_.state + r * (3 * columns_ + (kToTarget ? 3 * args_.heads : 0));
     draws_.Begin(r, rows_of_);
     chunk_.Walk(rows_of_, r, most_, [this] {
@@ -189,14 +192,14 @@ class GatherReturnsV2 {
   }
 
  private:
-  /// The place of z in a row [g w | q w | m h | r h | D h | z w].
+  /// Offset of z in a row [g w | q w | m h | r h | D h | z w].
   std::size_t OfSource() const { return 2 * columns_ + 3 * args_.heads; }
 
   const float* Other(std::size_t i) const {
     return rows_of_.x + rows_of_.index[chunk_.edge + i] * rows_of_.stride;
   }
 
-  /// Computes the scores of the chunk's edges, and the products of z and g.
+  /// Computes the scores of the chunk's edges, and the dot products of z and g.
   template <std::size_t kColumns>
   [[gnu::noinline]] void Look() {
     for (std::size_t i = 0; i < chunk_.count; ++i) {
@@ -209,7 +212,7 @@ class GatherReturnsV2 {
     }
   }
 
-  /// Makes the weights of gradients, and in dot_ the gradients of scores.
+  /// Computes the weights of gradients, and the gradients of scores (in dot_).
   [[gnu::noinline]] void Weigh() {
     const std::size_t heads = args_.heads;
     for (std::size_t i = 0; i < chunk_.count; ++i) {
@@ -260,10 +263,10 @@ class GatherReturnsV2 {
   const std::size_t columns_;
   const typename V::Reg slope_;
   const std::size_t numbers_;
-  const std::size_t most_;  // edges of a chunk
+  const std::size_t most_;  // maximum edges of a chunk
   const Ahead rows_;
   EdgeDraws<V> draws_;
-  float* state_ = nullptr;  // of the row
+  float* state_ = nullptr;  // state of the row
   GatherChunk chunk_;
   ChunkNumbers weight_;  // scores at first
   ChunkNumbers dot_;     // products at first

@@ -3,18 +3,18 @@
 #include <cstddef>
 #include <cstdint>
 
-// The arguments of the kernels that gather over all edges of a graph: what they make of a target
-// is kept between calls, each of which has the edges from a window of the rows. Training on the
-// full graph knows no list as a whole, so that nothing is said of an edge, and a row carries all
-// that is asked of it. They follow the rules of aggregate_kernels.h: plain pointers, the same bits
-// from every set, wherever a list is cut.
+// Arguments of the aggregation kernels for training on the full graph. A target's result is
+// accumulated over several calls; each call has the edges from one window of the source rows. No
+// call sees a whole list, so there is no per-edge data, and a row carries everything that its edges
+// need. The kernels follow the rules of aggregate_kernels.h: plain pointers, and the same bits from
+// every set and for every division of a list.
 //
 // Sources: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), for the
 // recurrence of attention.
 
 namespace rhizome::inline internal {
 
-/// The rows of a window, and the edges from them of each target. Strides are in elements.
+/// The rows of a window, and each target's edges from them. Strides are in elements.
 struct GatherRows {
   const float* x = nullptr;
   std::size_t stride = 0;
@@ -24,20 +24,20 @@ struct GatherRows {
   std::uint32_t index_end = 0;            ///< as in SumArgs
 };
 
-/// The winner of a maximum over nothing.
+/// Winner of a maximum over an empty list.
 inline constexpr std::uint32_t kNoWinner = 0xFFFFFFFFU;
 
-/// Takes maxima of `dim` columns, and who attains them: of equal ones the first, and a NaN counts
-/// as larger than every number.
+/// Takes maxima of `dim` columns and records which row attains each: the first among equals. A NaN
+/// counts as larger than every number.
 struct GatherMaxArgs {
   GatherRows rows;
   std::size_t dim = 0;
-  const std::uint32_t* number = nullptr;  ///< of each row of x, not kNoWinner
+  const std::uint32_t* number = nullptr;  ///< number of each row of x; never kNoWinner
   float* state = nullptr;                 ///< [targets, 2 * dim]: maxima, and numbers as bits
 };
 
-/// Adds the gradients of the maxima that target t attains, as number `first_target` + t. A row
-/// counts once, as often as it stands in a list: its maximum has one winner.
+/// Adds the gradients of the maxima that target t attains as number `first_target` + t. A row
+/// counts once, even if it occurs several times in a list, because a maximum has one winner.
 struct GatherMaxGradientArgs {
   GatherRows rows;  ///< [gradients | numbers as bits], of `dim` columns each
   std::size_t dim = 0;
@@ -45,51 +45,51 @@ struct GatherMaxGradientArgs {
   float* out = nullptr;  ///< [targets, dim]
 };
 
-/// Which weights of attention are dropped: that of an edge from row j to row t and of head h is
-/// zero in the sum of rows (not in that of weights) where ActivationDraw(SplitMix64(seed, t), j, (n
-/// + 1) * heads + h) < dropped, else multiplied by `scale`. Of parallel edges, which stand side by
-/// side in the lists of both ends, n counts from 0. So a draw is the same read from either end.
+/// Selects the attention weights to drop. For head h, the weight of the edge from row j to row t is
+/// zero in the sum of rows (but not in the sum of weights) if ActivationDraw(SplitMix64(seed, t),
+/// j, (n + 1) * heads + h) < dropped, else it is multiplied by `scale`. n numbers parallel edges
+/// from 0; they are adjacent in the lists of both ends, so a draw is the same from either end.
 struct GatherDropout {
   std::uint32_t dropped = 0;  ///< dropout probability times 2^32; 0: no dropout
   float scale = 1;
   std::uint64_t seed = 0;
 };
 
-/// The numbers by which rows draw. Only with dropout.
+/// Row numbers used as dropout keys. Only with dropout.
 struct GatherNumbers {
-  const std::uint32_t* of_rows = nullptr;  ///< of each row of x
-  std::uint64_t first = 0;                 ///< of the target (or source) whose state is first
-  bool own = false;  ///< the edges are those of targets to themselves, for which n is -1
+  const std::uint32_t* of_rows = nullptr;  ///< number of each row of x
+  std::uint64_t first = 0;  ///< number of the target (or source) whose state is first
+  bool own = false;         ///< the edges connect targets to themselves; n is -1
 };
 
-/// Additive attention, whose score is LeakyReLU(s + q) for a slope in [0, 1], head by head. With
-/// w = heads * width columns (w) and numbers of heads (h):
+/// Additive attention (GAT). The score is LeakyReLU(s + q) for a slope in [0, 1], per head. In the
+/// layouts below, w means heads * width columns and h for one number per head:
 ///
 ///   rows:  [z w | s h | ...]
 ///   state: [P w | N w | p h | n h | m h | q h]
 ///
-/// An edge raises the maximum m to its score if that is larger by more than kMaximumSlack, which
-/// multiplies the sums by exp(before - m). Then it adds exp(score - m) * z to P and exp(score - m)
-/// to p where s + q is above zero, and to N and n elsewhere. They begin with zeros, and m with
+/// An edge raises the maximum m to its score if the score is larger by more than kMaximumSlack; the
+/// sums are then multiplied by exp(old m - new m). Then it adds exp(score - m) * z to P and
+/// exp(score - m) to p if s + q is positive, else to N and n. The sums start at zero, and m at
 /// -infinity.
 struct GatherAttendArgs {
   GatherRows rows;
   std::size_t heads = 1;  ///< at most kMaxHeads
-  std::size_t width = 0;  ///< columns of a head
+  std::size_t width = 0;  ///< columns per head
   float slope = 0;
   float* state = nullptr;
   GatherDropout dropout = {};
   GatherNumbers numbers = {};
 };
 
-/// The gradient that comes back from the targets of such an attention to a source of theirs:
+/// Gradient of additive attention that flows from the targets back to a source:
 ///
 ///   rows:  [g w | q h | m h | r h | D h | ...]
-///   state: [dz w | ds h | dq h | z w | s h], of which dz and ds are added to
+///   state: [dz w | ds h | dq h | z w | s h]; dz and ds are added to
 ///
-/// An edge has the weight exp(LeakyReLU(s + q) - m) * r, which dropout multiplies by k; it adds
-/// k * weight * g to dz and weight * (k * g . z - D) * LeakyReLU'(s + q) to ds. Dot products have
-/// the partial sums of EdgeDotArgs.
+/// An edge has the weight exp(LeakyReLU(s + q) - m) * r and the dropout factor k. It adds k *
+/// weight * g to dz and weight * (k * g . z - D) * LeakyReLU'(s + q) to ds. Dot products use the
+/// partial sums of EdgeDotArgs.
 struct GatherAttendGradientArgs {
   GatherRows rows;
   std::size_t heads = 1;
@@ -100,17 +100,18 @@ struct GatherAttendGradientArgs {
   GatherNumbers numbers = {};
 };
 
-/// Attention whose scores take whole rows of both ends: the sum over the columns of a head of
-/// vectors * LeakyReLU(z + q).
+/// GATv2 attention, whose scores read whole rows of both ends: the sum over the columns of a head
+/// of vectors * LeakyReLU(z + q).
 ///
 ///   rows:  [z w | ...]
 ///   state: [O w | d h | m h | q w]
 ///
-/// An edge raises m as above; then it adds exp(score - m) * z to O and exp(score - m) to d.
+/// An edge raises m as in GatherAttendArgs. Then it adds exp(score - m) * z to O and exp(score - m)
+/// to d.
 struct GatherAttendV2Args {
   GatherRows rows;
   std::size_t heads = 1;  ///< at most kMaxHeads
-  std::size_t width = 0;  ///< columns of a head
+  std::size_t width = 0;  ///< columns per head
   float slope = 0;
   const float* vectors = nullptr;  ///< [heads, width]
   float* state = nullptr;
@@ -118,14 +119,14 @@ struct GatherAttendV2Args {
   GatherNumbers numbers = {};
 };
 
-/// The gradients of such an attention, in two gatherings of rows [g w | q w | m h | r h | D h | z
-/// w]: that of sources (attend_v2_gradient, over lists of targets) and that of what targets ask
-/// (attend_v2_query_gradient, over lists of sources), whose states are
+/// Gradients of GATv2 attention, in two aggregations of rows [g w | q w | m h | r h | D h | z w]:
+/// one for sources (attend_v2_gradient, over lists of targets) and one for the targets' queries
+/// (attend_v2_query_gradient, over lists of sources). Their states are
 ///
 ///   [E w | S w | z w]    and    [T w | g w | q w | m h | r h | D h].
 ///
-/// An edge has the weight exp(score - m) * r and dropout's factor k. It adds k * weight * g to E,
-/// and to S and T weight * (k * g . z - D) * LeakyReLU'(z + q), which times the vectors is the
+/// An edge has the weight exp(score - m) * r and the dropout factor k. It adds k * weight * g to E,
+/// and weight * (k * g . z - D) * LeakyReLU'(z + q) to S and T; that, times the vectors, is the
 /// gradient of z + q.
 struct GatherAttendV2GradientArgs {
   GatherRows rows;

@@ -7,8 +7,9 @@
 #include "rhizome/cache/gather_kernels.h"
 #include "rhizome/storage/mutant.h"
 
-// The kernels of gathered maxima, over the vector type V of aggregate_kernels_inl.h. Winners are
-// bits in places of floats: they are copied, and never computed with.
+// Full-graph maximum kernels (gather_kernels.h), over the vector type V of aggregate_kernels_inl.h.
+// Winners are integers stored in the bits of floats: they are copied, and never used in float
+// arithmetic.
 
 namespace rhizome::inline internal {
 namespace {
@@ -21,8 +22,8 @@ inline std::size_t GatherLimit(const GatherRows& rows, std::size_t end) {
   return rows.index_end > end ? rows.index_end : end;
 }
 
-/// Columns that are loaded and stored in registers: N of them, or with kTail the `tail` first
-/// numbers of one.
+/// Loads and stores of columns in registers: whole registers, or with kTail the first `tail`
+/// elements of one.
 template <typename V, bool kTail>
 struct GatherColumns {
   std::size_t tail = 0;
@@ -43,9 +44,9 @@ struct GatherColumns {
   }
 };
 
-/// Calls work.template operator()<N, kTail>(column, tail) for runs of columns from `column` on: of
-/// N registers where there are so many, then of fewer; the last with the `tail` numbers that are
-/// left.
+/// Calls work.template operator()<N, kTail>(column, tail) for runs of columns, starting at
+/// `column`: runs of N registers while they fit, then of fewer; the last run has the remaining
+/// `tail` columns.
 template <typename V, int N, typename Work>
 [[gnu::always_inline]] inline void ForColumns(std::size_t dim, std::size_t column,
                                               const Work& work) {
@@ -58,7 +59,7 @@ template <typename V, int N, typename Work>
   }
 }
 
-/// Takes maxima of columns [column, column + N * width) of target t, which has edges.
+/// Takes maxima of columns [column, column + N * width) of target t, which must have edges.
 template <typename V, int N, bool kTail>
 inline void GatherMaxColumns(const GatherMaxArgs& args, const Ahead& ahead, std::size_t t,
                              std::size_t column, std::size_t tail) {
@@ -81,7 +82,8 @@ inline void GatherMaxColumns(const GatherMaxArgs& args, const Ahead& ahead, std:
     const std::size_t row = rows.index[e];
     const float* const x = rows.x + row * rows.stride + column;
     const typename V::Reg number = V::OfBits(V::IntSet(args.number[row]));
-    if (e == begin && first_winner == kNoWinner) {  // of all columns: rows come whole
+    // no column has a winner yet: rows are processed whole
+    if (e == begin && first_winner == kNoWinner) {
       for (int i = 0; i < N; ++i) {
         best[i] = columns.Load(x + i * V::kWidth);
         won[i] = number;
@@ -106,7 +108,7 @@ void GatherMax(const GatherMaxArgs& args, std::size_t begin, std::size_t end) {
   const Ahead ahead = GatherAhead(args.rows, args.dim);
   for (std::size_t t = begin; t < end; ++t) {
     if (args.rows.begins[t] == args.rows.ends[t]) continue;
-    // Two registers for each width.
+    // Each vector of columns needs two registers.
     ForColumns<V, V::kTile / 2>(args.dim, 0,
                                 [&]<int N, bool kTail>(std::size_t column, std::size_t tail) {
                                   GatherMaxColumns<V, N, kTail>(args, ahead, t, column, tail);

@@ -4,7 +4,7 @@
 
 #include "rhizome/cache/attention_parts_inl.h"
 
-// The dot products of heads and their gradient, over the vector type V of aggregate_kernels_inl.h.
+// Dot products of the heads and their gradient, over the vector type V of aggregate_kernels_inl.h.
 
 namespace rhizome::inline internal {
 namespace {

@@ -3,18 +3,19 @@
 #include <cstddef>
 #include <cstdint>
 
-// The seam of products of rows and weights, beside aggregate_kernels.h and with its rules, but for
-// one: a product and the sum after it are one fused multiply-add, rounded once. All sets give the
-// same bits, because numbers are added in the order of columns, or of rows, whatever the width of
-// vectors.
+// Interface of the products of rows and weights. It follows the rules of aggregate_kernels.h with
+// one exception: a product and the following sum are one fused multiply-add, rounded once. All sets
+// give the same bits, because numbers are added in the order of columns, or of rows, for every
+// vector width.
 //
-// No library multiplies rows that stand at places of a cache. Here they are read where they are,
-// the next ones on their way from memory meanwhile, and are not copied before.
+// These kernels exist because no library multiplies rows that are scattered over a cache. They read
+// the rows in place, without a copy, and prefetch the next rows concurrently.
 
 namespace rhizome::inline internal {
 
-/// Columns of weights that are read together: those of one panel. A matrix [out, in] of weights is
-/// panels [ceil(out / kPanel), in, kPanel]; in the last, columns after `out` may be anything.
+/// Number of weight columns that are read together as one panel. A weight matrix [out, in] is
+/// stored as panels [ceil(out / kPanel), in, kPanel]; in the last panel, columns beyond `out` may
+/// hold anything.
 inline constexpr std::size_t kPanel = 16;
 constexpr std::size_t PanelsOf(std::size_t out) { return (out + kPanel - 1) / kPanel; }
 
@@ -47,7 +48,7 @@ struct ProductGradientArgs {
   float* sum = nullptr;  ///< panels
 };
 
-/// A set of kernels, for rows [begin, end): so many that they stay in the L2 cache.
+/// A set of kernels for rows [begin, end), which should be few enough to fit in the L2 cache.
 struct ProductKernels {
   void (*multiply)(const ProductArgs&, std::size_t begin, std::size_t end);
   void (*gradient)(const ProductGradientArgs&, std::size_t begin, std::size_t end);

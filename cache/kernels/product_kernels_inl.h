@@ -6,17 +6,17 @@
 #include "rhizome/cache/attention_parts_inl.h"
 #include "rhizome/cache/product_kernels.h"
 
-// The kernels of products, over the vector type V of aggregate_kernels_inl.h and, of V:
-//   MulAdd(a, b, c): a * b + c, rounded once; kRows: rows at once; kPanels: panels at once, so many
-//   that kRows * kPanels panels of sums, and one more, have registers.
+// Product kernels, over the vector type V of aggregate_kernels_inl.h. V also provides:
+//   MulAdd(a, b, c): a * b + c, rounded once; kRows: rows per block; kPanels: panels per block,
+//   such that the sums of kRows * kPanels panels, and one more panel, fit in registers.
 
 namespace rhizome::inline internal {
 namespace {
 
-/// Numbers of a line of memory.
+/// Number of floats in a cache line.
 constexpr std::size_t kLineFloats = kLineBytes / sizeof(float);
 
-/// R rows that are multiplied at once, and the rows after them.
+/// R rows that are multiplied at once, and the R rows after them.
 template <int R>
 struct RowBlock {
   const float* rows[R];
@@ -30,7 +30,7 @@ struct RowBlock {
     }
   }
 
-  /// Prefetches the next rows' numbers from column `column` on, one line of each.
+  /// Prefetches one cache line of each of the next rows, starting at `column`.
   [[gnu::always_inline]] void FetchNext(std::size_t column) const {
     for (int r = 0; r < R; ++r) __builtin_prefetch(next[r] + column, 0, 2);
   }
@@ -51,8 +51,8 @@ struct ColumnRun {
   }
 };
 
-/// Calls work(run) for runs of columns, in order; once if there are none. A run is so long that the
-/// weights of its columns in `at_once` panels stay in the L1 cache from rows to rows.
+/// Calls work(run) for runs of columns, in order; once if there are no columns. A run is short
+/// enough that its weights in `at_once` panels are still in the L1 cache for the next rows.
 template <typename Work>
 [[gnu::always_inline]] inline void ForColumnRuns(std::size_t columns, std::size_t at_once,
                                                  const Work& work) {
@@ -66,7 +66,7 @@ template <typename Work>
   } while (run.end < columns);
 }
 
-/// The place of register `i` of column `k` in panels.
+/// Offset of register `i` of column `k` in the panels.
 template <typename V>
 [[gnu::always_inline]] inline std::size_t InPanels(std::size_t i, std::size_t k,
                                                    std::size_t columns) {
@@ -74,13 +74,13 @@ template <typename V>
   return (i / kOfPanel * columns + k) * kPanel + i % kOfPanel * V::kWidth;
 }
 
-/// Numbers that are left of `all` after the first `before`.
+/// Returns how many of `all` numbers remain after the first `before`.
 inline std::size_t LeftAfter(std::size_t all, std::size_t before) {
   return all > before ? all - before : 0;
 }
 
-/// Multiplies columns of R rows by the weights of P panels from panel `panel` on, and adds that to
-/// the columns before.
+/// Multiplies columns of R rows by the weights of P panels, starting at `panel`, and adds the
+/// products to the sums of earlier columns.
 template <typename V, int R, int P>
 inline void MultiplyBlock(const ProductArgs& args, const ColumnRun& run, const RowBlock<R>& block,
                           std::size_t first, std::size_t panel) {
@@ -115,7 +115,8 @@ inline void MultiplyBlock(const ProductArgs& args, const ColumnRun& run, const R
     }
   }
   const bool biased = args.bias != nullptr && run.end == columns;
-  // Sums stay in registers if all that takes one is known when this is compiled.
+  // Unrolled, because sums are held in registers only if the register indexes are known at compile
+  // time.
 #pragma GCC unroll 16
   for (int i = 0; i < N; ++i) {
     const std::size_t at = panel * kPanel + i * V::kWidth;
@@ -129,7 +130,7 @@ inline void MultiplyBlock(const ProductArgs& args, const ColumnRun& run, const R
   }
 }
 
-/// Adds the products of columns of R rows and their gradients to P panels from panel `panel` on.
+/// Adds the products of columns of R rows and their gradients to P panels, starting at `panel`.
 template <typename V, int R, int P>
 inline void GradientBlock(const ProductGradientArgs& args, const ColumnRun& run,
                           const RowBlock<R>& block, std::size_t first, std::size_t panel,
@@ -163,7 +164,8 @@ inline void GradientBlock(const ProductGradientArgs& args, const ColumnRun& run,
   }
 }
 
-/// Calls work.template operator()<P>(panel) for runs of P panels from `panel` on, then of fewer.
+/// Calls work.template operator()<P>(panel) for runs of P panels, starting at `panel`, then for
+/// shorter runs.
 template <int P, typename Work>
 [[gnu::always_inline]] inline void ForPanels(std::size_t panels, std::size_t panel,
                                              const Work& work) {
@@ -173,8 +175,8 @@ template <int P, typename Work>
   }
 }
 
-/// Calls work.template operator()<R>(first) for blocks of R rows from `begin` on, then for one row
-/// at a time.
+/// Calls work.template operator()<R>(first) for blocks of R rows, starting at `begin`, then for one
+/// row at a time.
 template <int R, typename Work>
 [[gnu::always_inline]] inline void ForRowBlocks(std::size_t begin, std::size_t end,
                                                 const Work& work) {
@@ -183,8 +185,8 @@ template <int R, typename Work>
 }
 
 /// Calls work.template operator()<R, P>(run, first, panel) for all rows, columns and outputs: for
-/// each run of columns and each few panels, all rows one after another. Rows are few enough to stay
-/// in the L2 cache from panels to panels.
+/// each run of columns and each group of panels, all rows one after another. There are few enough
+/// rows to remain in the L2 cache from one group of panels to the next.
 template <typename V, typename Work>
 [[gnu::always_inline]] inline void ForBlocks(std::size_t columns, std::size_t outputs,
                                              std::size_t begin, std::size_t end, const Work& work) {

@@ -43,7 +43,8 @@ bool Runs(SimdPath path) {
   return path == SimdPath::kPortable;
 }
 
-/// The setting of the environment variable: its text, and the path that it names if that runs here.
+/// Value of the environment variable: its text, and the path that it names if this machine can run
+/// it.
 struct Setting {
   std::string name;
   std::optional<SimdPath> path;

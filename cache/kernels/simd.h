@@ -13,23 +13,24 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The sets of kernels, narrowest vectors first. All give the same bits.
+/// Sets of kernels, ordered by vector width. All give the same bits.
 enum class SimdPath : std::uint8_t { kPortable, kAvx2, kAvx512 };
 
 /// Returns "portable", "avx2" or "avx512".
 std::string_view SimdPathName(SimdPath path);
 
-/// Returns the sets that this machine's processor runs; kPortable always does.
+/// Returns the sets that this machine's processor can run; kPortable is always among them.
 std::vector<SimdPath> AvailableSimdPaths();
 
-/// Returns the set in use: the widest, unless RHIZOME_SIMD=portable|avx2|avx512 names another.
+/// Returns the current set: the widest, unless RHIZOME_SIMD=portable|avx2|avx512 selects another
+/// one.
 SimdPath CurrentSimdPath();
 
-/// Checks RHIZOME_SIMD. Errors: kInvalidArgument, it names no set that this machine runs (the
-/// widest is used then).
+/// Checks RHIZOME_SIMD. Errors: kInvalidArgument, it does not name a set that this machine can run
+/// (the widest set is used in that case).
 Status CheckSimdSetting();
 
-/// Switches to another set, for tests and benches; `path` must be available.
+/// Switches to another set, for tests and benchmarks; `path` must be available.
 /// Threads: must not overlap running kernels.
 void SetSimdPath(SimdPath path);
 

@@ -9,7 +9,7 @@ namespace rhizome::inline internal {
 
 Trace ChunkTrace(const PassLists& lists, const PassLayout& layout, const PassShape& shape) {
   Trace trace;
-  // The last block that read a chunk, from 1.
+  // Number of the last block that read each chunk, counted from 1.
   std::vector<std::uint64_t> seen_in(ChunksOf(lists.rows.size(), shape.chunk_rows), 0);
   std::vector<CacheKey> step;
   const std::uint64_t targets = layout.order.size();
@@ -41,7 +41,7 @@ Trace InArrivalOrder(const Trace& blocks) {
 
 Result<std::uint64_t> CountReads(const Trace& steps, std::uint64_t chunks, PolicyKind policy,
                                  std::uint64_t frames) {
-  // Every chunk is a read of its own, so the least cost is the least number of reads.
+  // Every chunk is a separate read, so the minimum cost is the minimum number of reads.
   if (policy == PolicyKind::kCost) policy = PolicyKind::kBelady;
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<Policy> made,

@@ -20,26 +20,28 @@ inline std::uint64_t ChunksOf(std::uint64_t count, std::uint64_t chunk_rows) {
   return (count + chunk_rows - 1) / chunk_rows;
 }
 
-/// Returns the chunks that each block of a pass reads: one step a block, with its distinct chunks
-/// ascending. The keys number the chunks that the worker's rows fill when placed by `layout`.
-/// Memory: one key a chunk request. Time O(edges).
+/// Returns the chunks that each block of a pass reads: one step per block, with its distinct chunks
+/// in ascending order. Keys are numbers of the chunks that hold the worker's rows in the order of
+/// `layout`.
+/// Memory: one key per chunk request. Time O(edges).
 Trace ChunkTrace(const PassLists& lists, const PassLayout& layout, const PassShape& shape);
 
-/// A trace of blocks, one chunk a step: as a pass reads that takes a block's chunks in ascending
-/// order. Of a step a policy judges all keys by what the pool holds when the step begins, so that a
-/// block that is one step has its cached chunks served first.
+/// Splits a trace of blocks into one chunk per step, which matches a pass that reads a block's
+/// chunks in ascending order. In contrast, a policy judges all keys of one step by the pool's
+/// contents at the start of the step, so a block that is a single step has its cached chunks served
+/// first.
 Trace InArrivalOrder(const Trace& blocks);
 
-/// Chunk reads below a cache of `frames` chunks, prefill included, over keys in [0, chunks).
-/// Errors: those of MakePolicy and of Replay.
+/// Counts chunk reads, prefill included, with a cache of `frames` chunks over keys in [0, chunks).
+/// Errors: any error of MakePolicy or Replay.
 Result<std::uint64_t> CountReads(const Trace& steps, std::uint64_t chunks, PolicyKind policy,
                                  std::uint64_t frames);
 
-/// A candidate layout and what it costs a worker.
+/// A candidate layout and its cost for a worker.
 struct LayoutCost {
   LayoutRule rule;
   std::uint64_t requests = 0;  ///< (block, distinct chunk) pairs
-  std::uint64_t reads = 0;     ///< requests that miss the cache; = requests without a cache
+  std::uint64_t reads = 0;     ///< requests that miss the cache; equals requests without a cache
 };
 
 struct ChooseOptions {
@@ -47,17 +49,17 @@ struct ChooseOptions {
   std::vector<LayoutRule> candidates = CandidateLayouts();
   /// size of the memory cache; 0: candidates are compared by requests
   std::uint64_t cache_chunks = 0;
-  /// judges a block's chunks one by one, in ascending order
+  /// policy that judges a block's chunks one by one, in ascending order
   PolicyKind cache = PolicyKind::kBelady;
   std::uint64_t seed = 1;  ///< for random orders
 };
 
-/// The costs of all candidates, and the one with fewest reads, the first of equals. With the
-/// natural order among the candidates the choice never costs more than that.
+/// Costs of all candidates, and the candidate with the fewest reads (the first among equals). If
+/// the natural order is among the candidates, the choice never costs more than it does.
 struct LayoutChoice {
   std::vector<LayoutCost> costs;  ///< by candidate
   std::size_t chosen = 0;         ///< index into costs
-  std::uint64_t chunks = 0;       ///< chunks that the worker's rows fill
+  std::uint64_t chunks = 0;       ///< number of chunks that the worker's rows fill
   std::uint64_t blocks = 0;
 };
 Result<LayoutChoice> ChooseLayout(const PassLists& lists, const ChooseOptions& options);

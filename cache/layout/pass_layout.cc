@@ -42,7 +42,7 @@ RowRule RowRuleOf(TargetOrder order) {
                                          : RowRule::kStored;
 }
 
-/// The target order of the same name, for a row rule that does not depend on the targets.
+/// Returns the target order of the same name, for a row rule that does not depend on the targets.
 TargetOrder OrderOf(RowRule rule) {
   return rule == RowRule::kNatural  ? TargetOrder::kNatural
          : rule == RowRule::kRandom ? TargetOrder::kRandom
@@ -66,7 +66,7 @@ Locals SortedBy(const PassLists& lists, Key key) {
   return locals;
 }
 
-/// Sorts local rows by a rule that does not depend on the order of targets.
+/// Sorts local rows by a rule that does not depend on the target order.
 Locals SortRows(const PassLists& lists, RowRule rule, std::uint64_t seed) {
   const auto vertex = [&](LocalRow row) { return lists.vertices[row]; };
   if (rule == RowRule::kNatural) return SortedBy(lists, vertex);
@@ -83,8 +83,8 @@ Locals SortRows(const PassLists& lists, RowRule rule, std::uint64_t seed) {
   return AllLocals(lists);
 }
 
-/// Returns, by local row, the index of the target that computes it, or kNone for rows that are only
-/// read.
+/// Returns, for each local row, the index of the target that computes it, or kNone if the row is
+/// only read.
 std::vector<std::uint32_t> TargetOf(const PassLists& lists) {
   std::vector<std::uint32_t> target_of(lists.rows.size(), kNone);
   for (std::size_t t = 0; t < lists.targets.size(); ++t) {
@@ -94,7 +94,7 @@ std::vector<std::uint32_t> TargetOf(const PassLists& lists) {
 }
 
 /// Orders rows breadth first, from each target to the rows that it reads. Each tree is rooted at
-/// the first target by vertex id that was not reached before.
+/// the first target, by vertex id, that has not been reached yet.
 Locals BreadthFirst(const PassLists& lists) {
   const std::vector<std::uint32_t> target_of = TargetOf(lists);
   std::vector<bool> seen(lists.rows.size(), false);
@@ -138,7 +138,7 @@ Locals FirstUse(const PassLists& lists, const std::vector<std::uint32_t>& order)
   return rows;
 }
 
-/// Sorts rows by `uses`, descending, ties by first use.
+/// Sorts rows by `uses` in descending order; ties by first use.
 Locals ByUses(const PassLists& lists, const std::vector<std::uint32_t>& order,
               const std::vector<std::uint32_t>& uses) {
   Locals rows = FirstUse(lists, order);
@@ -184,8 +184,8 @@ Locals ByBlockCount(const PassLists& lists, const std::vector<std::uint32_t>& or
   return ByUses(lists, order, blocks);
 }
 
-/// Returns the blocks of each row, ascending, after renumbering them so that the blocks that read
-/// fewest rows come first.
+/// Returns the blocks of each row in ascending order, after renumbering the blocks so that those
+/// reading the fewest rows come first.
 BlocksOfRows RarestFirst(const PassLists& lists, const std::vector<std::uint32_t>& order,
                          std::uint64_t block_rows) {
   std::vector<std::uint64_t> rows_of((order.size() + block_rows - 1) / block_rows, 0);
@@ -213,10 +213,10 @@ BlocksOfRows RarestFirst(const PassLists& lists, const std::vector<std::uint32_t
   return found;
 }
 
-// A chunk is read by every block that reads one of its rows, so rows that the same blocks read
-// belong into the same chunk. Rows are sorted lexicographically by their blocks, the rarest block
-// first: the common blocks come last, where they separate no neighbours. Rows of one block come
-// after all others.
+// A chunk is read by every block that reads one of its rows, so rows that are read by the same
+// blocks belong in the same chunk. Rows are sorted lexicographically by their blocks, the rarest
+// block first: common blocks come last, where they separate no neighbours. Rows that are read by
+// one block come after all others.
 Locals ByBlocks(const PassLists& lists, const std::vector<std::uint32_t>& order,
                 std::uint64_t block_rows) {
   const BlocksOfRows blocks = RarestFirst(lists, order, block_rows);
@@ -264,8 +264,8 @@ std::vector<LayoutRule> CandidateLayouts() {
   return rules;
 }
 
-// Lays out a pass: (1) orders the targets by the rule; (2) orders the rows, by a rule of their own
-// or by how the targets in their order use them; (3) inverts the row order into positions.
+// Lays out a pass: (1) orders the targets by the rule; (2) orders the rows, by an independent rule
+// or by how the ordered targets use them; (3) inverts the row order into positions.
 PassLayout LayOut(const PassLists& lists, const LayoutRule& rule, std::uint64_t block_rows,
                   std::uint64_t seed) {
   const auto sorted = [&](TargetOrder order) {

@@ -12,7 +12,7 @@
 namespace rhizome {
 namespace {
 
-/// Number of targets that are sampled at once; the draws do not depend on it.
+/// Number of targets that are sampled at once. The draws do not depend on it.
 constexpr std::size_t kSampledTargets = 4096;
 constexpr LocalRow kUnknown = std::numeric_limits<LocalRow>::max();
 
@@ -22,11 +22,11 @@ PartitionId OwnerOf(const GraphSnapshot& graph, Row row) {
                                                         : graph.partition_count() - 1;
 }
 
-/// The rows that targets read, by row of the graph; they are renumbered locally once all are known.
+/// Graph rows that each target reads. They are renumbered locally once all of them are known.
 struct RowLists {
   std::vector<std::uint64_t> offsets = {0};
-  std::vector<LocalRow> neighbors;  // rows of the graph, which fit because vertex_count does
-  std::vector<float> weights;       // if asked for
+  std::vector<LocalRow> neighbors;  // graph rows; they fit because vertex_count does
+  std::vector<float> weights;       // if requested
 };
 
 Status Sample(const GraphSnapshot& graph, std::span<const Row> targets,
@@ -55,7 +55,7 @@ Status Sample(const GraphSnapshot& graph, std::span<const Row> targets,
   return Status::Ok();
 }
 
-/// Fills lists.rows and returns the local number of every row of the graph, kUnknown for rows that
+/// Fills lists.rows and returns the local number of every row of the graph; kUnknown for rows that
 /// are neither targets nor read.
 std::vector<LocalRow> NumberRows(std::span<const Row> targets, std::uint64_t row_count,
                                  PassLists& lists) {
@@ -125,6 +125,8 @@ std::vector<Row> TargetsOf(const GraphSnapshot& graph, PartitionId partition) {
   return targets;
 }
 
+// Draws the lists of a pass: (1) checks the targets; (2) samples their neighbours, as graph rows;
+// (3) numbers all rows locally; (4) looks up vertex, owner and degree of each local row.
 Result<PassLists> DrawPassLists(const GraphSnapshot& graph, std::span<const Row> targets,
                                 const PassDrawOptions& options, const JobControl& control) try {
   if (graph.vertex_count() >= kUnknown) {
@@ -154,7 +156,7 @@ Result<PassLists> DrawPassLists(const GraphSnapshot& graph, std::span<const Row>
     const VertexId vertex = parts->VertexAt(row);
     lists.vertices.push_back(vertex);
     lists.owners.push_back(OwnerOf(graph, row));
-    // A vertex is read for others as often as it has out-edges.
+    // A vertex is read on behalf of others once for each of its out-edges.
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree,
                              graph.Degree(vertex, has_out ? Direction::kOut : Direction::kIn));
     lists.degrees.push_back(degree);

@@ -15,16 +15,16 @@ inline namespace RHIZOME_API internal {
 
 struct WorkerPassOptions {
   PassDrawOptions draw;
-  PassShape shape;                 ///< chunk_rows is that of the array that is read
+  PassShape shape;                 ///< chunk_rows of the array that is read
   std::uint64_t cache_chunks = 0;  ///< size of the memory cache
   PolicyKind cache = PolicyKind::kBelady;
   std::vector<LayoutRule> candidates = CandidateLayouts();
 };
 
-/// The reads of one pass over all vertices, summed over workers, if each partition had a worker
-/// with the rows that it needs in a disk cache of its own. These caches hold `chunks` in all and
-/// are filled before. Inference has no such workers yet: its reads follow ChooseOrder
-/// (cache/pass_order.h), and so does their plan.
+/// Reads of one pass over all vertices, summed over workers, in a setup where each partition has a
+/// worker with a separate disk cache of the rows that it needs. These caches hold `chunks` chunks
+/// in total and are filled beforehand. Inference does not use such workers yet: its reads follow
+/// ChooseOrder (cache/pass_order.h), and so does its plan.
 struct WorkerPassPlan {
   std::uint64_t chunks = 0;
   std::vector<LayoutCost> layouts;  ///< by candidate; the same for all workers
@@ -33,9 +33,9 @@ struct WorkerPassPlan {
   std::uint64_t chosen_reads = 0;
 };
 
-/// Counts a pass. Memory: the lists of one partition (PassLists) at a time, and 16 bytes a chunk
-/// request. Runs on one thread, except for drawing neighbours. Errors: as DrawPassLists;
-/// kInvalidArgument, blocks or chunks of no rows.
+/// Counts the reads of a pass. Memory: the lists of one partition (PassLists) at a time, and 16
+/// bytes per chunk request. Single-threaded, except for sampling neighbours. Errors: any error of
+/// DrawPassLists; kInvalidArgument, blocks or chunks have no rows.
 Result<WorkerPassPlan> PlanWorkerPass(const GraphSnapshot& graph, const WorkerPassOptions& options,
                                       const JobControl& control);
 

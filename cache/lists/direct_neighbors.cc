@@ -43,11 +43,11 @@ bool SameList(const EntryRef& a, const EntryRef& b) {
 
 }  // namespace
 
-/// The queue and staging memory of one concurrent LookUp. Serve takes these steps: (1) PlanReads
-/// merges misses that lie close together into reads; (2) FillStaging gives as many reads as fit
-/// their places in the staging memory; (3) RunReads submits them and reaps completions; (4) Deliver
-/// checks the blocks of each completed read and decodes the wanted entries. Steps 2 to 4 repeat
-/// until all misses are served.
+/// Queue and staging memory of one concurrent LookUp. Serve runs these steps: (1) PlanReads merges
+/// misses that are close together in the file into reads; (2) FillStaging assigns as many reads as
+/// fit to the staging memory; (3) RunReads submits them and reaps completions; (4) Deliver verifies
+/// the blocks of each completed read and decodes the wanted entries. Steps 2 to 4 repeat until all
+/// misses are served.
 class DirectReader {
  public:
   DirectReader(const std::vector<const Adjacency*>& partitions, Direction direction,
@@ -61,7 +61,7 @@ class DirectReader {
     return Status::Ok();
   }
 
-  /// Serves `misses`, which are sorted by partition and offset. After a failure nothing is in
+  /// Serves `misses`, which are sorted by partition and offset. After a failure no read is in
   /// flight, unless broken().
   Status Serve(std::span<const EntryRef> entries, std::span<Row> rows,
                std::span<const Miss> misses) {
@@ -94,7 +94,8 @@ class DirectReader {
   AlignedBuffer long_;  // for a single read that is longer than the staging memory
   std::vector<Read> reads_;
   std::vector<ReadRequest> requests_;
-  std::unique_ptr<IoQueue> queue_;  // destroyed first, because it reads into the members above
+  std::unique_ptr<IoQueue>
+      queue_;  // destroyed first, because its reads write into the members above
   bool broken_ = false;
 };
 
@@ -120,19 +121,19 @@ void DirectReader::PlanReads(std::span<const Miss> misses) {
   }
 }
 
-/// Assigns places in the staging memory to the reads from `begin` on, and returns the first that
+/// Assigns staging memory to the reads from `begin` on. Returns the index of the first read that
 /// does not fit.
 std::size_t DirectReader::FillStaging(std::size_t begin) {
   std::uint64_t used = 0;
   std::size_t end = begin;
   for (; end < reads_.size(); ++end) {
-    // Places at whole blocks satisfy the alignment of any direct read.
+    // Offsets at whole blocks satisfy the alignment of any direct read.
     const std::uint64_t size = AlignUp(reads_[end].blocks.size_bytes, kSectionBlockBytes);
     if (size > staging_.size_bytes() - used) break;
     reads_[end].staging_offset = used;
     used += size;
   }
-  return std::max(end, begin + 1);  // a read that is too long is run alone, into long_
+  return std::max(end, begin + 1);  // a read that is too long runs alone, into long_
 }
 
 Status DirectReader::RunReads(std::span<const EntryRef> entries, std::span<Row> rows,
@@ -266,7 +267,7 @@ class DirectNeighbors::Impl {
     return reader;
   }
 
-  // A broken queue may still have reads in flight, so it is destroyed, which waits for them.
+  // A broken queue may still have reads in flight. It is destroyed, which waits for them.
   void GiveBack(std::unique_ptr<DirectReader> reader) RHIZOME_EXCLUDES(mutex_) {
     if (reader->broken()) return;
     MutexLock lock(mutex_);
@@ -283,8 +284,8 @@ class DirectNeighbors::Impl {
   ListReads stats_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-// Serves the entries whose lists are cached, and adds a miss for each byte range that the others
-// need.
+// Serves the entries whose lists are cached, and adds a miss for each byte range that the other
+// entries need.
 Status DirectNeighbors::Impl::FromCache(std::span<const EntryRef> entries, std::span<Row> rows,
                                         std::vector<Miss>& misses, ListReads& seen) const {
   seen.entries = entries.size();

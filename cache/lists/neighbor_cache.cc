@@ -20,7 +20,7 @@ namespace {
 enum class CacheSection : std::uint32_t {
   kInvalid = 0,
   kHeader = 1,  // one CacheHeader
-  kCounts = 2,  // [partitions] number of lists of each
+  kCounts = 2,  // [partitions] number of lists of each partition
   kLocals = 3,  // [lists] local ids, ascending within a partition
   kBytes = 4,   // the lists, each padded to a multiple of 4
 };
@@ -34,7 +34,7 @@ struct CacheHeader {
 };
 static_assert(sizeof(CacheHeader) == 16, "on-disk layout");
 
-// Bytes of one read while lists are loaded: long enough for the disk's full rate.
+// Bytes per read while lists are loaded: long enough for the disk's full throughput.
 constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
 
 /// A list that may be cached.
@@ -51,8 +51,8 @@ Direction Opposite(Direction direction) {
   return direction == Direction::kIn ? Direction::kOut : Direction::kIn;
 }
 
-/// Calls visit(local, bytes of its list) for each of `locals`, which ascend. Reads many lists at
-/// once, in pieces of at most kPieceBytes unless one list is longer.
+/// Calls visit(local, bytes of its list) for each of `locals`, which must ascend. Reads many lists
+/// at once, in pieces of at most kPieceBytes unless a single list is longer.
 template <typename Visit>
 Status ForEachList(const Adjacency& partition, Direction direction, std::span<const LocalId> locals,
                    const JobControl& control, Visit visit) {
@@ -113,9 +113,9 @@ Result<std::vector<std::uint32_t>> CountAppearances(const GraphSnapshot& graph, 
 
 }  // namespace
 
-// Chooses the lists to cache: (1) where only one direction is stored, counts the other degrees; (2)
-// collects every non-empty list with its ratio of accesses to length; (3) sorts them, the largest
-// ratio first; (4) takes each list that still fits into the budget.
+// Chooses the lists to cache: (1) if only one direction is stored, counts the degrees of the other
+// direction; (2) collects every non-empty list with its ratio of accesses to length; (3) sorts them
+// by descending ratio; (4) takes each list that still fits into the budget.
 Result<NeighborCache::Chosen> NeighborCache::Choose(const GraphSnapshot& graph,
                                                     const NeighborCacheOptions& options,
                                                     const JobControl& control) {
@@ -165,7 +165,7 @@ Result<NeighborCache::Chosen> NeighborCache::Choose(const GraphSnapshot& graph,
   return chosen;
 }
 
-/// Assigns each chosen list its place, in order of partition and local id.
+/// Assigns an offset to each chosen list, in order of partition and local id.
 void NeighborCache::Place(const GraphSnapshot& graph, const Chosen& chosen) {
   units_.resize(graph.partition_count());
   std::uint64_t unit = 0;

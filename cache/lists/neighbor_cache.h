@@ -21,29 +21,29 @@ class SectionFile;
 namespace RHIZOME_API rhizome {
 
 struct NeighborCacheOptions {
-  /// The direction of the lists that are walked: kIn or kOut.
+  /// Direction of the cached lists: kIn or kOut.
   Direction direction = Direction::kIn;
 
-  /// All memory of the cache in bytes, including its table of addresses (4 bytes a local vertex).
+  /// Total memory of the cache in bytes, including its address table (4 bytes per local vertex).
   std::uint64_t budget_bytes = std::uint64_t{256} << 20;
 };
 
 /// Caches neighbour lists in memory for a graph whose lists are on disk. The lists are chosen once
 /// and never evicted.
 ///
-/// A list is accessed as often as its vertex appears in other lists, and takes memory by its own
-/// length. So lists are taken by the ratio of the two degrees, the largest first. Where all ratios
-/// tie (an undirected graph) they are taken by degree, because sampling a hub reads many blocks.
-/// Lists are found by direct addressing, in a table by partition and local id, without hashing.
-/// They are kept as they stand in the file, compressed or not.
+/// A list is accessed as often as its vertex appears in other lists, and occupies memory in
+/// proportion to its length. Lists are therefore chosen by descending ratio of these two degrees.
+/// If all ratios are equal (an undirected graph), they are chosen by degree, because sampling a hub
+/// reads many blocks. A lookup indexes a table by partition and local id, without hashing. Lists
+/// are stored in the format of the file, compressed or not.
 /// Source: the neighbour cache of Ginex (VLDB 2022), section 3.2.
 ///
 /// Threads: immutable after Build and Load.
 /// Ownership: the graph need not outlive the cache.
 class NeighborCache {
  public:
-  /// Chooses the lists and reads them in large pieces. Where only one direction is stored it first
-  /// reads every list once more, to count the other degrees.
+  /// Chooses the lists and reads them in large pieces. If only one direction is stored, it first
+  /// reads every list once more to count the degrees of the other direction.
   /// Errors: kInvalidArgument, the store lacks the direction, the lists are in memory already, or
   /// the table alone exceeds the budget; kCorruption; kIoError; kOutOfMemory; kInterrupted.
   static Result<std::shared_ptr<const NeighborCache>> Build(const GraphSnapshot& graph,
@@ -51,28 +51,28 @@ class NeighborCache {
                                                             const JobControl& control);
 
   /// Writes the cache to `sink` in the format that Load reads (storage/FORMAT.md, "Neighbour
-  /// cache"). Dumps live in a job's scratch folder.
+  /// cache"). Dumps are stored in a job's scratch folder.
   Status Dump(ByteSink& sink, const GraphSnapshot& graph) const;
 
-  /// Loads and verifies a dump at the disk's rate; the lists are used where they were read to.
-  /// Errors: kCorruption; kInvalidArgument, it was made of another store, generation or direction;
-  /// kIoError.
+  /// Loads and verifies a dump at the disk's throughput. The lists are used in the buffer that they
+  /// were read into, without a copy. Errors: kCorruption; kInvalidArgument, the dump is of another
+  /// store, generation or direction; kIoError.
   static Result<std::shared_ptr<const NeighborCache>> Load(FileSystem& fs, const Path& path,
                                                            const GraphSnapshot& graph,
                                                            Direction direction);
 
-  /// Returns the bytes of a list, as they stand at Adjacency::ExtentOf, or null if it is not
-  /// cached. The caller knows its length.
+  /// Returns the bytes of a list as stored at Adjacency::ExtentOf, or null if it is not cached. The
+  /// caller knows its length.
   const std::byte* Find(std::uint32_t partition, std::uint32_t local) const {
     const std::uint32_t unit = units_[partition][local];
     return unit == kAbsent ? nullptr : lists_.data() + std::uint64_t{unit} * kUnitBytes;
   }
 
-  /// The bytes that a cache of lists of `direction` takes, computed from the offsets alone.
+  /// Bytes that a cache of the lists of `direction` needs, computed from the offsets alone.
   struct Needs {
-    std::uint64_t table_bytes = 0;  ///< a smaller budget is refused
-    std::uint64_t full_bytes = 0;   ///< table and all lists: a larger budget is of no use
-    std::uint64_t build_bytes = 0;  ///< temporary memory while it is built
+    std::uint64_t table_bytes = 0;  ///< minimum budget; a smaller one is rejected
+    std::uint64_t full_bytes = 0;   ///< table and all lists; a larger budget is useless
+    std::uint64_t build_bytes = 0;  ///< temporary memory during Build
   };
   static Needs NeedsOf(const GraphSnapshot& graph, Direction direction);
 
@@ -97,8 +97,9 @@ class NeighborCache {
 
   Direction direction_ = Direction::kIn;
   std::uint64_t list_count_ = 0;
-  std::vector<std::vector<std::uint32_t>> units_;  // by partition and local id; or kAbsent
-  std::span<const std::byte> lists_;               // in built_ or loaded_
+  std::vector<std::vector<std::uint32_t>>
+      units_;                         // by partition and local id; kAbsent if not cached
+  std::span<const std::byte> lists_;  // points into built_ or loaded_
   AlignedBuffer built_;
   std::shared_ptr<const SectionFile> loaded_;
 };

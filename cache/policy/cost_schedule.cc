@@ -17,8 +17,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-// Read costs differ by a factor of about a hundred. Each class is half as dear as the one before
-// it, so ten classes span a factor of 512.
+// Read costs differ by a factor of about a hundred. Each class costs half as much as the previous
+// one, so ten classes span a factor of 512.
 constexpr std::size_t kClasses = 10;
 
 /// One access of a step whose accesses are sorted by key.
@@ -59,13 +59,18 @@ class CostRounds {
     costs_.class_of.resize(trace.keys.size());
   }
 
+  /// Builds schedules in rounds and returns the fastest one by the cost model:
+  /// 1. Belady's schedule. If it reads each row at most once, nothing can be saved and it is final.
+  /// 2. A schedule with the costs next to the reads of (1).
+  /// 3. A schedule with the costs next to reads of all rows.
+  /// 4. A schedule with the costs next to the reads of the best schedule so far.
   Schedule Best() {
     best_ = BuildSchedule(trace_, uses_, frame_count_, AccessCosts(), start_);
     if (ReadsEachRowOnce()) return std::move(best_);  // nothing can be saved
     least_ = Weigh(best_);
     Try();
-    // Belady may keep a whole dense region. Each of its rows then looks dear, because its
-    // neighbours are not read; costs taken beside reads of all rows correct that.
+    // Belady may keep a whole dense region. Each of its rows then looks expensive, because its
+    // neighbours are not read. Costs measured next to reads of all rows correct that.
     Weigh({std::vector<Fate>(trace_.keys.size(), kBypass), {}, {}});
     Try();
     Weigh(best_);
@@ -74,7 +79,7 @@ class CostRounds {
   }
 
  private:
-  /// Whether each row is read once, or not at all where the pool holds it.
+  /// Returns whether each row is read once, or not at all if the pool held it at the start.
   bool ReadsEachRowOnce() const {
     const auto read = [](Fate fate) { return !IsHit(fate); };
     const auto last = [](const NextUse& next) { return next.access == kNever; };
@@ -86,8 +91,8 @@ class CostRounds {
            rows - held;
   }
 
-  /// Runs one round: builds a schedule with the current costs and keeps it if it takes less time
-  /// than the best so far.
+  /// Runs one round: builds a schedule with the current costs and keeps it if it is faster than the
+  /// best so far.
   void Try() {
     Schedule schedule = BuildSchedule(trace_, uses_, frame_count_, costs_, start_);
     const double seconds = Weigh(schedule);
@@ -97,8 +102,8 @@ class CostRounds {
     best_ = std::move(schedule);
   }
 
-  /// Returns the seconds that the reads of `schedule` take, and sets each access's cost to what
-  /// reading its row would cost beside them.
+  /// Returns the seconds that the reads of `schedule` take. Sets the cost of each access to the
+  /// time that reading its row would add to these reads.
   double Weigh(const Schedule& schedule) {
     double seconds = SecondsOfPrefill(schedule);
     for (std::size_t s = 0; s < trace_.steps(); ++s) seconds += WeighStep(schedule, s);
@@ -111,7 +116,7 @@ class CostRounds {
     const auto is_read = [&](std::size_t i) { return !IsHit(schedule.fates[accesses[i].access]); };
     double seconds = 0;
     CacheKey before = kNoRow;
-    std::size_t next = 0;  // the first one after i that is read
+    std::size_t next = 0;  // first access after i that is read
     for (std::size_t i = 0; i < accesses.size(); ++i) {
       const CacheKey key = accesses[i].key;
       if (next <= i)
@@ -125,7 +130,7 @@ class CostRounds {
     return seconds;
   }
 
-  /// Returns the keys, in order, that are read before the first step.
+  /// Returns the keys that are read before the first step, in ascending order.
   std::vector<CacheKey> PrefillReads(const Schedule& schedule) const {
     std::vector<CacheKey> keys;
     keys.reserve(schedule.prefill.size());
@@ -146,8 +151,8 @@ class CostRounds {
     return seconds;
   }
 
-  /// Class c holds costs whose share of the dearest lies in (1 / 2^(c + 1), 1 / 2^c]; the last
-  /// class holds all smaller ones.
+  /// Returns the cost class of a read. Class c holds costs whose ratio to the maximum is in (1 /
+  /// 2^(c + 1), 1 / 2^c]; the last class holds all smaller ones.
   std::uint8_t ClassOf(double seconds) const {
     const auto share = static_cast<float>(std::max(seconds, 0.0) / sweep_.most());
     const int halvings = 127 - static_cast<int>(std::bit_cast<std::uint32_t>(share) >> 23);
@@ -159,7 +164,7 @@ class CostRounds {
   const Sweep sweep_;
   const KnownUses uses_;
   const ScheduleStart start_;
-  std::vector<CacheKey> held_;  // that the pool holds when it begins, in order
+  std::vector<CacheKey> held_;  // keys that the pool holds at the start, ascending
   const std::vector<SortedAccess> sorted_;
   Schedule best_;
   double least_ = 0;

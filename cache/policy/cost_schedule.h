@@ -10,23 +10,23 @@ namespace rhizome::inline internal {
 
 class ScheduleHistory;
 
-/// A cache for a known future on a disk where reads of neighbouring rows are merged into one: it
-/// saves the disk's time, not rows. A row whose neighbours are read in the same step costs next to
-/// nothing, one that stands alone costs a whole read. A frame goes to the row whose next read would
-/// cost most, divided by the number of steps until then.
+/// A cache for a known future on a disk where reads of neighbouring rows are merged. It minimises
+/// disk time rather than the number of rows. A row whose neighbours are read in the same step costs
+/// almost nothing; an isolated row costs a whole read. Frames are assigned by the cost of a row's
+/// next read, divided by the number of steps until then.
 ///
-/// What a row costs depends on what else is read, so the schedule is made in rounds: Belady's
-/// schedule first, then one with the costs beside Belady's reads, one beside reads of all rows, and
-/// one beside the reads of the best so far. The cheapest of them is used, so by this model it is
-/// never worse than Belady's. Where Belady reads no row twice there is only the first round. Keys
-/// are rows of `row_bytes` bytes, in the order in which they lie on disk.
+/// The cost of a row depends on what else is read, so the schedule is built in rounds: first
+/// Belady's schedule, then one with the costs next to Belady's reads, one next to reads of all
+/// rows, and one next to the reads of the best schedule so far. The fastest is used, so by this
+/// model the result is never worse than Belady's. If Belady reads no row twice, only the first
+/// round runs. Keys are rows of `row_bytes` bytes, in disk order.
 ///
-/// With a history (schedule_history.h) it begins, and goes on after its end, as MakeBeladySchedule
-/// does with one; a row that is not asked for again counts as one whose next read costs what its
-/// last one did, some steps after the end.
+/// With a history (schedule_history.h) it starts, and continues beyond its end, like
+/// MakeBeladySchedule with a history. For a row that is not requested again, it assumes a next read
+/// some steps after the end, at the cost of the row's last read.
 ///
-/// Source: ours; the schedule that each round makes is Belady's (belady_schedule.h) with weights.
-/// Time and memory O(accesses), some four times those of MakeBeladySchedule. Errors: as there.
+/// Source: none; each round builds a weighted Belady schedule (belady_schedule.h). Time and memory
+/// O(accesses), about four times as much as MakeBeladySchedule. Errors: see MakeBeladySchedule.
 Result<std::unique_ptr<Policy>> MakeCostSchedule(const Trace& trace, std::uint32_t frame_count,
                                                  std::uint64_t key_count, std::uint64_t row_bytes,
                                                  const ReadCost& cost,

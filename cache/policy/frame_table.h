@@ -13,11 +13,11 @@ namespace rhizome::inline internal {
 inline constexpr FrameId kNoFrame = std::numeric_limits<FrameId>::max();
 inline constexpr CacheKey kNoKey = -1;
 
-/// Says why a step may not ask for `key` among keys in [0, key_count): it is none of them, or else
-/// the step asks for it twice.
+/// Returns the error for a step that requests an invalid key: `key` is not in [0, key_count), or
+/// else the step requests it twice.
 Status NotOfAStep(CacheKey key, std::uint64_t key_count);
 
-/// Maps keys to frames and frames to keys: 4 bytes a key and 8 bytes a frame.
+/// Maps keys to frames and frames to keys: 4 bytes per key and 8 bytes per frame.
 class FrameTable {
  public:
   FrameTable(std::uint32_t frame_count, std::uint64_t key_count)
@@ -29,9 +29,10 @@ class FrameTable {
     return frame_of_[static_cast<std::size_t>(key)];
   }
 
-  /// Puts `key` into `frame` and evicts the key that the frame held.
+  /// Stores `key` in `frame` and evicts the frame's previous key.
   void Place(CacheKey key, FrameId frame) {
-    // A key that is placed twice was twice in one step, which the contract of Policy::Step forbids.
+    // A key that is placed twice occurred twice in one step, which violates the contract of
+    // Policy::Step.
     RHIZOME_CHECK(FrameOf(key) == kNoFrame);
     Clear(frame);
     key_of_[frame] = key;
@@ -46,11 +47,11 @@ class FrameTable {
     key_of_[frame] = kNoKey;
   }
 
-  /// Divides the keys of a step into hits and misses, both in key order. Errors: kInvalidArgument,
-  /// a key out of range, or twice in the step.
+  /// Divides the keys of a step into hits and misses, both in the order of the step. Errors:
+  /// kInvalidArgument, a key is out of range or occurs twice in the step.
   Status Judge(std::span<const CacheKey> keys, StepPlan& plan) {
     plan.Clear();
-    plan.hits.reserve(keys.size());  // nothing throws while keys are marked
+    plan.hits.reserve(keys.size());  // so that nothing throws while keys are marked
     plan.misses.reserve(keys.size());
     std::uint32_t judged = 0;
     while (judged < keys.size() && JudgeOne(keys[judged], judged, plan)) ++judged;
@@ -60,12 +61,12 @@ class FrameTable {
   }
 
  private:
-  /// Stands for the frame of a key that the step has named already, while it is judged.
+  /// Marks a key that the step has already named, in place of its frame, during Judge.
   static constexpr FrameId kNamed = kNoFrame - 1;
 
   FrameId& FrameAt(CacheKey key) { return frame_of_[static_cast<std::size_t>(key)]; }
 
-  /// False: the key is out of range, or was named before.
+  /// Returns false if the key is out of range or was named before.
   bool JudgeOne(CacheKey key, std::uint32_t request, StepPlan& plan) {
     if (static_cast<std::uint64_t>(key) >= frame_of_.size()) return false;
     const FrameId frame = FrameAt(key);

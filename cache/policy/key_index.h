@@ -13,8 +13,8 @@
 
 namespace rhizome::inline internal {
 
-/// Finds keys in a prefill list, which is sorted by key. The key range is cut into about as many
-/// equal parts as there are entries, and a table says where each part begins, so that a look-up
+/// Finds keys in a prefill list that is sorted by key. The key range is divided into about as many
+/// equal parts as there are entries, and a table stores where each part begins, so that a lookup
 /// touches few cache lines. The entries are not owned.
 class KeyIndex {
  public:
@@ -23,7 +23,7 @@ class KeyIndex {
   KeyIndex() = default;
   explicit KeyIndex(std::span<const PrefillEntry> entries) : entries_(entries) {
     if (entries.empty()) return;
-    // Ascending, and each key once.
+    // Entries are ascending and distinct.
     RHIZOME_DCHECK(entries.front().first >= 0 &&
                    std::adjacent_find(entries.begin(), entries.end(),
                                       [](const PrefillEntry& a, const PrefillEntry& b) {
@@ -53,7 +53,7 @@ class KeyIndex {
 
   std::span<const PrefillEntry> entries_;
   unsigned shift_ = 0;
-  std::vector<std::uint32_t> starts_;  // by range, plus one past the last
+  std::vector<std::uint32_t> starts_;  // by part of the range, plus one past the last
 };
 
 }  // namespace rhizome::inline internal

@@ -15,7 +15,7 @@ class KeyMarks {
  public:
   explicit KeyMarks(std::uint64_t key_count) : words_((key_count + 63) / 64, 0) {}
 
-  /// Marks exactly these keys. `keys` must live until the next call.
+  /// Marks exactly these keys. `keys` must remain valid until the next call.
   void Mark(std::span<const CacheKey> keys) {
     for (const CacheKey key : marked_) words_[WordOf(key)] = 0;
     for (const CacheKey key : keys) words_[WordOf(key)] |= BitOf(key);
@@ -40,8 +40,8 @@ class KeyMarks {
   std::span<const CacheKey> marked_;
 };
 
-/// Orders `steps` greedily: each step is the one that shares most keys with the step before it. The
-/// first is compared with the keys marked in `last`.
+/// Orders `steps` greedily: each step is the one that shares the most keys with its predecessor.
+/// The first is compared with the keys marked in `last`.
 void OrderWindow(const Trace& trace, std::span<std::uint32_t> steps, KeyMarks& last) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     std::size_t best = i;
@@ -52,7 +52,7 @@ void OrderWindow(const Trace& trace, std::span<std::uint32_t> steps, KeyMarks& l
       best = candidate;
       best_shared = shared;
     }
-    // The remaining steps keep their order, so that the earliest of equal candidates is chosen.
+    // The remaining steps keep their order, so that the earliest among equal candidates is chosen.
     const auto from = steps.begin() + static_cast<std::ptrdiff_t>(i);
     const auto chosen = steps.begin() + static_cast<std::ptrdiff_t>(best);
     std::rotate(from, chosen, chosen + 1);
@@ -71,7 +71,7 @@ Result<std::vector<std::uint32_t>> MatchOrder(const Trace& trace, std::uint64_t 
   KeyMarks last(key_count);
   for (std::size_t begin = 0; begin < order.size();) {
     const std::size_t size = std::min(window, order.size() - begin);
-    // Nothing is marked before the first step, which therefore stays the first.
+    // No key is marked before the first step, so it remains first.
     OrderWindow(trace, std::span(order).subspan(begin, size), last);
     begin += size;
   }

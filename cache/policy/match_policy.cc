@@ -7,8 +7,9 @@
 namespace rhizome {
 namespace {
 
-/// Invariant between steps: `held_` lists the frames of the last step's keys, or of its first
-/// frame_count keys if it had more. All other frames are on `free_` and hold no key.
+/// Keeps the keys of the last step. Invariant between steps: `held_` lists the frames of the last
+/// step's keys, or of its first frame_count keys if it had more. All other frames are in `free_`
+/// and hold no key.
 class MatchPolicy final : public Policy {
  public:
   MatchPolicy(std::uint32_t frame_count, std::uint64_t key_count)

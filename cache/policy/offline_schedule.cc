@@ -10,9 +10,9 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// The earliest known access of each key, for the backward pass. This is a table by key where there
-/// are few keys per access, else a hash table with open addressing, so that memory is O(accesses)
-/// either way.
+/// Earliest known access of each key, for the backward pass. It is a table by key if there are few
+/// keys per access, else a hash table with open addressing, so that memory is O(accesses) in both
+/// cases.
 class EarliestUses {
  public:
   EarliestUses(std::size_t accesses, std::uint64_t key_count)
@@ -29,7 +29,7 @@ class EarliestUses {
     return std::exchange(uses_[slot], use);
   }
 
-  /// Returns the use of `key`, if one was set.
+  /// Returns the use of `key`, or a default one if none was set.
   NextUse Find(CacheKey key) const {
     if (direct_) return uses_[static_cast<std::size_t>(key)];
     const std::size_t slot = Slot(key);
@@ -37,7 +37,7 @@ class EarliestUses {
   }
 
  private:
-  /// Returns where the key is, or would be.
+  /// Returns the slot of the key, or the slot where it would be inserted.
   std::size_t Slot(CacheKey key) const {
     const std::size_t mask = keys_.size() - 1;
     std::uint64_t hash = static_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15ull;
@@ -52,22 +52,22 @@ class EarliestUses {
 };
 
 /// Builds a schedule in one forward pass. For each step it (1) drops the keys that the step uses
-/// from the buckets; (2) offers each of them again by its next use, or as an idle key if it has
-/// none but a weight, and frees the frames of the others; (3) evicts the keys that are worth least
-/// until the pool fits; (4) gives frames to the keys that were read and kept. At the end the
+/// from the buckets; (2) adds each of them again by its next use, or as an idle key if it has no
+/// next use but a weight, and frees the frames of the others; (3) evicts the least valuable keys
+/// until the pool fits; (4) assigns frames to the keys that were read and kept. At the end the
 /// untouched frames are prefilled with keys that are used once.
 ///
 /// Invariants between steps: (1) fates[a] is a hit in frame f exactly if the key of the later
-/// access a is in f now; (2) those keys are the ones in the buckets, which with the idle keys are
-/// at most frame_count; (3) every other frame is in `free_`, in `unused_`, or untouched:
-/// [untouched_, frame_count).
+/// access a is in f now; (2) those keys are the ones in the buckets; together with the idle keys
+/// there are at most frame_count of them; (3) every other frame is in `free_`, in `unused_`, or
+/// untouched: [untouched_, frame_count).
 ///
-/// Prefill. A key that would be read into a frame that nothing was read from yet is prefilled into
-/// it instead: the frame was idle until then, so nothing is displaced and one read replaces
-/// another. That is so for untouched frames, and for `unused_` ones: of keys that the pool held at
-/// the beginning and that were evicted before they were used. The access must be the key's first
-/// use. For untouched frames it is, because no key that is needed again is refused or evicted while
-/// there are any. Frames that stay untouched to the end take keys that are used only once.
+/// Prefill. A key that would be read into a frame from which nothing has been read yet is prefilled
+/// into it instead: the frame was idle until then, so nothing is displaced and one read replaces
+/// another. This applies to untouched frames, and to frames in `unused_`, whose initial key was
+/// evicted before it was used. The access must be the key's first use. For untouched frames it
+/// always is, because no key that is needed again is refused or evicted while such frames exist.
+/// Frames that are still untouched at the end are filled with keys that are used only once.
 class ScheduleBuilder {
  public:
   ScheduleBuilder(const Trace& trace, const KnownUses& uses, std::uint32_t frame_count,
@@ -90,7 +90,7 @@ class ScheduleBuilder {
       Offer(s);
       Shrink(s);
       PlaceCandidates(s);
-      // (2) and (3): frames that were touched have a key, or are free.
+      // Invariants (2) and (3): every touched frame holds a key or is free.
       RHIZOME_DCHECK(size() <= frame_count_ &&
                      size() + free_.size() + unused_.size() == untouched_);
     }
@@ -107,7 +107,7 @@ class ScheduleBuilder {
   std::uint64_t size() const { return buckets_.size() + idle_.size(); }
   bool has_prior() const { return !start_.prior.weight.empty(); }
 
-  /// The key that the pool held in `frame` at the beginning.
+  /// Returns the key that `frame` held at the start.
   CacheKey HeldKey(FrameId frame) const { return start_.held->keys[held_at_[frame]]; }
   std::size_t HeldClass(FrameId frame) const {
     return std::min<std::size_t>(start_.held->ClassOf(held_at_[frame]), costs_.cost.size() - 1);
@@ -133,8 +133,8 @@ class ScheduleBuilder {
     is_used_.assign(held_at_.size(), false);
   }
 
-  /// Enters every key of the step that may stay, whether or not it is in the pool, and frees the
-  /// frames of the other keys.
+  /// Adds every key of the step that may remain in the pool, whether or not it is there already,
+  /// and frees the frames of the other keys.
   void Offer(std::size_t step) {
     for (AccessId a = begin(step); a < begin(step + 1); ++a) {
       const NextUse next = uses_.next[a];
@@ -154,7 +154,7 @@ class ScheduleBuilder {
     }
   }
 
-  /// Removes keys until the pool fits. Where there is one class, idle keys are always worth less.
+  /// Evicts keys until the pool fits. If there is only one class, idle keys are always worth less.
   void Shrink(std::size_t step) {
     while (size() > frame_count_) {
       const std::uint64_t excess = size() - frame_count_;
@@ -213,7 +213,7 @@ class ScheduleBuilder {
     return frame;
   }
 
-  /// Returns a frame that nothing was read from yet.
+  /// Returns a frame from which nothing has been read yet.
   FrameId TakeUnused() {
     if (unused_.empty()) {
       RHIZOME_DCHECK(untouched_ < frame_count_);
@@ -237,13 +237,13 @@ class ScheduleBuilder {
     }
   }
 
-  /// Returns what is in the pool at the end and has a weight.
+  /// Returns the keys with a weight that are in the pool at the end.
   HeldKeys Left() const {
     HeldKeys left;
     if (!has_prior()) return left;
-    std::vector<AccessId> last(untouched_, kNever);  // by frame: the last access to what it holds
+    std::vector<AccessId> last(untouched_, kNever);  // by frame: last access to its current key
     for (std::size_t s = 0; s < trace_.steps(); ++s) {
-      // A step's reads come into frames that it may have hit.
+      // A step's reads may be placed in frames that the same step hit.
       for (AccessId a = begin(s); a < begin(s + 1); ++a)
         if (IsHit(fates_[a])) last[FrameOf(fates_[a])] = a;
       for (AccessId a = begin(s); a < begin(s + 1); ++a)
@@ -273,13 +273,14 @@ class ScheduleBuilder {
   NextUseBuckets buckets_;
   IdleKeys idle_;
   std::vector<Fate> fates_;             // by access
-  std::vector<std::uint32_t> held_at_;  // by frame: the position of the key that it held first
-  std::vector<bool> stays_;             // by such a frame: that key, until it is used or to the end
-  std::vector<bool> is_used_;           // by such a frame: it was read from, whatever it holds now
+  std::vector<std::uint32_t> held_at_;  // by frame: position of its initial key
+  // by frame with an initial key: keeps it until it is used, or to the end
+  std::vector<bool> stays_;
+  std::vector<bool> is_used_;  // by frame with an initial key: whether the frame has been read from
   std::vector<FrameId> free_;
   std::vector<FrameId> unused_;
   FrameId untouched_ = 0;
-  std::vector<bool> is_repeat_;  // by access: the key was asked for before; only with a prior
+  std::vector<bool> is_repeat_;  // by access: the key was requested before; only with a prior
   PrefillList prefill_;
 };
 

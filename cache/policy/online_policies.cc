@@ -18,6 +18,7 @@ Status internal::NotOfAStep(CacheKey key, std::uint64_t key_count) {
 
 namespace {
 
+/// Caches nothing: every key is a miss.
 class NonePolicy final : public Policy {
  public:
   Status Step(std::span<const CacheKey> keys, StepPlan& plan) override {
@@ -27,6 +28,7 @@ class NonePolicy final : public Policy {
   }
 };
 
+/// Keeps the first frame_count keys of a ranking for the whole trace.
 class StaticPolicy final : public Policy {
  public:
   StaticPolicy(std::uint32_t frame_count, std::uint64_t key_count,
@@ -52,7 +54,8 @@ class StaticPolicy final : public Policy {
   std::vector<PrefillEntry> prefill_;
 };
 
-/// The frames form a ring: the oldest insert is evicted next. A hit changes nothing.
+/// Evicts in insertion order. The frames form a ring whose oldest key is evicted next; a hit
+/// changes nothing.
 class FifoPolicy final : public Policy {
  public:
   FifoPolicy(std::uint32_t frame_count, std::uint64_t key_count) : table_(frame_count, key_count) {}
@@ -73,9 +76,11 @@ class FifoPolicy final : public Policy {
   FrameId oldest_ = 0;
 };
 
-/// The frames that hold keys form a circular list with a sentinel, most recently used first.
+/// Evicts the least recently used key. The frames that hold keys form a circular list with a
+/// sentinel, most recently used first. A step (1) judges its keys; (2) unlinks the hits; (3) links
+/// the last frame_count keys in step order, taking frames from `free_` or evicting the oldest.
 ///
-/// Invariant between steps: every frame is either linked (and holds a key) or on `free_`.
+/// Invariant between steps: every frame is either linked (and holds a key) or in `free_`.
 class LruPolicy final : public Policy {
  public:
   LruPolicy(std::uint32_t frame_count, std::uint64_t key_count)
@@ -90,8 +95,8 @@ class LruPolicy final : public Policy {
   Status Step(std::span<const CacheKey> keys, StepPlan& plan) override {
     RHIZOME_RETURN_IF_ERROR(table_.Judge(keys, plan));
     const std::size_t first_kept = keys.size() - std::min<std::size_t>(keys.size(), sentinel_);
-    // Hits leave the list first, so that no insert of this step takes the frame of a key that the
-    // same step uses later; whatever stays linked is older than the whole step.
+    // Hits are unlinked first, so that no insert of this step uses the frame of a key that the same
+    // step uses later. Every frame that is still linked is older than the whole step.
     for (const StepPlan::Place& hit : plan.hits) Unlink(hit.frame);
     std::size_t hits = 0;
     for (; hits < plan.hits.size() && plan.hits[hits].request < first_kept; ++hits) {
@@ -126,7 +131,7 @@ class LruPolicy final : public Policy {
   }
 
   void Unlink(FrameId frame) {
-    RHIZOME_CHECK(newer_[frame] != frame);  // unlinked already
+    RHIZOME_CHECK(newer_[frame] != frame);  // already unlinked
     older_[newer_[frame]] = older_[frame];
     newer_[older_[frame]] = newer_[frame];
     newer_[frame] = frame;
@@ -141,7 +146,7 @@ class LruPolicy final : public Policy {
   }
 
   FrameTable table_;
-  const FrameId sentinel_;  // `older_` of it is the newest frame, `newer_` the oldest
+  const FrameId sentinel_;  // its `older_` is the newest frame, its `newer_` the oldest
   std::vector<FrameId> newer_;
   std::vector<FrameId> older_;
   std::vector<FrameId> free_;

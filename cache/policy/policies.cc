@@ -14,7 +14,7 @@
 namespace rhizome {
 namespace {
 
-/// Everything that is known about a kind of policy before one is made.
+/// Static properties of a policy kind.
 struct PolicyEntry {
   PolicyKind kind;
   std::string_view name;
@@ -23,7 +23,7 @@ struct PolicyEntry {
   Result<std::unique_ptr<Policy>> (*make)(const PolicyOptions& options, const Trace& trace);
 };
 
-/// Makes an online policy, which takes only frame_count and key_count.
+/// Creates an online policy, which needs only frame_count and key_count.
 template <std::unique_ptr<Policy> (*make)(std::uint32_t frame_count, std::uint64_t key_count)>
 Result<std::unique_ptr<Policy>> MakeOnline(const PolicyOptions& options, const Trace&) {
   return make(options.frame_count, options.key_count);
@@ -50,7 +50,7 @@ Result<std::unique_ptr<Policy>> MakeCost(const PolicyOptions& options, const Tra
 
 constexpr std::uint64_t kFrameTableBytes = 4;  // FrameTable: the frame of each key
 
-/// To add a policy, add a value to PolicyKind, a function that makes it, and a row here.
+/// To add a policy, add a value to PolicyKind, a function that creates it, and a row here.
 constexpr std::array<PolicyEntry, 9> kPolicies = {{
     {PolicyKind::kBelady, "belady", true, 0, MakeBelady},
     {PolicyKind::kCost, "cost", true, 0, MakeCost},
@@ -58,13 +58,13 @@ constexpr std::array<PolicyEntry, 9> kPolicies = {{
     {PolicyKind::kFifo, "fifo", false, kFrameTableBytes, MakeOnline<MakeFifoPolicy>},
     {PolicyKind::kClock, "clock", false, kFrameTableBytes + 1, MakeOnline<MakeClockPolicy>},
     {PolicyKind::kS3Fifo, "s3fifo", false, 14, MakeOnline<MakeS3FifoPolicy>},
-    // Two superbatches' frame tables, and the ranking's arrays while it is made.
+    // Frame tables of two superbatches, and the arrays used to build the ranking.
     {PolicyKind::kStatic, "static", true, 2 * kFrameTableBytes + 4 + 8, MakeStatic},
     {PolicyKind::kMatch, "match", false, kFrameTableBytes, MakeOnline<MakeMatchPolicy>},
     {PolicyKind::kNone, "none", false, 0, MakeNone},
 }};
 
-/// Null: there is no such kind.
+/// Returns null if there is no such kind.
 const PolicyEntry* FindEntry(PolicyKind kind) {
   const auto* const found = std::find_if(kPolicies.begin(), kPolicies.end(),
                                          [&](const PolicyEntry& e) { return e.kind == kind; });

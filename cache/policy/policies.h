@@ -16,22 +16,22 @@ class ScheduleHistory;
 
 namespace RHIZOME_API rhizome {
 
-/// Returns every kind of policy, the default one first; these are the values of `--cache`.
+/// Returns every kind of policy, the default first. Their names are the values of `--cache`.
 std::vector<PolicyKind> AllPolicies();
 std::string_view PolicyName(PolicyKind kind);
 std::optional<PolicyKind> ParsePolicy(std::string_view name);
 
-/// Returns whether a policy of this kind is made for one trace and can run no other.
+/// Returns whether a policy of this kind is built for one trace and cannot run any other.
 bool KnowsTheFuture(PolicyKind kind);
 
-/// Returns whether a policy of this kind makes use of a history of earlier traces.
+/// Returns whether a policy of this kind uses a history of earlier traces.
 bool TakesPrior(PolicyKind kind);
 
-/// Returns the memory of a policy in bytes for each key in [0, key_count), in addition to what it
-/// takes for its frames and accesses.
+/// Returns the memory of a policy in bytes per key in [0, key_count), in addition to its memory per
+/// frame and access.
 std::uint64_t PolicyBytesPerKey(PolicyKind kind);
 
-/// The parameters of a policy besides its trace.
+/// Parameters of a policy besides its trace.
 struct PolicyOptions {
   PolicyKind kind = PolicyKind::kBelady;
   std::uint32_t frame_count = 0;
@@ -39,15 +39,15 @@ struct PolicyOptions {
   std::uint64_t unit_bytes = 1;  ///< bytes of a row, for kCost
   ReadCost cost = {};            ///< for kCost
 
-  /// The superbatches before the trace, for kinds that TakesPrior says: it begins with what they
-  /// left in the pool, and is added. Null: the pool begins empty, and what the trace does not ask
-  /// for again is worth nothing.
+  /// Superbatches that precede the trace, for kinds for which TakesPrior is true. The policy starts
+  /// with the pool contents that they left, and the trace is added to the history. If null, the
+  /// pool starts empty, and keys that the trace does not request again are worth nothing.
   ScheduleHistory* history = nullptr;
 };
 
-/// The policy of that kind for one trace; kNone without frames. Those that do not know the future
-/// look only at the steps that they are given. Errors: those of MakeBeladySchedule, for policies
-/// that know the future; kInvalidArgument, there is no such kind; kOutOfMemory.
+/// Creates the policy of that kind for one trace; without frames, kNone. Policies that do not know
+/// the future use only the steps passed to them. Errors: for policies that know the future, any
+/// error of MakeBeladySchedule; kInvalidArgument, there is no such kind; kOutOfMemory.
 Result<std::unique_ptr<Policy>> MakePolicy(const PolicyOptions& options, const Trace& trace);
 
 }  // namespace rhizome

@@ -31,7 +31,7 @@ Result<std::vector<CacheKey>> RankByUse(const Trace& trace, std::uint64_t key_co
   std::vector<std::uint32_t> uses(key_count, 0);
   for (const CacheKey key : trace.keys) ++uses[static_cast<std::size_t>(key)];
 
-  // A counting sort: bucket u starts behind the keys that are used more often than u times.
+  // Counting sort: bucket u starts after all keys that are used more than u times.
   const std::uint32_t most = uses.empty() ? 0 : *std::max_element(uses.begin(), uses.end());
   std::vector<std::uint64_t> begin(std::size_t{most} + 2, 0);
   for (const std::uint32_t u : uses) ++begin[u];

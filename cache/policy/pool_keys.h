@@ -12,20 +12,19 @@
 
 namespace rhizome::inline internal {
 
-// The keys in the pool while a schedule is built (offline_schedule.cc): those that the trace asks
-// for again, and those that it does not.
+// Containers for the keys in the pool while a schedule is built (offline_schedule.cc): keys that
+// the trace requests again, and keys that it does not.
 
-/// The least that a key of some class is worth, and which class that is.
+/// The minimum value of a key, and the class where it was found.
 struct LeastWorth {
   float worth = std::numeric_limits<float>::infinity();
   std::size_t cost_class = 0;
-  std::size_t step = 0;  ///< of its next use, if it has one
+  std::size_t step = 0;  ///< step of its next use, if it has one
 };
 
-/// The keys that are asked for again, bucketed by the step of their next use and by the cost class
-/// of reading them then. A key is named by its next access, so the keys needed in a step occupy
-/// that step's slice of `members_`, ordered by class, and nothing is allocated while the builder
-/// runs.
+/// Keys that are requested again, bucketed by the step of their next use and by the cost class of
+/// that read. A key is identified by its next access, so the keys needed in a step occupy that
+/// step's slice of `members_`, ordered by class, and no memory is allocated while the builder runs.
 class NextUseBuckets {
  public:
   NextUseBuckets(const Trace& trace, const AccessCosts& costs)
@@ -54,8 +53,8 @@ class NextUseBuckets {
     ++size_;
   }
 
-  /// Within a class the keys that are needed last are worth least, so one bucket of each class is
-  /// compared. There must be a key.
+  /// Returns the minimum value over all keys. Within a class the keys that are needed last have the
+  /// least value, so only one bucket of each class is compared. There must be a key.
   LeastWorth Least(std::size_t now) const {
     LeastWorth least;
     for (std::size_t c = 0; c < classes_; ++c) {
@@ -68,8 +67,8 @@ class NextUseBuckets {
     return least;
   }
 
-  /// Removes up to `most` keys of the bucket that Least named, and calls visit(access) for each.
-  /// Returns how many.
+  /// Removes up to `most` keys of the bucket that Least returned, and calls visit(access) for each.
+  /// Returns the number removed.
   template <typename Visit>
   std::uint64_t Remove(const LeastWorth& least, std::uint64_t most, const Visit& visit) {
     const std::size_t bucket = least.step * classes_ + least.cost_class;
@@ -98,15 +97,15 @@ class NextUseBuckets {
   const AccessCosts& costs_;
   const std::size_t classes_;
   std::vector<AccessId> members_;
-  std::vector<AccessId> starts_;       // by step and class, into members_
+  std::vector<AccessId> starts_;       // by step and class; index into members_
   std::vector<std::uint32_t> counts_;  // by step and class
   std::vector<StepSet> occupied_;      // by class
   std::uint64_t size_ = 0;
 };
 
-/// The keys that are not asked for again, but that a prior gives a worth: one is named by its last
-/// access, or, if the pool held it from the beginning and the trace does not ask for it, by its
-/// position among the held keys. Of equal ones those come first that were not used for longest.
+/// Keys that are not requested again but have a value by the prior. A key is identified by its last
+/// access or, if the pool held it at the start and the trace does not request it, by its position
+/// among the held keys. Among keys of equal chance, the least recently used is removed first.
 class IdleKeys {
  public:
   struct Key {
@@ -122,7 +121,7 @@ class IdleKeys {
     ++size_;
   }
 
-  /// Call when all held keys have been added.
+  /// Must be called after all held keys have been added.
   void SortHeld() {
     for (Class& one : classes_) std::sort(one.held.begin(), one.held.end(), std::greater<>());
   }
@@ -134,7 +133,7 @@ class IdleKeys {
     ++size_;
   }
 
-  /// The least worth of all classes, where the trace has `steps_left` steps to go: a key is
+  /// Returns the minimum value over all classes if the trace has `steps_left` more steps: a key is
   /// expected 1 / chance steps after them. There must be a key.
   LeastWorth Least(std::size_t steps_left) const {
     LeastWorth least;
@@ -162,14 +161,14 @@ class IdleKeys {
 
   std::uint64_t size() const { return size_; }
 
-  /// Gives its memory back.
+  /// Releases the memory.
   void Clear() { *this = IdleKeys(costs_); }
 
  private:
   using Entry = std::pair<float, std::uint32_t>;  // chance, id
   struct Class {
-    std::vector<Entry> held;  // the least likely last
-    std::vector<Entry> heap;  // the least likely first
+    std::vector<Entry> held;  // least likely last
+    std::vector<Entry> heap;  // least likely first
   };
 
   static bool TakesHeld(const Class& one) {

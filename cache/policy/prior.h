@@ -7,14 +7,14 @@
 
 namespace RHIZOME_API rhizome {
 
-/// The worth that schedules of superbatches, one after another, give to rows that the superbatch at
-/// hand does not ask for again.
+/// How schedules of consecutive superbatches value rows that the current superbatch does not
+/// request again.
 enum class Prior : std::uint8_t {
-  kNone,  ///< nothing
-  kUses,  ///< the more, the more often they were asked for so far
+  kNone,  ///< worth nothing
+  kUses,  ///< by the number of requests so far
 };
 
-/// "none" or "uses", the values of `--prior`.
+/// Returns "none" or "uses", the values of `--prior`.
 std::string_view PriorName(Prior prior);
 
 }  // namespace rhizome

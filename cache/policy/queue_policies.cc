@@ -8,9 +8,10 @@
 namespace rhizome {
 namespace {
 
-/// A policy over keys alone; a subclass decides what happens to a key that is asked for. Frames are
-/// assigned at the end of a step, to the keys that are still resident, because a step may be larger
-/// than the pool.
+/// Base class of policies that decide by keys alone; a subclass decides what happens to a requested
+/// key. A step (1) judges its keys; (2) passes them one by one to Touch or Insert, after MakeRoom
+/// if the pool is full; (3) assigns frames to the keys that are still resident. Frames are assigned
+/// at the end because a step may be larger than the pool.
 class QueuePolicy : public Policy {
  public:
   QueuePolicy(std::uint32_t frame_count, std::uint64_t key_count)
@@ -45,11 +46,11 @@ class QueuePolicy : public Policy {
   }
 
  protected:
-  /// Called when `key` is asked for and resident.
+  /// Called when a resident `key` is requested.
   virtual void Touch(CacheKey key) = 0;
-  /// Called when `key` is asked for and was not resident; there is room for it now.
+  /// Called when a `key` is requested that is not resident. The pool has space for it.
   virtual void Insert(CacheKey key) = 0;
-  /// Calls Evict for exactly one key.
+  /// Must call Evict for exactly one key.
   virtual void MakeRoom() = 0;
 
   void Evict(CacheKey key) {
@@ -57,7 +58,7 @@ class QueuePolicy : public Policy {
     resident_[static_cast<std::size_t>(key)] = false;
     --size_;
     const FrameId frame = table_.FrameOf(key);
-    if (frame == kNoFrame) return;  // it was inserted in this step and has no frame yet
+    if (frame == kNoFrame) return;  // inserted in this step, so it has no frame yet
     table_.Clear(frame);
     free_.push_back(frame);
   }
@@ -71,7 +72,8 @@ class QueuePolicy : public Policy {
   std::vector<FrameId> free_;
 };
 
-/// CLOCK: a queue, oldest first, whose keys get a second chance if they were used since their last.
+/// CLOCK: a queue, oldest first. A key at its head gets a second chance if it was used since it was
+/// last there.
 class ClockPolicy final : public QueuePolicy {
  public:
   ClockPolicy(std::uint32_t frame_count, std::uint64_t key_count)
@@ -97,7 +99,7 @@ class ClockPolicy final : public QueuePolicy {
 };
 
 /// S3-FIFO (Yang et al., SOSP 2023, algorithm 1): new keys pass through a small queue. Keys that
-/// were hit at least twice there, or that return while they are in the ghost queue, enter the main
+/// were hit at least twice in it, or that return while they are in the ghost queue, enter the main
 /// queue.
 class S3FifoPolicy final : public QueuePolicy {
  public:
@@ -121,7 +123,7 @@ class S3FifoPolicy final : public QueuePolicy {
   void Insert(CacheKey key) override {
     UsesOf(key) = 0;
     // The key is still in the ghost queue if fewer than main_target_ keys have left the small queue
-    // after it; its ghost entry is left to expire.
+    // after it. Its ghost entry is left to expire.
     std::uint64_t& ghost = ghost_[static_cast<std::size_t>(key)];
     if (ghost != 0 && ghosts_ - ghost < main_target_) {
       main_.push_back(key);
@@ -169,10 +171,9 @@ class S3FifoPolicy final : public QueuePolicy {
   const std::uint32_t main_target_;
   std::deque<CacheKey> small_;  // oldest first
   std::deque<CacheKey> main_;
-  std::vector<std::uint8_t> uses_;  // by key, since it entered its queue
-  std::vector<std::uint64_t>
-      ghost_;                 // by key: which departure from the small queue it was; 0: none
-  std::uint64_t ghosts_ = 0;  // departures so far
+  std::vector<std::uint8_t> uses_;    // by key: uses since it entered its queue
+  std::vector<std::uint64_t> ghost_;  // by key: its departure number; 0: none
+  std::uint64_t ghosts_ = 0;          // departures from the small queue so far
 };
 
 }  // namespace

@@ -15,13 +15,13 @@
 namespace rhizome {
 namespace {
 
-/// Sums what sweeps over sorted rows take.
+/// Sums the time and bytes of sweeps over sorted rows.
 class Sweeps {
  public:
   Sweeps(std::uint64_t row_bytes, const ReadCost& cost)
       : row_bytes_(row_bytes), sweep_(row_bytes, cost) {}
 
-  /// Adds a sweep over `rows`, which it sorts.
+  /// Adds a sweep over `rows`, which it sorts in place.
   void Add(std::vector<CacheKey>& rows) {
     boost::sort::spreadsort::integer_sort(rows.begin(), rows.end());
     CacheKey before = kNoRow;
@@ -44,13 +44,13 @@ class Sweeps {
   ReplayTime time_;
 };
 
-/// Lists the keys that `plan` misses.
+/// Collects the keys that `plan` misses.
 void ListMisses(std::span<const CacheKey> keys, const StepPlan& plan, std::vector<CacheKey>& out) {
   out.clear();
   for (const std::uint32_t miss : plan.misses) out.push_back(keys[miss]);
 }
 
-/// Replays superbatches one after another in one pool.
+/// Replays consecutive superbatches in one pool.
 class PoolReplay {
  public:
   explicit PoolReplay(const PolicyOptions& options)
@@ -74,7 +74,7 @@ class PoolReplay {
   const ReplayTime& time() const { return sweeps_.time(); }
 
  private:
-  /// Puts the prefill into the frames, and reads what is not there.
+  /// Places the prefill in the frames and reads the keys that the pool does not hold.
   void Start(std::span<const PrefillEntry> prefill) {
     std::vector<CacheKey> there(frames_);
     boost::sort::spreadsort::integer_sort(there.begin(), there.end());
@@ -82,7 +82,7 @@ class PoolReplay {
     rows_.clear();
     auto held = there.begin();
     for (const auto& [key, frame] : prefill) {
-      RHIZOME_DCHECK(frame < frames_.size() && frames_[frame] == kNoRow);  // one key a frame
+      RHIZOME_DCHECK(frame < frames_.size() && frames_[frame] == kNoRow);  // one key per frame
       frames_[frame] = key;
       while (held != there.end() && *held < key) ++held;
       if (held == there.end() || *held != key) rows_.push_back(key);
@@ -135,6 +135,9 @@ Result<SuperbatchReplay> ReplaySuperbatches(const Trace& trace, std::size_t supe
   PoolReplay pool(options);
   double first_seconds = 0;
   SuperbatchReplay replay;
+  // For each whole superbatch: (1) creates a policy, linked to its predecessors by the history; (2)
+  // replays its prefill and steps in the shared pool. The time of the first superbatch is
+  // subtracted at the end if there are more.
   for (; replay.steps + superbatch <= trace.steps(); replay.steps += superbatch) {
     if (replay.steps == superbatch) first_seconds = pool.time().seconds;
     const Trace part = Part(trace, replay.steps, superbatch);

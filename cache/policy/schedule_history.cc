@@ -7,7 +7,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// The weight of a key that every step asks for, where chances are given.
+/// Weight of a key that every step requests, if chances are given.
 constexpr double kCertain = 1U << 30;
 
 }  // namespace
@@ -16,7 +16,7 @@ ScheduleHistory::ScheduleHistory(std::span<const double> chances)
     : weights_(chances.size()), counts_(false), chance_of_one_(static_cast<float>(1 / kCertain)) {
   for (std::size_t key = 0; key < chances.size(); ++key) {
     RHIZOME_DCHECK(chances[key] >= 0 && chances[key] <= 1);
-    // A chance that is small but not zero stays apart from zero.
+    // A small nonzero chance must not become zero.
     weights_[key] = static_cast<std::uint32_t>(std::ceil(chances[key] * kCertain));
   }
 }

@@ -9,27 +9,28 @@
 
 namespace rhizome::inline internal {
 
-/// Tells the schedule of a superbatch of those before it: how often each key was asked for, and
-/// which keys the pool holds when the superbatch begins. Schedules that are made with it
-/// (PolicyOptions::history) are used in the order in which they are made, in one pool, and nothing
-/// else changes that pool between them.
+/// Information about earlier superbatches for the schedule of the next one: how often each key was
+/// requested, and which keys the pool holds at its start. Schedules created with a history
+/// (PolicyOptions::history) must be used in the order of their creation, in one pool, and nothing
+/// else may change that pool between them.
 ///
-/// Memory: 4 bytes a key, and 8 or 9 for each key that the pool holds.
-/// Threads: one at a time.
+/// Memory: 4 bytes per key, and 8 or 9 for each key that the pool holds.
+/// Threads: not thread-safe.
 class ScheduleHistory {
  public:
-  /// Bytes of a history for each key, and for each frame of its pool: what is held, and what is
-  /// known of that while a schedule is made.
+  /// Bytes of a history per key, and per frame of its pool: the held keys, and what is known about
+  /// them while a schedule is built.
   static constexpr std::uint64_t kBytesPerKey = 4;
   static constexpr std::uint64_t kBytesPerFrame = 32;
 
-  /// Weighs keys in [0, key_count) by their uses so far.
+  /// Weighs keys in [0, key_count) by their number of uses so far.
   explicit ScheduleHistory(std::uint64_t key_count) : weights_(key_count, 0), counts_(true) {}
 
-  /// Weighs each key by the chance, from 0 to 1, that a step asks for it. These weights stay.
+  /// Weighs each key by the chance, in [0, 1], that a step requests it. These weights do not
+  /// change.
   explicit ScheduleHistory(std::span<const double> chances);
 
-  /// Counts what a superbatch asks for. Its keys must be in range.
+  /// Counts the requests of a superbatch. Its keys must be in range.
   void Count(const Trace& superbatch);
 
   ScheduleStart start() const {

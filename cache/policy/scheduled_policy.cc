@@ -11,7 +11,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Hashes a sequence of keys; order matters.
+/// Hashes a sequence of keys. The order matters.
 std::uint64_t HashKeys(std::span<const CacheKey> keys) {
   std::uint64_t hash = keys.size();
   for (const CacheKey key : keys) {
@@ -21,7 +21,7 @@ std::uint64_t HashKeys(std::span<const CacheKey> keys) {
   return hash;
 }
 
-/// Sorts a list of distinct keys by a table over all keys up to `last`, the largest.
+/// Sorts a list of distinct keys with a table over all keys up to `last`, the maximum.
 PrefillList SortedByTable(PrefillList prefill, CacheKey last) {
   std::vector<FrameId> frame_of(static_cast<std::size_t>(last) + 1, kNoFrame);
   for (const auto& [key, frame] : prefill) frame_of[static_cast<std::size_t>(key)] = frame;
@@ -35,7 +35,7 @@ PrefillList SortedByTable(PrefillList prefill, CacheKey last) {
 PrefillList Sorted(PrefillList prefill) {
   CacheKey last = 0;
   for (const auto& [key, frame] : prefill) last = std::max(last, key);
-  // A pool that holds a good part of all rows has such a list for every superbatch.
+  // Common case: a pool that holds a large share of all rows has such a list for every superbatch.
   if (static_cast<std::uint64_t>(last) / 4 < prefill.size())
     return SortedByTable(std::move(prefill), last);
   boost::sort::spreadsort::integer_sort(
@@ -46,6 +46,9 @@ PrefillList Sorted(PrefillList prefill) {
 
 constexpr StepId kNoStep = std::numeric_limits<StepId>::max();
 
+/// Replays a schedule as a policy. The constructor (1) sorts the prefill; (2) stores a hash of each
+/// step's keys; (3) finds last uses and needed frames in a backward pass. Step verifies the hash
+/// and returns the stored outcomes.
 class ScheduledPolicy final : public Policy {
  public:
   ScheduledPolicy(const Trace& trace, Schedule schedule, std::optional<std::vector<CacheKey>> reads)
@@ -94,12 +97,12 @@ class ScheduledPolicy final : public Policy {
   }
 
  private:
-  /// Goes backwards over the schedule to find, for each access, whether its frame's content is used
-  /// after the step, and for each step how many frames hold content that is used later.
+  /// Backward pass over the schedule. For each access it finds whether the content of its frame is
+  /// used after the step, and for each step how many frames hold content that is used later.
   void FindLastUses() {
     const FrameId bound = FrameBound();
     std::vector<bool> awaited(bound);
-    std::vector<StepId> filled(bound, kNoStep);  // by frame: the step that was seen to fill it
+    std::vector<StepId> filled(bound, kNoStep);  // by frame: the step that fills it
     std::uint32_t count = 0;
     for (std::size_t s = hashes_.size(); s > 0; --s) {
       const StepId step = static_cast<StepId>(s - 1);
@@ -137,12 +140,12 @@ class ScheduledPolicy final : public Policy {
   std::vector<std::uint64_t> hashes_;  // by step
   const PrefillList prefill_;
   const std::optional<std::vector<CacheKey>> reads_;
-  // by access: nothing asks for its frame's content after the step
+  // by access: no later step requests the content of its frame
   std::vector<bool> last_use_;
   std::vector<std::uint32_t> needed_;  // by step: frames_needed() before it
 
-  // Frames that no step asks for what they are filled with, and that the first step leaves as they
-  // are: with a prior, what the schedule before left. They are done as soon as steps begin.
+  // Prefilled frames that no step hits and that the first step does not overwrite: with a prior,
+  // keys left by the previous schedule. They are reported as done in the first step.
   std::vector<FrameId> idle_;
   std::size_t step_ = 0;
 };

@@ -9,8 +9,8 @@
 
 namespace rhizome::inline internal {
 
-/// A set of numbers in [0, size) that knows its greatest member: a tree of 64-ary bitsets, in which
-/// each bit says that the word below it is not zero. Every operation takes log64(size) steps.
+/// A set of numbers in [0, size) with fast access to its maximum: a tree of 64-ary bitsets, where
+/// each bit indicates that the word below it is nonzero. Every operation takes log64(size) steps.
 class StepSet {
  public:
   explicit StepSet(std::size_t size) {
@@ -43,7 +43,7 @@ class StepSet {
     }
   }
 
-  /// Returns the greatest member; the set must not be empty.
+  /// Returns the maximum; the set must not be empty.
   std::size_t Max() const {
     RHIZOME_DCHECK(!empty());
     std::size_t member = 0;

@@ -10,8 +10,8 @@ namespace rhizome::inline internal {
 
 inline constexpr CacheKey kNoRow = -1;
 
-/// The cost of a sweep over sorted rows: rows that lie close together are one read, which also
-/// reads what lies between them.
+/// Cost of a sweep over sorted rows. Rows that are close together on disk are read together,
+/// including the gap between them.
 class Sweep {
  public:
   Sweep(std::uint64_t row_bytes, const ReadCost& cost)
@@ -20,7 +20,7 @@ class Sweep {
         row_(cost.SecondsFor(row_bytes)),
         gap_bytes_(cost.gap_bytes()) {}
 
-  /// Returns the seconds for reading `row` after `before`, the row read before it in the sweep, or
+  /// Returns the seconds for reading `row` after `before`, the previous row of the sweep, or
   /// kNoRow.
   double SecondsAfter(CacheKey before, CacheKey row) const {
     return row_ + (Joined(before, row) ? Between(before, row) * row_ : fixed_);
@@ -30,7 +30,8 @@ class Sweep {
     return before != kNoRow && Between(before, row) * row_bytes_ <= static_cast<double>(gap_bytes_);
   }
 
-  /// Returns the seconds that reading `row` adds to a sweep that reads `before` and `after` anyway.
+  /// Returns the seconds that reading `row` adds to a sweep that reads `before` and `after` in any
+  /// case.
   double SecondsMore(CacheKey before, CacheKey row, CacheKey after) const {
     const double with = SecondsAfter(before, row);
     return after == kNoRow ? with : with + SecondsAfter(row, after) - SecondsAfter(before, after);

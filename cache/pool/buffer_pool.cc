@@ -14,7 +14,7 @@ namespace {
 
 constexpr CacheKey kNothing = -1;
 
-/// Each request of a step is a hit or a miss, and only once.
+/// Returns whether each request of a step is listed exactly once, as a hit or as a miss.
 bool NamesEachRequestOnce(const StepPlan& plan, std::size_t requests) {
   std::vector<bool> named(requests);
   const auto name = [&](std::uint32_t request) {
@@ -33,7 +33,8 @@ Status NotOfThisPool(std::size_t frames) {
       fmt::format("the cache policy was made for another pool than this one of {} frames", frames));
 }
 
-/// May the prefill go into so many frames, no two keys into one?
+/// Checks that the prefill fits into `frames` frames, with at most one key per frame, sorted by
+/// key.
 Status CheckPrefill(std::span<const PrefillEntry> prefill, std::size_t frames) {
   if (prefill.size() > frames) return NotOfThisPool(frames);
   std::vector<bool> named(frames);
@@ -48,11 +49,11 @@ Status CheckPrefill(std::span<const PrefillEntry> prefill, std::size_t frames) {
 
 }  // namespace
 
-/// The prefill of the announced policy, and which of it is in the pool already.
+/// State of the announced policy's prefill: which entries are in the pool already.
 struct BufferPool::Ahead {
   enum class State : std::uint8_t {
     kMissing,
-    kInFrame,  // is or was in a frame; if it is evicted before the switch, it is read at the switch
+    kInFrame,  // is or was in a frame; if it is evicted before the switch, it is read then
     kTaken,    // has a slot in `slots`
   };
 
@@ -72,7 +73,7 @@ struct BufferPool::Ahead {
     }
   }
 
-  /// Notes that the key was put into a frame.
+  /// Records that the key was put into a frame.
   void Enter(CacheKey key) {
     if (knows_reads) return;
     const std::size_t at = index.Find(key);
@@ -81,7 +82,7 @@ struct BufferPool::Ahead {
     --missing;
   }
 
-  /// Returns whether the key, which is in a frame, is to be kept when that frame is done.
+  /// Returns whether the key, which is in a frame, must be kept when that frame is done.
   bool Wants(CacheKey key) const {
     const std::size_t at = index.Find(key);
     return at != KeyIndex::kAbsent && states[at] == State::kInFrame;
@@ -93,7 +94,7 @@ struct BufferPool::Ahead {
     slots.push_back(slot);
   }
 
-  /// Takes the key, which the current policy holds in `slot`, if it is missing.
+  /// Keeps the slot of a missing key that the current policy has just read. Returns whether it did.
   bool Keep(CacheKey key, SlotId slot) {
     const std::size_t at = index.Find(key);
     if (at == KeyIndex::kAbsent || states[at] != State::kMissing) return false;
@@ -103,7 +104,7 @@ struct BufferPool::Ahead {
     return true;
   }
 
-  /// Takes the first missing key, which is to be read into `slot`, and returns it.
+  /// Assigns `slot` to the first missing key, which the caller reads into it, and returns the key.
   CacheKey TakeNext(SlotId slot) {
     RHIZOME_DCHECK(missing != 0 && slots.size() < entries.size());
     while (states[next] != State::kMissing) ++next;
@@ -116,12 +117,13 @@ struct BufferPool::Ahead {
 
   const std::span<const PrefillEntry> entries;
   const KeyIndex index;
-  const bool knows_reads;     // a key that is not to be read is in a frame, now or at the switch
+  const bool knows_reads;     // the policy lists its reads; all other keys are in a frame, now or
+                              // at the switch
   std::vector<State> states;  // by entry
   std::size_t missing;        // entries in state kMissing
   std::size_t next = 0;       // no entry before it is missing
   std::vector<SlotId> slots;
-  std::size_t read = 0;  // how many of `slots` were read ahead, not taken over
+  std::size_t read = 0;  // number of `slots` that were read ahead rather than taken over
 };
 
 BufferPool::BufferPool() = default;
@@ -183,7 +185,7 @@ std::vector<PrefillEntry> BufferPool::Prefill() {
     kept.push_back(slot);
   };
   if (knows_reads()) {
-    // Which units free slots still hold depends on when steps were released.
+    // The units that free slots still hold depend on when steps were released.
     for (const SlotId slot : former) keep(slot);
   } else {
     for (SlotId slot = 0; slot < holds_.size(); ++slot) keep(slot);
@@ -195,7 +197,8 @@ std::vector<PrefillEntry> BufferPool::Prefill() {
   }
   place_ = std::move(places);
   const std::unique_ptr<Ahead> ahead = std::exchange(ahead_, nullptr);
-  const std::size_t read = ahead == nullptr ? 0 : ahead->read;  // ahead, and counted then
+  const std::size_t read = ahead == nullptr ? 0 : ahead->read;  // read ahead, and counted at that
+                                                                // time
   counters_.prefill += prefill.size() - read;
   counters_.kept += kept.size() - read;
   table_->Rename(kept, former);
@@ -205,7 +208,7 @@ std::vector<PrefillEntry> BufferPool::Prefill() {
 void BufferPool::Announce(const Policy& next) {
   if (!CheckPrefill(next.Prefill(), place_.size()).ok()) return;
   ahead_ = std::make_unique<Ahead>(next.Prefill(), next.PrefillReads());
-  // It may want others than the one that was announced before.
+  // The new policy may want other keys than the one that was announced before.
   done_.insert(done_.begin(), waiting_.begin(), waiting_.end());
   waiting_.clear();
   for (const SlotId slot : place_) {
@@ -221,20 +224,20 @@ void BufferPool::SetDone(std::span<const FrameId> frames) {
   }
 }
 
-/// Notes that `frame` holds `key` now.
+/// Records that `frame` now holds `key`.
 void BufferPool::Enter(CacheKey key, FrameId frame) {
   is_done_[frame] = false;
   if (ahead_ != nullptr) ahead_->Enter(key);
 }
 
-/// Returns how many slots the announced policy may use while the current one still runs.
+/// Returns how many slots the announced policy may use while the current policy still runs.
 std::size_t BufferPool::SpareSlots() const {
   return frame_count() - std::min(frame_count(), policy_->frames_needed());
 }
 
-/// Empties the frames that are done: slots that the announced policy wants are taken for it, as far
-/// as it has a share, the others are released. A frame is looked at once, when it is done, and when
-/// its turn comes.
+/// Empties the frames that are done. Slots that the announced policy wants are kept for it, up to
+/// its share of slots; the others are released. Each frame is checked once when it becomes done,
+/// and again when the share allows to keep it.
 void BufferPool::EmptyDoneFrames() {
   const std::size_t spare = SpareSlots();
   const auto empty = [&](FrameId frame) {
@@ -327,14 +330,15 @@ std::span<std::byte> BufferPool::Fill(CacheKey key, FrameId frame) {
   return slot(place_[frame]);
 }
 
-// Carries out a plan: (1) waits for a slot for each miss; (2) lists the slots of the hits; (3)
-// takes slots for the misses; (4) lets the inserts' frames refer to the slots of this step, and
-// drops what they referred to; (5) keeps misses that the announced policy wants; (6) adds the
-// step's references and itself as a holder.
+// Carries out a plan: (1) waits until there is a slot for each miss; (2) collects the slots of the
+// hits; (3) takes slots for the misses; (4) points the frames of the inserts to the slots of this
+// step, and drops their former slots; (5) keeps misses that the announced policy wants; (6) adds
+// the step's references and registers it as a holder.
 Status BufferPool::Hold(std::span<const CacheKey> keys, const StepPlan& plan,
                         std::vector<SlotId>& slots) try {
-  // Frames that are done count as room for the announced policy, whether or not there is time to
-  // read ahead for it; if they stayed, misses that are kept for it would come on top of them.
+  // Done frames count as space for the announced policy, even if there is no time to read ahead. If
+  // they were not emptied, the misses that are kept for that policy would need slots in addition to
+  // them.
   if (ahead_ != nullptr) EmptyDoneFrames();
   if (!plan.misses.empty()) {
     const std::size_t misses = plan.misses.size();
@@ -374,8 +378,8 @@ Status BufferPool::Hold(std::span<const CacheKey> keys, const StepPlan& plan,
   return StatusOfException();
 }
 
-/// Takes misses that no frame keeps but that the announced policy wants, by adding a reference to
-/// their slots.
+/// Keeps misses that no frame keeps but the announced policy wants, by adding a reference to their
+/// slots.
 void BufferPool::KeepMisses(std::span<const std::uint32_t> misses, std::span<const SlotId> slots,
                             std::vector<SlotId>& named) {
   if (ahead_->knows_reads) return;

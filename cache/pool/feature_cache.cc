@@ -24,14 +24,15 @@ namespace {
 constexpr std::size_t kCopiedAhead = 6;
 constexpr std::size_t kLineBytes = 64;
 
-// Bytes of one ReadAhead call: many beside the cost of starting a sweep, few beside a step.
+// Bytes per ReadAhead call: large compared to the cost of starting a sweep, small compared to a
+// step.
 constexpr std::size_t kReadAheadBytes = std::size_t{4} << 20;
 
 void Prefetch(std::span<const std::byte> bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += kLineBytes) __builtin_prefetch(&bytes[at]);
 }
 
-/// Rows that are all on this machine's disk.
+/// Reads rows that are all on the local disk.
 class DiskRows final : public RowFetcher {
  public:
   explicit DiskRows(std::unique_ptr<RowReader> reader) : reader_(std::move(reader)) {}
@@ -42,8 +43,8 @@ class DiskRows final : public RowFetcher {
   const std::unique_ptr<RowReader> reader_;
 };
 
-/// Returns the number of frames that fit into `capacity_bytes`, at most one for each row, as more
-/// would stay empty.
+/// Returns the number of frames that fit into `capacity_bytes`, up to one per row, as more would
+/// remain empty.
 std::uint32_t FramesFor(std::size_t capacity_bytes, std::size_t row_bytes, std::uint64_t rows) {
   if (row_bytes == 0) return 0;
   const std::uint64_t wanted = std::min<std::uint64_t>(capacity_bytes / row_bytes, rows);
@@ -53,12 +54,12 @@ std::uint32_t FramesFor(std::size_t capacity_bytes, std::size_t row_bytes, std::
 
 }  // namespace
 
-/// A step runs in this order: the pool plans it (hits, misses, inserts); the misses are read, from
-/// the delta where it holds the row, else from the array; Hold leaves rows in their slots, Gather
-/// copies hits out before inserts overwrite their frames.
+/// Implementation. A step has these stages: (1) the pool plans it (hits, misses, inserts); (2) the
+/// misses are read, from the delta if it holds the row, else from the array; (3) Hold leaves rows
+/// in their slots, whereas Gather copies hits out before inserts overwrite their frames.
 ///
-/// Invariant: while `started_`, every frame holds the row that the policy believes to be there. A
-/// failed read breaks this, because a row that was promised to a frame did not come, and only Start
+/// Invariant: while `started_`, every frame holds the row that the policy expects in it. A failed
+/// read breaks the invariant, because a row that was assigned to a frame did not arrive. Only Start
 /// restores it.
 class FeatureCache::Impl {
  public:
@@ -73,7 +74,7 @@ class FeatureCache::Impl {
         fetcher_(std::move(fetcher)),
         pool_(std::move(pool)) {}
 
-  /// `graph` is the snapshot whose delta is laid over the rows, or null.
+  /// `graph` is the snapshot whose delta overlays the rows, or null.
   static Result<std::unique_ptr<Impl>> Open(const Store& store,
                                             std::shared_ptr<const GraphSnapshot> graph,
                                             std::string_view array,
@@ -99,7 +100,7 @@ class FeatureCache::Impl {
  private:
   Status CheckRows(std::span<const Row> rows) const;
   Status CheckOutput(std::span<const Row> rows, std::span<std::byte> out) const;
-  /// Guards a change of the pool: unless Done is called, the cache has to be started again.
+  /// Guards a change of the pool: unless Done is called, the cache must be started again.
   class Change {
    public:
     explicit Change(Impl& cache) : cache_(cache) { cache_.started_ = false; }
@@ -121,7 +122,7 @@ class FeatureCache::Impl {
   const ReadCost read_cost_;
   const std::shared_ptr<const DeltaRows> delta_;  // null: all rows are in the array
   const std::uint64_t row_count_;
-  const std::size_t row_bytes_;  // as rows are kept
+  const std::size_t row_bytes_;  // size of a row in the cache
   const std::function<void(std::span<std::byte>)> on_arrival_;
   const std::unique_ptr<RowFetcher> fetcher_;
   BufferPool pool_;
@@ -129,7 +130,7 @@ class FeatureCache::Impl {
   std::vector<std::byte*> arrived_;
   StepPlan plan_;
   double update_seconds_ = 0;
-  bool started_ = true;  // a pool without a policy keeps nothing, which is a valid start
+  bool started_ = true;  // a pool without a policy is a valid start: it caches no row
 };
 
 Status FeatureCache::Impl::ReadTargets() {
@@ -185,7 +186,7 @@ Result<bool> FeatureCache::Impl::ReadAhead() {
   targets_.clear();
   for (const auto& [row, slot] : pool_.TakeAhead(most, most))
     targets_.push_back({row, pool_.slot(slot).data()});
-  const bool any = !targets_.empty();  // those of the delta are dropped when they are read
+  const bool any = !targets_.empty();  // ReadTargets removes targets that the delta holds
   if (any) RHIZOME_RETURN_IF_ERROR(ReadTargets());
   RHIZOME_RETURN_IF_ERROR(change.Done());
   return any;
@@ -252,7 +253,7 @@ Status FeatureCache::Impl::Gather(std::span<const Row> rows, std::span<std::byte
   RHIZOME_RETURN_IF_ERROR(ReadTargets());
   const std::vector<StepPlan::Place>& hits = plan_.hits;
   for (std::size_t i = 0; i < hits.size(); ++i) {
-    // Frames lie in no order, so the processor cannot predict which comes next.
+    // Frames are in no order, so the processor cannot predict which comes next.
     if (i + kCopiedAhead < hits.size()) Prefetch(pool_.frame(hits[i + kCopiedAhead].frame));
     std::memcpy(RowAt(out, hits[i].request), pool_.frame(hits[i].frame).data(), row_bytes_);
   }
@@ -310,8 +311,8 @@ Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
   RowReaderOptions reading = options.reader;
   reading.gap_bytes = cost.gap_bytes();
   reading.direct = reading.direct && !mapped;
-  // A fetcher reads some of the rows from here alone: their checksums are loaded as they are
-  // needed.
+  // A fetcher reads only some of the rows from the local disk, so their checksums are loaded on
+  // demand.
   RHIZOME_ASSIGN_OR_RETURN(auto reader, options.fetcher
                                             ? OpenReaderOfSome(*rows, std::move(sidecar), reading)
                                             : RowReader::Open(*rows, *sidecar, reading));

@@ -7,16 +7,17 @@
 
 namespace RHIZOME_API rhizome {
 
-// Counters of reads. A figure is named once, in Each, which calls visit(name, field...) with that
-// field of each of the counters that it is given, some of which may be const. Sums, differences,
-// checkpoints and JSON are made of it.
+// Counters of reads. Each lists the fields once: it calls visit(name, field...) with that field of
+// every counter object that is passed; some of them may be const. Sums, differences, checkpoints
+// and JSON are based on it.
 
-/// Rows of one array, read through a FeatureCache.
+/// Reads of rows of one array through a FeatureCache.
 struct RowReads {
   std::uint64_t rows_requested = 0;  ///< distinct rows of each minibatch
-  std::uint64_t pool_hits = 0;       ///< requested rows in the pool when their minibatch began
+  std::uint64_t pool_hits = 0;       ///< requested rows that were in the pool when their minibatch
+                                     ///< began
   std::uint64_t rows_kept = 0;       ///< prefill that the pool held from the previous superbatch
-  std::uint64_t rows_read = 0;       ///< misses, and prefill that the pool did not hold
+  std::uint64_t rows_read = 0;       ///< misses, and prefill that was not in the pool
   std::uint64_t bytes_read = 0;
   std::uint64_t reads_issued = 0;
 
@@ -39,8 +40,8 @@ struct RowReads {
     return *this;
   }
 
-  /// Returns the share of the requested rows that are pool_hits. Rows that were prefilled are among
-  /// them although they were read: compare policies by rows_read.
+  /// Returns the share of requested rows that are pool_hits. Prefilled rows are included although
+  /// they were read: compare policies by rows_read instead.
   double hit_rate() const {
     return rows_requested == 0
                ? 0.0
@@ -48,19 +49,20 @@ struct RowReads {
   }
 };
 
-/// Neighbour lists that are on disk.
+/// Reads of neighbour lists on disk.
 struct ListReads {
   std::uint64_t entries = 0;         ///< neighbours looked up
-  std::uint64_t cached_entries = 0;  ///< of `entries`: served by the NeighborCache
+  std::uint64_t cached_entries = 0;  ///< part of `entries` that the NeighborCache served
   std::uint64_t lists = 0;           ///< runs of entries of one list
-  std::uint64_t hits = 0;            ///< of `lists`: in the NeighborCache, filled before
+  std::uint64_t hits = 0;            ///< part of `lists` found in the NeighborCache, which is
+                                     ///< filled before
   std::uint64_t reads = 0;
   std::uint64_t bytes_read = 0;
-  double mean_depth = 0;  ///< reads in flight
+  double mean_depth = 0;  ///< mean number of reads in flight
   IoMaker maker = IoMaker::kAuto;
   bool direct = false;
 
-  /// The figures that add up.
+  /// Visits the fields that are additive.
   template <typename Visit, typename... Reads>
   static void Each(const Visit& visit, Reads&... reads) {
     visit("entries", reads.entries...);

@@ -11,27 +11,27 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Decides which rows of other ranks stay in a part of a rank's pool, superbatch after superbatch.
-/// What it decides depends on the superbatches alone.
+/// Remote cache policy: decides which rows of other ranks are cached in a part of a rank's pool,
+/// superbatch by superbatch. Its decisions depend only on the superbatches.
 /// Threads: one at a time.
 class RemoteKeeper {
  public:
-  /// Bytes that a keeper takes for each row of the graph, at most.
+  /// Max bytes of memory per row of the graph.
   static constexpr std::uint64_t kBytesPerKey = 40;
 
   virtual ~RemoteKeeper() = default;
 
-  /// The frames of the pool that are its own.
+  /// Number of pool frames reserved for it.
   virtual std::uint32_t frame_count() const = 0;
 
-  /// Makes the policy of the next superbatch, given what that asks of other ranks: a step for each
-  /// minibatch, also where it asks nothing. The policy numbers its frames from 0 on, begins with
-  /// what the one before left in them, and says what it reads (Policy::PrefillReads). Errors: those
-  /// of RankByUse.
+  /// Makes the policy of the next superbatch, given the rows that the superbatch requests from
+  /// other ranks, with one (possibly empty) step per minibatch. The policy numbers its frames from
+  /// 0, starts with what its predecessor left in them, and lists what it reads
+  /// (Policy::PrefillReads). Errors: as RankByUse.
   virtual Result<std::unique_ptr<Policy>> Make(const Trace& remote) = 0;
 };
 
-/// Makes a keeper for a pool of so many frames.
+/// Creates a remote cache policy for a pool of `pool_frames` frames.
 using RemoteKeeperMaker = std::function<std::unique_ptr<RemoteKeeper>(std::uint32_t pool_frames)>;
 
 }  // namespace internal

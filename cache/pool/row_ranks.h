@@ -10,14 +10,13 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Stands for a rank in a table of rows: every rank has the row. That is so of rows that the delta
-/// holds.
+/// Rank value that means every rank has the row. Used for rows that the delta holds.
 inline constexpr std::uint16_t kEveryRank = 0xFFFF;
 
-/// Which rank has each row, as one of the ranks sees it. Ownership: the table is borrowed.
+/// Location of each row by rank, from the view of one rank. Ownership: the table is borrowed.
 struct RowRanks {
-  std::span<const std::uint16_t> rank_of;  ///< by row, those of new vertices too
-  std::uint32_t rank = 0;                  ///< whose view it is
+  std::span<const std::uint16_t> rank_of;  ///< by row, including rows of new vertices
+  std::uint32_t rank = 0;                  ///< rank of the viewer
 
   bool IsOwn(Row row) const {
     const std::uint16_t owner = rank_of[static_cast<std::size_t>(row)];
@@ -25,15 +24,15 @@ struct RowRanks {
   }
 };
 
-/// The ranks of rows, and what a row costs that is read from the rank's own disk, and one from
-/// another rank: above 0, in any unit.
+/// Locations of rows, and the costs of reading a row from the local disk and from another rank.
+/// Costs are positive, in any unit.
 struct RowsOverRanks {
   RowRanks ranks;
   double local_cost = 1;
   double remote_cost = 1;
 
-  /// Makes what decides, in a part of the pool, about rows of other ranks. Empty: one schedule
-  /// decides about all rows.
+  /// Creates a remote cache policy, which manages rows of other ranks in a part of the pool. Empty:
+  /// one schedule manages all rows.
   RemoteKeeperMaker keeper = {};
 };
 

@@ -9,7 +9,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Some of a step's keys, and where each stands in the step.
+/// A subset of a step's keys, with the position of each in the step.
 struct PartOfStep {
   std::vector<CacheKey> keys;
   std::vector<std::uint32_t> requests;
@@ -24,7 +24,8 @@ struct PartOfStep {
     requests.push_back(request);
   }
 
-  /// Adds its plan to that of the whole step; its frames are those of the pool from `first` on.
+  /// Appends this part's plan to the plan of the whole step. Frame 0 of the part is frame `first`
+  /// of the pool.
   void AddTo(StepPlan& whole, FrameId first) const {
     const auto place = [&](const StepPlan::Place& of_part) {
       return StepPlan::Place{requests[of_part.request], first + of_part.frame};

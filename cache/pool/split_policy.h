@@ -8,15 +8,16 @@
 
 namespace rhizome::inline internal {
 
-/// Two policies in one pool: `own` decides about rows of this rank, in the first `own_frames`
-/// frames, `remote` about rows of other ranks, in the frames after them. Both must say what of
-/// their prefill is read. Each is given its rows of every step. After an error the policy is of no
-/// use any more. Ownership: the table of ranks must outlive it.
+/// Combines two policies in one pool: `own` manages rows of the local rank in the first
+/// `own_frames` frames, `remote` manages rows of other ranks in the frames after them. Both must
+/// list the prefill keys that they read. Each receives its share of every step. After an error the
+/// policy must not be used any more. Ownership: the table of ranks must outlive it.
 std::unique_ptr<Policy> MakeSplitPolicy(const RowRanks& ranks, std::uint32_t own_frames,
                                         std::unique_ptr<Policy> own,
                                         std::unique_ptr<Policy> remote);
 
-/// Divides a trace by who has its rows; both parts have all its steps.
+/// Two traces with the same number of steps: requests for rows of the local rank, and for rows of
+/// other ranks.
 struct SplitTrace {
   Trace own, remote;
 };

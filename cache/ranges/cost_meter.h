@@ -8,27 +8,27 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Places [begin, end) of a pass, and the processor time that computing them took.
+/// Positions [begin, end) of a pass, and the processor time of computing them.
 struct MeasuredRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   double cpu_seconds = 0;
 };
 
-/// Collects what blocks of places cost, as ranges whose ends are multiples of a step: blocks that
-/// end elsewhere go together with the next, and so do blocks of fewer places than a range should
-/// have. Threads: one at a time.
+/// Collects the costs of blocks as ranges whose ends are multiples of a step. A block that ends
+/// elsewhere, or has fewer positions than a range should have, is merged with the next.
+/// Threads: one at a time.
 class CostMeter {
  public:
-  /// `least_places`: of a range, unless a gap or the end follows it.
+  /// `least_places`: minimum size of a range, unless it is followed by a gap or the end.
   CostMeter(std::uint64_t step, std::uint64_t least_places)
       : step_(step), least_places_(least_places) {}
 
-  /// Adds a block. Blocks ascend; after a gap, which begins at a multiple of the step, another
-  /// range begins.
+  /// Adds a block. Blocks must be in ascending order. A gap between blocks must begin at a multiple
+  /// of the step; it starts a new range.
   void Add(const MeasuredRange& block);
 
-  /// Returns the ranges; the last one ends where the last block did.
+  /// Returns the ranges. The last one ends where the last block ended.
   const std::vector<MeasuredRange>& ranges() const { return ranges_; }
 
  private:

@@ -17,8 +17,8 @@ namespace {
 
 using Matrix = std::array<FeatureVector, kRangeFeatures>;
 
-/// Solves the equations of the features that are `free`; the others are 0. By elimination, largest
-/// pivot of the diagonal first, which is stable for a positive definite matrix.
+/// Solves the equations of the features in `free`; the others are 0. Uses elimination with the
+/// largest diagonal pivot first, which is stable for a positive definite matrix.
 FeatureVector SolveFree(Matrix a, FeatureVector b, std::array<bool, kRangeFeatures> free) {
   std::vector<std::size_t> order;
   for (;;) {
@@ -52,8 +52,8 @@ FeatureVector SolveFree(Matrix a, FeatureVector b, std::array<bool, kRangeFeatur
 FeatureVector SolveNonNegative(const Matrix& squares, const FeatureVector& products) {
   FeatureVector weights = {};
   std::array<bool, kRangeFeatures> free = {};
-  // Each round frees the feature that would help most; there are finitely many sets of free
-  // features, and the bound on rounds is for what rounding could repeat.
+  // Each round frees the feature with the steepest descent. The number of sets of free features is
+  // finite; the bound on rounds excludes cycles due to rounding.
   for (std::size_t round = 0; round < 10 * kRangeFeatures; ++round) {
     std::size_t best = kRangeFeatures;
     double steepest = 0;
@@ -95,6 +95,10 @@ Status CostModel::Learn(const FeatureVector& features, double cost) {
   return Learn(std::vector<FeatureVector>{features}, std::vector<double>{cost});
 }
 
+// Steps: (1) check features and costs; (2) update the prediction error with the new costs (Judge);
+// (3) discount the sums of earlier measurements; (4) add the products of the new ones; (5) scale
+// the features and solve the non-negative least squares problem on the sums (Solve,
+// SolveNonNegative).
 Status CostModel::Learn(const std::vector<FeatureVector>& features,
                         const std::vector<double>& costs) {
   const auto is_cost = [](double value) { return std::isfinite(value) && value >= 0; };
@@ -123,7 +127,7 @@ Status CostModel::Learn(const std::vector<FeatureVector>& features,
   return Status::Ok();
 }
 
-/// Compares what is predicted with costs that are not learned yet.
+/// Updates the error by comparing predictions with costs that were not learned yet.
 void CostModel::Judge(const std::vector<FeatureVector>& features,
                       const std::vector<double>& costs) {
   std::vector<double> predicted;
@@ -143,7 +147,7 @@ std::optional<double> CostModel::Error() const {
 }
 
 void CostModel::Solve() {
-  // Features differ by orders of magnitude: each is scaled to a square of 1.
+  // Features differ by orders of magnitude, so each is scaled to a square of 1.
   FeatureVector scale;
   for (std::size_t f = 0; f < kRangeFeatures; ++f)
     scale[f] = squares_[f][f] > 0 ? 1 / std::sqrt(squares_[f][f]) : 0;

@@ -10,7 +10,8 @@ namespace {
 constexpr std::uint64_t kEdgesAtOnce = std::uint64_t{1} << 20;
 constexpr std::uint64_t kPlacesAtOnce = 4096;
 
-/// Returns the targets from `begin` on whose lists are taken together, at least one.
+/// Returns the next range of targets from `begin` whose lists are planned together; at least one
+/// target.
 Block NextPlaces(const BlockPlannerOptions& pass, std::uint64_t begin, std::uint64_t places) {
   const auto edges_at = [&](std::uint64_t place) {
     return EdgesOfRow(pass, pass.target_order == nullptr ? static_cast<Row>(place)
@@ -30,7 +31,7 @@ Block NextPlaces(const BlockPlannerOptions& pass, std::uint64_t begin, std::uint
 Result<RangeFeatures> FeaturesOfPass(const GraphSnapshot& graph, BlockPlannerOptions pass,
                                      std::uint64_t places, const RangeFeatureOptions& options,
                                      const JobControl& control) {
-  pass.draw.weights = false;  // they change no list
+  pass.draw.weights = false;  // weights do not affect the lists
   RangeFeatures features(options);
   RHIZOME_ASSIGN_OR_RETURN(BlockPlanner planner, BlockPlanner::Create(graph, pass));
   std::vector<std::uint32_t> rows;

@@ -10,10 +10,10 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Returns the features of the first `places` targets of a pass, in the order in which it computes
-/// them, and with the lists that it draws. One walk over the lists, on the calling thread. Memory:
-/// that of RangeFeatures and of a BlockPlanner, and lists of a million edges, or of one vertex.
-/// Errors: those of BlockPlanner; kInterrupted.
+/// Returns the features of the first `places` targets of a pass, in the order of the pass and with
+/// the neighbours that it draws. Walks over the lists once, on the calling thread. Memory: as
+/// RangeFeatures and BlockPlanner, plus lists of a million edges, or of one vertex. Errors: as
+/// BlockPlanner; kInterrupted.
 Result<RangeFeatures> FeaturesOfPass(const GraphSnapshot& graph, BlockPlannerOptions pass,
                                      std::uint64_t places, const RangeFeatureOptions& options,
                                      const JobControl& control);

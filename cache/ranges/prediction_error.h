@@ -8,7 +8,7 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// How far predictions were off what was measured then. Threads: one at a time.
+/// Error of predictions against later measurements. Threads: one at a time.
 class PredictionError {
  public:
   void Add(double predicted, double measured) {
@@ -24,10 +24,11 @@ class PredictionError {
   const std::vector<double>& predicted() const { return predicted_; }
   const std::vector<double>& measured() const { return measured_; }
 
-  /// Mean absolute error, as a share of the mean that was measured; 0 of nothing.
+  /// Returns the mean absolute error divided by the mean measurement; 0 without measurements.
   double Error() const;
 
-  /// 1 less the share of the variance that was not predicted; 0 where nothing varies.
+  /// Returns the coefficient of determination, 1 minus the unexplained share of the variance; 0 if
+  /// the variance is 0.
   double R2() const;
 
  private:
@@ -35,7 +36,7 @@ class PredictionError {
   std::vector<double> measured_;
 };
 
-/// The largest of values over their mean; 1 if they are all 0.
+/// Returns the maximum of the values divided by their mean; 1 if all are 0.
 double MaxOverMean(const std::vector<double>& values);
 
 }  // namespace internal

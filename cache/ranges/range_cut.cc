@@ -5,13 +5,14 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Cuts ranges as long as they cost no more than `bound`; the last one takes what is left.
+/// Cuts ranges that are as long as possible with a cost of at most `bound`; the last one takes the
+/// rest.
 std::vector<std::size_t> CutBelow(std::size_t vertices, std::size_t parts, const RangeCost& cost,
                                   double bound) {
   std::vector<std::size_t> ends = {0};
   for (std::size_t part = 1; part < parts; ++part) {
     const std::size_t begin = ends.back();
-    std::size_t fits = begin;  // the end of a range that fits
+    std::size_t fits = begin;  // end of a range that fits
     std::size_t beyond = vertices + 1;
     while (beyond - fits > 1) {
       const std::size_t middle = fits + (beyond - fits) / 2;
@@ -34,7 +35,7 @@ double Largest(const std::vector<std::size_t>& ends, const RangeCost& cost) {
 
 std::vector<std::size_t> CutByCost(std::size_t vertices, std::size_t parts, const RangeCost& cost) {
   parts = std::max<std::size_t>(parts, 1);
-  double above = cost(0, vertices);  // a bound that is kept
+  double above = cost(0, vertices);  // a feasible bound
   double below = above / static_cast<double>(parts);
   const double enough = 1e-9 * above;
   std::vector<std::size_t> best = CutBelow(vertices, parts, cost, above);

@@ -12,7 +12,7 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-/// Fisher-Yates, as EpochPlan shuffles; a single home in the same order.
+/// Fisher-Yates shuffle as in EpochPlan; a single home gets the same order as there.
 std::vector<VertexId> ShuffledFor(std::vector<VertexId> vertices, std::uint64_t seed,
                                   std::uint32_t epoch, std::optional<std::uint32_t> home) {
   std::vector<std::uint32_t> words{static_cast<std::uint32_t>(seed),
@@ -25,7 +25,7 @@ std::vector<VertexId> ShuffledFor(std::vector<VertexId> vertices, std::uint64_t 
   return vertices;
 }
 
-/// The steps in which homes with so many vertices are gone through.
+/// Returns the number of steps that cover the vertices of all homes.
 std::uint64_t StepsOf(const std::vector<std::vector<VertexId>>& of_home, std::uint64_t batch_size) {
   std::uint64_t vertices = 0;
   for (const auto& its : of_home) vertices += its.size();
@@ -48,7 +48,7 @@ HomeEpochs::HomeEpochs(std::vector<std::vector<VertexId>> train,
              .valid = StepsOf(valid_, options.batch_size)};
 }
 
-/// Returns the places of a home's vertices of a step: [first, second).
+/// Returns the range [first, second) of a home's vertices in a step.
 std::pair<std::uint64_t, std::uint64_t> HomeEpochs::RangeOf(std::uint32_t home, bool is_valid,
                                                             std::uint64_t step) const {
   const std::uint64_t size = (is_valid ? valid_ : train_)[home].size();

@@ -13,8 +13,8 @@ namespace {
 struct PrefetchEntry {
   Prefetch policy;
   std::string_view name;
-  bool has_part;     // of the pool
-  bool needs_lists;  // of all rows
+  bool has_part;     // whether it has its own part of the pool
+  bool needs_lists;  // whether it needs the neighbour lists of all rows
 };
 
 constexpr std::array<PrefetchEntry, 7> kPrefetches = {{

@@ -8,10 +8,10 @@
 namespace rhizome::inline internal {
 namespace {
 
-// Threads that take turns on a processor find less of what they use in its caches, it switches
-// between them, and now and then all of a rank's wait for another rank's. In the trainings of
-// tools/links_model.sh ranks took 1.3 to 1.6 times the processor that their parts took alone, and
-// had nothing to do for a tenth of the time.
+// Factor by which work takes longer if a rank's threads outnumber its processors: they find less of
+// their data in processor caches, context switches take time, and sometimes all threads of a rank
+// wait for another rank. In the training runs of tools/links_model.sh, ranks used 1.3 to 1.6 times
+// the processor time of their parts in isolation, and were idle for a tenth of the time.
 constexpr double kTakingTurns = 1.52;
 
 }  // namespace
@@ -38,7 +38,7 @@ double RankClock::Finish() {
   return last;
 }
 
-/// Begins a superbatch, when it is prepared; from then on the next one is.
+/// Starts a superbatch once it is prepared. The preparation of the next superbatch starts then.
 void RankClock::Begin(const SuperbatchTimes& current, const SuperbatchTimes& next,
                       State& state) const {
   state.reader = std::max(state.reader, state.prepared);
@@ -50,21 +50,21 @@ void RankClock::Begin(const SuperbatchTimes& current, const SuperbatchTimes& nex
                       static_cast<double>(std::max<std::size_t>(current.minibatches.size(), 1));
 }
 
-/// The seconds in which a rank computes on a minibatch, while its other threads are at work.
+/// Returns the seconds that a rank computes on a minibatch while its other threads work.
 double RankClock::Busy(const MinibatchTimes& minibatch, const State& state) const {
   if (processors_ == 0) return minibatch.compute;
-  // Without overlap rows come and go while all ranks wait for theirs.
+  // Without overlap, rows are transferred while all ranks wait for them.
   const double rows = overlap_ == Overlap::kNone ? 0 : minibatch.work;
   const double all = minibatch.compute + rows + state.work_beside;
   const bool room = all <= minibatch.compute * processors_;
   return room ? minibatch.compute : kTakingTurns * all / processors_;
 }
 
-/// Brings a minibatch's rows and computes on it.
+/// Transfers the rows of a minibatch and computes on it.
 void RankClock::Take(const MinibatchTimes& minibatch, double& prefill_ahead, State& state) const {
   if (overlap_ == Overlap::kNone) {
     state.reader = std::max(state.reader, state.computing);
-  } else if (state.reader < state.taken[0]) {  // no room
+  } else if (state.reader < state.taken[0]) {  // no space
     const double ahead = std::min(prefill_ahead, state.taken[0] - state.reader);
     prefill_ahead -= ahead;
     state.reader = state.taken[0];
@@ -75,7 +75,7 @@ void RankClock::Take(const MinibatchTimes& minibatch, double& prefill_ahead, Sta
   state.computing = begin + Busy(minibatch, state);
 }
 
-/// Plays the superbatch that was added last. `next`: the one after it.
+/// Plays the superbatch that was added last. `next` is the superbatch after it.
 void RankClock::Play(const std::vector<SuperbatchTimes>& next) {
   std::vector<double> ahead;
   std::vector<std::size_t> at(states_.size(), 0);

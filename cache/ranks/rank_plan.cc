@@ -28,10 +28,11 @@
 namespace rhizome {
 namespace {
 
-/// Tables of a rank for each row of the graph: its number in the order both ways, and its home.
+/// Bytes of a rank's tables per row of the graph: positions in the vertex order, in both
+/// directions, and the home.
 constexpr std::uint64_t kOrderBytes = 16;
 constexpr std::uint64_t kHomeBytes = 4;
-constexpr std::uint64_t kSumBytes = 4;  // for each of its own rows
+constexpr std::uint64_t kSumBytes = 4;  // per own row: a checksum
 
 Status CheckOptions(const RankPlanOptions& options) {
   const auto refuse = [](std::string text) { return Status::InvalidArgument(std::move(text)); };
@@ -48,29 +49,29 @@ Status CheckOptions(const RankPlanOptions& options) {
   return Status::Ok();
 }
 
-/// Returns the bytes that schedules take for each access, as a training counts them.
+/// Returns the bytes of schedules per access, computed as in training.
 std::uint64_t AccessBytes(const RankPlanOptions& options) {
   FeedPipelineOptions feed;
   SetSamplers(options.seed, options.threads, feed.sampler);
   return ScheduleBytesPerAccess(feed);
 }
 
-/// The graph that is planned for, and its features.
+/// The graph and the features that are planned for.
 struct PlannedGraph {
   const GraphSnapshot& graph;
   const ArrayEntry& features;
 };
 
-/// The minibatches of all homes, step after step.
+/// The minibatches of all homes, step by step.
 struct PlannedSuperbatch {
   Trace rows;
   std::vector<std::uint32_t> home_of;  // by minibatch
   std::vector<std::uint64_t> step_of;  // by minibatch, over all epochs
   std::vector<bool> learns;            // by minibatch
-  std::vector<double> sampling;        // by minibatch: seconds
+  std::vector<double> sampling;        // by minibatch, in seconds
 };
 
-/// One number of ranks while superbatches are replayed.
+/// State of the plan for one number of ranks, while superbatches are replayed.
 class RankSet {
  public:
   RankSet(std::uint32_t ranks, const RowHomes& homes, const RankPlanOptions& options,
@@ -99,7 +100,7 @@ class RankSet {
     }
   }
 
-  /// Makes the pools of all ranks. Call it once, before Play.
+  /// Creates the pools of all ranks. Call once, before Play.
   Status MakePools(const PrefetchOutlook& outlook, const HomeEpochs& epochs);
 
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(plan_.shares.size()); }
@@ -167,7 +168,7 @@ Status RankSet::MakePools(const PrefetchOutlook& outlook, const HomeEpochs& epoc
   return Status::Ok();
 }
 
-/// The minibatches of a rank's homes.
+/// Returns the requests of a rank's minibatches, and counts them.
 Trace RankSet::TraceOf(std::uint32_t rank, const PlannedSuperbatch& superbatch) {
   RankShare& one = share(rank);
   const RowRanks view{.rank_of = rank_of_, .rank = rank};
@@ -182,7 +183,7 @@ Trace RankSet::TraceOf(std::uint32_t rank, const PlannedSuperbatch& superbatch) 
   return trace;
 }
 
-/// Books the rows that a rank fetches and serves in a superbatch.
+/// Adds the rows that a rank fetches and serves in a superbatch to its counts and times.
 void RankSet::Book(std::uint32_t rank, const std::vector<RankFetches>& fetched,
                    std::uint64_t minibatches) {
   std::uint64_t remote = 0, requests = 0, served = 0, served_requests = 0;
@@ -217,8 +218,8 @@ void RankSet::Book(std::uint32_t rank, const std::vector<RankFetches>& fetched,
   one.compute_seconds += options_.compute_seconds * static_cast<double>(minibatches);
 }
 
-/// The rows that others ask of a rank before their first minibatches, or for those. `phases`: by
-/// rank, the fetches before its first minibatch, then those of each.
+/// Returns the rows that other ranks request from `rank`, either for their prefill (`before`) or
+/// for their minibatches. `phases`, by rank: the fetches of the prefill, then of each minibatch.
 double RankSet::ServedRows(std::uint32_t rank, const std::vector<std::vector<RankFetches>>& phases,
                            bool before) const {
   double rows = 0;
@@ -232,7 +233,7 @@ double RankSet::ServedRows(std::uint32_t rank, const std::vector<std::vector<Ran
   return rows;
 }
 
-/// `phases`: as above.
+/// Returns the durations of a rank's superbatch. `phases`: as for ServedRows.
 SuperbatchTimes RankSet::TimesOf(std::uint32_t rank, const PlannedSuperbatch& superbatch,
                                  const std::vector<std::vector<RankFetches>>& phases) const {
   SuperbatchTimes times;
@@ -279,14 +280,18 @@ Status RankSet::Play(const PlannedSuperbatch& superbatch) {
     Book(r, fetched, minibatches[r]);
     SuperbatchTimes& one = times.emplace_back(TimesOf(r, superbatch, phases));
     one.preparing += scheduling[r];
-    // The time of this planning, which differs from run to run, is asked for with the processors.
+    // The measured times of this planning vary between runs. They are used only if processors are
+    // modelled.
     if (options_.processors == 0) one.preparing = 0;
   }
   clock_.Add(std::move(times));
   return Status::Ok();
 }
 
-/// Samples epochs a superbatch at a time, for all numbers of ranks at once.
+/// Plans for all numbers of ranks at once. Steps of Plan: (1) check the options and read the homes
+/// of all rows; (2) create the minibatches of all homes (MakeEpochs); (3) resolve sampling and
+/// prepare the policies for remote rows; (4) create the pools of every rank for every number of
+/// ranks; (5) sample the epochs one superbatch at a time and replay each on all pools (PlayEpochs).
 class RankPlanner {
  public:
   RankPlanner(const GraphSnapshot& graph, const RankPlanOptions& options, const JobControl& control)

@@ -27,7 +27,7 @@ RankPool::RankPool(const RankPoolOptions& options, std::span<const std::uint16_t
   if (options.prior == Prior::kUses) history_.emplace(rank_of.size());
 }
 
-/// Books a sweep over rows that are not in the pool.
+/// Counts the fetches of a sweep over rows that are not in the pool.
 void RankPool::Fetch(std::span<const CacheKey> rows, RankFetches& fetches) const {
   std::vector<std::uint64_t> asked(options_.ranks, 0);
   for (const CacheKey row : rows) {
@@ -43,7 +43,7 @@ void RankPool::Fetch(std::span<const CacheKey> rows, RankFetches& fetches) const
       std::any_of(asked.begin(), asked.end(), [](auto rows) { return rows > 0; });
 }
 
-/// Puts the prefill into the frames, and returns those of its rows that were in none.
+/// Puts the prefill into the frames, and returns the rows that were in no frame before.
 std::vector<CacheKey> RankPool::Start(std::span<const PrefillEntry> prefill) {
   std::vector<CacheKey> there(frames_);
   std::sort(there.begin(), there.end());

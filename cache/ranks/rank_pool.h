@@ -15,14 +15,13 @@
 
 namespace rhizome::inline internal {
 
-/// The rows that a rank fetches, by the rank whose home they are of (its own: from its disk or its
-/// delta), and the requests that it sends for them: for each piece of what is read before a
-/// superbatch, and for each of its minibatches, one to each other rank whose rows are needed, or
-/// several where they are many.
+/// The rows that a rank fetches, by the rank that owns them (own rows come from the local disk or
+/// the delta), and its requests. For each piece of a prefill and for each minibatch, it sends one
+/// request to each other rank whose rows are needed, or several if there are many rows.
 struct RankFetches {
   std::vector<std::uint64_t> rows_of;      ///< by rank
-  std::vector<std::uint64_t> requests_to;  ///< by rank; to itself none
-  std::uint64_t asking_sweeps = 0;         ///< pieces and minibatches for which others are asked
+  std::vector<std::uint64_t> requests_to;  ///< by rank; 0 for the rank itself
+  std::uint64_t asking_sweeps = 0;         ///< pieces and minibatches that need rows of other ranks
 
   explicit RankFetches(std::uint32_t ranks) : rows_of(ranks, 0), requests_to(ranks, 0) {}
   RankFetches& operator+=(const RankFetches& more);
@@ -34,28 +33,29 @@ struct RankPoolOptions {
   std::uint32_t frame_count = 0;
   Prior prior = Prior::kUses;
 
-  /// The cost of a row from the rank's own disk and of one from another rank, above 0.
+  /// Costs of a row from the local disk and of a row from another rank; positive.
   double local_cost = 1;
   double remote_cost = 1;
-  RemoteKeeperMaker keeper = {};  ///< RowsOverRanks::keeper
+  RemoteKeeperMaker keeper = {};  ///< as RowsOverRanks
 
-  /// Rows that are read at once before a superbatch (PrefillPiece), and rows of a request
-  /// (row_messages.h), at most; at least 1.
+  /// Max rows per prefill piece (PrefillPiece) and per request (row_messages.h); at least 1.
   std::uint64_t piece_rows = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t request_rows = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// Replays the pool of rows of one rank, superbatch after superbatch: one schedule for rows of its
-/// own disk and of other ranks, with what each costs, unless a keeper decides about those.
+/// Replays the row pool of one rank, superbatch by superbatch. One schedule manages rows of the
+/// local disk and of other ranks, weighted by their costs, unless a remote cache policy manages the
+/// latter.
 /// Threads: one at a time. Ownership: `rank_of` must outlive it.
 class RankPool {
  public:
-  /// `rank_of`: by row, the rank that has it; or kEveryRank.
+  /// `rank_of`: the rank that owns each row, or kEveryRank.
   RankPool(const RankPoolOptions& options, std::span<const std::uint16_t> rank_of);
 
-  /// Plays a superbatch, and returns what is fetched for it: exactly what a FeedPipeline over ranks
-  /// fetches. One without minibatches is none, and changes nothing. `phases`: null, or set to what
-  /// is fetched before the first minibatch, then for each. Errors: those of MakeBeladySchedule.
+  /// Plays a superbatch and returns its fetches, which are exactly the fetches of a FeedPipeline in
+  /// distributed training. A superbatch without minibatches has no effect. `phases`, if not null,
+  /// is set to the fetches before the first minibatch, followed by the fetches of each minibatch.
+  /// Errors: as MakeBeladySchedule.
   Result<RankFetches> Play(const Trace& superbatch, std::vector<RankFetches>* phases = nullptr);
 
  private:

@@ -17,7 +17,8 @@ Result<std::unique_ptr<RankRows>> RankRows::Create(const GraphSnapshot& graph,
   const ArrayEntry& entry = array->entry();
   std::unique_ptr<RankRows> rows(
       new RankRows(transport, homes.RanksOfRows(graph, entry, transport.ranks())));
-  // The plan's disk, not this one: schedules are to be the same on all machines.
+  // Uses the disk costs of the plan, not of this machine: schedules must be the same on all
+  // machines.
   rows->costs_ = WithCosts(rows->view(), ReadsOfRanks(io), link, entry.row_bytes());
   rows->row_bytes_ = std::max<std::uint64_t>(entry.row_bytes(), 1);
   const MutexLock lock(rows->mutex_);
@@ -57,7 +58,7 @@ Result<std::unique_ptr<RowFetcher>> RankRows::MakeFetcher(std::unique_ptr<RowRea
 }
 
 void RankRows::Count(const Minibatch& minibatch) {
-  // Parts of a disjoint sample share rows.
+  // Vertices in different parts of a disjoint sample can share a row.
   const DistinctRows distinct =
       minibatch.seed_of.empty() ? DistinctRows() : DistinctRowsOf(minibatch);
   const std::vector<Row>& rows = minibatch.seed_of.empty() ? minibatch.rows : distinct.rows;

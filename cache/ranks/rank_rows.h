@@ -20,14 +20,15 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The rows of a rank in a training over ranks: its own on its disk, which it gives to others, and
-/// those of others, which it asks for. Counts what the rank does, as PlanRanks foretells it.
-/// Threads: Serves and Counts any. Ownership: graph and transport must outlive it, and it the
-/// pipeline.
+/// The rows of one rank in distributed training: serves its own rows from its disk to other ranks,
+/// and fetches rows of other ranks. Counts what the rank does, in the terms of PlanRanks.
+/// Threads: Counts and serve_seconds from any thread. Ownership: graph and transport must outlive
+/// it, and it must outlive the pipeline.
 class RankRows {
  public:
-  /// `link`: of a rank, and `io`, how its rows are read: for the schedule. Errors: kNotFound, no
-  /// such array; those of reading the delta.
+  /// Creates the table of row locations. `link` is the network of a rank, and `io` how its rows are
+  /// read; both determine the costs in the schedule. Errors: kNotFound, no such array; any error of
+  /// reading the delta.
   static Result<std::unique_ptr<RankRows>> Create(const GraphSnapshot& graph,
                                                   const std::string& features,
                                                   const RowHomes& homes, Transport& transport,
@@ -35,18 +36,18 @@ class RankRows {
 
   ~RankRows();
 
-  /// Finds what decides about rows of other ranks. Call it before Feed. `superbatch`: steps.
-  /// Errors: those of PrefetchOutlook.
+  /// Selects the remote cache policy. Call it before Feed. `superbatch`: in steps. Errors: as
+  /// PrefetchOutlook.
   Status Keep(const PrefetchOutlook& outlook, const HomeEpochs& epochs, std::uint64_t superbatch);
 
-  /// Lets a pipeline read through this, which serves others from when that opens. It takes the
-  /// place of FeedPipelineOptions::complete.
+  /// Makes a pipeline read rows through this object, which serves other ranks from the time that
+  /// the pipeline opens. Sets FeedPipelineOptions::complete.
   void Feed(FeedPipelineOptions& pipeline);
 
-  /// Returns what was done since. `disk_rows`: of the pipeline's reader.
+  /// Returns the counts since then. `disk_rows` is the count of the pipeline's reader.
   RankCounts Counts(std::uint64_t disk_rows) const;
 
-  /// Processor time for other ranks, and the time that reading waited for their replies.
+  /// Processor time spent on serving other ranks.
   double serve_seconds() const;
 
  private:

@@ -9,8 +9,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// MPI announces a message that is longer than this, and waits until the other rank is ready for
-/// it: that of Open MPI over TCP.
+/// MPI announces messages above this size and waits until the receiver is ready (the limit of Open
+/// MPI over TCP).
 constexpr double kEagerBytes = 65536;
 
 double RowsOfOthers(std::uint32_t rank, const RankFetches& fetched) {
@@ -30,7 +30,7 @@ double RankSeconds::Carrying(double rows) const {
   return rows * LinkSeconds(options_.link, row_bytes_ + kReplyChecksumBytes);
 }
 
-/// The seconds that a request and its reply are on their way, beside carrying their bytes.
+/// Returns the latency of a request and its reply, without the transfer of their bytes.
 double RankSeconds::RoundTrip(double reply_bytes) const {
   return (reply_bytes > kEagerBytes ? 4 : 2) * options_.link.latency_seconds;
 }
@@ -42,7 +42,7 @@ double RankSeconds::Work(std::uint32_t rank, const RankFetches& fetched, double 
 
 double RankSeconds::Moving(std::uint32_t rank, const RankFetches& fetched, double served) const {
   const double remote = RowsOfOthers(rank, fetched);
-  double most = 0;  // of one owner
+  double most = 0;  // largest number of rows of one owner
   for (std::size_t other = 0; other < fetched.rows_of.size(); ++other)
     if (other != rank) most = std::max(most, static_cast<double>(fetched.rows_of[other]));
   const auto own = static_cast<double>(fetched.rows_of[rank]);
@@ -56,8 +56,8 @@ double RankSeconds::Moving(std::uint32_t rank, const RankFetches& fetched, doubl
   const double asker = Giving(remote);
   const double stage = std::max({owner, link, asker});
   slowest = std::max(slowest, stage);
-  // The first request of a sweep goes through all stages; those behind it come as the slowest lets
-  // them.
+  // The first request of a sweep passes through all stages; the following requests arrive at the
+  // rate of the slowest stage.
   const auto sweeps = static_cast<double>(fetched.asking_sweeps);
   const double request_rows = std::min(static_cast<double>(RequestRows(row_bytes_)), most / sweeps);
   const double first = (owner + link + asker - stage) * request_rows * sweeps / most;

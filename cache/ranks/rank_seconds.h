@@ -7,27 +7,29 @@
 
 namespace rhizome::inline internal {
 
-/// The seconds that the parts of a training over ranks take, each by itself, as a plan models them.
+/// Modelled durations of the parts of distributed training, each in isolation.
 /// Threads: any. Ownership: `options` must outlive it.
 class RankSeconds {
  public:
   RankSeconds(const RankPlanOptions& options, std::uint64_t row_bytes)
       : options_(options), row_bytes_(row_bytes) {}
 
-  /// Returns the seconds in which a disk reads so many rows.
+  /// Returns the seconds in which a disk reads `rows` rows.
   double Reading(double rows) const;
 
-  /// Returns the seconds in which the rows of a rank's sweeps come, one sweep after another, while
-  /// it serves so many to others: its own are read while those of others are asked for, read there,
-  /// carried and checked here, in requests of some rows each, which overlap.
+  /// Returns the seconds to transfer the rows of a rank's sweeps, one sweep after another, while
+  /// the rank serves `served` rows to other ranks. Own rows are read while remote rows are
+  /// requested, read at their owner, sent and verified, in overlapping requests of several rows
+  /// each.
   double Moving(std::uint32_t rank, const RankFetches& fetched, double served) const;
 
-  /// Returns the processor's seconds of a rank for the rows of its sweeps, and so many that it
-  /// gives to others: half of a row that one rank gives another is its asker's, half its owner's.
+  /// Returns the processor seconds of a rank for the rows of its sweeps and for `served` rows
+  /// served to other ranks. The work for a row between ranks is split evenly between requester and
+  /// owner.
   double Work(std::uint32_t rank, const RankFetches& fetched, double served) const;
 
-  /// Returns the seconds in which so many bytes of each rank are added up at one, two ranks at a
-  /// time, and the sum goes the same ways back.
+  /// Returns the seconds to sum `bytes` bytes of each rank by a tree of pairs, and to send the sum
+  /// back along the tree.
   double Exchange(std::uint32_t ranks, std::uint64_t bytes) const;
 
  private:

@@ -17,10 +17,10 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-/// Keeps rows for a whole superbatch: the i-th of them is in frame i.
+/// Policy that caches a fixed set of rows for a whole superbatch: row i is in frame i.
 class KeptRows final : public Policy {
  public:
-  /// `rows`: ascending. `reads`: those of them that the frames do not hold yet.
+  /// `rows`: ascending. `reads`: the subset that the frames do not hold yet.
   KeptRows(std::span<const CacheKey> rows, std::vector<CacheKey> reads) : reads_(std::move(reads)) {
     prefill_.reserve(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i)
@@ -52,7 +52,8 @@ class KeptRows final : public Policy {
   const std::vector<CacheKey> reads_;
 };
 
-/// A superbatch that was played beforehand, in frames that hold what they are to hold.
+/// Policy that repeats steps that were played in advance. Its frames already hold the required
+/// rows.
 class PlayedSteps final : public Policy {
  public:
   PlayedSteps(std::vector<PrefillEntry> held, std::uint32_t frames, std::vector<StepPlan> steps)
@@ -78,14 +79,14 @@ class PlayedSteps final : public Policy {
   std::size_t next_ = 0;
 };
 
-/// A keeper whose rows stay for a superbatch.
+/// Base of remote cache policies with a fixed set of rows per superbatch.
 class SetKeeper : public RemoteKeeper {
  public:
   explicit SetKeeper(std::uint32_t frames) : frames_(frames) {}
   std::uint32_t frame_count() const override { return frames_; }
 
  protected:
-  /// Makes the policy that keeps `rows` (ascending, as many as there are frames at most).
+  /// Creates the policy that caches `rows`, which must be ascending and fit into the frames.
   std::unique_ptr<Policy> Keep(std::vector<CacheKey> rows) {
     RHIZOME_DCHECK(rows.size() <= frames_);
     std::vector<CacheKey> reads;
@@ -96,7 +97,7 @@ class SetKeeper : public RemoteKeeper {
     return std::make_unique<KeptRows>(held_, std::move(reads));
   }
 
-  /// The first rows of a ranking, ascending.
+  /// Returns the first rows of a ranking, up to the number of frames, in ascending order.
   std::vector<CacheKey> FirstOf(std::span<const CacheKey> ranking) const {
     const std::size_t count = std::min<std::size_t>(frames_, ranking.size());
     std::vector<CacheKey> rows(ranking.begin(),
@@ -110,7 +111,7 @@ class SetKeeper : public RemoteKeeper {
   std::vector<CacheKey> held_;
 };
 
-/// Static by degree, and vertex-inclusion probability.
+/// Caches the first rows of a fixed ranking: static by degree, or by vertex-inclusion probability.
 class RankingKeeper final : public SetKeeper {
  public:
   RankingKeeper(std::uint32_t frames, std::shared_ptr<const std::vector<Row>> ranking)
@@ -121,7 +122,7 @@ class RankingKeeper final : public SetKeeper {
   const std::shared_ptr<const std::vector<Row>> ranking_;
 };
 
-/// RapidGNN's hot set, of a superbatch that is an epoch.
+/// RapidGNN's hot set; a superbatch is an epoch.
 class EpochKeeper final : public SetKeeper {
  public:
   EpochKeeper(std::uint32_t frames, std::uint64_t keys) : SetKeeper(frames), keys_(keys) {}
@@ -152,7 +153,7 @@ class ScoredKeeper final : public SetKeeper {
   ScoredBuffer buffer_;
 };
 
-/// Keeps the rows that were used last.
+/// Evicts the least recently used rows.
 class LruKeeper final : public RemoteKeeper {
  public:
   LruKeeper(std::uint32_t frames, std::uint64_t keys)
@@ -206,6 +207,10 @@ std::unique_ptr<RemoteKeeper> MakeKeeper(const PrefetchOptions& options, const K
 
 }  // namespace
 
+// Steps of the file: PrefetchOutlook computes what a policy needs in advance (lists of all rows,
+// ranking of a rank's remote rows); KeeperOf turns this into a factory; the factory creates the
+// policy for the size of the pool (MakeKeeper); the policy's Make returns a Policy for each
+// superbatch: KeptRows for fixed sets, PlayedSteps for LRU.
 RemoteKeeperMaker KeeperOf(const PrefetchOptions& options, KeeperFacts facts) {
   if (options.policy == Prefetch::kBelady) return {};
   return [options, facts = std::move(facts)](std::uint32_t pool_frames) {
@@ -241,7 +246,7 @@ Result<std::vector<Row>> PrefetchOutlook::ByChance(const RowRanks& ranks, HomeRa
       seeds.push_back(row);
     }
   }
-  // Each is in one of the minibatches that learn in an epoch.
+  // Each seed is in one of the training minibatches of an epoch.
   const double minibatches =
       static_cast<double>(epochs.counts().train) * static_cast<double>(own.count);
   return RankByChance(InclusionChances(lists_, seeds, 1 / std::max(minibatches, 1.0), fanouts_),

@@ -19,32 +19,33 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The facts that the keeper of one rank is made from.
+/// Inputs from which the remote cache policy of one rank is created.
 struct KeeperFacts {
-  std::uint64_t key_count = 0;    ///< rows of the graph
-  std::uint64_t row_bytes = 1;    ///< of a frame
-  std::uint64_t minibatches = 1;  ///< of a superbatch, for Prefetch::kScored
+  std::uint64_t key_count = 0;    ///< number of rows in the graph
+  std::uint64_t row_bytes = 1;    ///< size of a frame
+  std::uint64_t minibatches = 1;  ///< per superbatch, for Prefetch::kScored
 
-  /// Rows of other ranks, those first that stay: Prefetch::kStatic, kVip. For kScored: the halo, by
-  /// descending degree.
+  /// Rows of other ranks in the order of preference for caching: Prefetch::kStatic, kVip. For
+  /// kScored: the halo, by descending degree.
   std::shared_ptr<const std::vector<Row>> ranking = nullptr;
 };
 
-/// Makes keepers as PrefetchOptions says; for Prefetch::kBelady there is none.
+/// Returns a factory of remote cache policies for the given options; empty for Prefetch::kBelady.
 RemoteKeeperMaker KeeperOf(const PrefetchOptions& options, KeeperFacts facts);
 
-/// Finds what the policies of the ranks of a job know beforehand.
-/// Threads: one at a time. Ownership: the graph must outlive it. Memory: those policies that
-/// NeedsLists says have all lists, 4 bytes an edge and 40 a row, until it is destroyed.
+/// Computes what the remote cache policies of a job's ranks need to know in advance.
+/// Threads: one at a time. Ownership: the graph must outlive it. Memory: for policies with
+/// NeedsLists, all neighbour lists (4 bytes per edge and 40 per row) until it is destroyed.
 class PrefetchOutlook {
  public:
-  /// `sampler`: of the training. Errors: those of CheckPrefetch; kInvalidArgument, vertex-inclusion
-  /// probabilities where neighbours are drawn by type; those of DrawPassLists.
+  /// Prepares for `options`. `sampler` are the sampling options of training. Errors: as
+  /// CheckPrefetch; kInvalidArgument, vertex-inclusion probabilities with neighbours drawn by type;
+  /// as DrawPassLists.
   static Result<PrefetchOutlook> Create(const PrefetchOptions& options, const GraphSnapshot& graph,
                                         const SamplerOptions& sampler, const JobControl& control);
 
-  /// Returns the keepers of a rank. `own`: its homes; `superbatch`: steps, as HomeSeeds has them;
-  /// `row_bytes`: of a frame. Errors: those of GraphSnapshot::RowOf.
+  /// Returns the factory of a rank's remote cache policy. `own`: its homes; `superbatch`: in steps,
+  /// as in HomeSeeds; `row_bytes`: size of a frame. Errors: as GraphSnapshot::RowOf.
   Result<RemoteKeeperMaker> KeeperOfRank(const RowRanks& ranks, HomeRange own,
                                          const HomeEpochs& epochs, std::uint64_t superbatch,
                                          std::uint64_t row_bytes) const;
@@ -61,7 +62,7 @@ class PrefetchOutlook {
   PassLists lists_;
 };
 
-/// The steps of a superbatch, as HomeSeeds takes them: `superbatch`, or 0, an epoch.
+/// Returns the steps of a superbatch in the format of HomeSeeds: `superbatch`, or 0 for an epoch.
 inline std::uint64_t SuperbatchSteps(const PrefetchOptions& options, std::uint64_t superbatch) {
   return options.policy == Prefetch::kEpoch ? 0 : superbatch;
 }

@@ -19,13 +19,13 @@ Trace StepsOf(const Trace& trace, std::size_t first, std::size_t end) {
 
 }  // namespace
 
-/// A buffer that policies drive, one after another.
+/// A buffer that is managed by one policy after another.
 class RemoteReplay::Buffer {
  public:
   explicit Buffer(const RemoteReplay& replay) : replay_(replay), frames_(replay.frames_, kNoRow) {}
 
-  /// Plays the steps that `policy` is made for. What it fills the buffer with is fetched, unless it
-  /// is there.
+  /// Plays the steps for which `policy` was made. Prefilled rows count as fetched unless they are
+  /// in the buffer.
   Status Play(Policy& policy, const Trace& part) {
     Start(policy.Prefill());
     StepPlan plan;

@@ -13,50 +13,51 @@
 
 namespace rhizome::inline internal {
 
-/// The worth that schedules of superbatches give to rows that the superbatch at hand does not ask
-/// for again.
+/// Value that schedules of superbatches assign to rows that the superbatch does not request again.
 struct RemotePrior {
-  bool uses = false;  ///< they are worth more, the more often they were asked for
-  std::span<const double> chances = {};  ///< by row, instead: InclusionChances
+  bool uses = false;                     ///< worth more, the more often they were requested
+  std::span<const double> chances = {};  ///< if not empty, used instead: InclusionChances, by row
 };
 
-/// Counts what one rank fetches from the others under a policy: a buffer of `frame_count` rows, the
-/// trace of the remote rows that it asks for, and the halo for MassiveGNN's hit rate (its equation
-/// 8, whose remote nodes are those of the halo).
-/// Replays are pure: they neither read nor send anything, and begin with an empty buffer.
+/// Counts what one rank fetches from other ranks under different policies. The inputs are a buffer
+/// of `frame_count` rows, the trace of the remote rows that the rank requests, and the halo for
+/// MassiveGNN's hit rate (its equation 8, where remote nodes are the halo). Replays perform no I/O
+/// and start with an empty buffer.
 /// Threads: several at once. Ownership: the trace and the halo must outlive it.
 class RemoteReplay {
  public:
-  /// Keys of the trace are in [0, key_count).
+  /// Keys of the trace must be in [0, key_count).
   RemoteReplay(const RemoteTrace& trace, std::span<const Row> halo, std::uint64_t frame_count,
                std::uint64_t key_count);
 
-  /// Nothing is kept.
+  /// No cache.
   RemoteCounts None() const;
 
-  /// The rows used last.
+  /// Evicts the least recently used row.
   Result<RemoteCounts> Lru() const;
 
-  /// The first frame_count of `ranking` for ever, as SALIENT++ keeps those of the highest
-  /// vertex-inclusion probability, or MassiveGNN's "prefetch without eviction" (section 5) those of
-  /// the highest degree.
+  /// Caches the first frame_count rows of `ranking` for the whole trace. SALIENT++ ranks by
+  /// vertex-inclusion probability, and MassiveGNN's "prefetch without eviction" (section 5) by
+  /// degree.
   Result<RemoteCounts> Static(std::span<const Row> ranking) const;
 
-  /// In each epoch the rows that it asks for most often, all fetched before it unless the buffer
-  /// has them of the epoch before; others when a minibatch asks for them. This is RapidGNN's hot
-  /// set (arXiv 2505.10806, "deterministic sampling": the epoch's minibatches are drawn before it).
-  /// Its rolling prefetch of the next minibatches changes when rows are fetched, not how many, and
-  /// is therefore left out; so is the memory that it takes.
+  /// Caches, in each epoch, the rows that the epoch requests most often. They are fetched before
+  /// the epoch unless they are in the buffer from the previous epoch; other rows are fetched when a
+  /// minibatch requests them. This is RapidGNN's hot set (arXiv 2505.10806, "deterministic
+  /// sampling": the minibatches of an epoch are drawn before it). Its rolling prefetch of the next
+  /// minibatches changes when rows are fetched, but not how many; neither the prefetch nor its
+  /// memory is modelled.
   Result<RemoteCounts> EpochHotSet() const;
 
   /// MassiveGNN (ScoredBuffer).
   RemoteCounts Scored(const ScoredOptions& options) const;
 
-  /// Schedules of `superbatch` steps each, one after another in one buffer (MakeBeladySchedule).
+  /// Schedules of `superbatch` steps each, in sequence on one buffer (MakeBeladySchedule).
   Result<RemoteCounts> Belady(std::size_t superbatch, const RemotePrior& prior) const;
 
-  /// One schedule for the whole trace: exactly the fewest rows that any policy fetches, as each row
-  /// costs the same and may be fetched before it is asked for, or used without being kept.
+  /// One schedule for the whole trace. This is exactly the minimum that any policy fetches, because
+  /// all rows have the same cost and may be fetched before they are requested, or used without
+  /// being cached.
   Result<RemoteCounts> Optimum() const;
 
  private:

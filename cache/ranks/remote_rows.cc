@@ -27,7 +27,7 @@ RemoteRows::RemoteRows(Transport& transport, const ArrayEntry& array, const RowR
   stats_.requests_to.assign(transport.ranks(), 0);
 }
 
-/// Cuts sorted targets into requests, and gives each its part of the replies.
+/// Divides sorted targets into requests, and assigns to each its part of the reply buffer.
 void RemoteRows::Divide(std::span<const RowTarget> targets) {
   flights_.clear();
   const std::size_t most = RequestRows(row_bytes_);
@@ -70,6 +70,9 @@ Status RemoteRows::Ask(Flight& flight) {
   return Status::Ok();
 }
 
+// Steps: (1) check that all rows belong to other ranks; (2) sort the targets by owner and row; (3)
+// divide them into requests with space for the replies; (4) send the requests. If a request fails,
+// wait for those sent before, so that no reply arrives later.
 Status RemoteRows::Send(std::span<RowTarget> targets) {
   RHIZOME_DCHECK(flights_.empty());
   for (const RowTarget& target : targets) {
@@ -85,7 +88,7 @@ Status RemoteRows::Send(std::span<RowTarget> targets) {
     Status asked = Guarded([&] { return Ask(flights_[i]); });
     if (asked.ok()) continue;
     flights_.resize(i);
-    static_cast<void>(Finish());  // replies must not come later
+    static_cast<void>(Finish());  // no reply may arrive later
     return asked;
   }
   return Status::Ok();

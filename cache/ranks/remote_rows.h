@@ -17,48 +17,49 @@
 
 namespace rhizome::inline internal {
 
-/// Counts of what a rank has asked others for. Messages and bytes are those that a plan counts
+/// Counts of the rows requested from other ranks. Messages and bytes are counted as in plans
 /// (rank_plan.h).
 struct RemoteRowsStats {
-  std::vector<std::uint64_t> rows_of;      ///< rows that came, by rank
-  std::vector<std::uint64_t> requests_to;  ///< requests sent, by rank
+  std::vector<std::uint64_t> rows_of;      ///< received rows, by rank
+  std::vector<std::uint64_t> requests_to;  ///< sent requests, by rank
   std::uint64_t rows = 0;
   std::uint64_t requests = 0;
-  std::uint64_t bytes_out = 0;  ///< of requests
-  std::uint64_t bytes_in = 0;   ///< of their replies
-  double wait_seconds = 0;      ///< in which the reading thread waited for replies
+  std::uint64_t bytes_out = 0;  ///< bytes of requests
+  std::uint64_t bytes_in = 0;   ///< bytes of replies
+  double wait_seconds = 0;      ///< time that the reading thread waited for replies
 };
 
-/// Asks other ranks for rows of one array (Service::kRows, which RowService answers). Each row
-/// comes with its checksum, and is checked when it arrives.
+/// Fetches rows of one array from other ranks (Service::kRows, served by RowService). Each row
+/// arrives with its checksum and is verified.
 ///
-/// Errors: kCorruption, a row that does not have its checksum, naming array, row and owner; those
-/// of Transport, and of the owner, which name it. Threads: Send and Finish one at a time, stats
-/// any. Memory: the replies that Send has asked for, kept until it is destroyed. Ownership:
-/// transport and table must outlive it.
+/// Errors: kCorruption, a row does not match its checksum (naming array, row and owner); any error
+/// of Transport, and of the owner, naming it.
+/// Threads: Send and Finish one at a time, stats from any thread.
+/// Memory: the reply buffer of the largest Send, until it is destroyed.
+/// Ownership: transport and table must outlive it.
 class RemoteRows {
  public:
   RemoteRows(Transport& transport, const ArrayEntry& array, const RowRanks& ranks);
 
-  /// Sends requests for all targets, one to each owner (more where it would be longer than
-  /// row_messages.h says), and sorts the targets by owner and row. No target may be of a row of
-  /// this rank, or of every rank. Targets and their memory stay until Finish, which must be called
-  /// if this succeeded; if not, nothing is under way.
+  /// Sends requests for all targets, one to each owner (more if a request would exceed the limits
+  /// in row_messages.h), and sorts the targets by owner and row. Targets must not include rows of
+  /// this rank or of every rank. Targets and their memory must remain valid until Finish, which
+  /// must be called if Send succeeded. If Send failed, no request is pending.
   Status Send(std::span<RowTarget> targets);
 
-  /// Waits for all replies, whatever becomes of them, and fills the targets. Duplicates are asked
-  /// for once.
+  /// Waits for all replies, even after an error, and fills the targets. Duplicates are requested
+  /// once.
   Status Finish();
 
   RemoteRowsStats stats() const;
 
  private:
-  /// A request that is under way.
+  /// A pending request.
   struct Flight {
     Transport::Ticket ticket = 0;
     std::uint16_t owner = 0;
     std::span<const RowTarget> targets;
-    std::size_t rows = 0;  // distinct ones
+    std::size_t rows = 0;  // distinct rows
     std::span<std::byte> reply;
   };
 
@@ -81,17 +82,17 @@ class RemoteRows {
   RemoteRowsStats stats_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-/// Reads rows from where they are: those of this rank from its disk, the others from their owners.
-/// Both are at work at once: requests are sent, the disk is read, then replies are awaited.
-/// Whoever destroys it, or the cache that it is of, waits until a Read that is under way has ended,
-/// which is when all owners have answered or the transport gives them up.
+/// Reads rows from their locations: own rows from the local disk, other rows from their owners.
+/// Both proceed concurrently: requests are sent, the disk is read, then the replies are awaited.
+/// Destroying it, or the cache that owns it, waits until a pending Read has ended, which is when
+/// all owners have answered or the transport has given them up.
 /// Ownership: `remote` and the table must outlive it.
 class RowsByHome final : public RowFetcher {
  public:
   RowsByHome(std::unique_ptr<RowReader> local, RemoteRows& remote, const RowRanks& ranks)
       : local_(std::move(local)), remote_(remote), ranks_(ranks) {}
 
-  /// Errors: kInvalidArgument, a row out of range; those of RowReader::Read, then of RemoteRows.
+  /// Errors: kInvalidArgument, a row out of range; as RowReader::Read, then as RemoteRows.
   Status Read(std::span<RowTarget> targets) override;
   RowReaderStats stats() const override { return local_->stats(); }
 

@@ -24,7 +24,7 @@ Status CheckTraceOptions(const RemoteTraceOptions& options) {
   return Status::Ok();
 }
 
-/// The rows of a step that other ranks have.
+/// Returns the rows of a step that belong to other ranks.
 std::vector<CacheKey> OfOthers(std::span<const CacheKey> rows,
                                std::span<const std::uint16_t> rank_of, std::uint32_t rank) {
   std::vector<CacheKey> remote;

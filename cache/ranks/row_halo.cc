@@ -37,9 +37,10 @@ std::vector<Row> HaloOf(const PassLists& lists, const RowRanks& ranks) {
 std::vector<double> InclusionChances(const PassLists& lists, std::span<const Row> seeds,
                                      double seed_chance, std::span<const std::int64_t> fanouts) {
   const std::size_t rows = lists.targets.size();
-  std::vector<double> found(rows, 0);   // by the last hop
-  std::vector<double> log_no(rows, 0);  // that no vertex of this hop finds it
-  std::vector<double> missed(rows, 1);  // by all hops
+  std::vector<double> found(rows, 0);   // probability that the last hop found the vertex
+  std::vector<double> log_no(rows, 0);  // log of the probability that no vertex of this hop finds
+                                        // it
+  std::vector<double> missed(rows, 1);  // probability that no hop found it
   for (const Row seed : seeds) {
     found[static_cast<std::size_t>(seed)] = seed_chance;
     missed[static_cast<std::size_t>(seed)] = 1 - seed_chance;

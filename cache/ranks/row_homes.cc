@@ -65,7 +65,7 @@ Result<RowHomes> RowHomesOf(const GraphSnapshot& graph) {
   RHIZOME_ASSIGN_OR_RETURN(const std::optional<StoredHomes> stored,
                            FindHomes(graph.store().manifest()));
   RHIZOME_ASSIGN_OR_RETURN(RowHomes homes, CountHomes(graph.store().manifest()));
-  if (!stored) homes.count = graph.partition_count();  // of the state that the graph shows
+  if (!stored) homes.count = graph.partition_count();  // in the state of the graph
   const std::uint64_t rows = graph.vertex_count();
   homes.of_row.resize(rows);
   for (std::uint64_t row = 0; row < rows; ++row)

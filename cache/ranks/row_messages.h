@@ -7,17 +7,17 @@
 
 namespace rhizome::inline internal {
 
-// Requests for rows of the job's array, and the replies. A request has the numbers of rows, 8 bytes
-// each, which ascend. The reply has the rows in that order, then the checksum (RowCrc) of each, 4
-// bytes. A message has a header besides, which is the transport's.
+// Requests for rows of the job's array, and the replies. A request contains ascending row numbers,
+// 8 bytes each. The reply contains the rows in that order, then the checksum (RowCrc) of each, 4
+// bytes. The transport adds a header to each message.
 
-/// Rows of a request at most, and bytes of its reply: many requests of a sweep are on their way at
-/// once, so that an owner reads for one while the reply to another is carried and a third is
-/// checked; and a message that is waited for is not long behind them.
+/// Max rows per request and bytes per reply. Requests are limited so that many requests of a sweep
+/// are in flight at once: an owner reads for one while the reply to another is transferred and a
+/// third is verified. Short messages also limit the delay of messages that other callers wait for.
 inline constexpr std::uint64_t kMostRequestRows = 32768;
 inline constexpr std::uint64_t kMostReplyBytes = std::uint64_t{1} << 20;
 
-/// Returns the rows of a request at most, of rows of so many bytes: one at least.
+/// Returns the max rows per request for rows of `row_bytes` bytes; at least 1.
 constexpr std::uint64_t RequestRows(std::uint64_t row_bytes) {
   return std::clamp<std::uint64_t>(kMostReplyBytes / (row_bytes + kReplyChecksumBytes), 1,
                                    kMostRequestRows);

@@ -66,7 +66,7 @@ Status RowService::Answer(std::uint32_t peer, std::span<const std::byte> request
   return Status::Ok();
 }
 
-/// Checks a request, and names its rows in targets_.
+/// Checks a request, and adds its rows to targets_.
 Status RowService::TakeRows(std::uint32_t peer, std::span<const std::byte> request) {
   const auto refuse = [&](std::string why) {
     return Status::InvalidArgument(

@@ -17,29 +17,29 @@
 
 namespace rhizome::inline internal {
 
-/// Counts of what a rank has served. Messages and bytes are those that a plan counts (rank_plan.h).
+/// Counts of the rows served. Messages and bytes are counted as in plans (rank_plan.h).
 struct RowServiceStats {
   std::uint64_t rows = 0;
-  std::uint64_t requests = 0;  ///< that were answered with rows
-  std::uint64_t bytes_in = 0;  ///< of those
+  std::uint64_t requests = 0;  ///< requests that were answered with rows
+  std::uint64_t bytes_in = 0;  ///< bytes of these requests
   std::uint64_t bytes_out = 0;
   std::uint64_t refused = 0;     ///< requests that were answered with an error
-  double processor_seconds = 0;  ///< of all
+  double processor_seconds = 0;  ///< for all requests
 };
 
-/// Gives other ranks the rows of one array that this rank has, from its disk (RemoteRows asks for
-/// them). A request that names a row of another rank, or is malformed, is refused; a row that
-/// cannot be read is an error of the request, and the asker's. Threads: stats any. Ownership:
-/// transport and table must outlive it.
+/// Serves the rows of one array that this rank owns to other ranks, from its disk (RemoteRows
+/// requests them). A malformed request, or one for a row of another rank, is refused. A row that
+/// cannot be read is an error of the request, which the requester receives.
+/// Threads: stats from any thread. Ownership: transport and table must outlive it.
 class RowService {
  public:
-  /// Answers Service::kRows of `transport` from now on. `reader`: of its own, another than that of
-  /// this rank's cache (RowReader::Another). Errors: those of Transport::Serve.
+  /// Answers Service::kRows of `transport` from now on. `reader` must be a separate reader, not the
+  /// one of this rank's cache (RowReader::Another). Errors: as Transport::Serve.
   static Result<std::unique_ptr<RowService>> Start(Transport& transport,
                                                    std::unique_ptr<RowReader> reader,
                                                    const ArrayEntry& array, const RowRanks& ranks);
 
-  /// Waits for the request that is being answered, and answers no more.
+  /// Waits for the request that is being answered; no requests are answered afterwards.
   ~RowService();
   RowService(const RowService&) = delete;
   RowService& operator=(const RowService&) = delete;
@@ -61,7 +61,7 @@ class RowService {
   const std::uint64_t array_id_;
   const std::size_t row_bytes_;
   const RowRanks ranks_;
-  std::vector<RowTarget> targets_;  // of the request
+  std::vector<RowTarget> targets_;  // rows of the current request
   mutable Mutex mutex_;
   RowServiceStats stats_ RHIZOME_GUARDED_BY(mutex_);
 };

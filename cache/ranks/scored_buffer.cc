@@ -10,7 +10,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// The relative error that products of gamma may have.
+/// Max relative error of products of gamma.
 constexpr double kRounding = 1e-9;
 
 }  // namespace
@@ -47,7 +47,8 @@ ScoredBuffer::ScoredBuffer(std::span<const Row> halo, std::uint64_t frame_count,
   }
 }
 
-/// S_E: what it was, once gamma for each step since in which the row was not asked for.
+/// Returns S_E: its last value, multiplied by gamma for each step since in which the row was not
+/// requested.
 double ScoredBuffer::EvictionScore(const Scored& row) const {
   const std::uint64_t unused = step_ - row.since - row.used;
   return row.score * std::pow(options_.gamma, static_cast<double>(unused));
@@ -84,7 +85,7 @@ void ScoredBuffer::Step(std::span<const CacheKey> rows, bool is_round) {
   for (const HaloId place : missed_) halo_[place].score += 1;
 }
 
-/// One eviction round. False: no row may leave.
+/// Performs one eviction round. Returns false if no row may be evicted.
 bool ScoredBuffer::Evict() {
   std::vector<HaloId> leaving, entering;
   for (HaloId place = 0; place < halo_.size(); ++place) {

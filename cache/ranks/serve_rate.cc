@@ -22,7 +22,7 @@
 namespace rhizome {
 namespace {
 
-/// Processor time of a process, and which one it is. Ranks may be threads of one.
+/// Processor time and id of a process. Several ranks may be threads of one process.
 struct ProcessUse {
   double seconds = 0;
   std::uint64_t pid = 0;
@@ -39,7 +39,8 @@ ProcessUse UseOfThisProcess() {
           .pid = static_cast<std::uint64_t>(getpid())};
 }
 
-/// A plain request says how many bytes it wants; none: what the process has used.
+/// A plain request contains the number of reply bytes; 0 requests the processor time of the
+/// process.
 using PlainRequest = std::array<std::byte, sizeof(std::uint64_t)>;
 
 Status AnswerPlainly(std::span<const std::byte> request, std::vector<std::byte>& reply) {
@@ -53,7 +54,7 @@ Status AnswerPlainly(std::span<const std::byte> request, std::vector<std::byte>&
   return Status::Ok();
 }
 
-/// Asks a peer plainly for as many bytes as `reply` has; 0 in the request: for its use.
+/// Sends a plain request to a peer. `bytes` is the size of `reply`, or 0 to request a ProcessUse.
 Status AskPlainly(Transport& transport, std::uint32_t peer, std::uint64_t bytes,
                   std::span<std::byte> reply) {
   PlainRequest request;
@@ -67,7 +68,7 @@ double Median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-/// A rank that asks one owner after another.
+/// Measures how fast this rank receives rows from one owner at a time.
 class Asker {
  public:
   Asker(Transport& transport, const ArrayEntry& array, const RowRanks& ranks,
@@ -85,7 +86,7 @@ class Asker {
                    .row_bytes = row_bytes_,
                    .batch_rows = targets_.size()};
     if (targets_.empty()) return rate;
-    RHIZOME_RETURN_IF_ERROR(AskRows());  // whatever is opened when it is first used
+    RHIZOME_RETURN_IF_ERROR(AskRows());  // warm-up: opens what is opened on first use
     std::vector<double> served, plain, processor;
     for (std::uint64_t round = 0; round < options_.rounds; ++round) {
       RHIZOME_RETURN_IF_ERROR(
@@ -121,7 +122,7 @@ class Asker {
     Shuffle();
   }
 
-  /// Draws other rows for the next batch.
+  /// Draws the rows of the next batch.
   void Shuffle() {
     for (std::size_t i = 0; i < targets_.size(); ++i) {
       std::swap(of_owner_[i], of_owner_[i + random_() % (of_owner_.size() - i)]);
@@ -141,7 +142,8 @@ class Asker {
     return static_cast<double>(RowsOfRound()) / watch.seconds();
   }
 
-  /// Processor time of this process and the owner's, once if they are one.
+  /// Returns the processor time of this process and of the owner's process, counted once if they
+  /// are the same.
   Result<double> UseOfBoth(std::uint32_t owner) {
     ProcessUse theirs;
     RHIZOME_RETURN_IF_ERROR(
@@ -174,6 +176,10 @@ Result<std::unique_ptr<RowReader>> OpenReader(const Store& store, const ServeRat
 
 }  // namespace
 
+// Steps: (1) start serving the rows of this rank, and plain replies; (2) for each pair of ranks in
+// turn, after a barrier, the lower rank measures the higher one (Asker::Measure): in each round it
+// times batches of rows, with the processor time of both processes, and then plain replies of equal
+// size; (3) after a last barrier, stop serving.
 Result<std::vector<ServeRate>> MeasureServing(const GraphSnapshot& graph, Transport& transport,
                                               const ServeRateOptions& options,
                                               const JobControl& control) try {

@@ -9,8 +9,9 @@
 
 namespace rhizome::inline internal {
 
-/// The chunks of all arrays of a sequence, numbered one array after the other, with their bytes.
-/// Threads: const.
+/// Numbers the chunks of all arrays of a sequence, one array after the other, and returns their
+/// sizes.
+/// Threads: immutable.
 class ChunkTable {
  public:
   explicit ChunkTable(std::span<const SpillArray> arrays) {
@@ -39,7 +40,7 @@ class ChunkTable {
   struct Array {
     std::size_t first = 0;
     std::uint32_t chunks = 0;
-    std::uint64_t bytes = 0;  // of all chunks but the last
+    std::uint64_t bytes = 0;  // bytes of every chunk except the last
     std::uint64_t last_bytes = 0;
   };
   std::vector<Array> of_;

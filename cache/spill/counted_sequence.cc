@@ -31,6 +31,10 @@ SequenceCounter::SequenceCounter(const PassSequence& sequence) : sequence_(seque
   sums_.erase(std::unique(sums_.begin(), sums_.end()), sums_.end());
 }
 
+// Counts a sequence: (1) marks the sums that are not stored; (2) for each pass, chooses between the
+// way with stored sums and the one that recomputes them, drops block choices that exceed the
+// capacity, and counts the gathers of the others (cached in gathers_); (3) records the pass that
+// writes each array and the last pass that reads it.
 Result<CountedSequence> SequenceCounter::Count(std::uint64_t stored_sums,
                                                std::uint64_t capacity_bytes) {
   std::vector<bool> left_out(sequence_.arrays.size(), false);
@@ -111,15 +115,15 @@ Result<const GatherReads*> SequenceCounter::Gather(const PassRead& read, std::ui
 
 namespace {
 
-/// An access that takes place at `at` of `of` equal places of the rows. At the same place a chunk
-/// that is complete is written first, then blocks gather, then a chunk is read.
+/// An access at position `at` when the rows are divided into `of` equal parts. At the same
+/// position, completed chunks are written first, then blocks gather, then chunks are read.
 struct PlacedAccess {
   enum Kind : std::uint8_t { kWrite, kGather, kRead };
   std::uint64_t at = 0;
   std::uint64_t of = 1;
   Kind kind = kWrite;
   std::uint32_t read = 0;    ///< index into the choice's reads
-  std::uint32_t number = 0;  ///< of the chunk or of the block
+  std::uint32_t number = 0;  ///< number of the chunk or block
   ArrayId array = 0;
 
   bool Before(const PlacedAccess& other) const {

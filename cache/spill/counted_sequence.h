@@ -11,13 +11,14 @@
 
 namespace rhizome::inline internal {
 
-/// A read of a pass whose number of blocks is known. `gather` is null where chunks go by in order.
+/// A read of a pass whose number of blocks is known. `gather` is null if the chunks are read in
+/// order.
 struct CountedRead {
   ArrayId array = 0;
   const GatherReads* gather = nullptr;
 };
 
-/// A number of blocks, with what is read then.
+/// A number of blocks, and the resulting reads.
 struct CountedChoice {
   BlockChoice blocks;
   std::vector<CountedRead> reads;
@@ -28,48 +29,51 @@ struct CountedChoice {
 
 struct CountedPass {
   std::string name;
-  std::vector<ArrayId> writes;  ///< without sums that are not stored
+  std::vector<ArrayId> writes;  ///< excludes sums that are not stored
   std::vector<CountedChoice> choices;
   bool recomputes = false;
 
   bool Writes(ArrayId array) const;
 };
 
-/// A sequence in which it is decided which sums are stored, with all its reads counted.
+/// A sequence for which the stored sums have been chosen and all reads counted.
 struct CountedSequence {
   static constexpr std::int32_t kNever = -1;
   std::span<const SpillArray> arrays;
   std::vector<CountedPass> passes;
-  std::vector<std::int32_t> written;    ///< [arrays] the pass that writes each, or kNever
-  std::vector<std::int32_t> last_read;  ///< [arrays] the last pass that reads each, or kNever
+  std::vector<std::int32_t> written;    ///< [arrays] the pass that writes the array, or kNever
+  std::vector<std::int32_t> last_read;  ///< [arrays] the last pass that reads the array, or kNever
 
   bool NeededAfter(ArrayId array, std::size_t pass) const {
     return last_read[array] > static_cast<std::int32_t>(pass);
   }
 
-  /// Does pass `pass` read the array in order, for the last time that it is read?
+  /// Returns whether pass `pass` reads the array in order and is the last one to read it.
   bool EndsInOrder(ArrayId array, std::size_t pass, const CountedChoice& choice) const {
     return last_read[array] == static_cast<std::int32_t>(pass) && choice.Reads(array) &&
            !choice.Gathers(array);
   }
 };
 
-/// Counts each gather of a sequence once, whichever sums are stored.
-/// Ownership: `sequence` must outlive it, and it the sequences that it makes.
+/// Counts the gathers of a sequence. Each gather is counted once, for all choices of stored sums.
+/// Ownership: `sequence` must outlive this object, which must outlive the sequences that it
+/// returns.
 class SequenceCounter {
  public:
   explicit SequenceCounter(const PassSequence& sequence);
 
-  /// The sums that may be stored or not, ascending.
+  /// Returns the arrays of sums that may be stored or recomputed, ascending.
   std::span<const ArrayId> sums() const { return sums_; }
 
-  /// Returns the sequence where those sums are stored whose bit is set in `stored_sums`, with the
-  /// choices that fit into `capacity_bytes`. Errors: those of the counter; kInvalidArgument, a
-  /// gather asks for chunks that its array does not have; kOutOfMemory, a pass fits with no number
-  /// of blocks: the message names it and the least memory.
+  /// Returns the sequence that stores exactly the sums whose bit is set in `stored_sums`, with the
+  /// block choices that fit in `capacity_bytes`. Errors: any error of the sequence's gather
+  /// counter; kInvalidArgument, a gather requests chunks that its array does not have;
+  /// kOutOfMemory, no block choice of a pass fits: the message names the pass and the minimum
+  /// memory.
   Result<CountedSequence> Count(std::uint64_t stored_sums, std::uint64_t capacity_bytes);
 
-  /// Forgets what `sequence`, the only one of those it made that is still used, does not read.
+  /// Frees the gathers that `sequence` does not read. No other sequence returned by Count may be
+  /// used afterwards.
   void KeepOnly(const CountedSequence& sequence);
 
  private:
@@ -82,8 +86,8 @@ class SequenceCounter {
   std::map<std::pair<std::uint32_t, std::uint32_t>, GatherReads> gathers_;
 };
 
-/// Returns what a pass does to chunks, in order. At the same place of the rows a chunk that is
-/// complete is written first, then blocks gather, then chunks are read.
+/// Returns the chunk accesses of a pass, in order. At the same position in the rows, completed
+/// chunks are written first, then blocks gather, then chunks are read.
 std::vector<ChunkAccess> AccessesOf(const CountedSequence& sequence, std::size_t pass,
                                     const CountedChoice& choice);
 

@@ -11,10 +11,10 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Rows whose lists are walked at once, at most.
+/// Maximum number of rows whose lists are read at once.
 constexpr std::uint64_t kWalkedRows = 4096;
 
-/// The lists of rows [first, first + offsets.size() - 1), as rows.
+/// The neighbour lists of rows [first, first + offsets.size() - 1), as row numbers.
 struct WalkedLists {
   std::uint64_t first = 0;
   std::vector<std::uint64_t> offsets;
@@ -23,10 +23,10 @@ struct WalkedLists {
   std::uint64_t end() const { return first + offsets.size() - 1; }
 };
 
-/// Walks the lists of all rows once, in their order.
+/// Reads the lists of all rows once, in row order.
 class ListWalk {
  public:
-  /// Errors: those of Sampler::Create.
+  /// Creates a walk. Errors: any error of Sampler::Create.
   static Result<ListWalk> Create(const GraphSnapshot& graph, const BlockPlannerOptions& options) {
     ListWalk walk(graph, options);
     if (options.draw.no_edges) return walk;
@@ -35,7 +35,7 @@ class ListWalk {
     return walk;
   }
 
-  /// Reads the next lists. Errors: those of the sampler.
+  /// Reads the next lists. Errors: any error of the sampler.
   Status Next(WalkedLists& lists) {
     lists.first = next_;
     lists.offsets.assign(1, 0);
@@ -69,13 +69,14 @@ class ListWalk {
 
   const GraphSnapshot* graph_;
   BlockPlannerOptions options_;
-  std::unique_ptr<Sampler> sampler_;  // null without edges
-  std::uint64_t next_ = 0;            // row
+  std::unique_ptr<Sampler> sampler_;  // null if there are no edges
+  std::uint64_t next_ = 0;            // next row
   std::vector<VertexId> seeds_;
   SampledSubgraph drawn_;
 };
 
-/// The rows that the blocks of a gathering read, one block after another.
+/// Marks the rows that the blocks of a gather read, one block after another, and collects their
+/// chunks.
 class BlockMarks {
  public:
   BlockMarks(const CountedGather& of, std::uint64_t rows)
@@ -98,7 +99,7 @@ class BlockMarks {
   GatherReads Reads() && { return std::move(reads_); }
 
  private:
-  /// Adds the chunks that a block asks for (BlockLists), and turns to the next.
+  /// Adds the chunks that a block requests (BlockLists), and advances to the next block.
   void Close(const Block& block) {
     const auto begin = static_cast<std::uint64_t>(block.begin);
     const auto end = static_cast<std::uint64_t>(block.end);
@@ -126,7 +127,7 @@ class BlockMarks {
     }
   }
 
-  /// Counts the members of each chunk, and returns the number of all.
+  /// Counts the marked rows of each chunk. Returns their total.
   std::uint64_t CountMembers() {
     std::uint64_t all = 0;
     in_chunk_.clear();
@@ -137,9 +138,10 @@ class BlockMarks {
     return all;
   }
 
-  /// Adds windows of the members, which are counted. One that begins within a chunk reads it again.
+  /// Adds windows of marked rows, which must have been counted. A window that starts within a chunk
+  /// reads that chunk again.
   void AddMembers(std::uint64_t stage) {
-    std::uint64_t before = 0;  // members of earlier chunks
+    std::uint64_t before = 0;  // marked rows of earlier chunks
     for (std::uint64_t chunk = 0; chunk < in_chunk_.size(); ++chunk) {
       const std::uint64_t count = in_chunk_[chunk];
       if (count == 0) continue;
@@ -149,13 +151,14 @@ class BlockMarks {
     }
   }
 
-  /// Returns the number of members in [begin, end).
+  /// Returns the number of marked rows in [begin, end).
   std::uint64_t Members(std::uint64_t begin, std::uint64_t end) const {
     if (begin == end) return 0;
     const std::uint64_t first = begin / 64, last = (end - 1) / 64;
     const std::uint64_t from = ~std::uint64_t{0} << (begin % 64);
     const std::uint64_t to = ~std::uint64_t{0} >> (63 - (end - 1) % 64);
-    // The oldest processors have no instruction for it, and a call for each word costs more.
+    // Portable population count: the oldest processors have no instruction for it, and a library
+    // call per word costs more.
     const auto count = [](std::uint64_t word) {
       constexpr std::uint64_t kTwos = 0x5555555555555555, kFours = 0x3333333333333333,
                               kBytes = 0x0F0F0F0F0F0F0F0F, kEach = 0x0101010101010101;
@@ -173,12 +176,12 @@ class BlockMarks {
 
   const CountedGather& of_;
   const std::uint64_t rows_;
-  std::vector<std::uint64_t> words_;     // a bit for each row that the block reads
-  std::vector<std::uint64_t> in_chunk_;  // members of each chunk
+  std::vector<std::uint64_t> words_;     // one bit per row: the block reads it
+  std::vector<std::uint64_t> in_chunk_;  // marked rows of each chunk
   GatherReads reads_;
 };
 
-/// Do two gatherings of the same lists read the same?
+/// Returns whether two gathers over the same lists read the same chunks.
 bool ReadTheSame(const CountedGather& a, const CountedGather& b) {
   const BlockPlannerOptions &p = a.planner, &q = b.planner;
   return p.source_chunk_rows == q.source_chunk_rows && p.stage_rows == q.stage_rows &&
@@ -188,7 +191,7 @@ bool ReadTheSame(const CountedGather& a, const CountedGather& b) {
              [](const Block& x, const Block& y) { return x.begin == y.begin && x.end == y.end; });
 }
 
-/// Counts gatherings of the same lists.
+/// Counts gathers that read the same lists, in one walk over these lists.
 Status CountAlike(const GraphSnapshot& graph, std::span<const CountedGather* const> gathers,
                   const std::vector<GatherReads*>& out, const JobControl& control) {
   std::vector<BlockMarks> marks;
@@ -207,13 +210,16 @@ Status CountAlike(const GraphSnapshot& graph, std::span<const CountedGather* con
 
 }  // namespace
 
+// Counts gathers: (1) groups those that read the same lists, as many as fit in memory; (2) within a
+// group, gathers with the same blocks and windows are counted once; (3) walks over the lists of
+// each group; (4) copies the results to the duplicates.
 Result<std::vector<GatherReads>> CountGathers(const GraphSnapshot& graph,
                                               std::span<const CountedGather> gathers,
                                               std::uint64_t memory_bytes,
                                               const JobControl& control) {
   std::vector<GatherReads> reads(gathers.size());
   std::vector<bool> counted(gathers.size(), false);
-  std::vector<std::pair<std::size_t, std::size_t>> same;  // a gathering, and one that is counted
+  std::vector<std::pair<std::size_t, std::size_t>> same;  // a duplicate gather, and its counted one
   const std::uint64_t most =
       std::max<std::uint64_t>(memory_bytes / (graph.vertex_count() / 8 + 1), 1);
   for (std::size_t i = 0; i < gathers.size(); ++i) {

@@ -14,23 +14,23 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// A gathering whose reads are counted: `blocks` are all rows, in order, and neither sources nor
-/// targets have an order of their own.
+/// A gather whose reads are to be counted. `blocks` cover all rows, in order; neither sources nor
+/// targets may be reordered.
 struct CountedGather {
   BlockPlannerOptions planner = {};
   std::vector<Block> blocks = {};
 };
 
-/// Counts what gatherings read, as BlockPlanner stages it: the chunks of each block, window by
-/// window. Those of the same lists are counted in one walk over them, with a bit for each row and
-/// gathering; there are more walks where these would take more than `memory_bytes`. On the compute
-/// threads. Errors: those of the sampler; kInterrupted.
+/// Counts the chunks that gathers read, as staged by BlockPlanner: for each block, window by
+/// window. Gathers over the same lists are counted in one walk over them, with one bit per row and
+/// gather; if these bits would exceed `memory_bytes`, there are several walks. Runs on the compute
+/// threads. Errors: any error of the sampler; kInterrupted.
 Result<std::vector<GatherReads>> CountGathers(const GraphSnapshot& graph,
                                               std::span<const CountedGather> gathers,
                                               std::uint64_t memory_bytes,
                                               const JobControl& control);
 
-/// Counts one.
+/// Counts one gather.
 Result<GatherReads> CountGather(const GraphSnapshot& graph, const BlockPlannerOptions& planner,
                                 std::span<const Block> blocks, const JobControl& control);
 

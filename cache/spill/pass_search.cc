@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kNoBytes = std::numeric_limits<std::uint64_t>::max();
 
-/// States of the narrow search, which finds the plan that the wide one has to beat.
+/// Beam width of the first search, whose plan prunes the wide search.
 constexpr std::size_t kNarrow = 64;
 
 std::string KeyOf(std::span<const PartState> states) {
@@ -34,7 +34,8 @@ void StatesOf(const std::string& key, std::vector<PartState>& states) {
   }
 }
 
-/// A pass in one state and with one choice of blocks: which numbers of parts fit together.
+/// A pass in one state with one choice of blocks. It decides which numbers of parts fit in memory
+/// together.
 class Step {
  public:
   Step(std::vector<StepArray> arrays, std::uint64_t room, std::uint32_t parts)
@@ -55,8 +56,9 @@ class Step {
     return true;
   }
 
-  /// Calls visit(parts, cost) for each choice of parts that fits, costs less than `below`, and to
-  /// which nothing can be added, but of arrays that may grow again. `visit` returns false to stop.
+  /// Calls visit(parts, cost) for each choice of parts that fits, costs less than `below`, and is
+  /// maximal: no part can be added, except for arrays that may grow again later. `visit` returns
+  /// false to stop.
   template <typename Visit>
   bool VisitAll(std::uint64_t below, Visit&& visit) const {
     std::vector<std::uint8_t> parts(arrays_.size());
@@ -64,7 +66,8 @@ class Step {
     return VisitFrom(0, parts, held, 0, below, visit);
   }
 
-  /// Takes the arrays in an order, of each as much as fits. Returns the cost.
+  /// Fills memory greedily: takes the arrays in the given order, as many parts of each as fit.
+  /// Returns the cost.
   std::uint64_t Fill(std::span<const std::uint32_t> order, std::vector<std::uint8_t>& parts) const {
     parts.assign(arrays_.size(), 0);
     StageBytes held{};
@@ -126,7 +129,7 @@ class Step {
 struct Node {
   std::string key;
   std::uint64_t cost = 0;
-  std::uint64_t least = 0;  ///< cost and the bound of the rest
+  std::uint64_t least = 0;  ///< cost plus the lower bound of the rest
   std::uint32_t parent = 0;
   PassDecision decision;
 };
@@ -140,6 +143,10 @@ class PassSearch {
         bound_(sequence, options.capacity_bytes),
         best_(options.below_bytes.value_or(kNoBytes)) {}
 
+  /// Searches for the best plan: (1) the lower bound may already show that no plan beats the known
+  /// one; (2) a narrow beam with greedy choices finds a good plan; (3) unless that plan meets the
+  /// bound, the full search tries all maximal choices and prunes states that cannot beat the best
+  /// plan.
   PassSearchResult Run() {
     PassSearchResult result;
     result.bound_bytes = bound_.Of(0, {});
@@ -154,8 +161,8 @@ class PassSearch {
  private:
   using Layer = std::vector<Node>;
 
-  /// Searches with so many states a pass; `all`: tries all choices. Returns whether nothing was
-  /// cut.
+  /// Searches with at most `most_states` states per pass. `all`: tries all maximal choices, else
+  /// greedy ones. Returns whether nothing was cut, so that the result is optimal.
   bool Search(std::size_t most_states, bool all, PassSearchResult& result) {
     bool whole = all;
     std::uint64_t tried = 0;
@@ -202,7 +209,7 @@ class PassSearch {
         AddChild(pass, step, c, parts, before + cost, index, known, next);
         return tried <= options_.most_tried;
       };
-      // The cost that is left below the best plan.
+      // Remaining cost below the best plan.
       if (all) {
         step.VisitAll(best_ - std::min(best_, before), visit);
       } else {
@@ -211,8 +218,8 @@ class PassSearch {
     }
   }
 
-  /// Tries choices as Belady's rule makes them: what is needed soonest stays. Then the same with
-  /// each of the arrays in turn before and behind all others.
+  /// Tries choices by Belady's rule: the arrays needed soonest remain. Then repeats this with each
+  /// array moved to the front and to the back of the order.
   template <typename Visit>
   void FillInOrders(std::size_t pass, const Step& step, Visit&& visit) const {
     const auto& arrays = step.arrays();
@@ -245,7 +252,7 @@ class PassSearch {
       if (sequence_.passes[p].choices.front().Reads(array.array))
         return static_cast<std::int32_t>(p);
     }
-    return here;  // in this pass alone: what it saves, it saves now
+    return here;  // used only in this pass: its savings are immediate
   }
 
   void AddChild(std::size_t pass, const Step& step, std::uint32_t choice,
@@ -280,7 +287,7 @@ class PassSearch {
     }
   }
 
-  /// Keeps the best of the last layer, if there is one, as the plan that is known.
+  /// Makes the best plan of the last layer, if there is one, the best known plan.
   void Take(const std::vector<Layer>& layers, PassSearchResult& result) {
     const Layer& last = layers.back();
     if (last.empty()) return;
@@ -301,7 +308,7 @@ class PassSearch {
   PassSearchOptions options_;
   StepMaker steps_;
   RestBound bound_;
-  std::uint64_t best_;  // bytes of the best plan that is known
+  std::uint64_t best_;  // bytes of the best known plan
   std::vector<PartState> before_;
   std::vector<PartState> after_;
   std::vector<HeldArray> held_;

@@ -11,7 +11,7 @@ Status BadPass(const SpillPass& pass, const std::string& why) {
   return Status::InvalidArgument(fmt::format("pass {}: {}", pass.name, why));
 }
 
-/// Checks the passes one after another, against what those before have written.
+/// Checks each pass against the arrays that earlier passes have written.
 class SequenceCheck {
  public:
   explicit SequenceCheck(const PassSequence& sequence)

@@ -12,12 +12,12 @@
 
 namespace rhizome::inline internal {
 
-// The passes of an epoch over all vertices, as data: which arrays each pass reads and writes. What
-// stays in memory between them is planned from this alone (full_graph_plan.h).
+// Describes the passes of an epoch over all vertices: which arrays each pass reads and writes.
+// full_graph_plan.h plans from this data alone which chunks remain in memory between passes.
 
-/// A tier of memory: what it holds, and how fast it moves bytes. The fast tier has a capacity, the
-/// slow one has rates; no more is known of either, so that memory and a disk are planned as a
-/// device and its host.
+/// A tier of memory: its capacity and transfer rates. The fast tier has a capacity, the slow one
+/// has rates. Nothing else is known about them, so that memory and a disk are planned in the same
+/// way as a device and its host.
 struct Tier {
   std::uint64_t capacity_bytes = 0;
   double read_bytes_per_second = 1e9;
@@ -33,8 +33,8 @@ struct SpillArray {
   std::uint64_t rows = 0;
   std::uint64_t row_bytes = 0;
   std::uint64_t chunk_rows = 1;
-  bool stored = false;  ///< lies in the slow tier from the beginning, and is written by no pass
-  std::uint64_t unit_bytes = 1;  ///< chunks take whole units of so many bytes
+  bool stored = false;           ///< is in the slow tier from the start; no pass writes it
+  std::uint64_t unit_bytes = 1;  ///< chunks are padded to a multiple of this
 
   std::uint64_t bytes() const { return BytesOfFirst(chunks()); }
   std::uint32_t chunks() const {
@@ -51,7 +51,7 @@ struct SpillArray {
     return BytesOfFirst(chunk + 1) - BytesOfFirst(chunk);
   }
 
-  /// Returns the number of chunks that are the first `part` of `parts` equal parts.
+  /// Returns the number of chunks in the first `part` of `parts` equal parts.
   std::uint32_t ChunksOfPart(std::uint32_t part, std::uint32_t parts) const {
     return static_cast<std::uint32_t>(std::uint64_t{chunks()} * part / parts);
   }
@@ -62,61 +62,60 @@ struct SpillArray {
   }
 };
 
-/// How a pass reads an array: in order, each chunk once, however many blocks it has; or by a gather
-/// over neighbour lists, each block the chunks that it needs.
+/// How a pass reads an array: in order, each chunk once for any number of blocks; or by a gather
+/// over neighbour lists, where each block reads the chunks that it needs.
 struct PassRead {
   static constexpr std::int32_t kInOrder = -1;
   ArrayId array = 0;
-  std::int32_t gather =
-      kInOrder;  ///< or the number by which `PassSequence::gather` knows the lists
+  std::int32_t gather = kInOrder;  ///< or the id of the lists in PassSequence::gather
 };
 
-/// A number of blocks that a pass may be cut into, and the memory that its sums then take.
+/// A number of blocks that a pass may be divided into, and the resulting memory for its sums.
 struct BlockChoice {
   std::uint32_t blocks = 1;
   std::uint64_t memory_bytes = 0;
-  std::uint64_t beside_bytes = 0;  ///< read beside the sequence's arrays, whatever stays in memory
+  std::uint64_t beside_bytes = 0;  ///< read in addition to the arrays, independent of the memory
 };
 
-/// A way to compute a pass. Its memory falls with the number of blocks, its gathers rise.
+/// One way to compute a pass. With more blocks it needs less memory for sums, but gathers more.
 struct PassWay {
   std::vector<PassRead> reads = {};
   std::vector<BlockChoice> choices = {{}};
 };
 
-/// One pass. It reads, and computes rows in order, block by block: what a block gathers it reads
-/// when it comes to the block's first row. Of what it reads in order it reads a chunk when it comes
-/// to the chunk's first row, and writes a chunk behind its last.
+/// One pass. It computes rows in order, block by block. A block's gather is read when the block's
+/// first row is reached. In-order reads load a chunk when its first row is reached, and a written
+/// chunk is written after its last row.
 struct SpillPass {
   std::string name;
   PassWay way = {};
   std::vector<ArrayId> writes = {};
 
-  /// Sums that an earlier pass may write for `way` of this one, and for no other: where they are
-  /// not stored, this pass computes them again and goes by `recompute`.
+  /// Sums that an earlier pass may write for use by `way` of this pass only. If they are not
+  /// stored, this pass recomputes them, as described by `recompute`.
   std::optional<ArrayId> sums = {};
   PassWay recompute = {};
 };
 
-/// The chunks that a gather asks for, block by block, in the order in which it does. A chunk that
-/// stands there twice is read twice, unless memory holds it.
+/// The chunks that a gather requests, block by block, in request order. A chunk that is listed
+/// twice is read twice, unless it is in memory.
 struct GatherReads {
   std::vector<std::uint32_t> chunks;
   std::vector<std::uint64_t> block_ends;  ///< [blocks], into `chunks`
 
-  /// [blocks] where each begins, of `places` equal places into which all rows are divided. Empty:
-  /// blocks are equal parts of the rows.
+  /// [blocks] start of each block, in units of 1/`places` of all rows. If empty, blocks are equal
+  /// parts of the rows.
   std::vector<std::uint64_t> block_begins;
   std::uint64_t places = 0;
 };
 
-/// Counts what a gather reads when its pass has so many blocks. Of a graph: CountGather
-/// (gather_reads.h). Called once for each pair.
+/// Counts the reads of a gather for a given number of blocks. CountGather (gather_reads.h)
+/// implements it for a graph. It is called once for each pair.
 using GatherCounter =
     std::function<Result<GatherReads>(std::uint32_t gather, std::uint32_t blocks)>;
 
-/// The passes of an epoch, in order. A pass reads what is `stored` or was written by a pass before
-/// it; every array is written once, and read in order at most once by a pass.
+/// The passes of an epoch, in order. A pass reads arrays that are `stored` or were written by an
+/// earlier pass. Every array is written once, and read in order at most once per pass.
 struct PassSequence {
   std::vector<SpillArray> arrays;
   std::vector<SpillPass> passes;
@@ -127,13 +126,13 @@ struct PassSequence {
 struct ChunkAccess {
   ArrayId array = 0;
   std::uint32_t chunk = 0;
-  std::uint32_t read = 0;   ///< index into PassWay::reads, of a read
-  std::uint32_t block = 0;  ///< of a gather
+  std::uint32_t read = 0;   ///< for reads: index into PassWay::reads
+  std::uint32_t block = 0;  ///< for gathers
   bool write = false;
   friend bool operator==(const ChunkAccess&, const ChunkAccess&) = default;
 };
 
-/// Is the sequence one that can be run? Errors: kInvalidArgument, naming the pass and the array.
+/// Checks that the sequence can be run. Errors: kInvalidArgument, naming the pass and the array.
 Status CheckSequence(const PassSequence& sequence);
 
 }  // namespace rhizome::inline internal

@@ -38,7 +38,7 @@ StepMaker::StepMaker(const CountedSequence& sequence, std::uint32_t parts)
 }
 
 void StepMaker::CountRequests(const CountedChoice& choice, std::vector<Requests>& counted) const {
-  std::map<ArrayId, std::vector<std::uint64_t>> requests;  // of each chunk
+  std::map<ArrayId, std::vector<std::uint64_t>> requests;  // per chunk
   for (const CountedRead& read : choice.reads) {
     auto& of_chunk = requests[read.array];
     of_chunk.resize(sequence_.arrays[read.array].chunks());
@@ -66,6 +66,9 @@ void StepMaker::CountRequests(const CountedChoice& choice, std::vector<Requests>
   }
 }
 
+// Collects the arrays of a pass: (1) arrays that it reads; (2) arrays that it writes and a later
+// pass needs; (3) other arrays in memory. Each gets its costs, memory and state per number of
+// resident parts.
 std::vector<StepArray> StepMaker::Make(std::size_t pass, std::uint32_t choice,
                                        std::span<const PartState> before) const {
   const CountedPass& counted = sequence_.passes[pass];
@@ -102,8 +105,8 @@ StepArray StepMaker::MakeRead(std::size_t pass, const Requests& requests, PartSt
   const ArrayId id = requests.array;
   StepArray made = EmptyStep(id, before, before.resident, sequence_.NeededAfter(id, pass));
   const bool ends = requests.in_order && !made.needed;
-  // In order, what is read for the last time has nothing to grow for. And it grows by what the pass
-  // asks for.
+  // An array that is read in order for the last time does not grow. Otherwise it grows only by
+  // parts that the pass requests completely.
   while (!ends && made.most < parts_ && requests.whole[made.most]) ++made.most;
   for (std::uint32_t y = 0; y <= made.most; ++y) {
     const std::uint64_t prefix = PrefixBytes(id, y);

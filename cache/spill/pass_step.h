@@ -12,32 +12,34 @@ namespace rhizome::inline internal {
 
 inline constexpr std::uint32_t kMostParts = 15;
 
-/// The memory that arrays hold at each stage of a pass, [parts].
+/// Memory that arrays occupy at each stage of a pass, [parts].
 using StageBytes = std::array<std::uint64_t, kMostParts>;
 
-/// An array in a pass with a certain choice: what each number of resident parts costs and holds.
+/// Costs and memory of one array in a pass with a given block choice, for each number of resident
+/// parts.
 struct StepArray {
   ArrayId array = 0;
   PartState before;
-  std::uint8_t most = 0;            ///< parts that may be resident
+  std::uint8_t most = 0;            ///< maximum number of resident parts
   bool needed = false;              ///< by a later pass
-  bool regrows = false;             ///< its next pass reads it in order, and not for the last time
-  std::vector<std::uint64_t> cost;  ///< [most + 1] bytes that are read and written; descending
+  bool regrows = false;             ///< its next pass reads it in order, but not for the last time
+  std::vector<std::uint64_t> cost;  ///< [most + 1] bytes read and written; descending
   std::vector<StageBytes> holds;    ///< [most + 1]; ascending
   std::vector<PartState> after;     ///< [most + 1]
 };
 
-/// Works out what a pass costs, array by array: no array's cost depends on another's.
+/// Computes the cost of a pass array by array. The costs of arrays are independent.
 class StepMaker {
  public:
   StepMaker(const CountedSequence& sequence, std::uint32_t parts);
 
-  /// Makes the arrays of a pass that begins in `before` [arrays], with one of its choices: those
-  /// that it reads, those that it writes and some later pass needs, and others that are in memory.
+  /// Returns the arrays that matter in a pass that starts in state `before` [arrays], with the
+  /// given block choice: arrays that it reads, arrays that it writes and a later pass needs, and
+  /// other arrays in memory.
   std::vector<StepArray> Make(std::size_t pass, std::uint32_t choice,
                               std::span<const PartState> before) const;
 
-  /// Returns the bytes of the first parts of an array.
+  /// Returns the bytes of the first `part` parts of an array.
   std::uint64_t PrefixBytes(ArrayId array, std::uint32_t part) const {
     return prefix_[array * (parts_ + 1) + part];
   }
@@ -45,9 +47,9 @@ class StepMaker {
  private:
   struct Requests {
     ArrayId array = 0;
-    bool in_order = false;              ///< and by no gather
-    std::vector<std::uint64_t> beyond;  ///< [parts + 1] bytes asked for beyond the first parts
-    std::vector<bool> whole;            ///< [parts] is every chunk of the part asked for?
+    bool in_order = false;              ///< read in order and by no gather
+    std::vector<std::uint64_t> beyond;  ///< [parts + 1] bytes requested beyond the first parts
+    std::vector<bool> whole;            ///< [parts] whether every chunk of the part is requested
   };
   void CountRequests(const CountedChoice& choice, std::vector<Requests>& counted) const;
   bool Regrows(ArrayId array, std::size_t pass) const;
@@ -61,8 +63,9 @@ class StepMaker {
 
   const CountedSequence& sequence_;
   std::uint32_t parts_;
-  std::vector<std::uint64_t> prefix_;   // [arrays, parts + 1]
-  std::vector<std::uint64_t> reached_;  // the same, of what has gone by when a stage begins
+  std::vector<std::uint64_t> prefix_;  // [arrays, parts + 1]
+  // [arrays, parts + 1]: bytes passed in order when a stage begins
+  std::vector<std::uint64_t> reached_;
   std::vector<std::vector<std::vector<Requests>>> requests_;  // [passes, choices]
 };
 

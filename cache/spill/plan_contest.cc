@@ -16,11 +16,12 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// With more sums than this, not every set of them is tried.
+/// With more optional sums than this, not every set of them is tried.
 constexpr std::size_t kMostTriedSums = 4;
 
-/// The sequence without its sums: a pass that has some reads what it reads in both ways, in one
-/// block that takes no memory. No way to store them moves less.
+/// Returns a relaxation of the sequence without sums: a pass that has sums reads only the arrays
+/// that both of its ways read, in one block without memory. No choice of stored sums moves fewer
+/// bytes.
 PassSequence WithoutSums(const PassSequence& sequence) {
   PassSequence relaxed = sequence;
   std::vector<bool> is_sums(sequence.arrays.size(), false);
@@ -39,7 +40,7 @@ PassSequence WithoutSums(const PassSequence& sequence) {
   return relaxed;
 }
 
-/// Plans all policies that are wanted, over all sets of sums.
+/// Plans all requested policies, over all sets of stored sums.
 class PlanContest {
  public:
   PlanContest(const PassSequence& sequence, std::uint64_t capacity_bytes,
@@ -49,6 +50,9 @@ class PlanContest {
         options_(options),
         counter_(sequence) {}
 
+  /// Plans an epoch: (1) counts the sequence for each set of stored sums; (2) plans by parts (kDp)
+  /// over all sets; (3) plans the chunk policies with the first set and the best set of (2); (4)
+  /// plans whole arrays (kDpTensor); (5) computes the lower bound; (6) describes the chosen plan.
   Result<FullGraphPlan> Run() {
     if (counter_.sums().size() > 64)
       return Fail(Status::InvalidArgument("a sequence with more than 64 sums is not planned"));
@@ -65,7 +69,7 @@ class PlanContest {
   }
 
  private:
-  /// One way to store sums.
+  /// One choice of stored sums.
   struct SumsSet {
     std::uint64_t stored = 0;
     CountedSequence sequence;
@@ -127,7 +131,8 @@ class PlanContest {
     candidates_.push_back(*std::move(best));
   }
 
-  /// The plan where all sums are computed again, which was given up before, as it is not the best.
+  /// Plans with all sums recomputed, for the comparison. The main search abandoned that plan
+  /// because it is not the best.
   void PlanRecompute() {
     for (const SumsSet& set : sets_) {
       if (set.stored == 0 && !counter_.sums().empty())
@@ -148,7 +153,7 @@ class PlanContest {
     candidates_.push_back(*std::move(best));
   }
 
-  /// Plans whole arrays. That they do not fit is an error only if that is what was asked for.
+  /// Plans whole arrays. It is an error that they do not fit only if kDpTensor was requested.
   Status PlanWholeArrays() {
     Result<Candidate> made = PlannerOf(sets_.front()).ByTensors();
     if (made) {
@@ -183,7 +188,8 @@ class PlanContest {
     return bytes;
   }
 
-  /// The candidate that was asked for; by `auto` the one with the fewest bytes, kDp among equals.
+  /// Returns the requested candidate; for kAuto, the one with the fewest bytes, with kDp first
+  /// among equals.
   const Candidate& Chosen() const {
     return *std::min_element(candidates_.begin(), candidates_.end(),
                              [&](const Candidate& a, const Candidate& b) {

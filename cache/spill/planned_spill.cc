@@ -12,9 +12,9 @@ namespace rhizome::inline internal {
 
 struct PlannedSpill::Impl {
   explicit Impl(const PassSequence& sequence) : counter(sequence) {}
-  SequenceCounter counter;  // has the gathers that `sequence` points to
+  SequenceCounter counter;  // owns the gathers that `sequence` points to
   CountedSequence sequence;
-  Candidate candidate;  // of `sequence`
+  Candidate candidate;  // refers to `sequence`
   std::uint32_t parts = 1;
 };
 

@@ -13,26 +13,27 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// A plan as it is run, epoch after epoch: what each pass does to chunks, and the policy that
-/// decides about each of them.
-/// Threads: const.
+/// A plan in execution, for any number of epochs: the chunk accesses of each pass, and the policy
+/// that decides about each of them.
+/// Threads: immutable.
 class PlannedSpill {
  public:
-  /// Prepares a plan of this sequence. Ownership: `sequence` must outlive it. Errors: those of the
-  /// sequence's counter; kInvalidArgument, the plan is of another sequence.
+  /// Prepares the execution of a plan.
+  /// Ownership: `sequence` must outlive this object. Errors: any error of the sequence's counter;
+  /// kInvalidArgument, the plan is of another sequence.
   static Result<std::unique_ptr<PlannedSpill>> Create(const PassSequence& sequence,
                                                       const FullGraphPlan& plan);
   ~PlannedSpill();
 
-  /// Returns what a pass does to chunks, in order: a chunk is written behind the last of its rows;
+  /// Returns the chunk accesses of a pass, in order: a chunk is written after the last of its rows;
   /// a block gathers at its first row; a chunk is read in order at its first row.
   std::vector<ChunkAccess> Accesses(std::size_t pass) const;
 
-  /// Returns whether a pass behind `pass` reads an array.
+  /// Returns whether a pass after `pass` reads the array.
   bool NeededAfter(ArrayId array, std::size_t pass) const;
 
-  /// Makes the policy of one epoch, which must not outlive this. It is asked about the accesses of
-  /// all passes, in order.
+  /// Creates the policy for one epoch. This object must outlive it. It must be called for the
+  /// accesses of all passes, in order.
   std::unique_ptr<SpillPolicy> NewPolicy() const;
 
  private:

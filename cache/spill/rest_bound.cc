@@ -9,8 +9,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// The reads of a choice: each array's bytes that are asked for at all, and the least that is read
-/// again.
+/// Reads of a block choice: for each array the bytes that are requested at least once, and in total
+/// the minimum that is read again.
 struct ChoiceReads {
   std::map<ArrayId, std::uint64_t> first;
   std::uint64_t again = 0;
@@ -19,8 +19,9 @@ struct ChoiceReads {
 ChoiceReads ReadsOfChoice(const CountedSequence& sequence, const CountedChoice& choice,
                           std::uint64_t capacity_bytes) {
   ChoiceReads reads;
-  std::vector<std::uint64_t> again(choice.blocks.blocks);  // what an earlier block asked for
-  std::map<ArrayId, std::vector<std::uint32_t>> asked;     // the last block for each chunk, from 1
+  std::vector<std::uint64_t> again(choice.blocks.blocks);  // bytes that an earlier block requested
+  // last block that requested each chunk, from 1
+  std::map<ArrayId, std::vector<std::uint32_t>> asked;
   const auto ask = [&](ArrayId array, std::uint32_t chunk, std::uint32_t block) {
     std::uint32_t& last = asked[array][chunk];
     const std::uint64_t bytes = sequence.arrays[array].BytesOfChunk(chunk);
@@ -40,7 +41,8 @@ ChoiceReads ReadsOfChoice(const CountedSequence& sequence, const CountedChoice& 
   }
   for (const CountedRead& read : choice.reads) {
     if (read.gather != nullptr) continue;
-    // In order each is asked for once; whether a block before did is left out.
+    // In-order reads request each chunk once. The bound ignores whether an earlier block requested
+    // it.
     const std::vector<std::uint32_t>& last = asked[read.array];
     for (std::uint32_t c = 0; c < last.size(); ++c) {
       if (last[c] == 0) reads.first[read.array] += sequence.arrays[read.array].BytesOfChunk(c);
@@ -51,7 +53,7 @@ ChoiceReads ReadsOfChoice(const CountedSequence& sequence, const CountedChoice& 
   return reads;
 }
 
-/// A part of an interval that stays so far.
+/// The part of an interval that is kept so far.
 struct Kept {
   std::int32_t last;
   std::uint64_t bytes;
@@ -63,7 +65,7 @@ std::uint64_t MostKept(std::span<const KeepInterval> intervals,
                        std::span<const std::uint64_t> capacity) {
   std::uint64_t kept = 0;
   std::uint64_t held = 0;
-  std::vector<Kept> active;  // ending last first
+  std::vector<Kept> active;  // descending by end
   std::size_t next = 0;
   std::int32_t gap = intervals.empty() ? 0 : intervals.front().first;
   for (; next < intervals.size() || !active.empty(); ++gap) {
@@ -93,6 +95,10 @@ std::uint64_t MostKept(std::span<const KeepInterval> intervals,
   return kept;
 }
 
+// Precomputes the bound: (1) CountRereads sums the reads and writes of the passes from the end; (2)
+// FindIntervals lists how long bytes must be kept to save them; (3) the capacity of each gap is
+// what the smallest sums of its two passes leave. Of then combines these with the bytes that are
+// already in memory.
 RestBound::RestBound(const CountedSequence& sequence, std::uint64_t capacity_bytes)
     : reads_(sequence.arrays.size()),
       read_total_(sequence.passes.size() + 1),

@@ -8,44 +8,45 @@
 
 namespace rhizome::inline internal {
 
-/// A time for which bytes would have to stay in memory to save as many: over the gaps between
-/// passes [first, last], where gap g is that between passes g and g + 1.
+/// Bytes that must be kept in memory over the gaps [first, last] to save moving the same number of
+/// bytes. Gap g is between passes g and g + 1.
 struct KeepInterval {
   std::int32_t first = 0;
   std::int32_t last = 0;
   std::uint64_t bytes = 0;
 };
 
-/// Returns the most bytes of `intervals` (sorted by `first`) that can stay where the intervals that
-/// are kept may hold capacity[g] bytes in gap g, and an interval may stay in part. Where there are
-/// too many, the ones that end last go: the exchange argument of Belady's rule, which over bytes
-/// instead of pages is exact.
+/// Returns the maximum number of bytes of `intervals` (sorted by `first`) that can be kept if they
+/// may occupy capacity[g] bytes in gap g. An interval may be kept in part. If there are too many,
+/// those that end last are dropped: the exchange argument of Belady's rule, which is exact for
+/// bytes instead of pages.
 std::uint64_t MostKept(std::span<const KeepInterval> intervals,
                        std::span<const std::uint64_t> capacity);
 
-/// The state of an array when a pass begins: of its first chunks `resident_bytes` are in memory,
-/// and of those the first `dirty_bytes` are nowhere else.
+/// State of an array when a pass begins: its first `resident_bytes` are in memory, and the first
+/// `dirty_bytes` of these are nowhere else.
 struct HeldArray {
   ArrayId array = 0;
   std::uint64_t resident_bytes = 0;
   std::uint64_t dirty_bytes = 0;
 };
 
-/// Bounds from below what the rest of a sequence moves, whatever is kept, in whatever pieces:
-/// - reads: each pass reads each array that it asks for once, unless it is in memory when the pass
-///   begins; by Belady's rule, and as if writing were free;
-/// - what a pass reads again because it has several blocks: in each block what an earlier block
-/// asked
-///   for too, but for as much as fits beside the sums; by the number of blocks with the least of
-///   it;
-/// - writes: once what cannot stay in memory from when it is made until a chunk of it is last asked
-///   for.
-/// No plan can save more than each of the three at once, so their sum is a bound.
+/// Lower bound on the bytes that the rest of a sequence moves, for any policy and any division of
+/// arrays:
+/// - reads: each pass reads the requested bytes of each array once, unless they are in memory when
+///   the pass begins. The savings are bounded by Belady's rule, with free writes;
+/// - re-reads within a pass of several blocks: in each block, the bytes that an earlier block
+///   requested too, minus the bytes that fit in memory next to the sums. The minimum over the block
+///   choices counts;
+/// - writes: one write of the bytes that cannot be kept in memory from their creation until the
+///   last request for a chunk of them.
+///
+/// No plan can save more than this on any of the three, so their sum is a lower bound.
 class RestBound {
  public:
   RestBound(const CountedSequence& sequence, std::uint64_t capacity_bytes);
 
-  /// Returns the bound for passes [pass, end). `held` lists what is in memory, each array once.
+  /// Returns the bound for passes [pass, end). `held` lists the arrays in memory, each once.
   std::uint64_t Of(std::size_t pass, std::span<const HeldArray> held) const;
 
  private:
@@ -54,20 +55,20 @@ class RestBound {
 
   struct Read {
     std::int32_t pass = 0;
-    std::uint64_t bytes = 0;      ///< that every choice asks for
-    std::uint64_t from_here = 0;  ///< the most of this read and those after it
+    std::uint64_t bytes = 0;      ///< requested by every choice
+    std::uint64_t from_here = 0;  ///< maximum of `bytes` over this read and later ones
   };
-  /// Calls add(last gap, bytes) for how long the first `bytes` of an array are needed at least,
-  /// from the read `next` on.
+  /// Calls add(last gap, bytes) for the minimum lifetimes of the first `bytes` of an array,
+  /// starting at its read `next`.
   template <typename Add>
   void LivesFrom(ArrayId array, std::size_t next, std::uint64_t bytes, Add&& add) const;
 
   std::vector<std::vector<Read>> reads_;   // [arrays], ascending passes
-  std::vector<std::uint64_t> read_total_;  // [passes + 1] of this pass and those after it
+  std::vector<std::uint64_t> read_total_;  // [passes + 1] sum over this pass and later ones
   std::vector<std::uint64_t> write_total_;
-  std::vector<KeepInterval> read_intervals_;  // by first
+  std::vector<KeepInterval> read_intervals_;  // sorted by first
   std::vector<KeepInterval> life_intervals_;
-  std::vector<std::uint64_t> capacity_;  // [passes] of the gap behind each
+  std::vector<std::uint64_t> capacity_;  // [passes] capacity of the gap after each pass
 };
 
 }  // namespace rhizome::inline internal

@@ -9,10 +9,10 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Memory is divided between sums and chunks in so many shares.
+/// Number of shares into which memory is divided between sums and chunks.
 constexpr std::uint32_t kShares = 8;
 
-/// A chunk that has to be written when it leaves counts as needed so many times sooner, in turn.
+/// Values of dirty_nearness (MakeBeladySpill) to try.
 constexpr std::uint32_t kNearness[] = {1, 2, 4};
 
 std::vector<std::vector<std::uint32_t>> ResidentChunks(const CountedSequence& sequence,
@@ -27,7 +27,8 @@ std::vector<std::vector<std::uint32_t>> ResidentChunks(const CountedSequence& se
   return resident;
 }
 
-/// The fewest blocks whose sums take no more than `bytes`; else those of the least memory.
+/// Returns the choice with the fewest blocks whose sums fit in `bytes`; if none fits, the one with
+/// the least memory.
 std::uint32_t FewestBlocks(const CountedPass& pass, std::uint64_t bytes) {
   const auto rank = [&](const CountedChoice& choice) {
     const BlockChoice& blocks = choice.blocks;
@@ -76,6 +77,9 @@ Candidate CandidatePlanner::ByParts(std::optional<std::uint64_t> below) const {
   return made;
 }
 
+// Plans by chunks: (1) derives block choices from each share of memory for sums; (2) counts the
+// policy with each of them; (3) for kBelady, improves the best by local search; (4) repeats this
+// from the given choices.
 Candidate CandidatePlanner::ByChunks(SpillKind kind,
                                      const std::vector<std::uint32_t>& choices) const {
   std::vector<std::vector<std::uint32_t>> tried;
@@ -94,7 +98,7 @@ Candidate CandidatePlanner::ByChunks(SpillKind kind,
   }
   if (kind == SpillKind::kBelady) TryOtherBlocks(best);
   if (choices.empty()) return *std::move(best);
-  // From each of the two there is a way to others, and neither way is always the better one.
+  // The local search can start from either choice of blocks. Neither start is always better.
   std::optional<Candidate> other;
   Candidate made = Make(kind);
   made.passes.choices = choices;
@@ -103,7 +107,7 @@ Candidate CandidatePlanner::ByChunks(SpillKind kind,
   return other->counts.bytes() < best->counts.bytes() ? *std::move(other) : *std::move(best);
 }
 
-/// Counts a candidate, of kBelady with each nearness, and keeps it if it is the best.
+/// Counts a candidate (for kBelady with each nearness) and keeps it if it is the best.
 void CandidatePlanner::Offer(Candidate made, std::optional<Candidate>& best) const {
   for (const std::uint32_t nearness : kNearness) {
     made.dirty_nearness = nearness;
@@ -113,7 +117,7 @@ void CandidatePlanner::Offer(Candidate made, std::optional<Candidate>& best) con
   }
 }
 
-/// Tries the other numbers of blocks of each pass in turn, and keeps what moves less.
+/// Tries the other block choices of each pass, one pass after another, and keeps improvements.
 void CandidatePlanner::TryOtherBlocks(std::optional<Candidate>& best) const {
   for (std::size_t p = 0; p < sequence_.passes.size(); ++p) {
     const std::uint32_t now = best->passes.choices[p];
@@ -163,7 +167,7 @@ void CandidatePlanner::Count(Candidate& made) const {
   made.counts = CountSpill(made.passes, *MakePolicyOf(made, options_.parts));
 }
 
-/// The operator of a pass, with the fewest blocks whose sums fit beside its arrays.
+/// Returns the operator of a pass, with the fewest blocks whose sums fit next to its arrays.
 OpGraph::Op CandidatePlanner::OpOf(const CountedPass& pass, Candidate& made) const {
   OpGraph::Op op{.name = "pass " + pass.name, .inputs = {}, .outputs = {}, .memory_bytes = 0};
   std::uint64_t bytes = 0;

@@ -15,23 +15,23 @@
 
 namespace rhizome::inline internal {
 
-/// A plan by one policy, before it is described.
+/// The plan of one policy, before FullGraphPlan describes it.
 struct Candidate {
   SpillKind kind = SpillKind::kNone;
   std::uint64_t stored_sums = 0;
   ChosenPasses passes;
-  std::uint32_t dirty_nearness = 1;     // of kBelady
-  std::vector<PassDecision> decisions;  // of kDp and kDpTensor
+  std::uint32_t dirty_nearness = 1;     // for kBelady
+  std::vector<PassDecision> decisions;  // for kDp and kDpTensor
   SpillCounts counts;
   bool optimal = false;
   std::uint64_t states = 0;
 };
 
-/// Makes the policy of a candidate, whose arrays are divided into `parts`. `candidate.passes`
-/// refers to a sequence that must outlive it.
+/// Creates the policy of a candidate, whose arrays are divided into `parts`. The sequence of
+/// `candidate.passes` must outlive it.
 std::unique_ptr<SpillPolicy> MakePolicyOf(const Candidate& candidate, std::uint32_t parts);
 
-/// Makes the plans of one way to store sums.
+/// Computes the plans for one choice of stored sums.
 /// Ownership: borrows `sequence` and `options`.
 class CandidatePlanner {
  public:
@@ -42,14 +42,16 @@ class CandidatePlanner {
         capacity_bytes_(capacity_bytes),
         options_(options) {}
 
-  /// Searches a plan below `below` bytes. `optimal`: there is none below it but what was found.
+  /// Searches for a plan (kDp) below `below` bytes. `optimal` is set if no plan below it is better
+  /// than the one found.
   Candidate ByParts(std::optional<std::uint64_t> below) const;
 
-  /// The best of a policy over the shares of memory that sums may take, and over the blocks of
-  /// another plan, if one is given. Of kBelady other blocks are then tried pass by pass.
+  /// Returns the best plan of a policy over the shares of memory for sums, and over the block
+  /// choices of another plan, if given. For kBelady, other block choices are then tried pass by
+  /// pass.
   Candidate ByChunks(SpillKind kind, const std::vector<std::uint32_t>& choices) const;
 
-  /// Errors: those of PlanTensors.
+  /// Plans whole arrays (kDpTensor). Errors: any error of PlanTensors.
   Result<Candidate> ByTensors() const;
 
  private:

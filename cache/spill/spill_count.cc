@@ -9,7 +9,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Adds up what moves, as whoever runs the passes would move it.
+/// Sums the bytes that a run of the passes would move.
 class SpillCounter {
  public:
   SpillCounter(const ChosenPasses& passes, SpillPolicy& policy)
@@ -103,7 +103,7 @@ class SpillCounter {
   std::vector<std::uint64_t> reads_;
   std::vector<std::uint64_t> writes_;
   const ChunkTable table_;
-  std::vector<char> held_;              // by number
+  std::vector<char> held_;              // by chunk number
   std::vector<std::uint64_t> held_of_;  // [arrays] bytes
   std::uint64_t held_bytes_ = 0;
   std::uint64_t sums_ = 0;

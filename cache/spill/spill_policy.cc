@@ -12,6 +12,11 @@
 namespace rhizome::inline internal {
 namespace {
 
+// Policies: StreamAll keeps nothing; PrefixSpill keeps planned prefixes of arrays; LruSpill and
+// BeladySpill keep chunks by rank (RankedSpill). On each access a RankedSpill (1) looks up the
+// chunk; (2) ranks it by its last or next use; (3) inserts it if its rank suffices, evicting the
+// lowest ranks.
+
 using ChunkId = std::pair<ArrayId, std::uint32_t>;
 
 class StreamAll : public SpillPolicy {
@@ -29,7 +34,7 @@ class StreamAll : public SpillPolicy {
   std::size_t pass_ = 0;
 };
 
-/// Keeps the first chunks of arrays, as many as are decided for each pass.
+/// Keeps the first chunks of arrays, in the numbers planned for each pass.
 class PrefixSpill : public SpillPolicy {
  public:
   PrefixSpill(ChosenPasses passes, std::vector<std::vector<std::uint32_t>> resident)
@@ -88,11 +93,11 @@ class PrefixSpill : public SpillPolicy {
   ChosenPasses passes_;
   std::vector<std::vector<std::uint32_t>> resident_;
   const ChunkTable table_;
-  std::vector<State> held_;  // by number
+  std::vector<State> held_;  // by chunk number
   std::size_t pass_ = 0;
 };
 
-/// Keeps chunks by rank: the lowest leaves first, and of equal ones the first chunk.
+/// Keeps chunks by rank: the lowest rank is evicted first, ties by chunk order.
 class RankedSpill : public SpillPolicy {
  public:
   explicit RankedSpill(ChosenPasses passes)
@@ -135,17 +140,17 @@ class RankedSpill : public SpillPolicy {
   }
 
  protected:
-  /// The rank of the chunk that is accessed now, and whether it may stay.
+  /// Rank of the chunk that is accessed now, and whether it may be kept.
   struct Rank {
     std::uint64_t value = 0;
     bool stays = true;
   };
   virtual Rank NextRank(bool dirty) = 0;
 
-  /// Is a chunk of the array, if it is nowhere else, to be written when it leaves?
+  /// Returns whether a dirty chunk of the array must be written when it leaves.
   virtual bool Needed(ArrayId array) const = 0;
 
-  /// Does nothing of the array stay behind the pass that ends?
+  /// Returns whether no chunk of the array remains after the pass that ends.
   virtual bool IsDead(ArrayId array) const = 0;
 
   const CountedSequence& sequence() const { return *passes_.sequence; }
@@ -155,12 +160,12 @@ class RankedSpill : public SpillPolicy {
 
  private:
   struct Held {
-    std::uint32_t times = 0;  // that it was kept
+    std::uint32_t times = 0;  // number of times it was kept
     bool there = false;
     bool dirty = false;
   };
 
-  /// A chunk that was kept with a rank. It has left since if it is not there, or was kept again.
+  /// A chunk that was kept with a rank. The entry is stale if the chunk has left or was kept again.
   struct Ranked {
     std::uint64_t rank = 0;
     ChunkId id;
@@ -181,7 +186,7 @@ class RankedSpill : public SpillPolicy {
     return !held.there || held.times != ranked.times;
   }
 
-  /// Returns the chunk that leaves first, of those that are there; null if none is.
+  /// Returns the chunk that is evicted next, or null if no chunk is in memory.
   const Ranked* Lowest() {
     while (!ranks_.empty() && HasLeft(ranks_.front())) {
       std::pop_heap(ranks_.begin(), ranks_.end(), std::greater<>());
@@ -199,7 +204,7 @@ class RankedSpill : public SpillPolicy {
     Remove({array, chunk});
   }
 
-  /// Returns whether the chunk stays.
+  /// Returns whether the chunk is kept.
   bool Insert(const ChunkId& id, std::uint64_t rank, bool dirty,
               std::vector<LeavingChunk>& leaves) {
     const std::uint64_t bytes = table_.BytesOf(id.first, id.second);
@@ -222,7 +227,7 @@ class RankedSpill : public SpillPolicy {
     return true;
   }
 
-  /// Forgets the ranks of chunks that have left.
+  /// Removes stale entries.
   void Forget() {
     std::erase_if(ranks_, [&](const Ranked& ranked) { return HasLeft(ranked); });
     std::make_heap(ranks_.begin(), ranks_.end(), std::greater<>());
@@ -232,8 +237,8 @@ class RankedSpill : public SpillPolicy {
 
   ChosenPasses passes_;
   const ChunkTable table_;
-  std::vector<Held> held_;     // by number
-  std::vector<Ranked> ranks_;  // a heap: the lowest first
+  std::vector<Held> held_;     // by chunk number
+  std::vector<Ranked> ranks_;  // a heap, lowest first
   std::size_t held_count_ = 0;
   std::uint64_t held_bytes_ = 0;
   std::size_t pass_ = 0;
@@ -257,7 +262,7 @@ class LruSpill : public RankedSpill {
   std::uint64_t clock_ = 0;
 };
 
-/// The rank of a chunk falls with the time of its next use; one without is not kept.
+/// The rank of a chunk falls with the time to its next use. A chunk without a next use is not kept.
 class BeladySpill : public RankedSpill {
  public:
   BeladySpill(ChosenPasses chosen, std::uint32_t nearness)
@@ -291,7 +296,7 @@ class BeladySpill : public RankedSpill {
  private:
   static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
   const std::uint32_t nearness_;
-  std::vector<std::size_t> next_;  // by access: the next one to the same chunk
+  std::vector<std::size_t> next_;  // by access: next access to the same chunk
   std::size_t at_ = 0;
 };
 

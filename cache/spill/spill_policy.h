@@ -7,31 +7,32 @@
 
 namespace rhizome::inline internal {
 
-/// A chunk that leaves memory; `write`: it is nowhere else and is needed, so it is written first.
+/// A chunk that leaves memory. `write`: it must be written first, because it is needed and exists
+/// nowhere else.
 struct LeavingChunk {
   ArrayId array = 0;
   std::uint32_t chunk = 0;
   bool write = false;
 };
 
-/// Decides which chunks stay in memory, access by access. It does no I/O: whoever runs the passes
-/// asks it, and moves what it says; whoever counts bytes asks it too (CountSpill), so that both
-/// agree. The accesses of a pass are those of PlannedSpill, in their order.
-/// Threads: one at a time.
+/// Decides which chunks remain in memory, access by access. It does no I/O. The code that runs the
+/// passes moves chunks as the policy decides, and CountSpill counts bytes with the same policy, so
+/// that both agree. The accesses of a pass must match PlannedSpill::Accesses.
+/// Threads: not thread-safe.
 class SpillPolicy {
  public:
   virtual ~SpillPolicy() = default;
 
-  /// Begins pass `pass`, in order from 0. What is in `leaves` afterwards leaves memory before the
-  /// sums of the pass take room. Appends.
+  /// Begins pass `pass`, in order from 0. Appends to `leaves` the chunks that leave memory before
+  /// the sums of the pass are allocated.
   virtual void Begin(std::size_t pass, std::vector<LeavingChunk>& leaves) = 0;
 
-  /// Says what to do with a chunk that is read or made now. A chunk that was in memory and does not
-  /// stay stands in `leaves` too if it has to be written.
+  /// Decides about a chunk that is being read or was just computed. If a chunk was in memory and is
+  /// not kept, it is also appended to `leaves` if it must be written.
   struct Verdict {
-    bool hit = false;    ///< read: it is in memory. Else it comes from the slow tier
+    bool hit = false;    ///< reads: it is in memory; else it comes from the slow tier
     bool keep = false;   ///< it is in memory afterwards
-    bool write = false;  ///< made: it goes to the slow tier now
+    bool write = false;  ///< computed chunks: it is written to the slow tier now
   };
   virtual Verdict Read(ArrayId array, std::uint32_t chunk, std::vector<LeavingChunk>& leaves) = 0;
   virtual Verdict Made(ArrayId array, std::uint32_t chunk, std::vector<LeavingChunk>& leaves) = 0;

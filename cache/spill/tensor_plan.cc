@@ -13,7 +13,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// A set of tensors or of operators.
+/// A set of tensors or operators.
 using Members = std::uint64_t;
 
 Members SetOf(const std::vector<std::uint32_t>& members) {
@@ -60,7 +60,7 @@ class OpSets {
     return bytes;
   }
 
-  /// Returns what operators outside `done` read.
+  /// Returns the tensors that operators outside `done` read.
   Members NeededAfter(Members done) const {
     Members needed = 0;
     for (std::size_t o = 0; o < ops(); ++o) {
@@ -92,7 +92,7 @@ struct TensorStateHash {
 struct TensorNode {
   TensorState state;
   std::uint64_t cost = 0;
-  std::uint64_t least = 0;  ///< with one read of everything that is needed and not in memory
+  std::uint64_t least = 0;  ///< cost plus one read of every needed tensor that is not in memory
   std::uint32_t parent = 0;
   std::uint32_t op = 0;
   Members kept = 0;
@@ -103,6 +103,10 @@ class TensorSearch {
   TensorSearch(const OpGraph& graph, const TensorPlanOptions& options)
       : graph_(graph), sets_(graph), options_(options) {}
 
+  /// Searches layer by layer, one executed operator per layer: (1) cuts the states of the layer to
+  /// the best ones; (2) expands each state by every operator that can run, with every maximal set
+  /// of kept tensors; (3) merges equal states, keeping the one with the lower cost. At the end it
+  /// traces the best state back to the start.
   TensorPlan Run() {
     layers_.push_back({TensorNode{}});
     for (std::size_t step = 0; step < sets_.ops(); ++step) {
@@ -123,7 +127,7 @@ class TensorSearch {
   }
 
  private:
-  /// Leaves the best states where there are too many.
+  /// Keeps only the best states if there are too many.
   void Cut(std::vector<TensorNode>& layer) {
     plan_.most_states = std::max(plan_.most_states, layer.size());
     plan_.all_states += layer.size();
@@ -137,15 +141,15 @@ class TensorSearch {
     layer.resize(options_.most_states);
   }
 
-  /// Among states with the same tensors in memory, one is never better that costs no less and has
-  /// all of another's dirty tensors.
+  /// Removes dominated states. Among states with the same tensors in memory, a state is dominated
+  /// by one that costs no more and whose dirty tensors are a subset.
   static void DropDominated(std::vector<TensorNode>& layer) {
     std::sort(layer.begin(), layer.end(), [](const TensorNode& a, const TensorNode& b) {
       return std::tie(a.state.done, a.state.resident, a.cost) <
              std::tie(b.state.done, b.state.resident, b.cost);
     });
     std::vector<TensorNode> left;
-    std::size_t group = 0;  // the first that is left with the same tensors
+    std::size_t group = 0;  // first remaining state with the same tensors
     for (const TensorNode& node : layer) {
       if (left.empty() || left.back().state.done != node.state.done ||
           left.back().state.resident != node.state.resident) {
@@ -172,8 +176,8 @@ class TensorSearch {
                [&](Members kept) { AddState(node, index, op, kept, next); });
   }
 
-  /// Calls visit for each subset of others[i..] with `kept` that fits into `room` and to which no
-  /// tensor can be added. `rest` is the size of others[i..].
+  /// Calls visit for each maximal subset of others[i..], joined with `kept`, that fits in the
+  /// remaining bytes. `rest` is the size of others[i..].
   template <typename Visit>
   void ChooseKept(const std::vector<std::uint32_t>& others, std::size_t i, Members kept,
                   std::uint64_t room, std::uint64_t rest, Visit&& visit) const {
@@ -222,7 +226,7 @@ class TensorSearch {
     }
   }
 
-  /// Tensors that operators outside `done` write.
+  /// Returns the tensors that operators outside `done` write.
   Members Unmade(Members done) const {
     Members unmade = 0;
     for (std::size_t o = 0; o < sets_.ops(); ++o) {
@@ -319,7 +323,7 @@ std::uint64_t LruReads(const OpGraph& graph, std::uint64_t capacity_bytes, bool 
   }
   std::uint64_t read = 0;
   std::uint64_t held = 0;
-  std::vector<std::uint32_t> queue;  // the least recently used first
+  std::vector<std::uint32_t> queue;  // least recently used first
   const auto take_out = [&](std::vector<std::uint32_t>::iterator at) {
     held -= graph.tensors[*at].bytes;
     return queue.erase(at);

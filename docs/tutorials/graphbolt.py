@@ -1,9 +1,9 @@
-"""A store under DGL's GraphBolt: Debian's packages, by GraphBolt's pipeline and DGL's layers.
+"""GraphBolt on a Rhizome store: trains DGL's layers on Debian's packages, with GraphBolt's pipeline.
 
     python docs/tutorials/graphbolt.py DATA
 
-DATA is a folder with nodes.tsv.zst, edges.tsv.zst and features.npy.zst of 141,695 packages, as for pyg.py beside this. It
-needs torch and dgl. Editors that know `# %%` run it cell by cell.
+DATA is a folder with nodes.tsv.zst, edges.tsv.zst and features.npy.zst of 141,695 packages, as for pyg.py. The script
+requires torch and dgl. Editors that support `# %%` run it cell by cell.
 """
 # %%
 import pathlib
@@ -26,8 +26,8 @@ work = pathlib.Path(scratch.name)
 torch.manual_seed(1)
 
 # %% [markdown]
-# ## A store, from the files as they are
-# `ingest` reads compressed text itself: columns of the files by name, "-" for those that are not wanted.
+# ## Create a store from files
+# `ingest` reads compressed text directly. Columns of the files are named; "-" skips one.
 # %%
 subprocess.run(["zstd", "-dqf", data / "features.npy.zst", "-o", work / "features.npy"], check=True)
 report = rz.ingest(work / "debian.rz", data / "edges.tsv.zst", columns=["src", "dst", "-", "-"], undirected=True,
@@ -37,8 +37,8 @@ print(f"{report.vertices} vertices and {report.edges} edges in {report.seconds:.
 
 # %% [markdown]
 # ## The pipeline
-# `Dataset` has the tasks, the graph and the features of the store; `sample_rhizome` stands where `sample_neighbor` does.
-# Edges and rows are read from the store when they are asked for.
+# `Dataset` contains the tasks, the graph and the features of the store; `sample_rhizome` replaces `sample_neighbor`.
+# Edges and rows are read from the store on demand.
 # %%
 dataset = rzgb.Dataset(work / "debian.rz", features=["feat"], memory="512M")
 task = dataset.tasks[0]
@@ -77,4 +77,4 @@ for epoch in range(3):
 with torch.no_grad():
     found = [(scores(minibatch).argmax(1) == minibatch.labels) for minibatch in minibatches(task.test_set, shuffle=False)]
 test_accuracy = float(torch.cat(found).float().mean())
-print(f"test: {100 * test_accuracy:.1f} % of {len(torch.cat(found))} packages are in the section that is said")
+print(f"test: {100 * test_accuracy:.1f} % of {len(torch.cat(found))} packages are classified correctly")

@@ -1,14 +1,15 @@
-"""From files to embeddings: Debian's packages, a store, and a model of PyG that is trained out of core.
+"""From files to embeddings: creates a store of Debian's packages, and trains a PyG model out of core.
 
     python docs/tutorials/pyg.py DATA [PICTURES]
 
 DATA is a folder with nodes.tsv.zst, edges.tsv.zst and features.npy.zst of 141,695 packages (tests find it in
-RHIZOME_TEST_DATA); PICTURES is where the two pictures go. It needs torch, torch_geometric, matplotlib and networkx.
-Editors that know `# %%` run it cell by cell.
+RHIZOME_TEST_DATA). PICTURES is the folder for the two pictures. The script requires torch, torch_geometric, matplotlib
+and networkx. Editors that support `# %%` run it cell by cell.
 """
 # %% [markdown]
-# A graph of Debian: binary packages, the sources they are built from, and the virtual packages that they provide. Labels
-# are the sections of the archive ("python", "games", ...) and features are 128 numbers of a package's description.
+# A graph of Debian: binary packages, the sources they are built from, and the virtual packages that they provide.
+# Labels are the sections of the archive ("python", "games", ...). Features are 128 numbers computed from a package's
+# description.
 # %%
 import pathlib
 import subprocess
@@ -37,9 +38,10 @@ store = work / "debian.rz"
 torch.manual_seed(1)
 
 # %% [markdown]
-# ## A store from files
-# Vertices are named by their type and name, as in "package:python3-numpy". `ingest` takes edges in pairs of names, tables of
-# pandas and pyarrow, arrays, files. Each edge is stored in both directions, so that a package knows who depends on it.
+# ## Create a store
+# Vertices are named by their type and name, as in "package:python3-numpy". `ingest` accepts edges as pairs of names,
+# tables of pandas and pyarrow, arrays, or files. Each edge is stored in both directions, so that a package's neighbours
+# include the packages that depend on it.
 # %%
 
 
@@ -61,7 +63,7 @@ report = rz.ingest(
 print(f"{report.vertices} vertices and {report.edges} edges in {report.seconds:.1f} s")
 
 # %% [markdown]
-# ## A look
+# ## Look at the store
 # %%
 g = rz.open(store, memory="512M")
 print(g.arrays["feat"])
@@ -69,8 +71,8 @@ print(g.neighbors_frame("package:python3-numpy").head())
 
 # %% [markdown]
 # ## Training
-# The loader samples ahead, reads the features of a superbatch in deep batches of direct reads, and keeps the rows that are
-# needed soonest (Belady's rule), within `memory`. The loop is PyG's.
+# The loader samples ahead. It reads the features of a superbatch with many direct reads at once, and keeps the rows
+# that are needed soonest (Belady's rule), within `memory`. The loop is a usual PyG loop.
 # %%
 classes = int(max(rows.max() for _, rows in g["label"].batches())) + 1
 model = GraphSAGE(128, 64, num_layers=2, out_channels=classes, dropout=0.3)
@@ -93,17 +95,18 @@ figure.savefig(pictures / "pyg_loss.svg", metadata={"Date": None}, bbox_inches="
 
 # %% [markdown]
 # ## Scores of every vertex
-# `infer` computes layer after layer for all vertices, from all their neighbours, and stores the result as an array.
+# `infer` computes one layer after another for all vertices, from all their neighbours, and stores the result as an
+# array.
 # %%
 rzpyg.infer(model, g, features="feat", out="score", memory="256M", live=True)
 for name in ("train", "valid", "test"):
     ids = g.split(name)
     right = (g["score@live"][ids].argmax(1) == g["label"][ids][:, 0]).mean()
-    print(f"{name}: {100 * right:.1f} % of {len(ids)} packages are in the section that is said")
+    print(f"{name}: {100 * right:.1f} % of {len(ids)} packages are classified correctly")
 test_accuracy = right
 
 # %% [markdown]
-# ## What is near
+# ## Similar packages
 # %%
 for near in g.similar("package:python3-numpy", array="score", k=5):
     print(f"{near.score:.3f} {near.id}")
@@ -116,8 +119,8 @@ figure.savefig(pictures / "pyg_neighbourhood.svg", metadata={"Date": None}, bbox
 
 # %% [markdown]
 # ## A live update
-# A package comes: one durable commit. Others that have the store open see it when they refresh, and its score is computed
-# from its neighbours as they are now. A compaction later merges what was written, while everybody reads on.
+# A new package is added in one durable commit. Others that have the store open see it after a refresh. Its scores are
+# computed from its current neighbours. A later compaction merges the writes, while readers continue.
 # %%
 with rz.open(store, mode="w") as writer, writer.batch() as batch:
     for name in ("package:python3-numpy", "package:python3-scipy"):

@@ -61,7 +61,7 @@ class Scores final : public LinkScores {
 }  // namespace
 }  // namespace rhizome::inline internal
 
-// The classes of the engine that this library shares with librhizome are those of one build.
+// Returns null if librhizome is of another build, because this library shares classes with it.
 extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1() {
   static const rhizome::Entry entry;
   return rhizome::BuildId() == rhizome::kThisBuild ? &entry : nullptr;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kProbeBytes = std::size_t{64} << 20;
 constexpr int kProbeCopies = 8;
 
-/// Memory of a device, and pinned memory, and a stream, given back at the end.
+/// Device memory, pinned host memory and a stream, which the destructor frees.
 struct ProbeMemory {
   explicit ProbeMemory(Device& of) : device(of) {}
   ~ProbeMemory() {

@@ -5,11 +5,11 @@
 
 namespace rhizome::inline internal {
 
-/// Opens the device that `train --device cuda` takes, and measures how fast it is copied to.
-/// Errors: those of OpenCudaComputeDevice; kOutOfMemory; kIoError, the device failed.
+/// Opens the device that `train --device cuda` uses, and measures the rate of copies to it. Errors:
+/// errors of OpenCudaComputeDevice; kOutOfMemory; kIoError, the device failed.
 Result<DeviceProbe> ProbeCudaDevice();
 
-/// The same of a device that is open.
+/// Like ProbeCudaDevice, for a device that is already open.
 Result<DeviceProbe> ProbeOpenDevice(Device& device);
 
 }  // namespace rhizome::inline internal

@@ -69,7 +69,8 @@ std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows,
 
 bool CanRecomputeSums(const Model& model, std::uint32_t layer) {
   const Layer& of = model.layer(layer);
-  // The first layer's sums are of features, and those of batch norms are read by several passes.
+  // The first layer aggregates the features. The sums of a layer with batch norms are read by
+  // several passes.
   return layer > 0 && layer + 1 < model.layers() && of.batch_norms() == 0 &&
          !of.prepares_gathered();
 }

@@ -15,7 +15,7 @@ namespace rhizome::inline internal {
 /// The scratch arrays of a job, by name.
 using FullArrays = std::map<std::string, std::unique_ptr<ScratchArray>>;
 
-/// The kinds of arrays of a layer; FullNetwork says what they hold.
+/// Kinds of scratch arrays of a layer. FullNetwork describes their contents.
 inline constexpr const char* kPrepared = "prepared";
 inline constexpr const char* kSums = "sums";
 inline constexpr const char* kHidden = "hidden";
@@ -23,34 +23,36 @@ inline constexpr const char* kGradient = "gradient";
 inline constexpr const char* kSumsGradient = "sums-gradient";
 inline constexpr const char* kOwnGradient = "own-gradient";
 
-/// Returns the name of such an array of a layer, which is counted from 0.
+/// Returns the name of the array of kind `what` of a layer. Layers count from 0, names from 1: the
+/// sums of layer 0 are "sums-1".
 std::string NameOfArray(const char* what, std::uint32_t layer);
 
-/// Whether the gradients of a layer's sums are wanted, to be gathered.
+/// Returns whether the backward pass computes the gradient of a layer's sums and aggregates it over
+/// the reverse lists. A first layer that aggregates the features unchanged needs no such gradient.
 bool WantsSumsGradient(const Model& model, std::uint32_t layer);
 
-/// Whether a layer takes maxima.
+/// Returns whether a layer aggregates by maximum.
 bool TakesMax(const Layer& layer);
 
-/// The heads of a layer that attends.
+/// Returns the heads of an attention layer.
 GatherHeads HeadsOf(const Layer& layer);
 
-/// Returns the columns of the rows that a layer gathers.
+/// Returns the number of columns of the rows that a layer aggregates.
 std::int64_t GatheredRowColumns(const Layer& layer);
 
-/// Returns the columns of a layer's stored sums, and of their gradients. Of maxima whose gradients
-/// are wanted the winners are stored beside them (GatherBy::kMax), and in the gradients again; for
+/// Return the number of columns of a layer's stored sums and of their gradients. For maxima with
+/// gradients both include the winners, the rows that attain the maxima (GatherBy::kMax). For
 /// attention see GatherHeads.
 std::int64_t SumsColumns(const Model& model, std::uint32_t layer);
 std::int64_t SumsGradientColumns(const Model& model, std::uint32_t layer);
 
-/// Returns the shapes of the arrays that an epoch of a network writes for a graph of `rows` rows,
-/// in chunks of `chunk_rows`; the id of each is its place.
+/// Returns the shapes of the arrays that an epoch writes for a graph of `rows` vertices, in chunks
+/// of `chunk_rows` rows. The index of a shape in the result is the id of the array.
 std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows,
                                    std::uint64_t chunk_rows);
 
-/// Returns whether the sums of a layer need not be kept from the way forward to the way back, as
-/// one more gathering of an array gives them again: one that the way back needs anyway.
+/// Returns whether the sums of a layer can be recomputed in the backward pass, with one more
+/// aggregation of the rows of the previous layer, instead of being stored by the forward pass.
 bool CanRecomputeSums(const Model& model, std::uint32_t layer);
 
 }  // namespace rhizome::inline internal

@@ -3,8 +3,9 @@
 #include "rhizome/gnn/activation.h"
 #include "rhizome/gnn/full_network.h"
 
-// Tiles of FullNetwork where layers attend: what is made of gathered rows (GatherHeads), and what
-// is gathered of their gradients.
+// Attention layers of FullNetwork, tile by tile: the weighted mean computed from aggregated rows,
+// and the rows of gradients that the backward pass aggregates. GatherHeads describes the columns of
+// both.
 
 namespace rhizome::inline internal {
 namespace {
@@ -13,7 +14,8 @@ torch::Tensor ReciprocalOf(const torch::Tensor& weights) {
   return at::where(weights > 0, 1 / weights, at::zeros_like(weights));
 }
 
-/// The parts of gathered rows, [rows, heads] or [rows, heads, columns of a head].
+/// The parts of aggregated rows (GatherHeads::gathered) for GAT, as [rows, heads] or [rows, heads,
+/// columns of a head].
 struct AttendedParts {
   torch::Tensor positive, negative, positive_weights, negative_weights, most, query, reciprocal;
 
@@ -36,7 +38,7 @@ struct AttendedParts {
   }
 };
 
-/// The same where targets ask with whole rows.
+/// The parts of aggregated rows for GATv2 (AttendScore::kAdditiveV2).
 struct AttendedV2Parts {
   torch::Tensor sums, most, reciprocal;
 
@@ -49,7 +51,7 @@ struct AttendedV2Parts {
   }
 };
 
-/// Writes tensors of as many rows side by side.
+/// Writes tensors with equal numbers of rows side by side.
 void PutParts(const std::vector<torch::Tensor>& parts, torch::Tensor& output) {
   std::int64_t column = 0;
   for (const torch::Tensor& part : parts) {
@@ -60,7 +62,7 @@ void PutParts(const std::vector<torch::Tensor>& parts, torch::Tensor& output) {
 
 }  // namespace
 
-/// The heads of a layer, with what is drawn for their edges.
+/// Returns the heads of an attention layer, with the dropout of its edges.
 GatherHeads FullNetwork::HeadsIn(std::uint32_t layer, const Mode& mode) const {
   GatherHeads heads = HeadsOf(At(layer));
   if (!Attends(layer)) return heads;
@@ -71,7 +73,7 @@ GatherHeads FullNetwork::HeadsIn(std::uint32_t layer, const Mode& mode) const {
   return heads;
 }
 
-/// The mean of the neighbours that a row attends to, by its weights.
+/// Returns the attention-weighted mean of each row's neighbours. `attended`: aggregated rows.
 torch::Tensor FullNetwork::Mean(std::uint32_t layer, const torch::Tensor& attended) const {
   if (AsksWhole(layer)) {
     const AttendedV2Parts parts(HeadsOf(At(layer)), attended);
@@ -82,8 +84,8 @@ torch::Tensor FullNetwork::Mean(std::uint32_t layer, const torch::Tensor& attend
       .reshape({attended.size(0), At(layer).pieces().width});
 }
 
-/// Writes the gradient of sums as it is gathered. `prepared`: the layer's prepared rows, of
-/// attention.
+/// Writes the gradient of the layer's sums in the form that the backward pass aggregates (for
+/// attention GatherHeads::gradient). `prepared`: the layer's prepared rows; for attention only.
 void FullNetwork::PutSumsGradient(std::uint32_t layer, const Work& work,
                                   const torch::Tensor& gradient, const torch::Tensor& prepared,
                                   torch::Tensor& output) const {
@@ -108,8 +110,8 @@ void FullNetwork::PutSumsGradient(std::uint32_t layer, const Work& work,
   const AttendedParts parts(heads, work.attended);
   const torch::Tensor of_heads = given.reshape(parts.positive.sizes());
   const torch::Tensor product = (of_heads * work.sums.reshape(parts.positive.sizes())).sum(2);
-  // The gradient of what a row asks with: the sum over its edges of weight * (g . z - g . mean),
-  // times the slope where LeakyReLU has it.
+  // Gradient of the query: the sum over the row's edges of weight * (g . z - g . mean), times the
+  // slope where the argument of LeakyReLU is negative.
   const torch::Tensor sums = (of_heads * (parts.positive + heads.slope * parts.negative)).sum(2);
   const torch::Tensor weights = parts.positive_weights + heads.slope * parts.negative_weights;
   const torch::Tensor of_query = (sums - product * weights) * parts.reciprocal;
@@ -119,9 +121,11 @@ void FullNetwork::PutSumsGradient(std::uint32_t layer, const Work& work,
            output);
 }
 
-/// The gradient of prepared rows, as it was gathered. Where targets ask with whole rows [z | q], it
-/// is [E + a S | a T], and that of the vectors a the sum of z S + q T over all rows, as
-/// LeakyReLU(x) is x LeakyReLU'(x).
+/// Returns the prepared rows with their aggregated gradient. For GATv2:
+///   prepared row                  [z | q]
+///   its gradient                  [E + a S | a T]
+///   gradient of the vectors a     the sum over all rows of z S + q T, because LeakyReLU(x) is
+///                                 x LeakyReLU'(x)
 FullNetwork::Objective FullNetwork::OfPrepared(std::uint32_t layer, const PassTile& tile,
                                                const torch::Tensor& prepared) const {
   if (!AsksWhole(layer)) return {.of = {prepared}, .gradients = {tile.gathered[0]}};

@@ -8,7 +8,13 @@
 #include "rhizome/gnn/tile_gradients.h"
 #include "rhizome/storage/mutant.h"
 
-// The way back of FullNetwork.
+// The backward pass of FullNetwork, from the last layer to the first:
+//   1. FromLoss, FromArrays or FromAbove starts a pass that yields the gradient of a layer's rows.
+//   2. BackwardNorms, for a layer with batch norms, stores that gradient and computes the gradients
+//      of the norms' statistics, in one pass per norm.
+//   3. BackwardLayer recomputes the layer tile by tile with autograd, sums the gradients of its
+//      weights, and writes the gradients of its sums and of the targets' own rows.
+//   4. BackwardPrepared computes the gradients of the weights that prepare the features, if any.
 
 namespace rhizome::inline internal {
 namespace {
@@ -23,7 +29,7 @@ void CopyTo(const torch::Tensor& values, torch::Tensor& output) {
 
 }  // namespace
 
-/// The last layer, whose sums are gathered in the same pass.
+/// Starts the backward pass of the last layer. The same pass aggregates the layer's sums.
 FullNetwork::Incoming FullNetwork::FromLoss(std::uint32_t layer, const Mode& mode) const {
   Incoming incoming{.pass = GatherPass(layer, mode, fmt::format("forward {}, loss", layer + 1)),
                     .gradient = nullptr,
@@ -33,8 +39,8 @@ FullNetwork::Incoming FullNetwork::FromLoss(std::uint32_t layer, const Mode& mod
   return incoming;
 }
 
-/// A layer whose sums are in scratch, and so is the gradient of its rows, unless it is that of the
-/// loss.
+/// Starts a pass over a layer whose sums are in a scratch array. The gradient of its rows is read
+/// from scratch, too, unless it is computed from the loss (`from_loss`).
 FullNetwork::Incoming FullNetwork::FromArrays(std::uint32_t layer, bool from_loss) const {
   Incoming incoming;
   const auto read = [&](ScratchArray* array) -> TileTensor {
@@ -50,7 +56,8 @@ FullNetwork::Incoming FullNetwork::FromArrays(std::uint32_t layer, bool from_los
   return incoming;
 }
 
-/// A layer below another one, whose gradients are gathered in the same pass.
+/// Starts the backward pass of a layer below another one. The same pass aggregates the gradients of
+/// the layer above.
 FullNetwork::Incoming FullNetwork::FromAbove(std::uint32_t layer, const Mode& mode) const {
   const std::uint32_t above = layer + 1;
   Incoming incoming{.pass = GradientPass(above, mode, fmt::format("backward {}", above + 1)),
@@ -71,7 +78,7 @@ FullNetwork::Incoming FullNetwork::FromAbove(std::uint32_t layer, const Mode& mo
   incoming.gradient = [this, above, mode, own, raw](const PassTile& tile, TileSums& sums) {
     return GradientAbove(above, mode, tile, own, raw, sums);
   };
-  if (At(layer).batch_norms() > 0) return incoming;  // what it computes is for later passes
+  if (At(layer).batch_norms() > 0) return incoming;  // BackwardNorms reads the sums later
   if (StoresSums(layer)) {
     incoming.sums = [input = InputOf(pass, {Array(kSums, layer)})](const PassTile& tile) {
       return tile.inputs[input];
@@ -87,8 +94,9 @@ FullNetwork::Incoming FullNetwork::FromAbove(std::uint32_t layer, const Mode& mo
   return incoming;
 }
 
-/// Finds the gradients of the statistics of a layer's batch norms, the last norm's first; the
-/// gradient of the layer's rows is in scratch then.
+/// Computes the gradients of the statistics of a layer's batch norms, from the last norm to the
+/// first. Afterwards `incoming` reads the gradient of the layer's rows from scratch, unless it is
+/// computed from the loss.
 Status FullNetwork::BackwardNorms(std::uint32_t layer, Incoming& incoming, const Mode& mode,
                                   const PassUser& use) {
   std::vector<Norm>& norms = norms_[layer];
@@ -116,7 +124,7 @@ Status FullNetwork::BackwardNorms(std::uint32_t layer, Incoming& incoming, const
         if (gradients[s].defined()) sums.Add(tile.group, s, gradients[s].to(torch::kFloat64));
     };
     RHIZOME_ASSIGN_OR_RETURN(const TileSums sums, use(pass));
-    if (!sums.Sum(0).defined()) continue;  // the passes are only counted
+    if (!sums.Sum(0).defined()) continue;  // the passes are only recorded
     norms[i].gradient = {sums.Sum(0).to(torch::kFloat32), sums.Sum(1).to(torch::kFloat32)};
   }
   incoming.pass.name = fmt::format("backward {}, rows", layer + 1);
@@ -157,7 +165,7 @@ Status FullNetwork::BackwardLayer(std::uint32_t layer, Incoming incoming, const 
   return Use(pass, use);
 }
 
-/// The gradients of the weights by which features are prepared.
+/// Computes the gradients of the weights with which the first layer prepares the features.
 Status FullNetwork::BackwardPrepared(const Mode& mode, const PassUser& use) {
   if (!At(0).prepares_gathered()) return Status::Ok();
   GraphPass pass = GradientPass(0, mode, "backward 1");

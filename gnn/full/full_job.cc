@@ -17,25 +17,27 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-/// Memory that libtorch and the allocator take when they first work.
+/// Memory that libtorch and the allocator take at first use.
 constexpr std::uint64_t kSlackBytes = 72 * kMiB;
 
-/// Memory that an open store takes whatever it holds: the catalogue, buffers, first weights.
+/// Memory of an open store of any size: the catalogue, buffers, initial weights.
 constexpr std::uint64_t kOpenedBytes = 10 * kMiB;
 
-/// Bytes of each row: degrees of both sides, factors, and the planner's marks.
+/// Bytes per row: degrees in both directions, factors, and the planner's marks.
 constexpr std::uint64_t kBytesOfRow = 24;
 
-/// Copies of the weights: gradients, two of the optimiser's, the best, and those of a checkpoint.
+/// Copies of the weights: gradients, two in the optimiser, the best weights, and copies in a
+/// checkpoint.
 constexpr std::uint64_t kCopiesOfWeights = 8;
 
-/// Bytes of the widest array's chunk, and the share of the memory that one takes.
+/// Bounds for the chunk size of the widest array, and the part of the memory (1 / kChunkShare) that
+/// a chunk takes between these bounds.
 constexpr std::uint64_t kLeastChunkBytes = kMiB / 4;
 constexpr std::uint64_t kMostChunkBytes = 4 * kMiB;
 constexpr std::uint64_t kChunkShare = 64;
 
-/// Smaller chunks than the memory has room for, each of which is a file, have to save such a part
-/// of the bytes.
+/// Each chunk is a file. Chunks smaller than the memory allows are used only if they save more than
+/// 1 / kWorthSmallChunks of the bytes moved.
 constexpr std::uint64_t kWorthSmallChunks = 16;
 
 constexpr std::uint64_t kLeastStageBytes = kMiB;
@@ -70,7 +72,8 @@ SumsRule RuleOf(FullSums sums) {
   return sums == FullSums::kRecompute ? SumsRule::kRecompute : SumsRule::kAuto;
 }
 
-/// Memory for the marks of what is counted together, while that of the passes is free.
+/// Returns the memory for the marks of aggregations that are counted together. The memory of the
+/// passes is free while aggregations are counted.
 std::uint64_t MarksBytes(std::uint64_t capacity_bytes) {
   return std::min(capacity_bytes / 4, kMostMarksBytes);
 }
@@ -79,9 +82,9 @@ std::uint32_t ThreadsOf(const TrainOptions& options) {
   return std::max<std::uint32_t>(options.threads, 1);
 }
 
-/// Counts what a training holds before its first pass: graph, labels and sets. It is counted, not
-/// measured, as the memory of a process is never quite the same twice, and that of one that only
-/// plans is another; the plan had better be the same.
+/// Returns the memory that a training holds before its first pass: graph, labels and sets. It is
+/// computed, not measured: measured memory differs from run to run, and between a training and a
+/// caller that only plans, but all of them must get the same plan.
 Result<std::uint64_t> HeldByJob(const TrainJob& job) {
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t graph, HeldByGraph(*job.graph));
   const auto bytes = [](const auto& numbers) { return numbers.size() * sizeof(*numbers.data()); };
@@ -135,7 +138,7 @@ Status FullJob::OpenFeatures() {
   return Status::Ok();
 }
 
-/// Makes the arrays, and the network that works on them.
+/// Creates the arrays, and the network that works on them.
 void FullJob::Arrange(const PassSizes& sizes) {
   ground_->sizes = sizes;
   network_.reset();
@@ -166,7 +169,7 @@ FullJob::Fixed FullJob::FixedBytes() const {
           .model = weights * kCopiesOfWeights};
 }
 
-/// Returns the error that says what takes the memory, and how much is needed.
+/// Returns the out-of-memory error, which lists the uses of memory and the memory needed.
 Status FullJob::TooSmall(std::uint64_t limit_bytes, std::string_view pass,
                          std::uint64_t pass_bytes) const {
   const Fixed fixed = FixedBytes();
@@ -182,7 +185,7 @@ Status FullJob::TooSmall(std::uint64_t limit_bytes, std::string_view pass,
       in_mib(fixed.model), in_mib(pass_bytes)));
 }
 
-/// Records the passes of both steps, as the arrays are now.
+/// Records the passes of both steps with the current arrays.
 Status FullJob::Record(StepPlanner& learn, StepPlanner& measure) {
   const std::uint32_t layers = job_.model->layers();
   std::vector<bool> recomputed;
@@ -208,8 +211,8 @@ Status FullJob::Record(StepPlanner& learn, StepPlanner& measure) {
       nullptr);
 }
 
-/// The sizes of chunks and stages that are right where `bytes` are left. A step that is gone on
-/// from has its chunks.
+/// Returns the sizes of chunks and stages when `bytes` of memory are left. A resumed step (`from`)
+/// keeps its chunk size.
 PassSizes FullJob::SizesFor(std::uint64_t bytes, const StepState* from) const {
   const std::uint64_t rows = job_.graph->vertex_count();
   std::uint64_t widest = 1;
@@ -243,7 +246,8 @@ void FullJob::Use(Divided divided) {
   report_ = std::move(divided.report);
 }
 
-/// Does the plan that was made last pay, rather than one with larger chunks?
+/// Returns whether the current plan saves enough bytes to be preferred to `best`, which has larger
+/// chunks.
 bool FullJob::Pays(const std::optional<Divided>& best) const {
   if (!best) return true;
   const auto bytes_of = [](const FullGraphReport& r) { return r.planned_bytes + r.feature_bytes; };
@@ -251,9 +255,12 @@ bool FullJob::Pays(const std::optional<Divided>& best) const {
   return bytes_of(report_) < bytes - bytes / kWorthSmallChunks;
 }
 
-// Divides the memory: (1) what the job takes whatever passes do; (2) chunks and stages, by what is
-// left, or smaller if passes do not fit else, or if that saves more than it costs; (3) the plan
-// then divides what is left between the sums of blocks and chunks that stay.
+// Divides the memory limit:
+//   1. Subtracts the memory that does not depend on passes (HeldByJob, FixedBytes).
+//   2. Chooses the sizes of chunks and stages by the memory that is left. Tries smaller sizes, too,
+//      and uses them if the passes do not fit otherwise, or if they save enough bytes (Pays).
+//   3. Plans both steps, which divides the rest between the sums of blocks and the chunks that stay
+//      in memory.
 Status FullJob::Divide(const StepState* from, const JobControl& control) {
   const std::uint64_t fixed = held_bytes_ + FixedBytes().all();
   const std::uint64_t limit = options_.memory_bytes == 0 ? std::numeric_limits<std::uint64_t>::max()
@@ -278,7 +285,7 @@ Status FullJob::Divide(const StepState* from, const JobControl& control) {
     if (least.bytes > left) continue;
     failed =
         Plan(std::min(left, std::max(learn.BytesForAll(), measure.BytesForAll())), from, control);
-    if (failed.code() == StatusCode::kOutOfMemory) continue;  // whole arrays, by dp-tensor
+    if (failed.code() == StatusCode::kOutOfMemory) continue;  // dp-tensor needs whole arrays
     RHIZOME_RETURN_IF_ERROR(failed);
     report_.memory_bytes = fixed - held_bytes_ + PeakBytes(*learn_, *measure_);
     if (Pays(best)) best = TakeDivided();
@@ -292,7 +299,7 @@ Status FullJob::Divide(const StepState* from, const JobControl& control) {
   return TooSmall(limit, least.pass, least.bytes);
 }
 
-/// Plans both steps with so much memory for passes and chunks that stay.
+/// Plans both steps with `capacity_bytes` for passes and for chunks that stay in memory.
 Status FullJob::Plan(std::uint64_t capacity_bytes, const StepState* from,
                      const JobControl& control) {
   const auto counts = std::make_shared<GatherCounts>(*ground_, MarksBytes(capacity_bytes), control);
@@ -318,7 +325,7 @@ Status FullJob::Plan(std::uint64_t capacity_bytes, const StepState* from,
   return Status::Ok();
 }
 
-/// Lets the network compute sums again where the plan does.
+/// Sets which sums the network recomputes, as in the plan.
 void FullJob::SetRecomputed() {
   std::vector<bool> recomputed(job_.model->layers(), false);
   for (std::size_t p = 0; p < learn_->plan.passes.size(); ++p) {

@@ -17,23 +17,25 @@
 
 namespace rhizome::inline internal {
 
-/// A training on the full graph, ready to run: its sources, its arrays, and the plan of its steps.
+/// A full-graph training that is ready to run: its inputs, its scratch arrays, and the plans of its
+/// steps.
 /// Threads: one at a time.
-/// Ownership: borrows `job`, whose graph, labels and model it works on, and `options`.
+/// Ownership: borrows `options` and `job`, whose graph, labels and model it works on.
 class FullJob {
  public:
-  /// Divides the memory beside what is held (HeldByJob), and plans what stays in it: who only asks
-  /// for a plan gets the one that a training has. `folder`: of the arrays, which is made by
-  /// Prepare. `from`: the state of a step to go on from, whose chunks and stored sums are then
-  /// those of the plan; null: none. Errors: kInvalidArgument, see CheckFullGraph, or the store
-  /// lacks the lists of one side; kOutOfMemory, naming the least that is needed and the pass that
-  /// needs it; those of reading lists.
+  /// Opens the inputs, divides the memory limit, and plans which chunks stay in memory. A caller
+  /// that asks only for a plan gets the plan of a training with the same options, because the
+  /// memory that the job holds is computed and not measured (HeldByJob).
+  /// `folder`: of the scratch arrays; Prepare creates it. `from`: an interrupted step to resume,
+  /// whose chunk size and choice of stored sums the plan adopts; null: none.
+  /// Errors: kInvalidArgument, see CheckFullGraph, or the store lacks the lists of one direction;
+  /// kOutOfMemory, naming the minimum memory and the pass that needs it; errors of reading lists.
   static Result<std::unique_ptr<FullJob>> Open(const TrainJob& job, const TrainOptions& options,
                                                const Path& folder, const StepState* from,
                                                const JobControl& control);
 
-  /// Makes the folder, with the files of a state to go on from, if there is one, and no others.
-  /// Errors: kOutOfSpace, its disk has no room for the arrays; those of the
+  /// Creates the folder. Keeps the files of the state `from`, if it is not null, and removes all
+  /// others. Errors: kOutOfSpace, the disk has too little free space for the arrays; errors of the
   /// FileSystem.
   Status Prepare(const StepState* from);
 
@@ -41,33 +43,34 @@ class FullJob {
   const PassGround& ground() const { return *ground_; }
   ScratchSpace& space() const { return *space_; }
   ScratchMoved moved() const { return space_->moved(); }
-  std::uint64_t feature_bytes_read() const { return feature_bytes_read_; }  ///< by all passes
+  /// Returns the bytes of the features' files that passes have read so far.
+  std::uint64_t feature_bytes_read() const { return feature_bytes_read_; }
   const FullGraphReport& report() const { return report_; }
-  std::uint64_t held_bytes() const { return held_bytes_; }  ///< HeldByJob
+  std::uint64_t held_bytes() const { return held_bytes_; }  ///< memory held before the first pass
 
-  /// The plan of a step, to learn or to measure.
+  /// Returns the plan of an evaluation step if `measures`, else of a training step.
   const FullStepPlan& StepOf(bool measures) const { return measures ? *measure_ : *learn_; }
 
-  /// The scratch arrays, by id.
+  /// Returns the scratch arrays, indexed by id.
   std::vector<ScratchArray*> Arrays() const;
 
  private:
   FullJob(const TrainJob& job, const TrainOptions& options) : job_(job), options_(options) {}
   Status OpenFeatures();
-  /// Memory that the job takes whatever passes do, but for what HeldByJob counts.
+  /// Memory that does not depend on passes, except for the memory that HeldByJob counts.
   struct Fixed {
-    std::uint64_t process = 0;  // of libtorch and the allocator, whatever the graph is
-    std::uint64_t graph = 0;    // for each vertex, with scores; buffers of lists on disk
+    std::uint64_t process = 0;  // libtorch and the allocator, for any graph
+    std::uint64_t graph = 0;    // numbers and scores per vertex; buffers of lists on disk
     std::uint64_t model = 0;    // copies of the weights
     std::uint64_t all() const { return process + graph + model; }
   };
   Fixed FixedBytes() const;
   Status TooSmall(std::uint64_t limit_bytes, std::string_view pass, std::uint64_t pass_bytes) const;
-  /// The plans of both steps with chunks of some size, and all that has that size.
+  /// The plans of both steps for one chunk size, and everything that depends on that size.
   struct Divided {
     PassSizes sizes;
     FullArrays arrays;
-    std::unique_ptr<FullNetwork> network;  // works on `arrays`
+    std::unique_ptr<FullNetwork> network;  // borrows `arrays`
     std::unique_ptr<FullStepPlan> learn, measure;
     FullGraphReport report;
   };

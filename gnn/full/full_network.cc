@@ -11,6 +11,14 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/mutant.h"
 
+// The forward pass and the epochs of FullNetwork. An epoch of training (Learn):
+//   1. ForwardLayer prepares and aggregates the rows of each layer and computes the layer. For a
+//      layer with batch norms it stores the sums first and collects the norms' statistics.
+//   2. BackwardLayer and BackwardPrepared compute the gradients, from the last layer to the first
+//      (full_backward.cc).
+//   3. The running statistics of batch norms are updated.
+// Evaluate runs the forward passes only, and passes scores to a sink.
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -88,18 +96,18 @@ FullNetwork::FullNetwork(const Model& model, const Labels& labels, const TaskLos
   first_parameter_.push_back(next);
 }
 
-// --- What passes are made of ---
+// --- Parts of passes ---
 
 ScratchArray* FullNetwork::Array(const char* what, std::uint32_t layer) const {
   return arrays_.at(NameOfArray(what, layer)).get();
 }
 
-/// The rows that a layer reads.
+/// Returns the rows that a layer reads: the features, or the rows of the previous layer.
 PassInput FullNetwork::RowsBefore(std::uint32_t layer) const {
   return {layer == 0 ? nullptr : Array(kHidden, layer - 1)};
 }
 
-/// The rows that a layer gathers.
+/// Returns the rows that a layer aggregates.
 PassInput FullNetwork::GatheredBy(std::uint32_t layer) const {
   return At(layer).prepares_gathered() ? PassInput{Array(kPrepared, layer)} : RowsBefore(layer);
 }
@@ -111,21 +119,21 @@ FullNetwork::TileTensor FullNetwork::RawOf(std::uint32_t layer, GraphPass& pass)
   };
 }
 
-/// How a layer's sums are gathered, or what comes back of them.
+/// Returns the kind of a layer's aggregation, or of the aggregation of its gradients (`back`).
 GatherBy FullNetwork::WayOf(std::uint32_t layer, bool back) const {
   if (Attends(layer)) return back ? GatherBy::kAttendGradient : GatherBy::kAttend;
   if (TakesMax(At(layer))) return back ? GatherBy::kMaxGradient : GatherBy::kMax;
   return GatherBy::kSum;
 }
 
-/// A pass that gathers a layer's sums.
+/// Returns a pass that aggregates the rows of a layer.
 GraphPass FullNetwork::GatherPass(std::uint32_t layer, const Mode& mode, std::string name) const {
   GraphPass pass{.name = std::move(name)};
   AddGather(layer, mode, pass);
   return pass;
 }
 
-/// Lets a pass gather a layer's sums.
+/// Adds the aggregation of a layer to a pass.
 void FullNetwork::AddGather(std::uint32_t layer, const Mode& mode, GraphPass& pass) const {
   const PassInput source = GatheredBy(layer);
   pass.gathers.push_back({.source = source,
@@ -135,7 +143,7 @@ void FullNetwork::AddGather(std::uint32_t layer, const Mode& mode, GraphPass& pa
   if (JoinsOwn(layer)) InputOf(pass, source);
 }
 
-/// A pass that gathers the gradients of a layer's sums.
+/// Returns a pass that aggregates the gradients of a layer's sums.
 GraphPass FullNetwork::GradientPass(std::uint32_t layer, const Mode& mode, std::string name) const {
   ScratchArray* const source = Array(kSumsGradient, layer);
   GraphPass pass{.name = std::move(name),
@@ -158,7 +166,7 @@ GraphPass FullNetwork::GradientPass(std::uint32_t layer, const Mode& mode, std::
 
 std::vector<torch::Tensor> FullNetwork::ParametersOf(std::uint32_t layer) const {
   const auto begin = parameters_.begin() + static_cast<std::ptrdiff_t>(first_parameter_[layer]);
-  if (IsLast(layer)) return {begin, parameters_.end()};  // with those of the head
+  if (IsLast(layer)) return {begin, parameters_.end()};  // and the parameters of the head
   return {begin, parameters_.begin() + static_cast<std::ptrdiff_t>(first_parameter_[layer + 1])};
 }
 
@@ -172,7 +180,8 @@ std::uint64_t FullNetwork::SummedBytes(std::uint32_t layer) const {
   return static_cast<std::uint64_t>(numbers) * sizeof(float);
 }
 
-/// Uses a pass, and adds the gradients that it sums to those of the weights.
+/// Hands a pass to the visitor, and adds the sums that it returns to the gradients of the weights
+/// and to the loss.
 Status FullNetwork::Use(const GraphPass& pass, const PassUser& use) {
   RHIZOME_ASSIGN_OR_RETURN(const TileSums sums, use(pass));
   if (sums.count() <= loss_sum()) return Status::Ok();
@@ -206,7 +215,7 @@ Status FullNetwork::PrepareLayer(std::uint32_t layer, const Mode& mode, const Pa
 Status FullNetwork::ForwardLayer(std::uint32_t layer, const Mode& mode, const PassUser& use) {
   RHIZOME_RETURN_IF_ERROR(PrepareLayer(layer, mode, use));
   const bool norms = mode.learns && At(layer).batch_norms() > 0;
-  if (mode.learns && IsLast(layer) && !norms) return Status::Ok();  // the way back begins with it
+  if (mode.learns && IsLast(layer) && !norms) return Status::Ok();  // the backward pass computes it
   GraphPass pass = GatherPass(layer, mode, fmt::format("forward {}", layer + 1));
   TileTensor sums = [](const PassTile& tile) { return tile.gathered[0]; };
   if (norms) {
@@ -234,8 +243,8 @@ Status FullNetwork::ForwardLayer(std::uint32_t layer, const Mode& mode, const Pa
   return Use(pass, use);
 }
 
-/// Finds the statistics of a layer's batch norms, one after another: a pass for the means, and one
-/// for the variances.
+/// Computes the statistics of a layer's batch norms, one norm after another: a pass for the means,
+/// then a pass for the variances.
 Status FullNetwork::CollectStatistics(std::uint32_t layer, const Mode& mode, const PassUser& use) {
   std::vector<Norm>& norms = norms_[layer];
   const auto rows = static_cast<double>(labels_.split.size());
@@ -267,7 +276,7 @@ Status FullNetwork::CollectStatistics(std::uint32_t layer, const Mode& mode, con
   return Status::Ok();
 }
 
-/// Finds the weights of a layer's norm, with a row of zeros.
+/// Returns the weights of a batch norm, found by computing the layer for a row of zeros.
 const NormWeights* FullNetwork::NormOf(std::uint32_t layer, std::size_t norm, const Mode& mode,
                                        const Incoming& read) const {
   const torch::NoGradGuard guard;
@@ -301,10 +310,10 @@ Result<double> FullNetwork::Learn(std::uint64_t seed, VertexScoreSink* sink, con
     incoming = FromAbove(layer - 1, mode);
   }
   RHIZOME_RETURN_IF_ERROR(BackwardPrepared(mode, use));
-  // Running statistics move once for each step that is taken, not for one that was interrupted.
+  // Running statistics are updated once for each completed step, not for an interrupted one.
   for (std::vector<Norm>& norms : norms_) {
     for (const Norm& norm : norms) {
-      if (!norm.known.mean.defined()) continue;  // the passes are only counted
+      if (!norm.known.mean.defined()) continue;  // the passes are only recorded
       norm.weights->Keep(norm.known, static_cast<std::int64_t>(labels_.split.size()));
     }
     norms.clear();

@@ -19,63 +19,63 @@
 
 namespace rhizome::inline internal {
 
-/// Checks that a network can be trained on the full graph: every step of it but the gathering works
-/// row by row, or needs the statistics of batch norms between steps. Errors: kInvalidArgument,
-/// saying what cannot, and what can.
+/// Checks that a network can be trained on the full graph of `rows` vertices: apart from
+/// aggregation, its steps must work row by row or depend on other rows only through batch norms.
+/// Errors: kInvalidArgument, naming what is not supported, and an alternative.
 Status CheckFullGraph(const Model& model, std::uint64_t rows);
 
-/// The numbers by which the losses over sets are divided, to be means.
+/// Divisors that turn the sums of losses over the training and the validation set into means.
 struct SetWeights {
   double train = 1;
   double valid = 1;
 };
 SetWeights WeightsOfSets(const Labels& labels, const TaskLoss& loss);
 
-/// The use that is made of the passes of an epoch: they are run, or only counted, with sums of
-/// nothing.
+/// Visitor over the passes of an epoch. It either runs a pass, or records it for planning and
+/// returns empty sums.
 using PassUser = std::function<Result<TileSums>(const GraphPass& pass)>;
 
 /// Computes loss and gradients of a network over all edges of a graph, pass by pass: forward, layer
-/// by layer, and back. Of layer k there are, in scratch,
-///   prepared-k        the rows that are gathered, if they are not those of the layer before
-///   sums-k            the gathered sums, which the way back needs, unless it gathers them again;
-///                     of maxima with the rows that attain them, to which gradients go back; of
-///                     attention the parts of which GatherHeads tells
+/// by layer, then backward. Layer k has these scratch arrays:
+///   prepared-k        the rows that are aggregated, if they differ from the previous layer's rows
+///   sums-k            the aggregated rows, for the backward pass unless it recomputes them.
+///                     For maxima also the rows that attain them, to which gradients are passed;
+///                     for attention see GatherHeads
 ///   hidden-k          the layer's rows
-///   gradient-k        the gradient of these, if batch norms need more than one pass over it
-///   sums-gradient-k   the gradient of the sums, gathered over the lists of the other side
-///   own-gradient-k    the gradient of what the layer reads of a target's own row.
-/// What lies between them is computed again, tile by tile, where its gradients are wanted
-/// (libtorch's autograd on a tile), so that nothing but these arrays grows with the graph.
+///   gradient-k        the gradient of hidden-k, if batch norms need several passes over it
+///   sums-gradient-k   the gradient of sums-k, aggregated over the reverse lists
+///   own-gradient-k    the gradient of the targets' own rows as the layer reads them
+/// Values between these arrays are recomputed tile by tile where their gradients are needed
+/// (libtorch's autograd on a tile), so that only these arrays grow with the graph.
 ///
-/// The last layer's forward pass goes on with the loss and the gradients of its sums, and the pass
-/// that gathers the gradients of layer k goes on with those of the layer before.
+/// The forward pass of the last layer also computes the loss and the gradients of its sums. The
+/// pass that aggregates the gradients of layer k also computes the gradients of layer k - 1.
 ///
-/// Source: ROC (Jia et al., MLSys 2020), sections 3 and 5: training on full graphs, with a GPU's
-/// memory as a cache of the host's. Here the host's memory is a cache of arrays on disk.
+/// Source: ROC (Jia et al., MLSys 2020), sections 3 and 5: training on full graphs with GPU memory
+/// as a cache of host memory. Here host memory is a cache of arrays on disk.
 /// Threads: one at a time; works on the compute threads.
-/// Ownership: borrows all that it is given.
+/// Ownership: borrows all arguments.
 class FullNetwork {
  public:
-  /// `arrays`: those of ArraysOf. All sums are stored.
+  /// `arrays`: the arrays of ArraysOf. All sums are stored until SetRecomputed is called.
   FullNetwork(const Model& model, const Labels& labels, const TaskLoss& loss,
               const SetWeights& weights, const FullArrays& arrays);
 
-  /// Says which layers' sums are gathered again on the way back, instead of being stored: a subset
-  /// of those of CanRecomputeSums.
+  /// Sets the layers whose sums the backward pass recomputes instead of reading them from scratch.
+  /// Only layers for which CanRecomputeSums is true.
   void SetRecomputed(std::vector<bool> layers) { recomputed_ = std::move(layers); }
 
-  /// Computes the loss over the training set, a mean, and sets the gradients of the weights.
-  /// `seed`: of dropout. `sink`, if not null, is given the scores of the training set. Running
-  /// statistics of batch norms move on. Errors: those of `use`.
+  /// Computes the mean loss over the training set, sets the gradients of the weights, and updates
+  /// the running statistics of batch norms. `seed`: of dropout. `sink`: receives the scores of the
+  /// training set, unless it is null. Errors: errors of `use`.
   Result<double> Learn(std::uint64_t seed, VertexScoreSink* sink, const PassUser& use);
 
-  /// Computes the scores of the vertices of all sets without dropout, gives them to `sink`, and
-  /// returns the loss over the validation set; 0 if that is empty. Errors: those of `use`.
+  /// Computes the scores of all vertices without dropout, passes them to `sink`, and returns the
+  /// mean loss over the validation set, 0 if that is empty. Errors: errors of `use`.
   Result<double> Evaluate(VertexScoreSink& sink, const PassUser& use);
 
  private:
-  /// How rows are computed: to learn, with a seed, or to evaluate.
+  /// How rows are computed: for training, with a dropout seed, or for evaluation.
   struct Mode {
     bool learns = false;
     std::uint64_t seed = 0;
@@ -84,16 +84,17 @@ class FullNetwork {
 
   using TileTensor = std::function<torch::Tensor(const PassTile&)>;
 
-  /// A pass that knows, of each tile, the gradient of a layer's rows and what the layer computed
-  /// them from. What is computed with these is still to be added.
+  /// A pass that yields, for each tile, the inputs of a layer and the gradient of the layer's rows.
+  /// The caller adds the body that computes with them.
   struct Incoming {
     GraphPass pass;
-    std::function<torch::Tensor(const PassTile&, TileSums&)> gradient;  ///< null: that of the loss
+    /// Null: computed from the loss.
+    std::function<torch::Tensor(const PassTile&, TileSums&)> gradient;
     TileTensor sums;
-    TileTensor raw;  ///< null: the layer reads no own rows
+    TileTensor raw;  ///< null: the layer does not read targets' own rows
   };
 
-  // The arrays of layer `layer`, and what it reads.
+  // Arrays and inputs of a layer.
   ScratchArray* Array(const char* what, std::uint32_t layer) const;
   PassInput RowsBefore(std::uint32_t layer) const;
   PassInput GatheredBy(std::uint32_t layer) const;
@@ -107,10 +108,10 @@ class FullNetwork {
     return internal::WantsSumsGradient(model_, layer);
   }
   bool Attends(std::uint32_t layer) const { return At(layer).pieces().attends(); }
-  bool AsksWhole(std::uint32_t layer) const {  // targets ask with whole rows
+  bool AsksWhole(std::uint32_t layer) const {  // GATv2: a query is a whole row
     return Attends(layer) && HeadsOf(At(layer)).second();
   }
-  bool JoinsOwn(std::uint32_t layer) const {  // a sum, with the row of the target
+  bool JoinsOwn(std::uint32_t layer) const {  // its sum includes the target's own row
     return At(layer).pieces().reduce.own_joins && !Attends(layer);
   }
   GatherBy WayOf(std::uint32_t layer, bool back) const;
@@ -131,7 +132,7 @@ class FullNetwork {
                        const PassUser& use);
   Status BackwardPrepared(const Mode& mode, const PassUser& use);
 
-  // Passes, or what they begin with.
+  // Functions that create passes.
   torch::Tensor SumsToStore(std::uint32_t layer, const torch::Tensor& gathered) const {
     return gathered.narrow(1, 0, SumsColumns(model_, layer));
   }
@@ -146,13 +147,13 @@ class FullNetwork {
                             const Incoming& read) const;
   TileTensor RawOf(std::uint32_t layer, GraphPass& pass) const;
 
-  // Tiles.
-  /// A layer's rows of a tile, and what they were computed from.
+  // Computation of a tile.
+  /// The rows of a layer in a tile (`out`), and the values from which they were computed.
   struct Work {
     torch::Tensor raw, sums, out;
-    torch::Tensor winners;  // of maxima whose gradients are wanted
-    torch::Tensor
-        attended;  // [rows, GatherHeads::gathered], of attention, of which `sums` are made
+    torch::Tensor winners;  // rows that attain the maxima, if gradients are wanted
+    // Attention only: the aggregated rows [rows, GatherHeads::gathered] behind `sums`.
+    torch::Tensor attended;
     GraphNorms norms;
   };
 
@@ -183,20 +184,20 @@ class FullNetwork {
   const Labels& labels_;
   const TaskLoss& task_loss_;
   const FullArrays& arrays_;
-  const std::vector<torch::Tensor> parameters_;  // a pass sums their gradients, and the loss
-  std::vector<std::size_t> first_parameter_;     // of each layer, then of the head
+  const std::vector<torch::Tensor> parameters_;  // TileSums holds their gradients, then the loss
+  std::vector<std::size_t> first_parameter_;     // [layers + 1] indices; the last is the head's
   const SetWeights weights_;
 
-  /// A batch norm of a layer: its statistics, and the gradients of these.
+  /// A batch norm of a layer: its statistics and their gradients.
   struct Norm {
     GraphNorms::Statistics known;
-    GraphNorms::Statistics gradient;  // undefined: not yet
+    GraphNorms::Statistics gradient;  // undefined until computed
     const NormWeights* weights = nullptr;
   };
   std::vector<bool> recomputed_;          // [layers]
-  std::vector<std::vector<Norm>> norms_;  // of each layer, of the epoch
-  double loss_ = 0;                       // of the epoch
-  VertexScoreSink* sink_ = nullptr;       // of the epoch
+  std::vector<std::vector<Norm>> norms_;  // [layers] of the current epoch
+  double loss_ = 0;                       // of the current epoch
+  VertexScoreSink* sink_ = nullptr;       // of the current epoch
 };
 
 }  // namespace rhizome::inline internal

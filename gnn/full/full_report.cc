@@ -16,7 +16,7 @@ std::vector<FullGraphPass::Moved> MovedOf(const std::vector<ArrayBytes>& bytes,
   return moved;
 }
 
-/// Adds what the pass uses and nothing is moved of.
+/// Adds the arrays that a pass uses without moving any bytes of them.
 void AddUnmoved(const std::vector<ArrayId>& arrays, const PassSequence& sequence,
                 std::vector<FullGraphPass::Moved>& moved) {
   for (const ArrayId array : arrays) {
@@ -54,7 +54,8 @@ void AddPasses(const FullStepPlan& step, bool measures, FullGraphReport& report)
   }
 }
 
-/// The most bytes of files at once: of each array what is written of it, until it is of no use.
+/// Returns the maximum bytes of files that exist at once. An array counts with the bytes written of
+/// it, until no later pass needs it.
 std::uint64_t DiskBytes(const FullStepPlan& step) {
   std::vector<std::uint64_t> written(step.sequence.arrays.size(), 0);
   std::uint64_t most = 0;
@@ -69,7 +70,8 @@ std::uint64_t DiskBytes(const FullStepPlan& step) {
   return most;
 }
 
-/// A policy's bytes in both steps; those of `measure` by another name if it lacks this one.
+/// Adds the bytes of each policy in both steps. "recompute" of the training step is paired with
+/// "dp" of the evaluation step. Policies that have no counterpart are left out.
 void AddPolicies(const FullStepPlan& learn, const FullStepPlan* measure, FullGraphReport& report) {
   for (const FullGraphPlan::Contestant& policy : learn.plan.policies) {
     std::uint64_t bytes = policy.bytes();

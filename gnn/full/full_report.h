@@ -7,12 +7,13 @@
 
 namespace rhizome::inline internal {
 
-/// Describes the plan of an epoch: a step to learn, and one to measure, which counts only if epochs
-/// are `measured`. Without chunk_rows and memory_bytes.
+/// Describes the plan of an epoch: a training step and an evaluation step. The evaluation step
+/// counts in the totals only if epochs are `measured`. Leaves chunk_rows and memory_bytes to the
+/// caller.
 FullGraphReport DescribeSteps(const FullStepPlan& learn, const FullStepPlan& measure,
                               bool measured);
 
-/// Returns the most memory that passes and the chunks that stay take at once.
+/// Returns the peak memory of passes and of chunks that stay in memory.
 std::uint64_t PeakBytes(const FullStepPlan& learn, const FullStepPlan& measure);
 
 }  // namespace rhizome::inline internal

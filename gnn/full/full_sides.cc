@@ -14,13 +14,14 @@ Direction OtherSide(Direction direction) {
   return direction == Direction::kIn ? Direction::kOut : Direction::kIn;
 }
 
-/// The factors by which a row's sum counts its neighbours, and those of their own ends.
+/// Computes the factors of a reduction: for each row as a target, for its own row in its sum, and
+/// for the row as a source.
 Result<RowFactors> MakeFactors(const ReducePiece& reduce, const GraphSnapshot& graph,
                                const PassDrawOptions& draw,
                                std::span<const std::uint32_t> degrees) {
   RowFactors factors;
   const bool counts_alike = reduce.by == Reduction::kSum && !reduce.symmetric;
-  if (counts_alike || !reduce.weighs()) return factors;  // ones
+  if (counts_alike || !reduce.weighs()) return factors;  // all ones
   std::vector<float> weighted;
   if (draw.weights && !draw.no_edges) {
     RHIZOME_ASSIGN_OR_RETURN(weighted, WeightedDegrees(graph, draw.direction));
@@ -79,7 +80,7 @@ Result<std::unique_ptr<FullSides>> OpenFullSides(const TrainJob& job, const Trai
   }
   sides->forward.factors = {
       .source = sides->factors.source, .target = sides->factors.target, .own = sides->factors.own};
-  // The way back: an edge counts as much, read from its other end.
+  // In the backward pass an edge has the same weight, so source and target factors are swapped.
   sides->backward.factors = {
       .source = sides->factors.target, .target = sides->factors.source, .own = sides->factors.own};
   return sides;

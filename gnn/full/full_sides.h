@@ -11,20 +11,21 @@
 
 namespace rhizome::inline internal {
 
-/// The factors of a reduction, for every row; GatherFactors has what an empty one means.
+/// The factors of a reduction, [rows] each. See GatherFactors for the meaning of an empty vector.
 struct RowFactors {
   std::vector<float> source, target, own;
 };
 
-/// The lists that layers walk, and those of the other side, with the factors of their rows.
+/// The neighbour lists of the forward pass and their reverse, with the factors of their rows.
 struct FullSides {
   GatherSide forward, backward;
   RowFactors factors;
   std::unique_ptr<ListsOnDisk> lists, other_lists;  ///< null: in memory
 };
 
-/// Opens both sides, and counts them. Ownership: `job` must outlive them. Errors: kInvalidArgument,
-/// the store lacks the lists of one side; those of reading lists.
+/// Opens the lists of both directions, and computes their degrees and factors. Ownership: `job`
+/// must outlive the result. Errors: kInvalidArgument, the store lacks the lists of one direction;
+/// errors of reading lists.
 Result<std::unique_ptr<FullSides>> OpenFullSides(const TrainJob& job, const TrainOptions& options,
                                                  const JobControl& control);
 

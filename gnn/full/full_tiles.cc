@@ -5,11 +5,12 @@
 #include "rhizome/gnn/tile_gradients.h"
 #include "rhizome/storage/mutant.h"
 
-// The computation of a tile of rows of FullNetwork, with gradients.
+// Computation of a tile of rows in FullNetwork, with gradients.
 
 namespace rhizome::inline internal {
 
-/// Computes the rows that a layer gathers; for attention with what else is asked of them.
+/// Computes the rows that a layer aggregates; for attention with their scores or queries
+/// (GatherHeads::prepared).
 torch::Tensor FullNetwork::Prepare(std::uint32_t layer, const torch::Tensor& raw,
                                    const RunMode& mode) const {
   return Attends(layer) ? At(layer).PrepareAttended(raw, mode)
@@ -57,8 +58,8 @@ FullNetwork::Objective FullNetwork::Wanted(std::uint32_t layer, const Mode& mode
     wanted.of.push_back(loss);
     wanted.gradients.push_back(torch::full({}, 1 / weights_.train));
   }
-  // Rows also act on each other by the statistics of batch norms, as far as their gradients are
-  // known.
+  // Rows also affect each other through the statistics of batch norms. Add the gradients of the
+  // statistics that are known already.
   const auto rows = static_cast<double>(labels_.split.size());
   for (std::size_t i = 0; i < norms_[layer].size(); ++i) {
     const Norm& norm = norms_[layer][i];
@@ -72,8 +73,10 @@ FullNetwork::Objective FullNetwork::Wanted(std::uint32_t layer, const Mode& mode
   return wanted;
 }
 
-/// Computes the gradient of the rows that layer `above` reads: what comes by their own rows, and
-/// what was gathered. `raw`: these rows, where they are prepared before they are gathered.
+/// Computes the gradient of the rows that layer `above` reads: the gradient of the targets' own
+/// rows (`own`) plus the aggregated gradient. `raw`: these rows, if the layer prepares rows before
+/// it aggregates them; the gradients of the weights that prepare them are then added to `sums`.
+/// Returns an undefined tensor if the layer prepares the features, which have no gradient.
 torch::Tensor FullNetwork::GradientAbove(std::uint32_t above, const Mode& mode,
                                          const PassTile& tile, const TileTensor& own,
                                          const TileTensor& raw, TileSums& sums) const {

@@ -13,10 +13,17 @@
 #include "rhizome/gnn/gather_max.h"
 #include "rhizome/storage/stopwatch.h"
 
+// GuessTimes:
+//   1. TryDisk writes and reads a few chunks, if the plan moves any bytes.
+//   2. CopyRate measures copies in memory.
+//   3. StepTrial times a tile of each pass of both steps, and aggregations of random rows
+//      (GatherTrial).
+//   4. The seconds of an epoch are the sum over passes of the longer of compute and disk time.
+
 namespace rhizome::inline internal {
 namespace {
 
-/// A trial is repeated until it took so long.
+/// A trial is repeated for at least this time.
 constexpr double kTrialSeconds = 0.01;
 
 constexpr std::uint64_t kTrialChunks = 8;
@@ -24,10 +31,10 @@ constexpr std::uint64_t kTrialColumns = 256;
 constexpr std::uint64_t kTrialChunkRows = 4096;
 
 constexpr std::size_t kTrialTargets = 256;
-constexpr std::size_t kTrialEdges = 16;  // of a target
+constexpr std::size_t kTrialEdges = 16;  // per target
 constexpr std::uint64_t kTrialWindowBytes = std::uint64_t{16} << 20;
 
-/// Returns the seconds that `work` takes, after it was done once.
+/// Returns the mean seconds of a call of `work`, after a first call that is not timed.
 template <typename Work>
 double SecondsOf(const Work& work) {
   work();
@@ -40,7 +47,7 @@ double SecondsOf(const Work& work) {
   return watch.seconds() / times;
 }
 
-/// Bytes a second.
+/// Transfer rates in bytes per second.
 struct DiskRates {
   double read = 0;
   double write = 0;
@@ -69,7 +76,7 @@ Result<DiskRates> TryDisk(FileSystem& fs, const Path& folder) {
   return DiskRates{.read = bytes / reading.seconds(), .write = bytes / written};
 }
 
-/// The rows of a window, and lists of random ones.
+/// Times an aggregation over random rows of a window and random lists.
 class GatherTrial {
  public:
   explicit GatherTrial(const GatherShape& shape)
@@ -139,7 +146,7 @@ class GatherTrial {
   std::vector<std::uint32_t> numbers_;
 };
 
-/// Guesses the seconds in which the passes of a step compute, in their order.
+/// Estimates the compute seconds of the passes of a step, in order.
 class StepTrial {
  public:
   StepTrial(const FullJob& full, bool measures, double copy_rate, std::uint32_t threads)
@@ -148,12 +155,12 @@ class StepTrial {
         copy_rate_(copy_rate),
         threads_(threads) {}
 
-  /// Computes a tile of the next pass.
+  /// Times a tile of the next pass, and records the estimate for the whole pass.
   Result<TileSums> Take(const GraphPass& pass, const JobControl& control) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     TileSums sums(pass.sums);
     const auto rows = static_cast<std::int64_t>(ground_.rows());
-    // One in the middle, which is whole if any is.
+    // A tile in the middle, which is a full tile if there is one.
     PassTile tile = TileOf(pass, std::min(kDenseRows, rows), rows / kDenseRows / 2 * kDenseRows);
     const double of_tile = SecondsOf([&] {
       sums = TileSums(pass.sums);
@@ -183,7 +190,7 @@ class StepTrial {
     return tile;
   }
 
-  /// Each block has nearly all rows copied to its windows.
+  /// Assumes that each block copies nearly all rows to its windows.
   double SecondsOfGather(const PassGather& gather) const {
     const GatherShape shape = ground_.ShapeOf(gather, step_.block_bytes[seconds_.size()]);
     const std::uint64_t edges = MostEdgesOf(shape.planner.draw, ground_.graph);
@@ -233,7 +240,7 @@ Status GuessTimes(FullJob& full, const Path& folder, std::uint32_t threads, bool
     if (tried) {
       RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
       rates = *tried;
-    } else {  // as a store that may only be read, which can be planned for all the same
+    } else {  // for example a read-only store, which can still be planned for
       static_cast<void>(RemoveTree(fs, folder));
       report.disk_problem = tried.error().message();
     }

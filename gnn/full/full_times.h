@@ -9,13 +9,14 @@
 
 namespace rhizome::inline internal {
 
-/// Guesses how long the passes of an epoch take, and sets their seconds in `report`, that of
-/// `full`. What is counted is multiplied by rates that short trials show: a tile of each pass, the
-/// gathering of random rows of a window, copies of rows, and, if the plan moves anything, chunks
-/// that are written to `folder`, which is made for it and removed, and read back; where that fails,
-/// moving takes no time and `report` says why. Disk and processor work at once, so that a pass
-/// takes the longer of both. The weights of the model have other gradients afterwards. `threads`:
-/// that compute. Errors: kInterrupted; those of removing the folder.
+/// Estimates how long the passes of an epoch take, and sets their seconds in `report`, the report
+/// of `full`. Multiplies counted work by rates that short trials measure: a tile of each pass, the
+/// aggregation of random rows of a window, copies of rows, and, if the plan moves any bytes, chunks
+/// that are written to `folder` and read back. The trial creates `folder` and removes it. If the
+/// trial of the disk fails, moving takes no time, and report.disk_problem names the reason. Disk
+/// and processor work concurrently, so a pass takes the longer of both times. Overwrites the
+/// gradients of the model's weights. `threads`: number of compute threads. `measured`: whether
+/// epochs include an evaluation step. Errors: kInterrupted; errors of removing the folder.
 Status GuessTimes(FullJob& full, const Path& folder, std::uint32_t threads, bool measured,
                   FullGraphReport& report, const JobControl& control);
 

@@ -8,30 +8,38 @@
 #include "rhizome/cache/gather_reads.h"
 #include "rhizome/storage/check.h"
 
+// StepPlanner:
+//   1. Record notes what each pass of a step reads and writes, and some ways to cut the pass into
+//      blocks (CutsOf), from few large blocks to many small ones.
+//   2. Choose adds a cut with about the fewest blocks that fit (AddFewestBlocks), and keeps at most
+//      kMostCuts cuts that fit.
+//   3. Plan counts the chunks that each cut reads (GatherCounts). PlanFullGraph then chooses the
+//      cut of each pass and the chunks that stay in memory.
+
 namespace rhizome::inline internal {
 namespace {
 
-/// The sums and lists of a block take at least so much.
+/// Minimum memory for the sums and lists of a block.
 constexpr std::uint64_t kLeastBlockBytes = std::uint64_t{1} << 20;
 
-/// They are tried with these shares of the memory.
+/// Blocks are tried with these fractions (1/n) of the memory.
 constexpr std::uint64_t kBlockShares[] = {1, 2, 4, 8, 16, 32};
 
-/// Between two of them the largest that fits is looked for in so many steps.
+/// Number of bisection steps that look for the largest block between two of these sizes that fits.
 constexpr int kHalvings = 5;
 
-/// So many ways to cut a pass are planned with: each is counted over all lists.
+/// Maximum number of cuts of a pass to plan with. Each of them is counted over all lists.
 constexpr std::size_t kMostCuts = 4;
 
-/// Limits of the search in parts: a second or so.
+/// Limits of the search of SpillKind::kDp. It then takes about a second.
 constexpr std::size_t kMostStates = 5'000;
 constexpr std::uint64_t kMostTried = 30'000;
 
-/// Memory of the plan for each chunk that a block may ask for: its number, its place in what the
-/// pass does, and when it is needed next.
+/// Memory of the plan for each chunk that a block may read: its number, its position in the pass,
+/// and its next use.
 constexpr std::uint64_t kBytesOfAccess = 32;
 
-/// More than any pass needs for a block, and little enough to be multiplied.
+/// More than a block of any pass needs, but small enough to be multiplied without overflow.
 constexpr std::uint64_t kMostBlockBytes = std::uint64_t{1} << 45;
 
 }  // namespace
@@ -68,7 +76,7 @@ Result<GatherReads> GatherCounts::Count(std::uint32_t gather, std::uint32_t bloc
   return *counted;
 }
 
-/// Counts all that is wanted and was not counted.
+/// Counts all announced calls that have not been counted yet.
 Status GatherCounts::CountWanted() {
   std::vector<CountedGather> wanted;
   std::vector<std::optional<GatherReads>*> into;
@@ -86,8 +94,8 @@ Status GatherCounts::CountWanted() {
   for (std::size_t i = 0; i < reads.size(); ++i) {
     reads[i].places = (ground_.rows() + chunk_rows - 1) / chunk_rows * chunk_rows;
     for (const Block& block : wanted[i].blocks) {
-      // Blocks that begin within a chunk gather when what is read beside it has come, one gathering
-      // after the other.
+      // A block that begins within a chunk is aggregated after the in-order reads of that chunk.
+      // Several aggregations of a pass follow one another.
       const auto begin = static_cast<std::uint64_t>(block.begin);
       const std::uint64_t beyond = begin % chunk_rows;
       reads[i].block_begins.push_back(begin - beyond + (beyond > 0 ? 1 : 0));
@@ -111,7 +119,7 @@ Result<std::uint64_t> GatherCounts::BytesOfFeatures(const FeatureReads& reads,
   for (const std::int32_t gather : reads.gathers) {
     RHIZOME_ASSIGN_OR_RETURN(const GatherReads counted,
                              Count(static_cast<std::uint32_t>(gather), blocks));
-    // Chunks of new vertices alone have no file.
+    // Chunks that hold only vertices added since have no file.
     for (const std::uint32_t chunk : counted.chunks) all += chunk < bytes.size() ? bytes[chunk] : 0;
   }
   return all;
@@ -162,7 +170,7 @@ StepPlanner::Recorded StepPlanner::RecordPass(const GraphPass& pass) {
   for (const ScratchArray* const array : pass.outputs) recorded.writes.push_back(array->id());
   const std::int32_t first = numbers.empty() ? PassRead::kInOrder : numbers.front();
   GraphPass counted = pass;
-  counted.body = {};  // which borrows what is gone then
+  counted.body = {};  // the body borrows objects that do not live as long
   recorded.cut_with = [this, counted = std::move(counted), first](std::uint64_t block_bytes) {
     return CutWith(counted, first, block_bytes);
   };
@@ -173,7 +181,7 @@ StepPlanner::Recorded StepPlanner::RecordPass(const GraphPass& pass) {
 
 StepPlanner::Cut StepPlanner::CutWith(const GraphPass& pass, std::int32_t gather,
                                       std::uint64_t block_bytes) {
-  std::uint64_t chunks = 0;  // that a block may ask for
+  std::uint64_t chunks = 0;  // that a block may read
   for (const PassGather& gathered : pass.gathers)
     if (gathered.source.array != nullptr) chunks += gathered.source.array->shape().chunks();
   std::uint32_t blocks = 1;
@@ -203,7 +211,7 @@ std::vector<StepPlanner::Cut> StepPlanner::CutsOf(const Recorded& pass, bool gat
   return cuts;
 }
 
-/// Says which memory for a block a cut means, of all that the pass gathers.
+/// Sets the memory for a block of a cut, for all aggregations of the pass.
 void StepPlanner::SayBytes(const Recorded& pass, const Cut& cut) const {
   for (const PassRead& read : pass.reads) {
     if (read.gather != PassRead::kInOrder)
@@ -213,7 +221,7 @@ void StepPlanner::SayBytes(const Recorded& pass, const Cut& cut) const {
     counts_->BytesFor(gather, cut.blocks.blocks, cut.block_bytes);
 }
 
-/// Returns the bytes of the arrays that a pass keeps whole beside its blocks.
+/// Returns the bytes of the arrays that a pass keeps whole in memory beside its blocks.
 std::uint64_t StepPlanner::WholeBytes(const Recorded& pass) const {
   if (options_.spill != SpillKind::kDpTensor) return 0;
   std::set<ArrayId> whole(pass.writes.begin(), pass.writes.end());
@@ -241,15 +249,15 @@ std::uint64_t StepPlanner::BytesForAll() const {
   return bytes;
 }
 
-/// Adds about the fewest blocks that fit, between a cut that fits and one that does not: B blocks
-/// that each read all of an array save more with the memory of one block less than chunks would
-/// that stay in it.
+/// Adds a cut with about the fewest blocks that fit, found by bisection between a cut that fits and
+/// one that does not. Each block may read a whole array. Memory that makes a block unnecessary
+/// therefore saves more bytes than the same memory used for chunks that stay.
 void StepPlanner::AddFewestBlocks(Recorded& pass) const {
   const auto fits = [this](const Cut& cut) { return Fits(cut); };
   const auto first = std::find_if(pass.cuts.begin(), pass.cuts.end(), fits);
   if (first == pass.cuts.begin() || first == pass.cuts.end()) return;
   Cut fewest = *first;
-  std::uint64_t beyond = std::prev(first)->block_bytes;  // too much
+  std::uint64_t beyond = std::prev(first)->block_bytes;  // does not fit
   for (int i = 0; i < kHalvings && fewest.block_bytes < beyond; ++i) {
     const std::uint64_t middle = fewest.block_bytes + (beyond - fewest.block_bytes) / 2;
     const Cut tried = pass.cut_with(middle);
@@ -264,7 +272,8 @@ void StepPlanner::AddFewestBlocks(Recorded& pass) const {
   pass.cuts.insert(first, fewest);
 }
 
-/// Leaves the cuts with which there is a chance to fit, not too many of them.
+/// Drops the cuts that do not fit, if any cut fits, and keeps at most kMostCuts. With `all_fits`
+/// keeps only the cut with the fewest blocks.
 void StepPlanner::ChooseCuts(Recorded& pass, bool all_fits) const {
   if (all_fits) {
     pass.cuts.resize(1);
@@ -290,7 +299,8 @@ Result<PassWay> StepPlanner::WayOf(const Recorded& pass) const {
   return way;
 }
 
-/// The sums that a pass reads where they are stored, and gathers again in the other way.
+/// Returns the array of sums that a pass reads if sums are stored and recomputes otherwise. Returns
+/// nullopt if it has none.
 std::optional<ArrayId> StepPlanner::SumsOf(std::size_t pass) const {
   if (recomputing_.empty()) return std::nullopt;
   RHIZOME_CHECK(recomputing_[pass].name == storing_[pass].name);
@@ -364,7 +374,7 @@ Result<std::unique_ptr<FullStepPlan>> StepPlanner::Plan() {
     step->block_bytes.push_back(cut->block_bytes);
   }
   RHIZOME_ASSIGN_OR_RETURN(step->spill, PlannedSpill::Create(sequence, step->plan));
-  sequence.gather = {};  // what was counted for other plans takes no memory any more
+  sequence.gather = {};  // frees the counts, which planning alone needs
   return step;
 }
 

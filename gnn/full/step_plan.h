@@ -16,45 +16,48 @@
 
 namespace rhizome::inline internal {
 
-/// The plan of a step, to learn or to measure. The sequence's arrays have the ids of scratch
+/// The plan of a training or evaluation step. Arrays in `sequence` have the ids of the scratch
 /// arrays.
 struct FullStepPlan {
   PassSequence sequence;
   FullGraphPlan plan;
   std::unique_ptr<PlannedSpill> spill;     // borrows `sequence`
-  std::vector<std::uint64_t> block_bytes;  // [passes]
-  std::uint64_t writer_bytes = 0;          // of chunks on their way to files, in every pass
+  std::vector<std::uint64_t> block_bytes;  // [passes] memory for a block's sums and lists
+  std::uint64_t writer_bytes = 0;          // chunks that wait to be written, in any pass
 };
 
-/// Counts the chunks that gathers ask for, each once for a job. Gatherings of the same lists from
-/// arrays of equal shape have one number.
+/// Counts the chunks that the aggregations of a job read, once for each aggregation and number of
+/// blocks. Aggregations over the same lists from arrays of equal shape share a number.
 class GatherCounts {
  public:
-  /// `memory_bytes`: for what counting marks.
+  /// `memory_bytes`: for the marks of counting.
   GatherCounts(const PassGround& ground, std::uint64_t memory_bytes, const JobControl& control)
       : ground_(ground), memory_bytes_(memory_bytes), control_(control) {}
 
-  /// Returns the number of a gathering, of an array or of the features. `apart`: a pass of several
-  /// gatherings, whose numbers of blocks are its own; else empty.
+  /// Returns the number of an aggregation, over an array or over the features. `apart`: the name of
+  /// a pass with several aggregations, which has its own numbers of blocks and so its own counts;
+  /// else empty.
   std::int32_t NumberOf(const PassGather& gather, const std::string& apart);
 
-  /// Says which memory for a block leads to so many blocks. Returns what was said first.
+  /// Sets the memory for a block with which an aggregation has `blocks` blocks. Returns the value
+  /// that was set first.
   std::uint64_t BytesFor(std::int32_t gather, std::uint32_t blocks, std::uint64_t block_bytes);
 
-  /// Says that Count will be asked for it: all that is wanted is counted together.
+  /// Announces a call of Count. All announced calls are counted together.
   void Want(std::int32_t gather, std::uint32_t blocks);
 
-  /// Errors: those of CountGathers.
+  /// Returns the chunks that an aggregation reads in `blocks` blocks. Errors: errors of
+  /// CountGathers.
   Result<GatherReads> Count(std::uint32_t gather, std::uint32_t blocks);
 
   /// How a pass reads the features.
   struct FeatureReads {
-    std::uint32_t in_order = 0;              ///< so many times
-    std::vector<std::int32_t> gathers = {};  ///< by number
+    std::uint32_t in_order = 0;              ///< number of reads in order
+    std::vector<std::int32_t> gathers = {};  ///< numbers of the aggregations
   };
 
-  /// Returns the bytes of the features' files that a pass in so many blocks reads. Errors: those of
-  /// Count.
+  /// Returns the bytes of the features' files that a pass of `blocks` blocks reads. Errors: errors
+  /// of Count.
   Result<std::uint64_t> BytesOfFeatures(const FeatureReads& reads, std::uint32_t blocks);
 
  private:
@@ -63,7 +66,7 @@ class GatherCounts {
     std::uint64_t dim = 0;
     std::string apart;
     std::map<std::uint32_t, std::uint64_t> block_bytes;           // by number of blocks
-    std::map<std::uint32_t, std::optional<GatherReads>> counted;  // nothing: wanted
+    std::map<std::uint32_t, std::optional<GatherReads>> counted;  // nullopt: announced
   };
   Status CountWanted();
 
@@ -73,46 +76,48 @@ class GatherCounts {
   std::vector<Lists> lists_;
 };
 
-/// Calls `use` for each pass of a step.
+/// A function that calls `use` for each pass of a step.
 using ForStep = std::function<Status(const PassUser& use)>;
 
 struct StepPlannerOptions {
-  std::uint64_t capacity_bytes = 0;  ///< for passes and chunks that stay
+  std::uint64_t capacity_bytes = 0;  ///< for passes, and chunks that stay in memory
   std::uint32_t threads = 1;
   SpillKind spill = SpillKind::kAuto;
   SumsRule sums = SumsRule::kAuto;
   std::optional<std::uint64_t> stored_sums = {};  ///< as in FullGraphOptions
 };
 
-/// Plans a step: records its passes, and how they may be cut; then counts and plans.
-/// Ownership: borrows all that it is given.
+/// Plans a step: Record the passes and the ways to cut them into blocks, Choose the cuts to plan
+/// with, then Plan.
+/// Ownership: borrows all arguments.
 class StepPlanner {
  public:
   StepPlanner(const PassGround& ground, const FullArrays& arrays,
               std::shared_ptr<GatherCounts> counts, const StepPlannerOptions& options);
 
-  /// Records the passes where sums are stored and, if there is such a way, where they are gathered
-  /// again. `recomputing` may be null. Errors: those of `storing`.
+  /// Records the passes of the step with stored sums and, if `recomputing` is not null, of the step
+  /// with recomputed sums. Errors: errors of `storing` and `recomputing`.
   Status Record(const ForStep& storing, const ForStep& recomputing);
 
-  /// The pass that takes the most memory where all are cut into the most blocks; by kDpTensor with
-  /// its arrays, which are whole then.
+  /// The pass that needs the most memory when all passes are cut into the maximum number of blocks.
+  /// With kDpTensor this includes the pass's arrays, which are then whole in memory.
   struct Least {
     std::string pass;
     std::uint64_t bytes = 0;
   };
   Least least() const;
 
-  /// Memory in which nothing has to move.
+  /// Returns the memory with which no chunk has to be moved.
   std::uint64_t BytesForAll() const;
 
-  /// Chooses the cuts that are planned with, and wants them counted. Before Plan.
+  /// Chooses the cuts that Plan considers, and announces them to GatherCounts. Call it before Plan.
   void Choose();
 
-  /// Errors: those of PlanFullGraph.
+  /// Plans the step. Errors: errors of PlanFullGraph and of GatherCounts::Count.
   Result<std::unique_ptr<FullStepPlan>> Plan();
 
  private:
+  /// A way to cut a pass into blocks.
   struct Cut {
     std::uint64_t block_bytes = 0;
     BlockChoice blocks;

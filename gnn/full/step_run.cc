@@ -3,6 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+// StepRun::Run, called for each pass of a step:
+//   1. Returns the saved sums if an earlier process completed the pass.
+//   2. Limits the memory of chunk buffers, and finds the chunk at which the pass starts.
+//   3. Runs the pass (RunPass), which saves the state of the step whenever that is due (Keep).
+//   4. Remembers the sums of the pass for later states.
+
 namespace rhizome::inline internal {
 
 void StepKeeper::GoOnFrom(StepState state) {
@@ -28,7 +34,7 @@ Status StepKeeper::Save(const StepState& state, const std::function<Status()>& c
   return Status::Ok();
 }
 
-/// Lets the files of a state stay, if there is one, and no others.
+/// Protects the files of `state` from removal, and no others. Null: protects no files.
 void StepKeeper::Protect(const StepState* state) {
   std::set<Path> paths;
   for (const ScratchArray* const array : full_.Arrays()) {
@@ -66,12 +72,12 @@ StepRun::StepRun(FullJob& full, Options options)
   }
 }
 
-/// Takes the state to go on from, if there is one, and gives the scores that it has to the sink.
+/// Returns the state to resume, if there is one, and copies its scores to the sink.
 std::optional<StepState> StepRun::TakeState() {
   if (options_.keeper == nullptr) return std::nullopt;
   std::optional<StepState> state = options_.keeper->StateOf(options_.step);
   if (!state || state->scores.empty()) return state;
-  if (state->scores.size() != options_.scores.size()) return std::nullopt;  // of other sets
+  if (state->scores.size() != options_.scores.size()) return std::nullopt;  // scores of other sets
   std::copy(state->scores.begin(), state->scores.end(), options_.scores.begin());
   return state;
 }
@@ -84,7 +90,7 @@ StepRun::~StepRun() {
 Result<TileSums> StepRun::Run(const GraphPass& pass, const std::string& phase,
                               const JobControl& control) {
   Result<TileSums> sums = RunNext(pass, phase, control);
-  // A state whose files are damaged cannot be gone on from.
+  // A state whose files are damaged cannot be resumed.
   if (!sums && sums.error().code() == StatusCode::kCorruption && options_.keeper != nullptr)
     RHIZOME_RETURN_IF_ERROR(options_.keeper->Discard());
   return sums;
@@ -102,7 +108,7 @@ Result<TileSums> StepRun::RunNext(const GraphPass& pass, const std::string& phas
                         step_.writer_bytes);
   PassCut cut{.block_bytes = step_.block_bytes[next_], .from = nullptr};
   PassPoint from;
-  bool begun = false;  // a state has all that the pass reads
+  bool begun = false;  // a saved state has all inputs of the pass
   if (from_ && next_ == from_->pass) {
     begun = true;
     from = {.chunk = from_->chunk, .sums = std::move(from_->current)};
@@ -124,7 +130,7 @@ Result<TileSums> StepRun::RunNext(const GraphPass& pass, const std::string& phas
   return sums;
 }
 
-/// Writes the state of the step, with the next pass up to a point.
+/// Saves the state of the step, with the next pass computed up to `point`.
 Status StepRun::Keep(const PassPoint& point) {
   RHIZOME_RETURN_IF_ERROR(mover_.Persist());
   StepState state{.step = options_.step,

@@ -15,34 +15,36 @@
 
 namespace rhizome::inline internal {
 
-/// The states of steps that a job writes as it goes, so that a process that goes on from the job's
-/// checkpoint need not begin at a step's first pass.
+/// Saves the state of a step while it runs, so that a process that resumes the job's checkpoint
+/// need not start at the step's first pass.
 /// Threads: one at a time.
 /// Ownership: borrows `full`.
 class StepKeeper {
  public:
   struct Options {
-    Path path;             ///< of the state
-    std::string job;       ///< as SaveCheckpoint has it
-    double every = 0;      ///< seconds between two states, at least
-    bool enabled = false;  ///< else none is written
+    Path path;             ///< path of the state file
+    std::string job;       ///< the job, as in SaveCheckpoint
+    double every = 0;      ///< minimum seconds between two states
+    bool enabled = false;  ///< false: no state is written
   };
   StepKeeper(FullJob& full, Options options) : full_(full), options_(std::move(options)) {}
 
-  /// Goes on from a state that was loaded.
+  /// Sets a loaded state to resume, and protects its files.
   void GoOnFrom(StepState state);
 
-  /// Returns the state to go on from, if it is of this step; once.
+  /// Returns the loaded state if it belongs to step `step`, else nullopt. A second call returns
+  /// nullopt.
   std::optional<StepState> StateOf(std::uint64_t step);
 
-  /// Is it time to write a state?
+  /// Returns whether it is time to save a state.
   bool IsDue() const { return options_.enabled && since_.seconds() >= options_.every; }
 
-  /// Writes the state of a step. `checkpoint`: writes the job's checkpoint, of what was before the
-  /// step, which is done once for each. Errors: those of both.
+  /// Saves the state of a step. Before the first state of a step it calls `checkpoint`, which
+  /// writes the job's checkpoint as it was before the step. Errors: errors of `checkpoint` and of
+  /// SaveStepState.
   Status Save(const StepState& state, const std::function<Status()>& checkpoint);
 
-  /// Forgets the state, as its files are damaged. Errors: those of the FileSystem.
+  /// Removes the state, because its files are damaged. Errors: errors of the FileSystem.
   Status Discard();
 
  private:
@@ -52,25 +54,25 @@ class StepKeeper {
   const Options options_;
   Stopwatch since_;
   std::optional<StepState> loaded_;
-  std::optional<std::uint64_t> checkpoint_of_;  // the step whose checkpoint was written here
+  std::optional<std::uint64_t> checkpoint_of_;  // the step that the checkpoint on disk precedes
 };
 
-/// One run of the passes of a step, in order. Its arrays are empty afterwards.
-/// Ownership: borrows all that it is given.
+/// One run of the passes of a step, in order. The arrays are empty afterwards.
+/// Ownership: borrows all arguments.
 class StepRun {
  public:
   struct Options {
     bool measures = false;
     std::uint64_t step = 0;
-    StepKeeper* keeper = nullptr;             ///< null: it cannot be gone on from
+    StepKeeper* keeper = nullptr;             ///< null: the step cannot be resumed
     std::function<Status()> checkpoint = {};  ///< see StepKeeper::Save
-    std::span<float> scores = {};             ///< what the sink keeps of those that passes give
+    std::span<float> scores = {};             ///< scores kept by the sink
   };
   StepRun(FullJob& full, Options options);
   ~StepRun();
 
-  /// Runs the next pass, or says what it summed in an earlier process. Errors: those of RunPass;
-  /// those of StepKeeper.
+  /// Runs the next pass, or returns its sums if an earlier process completed it. Errors: errors of
+  /// RunPass and of StepKeeper.
   Result<TileSums> Run(const GraphPass& pass, const std::string& phase, const JobControl& control);
 
  private:
@@ -79,18 +81,18 @@ class StepRun {
   Status Keep(const PassPoint& point);
   void Remember(const TileSums& sums);
   std::optional<StepState> TakeState();
-  bool Keeps() const {  // what passes gave so far can be gone on from
+  bool Keeps() const {  // the step can be resumed from here
     return options_.keeper != nullptr && (!scored_ || !options_.scores.empty());
   }
 
   FullJob& full_;
   const Options options_;
   const FullStepPlan& step_;
-  std::optional<StepState> from_;  // where an earlier process left it
+  std::optional<StepState> from_;  // the state that an earlier process saved
   ChunkMover mover_;
   std::size_t next_ = 0;
-  std::vector<TileSums> sums_;  // of the passes that are complete, in the first group
-  bool scored_;                 // a pass has given scores
+  std::vector<TileSums> sums_;  // [completed passes], all in the first group
+  bool scored_;                 // a pass has passed scores to the sink
 };
 
 }  // namespace rhizome::inline internal

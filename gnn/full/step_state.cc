@@ -11,6 +11,11 @@
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/storage/untrusted_json.h"
 
+// A state is a safetensors file: a tensor for each sum and for the scores, and one for each array
+// with the chunk numbers and hashes of its files. The metadata holds the job, the other numbers as
+// JSON, and a hash of everything else. SaveStepState fills these in and writes the file;
+// LoadStepState checks the hash and the job, and decodes the rest.
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -20,17 +25,17 @@ constexpr const char* kStateJob = "job";
 constexpr const char* kStateNumbers = "numbers";
 constexpr const char* kStateHash = "xxh3";
 
-/// The tensor of the numbers that the sink keeps.
+/// Name of the tensor with the scores that the sink keeps.
 constexpr const char* kStateScores = "scores";
 
-/// Floats of a file in the state: its chunk, then its hash.
+/// Number of floats that describe a file: its chunk number, then its hash, as bits.
 constexpr std::size_t kFileFloats = 5;
 
 std::string NameOfSum(std::uint64_t pass, std::size_t group, std::size_t index) {
   return fmt::format("sum.{:04}.{}.{:04}", pass, group, index);
 }
 
-/// Numbers of 8 bytes stand as two floats each.
+/// Stores a sum as a tensor of floats. A number of 8 bytes becomes the bits of two floats.
 void PutSum(const std::string& name, const torch::Tensor& sum, TensorFile& file) {
   const torch::Tensor values = sum.contiguous();
   const bool wide = values.scalar_type() == torch::kFloat64;

@@ -8,7 +8,7 @@
 
 namespace rhizome::inline internal {
 
-/// Returns a tile's tensor as the beginning of a computation with gradients.
+/// Returns `tensor` as a leaf of a new autograd graph. `wanted`: whether it needs a gradient.
 inline torch::Tensor Leaf(const torch::Tensor& tensor, bool wanted) {
   return tensor.detach().set_requires_grad(wanted);
 }
@@ -20,13 +20,13 @@ inline std::vector<torch::Tensor> GradientsOf(const std::vector<torch::Tensor>& 
                                /*create_graph=*/false, /*allow_unused=*/true);
 }
 
-/// Gives the scores of rows to a sink.
+/// Passes the scores of rows to a sink.
 inline void Give(std::span<const Row> rows, const torch::Tensor& scores, VertexScoreSink& sink) {
   const torch::Tensor values = scores.detach().contiguous();
   sink.Take(rows, {values.data_ptr<float>(), static_cast<std::size_t>(values.numel())});
 }
 
-/// The rows of a set among `count` rows from `first` on.
+/// Returns the rows of a set among rows [first, first + count).
 std::vector<Row> MembersOf(const Labels& labels, Row first, std::int64_t count, Split set);
 
 }  // namespace rhizome::inline internal

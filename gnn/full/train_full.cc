@@ -39,7 +39,7 @@ Status CheckOptions(const TrainOptions& options) {
   return Status::Ok();
 }
 
-/// The steps of a training on the full graph: one down the gradient, and one to measure.
+/// The steps of a full-graph training: one along the gradient, and one that evaluates.
 class FullSteps final : public TrainingSteps {
  public:
   FullSteps(FullJob& full, const TrainJob& job, const LearnerOptions& options, StepKeeper& keeper)
@@ -105,7 +105,7 @@ class FullSteps final : public TrainingSteps {
   const std::uint64_t seed_;
 };
 
-/// Measures the weights of the model on all sets, as the step that follows those of the training.
+/// Evaluates the weights of the model on all sets. This is the step after the last training step.
 Result<TaskMetrics> Measure(FullJob& full, const TrainJob& job, StepKeeper& keeper,
                             TrainingRun& run, const JobControl& control) {
   ScoreTable scores(job.labels, std::nullopt);
@@ -119,7 +119,7 @@ Result<TaskMetrics> Measure(FullJob& full, const TrainJob& job, StepKeeper& keep
   return MetricsOfAllSets(scores);
 }
 
-/// The state of a step stands beside the checkpoint.
+/// Returns the path of the state of a step, next to the checkpoint.
 Path StatePath(const OneTraining& one) {
   Path path = one.run.checkpoint;
   path += "-STEP";
@@ -139,13 +139,19 @@ Result<std::optional<StepState>> StateToGoOnFrom(const OneTraining& one) {
   return state;
 }
 
+/// Trains on the full graph:
+///   1. Loads the state of an interrupted step, if there is one (StateToGoOnFrom).
+///   2. Opens the job, which divides the memory and plans the steps, and prepares its folder.
+///   3. Resumes from the checkpoint and runs the epochs: a training step each, and an evaluation
+///      step every `eval_every` epochs.
+///   4. Evaluates the kept weights, and removes the scratch arrays.
 Status TrainOnFullGraph(const OneTraining& one) {
   const Path folder = one.scratch / kArraysFolder;
   RHIZOME_ASSIGN_OR_RETURN(std::optional<StepState> from, StateToGoOnFrom(one));
   Result<std::unique_ptr<FullJob>> opened =
       FullJob::Open(one.job, one.options, folder, from ? &*from : nullptr, one.control);
   if (!opened && opened.error().code() == StatusCode::kOutOfMemory && from) {
-    // The state's chunks do not fit now: its step begins again.
+    // The chunks of the state do not fit into this memory: restart its step.
     from.reset();
     opened = FullJob::Open(one.job, one.options, folder, nullptr, one.control);
   }

@@ -7,14 +7,14 @@
 namespace rhizome::inline internal {
 
 /// Implements the verb `train` on the full graph (TrainOptions::full_graph): every epoch is one
-/// step down the exact gradient of the loss over the whole training set. Losses, weights and
-/// metrics have the same bits for any memory limit and number of threads, and after a kill and a
-/// resume. Errors: those of TrainModel; kInvalidArgument, a network that cannot be trained so
-/// (CheckFullGraph), or options that are for minibatches; kOutOfSpace.
+/// step along the exact gradient of the loss over the whole training set. Losses, weights and
+/// metrics are bitwise equal for any memory limit and number of threads, and after a kill and a
+/// resume. Errors: errors of TrainModel; kInvalidArgument, a network that cannot be trained on the
+/// full graph (CheckFullGraph), or options that are for minibatches; kOutOfSpace.
 Result<TrainReport> TrainFullGraph(const TrainOptions& options, const JobControl& control);
 
-/// Says how such a training would go; computes and writes nothing. Errors: those of TrainFullGraph
-/// before it computes.
+/// Returns the plan of such a training, with estimated times (GuessTimes). Trains nothing and
+/// leaves no files. Errors: errors of TrainFullGraph before its first pass.
 Result<FullGraphReport> PlanFullTraining(const TrainOptions& options, const JobControl& control);
 
 }  // namespace rhizome::inline internal

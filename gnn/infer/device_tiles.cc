@@ -9,22 +9,27 @@
 #include "rhizome/gnn/device_failure.h"
 #include "rhizome/gnn/infer_options.h"
 
+// Prepare and Finish process a batch in these steps: (1) copy the rows into the pinned input buffer
+// and pad them with zeros; (2) queue the upload; (3) queue the products; (4) queue the download
+// into the pinned output buffer; (5) wait for the device's stream.
+
 namespace rhizome::inline internal {
 namespace {
 
-/// Rows of a batch at most: enough for a device, and few enough that pinned memory stays small.
+/// Max rows of a batch: enough to use a device well, and few enough to keep pinned memory small.
 constexpr std::uint64_t kMostBatchRows = 8192;
 
 std::uint64_t Columns(std::int64_t columns) { return static_cast<std::uint64_t>(columns); }
 
-/// The numbers of a row that a layer reads from the host, writes to it, and takes on the device.
+/// Floats per row that a layer reads from the host, writes to the host, and holds on the device.
 struct RowNumbers {
   std::uint64_t in = 0;
   std::uint64_t out = 0;
   std::uint64_t on_device = 0;
 };
 
-/// Counts those of the widest layer. Each step of a row keeps its result until the next is done.
+/// Returns these numbers for the widest layer. The result of each step of a row is kept until the
+/// next step is done.
 RowNumbers WidestRow(const Model& model) {
   RowNumbers widest;
   for (std::uint32_t k = 0; k < model.layers(); ++k) {
@@ -58,7 +63,7 @@ Result<std::unique_ptr<DeviceTiles>> DeviceTiles::Open(const ComputeDevice& devi
   copy.MoveTo(device.place);
   std::unique_ptr<DeviceTiles> tiles(new DeviceTiles(device, std::move(copy)));
   RHIZOME_RETURN_IF_ERROR(tiles->Allocate(device_bytes));
-  // Freezing makes tensors of the weights, where these are.
+  // Freeze creates tensors from the weights, on the device where these are.
   const torch::NoGradGuard guard;
   for (std::uint32_t k = 0; k < tiles->model_.layers(); ++k) tiles->model_.layer(k).Freeze();
   return tiles;
@@ -92,7 +97,7 @@ Status DeviceTiles::Allocate(std::optional<std::uint64_t> device_bytes) {
 }
 
 DeviceTiles::~DeviceTiles() {
-  // A device that is lost has nothing left to wait for.
+  // A lost device has nothing left to wait for, so errors are ignored.
   static_cast<void>(device_.kernels->Drain(kDefaultStream));
   for (float* const memory : {in_, out_})
     if (memory != nullptr) device_.kernels->FreePinned(memory);
@@ -109,7 +114,8 @@ torch::Tensor DeviceTiles::Up(const float* from, std::size_t columns) {
   return made;
 }
 
-/// Queues the copy of a batch to pinned memory, and returns the tensor that this will be.
+/// Queues the copy of a batch to pinned memory. The returned tensor is valid once the stream is
+/// drained.
 torch::Tensor DeviceTiles::Down(const torch::Tensor& made, float* to) {
   OrThrow(device_.kernels->CopyToHost(kDefaultStream, to, made.data_ptr(), made.nbytes()));
   download_bytes_ += made.nbytes();

@@ -16,6 +16,9 @@
 #include "rhizome/storage/array_versions.h"
 
 namespace rhizome::inline internal {
+// An incremental inference has three steps. PlanIncremental finds the newest version of the array,
+// checks by its attributes whether its rows can be reused, and finds the stale rows. The job
+// computes these. MergeIncremental writes the whole array from both.
 
 std::string_view FactOf(const ArrayEntry& array, std::string_view name) {
   for (const auto& [key, value] : array.attributes) {
@@ -32,7 +35,7 @@ const ArrayEntry* NewestOf(const Manifest& manifest, const std::string& name) {
 
 namespace {
 
-/// Returns why the rows of `old` cannot be kept, or an empty text if they can.
+/// Returns why the rows of `old` cannot be reused, or an empty string if they can.
 std::string WhyNot(const ArrayEntry& old, const ArrayEntry& made, const Manifest& manifest) {
   for (const char* const fact : kIncrementalFacts) {
     const std::string_view there = FactOf(old, fact);
@@ -83,8 +86,8 @@ Result<std::vector<std::uint32_t>> StaleRows(const GraphSnapshot& graph, const A
   return rows;
 }
 
-/// Writes a merged array chunk by chunk: it reads the chunk's rows of the base, with its delta,
-/// replaces the stale rows by computed ones, and counts the correct answers.
+/// Writes a merged array chunk by chunk: reads the chunk's rows of the base, with its delta,
+/// replaces stale rows by computed ones, and counts the correct answers.
 class Merging {
  public:
   Merging(const MergeOptions& options, const IncrementalBase& base, const ChunkArray* computed,

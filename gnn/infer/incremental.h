@@ -19,26 +19,27 @@
 
 namespace rhizome::inline internal {
 
-/// The facts (ArrayEntry::attributes) that an array's rows depend on, besides the graph's changes.
+/// Attributes (ArrayEntry::attributes) on which an array's rows depend, besides the graph's
+/// changes.
 inline constexpr const char* kIncrementalFacts[] = {
     "made_by", "content", "model_xxh3", "features", "features_id", "hops", "fanout", "seed"};
 
-/// The fact that says how neighbours were drawn, and whether weights of edges were used; arrays
-/// without it were made of plain draws and no weights. It counts as well, and so does
+/// Attribute that describes how neighbours were sampled and whether edge weights were used. Arrays
+/// without it used plain sampling and no weights. It must match, too, and so must
 /// kDirectionAttribute (index/delta/stale_vertices.h).
 inline constexpr std::string_view kSamplingFact = "sampling";
 
-/// number of vertices that it was computed for
+/// Attribute with the number of vertices for which an array was computed.
 inline constexpr const char* kVerticesFact = "vertices";
 
-/// Returns the value of an array's fact, or an empty text if it has none of that name.
+/// Returns the value of an array's attribute, or an empty string if there is none of that name.
 std::string_view FactOf(const ArrayEntry& array, std::string_view name);
 
-/// Returns the newest version of an array, or the array itself if it has no versions; null: there
+/// Returns the newest version of an array, or the array itself if it has no versions; null if there
 /// is no such array.
 const ArrayEntry* NewestOf(const Manifest& manifest, const std::string& name);
 
-/// The array that an incremental inference starts from.
+/// The array from which an incremental inference starts.
 struct IncrementalBase {
   std::string name;                   ///< as stored
   std::unique_ptr<ChunkArray> array;  ///< rows in the order of the generation
@@ -47,22 +48,20 @@ struct IncrementalBase {
 };
 
 /// The base of an incremental inference: the newest version of an array, if it was computed in the
-/// way of the new entry `made`, and for this generation. (Compaction reorders rows, and sums are
-/// taken in their order, so bytes of an earlier generation are not those of a full run.) A row is
-/// stale if a change after its snapshot is within as many hops as there are layers, or if it was
-/// put by hand.
+/// same way as the new entry `made`, in the current generation. (Compaction reorders rows, and sums
+/// are taken in row order, so arrays of an earlier generation differ in their bytes from a full
+/// run.) A row is stale if a change after the array's snapshot is within the number of hops on
+/// which a row depends, or if the row itself was overwritten by an update.
 struct IncrementalPlan {
   std::optional<IncrementalBase> base;
   std::string full_because;  ///< why there is no base
 };
 
-/// Finds the base. Errors: those of reading the delta, lists and array.
+/// Finds the base. Errors: any error of reading the delta, the lists or the array.
 Result<IncrementalPlan> PlanIncremental(const GraphSnapshot& graph, const ArrayEntry& made);
 
-/// Writes the whole array below `root`: the rows of `base`, with the stale ones replaced by those
-/// of `computed` (in the same order; may be empty if none is stale). Chunks that `log` lists for
-/// layer `layer` are adopted. Counts correct answers if there are labels; `scores` means that rows
-/// are class scores. Errors: those of both arrays; kOutOfSpace; kInterrupted.
+/// Arguments of MergeIncremental. `labels`: count correct answers, unless null. `scores`: rows are
+/// class scores. `layer`: number under which `log` lists the chunks of the merged array.
 struct MergeOptions {
   const GraphSnapshot& graph;
   const Model& model;
@@ -77,6 +76,10 @@ struct MergedArray {
   std::uint64_t resumed_chunks = 0;
   std::uint64_t non_finite_rows = 0;
 };
+
+/// Writes the whole array below `root`: the rows of `base`, with stale rows replaced by the rows of
+/// `computed` (in the same order; may be empty if no row is stale). Adopts the chunks that `log`
+/// lists. Errors: any error of the two arrays; kOutOfSpace; kInterrupted.
 Result<MergedArray> MergeIncremental(const MergeOptions& options, const IncrementalBase& base,
                                      const WrittenArray& computed, const Path& root,
                                      InferenceLog* log, const JobControl& control);

@@ -20,6 +20,12 @@
 #include "rhizome/storage/job_parts.h"
 #include "rhizome/storage/outside.h"
 
+// InferArray works in these steps: (1) check the options and open the device, if one is requested;
+// (2) open the job, and stop if an earlier run has already published its array; (3) open the
+// scratch folder and start child processes; (4) divide the memory and find the base of an
+// incremental run; (5) compute all layers; (6) search the result for NaN and infinite values; (7)
+// publish the result or pass it to the caller; (8) build the report.
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -60,8 +66,8 @@ Status CheckMode(const InferOptions& options) {
   return Status::Ok();
 }
 
-/// Publishes the result as the options say, in the generation that is current by then. Returns the
-/// array's name as users write it: emb, or emb@3.
+/// Publishes the result as the options request, in the generation that is current at that time.
+/// Returns the array's name as users write it: emb, or emb@3.
 Result<std::string> Publish(const Store& store, const InferOptions& options,
                             const ArraySource& source, const JobControl& control) {
   std::string name = options.out;
@@ -81,7 +87,8 @@ Result<std::string> Publish(const Store& store, const InferOptions& options,
   return name;
 }
 
-/// Gives the result to whoever asked for it: the caller, or the store. Returns what Publish does.
+/// Passes the result to InferOptions::take, if set; otherwise publishes it. Returns the published
+/// name, or an empty string if nothing was published.
 Result<std::string> HandOver(const InferenceJob& job, const WrittenArray& made,
                              const JobControl& control) {
   const InferOptions& options = job.options();
@@ -108,8 +115,8 @@ Result<std::unique_ptr<InferenceWorkers>> StartWorkers(const InferenceJob& job,
   return InferenceWorkers::Start(command, options.workers.count, std::move(ranges), options.note);
 }
 
-/// Reports a job that finds its array published: an earlier run was killed after publishing, or the
-/// job was started twice. Removes what that run left.
+/// Reports a job whose array is already published, because an earlier run was killed after
+/// publishing or the job was started twice. Removes the scratch files of that run.
 InferReport PublishedBefore(const InferenceJob& job) {
   static_cast<void>(
       JobScratch::Open(job.store(), job.ScratchName(), JobScratch::Leftovers::kRemove));
@@ -140,8 +147,8 @@ InferReport MakeReport(const LayerwiseResult& result, const InferenceJob& job,
   return report;
 }
 
-/// Finds the rows of the result that have NaN or an infinite value, if a run wrote such rows, and
-/// tells the caller.
+/// Finds the rows of the result that have NaN or infinite values, if a run wrote such rows, and
+/// sends a note about them to the caller.
 Result<std::vector<InferReport::NonFinite>> TellNonFinite(const InferenceJob& job,
                                                           const LayerwiseResult& result,
                                                           const JobControl& control) {
@@ -155,7 +162,7 @@ Result<std::vector<InferReport::NonFinite>> TellNonFinite(const InferenceJob& jo
   return found;
 }
 
-/// Adds the memory of all processes of the job.
+/// Adds the memory of all processes of the job to the report.
 void AddMemory(const InferenceWorkers* workers, std::uint64_t base_bytes, InferReport& report) {
   report.base_memory_bytes = base_bytes;
   report.own_peak_memory_bytes = PeakResidentBytes();
@@ -165,7 +172,7 @@ void AddMemory(const InferenceWorkers* workers, std::uint64_t base_bytes, InferR
                       report.worker_peak_memory_bytes.end(), report.own_peak_memory_bytes);
 }
 
-/// `device`: null, the processor computes.
+/// Runs the job on `device`, or on the CPU if it is null.
 Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDevice* device,
                                     std::uint64_t base_bytes, const JobControl& control) {
   const WorkClock clock;
@@ -188,7 +195,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
                            JobScratch::Open(job->store(), job->ScratchName(),
                                             options.resume ? JobScratch::Leftovers::kKeep
                                                            : JobScratch::Leftovers::kRemove));
-  // Whatever stops a layerwise run, its finished chunks can be resumed.
+  // Keep the finished chunks, so that a layerwise run can be resumed no matter why it stopped.
   if (options.mode == InferMode::kLayerwise && !options.take) scratch->Keep();
   RHIZOME_ASSIGN_OR_RETURN(const auto workers, StartWorkers(*job, base_bytes));
   if (device != nullptr) {
@@ -214,14 +221,15 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
   return report;
 }
 
-/// `options` has absolute paths.
+/// Runs the job. All paths in `options` are absolute.
 Result<InferReport> InferWith(InferOptions options, const JobControl& control,
                               const ComputeDeviceMaker& open) {
   if (options.incremental) options.new_version = true;
   const std::uint64_t base_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckMode(options));
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
-  // Before libtorch works; and what lies on it goes first.
+  // Declared here so that the device is opened before libtorch is used, and closed after everything
+  // that is stored on it.
   std::optional<ComputeDevice> device;
   if (options.device == ComputeOn::kCuda) {
     RHIZOME_ASSIGN_OR_RETURN(device, open());

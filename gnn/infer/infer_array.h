@@ -7,11 +7,12 @@
 
 namespace rhizome::inline internal {
 
-/// Implements the verb `infer`: computes every vertex with a model and publishes the result as an
-/// array. The job is a reader: it sees the edges, features and labels that the graph had when it
-/// began, and the array's attribute "snapshot" names that commit.
+/// Implements the verb `infer`: computes the row of every vertex with a model and publishes the
+/// result as an array. The job is a reader: it sees the edges, features and labels of the commit at
+/// which it began, and the array's attribute "snapshot" names that commit. `open` creates the
+/// compute device.
 /// Errors: see GnnEntry; kAlreadyExists, the store has an array of that name; kUnsupported, the
-/// device that is asked for cannot be had. `open` makes that device.
+/// requested device is not available.
 Result<InferReport> InferArray(const InferOptions& options, const JobControl& control,
                                const ComputeDeviceMaker& open = OpenCudaComputeDevice);
 

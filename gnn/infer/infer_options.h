@@ -27,59 +27,59 @@ namespace RHIZOME_API rhizome {
 
 enum class InferMode : std::uint8_t { kLayerwise, kSamplewise };
 
-/// How a layerwise inference is computed: for experiments. None of it changes the result.
+/// Experimental settings of layerwise inference. None of them changes the result.
 struct InferTuning {
   PolicyKind cache = PolicyKind::kBelady;
 
-  /// Serve the chunks of a block that are in memory before the others are read.
+  /// Serve the chunks of a block that are in memory before reading the others.
   bool cached_first = false;
-  std::optional<std::uint64_t> cache_bytes = {};  ///< default: what memory_bytes leaves
-  std::uint64_t block_rows = 0;  ///< targets of a block; 0: as many as memory holds
+  std::optional<std::uint64_t> cache_bytes = {};  ///< default: the rest of memory_bytes
+  std::uint64_t block_rows = 0;                   ///< targets per block; 0: as many as memory holds
 
-  /// Order of the rows between two layers; absent: chosen by counting.
+  /// Order of the rows between two layers; absent: chosen by counting reads.
   std::optional<RowRule> layout = {};
-  std::optional<std::uint64_t> neighbor_cache_bytes = {};  ///< of lists on disk; default: none
+  std::optional<std::uint64_t> neighbor_cache_bytes = {};  ///< for lists on disk; default: none
   IoMaker io = IoMaker::kAuto;                             ///< reader of lists on disk
 };
 
-/// Child processes that compute a partition at a time each, share memory and threads, and make the
-/// same bytes.
+/// Child processes that compute one range of a layer at a time each. They share memory and threads,
+/// and produce the same bytes.
 struct InferWorkers {
-  /// Ranges of a layer are cut by one of these.
+  /// Criterion by which a layer is cut into ranges.
   enum class Ranges : std::uint8_t {
-    kLearned,  ///< by learned costs, where these promise more than they are usually off by
-    kEdges,    ///< by numbers of edges; costs are learned all the same
+    kLearned,  ///< predicted cost, if the predicted gain exceeds the model's error
+    kEdges,    ///< number of edges; costs are learned anyway
   };
 
-  std::uint32_t count = 0;  ///< 0: none, this process does it all
+  std::uint32_t count = 0;  ///< 0: none, this process computes everything
 
-  /// The command that starts a child, to which one argument is added: the bytes of memory that it
-  /// may take (0: no limit). It must call GnnEntry::ServeInfer with the same options and that
-  /// number, and leave its standard streams alone.
+  /// The command that starts a child. One argument is appended: the child's memory limit in bytes
+  /// (0: no limit). The command must call GnnEntry::ServeInfer with the same options and that
+  /// number, and must not use its standard streams itself.
   std::vector<std::string> command = {};
 
-  /// A file of costs of ranges, learned from earlier jobs and kept up by this one (cost_model.h):
-  /// read if it is there, and written after each layer. What it holds decides how a layer is cut
-  /// into ranges, and changes no byte of the result. Empty: costs are learned within the job alone.
+  /// File with costs of ranges, learned from earlier jobs and updated by this one (cost_model.h).
+  /// It is read if it exists, and written after each layer. It affects how a layer is cut into
+  /// ranges, but no byte of the result. Empty: costs are learned within this job only.
   Path costs = {};
   Ranges ranges = Ranges::kLearned;
 };
 
-/// The result that InferOptions::take is given: an array [vertices, columns] float32, by row. It is
+/// The result that InferOptions::take receives: an array [vertices, columns] float32, by row. It is
 /// borrowed for the call.
 struct InferResult {
   const GraphSnapshot& graph;
   const ChunkArray& array;
-  Task task = Task::kMulticlass;  ///< that the model was trained for
+  Task task = Task::kMulticlass;  ///< task for which the model was trained
 };
 
 struct InferOptions {
   Path store;
   Path scratch;  ///< replaces the store's scratch folder (StoreOptions), if not empty
 
-  /// Compute on the state that somebody holds until the job has begun (StoreOptions::at). The
-  /// result is published as that of a job that began then: in the generation of the day, and
-  /// vertices that came since have the rows of new ones. Unset: the last commit.
+  /// Compute on a state that a reader holds until the job has begun (StoreOptions::at). The result
+  /// is published as if the job had begun at that state: in the current generation, with vertices
+  /// that were added since treated as new. Unset: the last commit.
   std::optional<StorePoint> at = {};
   Path model_file;
   std::string features = "feat";
@@ -87,32 +87,34 @@ struct InferOptions {
   std::string split = "split";
   InferMode mode = InferMode::kLayerwise;
 
-  /// Neighbours drawn in each layer, the seeds' own first; empty: all neighbours in every layer.
+  /// Number of neighbours drawn in each layer, the seeds' own first; empty: all neighbours in every
+  /// layer.
   std::vector<std::int64_t> fanouts;
 
-  /// How they are drawn; as in TrainOptions. Layerwise, hops that walk different edge types are
-  /// refused, and times.
+  /// Sampling settings, as in TrainOptions. Layerwise mode rejects time constraints, and hops that
+  /// walk different edge types.
   NeighborSampling sampling = {};
-  std::optional<bool> edge_weights = {};  ///< as TrainOptions::edge_weights
+  std::optional<bool> edge_weights = {};  ///< see TrainOptions::edge_weights
   std::uint64_t seed = 1;
 
   /// Store class scores instead of embeddings (the last hidden layer).
   bool scores = false;
   std::string out;  ///< name of the array that is published
 
-  /// Given the finished array instead of the store: nothing is published then, `out` only names the
-  /// scratch folder, and what a killed run left is not kept.
+  /// Receives the finished array instead of the store. Nothing is published then, `out` only names
+  /// the scratch folder, and the chunks of a killed run are not kept.
   std::function<Status(const InferResult&)> take = {};
-  bool new_version = false;  ///< publish the next version if there is such an array
-  bool live = false;         ///< and let out@live name it at once
-  /// then drop all versions except the newest so many and aliased ones; 0: none
+  bool new_version = false;  ///< publish as the next version of the array
+  bool live = false;         ///< make out@live name the new version
+  /// Then drop all versions except the newest `keep` ones and aliased ones; 0: keep all.
   std::uint64_t keep = 0;
 
-  /// Rows of a chunk of the result and of the arrays between layers, rounded up to 128; 0: chosen.
+  /// Chunk rows of the result and of the arrays between layers, rounded up to a multiple of 128; 0:
+  /// chosen automatically.
   std::uint64_t chunk_rows = 0;
 
-  /// Rows of an inner chunk, if chunks of the result are shards; 0: they are not; kChosenInnerRows:
-  /// chosen.
+  /// Rows of an inner chunk, if chunks of the result are shards; 0: no shards; kChosenInnerRows:
+  /// chosen automatically.
   std::uint64_t inner_rows = 0;
   Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};
 
@@ -123,49 +125,49 @@ struct InferOptions {
   /// kDirect: neighbour lists stay on disk.
   TopologyPlace topology = TopologyPlace::kMemory;
 
-  /// Compute only what later commits can have changed since the newest version of `out`, if that
-  /// was computed in the same way, and publish the next version.
+  /// Compute only the rows that later commits can have changed since the newest version of `out`,
+  /// if that was computed in the same way, and publish the next version.
   bool incremental = false;
-  bool resume = false;        ///< continue with what a killed run of the same job left
-  InferWorkers workers = {};  ///< layerwise, not incremental
+  bool resume = false;        ///< continue a killed run of the same job
+  InferWorkers workers = {};  ///< layerwise mode only, not incremental
 
-  /// kCuda: products are computed on the first CUDA device, sums and attention on the processor.
-  /// Numbers are near the processor's, not the same. Layerwise, without workers.
+  /// kCuda: the first CUDA device computes products, the CPU computes sums and attention. Numbers
+  /// are close to the CPU's, but not equal. Layerwise mode only, without workers.
   ComputeOn device = ComputeOn::kCpu;
 
-  /// Memory of the device for weights and rows, in bytes; default: half of what is free.
+  /// Device memory for weights and rows, in bytes; default: half of the free memory.
   std::optional<std::uint64_t> device_memory_bytes = {};
-  JobNote note = {};  ///< told InferReport::ignored and InferReport::non_finite
+  JobNote note = {};  ///< receives InferReport::ignored and InferReport::non_finite
   InferTuning tuning = {};
 };
 
-/// The reads, writes and times of computing a layer; they add up over processes.
+/// Reads, writes and times of computing a layer. They are summed over processes.
 struct InferLayerCosts {
   std::uint64_t chunk_requests = 0;
   std::uint64_t chunk_reads = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;  ///< written by this run
-  double plan_seconds = 0;          ///< counting what will be read, beforehand
-  /// reading, verifying and decoding, of all threads, in parallel with the rest
+  double plan_seconds = 0;          ///< counting reads before the layer
+  /// Reading, verifying and decoding; sum of all threads, concurrent with the rest.
   double read_seconds = 0;
-  double copy_seconds = 0;       ///< copying rows to the stage, in parallel with the rest
+  double copy_seconds = 0;       ///< copying rows to the stage, concurrent with the rest
   double fill_seconds = 0;       ///< waiting for rows
   double model_seconds = 0;      ///< aggregation and products
-  double sum_seconds = 0;        ///< of model_seconds: sums over more than one window
-  double write_seconds = 0;      ///< on threads of its own, in parallel with the rest
-  std::uint64_t chunk_hits = 0;  ///< of the requests, in the cache; prefilled ones too
-  std::uint64_t vertices = 0;    ///< computed; those of an earlier run not among them
+  double sum_seconds = 0;        ///< part of model_seconds: sums over several windows
+  double write_seconds = 0;      ///< on separate threads, concurrent with the rest
+  std::uint64_t chunk_hits = 0;  ///< requests served from the cache, prefilled chunks too
+  std::uint64_t vertices = 0;    ///< computed by this run
   std::uint64_t blocks = 0;      ///< groups of vertices that were computed together
 
-  /// Returns the share of the requests that are chunk_hits. Prefilled chunks are among them
-  /// although they were read: chunk_reads has all that was read.
+  /// Returns the share of requests that hit the cache. Prefilled chunks count as hits although they
+  /// were read; chunk_reads counts all reads.
   double hit_rate() const {
     return chunk_requests == 0
                ? 0
                : static_cast<double>(chunk_hits) / static_cast<double>(chunk_requests);
   }
 
-  /// As RowReads::Each.
+  /// Same contract as RowReads::Each.
   template <typename Visit, typename... Costs>
   static void Each(const Visit& visit, Costs&... costs) {
     visit("chunk_requests", costs.chunk_requests...);
@@ -185,33 +187,35 @@ struct InferLayerCosts {
   }
 };
 
-/// The ranges of rows, in the order in which a layer is computed, that workers were given.
+/// The ranges of rows that workers received. Rows are in the order in which the layer is computed.
 struct InferRanges {
-  bool learned = false;             ///< of equal predicted cost; else of equal numbers of edges
-  std::string because;              ///< of which, and why: a sentence without a full stop
-  std::string model;                ///< the name of the layer's cost model
-  std::vector<std::uint64_t> cuts;  ///< [ranges + 1] rows; chunks that were done before count as 0
-  std::vector<std::pair<std::string, double>> weights;  ///< CPU seconds, after this layer
+  bool learned = false;             ///< equal predicted cost; false: equal numbers of edges
+  std::string because;              ///< a sentence: the criterion and its reason
+  std::string model;                ///< name of the layer's cost model
+  std::vector<std::uint64_t> cuts;  ///< [ranges + 1] rows; chunks finished before count as 0
 
-  /// [ranges] CPU seconds: as the model predicted them before the layer was begun (empty: it knew
-  /// nothing yet), and as workers measured them. -1: not measured, as a worker died.
+  /// Weights of the cost model after this layer, in CPU seconds.
+  std::vector<std::pair<std::string, double>> weights;
+
+  /// [ranges] CPU seconds: predicted before the layer began (empty: the model had no data yet), and
+  /// measured by workers. -1: not measured, because a worker died.
   std::vector<double> predicted;
   std::vector<double> measured;
 
-  /// If the model knew something: the predicted gain of its cut, which is the cost of the largest
-  /// range of equal edges over that of the largest of equal predicted cost, less 1; and what that
-  /// had to exceed, the model's own error.
+  /// Set if the model had data. `predicted_gain`: cost of the most expensive range of equal edges,
+  /// divided by the cost of the most expensive range of equal predicted cost, minus 1. `doubt`: the
+  /// model's own error, which the gain had to exceed.
   std::optional<double> predicted_gain;
   std::optional<double> doubt;
 
-  /// The parts of ranges that were measured on their own, if they were predicted, have this mean
-  /// absolute error as a share of their mean, and this share of their variance was predicted.
+  /// Set if the parts of ranges that were measured separately had predictions. `error`: mean
+  /// absolute error, relative to the mean cost. `r2`: share of the variance that was predicted.
   std::optional<double> error;
   std::optional<double> r2;
 };
 
 struct InferLayerReport : InferLayerCosts {
-  /// CPU seconds of parts of the layer, by row in the order of computation.
+  /// CPU seconds of a part of the layer. Rows are in the order of computation.
   struct Cost {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
@@ -220,8 +224,8 @@ struct InferLayerReport : InferLayerCosts {
   std::vector<Cost> costs;
   std::optional<InferRanges> ranges;  ///< only with workers
 
-  /// The order of the rows that the layer wrote, and the candidates that were counted: bytes of
-  /// chunks that this layer and the next would read.
+  /// Row order of the array that the layer wrote, and the candidates that were compared, by the
+  /// bytes of chunks that this layer and the next one would read.
   struct Layout {
     std::string name;
     std::uint64_t bytes = 0;
@@ -229,9 +233,9 @@ struct InferLayerReport : InferLayerCosts {
   std::string layout = "stored";
   std::vector<Layout> layouts;
 
-  std::string kind;                   ///< of the layer, or samplewise of all of them
-  std::uint64_t passes = 0;           ///< over its vertices, each in ascending order of rows
-  std::uint64_t projected_bytes = 0;  ///< of projected rows that it wrote as an array of its own
+  std::string kind;                   ///< kind of network
+  std::uint64_t passes = 0;           ///< passes over the vertices, each in ascending order of rows
+  std::uint64_t projected_bytes = 0;  ///< unused, always 0
 };
 
 /// The device of an inference.
@@ -239,53 +243,54 @@ struct InferDeviceReport {
   std::string name;
   int sm = 0;  ///< compute capability, 90 for 9.0
   std::uint64_t memory_bytes = 0;
-  std::uint64_t batch_rows = 0;  ///< that are multiplied at once
+  std::uint64_t batch_rows = 0;  ///< rows that are multiplied at once
   std::uint64_t upload_bytes = 0;
   std::uint64_t download_bytes = 0;
 };
 
 struct InferReport {
-  std::optional<InferDeviceReport> device;  ///< if one computed products
+  std::optional<InferDeviceReport> device;  ///< set if a device computed products
   std::vector<InferLayerReport> layers;
-  std::string kind;  ///< of the network
+  std::string kind;  ///< kind of network
   std::uint64_t vertices = 0;
   double seconds = 0;
-  double cpu_seconds = 0;  ///< of all threads, without workers
+  double cpu_seconds = 0;  ///< all threads of this process, without workers
   double vertices_per_second = 0;
   std::optional<double> valid_accuracy;
   std::optional<double> test_accuracy;
   std::uint64_t resumed_chunks = 0;
 
-  /// Number of vertices whose row was taken from the previous version (incremental), and why none
-  /// was.
+  /// Number of vertices whose row was reused from the previous version (incremental), and why no
+  /// version could be reused.
   std::uint64_t kept = 0;
   std::string full_because;
   std::optional<ListReadsReport> list_reads;  ///< only if lists are on disk
-  std::uint64_t base_memory_bytes = 0;        ///< of this process, before the job
+  std::uint64_t base_memory_bytes = 0;        ///< memory of this process before the job
 
-  /// The sum over the processes of the job, this one and the workers, of the peak memory of each.
-  /// Memory that they share, such as the code of libraries, counts for each.
+  /// Sum of the peak memory of the job's processes: this one and the workers. Memory that they
+  /// share, such as the code of libraries, is counted for each of them.
   std::uint64_t peak_memory_bytes = 0;
   std::uint64_t own_peak_memory_bytes = 0;
   std::vector<std::uint64_t> worker_peak_memory_bytes;
 
   std::string array;
 
-  /// Rows of an array with a value that is NaN or infinite, without those of deleted vertices.
+  /// Rows of an array that contain NaN or infinite values, without rows of deleted vertices.
   struct NonFinite {
     std::string array;
     std::uint64_t rows = 0;
-    ExternalId first;  ///< of the vertex with the lowest number among them
+    ExternalId first;  ///< external id of the one with the lowest vertex number
   };
 
-  /// The rows of the result; then those of the features, if they have such rows, too. Empty: the
-  /// result has none.
+  /// Rows of the result, followed by rows of the features if these have any. Empty: the result has
+  /// no such rows.
   std::vector<NonFinite> non_finite;
   std::vector<std::string> ignored;      ///< parts of the graph that were ignored (IgnoredFacts)
-  Direction direction = Direction::kIn;  ///< the lists that were walked
+  Direction direction = Direction::kIn;  ///< direction of the lists that were walked
   bool edge_weights = false;             ///< whether layers used them
 
-  /// An earlier run had published exactly this array (InferOptions::resume), so nothing was done.
+  /// An earlier run had already published exactly this array (InferOptions::resume), so this run
+  /// computed nothing.
   bool published_before = false;
 };
 
@@ -296,19 +301,19 @@ struct InferPlanLayer {
   std::uint64_t chunks = 0;
   std::uint64_t cache_chunks = 0;  ///< chunks that the memory cache holds
 
-  /// For Infer over a local store: its chunk_requests and chunk_reads, and the order of the rows
-  /// that it writes.
+  /// Figures of Infer over a local store: its chunk_requests and chunk_reads, and the order of the
+  /// rows that the layer writes.
   std::uint64_t chunk_requests = 0;
   std::uint64_t chunk_reads = 0;
   std::string layout = "stored";
 
-  /// For workers with disk caches of their own.
+  /// Figures for workers with separate disk caches, for one layout.
   struct Layout {
     std::string name;
     std::uint64_t chunk_requests = 0;
     std::uint64_t chunk_reads = 0;
   };
-  /// chunks that their disk caches hold and are filled with
+  /// Number of chunks that the workers' disk caches hold; they are filled beforehand.
   std::uint64_t worker_chunks = 0;
   std::vector<Layout> layouts;              ///< the same for all workers
   std::vector<std::string> chosen_layouts;  ///< by worker

@@ -38,7 +38,8 @@ Status ServeInfer(const InferOptions& given, std::uint64_t memory_bytes,
                   const JobControl& control) {
   const std::uint64_t base_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
-  const WorkerBeats beats(STDOUT_FILENO);  // opening and preparing a job takes a while too
+  // Heartbeats begin here, because opening and preparing a job also takes a while.
+  const WorkerBeats beats(STDOUT_FILENO);
   const InferOptions options = OfWorker(given, memory_bytes);
   SetTorchThreads(options.threads);
   const Result<std::unique_ptr<InferenceJob>> job = OpenPrepared(options, base_bytes, control);

@@ -8,9 +8,10 @@
 
 namespace rhizome::inline internal {
 
-/// A child of InferArray: computes chunks of the job that the parent makes, as it is told on the
-/// standard streams (worker_pool.h), until the parent needs no more. `options` are the parent's;
-/// `memory_bytes`: what this process may take, 0: no limit. What goes wrong is told to the parent.
+/// Runs a child process of InferArray: computes the chunks that the parent requests over the
+/// standard streams (worker_pool.h), until the parent has no more tasks. `options`: options of the
+/// parent. `memory_bytes`: memory limit of this process; 0: no limit. Failures are reported to the
+/// parent.
 /// Errors: kInvalidArgument, before the first task, an unknown RHIZOME_SIMD.
 Status ServeInfer(const InferOptions& options, std::uint64_t memory_bytes,
                   const JobControl& control);

@@ -19,6 +19,12 @@
 #include "rhizome/storage/hash.h"
 
 namespace rhizome::inline internal {
+// InferenceJob::Open (1) opens the store and checks the name of the output; (2) loads the model;
+// (3) opens the graph and checks that the features fit; (4) resolves the sampling options; (5)
+// looks for an array that an earlier run has published; (6) reads the labels. Prepare completes the
+// layerwise options and divides the memory. Run opens the job's log and computes all rows, or the
+// rows that may have changed.
+
 namespace {
 
 Status CheckOutput(const Manifest& latest, const InferOptions& options) {
@@ -64,7 +70,7 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
   }
   const bool makes = role == InferRole::kMaker && !options.take;
   const Status output = makes ? CheckOutput(job->latest(), options) : Status::Ok();
-  // A run that is resumed may have published already.
+  // A resumed run may have published its array already.
   const bool may_be_there = options.resume && output.code() == StatusCode::kAlreadyExists;
   if (!may_be_there) RHIZOME_RETURN_IF_ERROR(output);
   auto model_file = LoadSafetensors(fs, options.model_file);
@@ -86,7 +92,7 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
   if (may_be_there && !job->published_) return Fail(output);
   const Manifest& manifest = job->store_->manifest();
   const ArrayEntry* const labels = manifest.FindArray(options.labels);
-  // Accuracy is of classes alone, and of models that score each of them.
+  // Accuracy is computed for class labels only, and for models that score every class.
   const bool of_classes = job->task() == Task::kMulticlass;
   RHIZOME_ASSIGN_OR_RETURN(const SplitReference split, ParseSplitReference(options.split));
   if (of_classes && labels != nullptr && HoldsClasses(*labels) && !options.take &&
@@ -103,7 +109,7 @@ Task InferenceJob::task() const {
                                  : ParseTask(found->second).value_or(Task::kMulticlass);
 }
 
-/// Finds what the job draws in the graph.
+/// Resolves the sampling options against the graph.
 Status InferenceJob::ResolveDraws() {
   const ModelSpec& spec = model_->shape().spec;
   if (spec.no_edges) return Status::Ok();
@@ -125,7 +131,7 @@ Status InferenceJob::ResolveDraws() {
   return options_.mode == InferMode::kLayerwise ? CheckLayerwise(sampling_) : Status::Ok();
 }
 
-/// Returns the facts about the array's origin that it carries as attributes.
+/// Returns the facts about the array's origin that are stored as its attributes.
 std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() const {
   std::string fanout = "all";
   for (std::size_t i = 0; i < options_.fanouts.size(); ++i) {
@@ -156,7 +162,7 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
   return facts;
 }
 
-/// Returns the hashes of the state that the job reads.
+/// Returns the hashes that identify the state that the job reads.
 StateId InferenceJob::State() const {
   std::vector<std::string> arrays = {options_.features};
   if (labels_) {
@@ -166,8 +172,8 @@ StateId InferenceJob::State() const {
   return graph_->StateWith(arrays);
 }
 
-/// Returns the newest version of the array to be made, as users write it, if it is what this job
-/// would make, of the same commit.
+/// Returns the newest version of the output array, as users write it, if it equals what this job
+/// would produce from the same commit.
 std::optional<std::string> InferenceJob::FindPublished() const {
   const Manifest& manifest = latest();
   const ArrayEntry* const there = NewestOf(manifest, options_.out);
@@ -176,7 +182,7 @@ std::optional<std::string> InferenceJob::FindPublished() const {
     return std::nullopt;
   for (const auto& [name, value] : Attributes()) {
     const std::string_view found = FactOf(*there, name);
-    if (name == kCommitsAttribute && found.empty()) continue;  // of an older version
+    if (name == kCommitsAttribute && found.empty()) continue;  // written by an older version
     if (name == "snapshot" ? WithoutVersion(found) != WithoutVersion(value) : found != value)
       return std::nullopt;
   }
@@ -191,8 +197,8 @@ std::optional<std::string> InferenceJob::FindPublished() const {
   return fmt::format("{}@{}", options_.out, version->second);
 }
 
-/// Describes everything that the result's bytes depend on; a killed run is resumed only if its
-/// description is equal. `base` is that of an incremental run, or null.
+/// Describes everything on which the result's bytes depend. A killed run is resumed only if its
+/// description is equal. `base`: base of an incremental run, or null.
 std::string InferenceJob::Describe(const IncrementalBase* base) const {
   const Manifest& manifest = store_->manifest();
   nlohmann::json files = nlohmann::json::array();
@@ -240,7 +246,7 @@ Status InferenceJob::Prepare(std::uint64_t base_bytes, const JobControl& control
   made.seed = options_.seed;
   made.threads = std::max<std::uint32_t>(options_.threads, 1);
   made.tuning = options_.tuning;
-  // Under a memory limit the page cache would count.
+  // The page cache would count against a memory limit.
   made.direct = options_.memory_bytes != 0;
   RHIZOME_ASSIGN_OR_RETURN(made.output, MakeOutputEntry(*graph_, *model_, made));
   const bool lists_are_read = ListsAreRead(options_, *model_);
@@ -303,8 +309,8 @@ Result<LayerwiseResult> InferenceJob::Run(const Path& scratch, const Incremental
                          : RunIncremental(*base, input, control);
 }
 
-/// Computes the rows that may have changed, in layers of those vertices alone, and writes the
-/// merged array.
+/// Recomputes the rows that may have changed, in each layer only for the vertices that they need,
+/// and writes the merged array.
 Result<LayerwiseResult> InferenceJob::RunIncremental(const IncrementalBase& base,
                                                      const LayerwiseInput& input,
                                                      const JobControl& control) const {

@@ -17,16 +17,16 @@
 
 namespace rhizome::inline internal {
 
-/// The purpose for which a process opens a job: to make its array, to compute chunks for the
-/// process that does, or to count its reads.
+/// The purpose for which a process opens a job: to produce its array, to compute chunks for the
+/// process that produces it, or to count its reads.
 enum class InferRole : std::uint8_t { kMaker, kWorker, kPlan };
 
-/// An inference job: what it works on, open, and how it uses memory; what the verb `infer`, its
-/// plan and its workers have in common. Threads: one at a time.
+/// An open inference job: its inputs and its division of memory. The verb `infer`, its plan and its
+/// workers share this class. Threads: one at a time.
 class InferenceJob {
  public:
-  /// Opens store, graph, model and labels. Errors: those of each; kInvalidArgument, arrays that do
-  /// not fit the model; of a maker kAlreadyExists, the store has an array of that name.
+  /// Opens store, graph, model and labels. Errors: any error of opening them; kInvalidArgument,
+  /// arrays do not fit the model; kAlreadyExists, for a maker, the store has an array of that name.
   static Result<std::unique_ptr<InferenceJob>> Open(const InferOptions& options, InferRole role);
 
   const InferOptions& options() const { return options_; }
@@ -37,21 +37,22 @@ class InferenceJob {
   /// Returns the task that the model was trained for.
   Task task() const;
 
-  /// Returns the array as users write it (emb, or emb@3) if options.resume found that an earlier
-  /// run has published just what this one would make. For a maker.
+  /// Returns the array's name as users write it (emb, or emb@3) if options.resume is set and an
+  /// earlier run has already published the array that this job would produce. For a maker.
   const std::optional<std::string>& published() const { return published_; }
 
   /// Returns the name of the job's scratch folder.
   std::string ScratchName() const { return "infer-" + options_.out; }
 
-  /// Divides options.memory_bytes beyond `base_bytes`, and opens lists that are on disk. Before
-  /// what follows. Errors: kOutOfMemory, saying how much is needed; those of ListsOnDisk::Open.
+  /// Divides options.memory_bytes beyond `base_bytes`, and opens lists that are on disk. Must be
+  /// called before FindBase, Run and RunPart. Errors: kOutOfMemory, with the amount that is needed;
+  /// any error of ListsOnDisk::Open.
   Status Prepare(std::uint64_t base_bytes, const JobControl& control);
 
-  /// Lets a device, which must outlive the job, compute the products of layerwise runs. Before
-  /// Prepare. Errors: those of DeviceTiles::Open.
+  /// Computes the products of layerwise runs on a device, which must outlive the job. Must be
+  /// called before Prepare. Errors: see DeviceTiles::Open.
   Status UseDevice(const ComputeDevice& device);
-  const DeviceTiles* device() const { return device_.get(); }  ///< null: the processor
+  const DeviceTiles* device() const { return device_.get(); }  ///< null: the CPU
 
   const LayerwiseOptions& layerwise() const { return layerwise_; }
 
@@ -61,23 +62,23 @@ class InferenceJob {
   /// Returns the base of an incremental run, if it is one and has a base.
   Result<IncrementalPlan> FindBase() const;
 
-  /// Computes the array below `scratch`: what differs from `base`, or, without one, all of it.
-  /// `workers`: null, or those that compute the chunks. Errors: those of RunLayerwise,
-  /// RunSamplewise and MergeIncremental.
+  /// Computes the whole array below `scratch`. With `base`, only rows that may have changed are
+  /// recomputed; null: all rows. `workers`: child processes that compute the chunks, or null.
+  /// Errors: see RunLayerwise, RunSamplewise and MergeIncremental.
   Result<LayerwiseResult> Run(const Path& scratch, const IncrementalBase* base,
                               InferenceWorkers* workers, const JobControl& control) const;
 
-  /// Computes a part of the job while its maker runs. For a worker. Errors: those of RunLayerPart;
-  /// kBusy, the store is another than the maker's by now.
+  /// Computes a part of the job while its maker runs. For a worker. Errors: see RunLayerPart;
+  /// kBusy, the store has changed since the maker opened it.
   Result<InferLayerReport> RunPart(const LayerPart& part, ChunkProgress progress,
                                    const JobControl& control) const;
 
-  /// How lists on disk were read; nothing where they are in memory.
+  /// Returns how lists on disk were read; nullopt if lists are in memory.
   std::optional<ListReadsReport> list_reads() const;
 
  private:
-  /// The manifest of the last commit when the job began, which another may have computed at the
-  /// same point before: what is there by now, and what ids arrays have.
+  /// Returns the manifest of the last commit at the start of the job. It may be newer than the
+  /// state that the job reads (InferOptions::at). Names and ids of arrays are checked against it.
   const Manifest& latest() const { return latest_ ? *latest_ : store_->manifest(); }
 
   InferenceJob(const InferOptions& options, InferRole role) : options_(options), role_(role) {}
@@ -93,14 +94,14 @@ class InferenceJob {
   const InferOptions options_;
   const InferRole role_;
   std::unique_ptr<Store> store_;
-  std::optional<Manifest> latest_;  // unset: the store's
+  std::optional<Manifest> latest_;  // unset: the manifest of store_
   std::unique_ptr<GraphSnapshot> graph_;
   LoadedTensorFile model_file_;
   std::optional<Model> model_;
-  MinibatchSamplerOptions sampling_;  // as the graph has it; with a fanout for each layer
+  MinibatchSamplerOptions sampling_;  // resolved for the graph, with a fanout for each layer
   std::optional<ClassLabels> labels_;
   std::optional<std::string> published_;
-  std::unique_ptr<ListsOnDisk> lists_;  // null: in memory
+  std::unique_ptr<ListsOnDisk> lists_;  // null: lists in memory
   LayerwiseOptions layerwise_;
   std::unique_ptr<DeviceTiles> device_;
 };

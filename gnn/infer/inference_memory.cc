@@ -16,14 +16,14 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Memory that libtorch and the allocator take when they first work: up to 50 MiB were measured
-/// with two threads, and the same job differs by 9 MiB between runs.
+/// Memory that libtorch and the allocator need on first use. With two threads, up to 50 MiB were
+/// measured, and 9 MiB of difference between runs of the same job.
 constexpr std::uint64_t kInferSlackBytes = std::uint64_t{56} << 20;
 
-/// Shares of what --memory leaves, for the stage and for chunks that are read ahead, with their
-/// limits; without --memory they take the defaults, which are also the largest sizes. A stage that
-/// fits into the processor's cache is no slower than a larger one. kDefaultBlockBytes is what a
-/// block takes without --memory.
+/// Shares of the --memory budget for the stage and for chunks that are read ahead, with their
+/// limits. Without --memory they use the defaults, which are also the max sizes. A stage that fits
+/// into the CPU's cache is no slower than a larger one. kDefaultBlockBytes is the size of a block
+/// without --memory.
 constexpr std::uint64_t kStageShare = 16;
 constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kLeastStageBytes = std::uint64_t{1} << 20;
@@ -34,13 +34,13 @@ constexpr std::uint64_t kDefaultBlockBytes = std::uint64_t{512} << 20;
 constexpr std::uint64_t kLeastCacheShare = 4;
 constexpr std::uint64_t kSamplewiseBlockRows = 1024;
 
-/// Maximum number of threads that encode and write, and the share of memory that all but the first
-/// may take.
+/// Max number of threads that encode and write, and the share of memory for all of them but the
+/// first.
 constexpr std::uint32_t kMostWriters = 4;
 constexpr std::uint64_t kWriterShare = 6;
 
-/// Returns the largest number below `limit` that fits, to a MiB, or 0; smaller numbers must fit
-/// too.
+/// Returns the largest number below `limit` for which fits(number) holds, to within 1 MiB, or 0.
+/// All smaller numbers must fit, too.
 template <typename Fits>
 std::uint64_t MostThatFits(std::uint64_t limit, const Fits& fits) {
   std::uint64_t most = 0;
@@ -51,7 +51,10 @@ std::uint64_t MostThatFits(std::uint64_t limit, const Fits& fits) {
   return most;
 }
 
-/// Divides step by step: `tried_` is what is decided so far, and `sizes_` what that takes.
+/// Divides the memory in steps: (1) start with the defaults; (2) with a limit, size the stage, the
+/// chunks read ahead, the writers and the block (ShareOut); (3) plan the cache from the memory that
+/// remains; (4) drop a cache that is too small to help. `tried_` holds the decisions so far, and
+/// `sizes_` the memory that they need.
 class Division {
  public:
   explicit Division(const InferMemoryInput& input)
@@ -86,8 +89,7 @@ class Division {
       needs.neighbor_table_bytes = cache.table_bytes;
       needs.neighbor_build_bytes = cache.build_bytes;
     }
-    // Every list is read only a few times, in order, so lists are not cached unless that is asked
-    // for.
+    // Each list is read only a few times, in order, so lists are not cached unless requested.
     RHIZOME_ASSIGN_OR_RETURN(
         const JobMemoryPlan plan,
         PlanMemory(limit,
@@ -96,14 +98,15 @@ class Division {
                     .neighbor_cache_bytes = tuning.neighbor_cache_bytes.value_or(0),
                     .in_turn = false},
                    needs));
-    // Chunks that are ahead take frames of a cache while others wait in them.
+    // With a cache, the working memory is larger: chunks read ahead occupy frames while others
+    // wait.
     memory.cache_bytes = plan.cache_bytes;
     memory.cache_bytes = BytesLeft(plan.cache_bytes, WorkingBytes() - needs.working_bytes);
-    // In a sequential scan a cache saves only the reads of the part that it holds, so a small cache
-    // is not worth planning for.
+    // In a sequential scan, a cache saves only the reads of the part that it holds, so a small
+    // cache is not worth its planning.
     if (!tuning.cache_bytes && memory.cache_bytes < needs.cacheable_bytes / kLeastCacheShare)
       memory.cache_bytes = 0;
-    // The memory of counting is free again before blocks and cache are allocated.
+    // The memory for choosing row orders is released before blocks and cache are allocated.
     if (limit != 0) memory.layout_bytes = plan.cache_bytes + memory.block_bytes;
     return InferMemory{.layers = memory,
                        .block_rows = tried_.tuning.block_rows,
@@ -111,7 +114,7 @@ class Division {
   }
 
  private:
-  /// All memory that is left is for sums, because a cache saves less reading.
+  /// Gives all remaining memory to sums, because a cache saves fewer reads.
   void ShareOut(std::uint64_t left) {
     LayerMemory& memory = tried_.memory;
     const InferTuning& tuning = input_.options.tuning;
@@ -126,14 +129,14 @@ class Division {
     };
     memory.block_bytes = MostThatFits(left, fits);
     if (WorkingBytes() + fixed <= left) return;
-    // Shares of the memory are too much where there is hardly any.
+    // The shares are too much if memory is very scarce, so use the minimum sizes.
     memory.stage_bytes = kLeastStageBytes;
     memory.ahead_bytes = kLeastAheadBytes;
     memory.writers = 1;
     memory.block_bytes = MostThatFits(left, fits);
   }
 
-  /// Do all writers but the first take `bytes` at most?
+  /// Returns whether all writers but the first need `bytes` or less.
   bool WritersFit(std::uint64_t bytes) const {
     for (std::uint32_t layer = 0; layer < sizes_.layers(); ++layer) {
       const ArrayEntry output = sizes_.Written(layer);

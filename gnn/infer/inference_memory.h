@@ -9,35 +9,35 @@
 
 namespace rhizome::inline internal {
 
-/// How an inference job uses the memory that it may take.
+/// The division of an inference job's memory.
 struct InferMemory {
   LayerMemory layers;
-  std::uint64_t block_rows = 0;  ///< InferTuning::block_rows, or what a samplewise run takes
+  std::uint64_t block_rows = 0;  ///< InferTuning::block_rows, or rows of a samplewise minibatch
   std::uint64_t neighbor_cache_bytes = 0;
 };
 
-/// The job whose memory is divided. All is borrowed. `layerwise.output` is complete; its memory is
-/// not read.
+/// The job whose memory is divided. All references are borrowed. `layerwise.output` must be
+/// complete; `layerwise.memory` is ignored.
 struct InferMemoryInput {
   const GraphSnapshot& graph;
   const Model& model;
   const InferOptions& options;
   const LayerwiseOptions& layerwise;
-  bool lists_are_read = false;   ///< from disk
-  bool one_writer = false;       ///< chunks must be told of in their order
-  std::uint64_t base_bytes = 0;  ///< what the bare process takes
+  bool lists_are_read = false;   ///< neighbour lists are on disk
+  bool one_writer = false;       ///< chunks must be reported in their order
+  std::uint64_t base_bytes = 0;  ///< memory of the bare process
 
-  /// Pinned memory for a device, of which not all systems say that the process holds it.
+  /// Pinned memory for a device. Not all systems count it as memory of the process.
   std::uint64_t pinned_bytes = 0;
 };
 
-/// Divides options.memory_bytes beyond the bare footprint: stage, chunks ahead and writers, then as
-/// much as possible for the sums of a block, then a cache. Sizes do not change results. Errors:
-/// kOutOfMemory, saying how much is needed.
+/// Divides options.memory_bytes beyond the bare footprint: first the stage, the chunks read ahead
+/// and the writers; then as much as possible for the sums of a block; then a cache. Sizes do not
+/// change results. Errors: kOutOfMemory, with the amount that is needed.
 Result<InferMemory> DivideMemory(const InferMemoryInput& input);
 
-/// A worker's share of what options.memory_bytes leaves beside this process, which takes
-/// `own_bytes` to cut ranges; 0: no limit. Errors: kOutOfMemory, nothing is left.
+/// Returns a worker's share of what options.memory_bytes leaves after this process, which needs
+/// `own_bytes` to cut ranges; 0: no limit. Errors: kOutOfMemory, no memory is left.
 Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t own_bytes,
                                   std::uint64_t base_bytes);
 

@@ -25,7 +25,7 @@ std::string EncodeCosts(const InferLayerReport& report) {
   return facts.dump();
 }
 
-/// Adds what a child said.
+/// Adds a child's report to `sum`.
 Status AddCosts(std::string_view text, InferLayerReport& sum) {
   const json facts = ParseUntrustedJson(text);
   Status status;

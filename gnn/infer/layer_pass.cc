@@ -17,14 +17,15 @@ namespace {
 
 constexpr auto kTileTargets = static_cast<std::size_t>(kDenseRows);
 
-/// Ranges whose costs are told apart, at most about so many: a worker tells them in one line.
+/// Approximate max number of ranges with separately reported costs; a worker reports them in one
+/// line.
 constexpr std::uint64_t kMeasuredRanges = 64;
 
 std::size_t TilesOf(const TargetRange& range) {
   return (range.count + kTileTargets - 1) / kTileTargets;
 }
 
-/// Calls body(tile) for parts of kTileTargets targets, on the compute threads.
+/// Calls body(tile) for tiles of kTileTargets targets, on the compute threads.
 template <typename Body>
 void ForTiles(const TargetRange& range, const Body& body) {
   ComputeFor(TilesOf(range), [&](std::size_t tile) {
@@ -45,7 +46,7 @@ AccuracyCounts CountCorrect(const ClassLabels& labels, std::span<const Row> rows
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto row = static_cast<std::size_t>(rows[i]);
     const std::int64_t answer = best.data_ptr<std::int64_t>()[i];
-    // libtorch takes NaN for the highest score, which is no answer.
+    // argmax treats NaN as the highest score; such a row counts as wrong.
     const bool answered =
         !std::isnan(dense.data_ptr<float>()[static_cast<std::int64_t>(i) * classes + answer]);
     counts.Add(labels.split[row], answered && answer == labels.label[row]);
@@ -122,7 +123,7 @@ Status LayerPass::RunBlocks(const std::vector<Block>& blocks, BlockPlanner plann
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<BlockStager> stager,
                            BlockStager::Create(std::move(planner), blocks, reader, stage_rows, dim_,
                                                row_scale_, has_cache_));
-  // Stages work ahead, so that a block's time holds some of the next one's.
+  // Stages work ahead, so the time of a block includes some work for the next one.
   const WorkClock clock;
   double before = 0;
   CostMeter meter(kTileRows, report_.vertices / kMeasuredRanges);
@@ -149,7 +150,7 @@ Result<StagedWindow> LayerPass::NextWindow(BlockStager& stager) {
   return window;
 }
 
-/// Reports progress, including the part of the current block that is done, in rows.
+/// Reports progress in rows, including the finished part of the current block.
 Status LayerPass::Report(std::uint64_t rows_of_block) const {
   return control_->Report({.phase = fmt::format("layer {}", input_.layer + 1),
                            .done = rows_done_ + rows_of_block,
@@ -157,6 +158,10 @@ Status LayerPass::Report(std::uint64_t rows_of_block) const {
                            .detail = {}});
 }
 
+/// Runs one block. If its rows fit into one window, finishes all targets from that window.
+/// Otherwise (1) begins the attention of the targets with windows of their own rows, if the layer
+/// attends; (2) adds the windows of source rows to the sums; (3) finishes the targets, from windows
+/// of their own rows if the layer reads these now.
 Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
   RHIZOME_ASSIGN_OR_RETURN(StagedWindow window, NextWindow(stager));
   const BlockLists& lists = *window.lists;
@@ -197,8 +202,8 @@ Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
   });
 }
 
-/// Calls body(range) for the windows of own rows that begin with `window`, which is then the next
-/// window after them, if there is one.
+/// Calls body(range) for each window of own rows, starting with `window`. On return, `window` is
+/// the next window after them, if there is one.
 template <typename Body>
 Status LayerPass::ForOwnWindows(StagedWindow& window, BlockStager& stager, const Body& body) {
   const BlockLists& lists = *window.lists;
@@ -212,7 +217,7 @@ Status LayerPass::ForOwnWindows(StagedWindow& window, BlockStager& stager, const
   return Status::Ok();
 }
 
-/// Returns a window's rows as the layer reduces them. Own windows are not reduced.
+/// Returns the rows of a window as the layer reduces them. Windows of own rows are not prepared.
 WindowRows LayerPass::Prepared(const StagedWindow& window) {
   const StagedRows& staged = window.staged;
   WindowRows rows{
@@ -234,8 +239,8 @@ WindowRows LayerPass::Prepared(const StagedWindow& window) {
   return rows;
 }
 
-/// Returns memory for one row a target, the same for all blocks, so that the system zeroes its
-/// pages only once.
+/// Returns the state memory for `targets` targets. All blocks share it, so that the system zeroes
+/// its pages only once.
 Result<std::span<float>> LayerPass::Sums(std::size_t targets) {
   RHIZOME_CHECK(targets <= most_targets_);
   if (sums_.size_bytes() == 0) {
@@ -245,7 +250,7 @@ Result<std::span<float>> LayerPass::Sums(std::size_t targets) {
   return std::span(reinterpret_cast<float*>(sums_.bytes().data()), targets * state_columns());
 }
 
-/// Computes targets whose own rows are staged, and finishes the chunks that they complete.
+/// Finishes targets whose own rows are staged, and the output chunks that they complete.
 Status LayerPass::FinishTargets(const Block& block, const StagedWindow& window,
                                 const TargetRange& targets, TileLayer& layer) {
   const Row begin = block.begin + static_cast<Row>(targets.first);
@@ -271,7 +276,7 @@ Status LayerPass::FinishTargets(const Block& block, const StagedWindow& window,
   return Status::Ok();
 }
 
-/// Computes targets tile by tile.
+/// Finishes targets tile by tile on the CPU.
 void LayerPass::FinishPart(const Block& block, const StagedWindow& window, const WindowRows& rows,
                            const TargetRange& range, std::size_t own_first, TileLayer& layer) {
   std::vector<AccuracyCounts> accuracy(TilesOf(range));
@@ -285,7 +290,7 @@ void LayerPass::FinishPart(const Block& block, const StagedWindow& window, const
   for (const AccuracyCounts& counts : accuracy) chunk_accuracy_.Add(counts);
 }
 
-/// The same in batches: the processor reduces, the device does the rest.
+/// Finishes targets in batches: the CPU reduces them, the device computes the products.
 void LayerPass::FinishOnDevice(const Block& block, const StagedWindow& window,
                                const WindowRows& rows, const TargetRange& range,
                                std::size_t own_first, TileLayer& layer) {
@@ -311,7 +316,8 @@ void LayerPass::FinishOnDevice(const Block& block, const StagedWindow& window,
   for (const AccuracyCounts& counts : accuracy) chunk_accuracy_.Add(counts);
 }
 
-/// Puts a tile's targets where the batch goes up from, as rows [first, first + count).
+/// Copies the targets of a tile into the upload buffer, as rows [first, first + count) of the
+/// batch.
 void LayerPass::PutOnDevice(const TileLayer::Reduced& reduced, std::size_t first,
                             std::size_t count) {
   DeviceTiles& device = *input_.device;
@@ -323,8 +329,8 @@ void LayerPass::PutOnDevice(const TileLayer::Reduced& reduced, std::size_t first
   if (device.WantsRaw(input_.layer)) put(reduced.raw, device.raw_rows(input_.layer));
 }
 
-/// Writes the rows of a tile's targets, [kDenseRows, raw_out], and does what is done with their
-/// scores [kDenseRows, classes], if those are wanted.
+/// Stores the rows of a tile's targets, [kDenseRows, raw_out]. If scores [kDenseRows, classes] are
+/// defined, counts the correct answers and passes the scores to the sink.
 void LayerPass::TakeTile(const Block& block, const StagedWindow& window, const TargetRange& range,
                          const torch::Tensor& made, const torch::Tensor& scores,
                          AccuracyCounts& accuracy) {

@@ -25,30 +25,30 @@ struct LayerPassInput {
   const GraphSnapshot& graph;
   const Model& model;
   const ClassLabels* labels;               ///< null: no accuracy is counted
-  VertexScoreSink* sink;                   ///< given the scores of all rows, or null
+  VertexScoreSink* sink;                   ///< receives the scores of all rows, or null
   const ChunkArray& source;                ///< the previous layer's array, or the features
   const FeatureDecoder& decoder;           ///< of `source`
   std::shared_ptr<const DeltaRows> delta;  ///< changes of `source`, or null
   std::uint32_t layer = 0;
   bool last = false;
   bool scores = false;                           ///< for the last layer: write class scores
-  std::span<const float> weighted_degrees = {};  ///< [rows], or empty: edges count alike
+  std::span<const float> weighted_degrees = {};  ///< [rows], or empty: unweighted edges
   PassReads pass;
-  std::optional<BlockReads> reads = {};  ///< of the whole layer, if they were planned before
-  DeviceTiles* device = nullptr;         ///< that multiplies; null: the processor
+  std::optional<BlockReads> reads = {};  ///< reads of the whole layer, if already planned
+  DeviceTiles* device = nullptr;         ///< computes the products; null: the CPU does
 };
 
-/// Counts the correct answers of class scores [at least rows.size(), classes]. A row with NaN has
-/// no correct answer.
+/// Counts the correct answers of class scores [at least rows.size(), classes]. A row with NaN
+/// counts as wrong.
 AccuracyCounts CountCorrect(const ClassLabels& labels, std::span<const Row> rows,
                             const torch::Tensor& scores);
 
 /// Runs one layer over all its blocks. The rows that a block needs are staged window by window and
-/// added to the sums; then tiles of targets are multiplied and activated. Meanwhile other threads
-/// plan blocks, read, decode and stage chunks, and encode and write results. Memory: one row for
-/// each target of a block that needs more than one window; and what BlockStager and LayerOutput
-/// take.
-/// Threads: one at a time; works on the compute threads (compute_threads.h).
+/// added to the sums; then the targets are multiplied and activated tile by tile. Concurrently,
+/// other threads plan blocks, read, decode and stage chunks, and encode and write results. Memory:
+/// the state of each target of a block that needs several windows, and the memory of BlockStager
+/// and LayerOutput.
+/// Threads: one at a time; uses the compute threads (compute_threads.h).
 class LayerPass {
  public:
   LayerPass(LayerPassInput input, LayerOutput& output);
@@ -91,10 +91,10 @@ class LayerPass {
   const std::size_t dim_;  // columns read
   const bool has_cache_;
   const Layer& layer_;
-  std::vector<float> row_scale_;    // [rows], of symmetric sums: 1/sqrt(degree + 1)
-  AlignedBuffer sums_;              // for the blocks that need them, one after another
+  std::vector<float> row_scale_;    // [rows] 1/sqrt(degree + 1), for symmetric sums
+  AlignedBuffer sums_;              // state of targets; reused by one block after another
   AlignedBuffer prepared_;          // [stage rows, prepared columns], if the layer prepares rows
-  std::uint64_t most_targets_ = 0;  // in any block
+  std::uint64_t most_targets_ = 0;  // max over all blocks
 
   std::uint64_t rows_done_ = 0;    // rows of finished blocks
   AccuracyCounts chunk_accuracy_;  // of the output chunk that is being filled

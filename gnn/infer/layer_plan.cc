@@ -23,7 +23,7 @@ Status LayerPlan::FindTargets(const JobControl& control) {
     if (layer == 0) break;
     const std::vector<Row> targets(rows.begin(), rows.end());
     PassDrawOptions draw = sizes_.Draw(layer);
-    draw.weights = false;  // the rows alone are wanted
+    draw.weights = false;  // only the rows are needed
     RHIZOME_ASSIGN_OR_RETURN(const PassLists lists, DrawPassLists(graph_, targets, draw, control));
     rows.assign(lists.rows.begin(), lists.rows.end());
   }
@@ -44,7 +44,7 @@ Result<OrderChoice> LayerPlan::Choose(std::uint32_t layer, const JobControl& con
 
 void LayerPlan::SetChoice(std::uint32_t layer, OrderChoice choice) {
   SetOrder(layer, std::move(choice.order));
-  // Earlier counts for these layers were for another order.
+  // Earlier counts for these layers assumed another order.
   reads_[layer] = std::move(choice.maker);
   if (layer + 1 < count()) reads_[layer + 1] = std::move(choice.reader);
 }

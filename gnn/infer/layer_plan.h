@@ -11,9 +11,10 @@
 
 namespace rhizome::inline internal {
 
-/// The layers of a job, whether they are run or only counted: what each reads and writes, in which
-/// order and in which pieces. Orders are those of the arrays that the layers write; of the last one
-/// nothing, unless it has some rows only. Threads: one at a time. Ownership: borrows all.
+/// The layers of a job, to be run or only counted: what each layer reads and writes, in which order
+/// and in which pieces. Each layer has the row order of the array that it writes. The last layer
+/// has one only if the job computes a subset of the rows. Threads: one at a time. Ownership:
+/// borrows all arguments.
 class LayerPlan {
  public:
   LayerPlan(const GraphSnapshot& graph, const Model& model, const ArrayEntry& features,
@@ -25,21 +26,21 @@ class LayerPlan {
         orders_(sizes_.layers()),
         reads_(orders_.size()) {}
 
-  /// Reads the degrees. Call before anything is planned.
+  /// Reads the degrees. Must be called before anything is planned.
   Status CountEdges();
 
-  /// If only some rows are wanted, finds the rows that each layer must compute.
+  /// Finds the rows that each layer must compute for LayerwiseOptions::targets, which must be set.
   Status FindTargets(const JobControl& control);
 
   /// Chooses the order of the rows in a layer's array.
   Result<OrderChoice> Choose(std::uint32_t layer, const JobControl& control) const;
   void SetOrder(std::uint32_t layer, RowOrder order) { orders_[layer] = std::move(order); }
 
-  /// Sets the order of a layer together with the counts made for it.
+  /// Sets the order of a layer, and the reads that were counted for it.
   void SetChoice(std::uint32_t layer, OrderChoice choice);
 
-  /// Returns the reads of a layer of which nothing is done, if they have been counted. Can be taken
-  /// once.
+  /// Returns the reads of a whole layer without finished chunks, if they were counted. Each layer's
+  /// reads can be taken once.
   std::optional<BlockReads> TakeReads(std::uint32_t layer) {
     return std::exchange(reads_[layer], std::nullopt);
   }
@@ -48,10 +49,10 @@ class LayerPlan {
   ArrayEntry Written(std::uint32_t layer) const;
   ArrayEntry SourceOf(std::uint32_t layer) const;
 
-  /// Borrows from this.
+  /// Returns the pass of a layer, which borrows from this object.
   PassReads Pass(std::uint32_t layer) const;
 
-  /// [rows] sums of the weights of each row's edges, or empty: edges count alike.
+  /// [rows] sums of the weights of each row's edges, or empty: unweighted edges.
   std::span<const float> weighted_degrees() const { return weighted_degrees_; }
 
  private:
@@ -61,8 +62,8 @@ class LayerPlan {
   const LayerSizes sizes_;
   std::vector<RowOrder> orders_;
   std::vector<std::optional<BlockReads>> reads_;
-  std::vector<std::uint32_t> degrees_;   // [rows]; none without edges
-  std::vector<float> weighted_degrees_;  // [rows]; if a symmetric sum has weights
+  std::vector<std::uint32_t> degrees_;   // [rows]; empty without edges
+  std::vector<float> weighted_degrees_;  // [rows]; for symmetric sums with weights
 };
 
 }  // namespace rhizome::inline internal

@@ -11,10 +11,11 @@
 
 namespace rhizome::inline internal {
 
-/// Processes without a common folder that compute the layers of a run together: each computes some
-/// chunks of a layer's array, and gives them to the others before the next layer. A row's bits
-/// depend on what it is computed from alone, so the result is that of one process. All of them make
-/// the same run, with the same options but for memory and threads. Threads: one at a time.
+/// Connects processes without a common folder that compute the layers of a run together. Each
+/// process computes some chunks of a layer's array and sends them to the others before the next
+/// layer. A row's bits depend only on the inputs of that row, so the result equals the result of a
+/// single process. All processes run with the same options, except for memory and threads. Threads:
+/// one at a time.
 class LayerSharing {
  public:
   /// Chunks [begin, end).
@@ -27,20 +28,20 @@ class LayerSharing {
 
   virtual std::uint32_t processes() const = 0;
 
-  /// Returns which of `chunks` chunks this process computes.
+  /// Returns the chunks that this process computes, out of `chunks` chunks.
   virtual Chunks Own(std::uint64_t chunks) const = 0;
 
-  /// Gives the files of this process's chunks, `own`, below `root`, to all others, and writes
-  /// theirs below `root`. Calls adopt(chunk, finished) for each that came. Errors: another process
-  /// is lost or has failed; kCorruption, what came is not what that one computes; those of writing
-  /// and of `adopt`.
+  /// Sends the files of this process's chunks, `own`, below `root` to all other processes, and
+  /// writes the files received from them below `root`. Calls adopt(chunk, finished) for each
+  /// received chunk. Errors: another process is lost or has failed; kCorruption, a received chunk
+  /// is not one that its sender computes; any error of writing or of `adopt`.
   virtual Status Exchange(
       FileSystem& fs, const Path& root, std::uint64_t chunks,
       const std::map<std::uint64_t, FinishedChunk>& own,
       const std::function<Status(std::uint64_t chunk, const FinishedChunk& finished)>& adopt) = 0;
 
-  /// Completes scores, of which each process has those of the rows that it computed, with those of
-  /// the others. Errors: another process is lost or has failed.
+  /// Completes `scores`: each process has the scores of the rows that it computed, and receives the
+  /// rest from the others. Errors: another process is lost or has failed.
   virtual Status ShareScores(ScoreTable& scores) = 0;
 };
 

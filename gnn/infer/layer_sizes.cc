@@ -11,6 +11,12 @@
 #include "rhizome/cache/row_order.h"
 #include "rhizome/storage/chunk_array.h"
 
+// Sizes follow from LayerMemory: rows of a stage from stage_bytes, rows of a block from
+// block_bytes, and edges of a block from its rows and the average degree. WorkingBytes adds up the
+// memory of the widest layer: stages, the chunk reader, the state and lists of blocks, tables by
+// vertex, row orders and the output. DivideMemory (inference_memory.h) searches for the largest
+// sizes that fit a limit.
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -18,28 +24,29 @@ namespace {
 /// need, but not tiny, because each chunk is synced when it is written.
 constexpr std::uint64_t kIntermediateChunkBytes = std::uint64_t{4} << 20;
 
-/// Chunk size of the result: several chunks are filled, wait and are encoded at once, in memory
-/// that sums could use.
+/// Chunk size of the result. Several chunks are filled, queued and encoded at once, in memory that
+/// sums could use otherwise.
 constexpr std::uint64_t kOutputChunkBytes = std::uint64_t{8} << 20;
 
-/// Memory of a block's lists, for each edge, each row that it reads and each target, and the number
-/// of blocks that have lists: one is computed, one is planned ahead.
+/// Memory of a block's lists per edge, per row that the block reads and per target; and the number
+/// of blocks that have lists at a time: one is computed while the next one is planned.
 constexpr std::uint64_t kBytesOfListedEdge = 4;
 constexpr std::uint64_t kBytesOfEdgeWeight = 4;
 constexpr std::uint64_t kBytesOfListedRow = 12;
 constexpr std::uint64_t kBytesOfListedTarget = 32;
 constexpr std::uint64_t kPlannedBlocks = BlockStager::kBlocks;
 
-/// Bytes for each vertex: the rows that a block reads with their rank, and the degree.
+/// Bytes per vertex: its degree, and its share of the table that ranks the rows which a block
+/// reads.
 constexpr std::uint64_t kBytesOfVertex = 5;
 
-/// Maximum ratio of a block's edges to the average for as many vertices.
+/// Max ratio of a block's edges to the average for the same number of vertices.
 constexpr double kBlockEdgeRatio = 1.5;
 
-/// Several reading threads for each thread, because they mostly wait for the disk.
+/// Reading threads per compute thread. There are several, because they mostly wait for the disk.
 constexpr std::uint32_t kReadersOfThread = 2;
 
-/// Returns the rows of as many whole tiles as fit, at least one tile.
+/// Returns the number of rows of all whole tiles that fit into `bytes`, at least one tile.
 std::uint64_t TilesWithin(std::uint64_t bytes, std::uint64_t row_bytes) {
   return std::max(bytes / std::max<std::uint64_t>(row_bytes, 1) / kTileRows, std::uint64_t{1}) *
          kTileRows;
@@ -51,7 +58,7 @@ std::uint64_t IntermediateChunkRows(const ArrayEntry& entry, std::uint64_t wante
                   RoundUpToTiles(entry.rows));
 }
 
-/// Returns the chunk rows of the last layer, if its chunks are not shards.
+/// Returns the chunk rows of the result if its chunks are not shards.
 std::uint64_t OutputChunkRows(const ArrayEntry& entry) {
   if (entry.chunk_rows != 0) return RoundUpToTiles(entry.chunk_rows);
   return std::min(RoundUpToTiles(entry.rows), TilesWithin(kOutputChunkBytes, entry.row_bytes()));
@@ -70,8 +77,8 @@ ArrayEntry LayerSizes::Intermediate(std::uint32_t layer) const {
       .dim = static_cast<std::uint64_t>(model_.layer(layer).raw_out()),
       .dtype = DataType::kFloat32,
       .layout = ArrayLayout::kChunk,
-      // Written once and read often. Rectified floats lose their zeros, which is as
-      // fast as copying; other codecs cost more time than the reading that they save.
+      // Written once and read often. kNonzero drops the zeros of rectified floats and is as fast as
+      // copying; other codecs cost more time than the reads that they save.
       .codec = {.kind = model_.layer(layer).makes_zeros() ? CodecKind::kNonzero : CodecKind::kRaw,
                 .level = 0},
       .chunk_rows = 0,
@@ -82,8 +89,8 @@ ArrayEntry LayerSizes::Intermediate(std::uint32_t layer) const {
 }
 
 PassDrawOptions LayerSizes::Draw(std::uint32_t layer) const {
-  // Fanouts are given from the seeds outwards, as samplers take them; the first layer computed is
-  // the outermost hop.
+  // Fanouts are listed from the seeds outwards, as for samplers; the layer that is computed first
+  // is the outermost hop.
   const std::size_t hop = layers() - 1 - layer;
   PassDrawOptions draw{.fanout = options_.fanouts.empty() ? kAllNeighbors : options_.fanouts[hop],
                        .no_edges = model_.shape().spec.no_edges,
@@ -99,12 +106,12 @@ std::uint64_t LayerSizes::Edges(std::uint32_t layer) const {
   return MostEdgesOf(Draw(layer), graph_);
 }
 
-/// Returns the bytes that a target keeps while its block goes from window to window.
+/// Returns the bytes of state that a target keeps from window to window of its block.
 std::uint64_t LayerSizes::StateBytes(std::uint32_t layer) const {
   return static_cast<std::uint64_t>(model_.layer(layer).state_columns()) * sizeof(float);
 }
 
-/// Returns the bytes of a row as it is reduced; none if it is reduced as it is read.
+/// Returns the bytes of a prepared row; 0 if the layer does not prepare rows.
 std::uint64_t LayerSizes::PreparedBytes(std::uint32_t layer) const {
   const Layer& computed = model_.layer(layer);
   if (!computed.prepares()) return 0;

@@ -11,9 +11,10 @@
 
 namespace rhizome::inline internal {
 
-/// How large the pieces are in which the layers of a job are computed, and what they take: layers
-/// count from 0, and `source` is the array that the layer reads. `options.output` is complete, as
-/// MakeOutputEntry makes it. Threads: const. Ownership: borrows all.
+/// Sizes of the pieces in which the layers of a job are computed, and the memory that they need.
+/// Layers are numbered from 0; `source` is the array that the layer reads. `options.output` must be
+/// complete (see MakeOutputEntry).
+/// Threads: all functions are const and may run concurrently. Ownership: borrows all arguments.
 class LayerSizes {
  public:
   LayerSizes(const GraphSnapshot& graph, const Model& model, const LayerwiseOptions& options)
@@ -21,28 +22,27 @@ class LayerSizes {
 
   std::uint32_t layers() const { return model_.layers(); }
 
-  /// The array that a layer writes, of all rows.
+  /// Returns the entry of the array that a layer writes, for all rows.
   ArrayEntry Written(std::uint32_t layer) const;
 
   PassDrawOptions Draw(std::uint32_t layer) const;
   ChunkReaderOptions Reader(const ArrayEntry& source) const;
 
-  /// Rows of a stage, which holds them as they are read and, if the layer prepares them, as they
-  /// are reduced.
+  /// Returns the number of rows in a stage. If the layer prepares rows, the wider of a raw and a
+  /// prepared row fits.
   std::uint64_t StageRows(const ArrayEntry& source, std::uint32_t layer) const;
 
-  /// When the own rows of targets are read.
+  /// Returns when the targets' own rows are read: before the sums, after them, or both.
   OwnWindows Own(std::uint32_t layer) const;
 
-  /// Targets of a block, at most.
+  /// Returns the max number of targets in a block.
   std::uint64_t BlockRows(std::uint32_t layer) const;
 
-  /// Returns the largest number of edges in a block. A block ends early if its targets have more,
-  /// so that lists of adjacent high-degree vertices, as in PDS order, take no more memory than
-  /// others.
+  /// Returns the max number of edges in a block. A block ends early if its targets have more, so
+  /// that lists of adjacent high-degree vertices, as in PDS order, need no more memory than others.
   std::uint64_t BlockEdges(std::uint32_t layer) const;
 
-  /// Returns the memory of the widest layer beside the cache, without that of lists on disk.
+  /// Returns the memory for the widest layer, without the cache and without lists on disk.
   std::uint64_t WorkingBytes(const ArrayEntry& features) const;
 
   /// Returns the decoded size of the largest array that a layer reads.
@@ -61,8 +61,8 @@ class LayerSizes {
 };
 
 /// Returns the entry of the array that inference writes: [vertices, embedding] or [vertices,
-/// classes] float32. Errors: kInvalidArgument, not one fanout for each layer, or rows that are too
-/// wide.
+/// classes] float32. Errors: kInvalidArgument, the number of fanouts differs from the number of
+/// layers, or rows are too wide.
 Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& model,
                                    const LayerwiseOptions& options);
 

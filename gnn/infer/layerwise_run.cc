@@ -37,10 +37,10 @@ Result<Source> OpenWritten(FileSystem& fs, const WrittenArray& written) {
   return Source{.array = std::move(array), .decoder = decoder, .delta = nullptr};
 }
 
-/// The run of one job. For each layer it (1) finds or chooses the order of the rows that it writes;
-/// (2) runs the pass, here or in child processes, and adopts chunks of an earlier run; (3) logs the
-/// metadata of the finished array, which is the next layer's source; (4) removes the array before
-/// it. A resumed run begins at the first layer that is not complete.
+/// The run of one job. For each layer it (1) finds or chooses the order of the rows that the layer
+/// writes; (2) runs the pass, here or in child processes, and adopts chunks of an earlier run; (3)
+/// logs the metadata of the finished array, which is the next layer's source; (4) removes the array
+/// that the layer has read. A resumed run begins at the first layer that is not complete.
 class LayerwiseRun {
  public:
   /// `features`: the entry of the array that the first layer reads.
@@ -64,8 +64,9 @@ class LayerwiseRun {
       if (!IsLast(layer)) {
         RHIZOME_ASSIGN_OR_RETURN(source, OpenWritten(fs(), result_.output));
       }
-      // The layer before is not needed any more, but its space may be. A run that is killed between
-      // the last layer and publishing resumes at the last layer, so that one's source is kept.
+      // The array of the previous layer is no longer needed, but its disk space may be. A run that
+      // is killed between the last layer and publishing resumes at the last layer, so the source of
+      // that layer is kept.
       if (layer > 0 && !IsLast(layer)) RHIZOME_RETURN_IF_ERROR(RemoveTree(fs(), Folder(layer - 1)));
     }
     return std::move(result_);
@@ -118,8 +119,8 @@ class LayerwiseRun {
     return first;
   }
 
-  /// Uses the order that an earlier run logged, whatever would be chosen now; otherwise chooses an
-  /// order and logs it.
+  /// Uses the order that an earlier run logged, even if another one would be chosen now. Otherwise
+  /// chooses an order and logs it.
   Status FindOrder(std::uint32_t layer, const JobControl& control) {
     if (input_.log == nullptr || IsLast(layer) || options_.targets) return Status::Ok();
     if (const LoggedOrder* const logged = input_.log->Order(layer)) {
@@ -133,7 +134,7 @@ class LayerwiseRun {
     LoggedOrder logged{.rule = RowRuleName(choice.rule), .xxh3 = {}};
     if (choice.rule != RowRule::kStored) {
       const std::span<const std::byte> bytes = std::as_bytes(choice.order.row_at());
-      // The file may be left by a run that was killed before it could log it.
+      // A run that was killed before it could log the order may have left the file.
       const Status removed = fs().RemoveFile(OrderFile(layer));
       if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
       RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs(), OrderFile(layer), bytes));
@@ -174,7 +175,7 @@ class LayerwiseRun {
     return OpenWritten(fs(), WrittenBefore(first - 1));
   }
 
-  /// Returns the complete array of a layer, from the log.
+  /// Returns the complete array of a layer, as logged.
   WrittenArray WrittenBefore(std::uint32_t layer) const {
     WrittenArray written{.root = Folder(layer),
                          .arrays = {layers_.Written(layer)},
@@ -189,7 +190,7 @@ class LayerwiseRun {
 
   Status RunLayer(std::uint32_t layer, const Source& source, const JobControl& control) {
     const bool written = !IsLast(layer) || options_.write_output;
-    std::map<std::uint64_t, FinishedChunk> own;  // if others compute the rest
+    std::map<std::uint64_t, FinishedChunk> own;  // chunks of this process, if others share
     ChunkProgress progress = ChunkProgress::Of(input_.log, layer);
     if (input_.sharing != nullptr) {
       progress.tell = [&own](std::uint64_t chunk, const FinishedChunk& finished) {
@@ -229,7 +230,7 @@ class LayerwiseRun {
     return Status::Ok();
   }
 
-  /// Completes a layer's array with the chunks that others have computed.
+  /// Completes a layer's array with the chunks that other processes have computed.
   Status ShareChunks(std::uint32_t layer, LayerOutput& output,
                      const std::map<std::uint64_t, FinishedChunk>& own) {
     RHIZOME_RETURN_IF_ERROR(output.Complete());

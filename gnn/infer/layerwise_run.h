@@ -20,25 +20,27 @@ namespace rhizome::inline internal {
 class DeviceTiles;
 class InferenceWorkers;
 
-/// The input of a layerwise run, and its scratch folder. All is borrowed.
+/// The input of a layerwise run, and its scratch folder. All references and pointers are borrowed.
 struct LayerwiseInput {
   const GraphSnapshot& graph;
   const Model& model;
   const ClassLabels* labels = nullptr;  ///< null: no accuracy is counted
-  VertexScoreSink* sink = nullptr;      ///< given the scores of all rows, if not null
+  VertexScoreSink* sink = nullptr;      ///< receives the scores of all rows, if not null
   Path scratch;                         ///< a folder for the arrays of the layers
-  InferenceLog* log = nullptr;          ///< null: a killed run begins again
+  InferenceLog* log = nullptr;          ///< null: a killed run starts over
 
-  /// Processes that compute the layers' chunks; null: this one does. With a log, and without
-  /// LayerwiseOptions::targets. Does not change results.
+  /// Processes that compute the chunks of the layers; null: this process does. Requires a log, and
+  /// excludes LayerwiseOptions::targets. Does not change results.
   InferenceWorkers* workers = nullptr;
 
-  DeviceTiles* device = nullptr;  ///< that multiplies; null: the processor. Not with workers.
+  /// Device that computes the products; null: the CPU does. Excludes workers.
+  DeviceTiles* device = nullptr;
 
-  /// Others that compute parts of each layer; null: this process computes all. Not with a log,
-  /// workers, or LayerwiseOptions::targets, and with LayerwiseOptions::chunk_rows, which are the
-  /// same for all. The last layer's array then has the chunks of this process alone, and cannot be
-  /// written; the sink is given the scores of their rows.
+  /// Connection to other processes that compute parts of each layer; null: this process computes
+  /// everything. Excludes a log, workers, LayerwiseOptions::targets and
+  /// LayerwiseOptions::write_output. Requires LayerwiseOptions::chunk_rows, with the same value in
+  /// all processes. The last layer's array then has only the chunks of this process, and the sink
+  /// receives the scores of their rows.
   LayerSharing* sharing = nullptr;
 };
 
@@ -50,20 +52,22 @@ struct LayerwiseResult {
   WrittenArray output;
 };
 
-/// Computes every vertex layer by layer: K passes over all rows in order, each reading the array of
-/// the layer before chunk by chunk and writing its own below `scratch`. No vertex is computed
-/// twice.
+/// Computes every vertex layer by layer. Each layer is one pass over all rows in order: it reads
+/// the array of the previous layer chunk by chunk and writes its own array below `scratch`. No
+/// vertex is computed twice.
 ///
-/// The rows that a block of targets needs are brought together on a stage, as many as it holds at a
-/// time, and summed up in ascending order of rows, a sum by one thread; a row's product depends on
-/// that row alone. So the bytes of the result are the same for any policy, cache, stage, block size
-/// and number of threads, and for a run that was killed and resumed (by its log).
+/// The rows that a block of targets needs are copied to a stage, one stageful at a time, and summed
+/// in ascending order of rows. Each sum is computed by one thread, and a row's product depends only
+/// on that row. So the bytes of the result are the same for any cache policy, cache size, stage,
+/// block size and number of threads, and for a run that was killed and resumed from its log.
 ///
 /// Source: layerwise inference as in GLISP (section III-D), with Belady's schedule over chunks.
-/// That sums stay in memory while the source goes by, block by block of targets as large as memory
-/// allows, is ours: what is read is the source times the number of blocks, and in order.
+/// Unlike GLISP, sums remain in memory while the source is scanned, for blocks of targets as large
+/// as memory allows: the bytes read are the source's size times the number of blocks, in sequential
+/// order.
 /// Memory: the cache, and LayerSizes::WorkingBytes.
-/// Errors: kInvalidArgument, features that do not fit the model; those of the store; kInterrupted.
+/// Errors: kInvalidArgument, the features do not fit the model; any error of the store;
+/// kInterrupted.
 Result<LayerwiseResult> RunLayerwise(const LayerwiseInput& input, const LayerwiseOptions& options,
                                      const JobControl& control);
 
@@ -74,14 +78,14 @@ struct LayerPart {
   std::uint64_t end = 0;
 };
 
-/// Computes a part of a job that another process runs with the same options except for memory and
-/// threads. The job's log (InferenceLog::Read) gives the order of rows and the previous layer's
-/// array. `progress.tell` is called for each chunk. Errors: those of RunLayerwise.
+/// Computes a part of a job that another process runs with the same options, except for memory and
+/// threads. The order of rows and the previous layer's array come from the job's log
+/// (InferenceLog::Read). Calls `progress.tell` for each chunk. Errors: see RunLayerwise.
 Result<InferLayerReport> RunLayerPart(const LayerwiseInput& input, const LayerwiseOptions& options,
                                       const LayerPart& part, ChunkProgress progress,
                                       const JobControl& control);
 
-/// The reads of a layer, and the order in which it will write.
+/// The reads of a layer, and the row order of the array that it writes.
 struct LayerReads {
   ArrayEntry source;
   std::uint64_t chunks = 0;        ///< of the source
@@ -91,14 +95,14 @@ struct LayerReads {
   RowRule layout = RowRule::kStored;
 };
 
-/// Counts, by layer, exactly what RunLayerwise would report, without computing anything.
-/// `options.output` is complete.
+/// Computes, for each layer, exactly the figures that RunLayerwise would report, without running
+/// it. `options.output` must be complete.
 Result<std::vector<LayerReads>> PlanLayerwise(const GraphSnapshot& graph, const Model& model,
                                               const LayerwiseOptions& options,
                                               const JobControl& control);
 
-/// Checks that `array` fits the model and the graph. Errors: kInvalidArgument, its columns are not
-/// those that the model reads, or its rows are not those of the vertices.
+/// Checks that `array` fits the model and the graph. Errors: kInvalidArgument, its number of
+/// columns differs from the model's inputs, or its number of rows from the number of vertices.
 Status CheckFeatures(const ArrayEntry& array, const Model& model, const GraphSnapshot& graph);
 
 }  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Adds the rows of an array to a report, if it has such rows.
+/// Appends the rows found in an array to the report, if there are any.
 Status AddTo(std::vector<InferReport::NonFinite>& report, std::string_view name,
              const GraphSnapshot& graph, const NonFiniteRows& found) {
   if (found.rows == 0) return Status::Ok();
@@ -32,7 +32,7 @@ Result<std::vector<InferReport::NonFinite>> ReportNonFinite(const GraphSnapshot&
   RHIZOME_ASSIGN_OR_RETURN(const NonFiniteRows of_result,
                            FindNonFinite(graph, *array, /*delta=*/nullptr, control));
   RHIZOME_RETURN_IF_ERROR(AddTo(report, name, graph, of_result));
-  if (report.empty()) return report;  // they are of deleted vertices
+  if (report.empty()) return report;  // all such rows belong to deleted vertices
   RHIZOME_ASSIGN_OR_RETURN(const NonFiniteRows of_features,
                            FindNonFinite(graph, features, control));
   RHIZOME_RETURN_IF_ERROR(AddTo(report, features, graph, of_features));

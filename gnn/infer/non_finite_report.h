@@ -12,21 +12,22 @@
 
 namespace rhizome::inline internal {
 
-/// Finds the rows of an inference's result that have a value that is NaN or infinite, and, if there
-/// are some, those of its features. `name`: of the result, as users know it. Reads the arrays.
-/// Errors: those of reading; kInterrupted.
+/// Finds the rows of an inference's result that contain NaN or infinite values and, if there are
+/// any, the rows of its features that do. `name`: name of the result as users know it. Reads the
+/// arrays. Errors: any error of reading; kInterrupted.
 Result<std::vector<InferReport::NonFinite>> ReportNonFinite(const GraphSnapshot& graph,
                                                             std::string_view name,
                                                             const WrittenArray& made,
                                                             const std::string& features,
                                                             const JobControl& control);
 
-/// Says it in a sentence: how many rows of how many `vertices`, the first of them, and what to do.
+/// Describes the findings in a sentence: how many of the `vertices` rows, the first of them, and
+/// the remedy.
 std::string DescribeNonFinite(const std::vector<InferReport::NonFinite>& found,
                               const std::string& features, std::uint64_t vertices);
 
-/// Returns the external id of the first vertex of an array that has a value that is NaN or
-/// infinite, or nothing if there is none or the array cannot be read.
+/// Returns the external id of the first vertex whose row of `array` contains NaN or an infinite
+/// value; nullopt if there is none or the array cannot be read.
 std::optional<ExternalId> FirstNonFinite(const GraphSnapshot& graph, const std::string& array,
                                          const JobControl& control);
 

@@ -11,10 +11,10 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Block rows of a worker, which holds no sums.
+/// Rows of a block of a worker, which holds no sums.
 constexpr std::uint64_t kWorkerBlockRows = 1024;
 
-/// Adds what workers with disk caches of their own would read in a layer.
+/// Adds the reads of a layer by workers that have separate disk caches.
 Status PlanWorkers(const InferenceJob& job, std::uint32_t layer, const LayerReads& reads,
                    const JobControl& control, InferPlanLayer& planned) {
   const LayerwiseOptions& options = job.layerwise();
@@ -25,7 +25,7 @@ Status PlanWorkers(const InferenceJob& job, std::uint32_t layer, const LayerRead
                 .chunk_rows = reads.source.chunk_rows},
       .cache_chunks = options.memory.cache_bytes / ChunkReader::DecodedBytes(reads.source),
       .cache = options.tuning.cache};
-  pass.draw.weights = false;  // they change no read
+  pass.draw.weights = false;  // weights do not affect reads
   RHIZOME_ASSIGN_OR_RETURN(const WorkerPassPlan plan, PlanWorkerPass(job.graph(), pass, control));
   planned.worker_chunks = plan.chunks;
   planned.chosen_requests = plan.chosen_requests;

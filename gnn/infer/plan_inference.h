@@ -6,8 +6,8 @@
 
 namespace rhizome::inline internal {
 
-/// Implements the verb `plan infer`: counts what InferArray would read. Errors: those of InferArray
-/// before it computes.
+/// Implements the verb `plan infer`: counts the reads of InferArray. Errors: the errors that
+/// InferArray returns before it computes.
 Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& control);
 
 }  // namespace rhizome::inline internal

@@ -18,7 +18,8 @@ namespace {
 /// Number of minibatches that are scheduled together.
 constexpr std::uint32_t kSuperbatch = 32;
 
-/// Embeds a minibatch, and adds its rows to the output and its correct answers to `counts`.
+/// Computes the embeddings of a minibatch, writes its rows to the output and adds its correct
+/// answers to `counts`.
 void ComputeBlock(const Minibatch& minibatch, const Block& block, const Model& model,
                   const ClassLabels* labels, bool want_scores, LayerOutput& output,
                   AccuracyCounts& counts) {

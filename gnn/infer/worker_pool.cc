@@ -26,18 +26,19 @@ namespace {
 /// Interval of checks for cancellation while children are silent.
 constexpr int kPollMilliseconds = 100;
 
-/// A turn of listening counts for silence by no more than this: this process may have been stopped.
+/// Max silence that one round of listening adds to a child: this process may have been stopped
+/// itself.
 constexpr std::chrono::seconds kMaxTurn{1};
 
 constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 
-/// A child says this when it has nothing else to say.
+/// Heartbeat of a child.
 constexpr std::string_view kAlive = "alive";
 
 /// Exit code of a child that could not run the program.
 constexpr int kNotStarted = 127;
 
-/// Takes the next word from the front of `line`.
+/// Removes the first word of `line` and returns it.
 std::string_view TakeWord(std::string_view& line) {
   const std::string_view word = line.substr(0, line.find(' '));
   line.remove_prefix(std::min(line.size(), word.size() + 1));
@@ -52,7 +53,7 @@ std::optional<std::uint64_t> TakeNumber(std::string_view& line) {
   return number;
 }
 
-/// Sends all of `text`. Returns false if the other side is gone.
+/// Sends all of `text`. Returns false if the peer is gone.
 bool Send(int socket, std::string_view text) {
   while (!text.empty()) {
     const ssize_t sent = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
@@ -69,10 +70,10 @@ Status NotOurLanguage(std::string_view line) {
                   line.substr(0, 100)));
 }
 
-/// Nothing may allocate or lock between fork and exec.
+/// Runs the command in the child, after fork. Nothing may allocate or lock between fork and exec.
 [[noreturn]] void RunChild(const std::vector<char*>& command, int socket, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(kNotStarted);  // it died before it could be watched
+  if (::getppid() != parent) ::_exit(kNotStarted);  // the parent died before prctl
   if (::dup2(socket, STDIN_FILENO) < 0 || ::dup2(socket, STDOUT_FILENO) < 0) ::_exit(kNotStarted);
   ::execvp(command.front(), command.data());
   ::_exit(kNotStarted);
@@ -94,7 +95,7 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::Start(const std::vector<std::str
 Status WorkerPool::Add(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));  // execvp takes, but leaves them
+    arguments.push_back(const_cast<char*>(argument.c_str()));  // execvp does not modify them
   }
   arguments.push_back(nullptr);
   std::array<int, 2> sockets{};
@@ -147,7 +148,7 @@ void WorkerPool::Bury(Worker& worker) {
   worker.socket = -1;
 }
 
-/// Gives a dead child's unfinished task to the others.
+/// Handles a dead child: its unfinished task goes to the others.
 void WorkerPool::Lose(Worker& worker) {
   ++died_;
   if (worker.busy && worker.task.begin < worker.task.end) waiting_.push_front(worker.task);
@@ -156,7 +157,8 @@ void WorkerPool::Lose(Worker& worker) {
   Bury(worker);
 }
 
-/// Kills the children that have been silent for too long, after a turn of listening.
+/// Kills the children that have been silent for too long, after a round of listening of length
+/// `turn`.
 void WorkerPool::KillSilent(std::chrono::nanoseconds turn) {
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     Worker& worker = workers_[w];
@@ -209,7 +211,7 @@ void WorkerPool::HandOut() {
 Status WorkerPool::Listen(const Finished& finished, const Done& done) {
   std::vector<pollfd> sockets;
   for (const Worker& worker : workers_) {
-    sockets.push_back({.fd = worker.socket, .events = POLLIN, .revents = 0});  // -1 is left out
+    sockets.push_back({.fd = worker.socket, .events = POLLIN, .revents = 0});  // poll ignores -1
   }
   if (::poll(sockets.data(), sockets.size(), kPollMilliseconds) < 0 && errno != EINTR) {
     return Status::FromErrno(errno, "waiting for workers");
@@ -266,7 +268,7 @@ Status WorkerPool::TakeLine(Worker& worker, std::string_view line, const Finishe
 
 namespace {
 
-/// Held while a line is written, so that a beat is not written into it.
+/// Held while a line is written, so that a heartbeat cannot interleave with it.
 std::mutex g_speaking;
 
 Status Say(int out, std::string line) {
@@ -307,7 +309,7 @@ void WorkerBeats::Beat(int out, std::chrono::nanoseconds every) {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, every, [this] { return ending_; })) {
     pollfd room = {.fd = out, .events = POLLOUT, .revents = 0};
-    // An error is found by the next answer.
+    // The next answer detects a write error.
     if (::poll(&room, 1, 0) == 1) static_cast<void>(Say(out, std::string(kAlive)));
   }
 }

@@ -11,17 +11,22 @@
 #include "rhizome/cache/prediction_error.h"
 #include "rhizome/cache/range_cut.h"
 
+// Cut (1) cuts the unfinished chunks into ranges of equal numbers of edges; (2) if costs may be
+// learned, computes features of the ranges and cuts them by predicted cost, too; (3) chooses one of
+// both cuts (Judge); (4) returns tasks. Learn (1) adds up the measured costs by range; (2) measures
+// the model's error and updates the model; (3) writes the cost file.
+
 namespace rhizome::inline internal {
 namespace {
 
-/// Measurements that a model has before it is believed. Few are enough, because what it was off by
-/// is measured each time and asked of the next predicted gain.
+/// Number of measurements after which a model is used. Few are enough, because the model's error is
+/// measured each time and compared with the next predicted gain.
 constexpr std::uint64_t kEnough = 4;
 
-/// The error of a model until it has predicted something.
+/// Assumed error of a model before its first prediction.
 constexpr double kUnknownError = 0.25;
 
-/// Chunks that are not done, and sums of what they cost.
+/// The unfinished chunks of a layer, and prefix sums of their costs.
 class OpenChunks {
  public:
   explicit OpenChunks(const std::vector<bool>& done) {
@@ -32,7 +37,7 @@ class OpenChunks {
   std::uint64_t operator[](std::size_t i) const { return chunks_[i]; }
   std::size_t size() const { return chunks_.size(); }
 
-  /// Returns [size() + 1] sums of cost_of(chunk).
+  /// Returns [size() + 1] prefix sums of cost_of(chunk).
   template <typename CostOf>
   std::vector<double> Sums(const CostOf& cost_of) const {
     std::vector<double> sums = {0};
@@ -69,7 +74,7 @@ std::vector<WorkerTask> TasksOf(const OpenChunks& open, const std::vector<std::s
   return tasks;
 }
 
-/// Says why a layer of which nothing is known is cut by its edges.
+/// Explains why a layer without known costs is cut by edges.
 std::string WhyEdges(const PassDrawOptions& draw, InferWorkers::Ranges by) {
   if (draw.no_edges) return "equal rows: no edges are walked";
   if (by == InferWorkers::Ranges::kEdges) return "equal edges, as was asked for";
@@ -119,7 +124,7 @@ Result<std::vector<WorkerTask>> WorkerRanges::Cut(const LayerToCut& layer,
     std::uint64_t sum = 0;
     for (std::uint64_t place = chunk * chunk_rows; place < end_of(chunk); ++place)
       sum += EdgesOfRow(layer.pass.planner, RowAt(layer.pass.planner, place));
-    // A chunk without edges is not for nothing.
+    // A chunk without edges still has a small cost.
     return static_cast<double>(sum) +
            1e-3 * static_cast<double>(end_of(chunk) - chunk * chunk_rows);
   });
@@ -147,10 +152,12 @@ Result<std::vector<WorkerTask>> WorkerRanges::Cut(const LayerToCut& layer,
   return TasksOf(open, ends, layer.layer);
 }
 
-/// Features take a walk over all lists: it is made only for what may be of use.
+/// Returns whether features are worth computing. They need a walk over all lists, so they are only
+/// computed if this job or a later one may use them.
 bool WorkerRanges::WantsFeatures(const LayerToCut& layer) const {
   const PassDrawOptions& draw = layer.pass.planner.draw;
-  if (draw.no_edges || draw.neighbors != nullptr) return false;  // on disk, a walk reads them all
+  // Lists on disk would all be read for this.
+  if (draw.no_edges || draw.neighbors != nullptr) return false;
   const auto model = models_.find(report_.model);
   const bool is_believed = model != models_.end() && model->second.measurements() >= kEnough;
   return is_believed || layer.alike > 0 || !file_.empty();
@@ -182,9 +189,9 @@ Status WorkerRanges::FindFeatures(const LayerToCut& layer, const JobControl& con
   return Status::Ok();
 }
 
-/// Decides between two cuts of which these are the largest predicted costs. Nothing is moved when
-/// ranges change, but a gain that is smaller than what the model is off by is none: equal edges
-/// then are as good, and do not change from job to job.
+/// Chooses between two cuts, given the largest predicted cost of a range in each. Changing ranges
+/// moves no data, but a gain below the model's error is not significant: equal edges are then as
+/// good, and do not change from job to job.
 void WorkerRanges::Judge(const CostModel& model, double equal_edges, double learned) {
   const double doubt = model.Error().value_or(kUnknownError);
   const double gain = learned > 0 ? equal_edges / learned - 1 : 0;

@@ -18,49 +18,50 @@
 
 namespace rhizome::inline internal {
 
-/// A layer whose chunks workers compute. `graph` and what `pass` borrows outlive the call.
+/// A layer whose chunks workers compute. `graph` and everything that `pass` borrows must outlive
+/// the call.
 struct LayerToCut {
   const GraphSnapshot& graph;
   std::uint32_t layer = 0;
-  std::string kind;  ///< of the network
+  std::string kind;  ///< kind of network
   std::uint64_t columns_read = 0;
   std::uint64_t columns_written = 0;
-  std::uint64_t rows = 0;   ///< that the layer writes
-  std::uint64_t alike = 0;  ///< later layers of the same columns
+  std::uint64_t rows = 0;   ///< rows that the layer writes
+  std::uint64_t alike = 0;  ///< number of later layers with the same columns
   PassReads pass = {};
 };
 
 /// Returns the name of a layer's cost model: the kind of network, the columns that it reads and
-/// writes, each rounded up to a power of two, and the direction that it walks.
+/// writes, each rounded up to a power of two, and the direction of its lists.
 std::string CostModelName(const LayerToCut& layer);
 
-/// Cuts the layers of a job into ranges, which are fixed before workers begin, and learns from what
-/// these then cost. What a layer is cut by, in this order:
-///   - predicted cost, where its model has seen enough, and the predicted gain over equal edges is
-///   larger than the model's own error (CostModel::Error), unless InferWorkers asks for equal
-///   edges;
-///   - numbers of edges, or of rows where there are none.
-/// Results do not depend on it, and the report says which it was, and why.
+/// Cuts the layers of a job into ranges, which are fixed before workers begin, and learns from
+/// their measured costs. A layer is cut by
+///   - predicted cost, if its cost model has enough measurements and the predicted gain over equal
+///     edges exceeds the model's own error (CostModel::Error), unless InferWorkers requests equal
+///     edges;
+///   - otherwise the number of edges, or of rows if no edges are walked.
+/// Results do not depend on the cut. The report says which criterion was used, and why.
 ///
-/// Source: ROC (MLSys 2020), section 4; the cost model (cost_model.h) has what is ours.
+/// Source: ROC (MLSys 2020), section 4; cost_model.h describes the differences.
 /// Threads: one at a time.
 class WorkerRanges {
  public:
-  /// A file of costs that cannot be read is told to `note`, and replaced.
+  /// A cost file that exists but cannot be read is reported to `note` and replaced.
   WorkerRanges(const InferWorkers& workers, JobNote note);
 
-  /// Memory for the features of a graph's ranges.
+  /// Returns the memory for the features of a graph's ranges, in bytes.
   static std::uint64_t Bytes(const GraphSnapshot& graph) { return graph.vertex_count() * 9; }
 
-  /// Returns the chunks of a layer that are not done as tasks, at least one for each range that has
-  /// such chunks, and more only where a chunk that is done stands between. At most `workers`
-  /// ranges. Errors: those of the lists; kInterrupted.
+  /// Returns the unfinished chunks of a layer as tasks, cut into at most `workers` ranges. A range
+  /// has one task for each run of consecutive unfinished chunks. Errors: any error of reading the
+  /// lists; kInterrupted.
   Result<std::vector<WorkerTask>> Cut(const LayerToCut& layer, const std::vector<bool>& done,
                                       std::uint32_t workers, const JobControl& control);
 
-  /// Learns what parts of the layer that was cut last did cost, in any order, and writes the file.
-  /// A part lies within a range, as its task did, and its ends are those of tiles. Errors:
-  /// kIoError, a part that cannot be.
+  /// Learns from the measured costs of parts of the layer that was cut last, in any order, and
+  /// writes the cost file. Each part is inside one range, and begins and ends at tile boundaries.
+  /// Errors: kIoError, an invalid part.
   Result<InferRanges> Learn(std::vector<InferLayerReport::Cost> costs);
 
   const CostModels& models() const { return models_; }
@@ -73,7 +74,7 @@ class WorkerRanges {
   Status LearnParts(const std::vector<InferLayerReport::Cost>& costs);
   void Save();
 
-  /// Features, and of which passes they are.
+  /// Features, and the passes for which they are valid.
   struct Known {
     PassDrawOptions draw;
     bool as_stored = false;
@@ -88,9 +89,9 @@ class WorkerRanges {
   CostModels models_;
   std::optional<Known> known_;
 
-  // These belong to the layer that was cut last.
-  bool has_features_ = false;             // known_ is of it
-  std::vector<std::uint64_t> open_rows_;  // [ranges] rows that were not done
+  // State of the layer that was cut last.
+  bool has_features_ = false;             // known_ is valid for it
+  std::vector<std::uint64_t> open_rows_;  // [ranges] unfinished rows
   InferRanges report_;
 };
 

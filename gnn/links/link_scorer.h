@@ -29,7 +29,7 @@ class LinkScorer {
   static Result<LinkScorer> Create(LinkScorerKind kind, std::uint64_t dim,
                                    const TensorFile& decoder);
 
-  /// Returns the number of types that pairs may have; nothing: any.
+  /// Returns the number of types that pairs may have, or nullopt if they may have any.
   std::optional<std::uint64_t> types() const;
 
   void Score(std::span<const PairRows> pairs, std::span<float> scores) const;

@@ -44,7 +44,7 @@ struct VertexPair {
 /// out.size() only at the end. Its errors end the run and are returned unchanged.
 using PairSource = std::function<Result<std::size_t>(std::span<VertexPair> out)>;
 
-/// Receives the scores of the next pairs, in the order in which the source gave them.
+/// Receives the scores of the next pairs, in the order of the source.
 using ScoreSink =
     std::function<Status(std::span<const VertexPair> pairs, std::span<const float> scores)>;
 
@@ -69,21 +69,22 @@ struct LinkScoreReport {
   double score_seconds = 0;
 };
 
-/// Scores pairs of vertices from the rows of an array, in memory that grows with neither. A batch
-/// of pairs, as many as a quarter of the memory holds, is sorted by the chunks of its rows: a group
-/// of source chunks stays in memory while each chunk of targets is read once. If a batch needs few
-/// rows and the array allows single rows to be read (layout row, or shards), these are read
-/// instead, sorted and coalesced. Scores do not depend on memory or threads, to the last bit. Rows
-/// are those of the graph's commit, including what was put since the generation.
+/// Scores pairs of vertices from the rows of an array. Memory depends neither on the number of
+/// pairs nor on the number of rows. A batch of pairs, as many as fit into a quarter of the memory,
+/// is sorted by the chunks of its rows: a group of source chunks stays in memory while each chunk
+/// of targets is read once. If a batch needs few rows and the array supports reads of single rows
+/// (layout row, or shards), it reads these rows instead, sorted and coalesced. Scores do not depend
+/// on memory or threads, to the last bit. Rows are read as of the graph's commit, including rows
+/// written since the generation.
 class LinkScores {
  public:
   virtual ~LinkScores() = default;
 
   /// Scores all pairs of `source` and passes them to `sink` in batches, in order.
-  /// Errors: kNotFound, no such array or decoder; kInvalidArgument, the array is not one of
-  /// vertices or not of floats, the decoder does not fit it, or a pair's vertex or type is out of
-  /// range; kOutOfMemory, memory_bytes is too small (the message says how much is needed);
-  /// kCorruption; kIoError; kInterrupted; those of `source` and `sink`.
+  /// Errors: kNotFound, no such array or decoder; kInvalidArgument, the array does not hold floats
+  /// of vertices, the decoder does not fit it, or a pair's vertex or type is out of range;
+  /// kOutOfMemory, memory_bytes is too small (the message says how much is needed); kCorruption;
+  /// kIoError; kInterrupted; errors of `source` and `sink`.
   /// Threads: one call at a time in a process.
   /// Ownership: borrows all arguments during the call.
   virtual Result<LinkScoreReport> Score(const GraphSnapshot& graph, const LinkScoreOptions& options,
@@ -91,10 +92,10 @@ class LinkScores {
                                         const JobControl& control) const = 0;
 };
 
-/// The name to look up with dlsym: that of the function below.
+/// Name of the function below, for dlsym.
 inline constexpr const char* kLinkScoresSymbol = "rhizome_gnn_scores_v1";
 
 }  // namespace rhizome
 
-/// Returns the scorer of links, like rhizome_gnn_entry_v1 (entry.h).
+/// Returns the link scorer. It is valid, or null, as rhizome_gnn_entry_v1 documents (entry.h).
 extern "C" RHIZOME_API const rhizome::LinkScores* rhizome_gnn_scores_v1();

@@ -38,7 +38,7 @@ constexpr std::uint64_t kRowAdvantage = 4;
 /// Number of chunks that are read ahead.
 constexpr std::size_t kReadAhead = 2;
 
-/// The division of the memory.
+/// The division of the memory limit.
 struct Budget {
   std::uint64_t pairs = 0;        // pairs of a batch
   std::uint64_t cache_bytes = 0;  // for decoded chunks
@@ -136,11 +136,13 @@ class FewRows {
   std::vector<std::byte> run_;
 };
 
-/// Scores all pairs of a source. For each batch it (1) checks the pairs and looks up their rows;
-/// (2) sorts them by chunks (PairSchedule); (3) reads either the few rows that it needs or all
-/// their chunks, through a Belady cache; (4) scores the pairs of each cell on all threads; (5)
-/// passes the scores to the sink in the order of the source.
-/// Ownership: borrows its parts.
+/// Scores all pairs of a source. For each batch:
+///   1. checks the pairs and looks up their rows;
+///   2. sorts the pairs by chunks (PairSchedule);
+///   3. reads either the few rows that the batch needs, or all their chunks through a Belady cache;
+///   4. scores the pairs of each cell on all threads;
+///   5. passes the scores to the sink, in the order of the source.
+/// Ownership: borrows its arguments.
 class ScoreRun {
  public:
   ScoreRun(const GraphSnapshot& graph, const ChunkArray& array, const FeatureDecoder& decoder,

@@ -5,7 +5,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Draws of dropout of attention, one for each layer.
+/// First dropout draw of attention; each layer has one.
 constexpr std::uint64_t kAttentionDraws = std::uint64_t{1} << 33;
 
 torch::Tensor Reduce(const ReducePiece& piece, const LayerRows& rows, const LayerGraph& graph) {
@@ -17,17 +17,17 @@ torch::Tensor Reduce(const ReducePiece& piece, const LayerRows& rows, const Laye
 }  // namespace
 
 torch::Tensor Conv::Project(const LayerRows&, const RunMode&) const {
-  RHIZOME_CHECK(false);  // only called of a kind that projects, which overrides it
+  RHIZOME_CHECK(false);  // only called for kinds that project, which override it
   return {};
 }
 
 torch::Tensor Conv::SourceScores(const torch::Tensor&) const {
-  RHIZOME_CHECK(false);  // only called of a kind with such scores, which overrides it
+  RHIZOME_CHECK(false);  // only called for kinds with such scores, which override it
   return {};
 }
 
 torch::Tensor Conv::Query(const LayerRows&, const torch::Tensor&) const {
-  RHIZOME_CHECK(false);  // only called of a kind with attention, which overrides it
+  RHIZOME_CHECK(false);  // only called for kinds with attention, which override it
   return {};
 }
 

@@ -17,33 +17,33 @@
 
 namespace rhizome::inline internal {
 
-/// A tensor of a network, as it is made, stored and read.
+/// A weight tensor of a network: its name in model files, shape and initial values.
 struct WeightSpec {
   enum class Fill : std::uint8_t { kGlorot, kZeros, kOnes };
   std::string name;
   std::vector<std::int64_t> shape;
   Fill fill = Fill::kGlorot;
-  bool trained = true;  ///< false: a statistic that training keeps, without a gradient
+  bool trained = true;  ///< false: a statistic that training updates without a gradient
 };
 using WeightVisitor = std::function<void(const WeightSpec& spec, torch::Tensor& weight)>;
 
 struct GraphNorms;
 
-/// How the network is run: to learn, with a seed from which every dropout is drawn, or to evaluate.
+/// Mode in which a network runs: training, with a seed for all dropout, or evaluation.
 struct RunMode {
-  const std::uint64_t* dropout_seed = nullptr;  ///< null: evaluation, nothing is dropped
-  std::int64_t first_row = 0;   ///< where dropout is drawn: the number of the first row
-  GraphNorms* norms = nullptr;  ///< statistics of batch norms over more rows than are given
-  Device* device = nullptr;     ///< that has rows and weights; null: they are the processor's
+  const std::uint64_t* dropout_seed = nullptr;  ///< null: evaluation, without dropout
+  std::int64_t first_row = 0;   ///< number of the first row, for the draws of dropout
+  GraphNorms* norms = nullptr;  ///< batch norms with statistics of more rows than are given
+  Device* device = nullptr;     ///< device that holds rows and weights; null: the CPU
   bool training() const { return dropout_seed != nullptr; }
 
-  /// Returns the seed of draw `number`; different numbers draw independently.
+  /// Returns the seed of draw `number`. Draws with different numbers are independent.
   std::uint64_t Seed(std::uint64_t number) const { return SplitMix64(*dropout_seed, number); }
 };
 
-/// The pieces of a kind of layer, of which the runners (Conv::Forward, TileLayer) make its
-/// computation: rows of sources are projected one by one, reduced for each target, and turned into
-/// the target's output together with its own row.
+/// The pieces of a kind of layer. The runners (Conv::Forward, TileLayer) combine them: rows of
+/// sources are projected one by one, reduced for each target, and turned into the target's output
+/// together with the target's own row.
 struct ConvPieces {
   ReducePiece reduce;
   bool projects = false;         ///< Project is not the identity
@@ -53,13 +53,13 @@ struct ConvPieces {
 
   bool attends() const { return reduce.by == Reduction::kAttention; }
 
-  /// Columns of the scores of a source (Conv::SourceScores).
+  /// Number of columns of a source's scores (Conv::SourceScores).
   std::int64_t score_columns() const {
     return attends() && reduce.attention.score == AttendScore::kAdditive ? reduce.attention.heads
                                                                          : 0;
   }
 
-  /// Columns of what a target asks (Conv::Query).
+  /// Number of columns of a target's query (Conv::Query).
   std::int64_t query_columns() const {
     if (!attends()) return 0;
     return score_columns() > 0 ? score_columns() : width;
@@ -67,22 +67,22 @@ struct ConvPieces {
 };
 
 /// The rows from which targets are updated. In layerwise inference these are tiles of kDenseRows
-/// rows, and `both` is [own | reduced] in one matrix.
+/// rows, and `both` is [own | reduced] as one matrix.
 struct UpdateRows {
-  LayerRows own;          ///< of the layer's input
+  LayerRows own;          ///< own rows in the layer's input
   torch::Tensor reduced;  ///< [targets, ConvPieces::width]
-  torch::Tensor first;    ///< [targets, hidden], of the network's first hidden rows
+  torch::Tensor first;    ///< [targets, hidden], the network's first hidden rows
   torch::Tensor both;     ///< undefined in training
 
-  /// Whether `reduced` [targets, out] is that of rows which were multiplied by
+  /// Whether `reduced` [targets, out] was computed from rows that were already multiplied by
   /// Conv::ReducedWeight.
   bool multiplied = false;
 };
 
-/// One message-passing layer of some kind. A kind implements the pieces; whoever has a faster way
-/// through all of them overrides Forward, or through those of attention Attended.
-/// Threads: const functions may run on many threads at once, Forward excepted, which takes the
-/// compute threads; its bits are the same for any number of them.
+/// A message-passing layer. A kind of layer implements the pieces. It may override Forward with a
+/// faster path through all pieces, or Attended with a faster path through the pieces of attention.
+/// Threads: const functions may run concurrently, except Forward, which uses the compute threads.
+/// Its bits are the same for any number of threads.
 class Conv {
  public:
   /// `number`: ConvShape::number.
@@ -96,50 +96,50 @@ class Conv {
   /// Calls visit for every weight, always in the same order.
   virtual void VisitWeights(const WeightVisitor& visit) = 0;
 
-  /// Projects rows of sources: [n, in] -> [n, width]. Each row depends on itself alone.
+  /// Projects rows of sources: [n, in] -> [n, width]. Each row depends only on itself.
   virtual torch::Tensor Project(const LayerRows& rows, const RunMode& mode) const;
 
   // Attention only (cache/kernels/attention_kernels.h):
 
-  /// Computes for each source the scalar of each head that its scores are made of, if the score is
-  /// additive: projected [n, width] -> [n, heads].
+  /// Computes the term that each source contributes to its additive scores, one number per head:
+  /// projected [n, width] -> [n, heads].
   virtual torch::Tensor SourceScores(const torch::Tensor& projected) const;
 
-  /// Computes what targets ask of their sources: rows of the layer's input, and the same projected
-  /// -> [n, ConvPieces::query_columns()].
+  /// Computes the queries of targets, [n, ConvPieces::query_columns()], from rows of the layer's
+  /// input and the same rows projected.
   virtual torch::Tensor Query(const LayerRows& own, const torch::Tensor& projected) const;
 
-  /// The vectors of scores that are additive-v2: [heads, width of a head].
+  /// Returns the score vectors of kAdditiveV2: [heads, width of a head].
   virtual torch::Tensor ScoreVectors() const { return {}; }
 
-  /// The weight [out, width] by which Update multiplies reduced rows before it does anything else
-  /// with them, so that rows may as well be multiplied before they are summed; or undefined.
+  /// Returns the weight [out, width] by which Update first multiplies reduced rows, so that rows
+  /// may also be multiplied before they are summed; undefined if there is none.
   virtual torch::Tensor ReducedWeight() const { return {}; }
 
-  /// Computes the outputs of targets, [n, out]. A row depends on that target's rows alone, but for
-  /// statistics of a batch while training.
+  /// Computes the outputs of targets, [n, out]. A row depends only on that target's rows, except
+  /// for the statistics of a batch in training.
   virtual torch::Tensor Update(const UpdateRows& rows, const RunMode& mode) const = 0;
 
-  /// Computes x [sources, in] -> [targets, out] with gradients, through `activation`; x may have
-  /// `place` if no gradient of it is wanted. `first`: as UpdateRows, or undefined.
+  /// Computes x [sources, in] -> [targets, out] with gradients, including `activation`. x may have
+  /// `place` if its gradient is not needed. `first`: see UpdateRows, or undefined.
   virtual torch::Tensor Forward(const LayerRows& x, const LayerGraph& graph,
                                 const torch::Tensor& first, const Activation& activation,
                                 const RunMode& mode) const;
 
-  /// Projects and reduces by attention: [targets, width], with gradients.
+  /// Projects rows and reduces them by attention, with gradients: -> [targets, width].
   virtual torch::Tensor Attended(const LayerRows& x, const LayerGraph& graph,
                                  const RunMode& mode) const;
 
-  /// Numbers that a training step keeps for each target, besides the rows that it reads.
+  /// Returns the floats that a training step keeps for each target, besides the rows that it reads.
   virtual std::uint64_t TargetNumbers() const;
 
-  /// Numbers that it keeps for each source, if rows are projected.
+  /// Returns the floats that a training step keeps for each source, if rows are projected.
   virtual std::uint64_t SourceNumbers() const;
 
-  /// Prepares what Update needs many times. Called once before a run without gradients.
+  /// Prepares data that Update uses repeatedly. Called once before a run without gradients.
   virtual void Freeze() {}
 
-  /// The shape of its attention, whose weights are dropped in training.
+  /// Returns the parameters of attention, in training with dropout of its weights.
   AttentionShape ShapeOfAttention(const RunMode& mode) const;
 
  protected:
@@ -158,12 +158,11 @@ struct ConvShape {
   bool is_output = false;  ///< the last layer of a network without a head
 };
 
-/// A kind of layer: its description, with the options that it adds to those of every network, and
-/// its maker. Make is called with checked options. Errors of Make: kInvalidArgument, a shape that
-/// the kind does not have.
+/// A kind of layer: its description, with its own options, and its factory. `make` expects checked
+/// options. Errors of `make`: kInvalidArgument, the kind does not support the shape.
 struct ConvKind {
   ModelInfo info;
-  /// defaults of options of every network that differ for this kind
+  /// Options of every network whose default is different for this kind.
   std::map<std::string, std::string> defaults = {};
   Result<std::shared_ptr<Conv>> (*make)(const ConvShape& shape, const ModelOptions& options);
 };

@@ -9,7 +9,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Returns "types (a, b, ...)"; of many names only the first few.
+/// Returns "types (a, b, ...)" with only the first few names.
 std::string Named(std::string_view what, const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 8;
   const std::vector<std::string> shown(
@@ -24,7 +24,7 @@ std::string Grouped(std::uint64_t number) {
   return fmt::format("{},{:03}", Grouped(number / 1000), number % 1000);
 }
 
-/// Returns how many of `vertices` have no edge that is walked.
+/// Returns how many of `vertices` have no edge in `direction`.
 Result<std::uint64_t> CountWithout(const GraphSnapshot& graph, std::span<const VertexId> vertices,
                                    Direction direction) {
   std::uint64_t count = 0;
@@ -35,7 +35,8 @@ Result<std::uint64_t> CountWithout(const GraphSnapshot& graph, std::span<const V
   return count;
 }
 
-/// Describes the direction that is not walked, and what that costs.
+/// Describes the direction that is not walked, and how many training vertices have no edge without
+/// it.
 Result<std::string> OtherDirection(const GraphSnapshot& graph, const UsedFacts& used) {
   const bool walks_in = used.sampling.direction == Direction::kIn;
   std::string text = walks_in ? "out-edges" : "in-edges";

@@ -15,17 +15,18 @@ namespace rhizome::inline internal {
 /// The properties of a graph that a job uses.
 struct UsedFacts {
   const NeighborSampling& sampling;
-  bool edge_weights = false;                ///< in its layers
-  std::span<const VertexId> training = {};  ///< those that it learns from; none: an inference
+  bool edge_weights = false;                ///< whether its layers use them
+  std::span<const VertexId> training = {};  ///< training vertices; empty for an inference
 };
 
-/// Lists, in words, the properties of a graph's vertices and edges that a job does not use: types,
-/// weights, edge attributes (times among them), and, in a directed graph, the direction that it
-/// does not walk, with the share of the training vertices that have no edge of the other, and what
-/// to do. Empty if nothing is ignored. Errors: those of Graph::Degree.
+/// Describes the properties of a graph's vertices and edges that a job does not use: types,
+/// weights, edge attributes (including times) and, in a directed graph, the direction that it does
+/// not walk, with the share of training vertices that have no edge in the walked direction, and a
+/// remedy. Empty if nothing is ignored. Errors: see Graph::Degree.
 Result<std::vector<std::string>> IgnoredFacts(const GraphSnapshot& graph, const UsedFacts& used);
 
-/// Tells `note` what is ignored, in a sentence, if there is anything and `note` is not empty.
+/// Sends a sentence about the ignored properties to `note`, if there are any and `note` is not
+/// empty.
 void TellIgnored(const std::vector<std::string>& ignored,
                  const std::function<void(std::string_view)>& note);
 

@@ -4,8 +4,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// CommNet: out = x H^T + mean over neighbours of x_j C^T (+ h0 F^T, with the first hidden rows h0,
-/// if skips are asked for) + bias. The tanh after it is the network's activation.
+/// CommNet: out = x H^T + mean over neighbours of x_j C^T + bias (+ h0 F^T with option skip, where
+/// h0 are the first hidden rows). The tanh that follows is the network's activation.
 class CommNetConv final : public Conv {
  public:
   CommNetConv(const ConvShape& shape, const ModelOptions& options)

@@ -11,8 +11,9 @@ namespace {
 /// Attention with `heads` heads of c columns. With z = x W^T, an edge from j to i has the score
 ///   GAT:    LeakyReLU(a_source . z_j + a_target . z_i)
 ///   GATv2:  a . LeakyReLU(z_j + x_i W_target^T + b_target)
-/// and out_i = bias + the heads' sums of softmax(score) z_j, side by side, or in a network without
-/// head their mean. The vertex itself is one of its neighbours, unless that is turned off.
+/// and out_i = bias + sum of softmax(score) z_j for each head. The heads' sums are concatenated, or
+/// averaged in the last layer of a network without a head. Each vertex is one of its own
+/// neighbours, unless option no-self-loops is set.
 class GatConv final : public Conv {
  public:
   GatConv(const ConvShape& shape, const ModelOptions& options, AttendScore score)
@@ -69,7 +70,7 @@ class GatConv final : public Conv {
 
   torch::Tensor Attended(const LayerRows& x, const LayerGraph& graph,
                          const RunMode& mode) const override {
-    // A device has memory for what the operations one after the other keep.
+    // On a device, use separate operations: it has enough memory for their intermediate results.
     if (graph.lists.uploads() != nullptr) return Conv::Attended(x, graph, mode);
     const AttentionShape shape = ShapeOfAttention(mode);
     if (!second())
@@ -78,7 +79,7 @@ class GatConv final : public Conv {
                              vectors_, graph.lists, shape);
   }
 
-  /// The projected row and its scores.
+  /// Counts the projected row and its scores.
   std::uint64_t SourceNumbers() const override {
     return static_cast<std::uint64_t>(heads_ * (head_width_ + 2));
   }

@@ -34,7 +34,7 @@ class GinConv final : public Conv {
   const ConvShape shape_;
   const bool learns_;
   const double start_;
-  torch::Tensor eps_;  // [1], beside `start_`
+  torch::Tensor eps_;  // [1], added to `start_`
   DenseWeights first_, second_;
   NormWeights norm_;
 };

@@ -5,9 +5,9 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// SAGE: out = x W_self^T + reduced W_neighbor^T + bias, then of length 1 if that is asked for. The
-/// aggregator gcn takes the mean over neighbours and the vertex itself and has no W_self; pool
-/// takes the maximum of relu(x_j W_pool^T + b_pool).
+/// SAGE: out = x W_self^T + reduced W_neighbor^T + bias, scaled to length 1 with option
+/// l2-normalize. Aggregator gcn takes the mean over the neighbours and the vertex itself, and has
+/// no W_self; pool takes the maximum of relu(x_j W_pool^T + b_pool).
 class SageConv final : public LinearConv {
  public:
   SageConv(const ConvShape& shape, const ModelOptions& options)

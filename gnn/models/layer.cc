@@ -9,6 +9,11 @@
 #include "rhizome/storage/name_table.h"
 
 namespace rhizome::inline internal {
+// Forward runs a layer in training, in these steps: Enter (input layer, input norm), the
+// convolution, Leave (norm, activation, residual connection, dropout) and Carry (first hidden rows
+// and jumping knowledge). PrepareGathered and FinishGathered, and Prepare and Finish, run the steps
+// before and after an aggregation that the caller computes.
+
 namespace {
 
 constexpr NameTable<Nonlinearity, 5> kActivations = {{{Nonlinearity::kRelu, "relu"},
@@ -29,7 +34,8 @@ std::vector<std::string> WordsOf(const NameTable<Kind, count>& names) {
   return words;
 }
 
-/// Draws of dropout in a layer beside that of its outputs, which model.h numbers.
+/// First dropout draw inside layers, and number of draws per layer. model.h numbers the draws of
+/// layers' inputs.
 constexpr std::uint64_t kDrawsBegin = std::uint64_t{1} << 16;
 constexpr std::uint64_t kDrawsOfLayer = 4;
 
@@ -95,7 +101,7 @@ std::int64_t Layer::raw_out() const {
 }
 
 bool Layer::finish_reads_own() const {
-  // Attention takes its own edge first.
+  // Attention adds the target's own edge at the start.
   return finish_reads_raw() || (pieces_.reduce.own_joins && !pieces_.attends());
 }
 
@@ -163,7 +169,7 @@ Layer::Entered Layer::Enter(const LayerRows& raw, const RunMode& mode) const {
   return entered;
 }
 
-/// Returns the first hidden rows of targets, or nothing if they are not carried.
+/// Returns the first hidden rows of targets, or an undefined tensor if rows do not carry them.
 torch::Tensor Layer::FirstRows(const Entered& own, const LayerRows& raw) const {
   if (shape_.first == 0) return {};
   return shape_.number == 0 ? own.stream.table : raw.table.narrow(1, shape_.in, shape_.first);
@@ -222,11 +228,11 @@ torch::Tensor Layer::Forward(const LayerRows& raw, const LayerGraph& graph,
   const Entered entered = Enter(raw, mode);
   const LayerRows own_raw = raw.First(graph.targets());
   const Entered own = entered.First(graph.targets());
-  // A convolution of its own computes activation and dropout together with the products.
+  // Some convolutions compute activation and dropout together with their products.
   Activation activation{.device = mode.device};
   if (fuses()) {
     activation.relu = true;
-    if (mode.training() && !shape_.last) {  // these are the inputs of the next layer
+    if (mode.training() && !shape_.last) {  // dropout of the next layer's inputs
       activation.dropout = style_.dropout;
       activation.seed = mode.Seed(shape_.number + 1);
     }
@@ -289,7 +295,7 @@ std::uint64_t Layer::StepNumbers(std::uint64_t targets, std::uint64_t sources) c
   std::uint64_t numbers = targets * conv_->TargetNumbers();
   if (shape_.number > 0) numbers += sources * in + targets * 2 * in;
   if (in > out) numbers += 2 * sources * out;  // it may multiply before it aggregates
-  // Each step of a row that is not fused keeps its result, and has a gradient.
+  // Each step of a row that is not fused stores its result, and has a gradient.
   if (enters_) numbers += sources * 4 * in;
   if (pieces_.projects) numbers += sources * conv_->SourceNumbers();
   if (!fuses()) numbers += targets * 6 * out;

@@ -5,16 +5,16 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// The gradients that a run of a layer makes after its output.
+/// Gradients that the backward pass of a layer computes.
 struct Gradients {
   bool of_weights = false;
   bool of_rows = false;
 };
 
-/// Returns whether it is cheaper to multiply all sources by the weights before aggregating.
-/// Products and sums both read rows from memory, where a number costs about as much as 32
-/// multiplications. The gradient of weights takes the operands of the product again, which are kept
-/// for it if they are sums, and that of rows goes the way of the output back.
+/// Returns whether it is faster to multiply all sources by the weights before aggregation. Products
+/// and sums both read rows from memory, where reading a number takes about as long as 32
+/// multiplications. The gradient of the weights needs the operands of the product again; sums are
+/// kept for it. The gradient of the rows repeats the steps of the output in reverse.
 bool TransformsFirst(const LayerGraph& graph, std::int64_t in, std::int64_t out,
                      const Gradients& gradients) {
   constexpr double kReading = 32;
@@ -77,7 +77,7 @@ torch::Tensor LinearConv::Forward(const LayerRows& x, const LayerGraph& graph,
 }
 
 std::uint64_t LinearConv::TargetNumbers() const {
-  // The rows that are multiplied, the products, and the gradients of both.
+  // The multiplied rows, the products, and the gradients of both.
   return static_cast<std::uint64_t>(2 * shape_.in + 3 * shape_.out);
 }
 

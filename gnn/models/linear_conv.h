@@ -5,13 +5,13 @@
 
 namespace rhizome::inline internal {
 
-/// A layer that multiplies what it has reduced, and its own row if that has a weight:
+/// A layer that multiplies the reduced row and, if there is a self weight, the target's own row:
 ///   out = own W_self^T + reduced W_neighbor^T + bias
-/// Sums and means are computed by FusedForward, or multiplied before they are aggregated if that is
-/// cheaper; either way a sum's order is that of the list.
+/// Sums and means are computed by FusedForward; or rows are multiplied before they are aggregated,
+/// if that is faster. Both add up in the order of the list.
 class LinearConv : public Conv {
  public:
-  /// Whether own rows have a weight of their own.
+  /// Whether the target's own row has a separate weight.
   enum class OwnWeight : bool { kNo, kYes };
 
   LinearConv(const ConvShape& shape, const ReducePiece& reduce, OwnWeight own)
@@ -42,7 +42,7 @@ class LinearConv : public Conv {
   torch::Tensor neighbor_weight_;
   torch::Tensor self_weight_;
   torch::Tensor bias_;
-  PackedWeight tile_weight_;  // of [own | reduced]; once frozen
+  PackedWeight tile_weight_;  // packed weights of [own | reduced]; set by Freeze
 };
 
 }  // namespace rhizome::inline internal

@@ -10,6 +10,11 @@
 #include "rhizome/cache/minibatch.h"
 #include "rhizome/gnn/registry.h"
 
+// Build creates the layers one after the other: it derives a layer's widths from the previous
+// layer, creates the convolution, and adds an input layer before the first one if the kind of layer
+// or the style needs it. Create and FromFile then set all tensors, which VisitWeights enumerates in
+// a fixed order. Embed runs all layers on a minibatch, Scores also the head.
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -36,10 +41,10 @@ torch::Tensor Filled(const WeightSpec& spec, std::mt19937_64& random) {
   return GlorotUniform(spec.shape[0], spec.shape[1], random);
 }
 
-/// The draw of dropout for features; layer.cc numbers those of layers.
+/// Dropout draw of the features. layer.cc numbers the draws of layers.
 constexpr std::uint64_t kInputDraw = std::uint64_t{1} << 32;
 
-/// Returns the mode for rows that lie where the lists of the graphs do.
+/// Returns the mode for rows on the device where the graphs' lists are.
 RunMode Beside(const std::vector<LayerGraph>& graphs, RunMode mode) {
   const DeviceUploads* const uploads = graphs.front().lists.uploads();
   if (uploads != nullptr) mode.device = &uploads->device();
@@ -73,7 +78,7 @@ Result<Model> Model::Build(const ModelShape& shape) {
     RHIZOME_ASSIGN_OR_RETURN(std::shared_ptr<Conv> made, kind->make(conv, options));
     layer.first = made->pieces().reads_first ? hidden : 0;
     if (k == 0 && (layer.first > 0 || style.feed_forward)) {
-      // An input layer makes the first hidden rows.
+      // An input layer computes the first hidden rows.
       layer.in = conv.in = hidden;
       RHIZOME_ASSIGN_OR_RETURN(made, kind->make(conv, options));
     }
@@ -214,7 +219,7 @@ LayerRows Model::Features(const Minibatch& minibatch) const {
   const auto type = features.type() == DataType::kFloat16 ? torch::kHalf : torch::kFloat32;
   const std::span<const std::byte> table = features.table();
   const auto table_rows = static_cast<std::int64_t>(table.size() / features.row_bytes());
-  return {torch::from_blob(const_cast<std::byte*>(table.data()),  // it is only read
+  return {torch::from_blob(const_cast<std::byte*>(table.data()),  // only read
                            {table_rows, shape_.inputs}, type),
           features.place()};
 }

@@ -17,61 +17,64 @@ struct Minibatch;
 
 namespace rhizome::inline internal {
 
-/// A network with the shape of a ModelShape, and its weights: layers (layer.h), and a head that
-/// makes scores of the last layer's output, the embedding.
+/// A network and its weights, in the shape of a ModelShape: layers (layer.h), and a head that
+/// computes scores from the last layer's output, the embedding.
 ///
-/// While training, draw 0 of RunMode drops out the inputs of the head, and draw k those of layer k.
-/// Threads: const functions may run on many threads at once (libtorch's gradient mode is per
-/// thread), but for those that say otherwise.
+/// In training, draw 0 of RunMode is the dropout of the head's inputs, and draw k the dropout of
+/// the inputs of layer k.
+/// Threads: const functions may run concurrently (libtorch's gradient mode is per thread), except
+/// where noted.
 class Model {
  public:
-  /// Creates a model with fresh weights (Glorot uniform; biases zero), which depend on `seed`
-  /// alone.
-  /// Errors: kInvalidArgument, see CheckShape; a kind or an option that does not exist or fit.
+  /// Creates a model with initial weights (Glorot uniform; biases zero), which depend only on
+  /// `seed`.
+  /// Errors: kInvalidArgument, see CheckShape; a kind or an option is unknown or does not fit.
   static Result<Model> Create(const ModelShape& shape, std::uint64_t seed);
 
-  /// Reads and writes the model as tensors. Errors: kCorruption, no description, or a tensor that
-  /// is missing, superfluous or of a wrong shape; kUnsupported, see DecodeModelShape.
+  /// Converts a model from and to the tensors of a model file. Errors: kCorruption, the description
+  /// is missing, or a tensor is missing, unexpected or of a wrong shape; kUnsupported, see
+  /// DecodeModelShape.
   static Result<Model> FromFile(const TensorFile& file);
   TensorFile ToFile() const;
 
   const ModelShape& shape() const { return shape_; }
 
-  /// Returns its spec with all options, those that were not given too.
+  /// Returns the spec with all options, including those with default values.
   ModelSpec FullSpec() const;
 
   std::uint32_t layers() const { return static_cast<std::uint32_t>(layers_.size()); }
   const Layer& layer(std::uint32_t number) const { return layers_[number]; }
 
-  /// Columns of the embedding of a vertex.
+  /// Returns the number of columns of the embedding of a vertex.
   std::int64_t embedding_width() const { return layers_.back().raw_out(); }
 
-  /// Sets what minibatches have to carry for this model, of what a job would have them carry.
+  /// Sets the data that minibatches must carry for this model: edges, degrees and edge weights.
+  /// Edge weights are only carried if `sampling` requests them.
   void FitSampling(MinibatchSamplerOptions& sampling) const;
 
-  /// Number of edges over which a change of the graph is felt.
+  /// Returns the number of edges over which a change of the graph affects an embedding.
   std::uint32_t hops() const;
 
   /// Computes the scores of embeddings: [n, embedding_width()] -> [n, classes].
   torch::Tensor Head(const torch::Tensor& embeddings) const;
 
-  /// Does the same without a gradient, on the calling thread, with the same bits.
+  /// Computes the same without gradients, on the calling thread, with the same bits.
   torch::Tensor HeadOfTile(const torch::Tensor& embeddings) const;
 
   /// Returns one graph for each layer, the first layer's first. Layer k computes the vertices that
   /// the layers above it need.
   std::vector<LayerGraph> MakeGraphs(const Minibatch& minibatch) const;
 
-  /// Returns the features of a minibatch, as Embed takes them, where they are held.
+  /// Returns the features of a minibatch in the form that Embed expects, without a copy.
   LayerRows Features(const Minibatch& minibatch) const;
 
   /// Computes the embeddings of a minibatch's seeds: [seeds, embedding_width()]. `graphs` come from
-  /// MakeGraphs of the same minibatch and must outlive the backward pass; features, graphs and
-  /// weights are on one device. Takes the compute threads.
+  /// MakeGraphs of the same minibatch and must outlive the backward pass. Features, graphs and
+  /// weights must be on one device. Uses the compute threads.
   torch::Tensor Embed(const LayerRows& features, const std::vector<LayerGraph>& graphs,
                       const RunMode& mode) const;
 
-  /// Computes the scores of a minibatch's seeds: [seeds, classes]. As Embed.
+  /// Computes the scores of a minibatch's seeds: [seeds, classes]. Same contract as Embed.
   torch::Tensor Scores(const LayerRows& features, const std::vector<LayerGraph>& graphs,
                        const RunMode& mode) const;
   torch::Tensor Scores(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
@@ -79,32 +82,33 @@ class Model {
     return Scores(Features(minibatch), graphs, mode);
   }
 
-  /// Computes the scores of embeddings while training or not: [n, embedding_width()] -> [n,
-  /// classes], with gradients.
+  /// Computes the scores of embeddings with gradients, and in training with dropout: [n,
+  /// embedding_width()] -> [n, classes].
   torch::Tensor ScoresOf(const torch::Tensor& embeddings, const RunMode& mode) const;
 
-  /// Returns the weights of the head that are learnt, and those of a layer, in a fixed order.
+  /// Returns the trained weights of the head, or of a layer, in a fixed order.
   std::vector<torch::Tensor> HeadParameters() const;
   std::vector<torch::Tensor> LayerParameters(std::uint32_t number) const;
 
-  /// Returns the weights that are learnt, in a fixed order; they require gradients.
+  /// Returns all trained weights, in a fixed order; they require gradients.
   std::vector<torch::Tensor> Parameters() const;
 
   /// Returns their names in a model file, in the same order.
   std::vector<std::string> ParameterNames() const;
 
-  /// Returns the weights that are not learnt, in a fixed order: running statistics of batch norms.
+  /// Returns the tensors that are not trained, in a fixed order: running statistics of batch norms,
+  /// and fixed settings such as GIN's eps.
   std::vector<torch::Tensor> Statistics() const;
 
-  /// Moves all tensors to another device. Parameters() are others afterwards.
+  /// Moves all tensors to a device. Parameters() returns other tensors afterwards.
   void MoveTo(const torch::Device& place);
 
   /// Copies all tensors of the model file to the host, and restores such a copy.
   std::vector<torch::Tensor> CopyWeights() const;
   void RestoreWeights(const std::vector<torch::Tensor>& weights);
 
-  /// Numbers that a training step on a minibatch keeps for all layers together, besides the
-  /// features.
+  /// Returns the floats that a training step on a minibatch keeps for all layers together, besides
+  /// the features.
   std::uint64_t StepNumbers(const Minibatch& minibatch) const;
 
  private:
@@ -115,7 +119,7 @@ class Model {
   void VisitHead(const WeightVisitor& visit) const;
 
   struct HeadWeights {
-    DenseWeights hidden;  // of an MLP
+    DenseWeights hidden;  // for an MLP
     DenseWeights scores;
   };
 

@@ -7,8 +7,8 @@
 
 namespace rhizome::inline internal {
 
-/// Describes the kind of network of that name, for code that needs no libtorch; registry.cc knows
-/// them. Errors: kInvalidArgument, there is none, naming those there are.
+/// Describes the kind of network with that name, for code that does not use libtorch. registry.cc
+/// implements it. Errors: kInvalidArgument, there is none; the message lists all kinds.
 Result<ModelInfo> FindModelInfo(std::string_view name);
 
 }  // namespace rhizome::inline internal

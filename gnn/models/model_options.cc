@@ -10,7 +10,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Returns the number that the whole text is; nothing if it is another text.
+/// Parses the whole text as a number; nullopt if it is not a number.
 template <typename Number>
 std::optional<Number> Parse(const std::string& text) {
   Number number{};
@@ -19,7 +19,7 @@ std::optional<Number> Parse(const std::string& text) {
   return number;
 }
 
-/// Returns in words the values that an option takes.
+/// Describes the valid values of an option.
 std::string Taken(const ModelOption& option) {
   switch (option.type) {
     case ModelOption::Type::kFlag:

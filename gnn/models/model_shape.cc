@@ -9,6 +9,9 @@
 #include "rhizome/storage/untrusted_json.h"
 
 namespace rhizome::inline internal {
+// DecodeModelShape (1) reads the spec of either format; (2) reads the widths and checks all ranges;
+// (3) in format 2, compares the list of layers with the list that the shape implies.
+
 namespace {
 
 constexpr std::int64_t kMaxWidth = 1 << 20;
@@ -41,8 +44,8 @@ Result<std::string> ReadKind(const nlohmann::json& object) {
       Status::Unsupported(fmt::format("model description: unknown kind of network \"{}\"", name)));
 }
 
-/// Reads the options of format 2. An option that this build does not know changes what the network
-/// computes, so it cannot be left out.
+/// Reads the options of format 2. An unknown option may change what the network computes, so it is
+/// an error.
 Result<std::map<std::string, std::string>> ReadOptions(const nlohmann::json& object,
                                                        const std::string& kind) {
   std::map<std::string, std::string> options;
@@ -71,7 +74,7 @@ Result<std::int64_t> ReadLayers(const nlohmann::json& object, std::int64_t forma
   return static_cast<std::int64_t>(found->size());
 }
 
-/// Checks that the listed layers are those of the shape.
+/// Checks that the listed layers match the shape.
 Status CheckLayers(const nlohmann::json& object, const ModelShape& shape) {
   const nlohmann::json expected = nlohmann::json::parse(EncodeModelShape(shape));
   if (object.at("layers") == expected.at("layers")) return Status::Ok();
@@ -104,7 +107,7 @@ HeadKind HeadOf(const ModelOptions& options) {
   return head == "mlp" ? HeadKind::kMlp : HeadKind::kLinear;
 }
 
-/// Checks that options go together.
+/// Checks that the options can be combined.
 Status CheckCombination(const ModelOptions& options) {
   const bool has_head = HeadOf(options) != HeadKind::kNone;
   if (!has_head && options.Choice("jump") != "none") {

@@ -6,8 +6,8 @@
 #include "rhizome/gnn/layer.h"
 #include "rhizome/gnn/model_kinds.h"
 
-// The kinds of layers. One that is not in this list does not exist; each is defined in a file of
-// its own, kind_<name>.cc, which gives a function of its name in this list.
+// The list of all kinds of layers. A file kind_<name>.cc defines a kind, by a function <Name>Kind()
+// for the name in this list. A new kind must be added here.
 #define RHIZOME_CONV_KINDS(KIND) \
   KIND(Sage)                     \
   KIND(Gcn)                      \

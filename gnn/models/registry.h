@@ -7,13 +7,15 @@
 
 namespace rhizome::inline internal {
 
-/// Returns the kinds of layers, in the order in which they are listed.
+/// Returns all kinds of layers, in the order of the list in registry.cc.
 const std::vector<const ConvKind*>& ConvKinds();
 
-/// Returns the kind of that name. Errors: kInvalidArgument, there is none, naming those there are.
+/// Returns the kind with that name. Errors: kInvalidArgument, there is none; the message lists all
+/// kinds.
 Result<const ConvKind*> FindConvKind(std::string_view name);
 
-/// Describes a kind with all options: its own, and those of every network with its defaults.
+/// Describes a kind with all options: its own, and the options of every network with the defaults
+/// of this kind.
 ModelInfo DescribeModel(const ConvKind& kind);
 
 /// Describes all kinds (GnnEntry::Models).

@@ -10,7 +10,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Lists without edges, for targets that only begin or end.
+/// Lists without edges, for Begin and Finish.
 class EmptyLists {
  public:
   explicit EmptyLists(std::size_t count) : ends_(count, 0) {}
@@ -35,7 +35,7 @@ TileAttention::TileAttention(const Layer& layer, std::size_t targets, std::span<
   queries_ = denominators_ + targets * heads_;
 }
 
-/// Returns what is the same for all windows.
+/// Returns the arguments that are the same for all windows.
 AttendArgs TileAttention::KernelArgs() const {
   AttendArgs args;
   args.score = reduce_.attention.score;
@@ -47,7 +47,7 @@ AttendArgs TileAttention::KernelArgs() const {
   return args;
 }
 
-/// Adds the rows of a window, which the scores of sources follow.
+/// Adds the rows of a window to the arguments. The scores of a source follow its row.
 AttendArgs TileAttention::RowArgs(const WindowRows& staged) const {
   AttendArgs args = KernelArgs();
   args.x = staged.reduced;
@@ -59,7 +59,7 @@ AttendArgs TileAttention::RowArgs(const WindowRows& staged) const {
   return args;
 }
 
-/// Adds the state of the targets of a tile.
+/// Adds the state of a tile's targets to the arguments.
 AttendArgs TileAttention::StateArgs(AttendArgs args, const TargetRange& range) const {
   args.query = queries_ + range.first * args.query_stride;
   args.maximum = maxima_ + range.first * heads_;
@@ -69,13 +69,13 @@ AttendArgs TileAttention::StateArgs(AttendArgs args, const TargetRange& range) c
   return args;
 }
 
-/// The own rows of targets, as attention begins with them.
+/// The targets' own rows in the forms that attention needs at the start.
 struct TileAttention::OwnRows {
   torch::Tensor prepared;  // [kDenseRows, width]
-  torch::Tensor scores;    // [kDenseRows, heads], if additive
+  torch::Tensor scores;    // [kDenseRows, heads], for additive scores
   torch::Tensor query;     // [kDenseRows, query columns]
 
-  /// Makes them the first edges of targets, if they are.
+  /// Adds the own rows as the targets' first edges, if the layer has self-loops.
   void Join(const ReducePiece& reduce, AttendArgs& args) const {
     if (!reduce.own_joins) return;
     args.own = prepared.data_ptr<float>();

@@ -10,28 +10,28 @@
 
 namespace rhizome::inline internal {
 
-/// The attention of the targets of a block, in layerwise inference: either from one window at once
-/// (Compute), or window by window (Begin, Add, Finish), with the same bits.
-/// Threads: each function may run for different targets at once.
+/// Attention of the targets of a block, in layerwise inference. It is computed either from a single
+/// window (Compute) or window by window (Begin, Add, Finish), with the same bits.
+/// Threads: each function may run concurrently for different targets.
 /// Ownership: borrows all arguments.
 class TileAttention {
  public:
-  /// `state`: [targets, Layer::state_columns()], with any contents, or empty for a block of one
-  /// window. It begins with the sums, [targets, width].
+  /// `state`: [targets, Layer::state_columns()] with any contents, or empty for a block of one
+  /// window. The sums, [targets, width], are its first part.
   TileAttention(const Layer& layer, std::size_t targets, std::span<float> state);
 
-  /// Takes what the targets of a tile ask, and their own edges. `entered`: their kDenseRows own
-  /// rows.
+  /// Stores the queries of a tile's targets, and adds their own edges (self-loops). `entered`: the
+  /// own rows of the tile, kDenseRows rows.
   void Begin(const Layer::Entered& entered, const TargetRange& range);
 
   /// Adds the rows of a window to the sums.
   void Add(const WindowRows& staged, const TileLists& lists, const TargetRange& range);
 
-  /// Completes sums, which stand in `out`, rows `stride` numbers apart.
+  /// Completes the sums and writes them to `out`, with `stride` floats from row to row.
   void Finish(const TargetRange& range, float* out, std::size_t stride) const;
 
-  /// Does all of it from one window that has all rows, the targets' own among them: `entered` as
-  /// for Begin, `prepared` the same as they are reduced, [kDenseRows, width].
+  /// Computes attention from one window that holds all rows, including the targets' own. `entered`:
+  /// as for Begin. `prepared`: the same rows as they are reduced, [kDenseRows, width].
   void Compute(const WindowRows& staged, const TileLists& lists, const Layer::Entered& entered,
                torch::Tensor prepared, std::size_t count, float* out, std::size_t stride) const;
 
@@ -47,7 +47,7 @@ class TileAttention {
   const std::size_t heads_;
   const std::size_t width_;  // of all heads together
   const torch::Tensor score_vectors_;
-  // The state that targets keep from window to window, a row of each for each target.
+  // State that targets keep from window to window, one row per target.
   float* sums_ = nullptr;          // [targets, width]
   float* maxima_ = nullptr;        // [targets, heads]
   float* denominators_ = nullptr;  // [targets, heads]

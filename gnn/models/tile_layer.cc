@@ -13,7 +13,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// The number that a maximum begins with while nothing is in it.
+/// Initial value of a maximum.
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 constexpr auto kTile = static_cast<std::size_t>(kDenseRows);
@@ -40,7 +40,7 @@ void PrepareWindow(const Layer& layer, const float* raw, std::size_t count, floa
     const c10::InferenceMode guard;
     const std::size_t first = number * kTile;
     const std::size_t rows = std::min(kTile, count - first);
-    // Every tile is of full size, so that the bits of a row depend on nothing else.
+    // Every tile has its full size, so that the bits of a row depend only on that row.
     torch::Tensor in = AnyTile(layer.shape().raw);
     std::memcpy(in.data_ptr<float>(), raw + first * columns, rows * columns * sizeof(float));
     ZeroRows(in.data_ptr<float>(), rows, columns, columns);
@@ -66,7 +66,7 @@ TileLayer::TileLayer(const BlockLists& lists, const Layer& layer, std::span<cons
   if (layer.pieces().attends()) attention_.emplace(layer, targets, state);
   if (one_window()) return;
   RHIZOME_CHECK(state.size() >= targets * static_cast<std::size_t>(layer.state_columns()));
-  // The first window begins every sum; a maximum begins with nothing.
+  // The first window initialises every sum. Maxima, and sums without windows, are initialised here.
   if (takes_max()) {
     std::fill_n(state.begin(), targets * width_, kNothing);
   } else if (lists.sum_windows() == 0 && !attention_) {
@@ -112,7 +112,7 @@ void TileLayer::AddWindow(std::size_t window, const WindowRows& staged, const Ta
   Kernels().sum(args, 0, range.count);
 }
 
-/// Copies numbers [0, columns) of the targets' own rows out of a window.
+/// Copies columns [0, columns) of the targets' own rows from a window.
 void TileLayer::CopyOwn(const float* rows, std::size_t row_stride, std::size_t columns,
                         const TargetRange& range, std::size_t own_first, float* out,
                         std::size_t stride) const {
@@ -123,7 +123,7 @@ void TileLayer::CopyOwn(const float* rows, std::size_t row_stride, std::size_t c
   }
 }
 
-/// Returns the same as a tile, with zeros after the last target.
+/// Returns the targets' own rows as a tile, with zeros after the last target.
 torch::Tensor TileLayer::OwnTile(const float* rows, std::size_t stride, std::size_t columns,
                                  const TargetRange& range, std::size_t own_first) const {
   torch::Tensor tile = AnyTile(static_cast<std::int64_t>(columns));
@@ -138,7 +138,7 @@ void TileLayer::Begin(const WindowRows& staged, const TargetRange& range, std::s
   attention_->Begin(layer_.Enter(OwnTile(staged.raw, columns, columns, range, own_first)), range);
 }
 
-/// Completes the sums of a tile. `own`: the targets' own rows, if they join the sum.
+/// Completes the sums of a tile. `own`: the targets' own rows, if the sums include them.
 void TileLayer::ReduceSums(const WindowRows& staged, const TargetRange& range,
                            const torch::Tensor& own, float* out, std::size_t stride) const {
   std::vector<float> target_scale(range.count);
@@ -158,7 +158,7 @@ void TileLayer::ReduceSums(const WindowRows& staged, const TargetRange& range,
   }
   SumArgs args = RowArgs(staged);
   TileLists lists = window_lists_.Whole(range);
-  if (!one_window()) lists = {.begins = lists.begins, .ends = lists.begins};  // the sums are whole
+  if (!one_window()) lists = {.begins = lists.begins, .ends = lists.begins};  // sums are complete
   lists.WalkedBy(args);
   args.edge_weight = lists.weights;
   args.target_scale = target_scale.data();
@@ -196,6 +196,9 @@ torch::Tensor TileLayer::Finish(const WindowRows& staged, const TargetRange& ran
   return layer_.Finish(reduced.raw, reduced.entered, reduced.tile);
 }
 
+/// Reduces a tile in these steps: (1) copies the own rows that are needed, and enters them if
+/// needed; (2) copies the state of the targets, if there are several windows; (3) computes or
+/// completes the maxima, attention or sums; (4) zeroes the rows after the last target.
 TileLayer::Reduced TileLayer::Reduce(const WindowRows& staged, const TargetRange& range,
                                      std::size_t own_first, Entering entering) {
   const auto own_width = static_cast<std::size_t>(layer_.own_columns());
@@ -206,7 +209,7 @@ TileLayer::Reduced TileLayer::Reduce(const WindowRows& staged, const TargetRange
   torch::Tensor raw;
   const auto columns = static_cast<std::size_t>(layer_.shape().raw);
   if (own_width > 0 && layer_.own_is_raw()) {
-    // The tile begins with the raw rows, so they are copied to their place at once.
+    // The tile begins with the raw rows, so they are copied to their place directly.
     raw = tile.narrow(1, 0, layer_.own_columns());
     CopyOwn(staged.raw, columns, columns, range, own_first, out, stride);
     ZeroRows(out, range.count, columns, stride);

@@ -16,41 +16,43 @@
 
 namespace rhizome::inline internal {
 
-/// Computes the targets of one layer of a network (Layer) that are planned together: they are
-/// reduced window by window from staged rows and updated in tiles of kDenseRows targets. Sums are
-/// taken by ascending row, whatever the windows are.
-/// Threads: each function may run for different targets at once.
+/// Computes the targets of a block in one layer of a network (Layer). Targets are reduced window by
+/// window from staged rows, and updated in tiles of kDenseRows targets. Sums are taken in ascending
+/// order of rows, independent of the windows.
+/// Threads: each function may run concurrently for different targets.
 /// Ownership: borrows all arguments.
 class TileLayer {
  public:
-  /// `row_scale` is the factor of each row of the graph in a symmetric sum, and `degrees` [targets]
-  /// is for reductions that need them. `state` [targets, Layer::state_columns()], with any
-  /// contents, is used if there are several windows.
+  /// `row_scale`: factor of each row of the graph, for symmetric sums. `degrees` [targets]: for
+  /// reductions that need them. `state` [targets, Layer::state_columns()], with any contents: used
+  /// if there are several windows.
   TileLayer(const BlockLists& lists, const Layer& layer, std::span<const float> row_scale,
             std::vector<std::uint32_t> degrees, std::span<float> state);
 
-  /// Begins the attention of some targets with a window of their own rows, the first of which is
-  /// that of target `own_first`. For all targets before AddWindow; not for a block of one window.
+  /// Begins the attention of some targets with a window of own rows; its first row belongs to
+  /// target `own_first`. Must be called for all targets before AddWindow. Not for a block of one
+  /// window.
   void Begin(const WindowRows& staged, const TargetRange& range, std::size_t own_first);
 
   /// Adds a staged window to the reductions of some targets. Windows are numbered from the first
-  /// that is reduced, and added in ascending order, each for all targets before the next. Not for a
-  /// block of one window.
+  /// one that is reduced, and must be added in ascending order, each for all targets before the
+  /// next. Not for a block of one window.
   void AddWindow(std::size_t window, const WindowRows& staged, const TargetRange& range);
 
   /// Computes the rows of `range`, [kDenseRows, raw_out]; rows after the last target are
-  /// unspecified. If the layer reads own rows then, they must be staged, in the only window or
-  /// after all others. `own_first` is the first target whose own row the window holds, if it is a
-  /// window of own rows.
+  /// unspecified. If the layer reads own rows after the reduction, they must be staged, in the only
+  /// window or after all others. `own_first`: first target whose own row the window holds, if it is
+  /// a window of own rows.
   torch::Tensor Finish(const WindowRows& staged, const TargetRange& range, std::size_t own_first);
 
-  /// The same without the update: what Layer::Finish takes, with zeros after the last target.
+  /// The inputs of Layer::Finish, with zeros after the last target.
   struct Reduced {
-    torch::Tensor raw;       ///< undefined if the layer does not read own rows then
-    Layer::Entered entered;  ///< of `raw`; with Entering::kIfNeeded only if the reduction took it
+    torch::Tensor raw;       ///< undefined if Layer::Finish does not read own rows
+    Layer::Entered entered;  ///< `raw` entered; with kIfNeeded only if the reduction used it
     torch::Tensor tile;
   };
   enum class Entering : bool { kIfNeeded, kAlways };
+  /// As Finish, but without the update.
   Reduced Reduce(const WindowRows& staged, const TargetRange& range, std::size_t own_first,
                  Entering entering);
 
@@ -73,16 +75,16 @@ class TileLayer {
   const BlockLists& lists_;
   const Layer& layer_;
   const ReducePiece reduce_;
-  const std::size_t width_;  // of a reduced row
+  const std::size_t width_;  // columns of a reduced row
   const std::span<const float> row_scale_;
   const std::vector<std::uint32_t> degrees_;
   const std::span<float> state_;            // sums first, [targets, width]; for several windows
-  std::optional<TileAttention> attention_;  // of layers that attend
+  std::optional<TileAttention> attention_;  // for layers with attention
   WindowLists window_lists_;
 };
 
-/// Prepares the rows [0, count) of a window, raw [count, raw] -> out [count,
-/// Layer::prepared_columns()], on the compute threads.
+/// Prepares rows [0, count) of a window on the compute threads: raw [count, raw] -> out [count,
+/// Layer::prepared_columns()].
 void PrepareWindow(const Layer& layer, const float* raw, std::size_t count, float* out);
 
 }  // namespace rhizome::inline internal

@@ -17,19 +17,19 @@ struct TargetRange {
 struct WindowRows {
   const float* raw = nullptr;
   const float* reduced = nullptr;
-  std::size_t reduced_stride = 0;  ///< numbers from a reduced row to the next
-  std::span<const float> scale;    ///< as StagedRows::scale
+  std::size_t reduced_stride = 0;  ///< floats from a reduced row to the next
+  std::span<const float> scale;    ///< see StagedRows::scale
 };
 
-/// The lists of some targets, as a kernel walks them: their neighbours are slots of a window.
+/// The lists of some targets in the form that kernels expect. Neighbours are slots of a window.
 struct TileLists {
   const std::uint32_t* begins = nullptr;  ///< [targets]
   const std::uint32_t* ends = nullptr;    ///< [targets]
   const std::uint32_t* slots = nullptr;
-  std::uint32_t slots_end = 0;     ///< as SumArgs::index_end
-  const float* weights = nullptr;  ///< of the edges, parallel to slots, or null
+  std::uint32_t slots_end = 0;     ///< see SumArgs::index_end
+  const float* weights = nullptr;  ///< edge weights, parallel to slots, or null
 
-  /// Fills in the lists of a kernel's arguments.
+  /// Sets the lists in a kernel's arguments.
   template <typename Args>
   void WalkedBy(Args& args) const {
     args.begins = begins;

@@ -8,7 +8,7 @@ namespace {
 constexpr double kEpsilon = 1e-5;
 constexpr double kMomentum = 0.1;
 
-/// A batch norm with the statistics of a graph, if they are known.
+/// Applies a batch norm with the statistics of the graph, if they are known. Records its input.
 torch::Tensor OfGraph(const NormWeights& norm, const torch::Tensor& x, GraphNorms& norms) {
   const std::size_t number = norms.given.size();
   norms.norms.push_back(&norm);

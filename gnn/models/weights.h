@@ -18,7 +18,7 @@ struct DenseWeights {
   void Visit(const std::string& name, std::int64_t in, std::int64_t out,
              const WeightVisitor& visit);
 
-  /// Computes it with gradients, on the compute threads: [n, in] -> [n, out].
+  /// Applies the layer with gradients, on the compute threads: [n, in] -> [n, out].
   torch::Tensor Of(const LayerRows& rows) const { return Linear(rows, weight) + bias; }
 };
 
@@ -26,40 +26,42 @@ enum class Normalization : std::uint8_t { kNone, kLayer, kBatch };
 
 struct NormWeights;
 
-/// The batch norms of a layer in a run over some rows of a graph, if they are to have the
-/// statistics of all rows. The norms are numbered in the order in which rows pass them.
+/// The batch norms of a layer in a run over some rows of a graph, with the statistics of all rows.
+/// Norms are numbered in the order in which rows pass through them.
 struct GraphNorms {
   struct Statistics {
-    torch::Tensor mean, variance;  ///< [width], of the population
+    torch::Tensor mean, variance;  ///< [width]; variance of the population
   };
 
-  /// Statistics of the first norms. Rows pass a norm without statistics unchanged: such a run is
-  /// made to collect them.
+  /// Statistics of the first norms. A norm without statistics leaves its rows unchanged: such a run
+  /// collects the inputs of the norm.
   std::vector<Statistics> known = {};
 
-  /// The norms that the rows have passed, and what each was given, [n, width].
+  /// The norms that the rows have passed through, and the input of each, [n, width].
   std::vector<const NormWeights*> norms = {};
   std::vector<torch::Tensor> given = {};
 };
 
-/// The weights of a layer or batch norm of rows, with the constants of libtorch's modules. A batch
-/// norm keeps running statistics while training, and uses them otherwise.
+/// The weights of a layer norm or batch norm of rows, with the constants of libtorch's modules. A
+/// batch norm updates running statistics in training and uses them in evaluation.
 /// Source: Ba et al., Layer Normalization (2016); Ioffe and Szegedy, Batch Normalization (ICML
 /// 2015).
 struct NormWeights {
   torch::Tensor weight, bias;    ///< [width]
-  torch::Tensor mean, variance;  ///< [width], of batch norm
+  torch::Tensor mean, variance;  ///< [width], for batch norm
 
-  /// Visits "<name>.weight", "<name>.bias" and, of batch norm, "<name>.mean" and "<name>.variance".
+  /// Visits "<name>.weight" and "<name>.bias", and for batch norm "<name>.mean" and
+  /// "<name>.variance".
   void Visit(Normalization kind, const std::string& name, std::int64_t width,
              const WeightVisitor& visit);
 
-  /// Computes it with gradients: [n, width] -> [n, width]. A single row has no variance: a batch
-  /// norm uses its running statistics for it, also while training, and keeps them as they are.
+  /// Normalises rows, with gradients: [n, width] -> [n, width]. A single row has no variance. For a
+  /// single row, a batch norm uses its running statistics, even in training, and does not change
+  /// them.
   torch::Tensor Of(const torch::Tensor& x, const RunMode& mode) const;
 
-  /// Moves the running statistics towards those of a graph of `rows` rows, at least 2, as a run
-  /// over all of them at once does.
+  /// Moves the running statistics towards the statistics of a graph of `rows` rows (at least 2), as
+  /// one training step over all rows would.
   void Keep(const GraphNorms::Statistics& statistics, std::int64_t rows) const;
 };
 

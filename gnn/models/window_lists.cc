@@ -4,7 +4,7 @@ namespace rhizome::inline internal {
 
 WindowLists::WindowLists(const BlockLists& lists, bool weighs)
     : lists_(lists), weighs_(weighs && !lists.weights.empty()) {
-  // A block of one window gives its lists whole.
+  // A block of one window returns its lists whole and needs no positions.
   if (lists.numbers.empty()) taken_.assign(lists.offsets.begin(), lists.offsets.end() - 1);
 }
 

@@ -125,7 +125,7 @@ void ActivateGradientRows(const Activation& activation, const float* result, con
     std::copy(gradient, gradient + count * dim, out);
     return;
   }
-  if (!activation.relu) {  // exactly the values that were dropped are dropped again
+  if (!activation.relu) {  // drops exactly the values that were dropped
     Kernels().activate(ArgsOf(activation, gradient, dim, first_row, out), 0, rows);
     return;
   }

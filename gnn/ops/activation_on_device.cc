@@ -22,7 +22,7 @@ torch::Tensor ActivateOnDevice(const Activation& activation, const torch::Tensor
 
 torch::Tensor ActivateGradientOnDevice(const Activation& activation, const torch::Tensor& result,
                                        const torch::Tensor& gradient) {
-  // Exactly the values that were dropped are dropped again.
+  // Drops exactly the values that the forward pass dropped.
   if (!activation.relu) return ActivateOnDevice(activation, gradient);
   torch::Tensor out = at::empty_like(gradient);
   cuda::ActivateGradientArgs args;

@@ -13,7 +13,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Runs of targets for each thread: several, so that threads end at about the same time.
+/// Runs of targets per thread: several, so that all threads finish at about the same time.
 constexpr std::size_t kPiecesPerThread = 8;
 
 template <typename T>
@@ -26,7 +26,7 @@ const AggregateLists& ListsOf(AutogradContext* context) {
   return *reinterpret_cast<const AggregateLists*>(context->saved_data["lists"].toInt());
 }
 
-/// Returns floats of as many columns as `x`, where that is.
+/// Returns an uninitialised float32 matrix with the columns and device of `x`.
 torch::Tensor EmptyBeside(const torch::Tensor& x, std::int64_t rows) {
   return at::empty({rows, x.size(1)}, x.options().dtype(torch::kFloat32).requires_grad(false));
 }
@@ -35,14 +35,14 @@ std::span<const float> SpanOf(const torch::Tensor& values) {
   return {values.data_ptr<float>(), static_cast<std::size_t>(values.numel())};
 }
 
-// Each operation is an autograd function: forward runs its kernel over the lists, on runs of
-// targets with about equally many edges; backward runs a kernel over the transposed lists, which
-// are built at the first gradient.
+// Each operation is an autograd function. Forward runs its kernel over the lists, on runs of
+// targets with about the same number of edges each. Backward runs a kernel over the transposed
+// lists, which are built at the first gradient.
 struct SumFunction : torch::autograd::Function<SumFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
                                const AggregateLists* lists, const SumFactors* factors) {
     context->saved_data["lists"] = AddressOf(*lists);
-    // The spans are kept one by one, because the caller's struct is a temporary.
+    // The spans are saved individually, because the caller's struct is a temporary.
     const auto keep = [&](const char* name, std::span<const float> values) {
       context->saved_data[name] = reinterpret_cast<std::int64_t>(values.data());
       context->saved_data[std::string(name) + "_size"] = static_cast<std::int64_t>(values.size());
@@ -256,7 +256,8 @@ void ForTargets(const CsrView& csr, const std::function<void(std::size_t, std::s
 void RunSum(const AggregateLists& lists, const SumArgs& args, const CsrView& csr,
             const PlacedLongLists& long_lists) {
   if (lists.uploads() == nullptr) return SumOnThreads(args, csr);
-  // It may go when this returns: libtorch gives its memory to nobody before the queued sum.
+  // May be freed when this returns: libtorch does not reuse the memory before the queued sum is
+  // done.
   const torch::Tensor partials =
       at::empty({static_cast<std::int64_t>(long_lists.partial_count * args.dim)},
                 torch::TensorOptions(lists.uploads()->place()).dtype(torch::kFloat32));

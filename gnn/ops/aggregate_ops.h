@@ -12,21 +12,22 @@
 
 namespace rhizome::inline internal {
 
-// Aggregation as operations of libtorch, with gradients, on the compute threads. The bits are the
-// same for any number of threads and for every SimdPath. Rows may be float32, float16 or bfloat16;
-// sums, results and gradients are float32 (libtorch then converts a gradient to the type of its
-// row). Lists that were placed on a device have their operations there, on rows that are there too.
+// Aggregation as libtorch operations with gradients, on the compute threads. Results are
+// bit-identical for any number of threads and for every SimdPath. Rows may be float32, float16 or
+// bfloat16; sums, results and gradients are float32 (libtorch then converts a gradient to the type
+// of its row). Lists that are placed on a device are aggregated there, with rows that are also
+// there.
 //
 // Ownership: the lists and factors are borrowed and must outlive the backward pass.
 
-/// The long lists of a CSR on a device, in pieces (cuda/long_lists.h), which lie there, too.
+/// The long lists of a CSR, in pieces (cuda/long_lists.h). The pieces are in device memory.
 struct PlacedLongLists {
   std::span<const cuda::ListPiece> pieces;
   std::uint32_t longest = 0;
   std::uint32_t partial_count = 0;
 };
 
-/// CSR lists, and their transpose once a gradient needs it.
+/// CSR lists. Their transpose is built when a gradient first needs it.
 /// Threads: one at a time.
 class AggregateLists {
  public:
@@ -37,21 +38,21 @@ class AggregateLists {
   std::int64_t sources() const { return sources_; }
   std::int64_t targets() const { return static_cast<std::int64_t>(csr_.targets()); }
 
-  /// The factor of each edge in sums, [edges]; empty: ones.
+  /// The factor of each edge in sums, [edges]; empty means ones.
   std::span<const float> weights() const { return weights_; }
 
-  /// Returns the transpose, which is built at the first call, and the weights in its order.
+  /// Return the transpose, which is built at the first call, and the weights in its order.
   const TurnedCsr& turned() const;
   std::span<const float> turned_weights() const;
 
-  /// Lets the operations run on a device, where the others lie as copies of these. The
-  /// transpose goes up when a gradient needs it: it is built while the device works on the forward
-  /// pass. `uploads` must outlive this.
+  /// Makes the operations run on a device; the arguments are device copies of these lists and
+  /// weights. The transpose is uploaded when a gradient needs it; it is built while the device runs
+  /// the forward pass. `uploads` must outlive this object.
   void PlaceOn(DeviceUploads& uploads, const CsrView& csr, std::span<const float> weights,
                const PlacedLongLists& long_lists);
-  DeviceUploads* uploads() const { return uploads_; }  ///< null: on the processor
+  DeviceUploads* uploads() const { return uploads_; }  ///< null: on the CPU
 
-  // The lists where the operations read them: in memory of the device, if they were placed there.
+  // The lists in the memory where operations read them: on the device if they were placed there.
   const CsrView& placed_csr() const { return uploads_ == nullptr ? csr_ : placed_.csr; }
   std::span<const float> placed_weights() const {
     return uploads_ == nullptr ? weights_ : placed_.weights;
@@ -71,7 +72,7 @@ class AggregateLists {
     std::span<const float> weights;
     PlacedLongLists long_lists;
     Turned turned = {};
-    torch::Tensor memory = {};  // of `turned`
+    torch::Tensor memory = {};  // owns the device copies in `turned`
   };
 
   CsrView csr_;
@@ -84,9 +85,9 @@ class AggregateLists {
   mutable Placed placed_;
 };
 
-/// The factors of AggregateSum, which computes out[t] = self[t] * x[t] + target[t] * sum of
-/// source[j] * weight[e] * x[j] over the edges e from j to t, from x [sources, dim] to [targets,
-/// dim]. `self` [targets] may be empty, which omits its term.
+/// Factors of AggregateSum, which computes out[t] = self[t] * x[t] + target[t] * sum of source[j] *
+/// weight[e] * x[j] over the edges e from j to t, from x [sources, dim] to [targets, dim]. An empty
+/// `self` omits its term; otherwise it is [targets].
 struct SumFactors {
   std::span<const float> target;  ///< [targets], or empty: ones
   std::span<const float> source;  ///< [sources], or empty: ones
@@ -95,27 +96,27 @@ struct SumFactors {
 torch::Tensor AggregateSum(const torch::Tensor& x, const AggregateLists& lists,
                            const SumFactors& factors);
 
-/// Computes out[t] = sum of weights[e] * x[j] over the edges e of t; weights are [edges], float32.
-/// It has gradients with respect to both.
+/// Computes out[t] = sum of weights[e] * x[j] over the edges e of t. `weights` is [edges], float32.
+/// Has gradients with respect to x and weights.
 torch::Tensor AggregateWeighted(const torch::Tensor& x, const torch::Tensor& weights,
                                 const AggregateLists& lists);
 
-/// Computes out[t] = the maximum of x[j] in each column; zeros without neighbours. The gradient
-/// goes to the first neighbour in the list that attains it.
+/// Computes out[t] = the maximum of x[j] in each column; zeros without neighbours. The gradient is
+/// passed to the first neighbour in the list that attains the maximum.
 torch::Tensor AggregateMax(const torch::Tensor& x, const AggregateLists& lists);
 
-/// Returns x as the kernels read it; x has one of the three types, and dense rows.
+/// Returns x in the form that the kernels read. x has one of the three types, and dense rows.
 RowsView RowsOf(const torch::Tensor& x);
 
-/// Runs `sum` over all targets of `csr`, which lie where `lists` are placed, as do its long lists.
+/// Runs `args` over all targets of `csr`. `csr` and `long_lists` must be where `lists` are placed.
 void RunSum(const AggregateLists& lists, const SumArgs& args, const CsrView& csr,
             const PlacedLongLists& long_lists);
 
-/// Calls body(begin, end) for runs of targets with about equally many edges, on the compute
-/// threads.
+/// Calls body(begin, end) for runs of targets with about the same number of edges each, on the
+/// compute threads.
 void ForTargets(const CsrView& csr, const std::function<void(std::size_t, std::size_t)>& body);
 
-/// The same on the compute threads.
+/// Runs `args` over all targets of `csr` on the compute threads.
 void SumOnThreads(const SumArgs& args, const CsrView& csr);
 
 }  // namespace rhizome::inline internal

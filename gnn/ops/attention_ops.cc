@@ -13,7 +13,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// The gradients of the inputs, each defined where AttentionInputs' is.
+/// Returns the gradients of the inputs, each defined if the input is.
 AttentionInputs AttendBackward(const AttentionInputs& in, const Attended& made,
                                const torch::Tensor& gradient, const AggregateLists& lists,
                                const AttentionShape& shape) {
@@ -35,14 +35,15 @@ AttentionInputs AttendBackward(const AttentionInputs& in, const Attended& made,
   return out;
 }
 
-/// The inputs of an operation as `score` orders them, each of which has a gradient.
+/// Assembles the inputs of an operation from its three tensors with gradients, whose meaning
+/// depends on `score`.
 AttentionInputs InputsOf(AttendScore score, const torch::Tensor& values,
                          const torch::Tensor& second, const torch::Tensor& third) {
   if (score == AttendScore::kAdditive) return {values, second, third, {}};
   return {values, {}, second, third};
 }
 
-/// Forward keeps the tensors that it read and made.
+/// Attention as an autograd function. Forward saves its inputs and results.
 struct AttendFunction : torch::autograd::Function<AttendFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& values,
                                const torch::Tensor& second, const torch::Tensor& third,

@@ -8,33 +8,33 @@
 
 namespace rhizome::inline internal {
 
-// Attention as operations of libtorch, with gradients, on the compute threads. The rules are those
-// of aggregate_ops.h: the same bits for any number of threads and for every SimdPath; lists are
-// borrowed and must outlive the backward pass. No tensor has edges times columns: forward keeps the
-// maximum and denominator of each target and head, and backward makes one tensor [edges, heads].
-// Over lists that were placed on a device attention is computed there, with the same bits, but for
-// gradients of additive-v2, which are near.
+// Attention as libtorch operations with gradients, on the compute threads, under the rules of
+// aggregate_ops.h: results are bit-identical for any number of threads and for every SimdPath;
+// lists are borrowed and must outlive the backward pass. No tensor has edges x columns elements:
+// the forward pass keeps the maximum and denominator of each target and head, and the backward pass
+// creates one tensor [edges, heads]. Over lists that are placed on a device, attention is computed
+// there, with the same bits, except for gradients of additive-v2, which are only close.
 
 struct AttentionShape {
   std::int64_t heads = 1;  ///< in [1, kMaxHeads]
   double slope = 0.2;      ///< of LeakyReLU, in [0, 1]
-  bool own = false;        ///< row t is the source of a first edge of target t
+  bool own = false;        ///< row t is the source of a first edge of target t (a self-loop)
   double dropout = 0;      ///< share of the weights that become zero, in [0, 1)
-  std::uint64_t seed = 0;  ///< of the dropout
+  std::uint64_t seed = 0;  ///< seed of the dropout
 };
 
-/// Returns for each target and head the sum of values[j], weighted by the softmax over its edges of
-/// LeakyReLU(source[j] + query[t]): values [sources, heads * width], source [sources, heads], query
-/// [targets, heads] -> [targets, heads * width], float32. A target without edges gets zeros. Values
-/// may be float32, float16 or bfloat16, the others are float32.
+/// Returns for each target and head the sum of values[j], weighted by the softmax over the target's
+/// edges of LeakyReLU(source[j] + query[t]): values [sources, heads * width], source [sources,
+/// heads], query [targets, heads] -> [targets, heads * width], float32. A target without edges gets
+/// zeros. `values` may be float32, float16 or bfloat16; the others are float32.
 ///
-/// Source: GAT (Velickovic et al., ICLR 2018, equations 1 to 4), whose product of a with two rows
-/// side by side is the sum of one number of each.
+/// Source: GAT (Velickovic et al., ICLR 2018, equations 1 to 4), where the product of vector a with
+/// two concatenated rows is split into the sum of one number per row.
 torch::Tensor Attend(const torch::Tensor& values, const torch::Tensor& source,
                      const torch::Tensor& query, const AggregateLists& lists,
                      const AttentionShape& shape);
 
-/// The same for the scores attention[h] . LeakyReLU(values[j, h] + query[t, h]): query [targets,
+/// As Attend, with the scores attention[h] . LeakyReLU(values[j, h] + query[t, h]): query [targets,
 /// heads * width], attention [heads, width].
 ///
 /// Source: GATv2 (Brody et al., ICLR 2022, equation 7).

@@ -9,6 +9,13 @@
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/head_dots.h"
 
+// The two passes of attention on the CPU:
+// 1. AttendForward runs the kernel `attend` on runs of targets.
+// 2. AttentionGradient: the constructor computes the statistics of targets (attend_stats).
+//    OfSources computes the gradients of source rows over the transposed lists, and stores the
+//    gradient of each edge's score. Targets sums these per target, and adds up the groups' sums of
+//    the attention vectors' gradient.
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -149,7 +156,7 @@ AttentionGradient::AttentionGradient(const AttentionInputs& in, const Attended& 
   args_.own_gradient = own_gradient_.data_ptr<float>();
 }
 
-/// Returns the arguments of a group, which has a sum of its own.
+/// Returns the arguments of a group, which has its own partial sum of the vectors' gradient.
 AttendGradientArgs AttentionGradient::GroupArgs(std::size_t group) const {
   AttendGradientArgs args = args_;
   if (of_vectors_.defined())
@@ -159,7 +166,7 @@ AttendGradientArgs AttentionGradient::GroupArgs(std::size_t group) const {
 
 void AttentionGradient::OfSources(std::size_t group, std::size_t first, std::size_t count,
                                   const float* values, float* out) const {
-  // The kernel counts sources from 0, so the arrays are advanced to the first one.
+  // The kernel counts sources from 0, so the arrays are advanced to the first source.
   AttendGradientArgs args = GroupArgs(group);
   args.first_source = first;
   args.turned_begins += first;

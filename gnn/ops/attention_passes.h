@@ -7,15 +7,15 @@
 
 namespace rhizome::inline internal {
 
-// The two passes of attention, without libtorch's gradients, of which operations with gradients are
-// made.
+// The forward and the backward pass of attention without libtorch's autograd. Operations with
+// gradients are composed of them.
 
-/// The tensors that an attention reads, float32 and contiguous: those of Attend or of AttendV2. In
-/// a backward pass with additive scores `values` may be undefined.
+/// Input tensors of Attend or AttendV2, float32 and contiguous. In a backward pass with additive
+/// scores `values` may be undefined.
 struct AttentionInputs {
-  torch::Tensor values;     ///< [sources, heads * width]; forward also of half precision
+  torch::Tensor values;     ///< [sources, heads * width]; half precision in the forward pass, too
   torch::Tensor source;     ///< [sources, heads]; undefined for additive-v2
-  torch::Tensor query;      ///< [targets, heads], or of additive-v2 [targets, heads * width]
+  torch::Tensor query;      ///< [targets, heads]; for additive-v2 [targets, heads * width]
   torch::Tensor attention;  ///< [heads, width]; undefined for additive scores
 
   AttendScore score() const {
@@ -23,13 +23,13 @@ struct AttentionInputs {
   }
 };
 
-/// The results of the forward pass.
+/// Results of the forward pass.
 struct Attended {
   torch::Tensor out, maximum, denominator;
 };
 
-/// Keeps lists, by address, and shape in a context, which keeps tensors and plain values only; and
-/// what was kept.
+/// Saves the address of the lists and the shape in an autograd context, which can hold only tensors
+/// and plain values. KeptLists and KeptShape read them back.
 void KeepAttention(torch::autograd::AutogradContext& context, const AggregateLists& lists,
                    const AttentionShape& shape);
 const AggregateLists& KeptLists(const torch::autograd::AutogradContext& context);
@@ -38,26 +38,27 @@ AttentionShape KeptShape(const torch::autograd::AutogradContext& context);
 Attended AttendForward(const AttentionInputs& in, const AggregateLists& lists,
                        const AttentionShape& shape);
 
-/// The backward pass: first all sources, in any runs, then the targets. `gradient` is that of
-/// Attended::out, contiguous.
+/// The backward pass: first all sources, in runs of any size, then the targets. `gradient` is the
+/// gradient with respect to Attended::out, contiguous.
 /// Ownership: borrows the lists.
 class AttentionGradient {
  public:
   AttentionGradient(const AttentionInputs& in, const Attended& made, const torch::Tensor& gradient,
                     const AggregateLists& lists, const AttentionShape& shape);
 
-  /// Computes the gradients of sources [first, first + count) on the calling thread. `values`:
-  /// their rows, [count, heads * width]; `out`: the gradients of these, where scores of sources are
-  /// numbers of their own. `group` < kVectorGroups is what these sources belong to for the sum of
-  /// the vectors' gradient: the division into groups decides its bits.
-  /// Threads: one for each group.
+  /// Computes the gradients of sources [first, first + count) on the calling thread. `values` are
+  /// their rows, [count, heads * width], and `out` receives the gradients of these rows; for
+  /// additive scores without the part through the scores (see source()). `group` < kVectorGroups
+  /// selects the partial sum of the attention vectors' gradient; the division into groups
+  /// determines the bits of that sum.
+  /// Threads: one per group.
   void OfSources(std::size_t group, std::size_t first, std::size_t count, const float* values,
                  float* out) const;
 
-  /// Additive scores: the gradients of the scores of sources, [sources, heads].
+  /// Additive scores only: the gradients of the scores of sources, [sources, heads].
   const torch::Tensor& source() const { return source_; }
 
-  /// The gradients of what belongs to targets, after those of all sources; on the compute threads.
+  /// Gradients on the side of the targets. Computed on the compute threads, after all sources.
   struct OfTargets {
     torch::Tensor query;
     torch::Tensor attention;  ///< undefined for additive scores

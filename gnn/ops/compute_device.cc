@@ -15,15 +15,15 @@ namespace {
 
 constexpr const char* kWithoutDevice = "or give --device cpu";
 
-/// Returns the folder of the library that has `address`.
+/// Returns the folder of the library that contains `address`.
 std::filesystem::path FolderOf(const void* address) {
   Dl_info found{};
   if (dladdr(address, &found) == 0 || found.dli_fname == nullptr) return {};
   return std::filesystem::absolute(found.dli_fname).parent_path();
 }
 
-/// Loads a library from `folder`. Errors: kUnsupported, `missing` where it is not there, else the
-/// loader's reason.
+/// Loads a library from `folder`. Errors: kUnsupported, with the message `missing` if the file does
+/// not exist, else with the loader's reason.
 Result<void*> LoadFrom(const std::filesystem::path& folder, const char* name, int flags,
                        const std::string& missing) {
   const std::filesystem::path path = folder / name;
@@ -61,7 +61,7 @@ Result<std::unique_ptr<Device>> OpenKernels() {
                   device.error().message(), kWithoutDevice)));
 }
 
-/// Lets libtorch have CUDA: its part for it registers itself when it is loaded.
+/// Enables CUDA in libtorch: libtorch_cuda.so registers itself when it is loaded.
 Status LoadTorchCuda() {
   const std::filesystem::path folder = FolderOf(reinterpret_cast<const void*>(&at::globalContext));
   RHIZOME_RETURN_IF_ERROR(LoadFrom(

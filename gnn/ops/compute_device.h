@@ -9,8 +9,8 @@
 
 namespace rhizome::inline internal {
 
-/// A device on which a network is computed: `kernels` runs ours, and libtorch's tensors lie on
-/// `place`. Tests have one of the processor, so that libtorch computes as it does without.
+/// A device on which a model is computed: `kernels` runs our kernels, and libtorch's tensors are on
+/// `place`. Tests use a `place` on the CPU, so that libtorch computes as without a device.
 struct ComputeDevice {
   std::unique_ptr<Device> kernels;
   torch::Device place = torch::kCPU;
@@ -19,10 +19,10 @@ struct ComputeDevice {
 
 using ComputeDeviceMaker = std::function<Result<ComputeDevice>()>;
 
-/// Opens the first CUDA device: loads librhizome_cuda.so from beside this library, and the part of
-/// libtorch for CUDA from beside the part that is loaded. To be called before libtorch has worked
-/// in this process. Errors: kUnsupported, one of them is not there, is of another build, or finds
-/// no device that it can use; the message says which, and what to do.
+/// Opens the first CUDA device: loads librhizome_cuda.so from the folder of this library, and
+/// libtorch_cuda.so from the folder of the loaded libtorch. Must be called before libtorch has been
+/// used in this process. Errors: kUnsupported, one of them is missing, is of another build, or
+/// finds no usable device; the message says which, and how to fix it.
 Result<ComputeDevice> OpenCudaComputeDevice();
 
 }  // namespace rhizome::inline internal

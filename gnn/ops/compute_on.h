@@ -6,7 +6,7 @@
 
 namespace RHIZOME_API rhizome {
 
-/// The processor or device on which a network is computed.
+/// Selects whether a model is computed on the CPU or on a CUDA device.
 enum class ComputeOn : std::uint8_t { kCpu, kCuda };
 
 }  // namespace rhizome

@@ -8,13 +8,19 @@
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/aggregate_ops.h"
 
+// Dense products in tiles of kDenseRows rows:
+// 1. PackedWeight reorders weights into panels, and LayerRows and ProductTile provide the rows.
+// 2. MultiplyRows multiplies one tile; Multiply and Linear do so for all tiles.
+// 3. In the backward pass WeightGradient sums the gradient of weights by groups of tiles, and the
+//    gradient of rows is a product with the transposed weights.
+
 namespace rhizome::inline internal {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Rows that are on their way from memory while one is copied.
+// Number of rows that are prefetched while one is copied.
 constexpr std::int64_t kCopiedAhead = 4;
 constexpr std::size_t kLineBytes = 64;
 
@@ -103,7 +109,7 @@ void LayerRows::Copy(std::int64_t first, std::int64_t count, float* out, std::si
     return static_cast<const std::byte*>(rows.x) + at * row_bytes;
   };
   for (std::int64_t i = first; i < first + count; ++i, out += stride) {
-    // Places lie in no order, so the processor cannot predict which comes next.
+    // Places are in no order, so the CPU cannot predict the next one.
     if (!place.empty() && i + kCopiedAhead < first + count)
       Prefetch(row_at(i + kCopiedAhead), rows.dim * BytesOf(rows.type));
     const std::byte* const from = row_at(i);
@@ -124,7 +130,7 @@ torch::Tensor AnyTile(std::int64_t dim) {
     if (tile.size(1) == dim && tile.use_count() == 1 && tile.storage().use_count() == 1)
       return tile;
   if (kept.size() == kMostKept) kept.erase(kept.begin());
-  const c10::InferenceMode off(false);  // whose tensors a training could not take over
+  const c10::InferenceMode off(false);  // training could not use inference tensors
   return kept.emplace_back(at::empty({kDenseRows, dim}));
 }
 
@@ -169,7 +175,7 @@ void WeightGradient::Add(std::size_t group, const float* gradient, const Product
   const auto g = static_cast<std::int64_t>(group);
   const std::int64_t outputs = bias_.size(1);
   const torch::Tensor of_group = weight_.select(0, g);
-  // A tile's sum is made before it is added, which loses less of small numbers than one long sum.
+  // The sum of a tile is computed before it is added, which loses less precision than one long sum.
   thread_local torch::Tensor sum;
   if (!sum.defined() || sum.sizes() != of_group.sizes()) {
     const c10::InferenceMode off(false);
@@ -224,7 +230,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     const LayerRows x{saved[0], PlaceOf(context)};
     const LayerRows gradient{gradients[0].contiguous()};
     torch::Tensor x_gradient;
-    // Rows at other places are features, which need no gradient.
+    // Rows with `place` set are features, which need no gradient.
     PackedWeight turned;
     if (context->needs_input_grad(0) && x.place.empty()) {
       turned = PackedWeight(saved[1].t());

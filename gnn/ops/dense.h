@@ -8,12 +8,13 @@
 
 namespace rhizome::inline internal {
 
-/// Rows of a tile, which one task takes: few enough that they stay in the L2 cache of its core from
-/// one operation to the next. The bits of a row's products depend on the row and the weights alone.
+/// Rows of a tile, which one task processes. A tile is small enough to remain in the core's L2
+/// cache from one operation to the next. The bits of a row's products depend only on the row and
+/// the weights.
 inline constexpr std::int64_t kDenseRows = 256;
 
-/// Weights [out, in] of products, float32, in the order in which product_kernels.h reads them. They
-/// are packed once for many products; those of a device stay as they are.
+/// Weights [out, in] of products, float32, packed into the order in which product_kernels.h reads
+/// them, once for many products. Weights on a device are not packed.
 class PackedWeight {
  public:
   PackedWeight() = default;
@@ -30,12 +31,12 @@ class PackedWeight {
 };
 
 /// Computes x weight^T + bias on the calling thread, without a gradient: x [m, in], weight [out,
-/// in], bias [out] or undefined -> [m, out], float32. What lies on a device is multiplied there, by
+/// in], bias [out] or undefined -> [m, out], float32. Tensors on a device are multiplied there, by
 /// libtorch.
 torch::Tensor Multiply(const torch::Tensor& x, const PackedWeight& weight,
                        const torch::Tensor& bias);
 
-/// Does the same of rows in memory, and writes `count` rows to `out`, weight.out() floats apart.
+/// As Multiply for rows in memory. Writes `count` rows to `out`, weight.out() floats apart.
 void MultiplyRows(const ProductRows& rows, std::int64_t count, const PackedWeight& weight,
                   const torch::Tensor& bias, float* out);
 
@@ -51,16 +52,16 @@ struct LayerRows {
   }
   LayerRows First(std::int64_t count) const;
 
-  /// Returns all rows as one dense matrix of floats; a copy only if they are at other places or of
-  /// another type. It passes gradients on where `place` is empty.
+  /// Returns all rows as one dense float matrix; copies only if `place` is set or the type differs.
+  /// Passes gradients on if `place` is empty.
   torch::Tensor Floats() const;
 
   /// Copies rows [first, first + count) as floats to `out`, `stride` floats apart.
   void Copy(std::int64_t first, std::int64_t count, float* out, std::size_t stride) const;
 };
 
-/// A tile of a layer's rows, [first, first + count), as products read them: where they are, or as
-/// floats in a copy that lives as long as the tile. The table is contiguous.
+/// Tile `number` of a layer's rows, [first, first + count), in the form that products read: the
+/// rows in place, or a float copy that lives as long as the tile. The table is contiguous.
 class ProductTile {
  public:
   ProductTile(const LayerRows& x, std::int64_t number);
@@ -77,16 +78,16 @@ class ProductTile {
 };
 
 /// Computes x weight^T with its gradient, on the compute threads: x [m, in], weight [out, in] ->
-/// [m, out]. The bits are the same for any number of threads. What lies on a device is multiplied
+/// [m, out]. The bits are the same for any number of threads. Tensors on a device are multiplied
 /// there, by libtorch.
 torch::Tensor Linear(const LayerRows& x, const torch::Tensor& weight);
 
-/// Returns the sum of groups [groups, ...], added in order.
+/// Returns the sum over the first dimension of `groups` [groups, ...], added in order.
 torch::Tensor SumOfGroups(const torch::Tensor& groups);
 
-/// Sums the gradients of weights over many rows. Runs of rows form at most `kMost` groups, which
-/// may be computed at once; the groups' sums are added in order. The division into groups depends
-/// on the number of rows alone.
+/// Sums the gradients of weights over many rows. Runs of rows form up to kMost groups, which may be
+/// computed concurrently; the groups' sums are added in order. The division into groups depends
+/// only on the number of rows.
 class WeightGradient {
  public:
   static constexpr std::int64_t kMost = 32;
@@ -96,13 +97,13 @@ class WeightGradient {
 
   std::size_t groups() const { return static_cast<std::size_t>(groups_); }
 
-  /// Group `group` adds the tiles [FirstTile(group), FirstTile(group + 1)) of kDenseRows rows, in
-  /// order.
+  /// Returns the first tile of a group. Group `group` must add the tiles [FirstTile(group),
+  /// FirstTile(group + 1)) of kDenseRows rows, in order.
   std::int64_t FirstTile(std::size_t group) const;
 
-  /// Adds gradient^T x to the weight gradient, and the sum of gradient's rows to the bias gradient;
-  /// gradient [count, out].
-  /// Threads: one for each group.
+  /// Adds gradient^T x to the weight gradient, and the sum of gradient's rows to the bias gradient.
+  /// `gradient` is [count, out].
+  /// Threads: one per group.
   void Add(std::size_t group, const float* gradient, const ProductRows& x, std::int64_t count);
 
   torch::Tensor Weight() const;  ///< [out, in]
@@ -115,9 +116,10 @@ class WeightGradient {
   torch::Tensor bias_;    // [groups, out]
 };
 
-/// Returns a tile of kDenseRows rows of `dim` floats, with any content: one that this thread had
-/// before, if nobody uses it any more. Memory of a tile's size goes back to the system when it is
-/// freed, which then has to clear each page of the next tile. A thread keeps 4 MiB at most.
+/// Returns a tile of kDenseRows rows of `dim` floats, with unspecified content. Reuses a tile of
+/// this thread that is no longer referenced: freed memory of a tile's size is returned to the
+/// system, which then has to clear each page of the next tile. A thread keeps up to 4 tiles of up
+/// to 1 MiB.
 torch::Tensor AnyTile(std::int64_t dim);
 
 inline std::int64_t DenseTiles(std::int64_t rows) { return (rows + kDenseRows - 1) / kDenseRows; }

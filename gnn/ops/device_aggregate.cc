@@ -5,7 +5,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Copies what the arguments of all kernels over lists have: rows, and the lists of `targets`.
+/// Copies the arguments that all kernels over lists share: the rows, and the lists of `targets`.
 template <typename OnProcessor, typename OnDevice>
 void CopyLists(const OnProcessor& args, std::size_t targets, OnDevice& same) {
   same.type = ElementOf(args.type);

@@ -8,13 +8,13 @@
 
 namespace rhizome::inline internal {
 
-// The kernels of the processor's arguments, queued on a device behind libtorch's work, for `rows`
-// rows of the output. All pointers are the device's; `ends` are the begins of the next list. Errors
-// are thrown (DeviceFailure).
+// The aggregation kernels with the CPU kernels' arguments, queued on a device behind libtorch's
+// work, for `rows` rows of the output. All pointers are device pointers, and `ends` must be
+// `begins` + 1 (a CSR). Errors are thrown (DeviceFailure).
 
 cuda::Element ElementOf(RowType type);
 
-/// `partials`: [partial_count of the long lists, dim].
+/// `partials`: [partial_count of the long lists, dim], scratch.
 void QueueSum(Device& device, const SumArgs& args, std::size_t rows,
               const PlacedLongLists& long_lists, float* partials);
 void QueueMax(Device& device, const MaxArgs& args, std::size_t rows);

@@ -6,6 +6,11 @@
 #include "rhizome/gnn/device_aggregate.h"
 #include "rhizome/gnn/device_failure.h"
 
+// Each pass allocates its outputs, fills the kernel's arguments from the tensors, the shape and the
+// placed lists, and queues the kernel behind libtorch's work. A backward pass also allocates
+// scratch and uses the transposed lists. For additive-v2, libtorch then computes the gradient of
+// the attention vectors from the slopes that the kernel has summed.
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -14,7 +19,7 @@ cuda::Dropout DropoutOnDevice(const AttentionShape& shape) {
   return {.dropped = draws.dropped, .scale = draws.scale, .seed = shape.seed, .first_row = 0};
 }
 
-/// Fills in what the arguments of both passes have.
+/// Fills in the arguments that both passes share.
 template <typename Args>
 void FillShape(const torch::Tensor& values, const AggregateLists& lists,
                const AttentionShape& shape, Args& args) {
@@ -26,7 +31,7 @@ void FillShape(const torch::Tensor& values, const AggregateLists& lists,
   args.dropout = DropoutOnDevice(shape);
 }
 
-/// Fills in what both passes of additive-v2 read.
+/// Fills in the inputs that both passes of additive-v2 read.
 template <typename Args>
 void FillV2(const AttentionInputs& in, const AggregateLists& lists, Args& args) {
   args.index = lists.placed_csr().neighbors.data();
@@ -35,7 +40,8 @@ void FillV2(const AttentionInputs& in, const AggregateLists& lists, Args& args) 
   args.attention = in.attention.data_ptr<float>();
 }
 
-/// Fills in what the backward passes read of the forward pass and of the transposed lists.
+/// Fills in the results of the forward pass and the transposed lists, which the backward passes
+/// read.
 template <typename Args>
 void FillBackward(const Attended& made, const torch::Tensor& gradient,
                   const AggregateLists::Turned& turned, const AggregateLists& lists, Args& args) {
@@ -49,8 +55,8 @@ void FillBackward(const Attended& made, const torch::Tensor& gradient,
   args.edge = turned.edges.data();
 }
 
-/// Memory of a backward pass. It may go when the pass is queued: libtorch gives it to nobody before
-/// the kernels are done.
+/// Scratch memory of a backward pass. It may be freed once the pass is queued: libtorch does not
+/// reuse the memory before the kernels are done.
 struct BackwardScratch {
   torch::Tensor stats, edge_gradient, own_gradient;
 
@@ -70,7 +76,7 @@ struct BackwardScratch {
   }
 };
 
-/// Fills in what the forward passes make.
+/// Fills in the outputs of the forward passes.
 template <typename Args>
 void FillMade(const Attended& made, const AttentionShape& shape, Args& args) {
   args.own = shape.own;

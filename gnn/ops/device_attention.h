@@ -6,14 +6,14 @@
 namespace rhizome::inline internal {
 
 // The two passes of attention on the device where the lists are placed, queued behind libtorch's
-// work there, with the processor's bits but for gradients of additive-v2, which are near. All
-// tensors lie there. Errors are thrown (DeviceFailure).
+// work. All tensors are on that device. Results are bit-identical to the CPU, except for gradients
+// of additive-v2, which are only close. Errors are thrown (DeviceFailure).
 
 Attended AttendOnDevice(const AttentionInputs& in, const AggregateLists& lists,
                         const AttentionShape& shape);
 
-/// Returns the gradients of the inputs. `gradient` is that of Attended::out, contiguous; `values`
-/// are float32.
+/// Returns the gradients of the inputs. `gradient` is the gradient with respect to Attended::out,
+/// contiguous. `values` are float32.
 AttentionInputs AttendGradientOnDevice(const AttentionInputs& in, const Attended& made,
                                        const torch::Tensor& gradient, const AggregateLists& lists,
                                        const AttentionShape& shape);

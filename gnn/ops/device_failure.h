@@ -7,8 +7,8 @@
 
 namespace rhizome::inline internal {
 
-/// An error of a device in the midst of an operation of libtorch, whose functions return none:
-/// GuardedTorch makes it the error that it holds.
+/// A device error within an operation of libtorch, which cannot return a Status. GuardedTorch
+/// converts it to the Status that it holds.
 class DeviceFailure : public std::runtime_error {
  public:
   explicit DeviceFailure(Status status)
@@ -19,7 +19,7 @@ class DeviceFailure : public std::runtime_error {
   Status status_;
 };
 
-/// Throws an error of a device. Only within GuardedTorch.
+/// Throws an error of a device. Must be called within GuardedTorch.
 inline void OrThrow(const Status& status) {
   if (!status.ok()) throw DeviceFailure(status);
 }

@@ -11,7 +11,7 @@ namespace rhizome::inline internal {
 DeviceUploads::~DeviceUploads() {
   for (Piece& piece : pieces_) {
     if (piece.busy) {
-      // A device that is lost has nothing left to wait for.
+      // Errors are ignored: a lost device has no work left to wait for.
       static_cast<void>(device().Synchronize(piece.copied));
       device().FreeEvent(piece.copied);
     }
@@ -19,7 +19,7 @@ DeviceUploads::~DeviceUploads() {
   }
 }
 
-/// Returns the piece that was used longest ago, when its copy is done, with so many bytes at least.
+/// Returns the least recently used buffer, of at least `bytes` bytes, after its copy is done.
 DeviceUploads::Piece& DeviceUploads::PieceOf(std::size_t bytes) {
   Piece& piece = pieces_[next_++ % kPieces];
   if (piece.busy) {
@@ -86,7 +86,7 @@ void PackedArrays::Send(DeviceUploads& uploads) {
 const std::byte* PackedArrays::At(const void* begin) const {
   for (std::size_t i = 0; i < arrays_.size(); ++i)
     if (arrays_[i].begin == begin) return sent_.arrays[i];
-  RHIZOME_CHECK(false);  // what was not added is not asked for
+  RHIZOME_CHECK(false);  // only added arrays may be requested
   return nullptr;
 }
 

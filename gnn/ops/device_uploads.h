@@ -11,32 +11,33 @@
 
 namespace rhizome::inline internal {
 
-/// Copies arrays of the host to the device, in order with libtorch's work there. They are packed in
-/// pinned memory, a few pieces of which are used in turn, and go up as one copy.
-/// Threads: one at a time. Ownership: `device` must outlive it. Errors are thrown (DeviceFailure).
+/// Copies host arrays to the device, in order with libtorch's work there. The arrays of a call are
+/// packed into a pinned buffer and sent as one copy; a few such buffers are used in rotation.
+/// Threads: one at a time. Ownership: `device` must outlive this object. Errors are thrown
+/// (DeviceFailure).
 class DeviceUploads {
  public:
   explicit DeviceUploads(const ComputeDevice& device) : device_(device) {}
-  /// Waits for the copies.
+  /// Waits for all copies.
   ~DeviceUploads();
   DeviceUploads(const DeviceUploads&) = delete;
   DeviceUploads& operator=(const DeviceUploads&) = delete;
 
-  /// The arrays in the order in which they were given, each aligned to kAlignment bytes, in memory
-  /// of libtorch.
+  /// Device copies of the arrays, in the order of the call, each aligned to kAlignment bytes.
+  /// `memory` owns them.
   struct Sent {
     torch::Tensor memory;
     std::vector<const std::byte*> arrays;
   };
-  /// Queues the copy: the arrays may change when it returns.
+  /// Queues the copy. The arrays may change once this returns.
   Sent Send(std::span<const std::span<const std::byte>> arrays);
 
   Device& device() const { return *device_.kernels; }
   const torch::Device& place() const { return device_.place; }
   std::uint64_t sent_bytes() const { return sent_bytes_; }
 
-  /// Returns the pinned memory that its pieces take now, and at most if nothing larger than `sent`
-  /// bytes is sent.
+  /// Return the pinned memory of the buffers now, and its maximum if no call sends more than `sent`
+  /// bytes.
   std::uint64_t pinned_bytes() const;
   static std::uint64_t PinnedBytes(std::uint64_t sent) { return kPieces * WithRoom(sent); }
 
@@ -44,7 +45,8 @@ class DeviceUploads {
   static constexpr std::size_t kAlignment = 16;
   static constexpr std::size_t kPieces = 4;
 
-  /// A piece has room for minibatches that are somewhat larger: pinning is slow.
+  /// Buffers are larger than requested, to fit somewhat larger minibatches, because pinning is
+  /// slow.
   static constexpr std::uint64_t WithRoom(std::uint64_t bytes) { return bytes + bytes / 2; }
   struct Piece {
     std::byte* memory = nullptr;
@@ -60,16 +62,16 @@ class DeviceUploads {
   std::uint64_t sent_bytes_ = 0;
 };
 
-/// Arrays that go up together. What is added more than once goes up once.
+/// Arrays that are uploaded together. An array that is added more than once is sent once.
 class PackedArrays {
  public:
   template <typename T>
   void Add(std::span<const T> array) {
     if (!array.empty()) AddBytes(array.data(), array.size_bytes());
   }
-  /// Copies what was added, each array from its beginning to the furthest end that was named.
+  /// Copies the added arrays, each from its beginning to the furthest end that was added.
   void Send(DeviceUploads& uploads);
-  /// Returns the copy of what was added before it was sent.
+  /// Returns the device copy of an array that was added before Send.
   template <typename T>
   std::span<const T> Of(std::span<const T> array) const {
     if (array.empty()) return {};
@@ -89,7 +91,7 @@ class PackedArrays {
   DeviceUploads::Sent sent_;
 };
 
-/// Returns a tensor of memory that lies on the device and stays as long as it is used.
+/// Returns a tensor over device memory, without ownership: the memory must outlive the tensor.
 torch::Tensor TensorOnDevice(const void* memory, at::IntArrayRef sizes, torch::Dtype type,
                              const torch::Device& place);
 

@@ -13,7 +13,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// The parameters of a fused layer, apart from its tensors.
+/// Parameters of a fused layer other than its tensors.
 struct FusedShape {
   const LayerGraph* graph;
   Activation activation;
@@ -32,8 +32,8 @@ Tile TileAt(std::int64_t number, std::int64_t targets) {
   return {first, std::min(kDenseRows, targets - first)};
 }
 
-/// The rows of a layer's sources, of any type, in the form that the kernels read; if own rows join
-/// the sum also those of its targets, as floats.
+/// The rows of a layer's sources, of any type, in the form that the kernels read. If own rows are
+/// included in the sum, also the rows of its targets, as floats.
 class FusedInputs {
  public:
   FusedInputs(const LayerRows& x, const LayerGraph& graph, bool has_self)
@@ -46,7 +46,7 @@ class FusedInputs {
   const LayerRows& source_rows() const { return x_; }
   const float* own() const { return own_.data_ptr<float>(); }
 
-  /// Returns lists whose neighbours are rows of the table.
+  /// Returns lists whose neighbours are row numbers of the table.
   CsrView lists() const {
     CsrView csr = graph_.lists.csr();
     if (!neighbors_.empty()) csr.neighbors = neighbors_;
@@ -54,7 +54,7 @@ class FusedInputs {
   }
 
   AggregateScales scales() const {
-    // If the table's rows are not the sources, factors are given by edge; the products are the
+    // If `place` is set, factors are given per edge instead of per source; the products are the
     // same.
     const bool by_edge = !edge_scale_.empty();
     return {.target = graph_.target_scale,
@@ -63,8 +63,7 @@ class FusedInputs {
   }
 
  private:
-  /// Returns the rows of the targets as floats; a copy only if they are at other places or of
-  /// another type.
+  /// Returns the rows of the targets as floats; copies only if `place` is set or the type differs.
   torch::Tensor OwnRows() const {
     if (x_.place.empty()) return x_.table.narrow(0, 0, graph_.targets()).to(torch::kFloat32);
     torch::Tensor own = at::empty({graph_.targets(), static_cast<std::int64_t>(rows_.dim)});
@@ -91,13 +90,13 @@ class FusedInputs {
   const LayerRows& x_;
   const LayerGraph& graph_;
   const RowsView rows_;
-  torch::Tensor own_;                     // [targets, in]; if they join the sum
+  torch::Tensor own_;                     // [targets, in]; if included in the sum
   std::vector<std::uint32_t> neighbors_;  // empty: the neighbours of the graph
   std::vector<float> edge_scale_;         // empty: the factors of the sources
 };
 
-/// Fills a tile with the inputs of the product: [self | sum] if own rows have a weight, else
-/// the sum of own and neighbours' rows.
+/// Fills a tile with the inputs of the product: [self | sum] if own rows have a separate weight,
+/// else the sum of own and neighbours' rows.
 void FillTile(const FusedShape& shape, const FusedInputs& x, const Tile& tile, bool has_self,
               float* out) {
   const std::size_t in = x.rows().dim;
@@ -131,11 +130,11 @@ torch::Tensor BothWeights(const torch::Tensor& neighbor, const std::optional<tor
 }
 
 /// The layer as an autograd function.
-/// 1. forward: for each tile, gathers and aggregates its inputs (FillTile), multiplies by the
-///    weights and activates.
-/// 2. backward: for each tile, turns the output's gradient into that of the product
+/// 1. forward: for each tile, aggregates its inputs (FillTile), multiplies by the weights and
+///    activates.
+/// 2. backward: for each tile, computes the gradient of the product from the gradient of the output
 ///    (BeforeActivation), adds it to the weight gradient, and multiplies it by the transposed
-///    weights; then gathers the gradient of each source over the transposed lists (OfSources).
+///    weights. Then aggregates the gradient of each source over the transposed lists (OfSources).
 struct FusedFunction : torch::autograd::Function<FusedFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& table,
                                const torch::Tensor& neighbor_weight,
@@ -150,7 +149,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
     const std::int64_t targets = shape->targets();
     const std::int64_t tiles = DenseTiles(targets);
     torch::Tensor out = at::empty({targets, bias.size(0)});
-    // Kept for the gradient of the weights; without a gradient each task has a tile of its own.
+    // Kept for the gradient of the weights; without a gradient each task uses a temporary tile.
     torch::Tensor inputs;
     if (needs_gradient) inputs = at::empty({tiles * kDenseRows, weight.size(1)});
     ComputeFor(static_cast<std::size_t>(tiles), [&](std::size_t i) {
@@ -225,7 +224,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
                            .seed = static_cast<std::uint64_t>(data.at("seed").toInt())}};
   }
 
-  /// Computes the gradient of one tile's products.
+  /// Computes the gradient of one tile's products, before the activation.
   static void BeforeActivation(const Activation& activation, const torch::Tensor& result,
                                const torch::Tensor& gradient, const Tile& tile, float* out) {
     const std::int64_t dim = gradient.size(1);
@@ -234,7 +233,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
                          out);
   }
 
-  /// Returns the gradient of each source: its own part, if it is a target, plus what comes through
+  /// Returns the gradient of each source: its own part, if it is a target, plus the part through
   /// its edges.
   static torch::Tensor OfSources(const FusedShape& shape, const torch::Tensor& input_gradient,
                                  std::int64_t in) {

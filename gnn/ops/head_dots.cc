@@ -55,8 +55,8 @@ struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
   }
 
  private:
-  /// Calls body(g, begin, end) for the kVectorGroups runs of rows, on the compute threads; for a
-  /// tile's on this thread, which may be one of them.
+  /// Calls body(g, begin, end) for the kVectorGroups runs of rows, on the compute threads. If there
+  /// is at most one tile of rows, runs on this thread, which may itself be a compute thread.
   template <typename Body>
   static void ForGroups(std::int64_t rows, const Body& body) {
     const auto count = CountOf(rows);
@@ -82,7 +82,7 @@ torch::Tensor HeadDots(const torch::Tensor& z, const torch::Tensor& vectors) {
     const torch::Tensor heads = z.view({z.size(0), vectors.size(0), vectors.size(1)});
     return at::bmm(heads.transpose(0, 1), vectors.unsqueeze(2)).squeeze(2).t();
   }
-  if (!torch::GradMode::is_enabled() && z.size(0) <= kDenseRows) {  // a tile, on its own thread
+  if (!torch::GradMode::is_enabled() && z.size(0) <= kDenseRows) {  // a tile, on the calling thread
     const torch::Tensor dense = vectors.contiguous();
     torch::Tensor out = at::empty({z.size(0), dense.size(0)});
     HeadDotsOfRows(RowsOf(z), CountOf(z.size(0)), dense, out.data_ptr<float>());

@@ -59,7 +59,7 @@ LayerGraph MakeLayerGraph(const ReducePiece& reduce, const CsrView& csr, const E
 
 void PlaceOnDevice(std::span<LayerGraph> graphs, DeviceUploads& uploads) {
   PackedArrays packed;
-  std::deque<LongLists> long_lists;  // copied when all is sent
+  std::deque<LongLists> long_lists;  // kept until the copies are looked up
   for (const LayerGraph& graph : graphs) {
     long_lists.push_back(FindLongLists(graph.lists.csr().offsets));
     packed.Add(std::span<const cuda::ListPiece>(long_lists.back().pieces));

@@ -14,7 +14,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Keeps in a context what it needs beside tensors; places are kept by address.
+/// Saves in the context what is needed besides tensors; `place` is saved by address.
 void Keep(AutogradContext* context, const LayerRows& x, const AggregateLists& lists,
           const AttentionShape& shape) {
   KeepAttention(*context, lists, shape);
@@ -68,7 +68,7 @@ float* RowOf(const torch::Tensor& tensor, std::int64_t row) {
   return tensor.data_ptr<float>() + row * tensor.size(1);
 }
 
-/// The gradient of z of a tile of sources, which is there as long as the tile is at work.
+/// The gradient of z for a tile of sources. It exists only while the tile is processed.
 class TileGradient {
  public:
   TileGradient(const AttentionGradient& of, std::size_t group, const RowTile& tile,
@@ -79,8 +79,8 @@ class TileGradient {
                  rows_.data_ptr<float>());
   }
 
-  /// Adds what comes through scores [sources, heads] that are dot products with `vectors`, whose
-  /// own gradient is added to `of_vectors`.
+  /// Adds the gradient through scores [sources, heads] that are dot products with `vectors`, and
+  /// adds the gradient of the vectors to `of_vectors`.
   void AddScores(const torch::Tensor& scores, const torch::Tensor& vectors,
                  const torch::Tensor& of_vectors) {
     HeadDotsGradientArgs args;
@@ -103,7 +103,7 @@ class TileGradient {
   torch::Tensor rows_;
 };
 
-/// The gradients of x and W, from those of tiles of z.
+/// Accumulates the gradients of x and W from the gradients of tiles of z.
 class ProjectionGradient {
   static_assert(WeightGradient::kMost <= kVectorGroups, "groups are those of vectors too");
 
@@ -111,7 +111,7 @@ class ProjectionGradient {
   /// `weight`: [out, in].
   ProjectionGradient(const LayerRows& x, const torch::Tensor& weight, bool needs_x)
       : x_(x), sums_(x.size(), weight.size(0), weight.size(1)) {
-    // Rows at other places are features, which need no gradient.
+    // Rows with `place` set are features, which need no gradient.
     if (!needs_x || !x.place.empty()) return;
     turned_ = PackedWeight(weight.t());
     x_gradient_ = at::empty(x.table.sizes());
@@ -120,7 +120,7 @@ class ProjectionGradient {
   const WeightGradient& sums() const { return sums_; }
   const torch::Tensor& x() const { return x_gradient_; }
 
-  /// `gradient`: of the tile's rows of z.
+  /// `gradient`: gradient of the tile's rows of z.
   void Add(std::size_t group, const RowTile& tile, const torch::Tensor& gradient) {
     const LayerRows rows{gradient};
     sums_.Add(group, gradient.data_ptr<float>(), ProductTile(x_, tile.number).rows(), tile.count);
@@ -136,10 +136,12 @@ class ProjectionGradient {
   torch::Tensor x_gradient_;
 };
 
-/// GAT. 1. forward: makes z and the scores of both ends tile by tile, then attends.
-/// 2. backward: for each tile of sources makes z again and its gradient through the edges and the
-///    scores of sources. The scores of targets are linear in x, so that their part needs no z: with
-///    g [targets, heads] their gradient, that of W is the outer product of vectors and g^T x.
+/// GAT as an autograd function.
+/// 1. forward: computes z and the scores of both ends tile by tile, then attends.
+/// 2. backward: for each tile of sources, recomputes z, and computes its gradient through the edges
+///    and through the scores of sources. The scores of targets are linear in x, so their part needs
+///    no z: with their gradient g [targets, heads], the gradient of W is the outer product of
+///    vectors and g^T x.
 struct ProjectedFunction : torch::autograd::Function<ProjectedFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& table,
                                const torch::Tensor& weight, const torch::Tensor& source_vectors,
@@ -220,7 +222,7 @@ struct ProjectedFunction : torch::autograd::Function<ProjectedFunction> {
   }
 };
 
-/// GATv2, whose targets walk z in the backward pass too.
+/// GATv2 as an autograd function. The targets read z in the backward pass, too, so z is kept.
 struct ProjectedV2Function : torch::autograd::Function<ProjectedV2Function> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& table,
                                const torch::Tensor& weight, const torch::Tensor& bias,

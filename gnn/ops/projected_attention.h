@@ -6,20 +6,20 @@
 
 namespace rhizome::inline internal {
 
-// Attention over rows z = x W^T, with gradients, as a whole layer: the same bits as Linear,
-// HeadDots and Attend one after the other. In the backward pass one task takes a tile of kDenseRows
-// sources, whose gradient of z goes into that of W while it is in the core's cache, so that no
-// gradient of all sources' z is ever there.
+// Attention over projected rows z = x W^T, with gradients, as a whole layer. Results are
+// bit-identical to Linear, HeadDots and Attend in sequence. In the backward pass a task processes a
+// tile of kDenseRows sources and adds the tile's gradient of z to the gradient of W while it is in
+// the core's cache, so that the gradient of z is never stored for all sources.
 
 /// Attend with the scores source_vectors . z_j and target_vectors . z_t: x [sources, in], weight
-/// [heads * width, in], vectors [heads, width] -> [targets, heads * width]. Targets are the first
-/// sources. `z` itself lives no longer than the forward pass: the backward pass multiplies again.
+/// [heads * width, in], vectors [heads, width] -> [targets, heads * width]. The targets are the
+/// first sources. `z` is freed after the forward pass; the backward pass recomputes it.
 torch::Tensor AttendProjected(const LayerRows& x, const torch::Tensor& weight,
                               const torch::Tensor& source_vectors,
                               const torch::Tensor& target_vectors, const AggregateLists& lists,
                               const AttentionShape& shape);
 
-/// AttendV2 for z = x W^T + bias, which is kept for the targets' part of the backward pass.
+/// AttendV2 for z = x W^T + bias. `z` is kept for the targets' part of the backward pass.
 torch::Tensor AttendProjectedV2(const LayerRows& x, const torch::Tensor& weight,
                                 const torch::Tensor& bias, const torch::Tensor& query,
                                 const torch::Tensor& attention, const AggregateLists& lists,

@@ -11,8 +11,8 @@
 
 namespace rhizome::inline internal {
 
-/// Runs a function of the library's entry points and turns exceptions, also those of libtorch, into
-/// errors, so that none leaves the library.
+/// Runs the body of a library entry point and converts exceptions, including libtorch's, to errors,
+/// so that no exception leaves the library.
 template <typename Run>
 auto GuardedTorch(const Run& run) -> decltype(run()) {
   return Guarded([&]() -> decltype(run()) {

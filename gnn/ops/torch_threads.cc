@@ -7,7 +7,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// libtorch's thread count is a setting of each thread.
+/// libtorch's thread count is a per-thread setting.
 void HoldLibtorchToOneThread() { at::set_num_threads(1); }
 
 }  // namespace

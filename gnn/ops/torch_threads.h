@@ -4,10 +4,10 @@
 
 namespace rhizome::inline internal {
 
-/// Calls SetComputeThreads, and holds libtorch to one thread on each of them and on the caller's:
-/// each of its operations runs where it is called and gives the same bits, however many threads
-/// there are.
-/// Threads: must not overlap ComputeFor.
+/// Calls SetComputeThreads, and limits libtorch to one thread on each compute thread and on the
+/// caller's: each libtorch operation runs on the thread that calls it, and its bits do not depend
+/// on the number of threads.
+/// Threads: must not be called concurrently with ComputeFor.
 void SetTorchThreads(std::uint32_t threads);
 
 }  // namespace rhizome::inline internal

@@ -6,17 +6,26 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 
+// A pass of ChunkMover:
+//   1. Begin starts a thread that walks over the plan, one that writes and kLoading that load, and
+//      waits until the chunks that leave memory before the pass are written.
+//   2. Walk asks the policy about each access. It passes a chunk that is read to the read's feed,
+//      from memory or queued for loading (Read); it decides in advance about a chunk that will be
+//      written (Promise); and it queues chunks that leave memory for writing (Leave).
+//   3. The pass takes chunks from the feeds, and hands the chunks that it computes to Made.
+//   4. Finish joins the threads, and drops the arrays that no later pass reads.
+
 namespace rhizome::inline internal {
 namespace {
 
-/// Threads that load: they mostly wait for the disk.
+/// Number of threads that load. They mostly wait for the disk.
 constexpr std::size_t kLoading = 2;
 
 Status MoverStopped() { return Status::Interrupted("stopped"); }
 
 }  // namespace
 
-/// Delivers the chunks of a read, in the order of the plan.
+/// Delivers the chunks of one read, in the order of the plan.
 class ChunkMover::Feed final : public ChunkFeed {
  public:
   Feed(std::shared_ptr<Delivery> delivery, const ScratchShape& shape)
@@ -27,7 +36,7 @@ class ChunkMover::Feed final : public ChunkFeed {
   Result<DecodedChunk> Next() override {
     RHIZOME_ASSIGN_OR_RETURN(const std::optional<Delivered> popped, delivery_->Pop());
     RHIZOME_CHECK(popped.has_value() && !expected_.empty() &&
-                  popped->chunk == expected_.front());  // the plan knows what is asked for
+                  popped->chunk == expected_.front());  // the plan has the reader's order
     expected_.pop_front();
     const InMemory& memory = *popped->memory;
     memory.ready.wait(false);
@@ -96,7 +105,7 @@ std::unique_ptr<ChunkFeed> ChunkMover::FeedOf(std::size_t read, const ScratchArr
   return std::make_unique<Feed>(deliveries_[read], array.shape());
 }
 
-/// Decides about all that the pass does to chunks.
+/// Decides about all accesses of the pass, in order.
 Status ChunkMover::Walk() {
   policy_->Begin(next_pass_, leaves_);
   RHIZOME_RETURN_IF_ERROR(Leave());
@@ -111,7 +120,7 @@ Status ChunkMover::Walk() {
   return Leave();
 }
 
-/// Was this not done by an earlier process?
+/// Returns whether this process carries out an access, because no earlier process did.
 bool ChunkMover::Acts(const ChunkAccess& access) const {
   if (from_.chunk == 0) return true;
   const bool gathers = !access.write && from_.blocks[access.read] != From::kInOrder;
@@ -145,7 +154,7 @@ Status ChunkMover::Read(const ChunkAccess& access) {
                                                                            : MoverStopped();
 }
 
-/// Decides about a chunk that will be made.
+/// Decides about a chunk that the pass will compute.
 Status ChunkMover::Promise(const ChunkAccess& access) {
   const SpillPolicy::Verdict verdict = policy_->Made(access.array, access.chunk, leaves_);
   if (Acts(access)) {
@@ -160,7 +169,7 @@ Status ChunkMover::Promise(const ChunkAccess& access) {
   return Leave();
 }
 
-/// Lets chunks go that leave memory.
+/// Releases the chunks that leave memory, and queues those that must be written.
 Status ChunkMover::Leave() {
   for (const LeavingChunk& leaving : leaves_) {
     const MutexLock lock(mutex_);
@@ -173,7 +182,7 @@ Status ChunkMover::Leave() {
     const std::shared_ptr<InMemory> memory = std::move(slot.kept);
     slot.kept.reset();
     if (!leaving.write || memory == nullptr || slot.writing) continue;
-    // A chunk that an earlier process made, or that was written for one to come, has a file.
+    // A chunk that an earlier process computed, or that Persist wrote, has a file already.
     if (arrays_[leaving.array]->HasFile(leaving.chunk)) continue;
     RHIZOME_RETURN_IF_ERROR(QueueWrite({leaving.array, leaving.chunk, memory}));
   }
@@ -303,7 +312,7 @@ Status ChunkMover::status() const {
 }
 
 Status ChunkMover::Finish() {
-  if (!threads_.empty()) static_cast<void>(threads_.front()->Join());  // it walks
+  if (!threads_.empty()) static_cast<void>(threads_.front()->Join());  // the walking thread
   {
     const MutexLock lock(mutex_);
     ended_ = true;
@@ -316,8 +325,9 @@ Status ChunkMover::Finish() {
   return Status::Ok();
 }
 
-/// Files of earlier passes are gone before those of this one are given up: so there are never more
-/// on the disk than twice those that passes need, as is asked for before.
+/// Removes the files of arrays that no later pass reads. First waits until the files of earlier
+/// passes are gone, so that the disk never holds more than twice the files that passes need, the
+/// space that FullJob::Prepare checks for.
 void ChunkMover::RemoveDead() {
   if (!arrays_.empty()) arrays_.front()->space().WaitForRemovals();
   for (ScratchArray* const array : arrays_)

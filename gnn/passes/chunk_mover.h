@@ -16,86 +16,89 @@
 
 namespace rhizome::inline internal {
 
-/// Moves the chunks of scratch arrays between memory and files through the passes of an epoch, as
-/// its plan says. A thread walks over what a pass does to chunks, in the order of the plan, and
-/// asks the policy about each: so that what is decided depends on the plan alone, not on how fast
-/// anything is. It goes ahead of the pass as far as the feeds have room; a chunk that is to be
-/// written is decided about before it is made. Other threads read and write.
+/// Moves the chunks of scratch arrays between memory and files during the passes of an epoch, as
+/// its plan says. One thread walks over the accesses of a pass to chunks, in the order of the plan,
+/// and asks the policy about each access, so that decisions depend on the plan alone and not on
+/// timing. It runs ahead of the pass as far as the feeds' queues allow, and decides about a chunk
+/// that will be written before the pass computes it. Other threads read and write files.
 ///
-/// Invariants, of each chunk, under `mutex_`:
-///   (1) it is promised (decided about, not made), in memory (`kept`), or in a file, or a writer
-///       has it on the way there; else nobody needs it;
-///   (2) a read of it waits while a writer has it;
-///   (3) `kept` is what the policy believes to be in memory, but for a chunk that an earlier
-///       process had there, which is loaded when it is asked for.
-/// Threads: functions are called from one; feeds each from one.
-/// Ownership: borrows all that it is given.
+/// Invariants for each chunk, under `mutex_`:
+///   (1) A chunk that is still needed is promised (decided about, but not computed yet), in memory
+///       (`kept`), in a file, or queued to be written.
+///   (2) A read of a chunk waits until a pending write of it is complete.
+///   (3) `kept` is set for the chunks that the policy considers to be in memory, except for chunks
+///       that an earlier process had there, which are loaded at their first use.
+/// Threads: all functions are called from one thread; each feed is used by one thread.
+/// Ownership: borrows all arguments.
 class ChunkMover {
  public:
-  /// Chunks that wait to be written; one more is being written.
+  /// Maximum number of chunks that wait to be written; one more is being written.
   static constexpr std::size_t kWaiting = 2;
 
-  /// Chunks that a feed has read and not delivered.
+  /// Maximum number of chunks that a feed has read and not delivered.
   static constexpr std::size_t kAhead = 2;
 
-  /// `arrays`: by id. An epoch begins with all of them empty.
+  /// `arrays`: indexed by id. They are empty when an epoch begins.
   ChunkMover(const PlannedSpill& plan, std::vector<ScratchArray*> arrays);
   ~ChunkMover() { Cancel(); }
 
-  /// The place where a pass begins: the rows of a chunk, as an earlier process made those before
-  /// it, and each read that gathers with a block.
+  /// The point at which a pass begins: a chunk, when an earlier process has computed the rows of
+  /// the chunks before it, and the block with which each aggregation begins.
   struct From {
     static constexpr std::int64_t kInOrder = -1;
     std::uint64_t chunk = 0;
-    std::vector<std::int64_t> blocks = {};  ///< [reads] or kInOrder; empty: all from the first
+    std::vector<std::int64_t> blocks = {};  ///< [reads] block, or kInOrder; empty: all
   };
 
-  /// Begins the next pass, which reads so many arrays, when the memory of what does not stay for it
-  /// is free. Errors: kOutOfMemory, no thread; those of writing.
+  /// Begins the next pass, with `reads` reads of arrays. Returns when chunks that do not stay in
+  /// memory for this pass have left it. Errors: kOutOfMemory, no thread can be started; errors of
+  /// writing.
   Status Begin(std::size_t reads, From from);
 
-  /// Leaves out the next pass, which an earlier process finished.
+  /// Skips the next pass, which an earlier process completed.
   void Skip();
 
-  /// Returns the feed of a read of the pass, by the number that it has in the plan.
+  /// Returns the feed of a read of the pass. `read`: its number in the plan.
   std::unique_ptr<ChunkFeed> FeedOf(std::size_t read, const ScratchArray& array) const;
 
-  /// Gives a chunk that the pass has made. Errors: those of all that is moved.
+  /// Hands over a chunk that the pass has computed. Errors: any error of moving chunks.
   Status Made(ScratchArray& array, std::uint64_t chunk, std::shared_ptr<float[]> values);
 
-  /// Ends the pass: waits until all is moved; then what no later pass reads is gone. Errors:
-  /// likewise.
+  /// Ends the pass: waits until all chunks are moved, then drops the arrays that no later pass
+  /// reads. Errors: any error of moving chunks.
   Status Finish();
 
-  /// Writes to files what is in memory alone and will be needed, and waits for what is on its way
-  /// there, so that another process can go on from here. Between two passes, of all arrays; in a
-  /// pass of those that it makes, if that was done before it. Errors: those of writing.
+  /// Writes the chunks that are only in memory and still needed, and waits for pending writes, so
+  /// that another process can resume from here. Call it between two passes; or within a pass, if it
+  /// was also called before that pass. Errors: errors of writing.
   Status Persist();
 
-  /// Returns whether a pass that is not finished needs an array, or has begun to make it.
+  /// Returns whether the current pass or a later one reads an array. Before the end of the first
+  /// pass, returns true for all arrays.
   bool IsLive(const ScratchArray& array) const;
 
-  /// Ends the pass early. Feeds fail from then on.
+  /// Ends the pass early. Later calls of feeds fail.
   void Cancel();
 
-  /// The error that ended the pass, if one did.
+  /// Returns the error that ended the pass, or OK.
   Status status() const;
 
-  /// Bytes of the chunks that a feed holds at once.
+  /// Returns the maximum bytes of the chunks that a feed holds at once.
   static std::uint64_t FeedBytes(const ScratchShape& shape) {
     return (kAhead + 1) * shape.LargestBytes();
   }
 
-  /// Bytes of chunks on the way to files, of which the largest has so many.
+  /// Returns the maximum bytes of chunks that wait to be written or are being written.
+  /// `largest_bytes`: size of the largest chunk.
   static std::uint64_t WriterBytes(std::uint64_t largest_bytes) {
     return (kWaiting + 2) * largest_bytes;
   }
 
  private:
-  /// A chunk that is in memory, or will be when it is ready.
+  /// A chunk that is in memory, or will be when `ready` is set.
   struct InMemory {
-    std::shared_ptr<float[]> made;          // by this process
-    std::shared_ptr<const float[]> values;  // what is read
+    std::shared_ptr<float[]> made;          // null unless this process computed it
+    std::shared_ptr<const float[]> values;  // the rows, for readers
     Status status;
     std::atomic<bool> ready = false;  // values and status are final
   };
@@ -109,8 +112,8 @@ class ChunkMover {
   struct Slot {
     std::shared_ptr<InMemory> kept;
     bool promised = false;
-    bool keep = false;   // promised: to be kept when it is made
-    bool write = false;  // promised: to be written
+    bool keep = false;   // if promised: keep it once it is computed
+    bool write = false;  // if promised: write it once it is computed
     bool writing = false;
   };
   struct Task {
@@ -146,7 +149,7 @@ class ChunkMover {
   std::size_t next_pass_ = 0;
   From from_;
   std::vector<ChunkAccess> accesses_;
-  std::vector<std::shared_ptr<Delivery>> deliveries_;  // by read
+  std::vector<std::shared_ptr<Delivery>> deliveries_;  // [reads]
 
   // Used by the walking thread, and between passes.
   const std::unique_ptr<SpillPolicy> policy_;
@@ -157,12 +160,12 @@ class ChunkMover {
   std::vector<std::vector<Slot>> slots_ RHIZOME_GUARDED_BY(mutex_);  // [arrays][chunks]
   std::deque<Task> loads_ RHIZOME_GUARDED_BY(mutex_);
   std::deque<Task> stores_ RHIZOME_GUARDED_BY(mutex_);
-  std::uint64_t storing_ RHIZOME_GUARDED_BY(mutex_) = 0;  // tasks that the thread has taken
-  bool begun_ RHIZOME_GUARDED_BY(mutex_) = false;         // what does not stay is on its way
-  bool ended_ RHIZOME_GUARDED_BY(mutex_) = true;          // no more tasks will come
+  std::uint64_t storing_ RHIZOME_GUARDED_BY(mutex_) = 0;  // tasks that the writing thread has taken
+  bool begun_ RHIZOME_GUARDED_BY(mutex_) = false;  // Walk has queued the chunks to be written first
+  bool ended_ RHIZOME_GUARDED_BY(mutex_) = true;   // no more tasks will come
   Status status_ RHIZOME_GUARDED_BY(mutex_);
 
-  std::vector<std::unique_ptr<Thread>> threads_;  // the walking one, then others
+  std::vector<std::unique_ptr<Thread>> threads_;  // the walking thread is the first
 };
 
 }  // namespace rhizome::inline internal

@@ -8,23 +8,23 @@
 
 namespace rhizome::inline internal {
 
-/// Removes files on a thread of its own. Where a file system tells its disk what is free (ext4,
-/// mounted with discard), removing a file takes as long as writing it did, and passes need not wait
-/// for that. A file that cannot be removed stays. Threads: any. Ownership: borrows `fs`.
+/// Removes files on its own thread. If a file system reports free blocks to its disk (ext4 mounted
+/// with discard), removing a file takes as long as writing it, and passes need not wait for that. A
+/// file that cannot be removed is left in place. Threads: any. Ownership: borrows `fs`.
 class FileRemover {
  public:
   explicit FileRemover(FileSystem& fs) : fs_(fs) {}
 
-  /// Removes all that is waiting.
+  /// Removes all files that are queued.
   ~FileRemover();
 
-  /// Lets a file be removed soon; at once if the system gives no thread for that.
+  /// Queues a file for removal. Removes it at once if no thread can be started.
   void Remove(const Path& path);
 
-  /// Waits until all files that were given are removed.
+  /// Waits until all queued files are removed.
   void Wait();
 
-  /// Waits until a file is removed, if it was given: it may be made again then.
+  /// Waits until a file is removed, if it was queued. It may be created again afterwards.
   void WaitFor(const Path& path);
 
  private:
@@ -33,7 +33,7 @@ class FileRemover {
   FileSystem& fs_;
   Mutex mutex_;
   CondVar changed_;
-  std::set<Path> waiting_ RHIZOME_GUARDED_BY(mutex_);  // and the one that is being removed
+  std::set<Path> waiting_ RHIZOME_GUARDED_BY(mutex_);  // including the one that is being removed
   bool ends_ RHIZOME_GUARDED_BY(mutex_) = false;
   bool works_ RHIZOME_GUARDED_BY(mutex_) = false;  // the thread was started
   Thread thread_;

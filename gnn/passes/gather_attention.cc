@@ -8,7 +8,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Fills in what all kernels are told.
+/// Returns the arguments that all kernels have in common.
 template <typename Args>
 Args AttendingArgs(const GatherHeads& heads, const GatherWindow& window,
                    const GatherNumbers& numbers, float* state) {
@@ -28,7 +28,8 @@ Args AttendingArgs(const GatherHeads& heads, const GatherWindow& window,
 
 void BeginAttention(const GatherHeads& heads, const float* own, float* state) {
   const std::size_t w = heads.width, h = heads.heads;
-  // Sums and weights, of one side or both; then maxima, and what the target asks.
+  // Sums and weights of all edges (GATv2), or of edges above and below zero separately; then maxima
+  // and the query.
   const std::size_t sums = heads.second() ? w + h : 2 * w + 2 * h;
   std::fill_n(state, sums, 0.0F);
   std::fill_n(state + sums, h, -std::numeric_limits<float>::infinity());
@@ -74,7 +75,7 @@ void AddAttentionGradient(const GatherHeads& heads, const GatherWindow& window,
 
 void BeginQueryGradient(const GatherHeads& heads, const float* own, float* state) {
   std::fill_n(state, heads.width, 0.0F);
-  std::copy_n(own, 2 * heads.width + 3 * heads.heads, state + heads.width);  // all but z
+  std::copy_n(own, 2 * heads.width + 3 * heads.heads, state + heads.width);  // all columns except z
 }
 
 void AddQueryGradient(const GatherHeads& heads, const GatherWindow& window,

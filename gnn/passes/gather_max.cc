@@ -8,7 +8,7 @@
 
 namespace rhizome::inline internal {
 
-// Winners are bits in places of floats: they are copied, and never computed with.
+// Winners are row numbers stored as the bits of floats. They are copied, never computed with.
 static_assert(sizeof(float) == sizeof(std::uint32_t));
 
 GatherRows GatherWindow::rows() const {

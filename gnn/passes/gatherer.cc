@@ -11,10 +11,17 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/mutant.h"
 
+// Gatherer::Take, for each block of the targets:
+//   1. SumBlock initialises the states of the block's targets, for attention with their own rows,
+//      and adds the windows of source rows that BlockStager stages.
+//   2. Finish copies the results of the targets that the caller asks for, and applies the factors
+//      of sums.
+
 namespace rhizome::inline internal {
 namespace {
 
-/// Calls body(range) for runs of at most kDenseRows of `count` targets, on the compute threads.
+/// Divides `count` targets into runs of at most kDenseRows, and calls body(range) for each of them
+/// on the compute threads.
 template <typename Body>
 void ForRuns(std::size_t count, const Body& body) {
   constexpr auto kRun = static_cast<std::size_t>(kDenseRows);
@@ -54,7 +61,7 @@ Status Gatherer::Take(std::uint64_t first, std::uint64_t count, const float* own
   return Status::Ok();
 }
 
-/// Sums up the next block.
+/// Aggregates the next block.
 Status Gatherer::SumBlock() {
   RHIZOME_CHECK(next_block_ < shape_.blocks.size());
   block_ = shape_.blocks[next_block_++];
@@ -100,7 +107,7 @@ void Gatherer::AddSums(const StagedWindow& window, const TileLists& walked,
   Kernels().sum(args, 0, range.count);
 }
 
-/// Adds a window where sums are not all.
+/// Adds a window to maxima, attention or gradients.
 void Gatherer::AddOther(const StagedWindow& window, const TileLists& walked,
                         const TargetRange& range) {
   const GatherWindow rows{.x = window.staged.rows,
@@ -119,7 +126,7 @@ void Gatherer::AddOther(const StagedWindow& window, const TileLists& walked,
   AddAttending(rows, {.of_rows = numbers.data(), .first = first_target}, state);
 }
 
-/// Adds a window of an attention, or of what comes back of one.
+/// Adds a window to an attention or to one of its gradients.
 void Gatherer::AddAttending(const GatherWindow& window, const GatherNumbers& numbers,
                             float* state) const {
   if (shape_.by == GatherBy::kAttend) return AddAttention(shape_.heads, window, numbers, state);
@@ -128,8 +135,9 @@ void Gatherer::AddAttending(const GatherWindow& window, const GatherNumbers& num
   AddQueryGradient(shape_.heads, window, numbers, state);
 }
 
-/// Begins with the targets' own rows, which stand in windows of their own unless one window holds
-/// all; `window` is then the next that is not one of them, if there is one.
+/// Initialises the targets with their own rows, which are staged in windows before the others
+/// unless one window holds all rows. `window` is then the first of the other windows, if there are
+/// any.
 Status Gatherer::BeginAttention(StagedWindow& window) {
   const std::shared_ptr<const BlockLists> lists = window.lists;
   const std::size_t targets = lists->targets.size();
@@ -146,7 +154,7 @@ Status Gatherer::BeginAttention(StagedWindow& window) {
   return Status::Ok();
 }
 
-/// Begins with targets whose own rows stand in `slots`, or, if that is null, one after another.
+/// Initialises targets whose own rows are in `slots`. Null: they are in slots 0, 1, 2 and so on.
 void Gatherer::BeginTargets(const float* rows, const std::uint32_t* slots,
                             const TargetRange& targets) {
   const std::size_t columns = shape_.state_columns();
@@ -182,7 +190,8 @@ void Gatherer::BeginTargets(const float* rows, const std::uint32_t* slots,
   });
 }
 
-/// Completes sums of the block, which have no more neighbours.
+/// Completes and copies the results of some targets of the block, whose neighbours have all been
+/// added.
 void Gatherer::Finish(std::uint64_t first, std::uint64_t count, const float* own,
                       std::size_t own_stride, float* out) const {
   static constexpr std::uint32_t kNone[kDenseRows + 1] = {};
@@ -198,7 +207,7 @@ void Gatherer::Finish(std::uint64_t first, std::uint64_t count, const float* own
     if (shape_.by == GatherBy::kMax) EndMaxima(range.count, shape_.width, to);
     if (shape_.by != GatherBy::kSum) return;
     SumArgs args;
-    args.x = from;  // no row of it is read
+    args.x = from;  // not read, because the lists are empty
     args.x_stride = args.dim = shape_.width;
     args.begins = args.ends = args.index = kNone;
     if (!factors_.target.empty()) args.target_scale = factors_.target.data() + first + range.first;

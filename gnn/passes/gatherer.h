@@ -14,30 +14,30 @@
 
 namespace rhizome::inline internal {
 
-/// The factors of a gathered sum, [rows] each; an empty one means all ones.
+/// Factors of an aggregated sum, [rows] each. An empty span means all ones, except for `own`.
 struct GatherFactors {
-  std::span<const float> source;  ///< of each row where it is read
-  std::span<const float> target;  ///< of each row's sum
-  std::span<const float> own;     ///< of a row's own row, if that joins its sum
+  std::span<const float> source;  ///< of each row as a source
+  std::span<const float> target;  ///< of the sum of each row
+  std::span<const float> own;     ///< of each row in its own sum; empty: it does not join it
 };
 
-/// A way to make one row of the rows of a list.
+/// Kinds of aggregation over the rows of a list.
 enum class GatherBy : std::uint8_t {
   kSum,
-  kMax,          ///< [maxima | winners]: the rows that attain them, as bits; see gather_max.h
-  kMaxGradient,  ///< of rows [gradients | winners]: what comes back to the winners
-  kAttend,       ///< of prepared rows: sums weighted by attention (GatherHeads)
-  kAttendGradient,
-  kAttendQueryGradient,  ///< of what targets ask, where that is whole rows
+  kMax,  ///< [maxima | winners]: winners are the rows that attain them, as bits (gather_max.h)
+  kMaxGradient,          ///< over rows [gradients | winners]: the gradients of the winners
+  kAttend,               ///< attention-weighted sums of prepared rows (GatherHeads)
+  kAttendGradient,       ///< gradients of prepared rows as sources
+  kAttendQueryGradient,  ///< gradients of queries, for GATv2
 };
 
-/// Whether a gathering begins with the targets' own rows.
+/// Returns whether an aggregation begins with the targets' own rows.
 constexpr bool Attends(GatherBy by) {
   return by == GatherBy::kAttend || by == GatherBy::kAttendGradient ||
          by == GatherBy::kAttendQueryGradient;
 }
 
-/// Returns the columns of what is gathered of `width` columns.
+/// Returns the number of columns of an aggregation of `width` columns.
 constexpr std::size_t GatheredColumns(GatherBy by, std::size_t width, const GatherHeads& heads) {
   switch (by) {
     case GatherBy::kMax:
@@ -53,18 +53,19 @@ constexpr std::size_t GatheredColumns(GatherBy by, std::size_t width, const Gath
   }
 }
 
-/// The lists and rows of a gathering, and how it is cut.
+/// The lists and rows of an aggregation, its kind, and its division into blocks and windows.
 struct GatherShape {
-  BlockPlannerOptions planner = {};  ///< OwnWindows of none: own rows are the caller's
-  std::vector<Block> blocks;         ///< of all rows in order
-  std::size_t dim = 0;               ///< columns of the rows that are read
-  std::size_t width = 0;             ///< of these, the first that are gathered
+  BlockPlannerOptions planner = {};  ///< for attention it stages own rows, too
+  std::vector<Block> blocks;         ///< blocks of all rows, in order
+  std::size_t dim = 0;               ///< columns of the source rows
+  std::size_t width = 0;             ///< the first columns of these, which are aggregated
   GatherBy by = GatherBy::kSum;
-  GatherHeads heads = {};  ///< of attention
+  GatherHeads heads = {};  ///< for attention
 
   std::size_t columns() const { return GatheredColumns(by, width, heads); }
 
-  /// Columns of what is kept of a target until it is complete: first those of the result.
+  /// Returns the number of columns kept for a target until it is complete. The first columns are
+  /// the result.
   std::size_t state_columns() const {
     switch (by) {
       case GatherBy::kAttend:
@@ -79,29 +80,31 @@ struct GatherShape {
   }
 };
 
-/// Sums rows over lists for all rows in order: out[t] = own[t] * x[t] + target[t] * sum of
-/// source[j] * weight of the edge * x[j] over the list of t; or takes maxima, or
-/// attends, or gathers what comes back of these, without factors and weights. The sums of a block
-/// stay in memory while the source goes by, window after window; a sum is taken by one thread in
-/// ascending order of rows, so that its bits depend neither on blocks nor on windows. Threads: one
-/// at a time; works on the compute threads. Ownership: borrows all that it is given.
+/// Aggregates source rows over neighbour lists, for all targets in order. GatherBy::kSum computes
+///   out[t] = own[t] * x[t] + target[t] * (sum over j in the list of t: source[j] * weight * x[j])
+/// where weight is the weight of the edge. Other kinds ignore factors and weights. The sums of a
+/// block of targets stay in memory while the source rows are staged, window after window. One
+/// thread computes the sum of a target, in ascending order of source rows, so that its bits depend
+/// neither on blocks nor on windows.
+/// Threads: one at a time; works on the compute threads.
+/// Ownership: borrows all arguments.
 class Gatherer {
  public:
-  /// `feed` delivers chunks of the array that is read. Errors: those of BlockPlanner; kOutOfMemory.
+  /// `feed` delivers chunks of the source array. Errors: errors of BlockPlanner; kOutOfMemory.
   static Result<std::unique_ptr<Gatherer>> Create(const GraphSnapshot& graph,
                                                   const GatherShape& shape,
                                                   const GatherFactors& factors, ChunkFeed& feed);
 
-  /// Sums up the block of row `first`, which is the next that is taken, if it has not been yet.
-  /// Errors: those of the feed and of the lists.
+  /// Aggregates the block of row `first`, unless that is done. `first` must be in the current block
+  /// or be the first row of the next one. Errors: errors of the feed and of the lists.
   Status Prepare(std::uint64_t first) {
     return first >= static_cast<std::uint64_t>(block_.end) ? SumBlock() : Status::Ok();
   }
 
-  /// Writes the sums of rows [first, first + count), which follow those of the call before, to
-  /// `out` [count, GatherShape::columns]. `own`: the same rows of the array that is read,
-  /// `own_stride` floats apart; null if GatherFactors::own is empty. Errors: those of the feed and
-  /// of the lists.
+  /// Writes the results of rows [first, first + count), which follow the rows of the previous call,
+  /// to `out` [count, GatherShape::columns]. `own`: the same rows of the source array, `own_stride`
+  /// floats apart; null if GatherFactors::own is empty. Errors: errors of the feed and of the
+  /// lists.
   Status Take(std::uint64_t first, std::uint64_t count, const float* own, std::size_t own_stride,
               float* out);
 
@@ -122,7 +125,7 @@ class Gatherer {
   const GatherFactors factors_;
   std::unique_ptr<BlockStager> stager_;
   std::size_t next_block_ = 0;
-  Block block_;              // whose sums are in sums_
+  Block block_;              // the block in sums_
   std::vector<float> sums_;  // [rows of the largest block, state columns]
 };
 

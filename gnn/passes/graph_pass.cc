@@ -9,15 +9,22 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/mutant.h"
 
+// RunPass:
+//   1. Open begins the pass of the mover, and opens the inputs and aggregations at the first chunk
+//      that is not computed yet.
+//   2. RunChunk, for each chunk of rows: aggregates, reads the inputs, computes tile by tile on the
+//      compute threads (RunTiles), and hands the outputs to the mover.
+//   3. Finishes the pass of the mover, and returns the sums.
+
 namespace rhizome::inline internal {
 namespace {
 
-/// A tensor over rows that someone else owns.
+/// Returns a tensor over rows that it does not own.
 torch::Tensor Borrowed(const float* rows, std::int64_t count, std::uint64_t columns) {
   return torch::from_blob(const_cast<float*>(rows), {count, static_cast<std::int64_t>(columns)});
 }
 
-/// The run of one pass: chunk by chunk of the arrays that it writes.
+/// The run of one pass, chunk by chunk of its output arrays.
 class PassRun {
  public:
   PassRun(const GraphPass& pass, const PassGround& ground, const PassCut& cut, ChunkMover& mover)
@@ -31,12 +38,12 @@ class PassRun {
     if (cut.from != nullptr && RHIZOME_MUTANT("a resumed pass repeats a chunk")) --at_.chunk;
   }
 
-  /// Threads that wait for the mover end before what they borrow.
+  /// Stops the mover first, so that threads that wait for it end before the objects that they use.
   ~PassRun() { mover_.Cancel(); }
 
   Result<TileSums> Run(const std::string& phase, const JobControl& control) {
     const Status status = RunChunks(phase, control);
-    // That something cannot be moved is the reason, not that others stop.
+    // An error of the mover is the cause of other errors, so it is returned first.
     RHIZOME_RETURN_IF_ERROR(mover_.status());
     RHIZOME_RETURN_IF_ERROR(status);
     RHIZOME_RETURN_IF_ERROR(mover_.Finish());
@@ -47,7 +54,7 @@ class PassRun {
 
  private:
   struct Gathering {
-    std::optional<std::size_t> own;  // the stream of the gathered array's own rows
+    std::optional<std::size_t> own;  // index of the input with the targets' own rows
     std::unique_ptr<ChunkFeed> feed;
     std::unique_ptr<Gatherer> gatherer;  // reads feed
     std::vector<float> rows;             // [chunk rows, columns]
@@ -100,7 +107,7 @@ class PassRun {
     const GatherSide& side = ground_.SideOf(gather);
     if (!side.factors.own.empty()) {
       const auto found = std::find(pass_.inputs.begin(), pass_.inputs.end(), gather.source);
-      RHIZOME_CHECK(found != pass_.inputs.end());  // own rows are read in their order
+      RHIZOME_CHECK(found != pass_.inputs.end());  // own rows are also an input
       made.own = static_cast<std::size_t>(found - pass_.inputs.begin());
     }
     made.feed = OpenFeed(gather.source, control);
@@ -110,7 +117,8 @@ class PassRun {
     return Status::Ok();
   }
 
-  /// Opens the next of the pass's reads: first what it reads in order, then what it gathers.
+  /// Opens the next read of the pass: first the inputs, which are read in order, then the
+  /// aggregations.
   std::unique_ptr<ChunkFeed> OpenFeed(const PassInput& input, const JobControl& control) {
     if (input.array != nullptr) return mover_.FeedOf(next_read_++, *input.array);
     const FeatureSource& features = ground_.features;
@@ -121,7 +129,7 @@ class PassRun {
   }
 
   Status RunChunk(std::uint64_t first, std::uint64_t count) {
-    // The plan has what a block gathers before what is read in order beside it.
+    // In the plan, the aggregation of a block precedes in-order reads at the same row.
     for (Gathering& gathering : gatherings_)
       RHIZOME_RETURN_IF_ERROR(gathering.gatherer->Prepare(first));
     std::vector<const float*> inputs;
@@ -150,7 +158,7 @@ class PassRun {
                 const std::vector<std::shared_ptr<float[]>>& outputs) {
     const auto tiles = static_cast<std::size_t>(DenseTiles(static_cast<std::int64_t>(count)));
     const std::size_t first_tile = first / static_cast<std::uint64_t>(kDenseRows);
-    // A group's tiles are taken in order, by whichever thread takes the group.
+    // One thread computes all tiles of a group, in order.
     ComputeFor(std::min(tiles, TileSums::kGroups), [&](std::size_t i) {
       for (std::size_t tile = i; tile < tiles; tile += TileSums::kGroups) {
         const auto before = static_cast<std::int64_t>(tile) * kDenseRows;
@@ -193,7 +201,7 @@ class PassRun {
   const std::uint64_t chunk_rows_;
   PassPoint at_;
   std::size_t next_read_ = 0;
-  std::vector<ChunkReader*> readers_;  // of features, which streams and gatherings own
+  std::vector<ChunkReader*> readers_;  // of features; owned by streams_ and gatherings_
   std::vector<std::unique_ptr<RowStream>> streams_;
   std::deque<Gathering> gatherings_;
 };

@@ -28,8 +28,8 @@ struct FeatureSource {
   FeatureDecoder decoder;
   std::shared_ptr<const DeltaRows> delta;
   ChunkReaderOptions reader;
-  std::uint64_t rows = 0;                  ///< of the graph
-  std::atomic<std::uint64_t>& bytes_read;  ///< passes that are over add what they read
+  std::uint64_t rows = 0;                  ///< number of vertices of the graph
+  std::atomic<std::uint64_t>& bytes_read;  ///< each pass adds its bytes at its end
 };
 
 /// An input of a pass: a scratch array, or the features.
@@ -38,28 +38,28 @@ struct PassInput {
   bool operator==(const PassInput&) const = default;
 };
 
-/// The sums, or maxima, that a pass takes over lists before it computes.
+/// An aggregation over neighbour lists that a pass performs before it computes.
 struct PassGather {
   PassInput source;
-  std::size_t width = 0;  ///< the first columns of the source, which are gathered
-  bool forward = true;    ///< over the lists that layers walk; else over those of the other side
+  std::size_t width = 0;  ///< number of columns that are aggregated, the first of the source
+  bool forward = true;    ///< over the lists of the forward pass; else over the reverse lists
   GatherBy by = GatherBy::kSum;
-  GatherHeads heads = {};  ///< of attention
+  GatherHeads heads = {};  ///< for attention
 
   std::size_t columns() const { return GatheredColumns(by, width, heads); }
 };
 
-/// A tile of rows of a pass: rows [first, first + count), at most kDenseRows, of all arrays.
+/// A tile of a pass: rows [first, first + count) of all arrays, at most kDenseRows rows.
 struct PassTile {
-  std::size_t group = 0;  ///< of TileSums
+  std::size_t group = 0;  ///< group of TileSums that the tile adds to
   std::int64_t first = 0;
   std::int64_t count = 0;
-  std::vector<torch::Tensor> inputs;    ///< [count, columns], by GraphPass::inputs
-  std::vector<torch::Tensor> gathered;  ///< [count, PassGather::columns], by GraphPass::gathers
-  std::vector<torch::Tensor> outputs;   ///< to be filled in, by GraphPass::outputs
+  std::vector<torch::Tensor> inputs;    ///< [count, columns], as GraphPass::inputs
+  std::vector<torch::Tensor> gathered;  ///< [count, PassGather::columns], as GraphPass::gathers
+  std::vector<torch::Tensor> outputs;   ///< filled in by the body, as GraphPass::outputs
 };
 
-/// One pass over all rows in order: it reads arrays row by row, may gather rows over lists,
+/// One pass over all rows in order. It reads arrays row by row, may aggregate rows over lists,
 /// computes tile by tile, and writes arrays and sums.
 struct GraphPass {
   std::string name;  ///< for progress and reports
@@ -67,23 +67,23 @@ struct GraphPass {
   std::vector<PassGather> gathers = {};
   std::vector<ScratchArray*> outputs = {};
   std::size_t sums = 0;
-  std::uint64_t summed_bytes = 0;  ///< of all sums together
-  bool scores = false;             ///< it gives scores to a sink, which keeps them in memory
+  std::uint64_t summed_bytes = 0;  ///< bytes of all sums together
+  bool scores = false;             ///< it passes scores to a sink, which keeps them in memory
 
   /// Computes a tile, on any of the compute threads.
   std::function<void(PassTile& tile, TileSums& sums)> body = {};
 };
 
-/// Returns the number of an input of a pass, which has it from then on.
+/// Returns the index of an input of a pass. Adds the input if the pass does not have it.
 std::size_t InputOf(GraphPass& pass, const PassInput& input);
 
-/// How passes of a job are cut. None of it changes results.
+/// Sizes of chunks and stages in the passes of a job. They do not change results.
 struct PassSizes {
   std::uint64_t chunk_rows = 0;   ///< of all scratch arrays, a multiple of kDenseRows
-  std::uint64_t stage_bytes = 0;  ///< for the rows of a window; there are two
+  std::uint64_t stage_bytes = 0;  ///< for the rows of a window; there are two stages
 };
 
-/// The lists and factors of one side: those that layers walk, or the other one's.
+/// The lists and factors of one direction: forward, as in the layers, or reverse.
 /// Ownership: borrows the factors.
 struct GatherSide {
   PassDrawOptions draw = {};
@@ -91,11 +91,11 @@ struct GatherSide {
   GatherFactors factors;
 };
 
-/// The blocks of all rows, by whether layers walk their lists and by how many rows one has at most:
-/// they are made once, as each time takes a look at every row.
+/// The blocks of all rows, by direction (true: forward) and by maximum number of rows of a block.
+/// They are cached, because making them visits every row.
 using MadeBlocks = std::map<std::pair<bool, std::uint64_t>, std::vector<Block>>;
 
-/// Everything that passes of a job have in common.
+/// The context that all passes of a job share.
 /// Threads: one at a time.
 /// Ownership: borrows all.
 struct PassGround {
@@ -113,37 +113,38 @@ struct PassGround {
   std::uint64_t ColumnsOf(const PassInput& input) const;
   std::uint64_t ChunkRowsOf(const PassInput& input) const;
 
-  /// How a gathering is cut into blocks and windows. `block_bytes`: for the sums and lists of a
-  /// block.
+  /// Returns the division of an aggregation into blocks and windows. `block_bytes`: memory for the
+  /// sums and lists of a block.
   GatherShape ShapeOf(const PassGather& gather, std::uint64_t block_bytes) const;
 };
 
-/// A point of a pass at which all rows of its first chunks are computed.
+/// A point of a pass at which all rows before chunk `chunk` are computed.
 struct PassPoint {
   std::uint64_t chunk = 0;
-  TileSums sums{0};  ///< of the tiles before
+  TileSums sums{0};  ///< sums of the tiles before it
 };
 
-/// The way in which a pass is run.
+/// How a pass is run.
 struct PassCut {
-  std::uint64_t block_bytes = 0;  ///< of each of its gatherings
-  PassPoint* from = nullptr;      ///< where an earlier process left it; null: at the first chunk
+  std::uint64_t block_bytes = 0;  ///< memory for a block of each aggregation
+  PassPoint* from = nullptr;  ///< where an earlier process stopped; null: start at the first chunk
 
-  /// Told of each point that it reaches before its end, when all up to it is given to the mover.
-  /// May be empty.
+  /// Called at each point before the end of the pass, after all chunks before it are handed to the
+  /// mover. May be empty.
   std::function<Status(const PassPoint& point)> reached = {};
 };
 
-/// Runs the next pass of a mover's plan. `phase`: what progress shows. Errors: those of reading,
-/// writing and the lists; kInterrupted.
+/// Runs the next pass of a mover's plan. `phase`: shown as progress. Errors: errors of reading and
+/// writing arrays and of reading lists; kInterrupted.
 Result<TileSums> RunPass(const GraphPass& pass, const PassGround& ground, const PassCut& cut,
                          ChunkMover& mover, const std::string& phase, const JobControl& control);
 
-/// Returns the bytes of scratch arrays' chunks that a pass reads and makes at once, without those
-/// that stay.
+/// Returns the bytes of the chunks of scratch arrays that a pass reads and writes at once, without
+/// those that stay in memory.
 std::uint64_t ChunksOfPass(const GraphPass& pass);
 
-/// Returns the memory that a pass takes, without the chunks that stay. `threads`: that compute.
+/// Returns the memory that a pass needs, without chunks that stay in memory. `threads`: number of
+/// compute threads.
 std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground,
                           std::uint64_t block_bytes, std::uint32_t threads);
 

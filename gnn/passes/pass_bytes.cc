@@ -3,25 +3,26 @@
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/graph_pass.h"
 
-// How passes are cut, and the memory that they take.
+// Division of passes into blocks and windows, and the memory that passes need.
 
 namespace rhizome::inline internal {
 namespace {
 
-/// Memory of a block's lists for each edge and each target, of kListedBlocks blocks.
+/// Memory per edge and per target in the lists of a block. kListedBlocks blocks have lists at once.
 constexpr std::uint64_t kBytesOfListedEdge = 8;
 constexpr std::uint64_t kBytesOfListedTarget = 48;
 constexpr std::uint64_t kListedBlocks = BlockStager::kBlocks;
 
-/// Maximum ratio of a block's edges to the average for as many rows.
+/// Maximum ratio of a block's edges to the average number of edges of as many rows.
 constexpr double kBlockEdgeRatio = 1.5;
 
+/// Memory per distinct row that the lists of a block contain.
 constexpr std::uint64_t kBytesOfListedRow = 20;
 
-/// Memory of a tile with its gradients, in copies of the rows that the tile reads and writes.
+/// Memory of a tile with its gradients, as a multiple of the rows that the tile reads and writes.
 constexpr std::uint64_t kTileCopies = 10;
 
-/// Memory of the sums, lists, windows and finished rows of a gathering.
+/// Returns the memory of the sums, lists, windows and finished rows of an aggregation.
 std::uint64_t BytesOfGather(const PassGround& ground, const PassGather& gather,
                             std::uint64_t block_bytes) {
   const GatherShape shape = ground.ShapeOf(gather, block_bytes);
@@ -105,7 +106,7 @@ std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground,
   const std::uint64_t reader = ChunkReader::WorkingBytes(features, ground.features.reader);
   const std::uint64_t chunk_rows = ground.sizes.chunk_rows;
   std::uint64_t bytes = pass.summed_bytes * (TileSums::kGroups + 1) + ChunksOfPass(pass);
-  std::uint64_t columns = 0;  // of a tile
+  std::uint64_t columns = 0;  // of a tile, over all arrays
   for (const PassInput& input : pass.inputs) {
     columns += ground.ColumnsOf(input);
     if (input.array == nullptr) bytes += reader + chunk_rows * features.dim * sizeof(float);

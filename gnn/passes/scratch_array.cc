@@ -6,6 +6,10 @@
 #include <limits>
 #include <utility>
 
+// ScratchSpace pools buffers by size (Buffers). Take returns an unused buffer or reserves a new
+// one, and the buffer goes back to the pool with its last reference (Held). ScratchArray::Store
+// pads and hashes a chunk and writes its file; Load reads the file and checks its size and hash.
+
 namespace rhizome::inline internal {
 
 std::uint64_t ScratchShape::RowsIn(std::uint64_t chunk) const {
@@ -20,14 +24,15 @@ std::uint64_t ScratchShape::AllBytes() const {
   return rows == 0 ? 0 : (chunks() - 1) * BytesIn(0) + BytesIn(chunks() - 1);
 }
 
-/// The memory that is not in use.
+/// The buffers of a space. Unused ones are kept by size.
 struct ScratchSpace::Buffers {
   Mutex mutex;
   std::map<std::uint64_t, std::vector<AlignedBuffer>> free RHIZOME_GUARDED_BY(mutex);  // by size
-  std::uint64_t bytes RHIZOME_GUARDED_BY(mutex) = 0;  // in use and free
+  std::uint64_t bytes RHIZOME_GUARDED_BY(mutex) = 0;  // used and unused
   std::uint64_t room RHIZOME_GUARDED_BY(mutex) = std::numeric_limits<std::uint64_t>::max();
 
-  /// Takes one that has the size. If there is none, gives others back that are as large together.
+  /// Returns an unused buffer of this size. If there is none, frees unused buffers of other sizes
+  /// with as many bytes, and returns an empty buffer.
   AlignedBuffer TakeFree(std::uint64_t wanted) {
     const MutexLock lock(mutex);
     std::vector<AlignedBuffer>& same = free[wanted];
@@ -40,13 +45,13 @@ struct ScratchSpace::Buffers {
     return {};
   }
 
-  /// Counts one that was made.
+  /// Counts a new buffer.
   void Add(std::uint64_t size) {
     const MutexLock lock(mutex);
     bytes += size;
   }
 
-  /// Keeps one that is no longer in use, if there is room for it.
+  /// Keeps a buffer that is no longer used, or frees it if the limit is exceeded.
   void Return(AlignedBuffer buffer) {
     const MutexLock lock(mutex);
     const std::uint64_t size = buffer.size_bytes();
@@ -63,7 +68,7 @@ struct ScratchSpace::Buffers {
     if (bytes > room) GiveBack(bytes - room);
   }
 
-  /// Gives free buffers back to the system that have as many bytes, or all.
+  /// Frees unused buffers of at least `wanted` bytes, or all of them.
   void GiveBack(std::uint64_t wanted) RHIZOME_REQUIRES(mutex) {
     std::uint64_t given = 0;
     for (auto& [size, buffers] : free) {
@@ -73,7 +78,7 @@ struct ScratchSpace::Buffers {
   }
 };
 
-/// Memory in use, which becomes free when nobody holds it.
+/// A buffer in use. It goes back to the pool with its last reference.
 struct ScratchSpace::Held {
   Held(AlignedBuffer taken, std::shared_ptr<Buffers> from)
       : buffer(std::move(taken)), buffers(std::move(from)) {}
@@ -88,7 +93,7 @@ ScratchSpace::ScratchSpace(FileSystem& fs, Path folder)
 Result<std::shared_ptr<float[]>> ScratchSpace::Take(std::uint64_t bytes) {
   AlignedBuffer buffer = buffers_->TakeFree(bytes);
   if (buffer.size_bytes() == 0) {
-    // Reserved memory goes back to the system when it is freed, whatever the heap looks like.
+    // Reserved memory returns to the system when it is freed, however fragmented the heap is.
     RHIZOME_ASSIGN_OR_RETURN(buffer, AlignedBuffer::Reserve(bytes, bytes));
     buffers_->Add(bytes);
   }
@@ -170,7 +175,7 @@ Status ScratchArray::Store(std::uint64_t chunk, float* values, bool counts) {
   File& file = files_[chunk];
   space_.WaitForRemovalOf(FileOf(step_, chunk));
   if (file.there) RHIZOME_RETURN_IF_ERROR(space_.fs().RemoveFile(FileOf(step_, chunk)));
-  file = {.there = true, .hash = Xxh3(bytes)};  // to be removed, even if it is not complete
+  file = {.there = true, .hash = Xxh3(bytes)};  // removed later, even if it is incomplete
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> out,
                            space_.fs().CreateFile(FileOf(step_, chunk)));
   RHIZOME_RETURN_IF_ERROR(out->Append(bytes));

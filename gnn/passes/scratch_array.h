@@ -27,15 +27,16 @@ struct ScratchMoved {
   double busy_seconds = 0;
 };
 
-/// A matrix of floats in chunks: chunk c holds rows [c * chunk_rows, (c + 1) * chunk_rows), the
-/// last perhaps fewer.
+/// A matrix of floats in chunks: chunk c holds rows [c * chunk_rows, (c + 1) * chunk_rows). The
+/// last chunk may have fewer rows.
 struct ScratchShape {
   std::string name;
   std::uint64_t rows = 0;
   std::uint64_t dim = 0;
   std::uint64_t chunk_rows = 1;
 
-  /// Files of chunks, and their memory, are whole units of direct reads and writes.
+  /// Files of chunks and their buffers are padded to a multiple of this size for direct reads and
+  /// writes.
   static constexpr std::uint64_t kUnitBytes = AlignedBuffer::kAlignmentBytes;
 
   std::uint64_t chunks() const { return (rows + chunk_rows - 1) / chunk_rows; }
@@ -51,41 +52,41 @@ struct ScratchFile {
   Hash128 hash{};  ///< of its bytes
 };
 
-/// A folder of scratch arrays, with memory for chunks that is used again and again, and the count
-/// of what was read and written. Threads: any. Ownership: `fs` must outlive it.
+/// A folder of scratch arrays, with a pool of buffers for chunks, and counters of the bytes read
+/// and written. Threads: any. Ownership: `fs` must outlive it.
 class ScratchSpace {
  public:
-  /// Touches nothing: who only counts needs no folder.
+  /// Does no I/O: the folder need not exist for a job that is only planned.
   ScratchSpace(FileSystem& fs, Path folder);
 
   FileSystem& fs() const { return fs_; }
   const Path& folder() const { return folder_; }
 
-  /// Returns memory for `bytes`, aligned for direct reads and writes, uninitialised. Memory of
-  /// other sizes that is not in use is given back first, so that all of it together never exceeds
-  /// the most that was in use at once by more than a buffer. Errors: kOutOfMemory.
+  /// Returns an uninitialised buffer of `bytes`, aligned for direct reads and writes. If it has to
+  /// be allocated, unused buffers of other sizes are freed first, so that all buffers together
+  /// exceed the maximum that was in use at once by no more than one buffer. Errors: kOutOfMemory.
   Result<std::shared_ptr<float[]>> Take(std::uint64_t bytes);
 
-  /// From now on memory that is not in use is kept only as long as all of it together, with what is
-  /// in use, has no more bytes: a pass whose sums take more leaves less for chunks. At first there
-  /// is no such limit.
+  /// Limits the bytes of all buffers, used and unused: unused buffers are kept only within this
+  /// limit. A pass with larger sums leaves less memory for chunks and sets a lower limit. Initially
+  /// there is no limit.
   void SetRoom(std::uint64_t bytes);
 
-  /// Returns the bytes of memory that is in use or kept.
+  /// Returns the bytes of all buffers, used and unused.
   std::uint64_t held_bytes() const;
 
   ScratchMoved moved() const;
 
-  /// Lets a file be removed in the background, or when Protect no longer names it. A file that
-  /// cannot be removed is removed with the job's folder.
+  /// Removes a file in the background, or when Protect no longer names it. A file that cannot be
+  /// removed is removed with the job's folder.
   void RemoveFile(const Path& path);
 
-  /// Waits until no file is being removed in the background; or not that one, which may be made
-  /// again then.
+  /// Wait until all removals in the background are done, or only the removal of one file, which may
+  /// be created again afterwards.
   void WaitForRemovals() { remover_.Wait(); }
   void WaitForRemovalOf(const Path& path) { remover_.WaitFor(path); }
 
-  /// From now on these files stay, and those of the call before no longer.
+  /// Protects these files from removal. The files of the previous call are no longer protected.
   void Protect(std::set<Path> paths);
 
   /// Times a read or write, and counts its bytes.
@@ -115,17 +116,17 @@ class ScratchSpace {
   mutable Mutex mutex_;
   std::uint64_t moving_ RHIZOME_GUARDED_BY(mutex_) = 0;
   std::set<Path> protected_ RHIZOME_GUARDED_BY(mutex_);
-  std::set<Path> postponed_ RHIZOME_GUARDED_BY(mutex_);  // to be removed
-  double busy_seconds_ RHIZOME_GUARDED_BY(mutex_) = 0;   // before the watch began
-  Stopwatch watch_ RHIZOME_GUARDED_BY(mutex_);           // while something moves
+  std::set<Path> postponed_ RHIZOME_GUARDED_BY(mutex_);  // to be removed later
+  double busy_seconds_ RHIZOME_GUARDED_BY(mutex_) = 0;   // without the running watch
+  Stopwatch watch_ RHIZOME_GUARDED_BY(mutex_);           // runs while moving_ > 0
 
   FileRemover remover_;
 };
 
-/// The files of an array: a raw file for each chunk that is not in memory alone, written and read
-/// past the page cache and never synced, whose checksum is kept here.
-/// Threads: functions may be called from many threads at once for different chunks; a chunk is
-/// stored before it is loaded.
+/// The files of an array: a raw file for each chunk that is not only in memory. Files are written
+/// and read past the page cache and never synced. Their checksums are kept in memory.
+/// Threads: functions may be called from several threads at once for different chunks. A chunk must
+/// be stored before it is loaded.
 /// Ownership: `space` must outlive it.
 class ScratchArray {
  public:
@@ -135,28 +136,29 @@ class ScratchArray {
   const ScratchShape& shape() const { return shape_; }
   std::uint32_t id() const { return id_; }
 
-  /// Returns memory for a chunk. Errors: kOutOfMemory.
+  /// Returns a buffer for a chunk. Errors: kOutOfMemory.
   Result<std::shared_ptr<float[]>> Take(std::uint64_t chunk) const {
     return space_.Take(shape_.BytesIn(chunk));
   }
 
   bool HasFile(std::uint64_t chunk) const { return files_[chunk].there; }
 
-  /// Writes a chunk, [rows of the chunk, dim], in memory of Take; what follows the rows there is
-  /// overwritten. `counts`: among the bytes that are moved. Errors: kIoError; kOutOfSpace.
+  /// Writes a chunk [rows of the chunk, dim] from a buffer of Take. Zeroes the padding after the
+  /// rows. `counts`: whether the bytes are added to ScratchMoved. Errors: kIoError; kOutOfSpace.
   Status Store(std::uint64_t chunk, float* values, bool counts = true);
 
   /// Reads a chunk. Errors: kCorruption, naming the file; kIoError; kOutOfMemory.
   Result<std::shared_ptr<const float[]>> Load(std::uint64_t chunk);
 
-  /// Begins to work for a step: files are named after it. `files`: that an earlier process left.
+  /// Begins a step, whose number is part of the file names. Removes the files of the previous step.
+  /// `files`: files of this step that an earlier process left.
   void Begin(std::uint64_t step, std::span<const ScratchFile> files);
 
-  /// The files that are there.
+  /// Returns the files that exist.
   std::vector<ScratchFile> Files() const;
   Path FileOf(std::uint64_t step, std::uint64_t chunk) const;
 
-  /// Lets the files that are there be removed in the background.
+  /// Removes the files that exist, in the background.
   void RemoveFiles();
 
   ScratchSpace& space() const { return space_; }

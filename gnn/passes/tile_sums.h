@@ -9,18 +9,18 @@
 
 namespace rhizome::inline internal {
 
-/// Sums over the tiles of a pass: gradients of weights, losses, statistics. Tile t adds to group
-/// t % kGroups, the tiles of a group one after another in ascending order, and the groups are added
-/// in order at the end. So the bits depend on the tiles alone, not on threads or on the pieces in
-/// which a pass goes over its rows.
-/// Threads: Add from one thread for each group.
+/// Sums over the tiles of a pass: gradients of weights, losses, statistics. Tile t adds to group t
+/// % kGroups, the tiles of a group are added one after another in ascending order, and the groups
+/// are added in order at the end. So the bits depend only on the tiles, not on threads or on the
+/// division of a pass into chunks and blocks.
+/// Threads: Add is called from one thread per group.
 class TileSums {
  public:
   static constexpr std::size_t kGroups = 8;
 
   explicit TileSums(std::size_t count) : groups_(kGroups, std::vector<torch::Tensor>(count)) {}
 
-  /// Adds to sum `index`. An undefined tensor adds nothing.
+  /// Adds to sum `index`. An undefined tensor is ignored.
   void Add(std::size_t group, std::size_t index, const torch::Tensor& tensor) {
     if (!tensor.defined()) return;
     torch::Tensor& sum = groups_[group][index];
@@ -31,7 +31,7 @@ class TileSums {
     }
   }
 
-  /// Returns a sum; undefined if nothing was added to it.
+  /// Returns the sum over all groups, undefined if no tensor was added to it.
   torch::Tensor Sum(std::size_t index) const {
     torch::Tensor sum;
     for (const std::vector<torch::Tensor>& group : groups_) {
@@ -41,7 +41,7 @@ class TileSums {
     return sum;
   }
 
-  /// The sum of one group; undefined if nothing was added to it. Set replaces it.
+  /// Returns the sum of one group, undefined if no tensor was added to it. Set replaces the sum.
   const torch::Tensor& Of(std::size_t group, std::size_t index) const {
     return groups_[group][index];
   }

@@ -9,10 +9,18 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/mutant.h"
 
+// A step of HomeTree on a rank:
+//   1. Add appends the values of the rank's homes, and Fold adds siblings into whole nodes.
+//   2. Finish walks the tree from the root (Combine): it adds the nodes that the rank has alone
+//      (Collapse); for a node of several ranks, the rank with the right child sends it to the rank
+//      with the left child, which adds it.
+//   3. Finish sends the total from rank 0 down the same tree (HandOut).
+
 namespace rhizome::inline internal {
 namespace {
 
-/// The head of a message: all of a StepSum but its numbers, and whether those follow.
+/// Header of a message: all fields of a StepSum except its numbers, which follow. If has_numbers is
+/// 0, zeros follow in their place.
 struct Head {
   double loss_sum, weight;
   std::uint64_t seeds, minibatches, stops, has_numbers;
@@ -52,7 +60,7 @@ bool HomeTree::IsOfOneRank(const Node& node) const {
   return RankOf(FirstOf(node)) == RankOf(EndOf(node) - 1);
 }
 
-/// Whether this rank has a home in the node.
+/// Returns whether this rank has a home in the node.
 bool HomeTree::TakesPart(const Node& node) const {
   return RankOf(FirstOf(node)) <= rank_ && rank_ <= RankOf(EndOf(node) - 1);
 }
@@ -63,7 +71,7 @@ void HomeTree::Add(StepSum of_home) {
   Fold();
 }
 
-/// Adds up neighbours on the right that make a whole node.
+/// Adds siblings at the right end of `values_` as long as they form a whole node.
 void HomeTree::Fold() {
   while (values_.size() >= 2) {
     Value& left = values_[values_.size() - 2];
@@ -107,7 +115,7 @@ Result<StepSum> HomeTree::Receive(std::uint32_t peer, std::size_t numbers) {
   return sum;
 }
 
-/// The value that begins with the node's first home, which this rank has.
+/// Returns the value that begins with the node's first home, which must be a home of this rank.
 std::vector<HomeTree::Value>::iterator HomeTree::At(const Node& node) {
   const auto found = std::find_if(values_.begin(), values_.end(), [&](const Value& value) {
     return FirstOf(value.node) == FirstOf(node);
@@ -116,8 +124,8 @@ std::vector<HomeTree::Value>::iterator HomeTree::At(const Node& node) {
   return found;
 }
 
-/// Adds up a node that this rank has alone: where homes are no power of two, some nodes in it have
-/// no sibling on the right, and Fold left them.
+/// Adds up a node that this rank has alone. If the number of homes is not a power of two, some
+/// nodes in it have no right sibling, and Fold has not added them.
 void HomeTree::Collapse(const Node& node) {
   const auto first = At(node);
   auto end = first;
@@ -128,7 +136,8 @@ void HomeTree::Collapse(const Node& node) {
   values_.erase(first + 1, end);
 }
 
-/// Adds up a node in which this rank takes part; its first home's rank has the value then.
+/// Adds up a node in which this rank takes part. Afterwards the rank of its first home has the
+/// value.
 Status HomeTree::Combine(const Node& node, std::size_t numbers) {
   if (!TakesPart(node)) return Status::Ok();
   if (IsOfOneRank(node)) {
@@ -150,7 +159,7 @@ Status HomeTree::Combine(const Node& node, std::size_t numbers) {
   return Status::Ok();
 }
 
-/// Gives the sum to the ranks of a node, whose first home's rank has it.
+/// Sends the sum to all ranks of a node from the rank of its first home.
 Status HomeTree::HandOut(const Node& node, std::size_t numbers, StepSum& sum) {
   if (!TakesPart(node) || IsOfOneRank(node)) return Status::Ok();
   const Node left{node.level - 1, node.index * 2}, right{node.level - 1, node.index * 2 + 1};

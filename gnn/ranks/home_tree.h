@@ -10,42 +10,45 @@
 
 namespace rhizome::inline internal {
 
-/// The sums over the minibatches of a step.
+/// Sums over the minibatches of a step.
 struct StepSum {
-  std::vector<float> numbers;  ///< empty, or as many as in all others
+  /// MinibatchGradient::numbers; empty, or of the same length in all sums.
+  std::vector<float> numbers;
   double loss_sum = 0;
   double weight = 0;
   std::uint64_t seeds = 0;
   std::uint64_t minibatches = 0;
   std::uint64_t stops = 0;  ///< ranks that were asked to stop
 
-  /// Adds another. Where one has no numbers, those of the other stay.
+  /// Adds another sum. If only one of them has numbers, the result has these.
   StepSum& operator+=(const StepSum& other);
 };
 
-/// Adds up what homes have in a step, over all ranks, in a binary tree over the homes that does not
-/// depend on the ranks: a node covers 2^k homes from a multiple of 2^k on. A sum has therefore the
-/// same bits for any number of ranks. A rank adds what its homes have, up to the largest nodes that
-/// it has alone; a node of several ranks is added by the rank of its first home; the sum goes the
-/// same way back.
+/// Adds up the values of all homes in a step, over all ranks. A home is a fixed part of the graph's
+/// rows (RowHomes). The sum follows a binary tree over the homes that does not depend on the ranks:
+/// a node covers 2^k homes, starting at a multiple of 2^k. Therefore a sum has the same bits for
+/// any number of ranks. A rank adds the values of its homes, up to the largest nodes that it has
+/// alone. A node of several ranks is added by the rank of its first home. The total is sent back
+/// down the same tree.
 /// Threads: one at a time. Ownership: `transport` must outlive it.
 class HomeTree {
  public:
-  /// `transport`: null, for one rank. There are at least as many homes as ranks.
+  /// `transport`: null for a single rank. There must be at least as many homes as ranks.
   HomeTree(Transport* transport, std::uint32_t homes);
 
-  /// The homes of this rank.
+  /// Returns the homes of this rank.
   HomeRange own() const { return HomesOfRank(rank_, homes_, ranks_); }
 
-  /// Adds what the next of this rank's homes has.
+  /// Adds the value of this rank's next home.
   void Add(StepSum of_home);
 
-  /// Returns the sum over all homes, once this rank's have been added; the next step begins.
-  /// `numbers`: the length of the sum's. Errors: those of Transport::Exchange.
+  /// Returns the sum over all homes, and begins the next step. Call it after Add was called for
+  /// every home of this rank. `numbers`: the length of StepSum::numbers. Errors: errors of
+  /// Transport::Exchange.
   Result<StepSum> Finish(std::size_t numbers);
 
  private:
-  /// A node of the tree: 2^level homes from index * 2^level on, as far as there are homes.
+  /// A node of the tree: homes [index * 2^level, (index + 1) * 2^level), as far as they exist.
   struct Node {
     std::uint32_t level = 0;
     std::uint32_t index = 0;
@@ -72,8 +75,8 @@ class HomeTree {
   const std::uint32_t homes_;
   const std::uint32_t rank_;
   const std::uint32_t ranks_;
-  std::uint32_t added_ = 0;    // homes of this rank
-  std::vector<Value> values_;  // of nodes from left to right
+  std::uint32_t added_ = 0;    // number of homes added in this step
+  std::vector<Value> values_;  // values of nodes, from left to right
   std::vector<std::byte> message_;
 };
 

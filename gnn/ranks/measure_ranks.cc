@@ -14,11 +14,11 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Returns why the job of the ranks has failed, or OK: a call that sends nothing.
+/// Returns why the job of the ranks has failed, or OK. Exchanges no data.
 Status FailureOf(Transport& transport) { return transport.Exchange(transport.rank(), {}, {}); }
 
-/// Cancels a job when its caller asks for that, or when another rank is lost or has failed. A layer
-/// may take long, and speaks to no rank meanwhile.
+/// Cancels a job when its caller cancels it, or when another rank is lost or has failed. It polls
+/// on a thread, because a layer can take long, without communication between ranks.
 class RankWatch {
  public:
   RankWatch(const JobControl& asked, Transport& transport, JobControl& job)
@@ -52,7 +52,7 @@ Status MeasureOverRanks(const OneTraining& one, std::uint64_t cache_bytes, Trans
   if (transport.ranks() == 1) return MeasureKept(one, cache_bytes, one.control);
   JobControl* self = nullptr;
   JobControl job([&](const JobControl::Progress& progress) {
-    // The watch may look later than a short layer takes.
+    // A short layer may end before the watch polls again.
     if (!one.control.Report(progress).ok()) self->Cancel();
   });
   self = &job;
@@ -63,7 +63,7 @@ Status MeasureOverRanks(const OneTraining& one, std::uint64_t cache_bytes, Trans
     RHIZOME_RETURN_IF_ERROR(watch.Start());
     measured = MeasureKept(one, cache_bytes, job, &layers);
   }
-  // That another rank has failed says more than that this one was cancelled because of it.
+  // The failure of another rank is the cause, the cancellation of this one only its effect.
   if (measured.code() == StatusCode::kInterrupted && !one.control.cancelled()) {
     const Status failure = FailureOf(transport);
     if (!failure.ok()) measured = failure;

@@ -14,10 +14,10 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Goes before a chunk: the bytes of its description, and of its file.
+/// Header of a chunk: the sizes in bytes of its description and of its file, which follow.
 using ChunkHead = std::array<std::byte, 16>;
 
-/// A description is a line of text, which names a file.
+/// Maximum size of a description, a line of text that names a file.
 constexpr std::uint64_t kMostDescription = 4096;
 
 }  // namespace
@@ -83,7 +83,8 @@ Result<FinishedChunk> RankLayers::Receive(FileSystem& fs, const Path& root, std:
   const Result<DecodedFinished> decoded = DecodeFinished(description);
   if (!decoded || decoded->chunk != chunk) return corrupt("another description");
   const FileEntry& entry = decoded->finished.file;
-  // The path is the array's, or LayerOutput::Adopt refuses it; here it must not lead out.
+  // LayerOutput::Adopt checks that the path belongs to the array. Here it must not lead out of
+  // `root`.
   if (Path(entry.path).is_absolute() || entry.path.find("..") != std::string::npos)
     return corrupt("a file elsewhere");
   if (file.size() != entry.size_bytes || Xxh3(file) != entry.xxh3)

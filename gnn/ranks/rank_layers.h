@@ -10,13 +10,14 @@
 
 namespace rhizome::inline internal {
 
-/// Completes scores of which each rank has some, and no number for the others, on all ranks.
+/// Completes the scores on all ranks. Each rank has some of them, and NaN in place of the others.
 Status ShareScores(Transport& transport, ScoreTable& scores);
 
-/// Ranks that compute the layers of a run together. Each has consecutive chunks, as many as the
-/// others or one more. Chunks go around in turns: in the k-th a rank sends to the k-th after it,
-/// and receives from the k-th before it, so that a rank holds one that came, and no more wait on
-/// the way than the ranks are apart.
+/// Ranks that compute the layers of a run together. Each rank computes consecutive chunks; the
+/// numbers of chunks differ by at most one. Ranks exchange chunks in turns: in turn k, a rank sends
+/// its chunks to the k-th rank after it, and receives chunks from the k-th rank before it. So a
+/// rank holds one received chunk at a time, and no more chunks are in transit than one rank is
+/// ahead of another.
 /// Ownership: `transport` must outlive it.
 class RankLayers final : public LayerSharing {
  public:

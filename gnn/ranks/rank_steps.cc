@@ -10,13 +10,13 @@
 
 namespace rhizome::inline internal {
 
-/// Takes the next minibatch of this rank.
+/// Computes the next minibatch of this rank: its gradient, or its loss for validation.
 Result<StepSum> RankSteps::TakeMinibatch(const TrainingStep& step, VertexScoreSink* sink,
                                          EpochReport& epoch) {
   const StageTimer wait(trace_, Stage::kWait, step.number);
   RHIZOME_ASSIGN_OR_RETURN(const std::optional<Minibatch> minibatch, pipeline_->Next());
   epoch.stall_seconds += wait.Stop();
-  RHIZOME_CHECK(minibatch.has_value());  // the pipeline has those of HomeSeeds
+  RHIZOME_CHECK(minibatch.has_value());  // it delivers the minibatches of HomeSeeds
   RHIZOME_CHECK(epochs_.Decode(minibatch->tag).is_valid == step.is_valid);
   const StageTimer compute(trace_, Stage::kCompute, step.number);
   MinibatchGradient part = step.is_valid ? learner_.Measure(*minibatch, *sink)
@@ -59,7 +59,7 @@ Result<BatchOutcome> RankSteps::Take(const TrainingStep& step, VertexScoreSink* 
   return BatchOutcome{.loss_sum = mean * static_cast<double>(sum.seeds), .seeds = sum.seeds};
 }
 
-/// Each rank has the scores of its own homes' vertices, and no number for the others.
+/// Each rank has the scores of its own homes' vertices, and NaN in place of the others.
 Status RankSteps::Share(ScoreTable& scores) { return ShareScores(transport_, scores); }
 
 }  // namespace rhizome::inline internal

@@ -13,20 +13,22 @@
 
 namespace rhizome::inline internal {
 
-/// The steps of a training over ranks: in each, every home has a minibatch, and their gradients are
-/// added up over all ranks before all take the same step. What is learnt is the same for any number
-/// of ranks, to the bit with one thread.
+/// The steps of a training over ranks. In each step every home has a minibatch. The gradients are
+/// added up over all ranks, and all ranks take the same step. The learnt weights are the same for
+/// any number of ranks, bitwise with one thread.
 ///
-/// A rank that is asked to stop says so in the message of the step, and all stop after the same
-/// one. Threads: one at a time. Ownership: all arguments must outlive it.
+/// A rank that is asked to stop says so in the message of the step, and all ranks stop after the
+/// same step.
+/// Threads: one at a time. Ownership: all arguments must outlive it.
 class RankSteps final : public TrainingSteps {
  public:
   struct Controls {
-    const JobControl& asked;  ///< by which the caller asks this rank to stop
-    JobControl& shared;  ///< what the ranks agree on, and the run and the pipeline obey: cancelled
+    const JobControl& asked;  ///< the caller's, which asks this rank to stop
+    /// Cancelled when the ranks agree to stop; the run and the pipeline obey it.
+    JobControl& shared;
   };
 
-  /// `trace`: null, or told when this rank waits and computes.
+  /// `trace`: records when this rank waits and computes; may be null.
   RankSteps(Model& model, const Labels& labels, const LearnerOptions& options,
             const HomeEpochs& epochs, Transport& transport, const Controls& controls,
             StageTrace* trace)
@@ -37,8 +39,8 @@ class RankSteps final : public TrainingSteps {
         controls_(controls),
         trace_(trace) {}
 
-  /// Sets where the minibatches of this rank's homes come from, beginning with that of the first
-  /// step.
+  /// Sets the pipeline that delivers this rank's minibatches, beginning with the first step that is
+  /// taken.
   void ReadFrom(FeedPipeline& pipeline) { pipeline_ = &pipeline; }
 
   HomeRange homes() const { return tree_.own(); }
@@ -50,7 +52,7 @@ class RankSteps final : public TrainingSteps {
   LearnerState CopyState() const override { return learner_.CopyState(); }
   Status RestoreState(const LearnerState& state) override { return learner_.RestoreState(state); }
 
-  /// Seconds in which this rank waited for the others at the end of steps.
+  /// Returns the seconds that this rank has waited for the others at the end of steps.
   double wait_seconds() const { return wait_seconds_; }
 
  private:

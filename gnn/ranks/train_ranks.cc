@@ -29,7 +29,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Steps that are scheduled together, unless the caller says how many.
+/// Number of steps that are scheduled together, unless the caller sets it.
 constexpr std::uint32_t kSuperbatchSteps = 16;
 
 Status CheckOptions(const TrainOptions& options) {
@@ -51,10 +51,10 @@ Status CheckOptions(const TrainOptions& options) {
   return CheckPrefetch(options.prefetch, options.superbatch);
 }
 
-/// The length of a superbatch, which the ranks agree on.
+/// The length of a superbatch, which is the same on all ranks.
 struct SuperbatchLength {
-  std::uint64_t steps = 0;       // as HomeSeeds takes them
-  std::uint64_t most_steps = 0;  // that it has
+  std::uint64_t steps = 0;       // as for HomeSeeds; 0: an epoch
+  std::uint64_t most_steps = 0;  // maximum number of steps
 };
 
 SuperbatchLength LengthOf(const TrainOptions& options, const EpochCounts& counts) {
@@ -64,7 +64,8 @@ SuperbatchLength LengthOf(const TrainOptions& options, const EpochCounts& counts
   return length;
 }
 
-/// Returns what this rank does of the job: rank 0 alone writes, and tells what it does.
+/// Returns the options of this rank. Only rank 0 writes files for the caller and calls its
+/// functions.
 TrainOptions OptionsOf(const TrainOptions& options) {
   TrainOptions own = options;
   if (options.transport->rank() == 0) return own;
@@ -76,7 +77,7 @@ TrainOptions OptionsOf(const TrainOptions& options) {
   return own;
 }
 
-/// Makes sure that all ranks do the same on the same.
+/// Checks that all ranks have the same build, graph state and options.
 Status AgreeOnJob(const OneTraining& one, Transport& transport) {
   RHIZOME_RETURN_IF_ERROR(
       Agree(transport, std::array<RankFact, 1>{{{"build", std::string(BuildId())}}}));
@@ -111,7 +112,8 @@ Result<HomeEpochs> MakeEpochs(const OneTraining& one, const RowHomes& homes) {
                      .most_train_steps = one.options.steps});
 }
 
-/// Minibatches as large as the largest home's, by which every rank divides its memory.
+/// Returns a plan with the minibatch size of the largest home. Every rank divides its memory by
+/// this plan.
 EpochPlan LargestMinibatches(const OneTraining& one, const HomeEpochs& epochs) {
   std::uint64_t most = 1;
   for (std::uint32_t home = 0; home < epochs.homes(); ++home)
@@ -119,7 +121,7 @@ EpochPlan LargestMinibatches(const OneTraining& one, const HomeEpochs& epochs) {
   return EpochPlan(one.job.train, one.job.valid, {.batch_size = most, .seed = one.options.seed});
 }
 
-/// Gives rank 0's checkpoint to all, if that is asked for and there is one.
+/// Copies rank 0's checkpoint to all ranks, if the training resumes and there is one.
 Status ShareCheckpoint(const OneTraining& one, Transport& transport) {
   if (!one.options.resume) return Status::Ok();
   FileSystem& fs = one.job.store->fs();
@@ -138,14 +140,14 @@ Status ShareCheckpoint(const OneTraining& one, Transport& transport) {
 
 static_assert(std::is_trivially_copyable_v<RankFigures>);
 
-/// Collects what all ranks have to report at rank 0.
+/// Collects the reports of all ranks on rank 0.
 Status GatherReports(const RankFigures& own, Transport& transport,
                      std::vector<RankReport>& reports) {
   RHIZOME_ASSIGN_OR_RETURN(const auto all,
                            GatherAtFirst(transport, std::as_bytes(std::span(&own, 1))));
   reports.clear();
   for (const std::vector<std::byte>& bytes : all) {
-    RHIZOME_CHECK(bytes.size() == sizeof(RankFigures));  // all are of one build
+    RHIZOME_CHECK(bytes.size() == sizeof(RankFigures));  // all ranks have one build
     RankReport& report = reports.emplace_back();
     std::memcpy(static_cast<RankFigures*>(&report), bytes.data(), sizeof(RankFigures));
     report.host = transport.HostOf(static_cast<std::uint32_t>(reports.size() - 1));
@@ -153,7 +155,7 @@ Status GatherReports(const RankFigures& own, Transport& transport,
   return Status::Ok();
 }
 
-/// Says what can be done when the training ends because of other ranks.
+/// Adds to an I/O error, such as a lost rank, in which step it occurred and how to resume.
 Status WithWayOn(const Status& status, const OneTraining& one, const TrainingRun& run) {
   if (status.code() != StatusCode::kIoError) return status;
   const std::uint64_t every = one.options.checkpoint_every, done = run.progress().done;
@@ -193,13 +195,14 @@ Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRow
   FileSystem& fs = job.store->fs();
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
   RHIZOME_RETURN_IF_ERROR(feed.Prepare(*job.graph, superbatches, control));
-  // Ranks stop together, not where each of them was when it was asked to.
+  // Ranks stop together after a step, not when each of them is asked to. So cancellation of
+  // `control` does not reach the run directly.
   JobControl shared([&control = control](const JobControl::Progress& progress) {
     static_cast<void>(control.Report(progress));
   });
   TrainingRunOptions of_rank = run_options;
   if (transport.rank() != 0) of_rank.checkpoint.clear();
-  of_rank.checkpoint_at_end |= options.test;  // the measuring may be interrupted, or lose a rank
+  of_rank.checkpoint_at_end |= options.test;  // measuring may be interrupted or lose a rank
   StageTrace trace;
   if (!options.trace.empty()) feed.pipeline.trace = &trace;
   RankSteps steps(*job.model, job.labels, of_rank.learner, epochs, transport,
@@ -219,14 +222,14 @@ Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRow
   TakeProgress(run, report);
   TakeReads(feed, *pipeline, report);
   if (!status.ok()) {
-    // All have stopped, and rank 0 has weights to write, until it leaves: a launcher that sees
-    // another end may end it before.
+    // All ranks have stopped. The others wait until rank 0, which has weights to write, leaves: a
+    // launcher may end rank 0 when it sees another rank end.
     if (transport.rank() != 0 && status.code() == StatusCode::kInterrupted)
       static_cast<void>(Barrier(transport));
     return WithWayOn(status, one, run);
   }
   RHIZOME_RETURN_IF_ERROR(FinishTraining(one, run));
-  // A rank that is not done yet may ask for rows until then.
+  // Ranks that are not done yet may ask for rows until all reach this point.
   RHIZOME_RETURN_IF_ERROR(Barrier(transport));
   const RankFigures figures = FiguresOf(one, steps, epochs, rows, pipeline->reader_stats());
   RHIZOME_RETURN_IF_ERROR(GatherReports(figures, transport, report.ranks));
@@ -234,7 +237,12 @@ Status RunEpochs(const OneTraining& one, const HomeEpochs& epochs, const RankRow
   return RemoveTree(fs, superbatches);
 }
 
-/// Trains on this rank with one seed.
+/// Trains on this rank with one seed:
+///   1. Checks that all ranks have the same job, and divides the homes among them.
+///   2. Opens the rows of this rank, with the cache policy for rows of other ranks.
+///   3. Plans the feed and its memory.
+///   4. Runs the epochs (RunEpochs).
+///   5. Evaluates the kept weights over all ranks, if that is asked for.
 Status TrainThisRank(const OneTraining& one) {
   const auto& [job, options, scratch, run, held, report, control, device] = one;
   Transport& transport = *options.transport;
@@ -274,7 +282,7 @@ Result<TrainReport> TrainOverRanks(const TrainOptions& options, const JobControl
     RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
     return TrainModel(OptionsOf(options), TrainThisRank, control);
   };
-  // Whatever ends it, the others learn of it.
+  // The other ranks are notified of every error.
   Result<TrainReport> report = GuardedTorch(train);
   if (!report) options.transport->Leave(report.error());
   return report;

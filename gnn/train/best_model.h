@@ -11,31 +11,31 @@
 
 namespace rhizome::inline internal {
 
-/// The best epoch of a training.
+/// The best epoch of a training run.
 struct BestEpoch {
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;      ///< 1-based
-  std::optional<double> value;  ///< of the monitored metric; nothing: not measured
-  double loss = 0;              ///< of the validation set; not measured: of the training set
+  std::optional<double> value;  ///< of the monitored metric; nullopt: not measured
+  double loss = 0;              ///< on the validation set; if not measured, on the training set
 };
 
-/// The model file of a job of one or more trainings: it always holds the best model so far.
+/// The model file of a job of one or more training runs. It always holds the best model so far.
 /// Threads: one at a time.
 class BestModel {
  public:
-  /// `out` empty: nothing is written.
+  /// If `out` is empty, no file is written.
   BestModel(Path out, Task task, Metric monitor)
       : out_(std::move(out)), task_(task), monitor_(monitor) {}
 
-  /// Writes the model, atomically, if it is better than that of other trainings, or a later offer
-  /// of the same one; its metadata tell the task (kTaskMetadataKey). Errors: those of
-  /// SaveSafetensors.
+  /// Writes the model atomically if it is better than the models of other seeds, or a later epoch
+  /// of the seed that wrote the file. The file's metadata names the task (kTaskMetadataKey), except
+  /// for multiclass. Errors: as SaveSafetensors.
   Status Offer(const BestEpoch& epoch, const Model& model);
 
-  /// The best so far; nothing: none was offered.
+  /// Returns the best epoch so far; nullopt before the first offer.
   const std::optional<BestEpoch>& best() const { return best_; }
 
-  /// Adds to kInterrupted what is on disk now.
+  /// Returns `status`; if it is kInterrupted, with a message that names the model on disk.
   Status Explain(const Status& status) const;
 
  private:

@@ -28,7 +28,7 @@ void VisitReport(Report& r, const Visit& visit) {
   visit("valid_accuracy", r.valid_accuracy);
 }
 
-/// The fields that checkpoints of older versions lack, which knew accuracy alone.
+/// Fields that checkpoints of older versions lack; these recorded accuracy only.
 template <typename Report, typename Visit>
 void VisitNewFields(Report& r, const Visit& visit) {
   visit("learning_rate", r.learning_rate);
@@ -36,7 +36,7 @@ void VisitNewFields(Report& r, const Visit& visit) {
   visit("valid_loss", r.valid_loss);
 }
 
-/// The fields of trainings on the full graph.
+/// Fields of full-graph training.
 template <typename Report, typename Visit>
 void VisitFullGraph(Report& r, const Visit& visit) {
   visit("forward_seconds", r.forward_seconds);
@@ -46,7 +46,7 @@ void VisitFullGraph(Report& r, const Visit& visit) {
   visit("spill_bytes_written", r.spill_bytes_written);
 }
 
-/// The fields of trainings on a device.
+/// Fields of training on a device.
 template <typename Report, typename Visit>
 void VisitDevice(Report& r, const Visit& visit) {
   visit("upload_bytes", r.upload_bytes);
@@ -65,7 +65,7 @@ template <typename Progress, typename Visit>
 void VisitNumbers(Progress& p, const Visit& visit) {
   visit("done", p.done);
   visit("best_epoch", p.best_epoch);
-  visit("best_accuracy", p.best_value);  // the name of older versions
+  visit("best_accuracy", p.best_value);  // the field's name in older versions
   visit("best_loss", p.best_loss);
 }
 
@@ -167,7 +167,7 @@ void DecodeProgress(const std::string& text, Checkpoint& checkpoint) {
   json.at("steps").get_to(checkpoint.learner.steps);
 }
 
-/// The tensors of a checkpoint beside those of the optimiser, which have names of their own.
+/// Name prefixes of a checkpoint's tensors; the optimiser's tensors have their own names.
 constexpr const char* kWeights = "weight";
 constexpr const char* kBestWeights = "best";
 constexpr const char* kValidScores = "valid";
@@ -200,6 +200,8 @@ std::vector<torch::Tensor> TakeTensors(const char* part, const TensorFile& file)
 
 }  // namespace
 
+// The file holds the tensors of the weights, the best weights, the kept scores and the optimiser,
+// and in its metadata the job's description, the progress as JSON, and a hash over everything else.
 Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint& checkpoint) {
   TensorFile file;
   PutTensors(kWeights, checkpoint.weights, file);
@@ -214,6 +216,10 @@ Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint
   return SaveSafetensors(path, file, OutputFile::Place::kScratch);
 }
 
+// Steps:
+// 1. Load the file and verify its metadata and hash.
+// 2. Compare the job's description with `job`.
+// 3. Decode the progress, and sort the tensors by name into weights, scores and optimiser state.
 Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& path,
                                                  const std::string& job) {
   const Result<LoadedTensorFile> loaded = LoadSafetensors(fs, path);

@@ -12,22 +12,21 @@
 
 namespace rhizome::inline internal {
 
-/// The progress of a training run, apart from what it has learnt.
+/// Progress of a training run, without its weights and optimiser state.
 struct TrainProgress {
-  std::uint64_t done = 0;           ///< minibatches done, over all epochs
+  std::uint64_t done = 0;           ///< minibatches completed, over all epochs
   std::vector<EpochReport> epochs;  ///< the complete epochs
   EpochReport current;              ///< the epoch in progress
-  BatchOutcome train, valid;        ///< of the epoch in progress
+  BatchOutcome train, valid;        ///< sums over the epoch in progress
   std::uint32_t best_epoch = 0;     ///< 1-based; 0: none yet
   double best_value = 0;            ///< of the monitored metric, on the validation set
   double best_loss = 0;             ///< on the validation set
 };
 
-/// Everything that a run needs to continue as if it had never stopped; with one thread to the same
-/// bits.
+/// Everything that a run needs to continue as if it had not stopped; with one thread, bit for bit.
 struct Checkpoint {
-  /// It was read, and an older version wrote it, which noted the numbers of the store's state alone
-  /// (CompareJobs).
+  /// Set by LoadCheckpoint: an older version wrote the checkpoint, and recorded the numbers of the
+  /// store's state only, not its hashes (CompareJobs).
   bool by_numbers = false;
 
   TrainProgress progress;
@@ -35,19 +34,19 @@ struct Checkpoint {
   std::vector<torch::Tensor> best_weights;  ///< empty: no epoch is complete yet
   LearnerState learner;
 
-  /// The part that ScoreTables keep of the scores of the epoch in progress: of the validation set
-  /// while that is being measured, and of the training set if its metrics are wanted
-  /// (TrainOptions). Else, and in checkpoints of older versions, undefined.
+  /// The ScoreTables' kept scores of the epoch in progress: of the validation set while it is being
+  /// measured, and of the training set if its metrics are requested (TrainOptions). Otherwise, and
+  /// in checkpoints of older versions, undefined.
   torch::Tensor valid_scores, train_scores;
 };
 
-/// Writes a checkpoint as safetensors with a checksum over all of it. An existing one is replaced
-/// atomically. `job` describes everything that the result depends on. Errors: kIoError;
+/// Writes a checkpoint as safetensors with a checksum over the whole file, and replaces an existing
+/// one atomically. `job` describes everything that the result depends on. Errors: kIoError;
 /// kOutOfSpace.
 Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint& checkpoint);
 
-/// Loads the checkpoint at `path`, or returns nothing if there is none. Errors: kInvalidArgument,
-/// it belongs to a run with another description; kCorruption, naming the file.
+/// Loads the checkpoint at `path`; nullopt if there is none. Errors: kInvalidArgument, it belongs
+/// to a run with another description; kCorruption, naming the file.
 Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& path,
                                                  const std::string& job);
 

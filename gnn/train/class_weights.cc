@@ -33,7 +33,7 @@ std::vector<float> Balanced(const Labels& labels) {
   return weights;
 }
 
-/// Adds the numbers of a line, between blanks. Errors: kInvalidArgument, one is not above 0.
+/// Adds the numbers of a line, separated by blanks. Errors: kInvalidArgument, one is not above 0.
 Status AddWeights(std::string_view line, std::vector<float>& weights) {
   constexpr std::string_view kBlanks = " \t\v\f\r";
   while (true) {
@@ -50,8 +50,8 @@ Status AddWeights(std::string_view line, std::vector<float>& weights) {
   }
 }
 
-/// Reads a text file of one number for each class. It is read again by each rank, so it is no pipe;
-/// of a longer file, one line too many is read.
+/// Reads a text file with one number per class. Each rank reads the file again, so it cannot be a
+/// pipe. Of a longer file, at most one line too many is read.
 Result<std::vector<float>> ReadWeights(const std::string& path, std::size_t classes) {
   Result<std::unique_ptr<InputStream>> stream = InputStream::Open(FileSystem::Posix(), path);
   if (!stream && stream.error().code() == StatusCode::kNotFound) {

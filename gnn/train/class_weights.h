@@ -8,10 +8,10 @@
 
 namespace rhizome::inline internal {
 
-/// The weights of the classes that LossOptions::class_weights asks for; empty: all 1. Balanced, as
-/// scikit-learn has it: class c of n_c training vertices weighs n / (classes n_c); classes without
-/// one weigh 1 and do not count. Errors: kNotFound, kIoError, of the file; kInvalidArgument, it
-/// does not have a number above 0 for each class, naming the line.
+/// Returns the class weights for LossOptions::class_weights; empty if all are 1. "balanced" is
+/// defined as in scikit-learn: class c of n_c training vertices weighs n / (classes n_c). Classes
+/// without training vertices weigh 1 and are not counted. Errors: kNotFound, kIoError, from the
+/// file; kInvalidArgument, the file does not have one number above 0 per class; names the line.
 Result<std::vector<float>> ClassWeights(const std::string& asked, const Labels& labels);
 
 }  // namespace rhizome::inline internal

@@ -11,13 +11,13 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// The distinct rows of a minibatch, by first use, as its superbatch's trace has them: parts of a
-/// disjoint sample share rows.
+/// The distinct rows of a minibatch in the order of first use, as in its superbatch's trace. Parts
+/// of a disjoint sample share rows.
 struct RowsToBring {
   std::span<const Row> keys;
-  std::vector<Row> distinct;             // of a disjoint sample; else the minibatch's own are
-  std::vector<std::uint32_t> row_of;     // by vertex, likewise
-  std::vector<std::uint32_t> vertex_of;  // by row, one that has it
+  std::vector<Row> distinct;             // only for a disjoint sample; others are distinct
+  std::vector<std::uint32_t> row_of;     // row by vertex, for a disjoint sample
+  std::vector<std::uint32_t> vertex_of;  // by row: a vertex that has it, for a disjoint sample
 
   explicit RowsToBring(const Minibatch& minibatch) : keys(minibatch.rows) {
     if (minibatch.seed_of.empty()) return;
@@ -57,9 +57,9 @@ std::uint64_t DeviceFeed::host_bytes() const {
          DeviceFrames::HostBytes(options_.policy, options_.frame_count(), options_.row_count);
 }
 
-/// Lets the device reach the front of the cache's table, if it can.
+/// Lets the device read rows in the front of the cache's table, if it can.
 Status DeviceFeed::Reach(const FeatureRows& features) {
-  // Features without a place lie in memory of their own, which does not stay.
+  // Features without a place are in separate memory, which does not persist.
   if (options_.reach_bytes == 0 || features.place().empty() || std::exchange(asked_, true))
     return Status::Ok();
   const std::uint64_t bytes =
@@ -100,7 +100,7 @@ Result<torch::Tensor> DeviceFeed::BringRows(Minibatch& minibatch) {
 
 Result<LearnerInputs> DeviceFeed::Bring(Minibatch& minibatch, std::vector<LayerGraph> graphs) {
   const Stopwatch watch;
-  // These rows are up by now, most likely: the device has begun to compute on them.
+  // These rows are most likely uploaded: the device has begun to compute with them.
   const std::optional<GoingUp> before = std::exchange(going_up_, std::nullopt);
   LearnerInputs inputs{.features = {}, .graphs = std::move(graphs)};
   try {

@@ -20,25 +20,27 @@ namespace rhizome::inline internal {
 
 struct DeviceFeedOptions {
   PolicyKind policy = PolicyKind::kBelady;
-  std::uint64_t frame_bytes = 0;  ///< of the device, for rows that stay there
+  std::uint64_t frame_bytes = 0;  ///< device memory for rows that are cached there
   DataType type = DataType::kFloat32;
   std::size_t dim = 0;
   std::uint64_t row_count = 0;  ///< rows are [0, row_count)
 
-  /// Whether the device reaches memory of the host: rows need not be packed to go up.
+  /// Whether the device can read host memory, so that rows are uploaded without packing.
   bool reaches = false;
 
-  /// The bytes of the table of the host's cache, from its front, that the device is to read rows
-  /// in. Its pages must stay where they are (Overlap::kChangeset gives them back). 0: none.
+  /// Bytes at the front of the host cache's table in which the device reads rows in place. The
+  /// pages must remain resident, so Overlap::kChangeset, which releases pages, excludes it. 0:
+  /// none.
   std::uint64_t reach_bytes = 0;
 
   std::size_t row_bytes() const { return dim * DataTypeBytes(type); }
   std::uint32_t frame_count() const;
 };
 
-/// Brings minibatches to a device: rows of features through a DevicePool, whose frames follow the
-/// schedule of each superbatch as the host's do; lists and factors as one packed copy.
-/// Threads: one at a time, but for Announce. Ownership: `device` must outlive it.
+/// Uploads minibatches to a device. Feature rows go through a DevicePool, whose frames follow the
+/// schedule of each superbatch as the host cache does; lists and factors are sent as one packed
+/// copy.
+/// Threads: one at a time, except Announce. Ownership: `device` must outlive this object.
 class DeviceFeed {
  public:
   static Result<std::unique_ptr<DeviceFeed>> Open(const ComputeDevice& device,
@@ -47,29 +49,29 @@ class DeviceFeed {
   /// Announces the rows of the next superbatch (FeedPipelineOptions::on_superbatch).
   Status Announce(const Trace& trace) { return frames_.Announce(trace); }
 
-  /// Queues the copies of the next minibatch, whose graphs `graphs` are on the host: the inputs are
-  /// on the device for what libtorch does from now on. The features are taken out of `minibatch`,
-  /// and given back when they are up, at the latest by the next call; all else must outlive the
-  /// inputs. Two may be held at once. Errors of this, also of Release: kOutOfMemory; kIoError, the
-  /// device failed.
+  /// Queues the copies of the next minibatch, whose graphs on the host are `graphs`. Work that
+  /// libtorch queues from now on can use the inputs on the device. The features are moved out of
+  /// `minibatch`, and released once they are uploaded, at the latest by the next call; everything
+  /// else must outlive the inputs. Two minibatches may be held at once. Errors of this function and
+  /// of Release: kOutOfMemory; kIoError, the device failed.
   Result<LearnerInputs> Bring(Minibatch& minibatch, std::vector<LayerGraph> graphs);
 
-  /// Gives back the features that were brought first, of those that are held: libtorch was told all
-  /// that reads them.
+  /// Releases the oldest held features on the device. All work that reads them must already be
+  /// queued with libtorch.
   Status Release();
 
-  /// Reads nothing in the host's cache any more, and gives all features back. To be called before
-  /// the cache goes.
+  /// Stops reading from the host cache and releases all features. Must be called before the cache
+  /// is destroyed.
   void Leave();
 
-  /// Returns the memory of the host that it takes now: pinned, and what is known of frames.
+  /// Returns the current host memory: pinned memory, and the bookkeeping of frames.
   std::uint64_t host_bytes() const;
 
-  /// Tells whether rows went up from where they were: all but those that lay further back in the
-  /// cache's table than it reaches.
+  /// Returns whether rows were read in place. Rows of the cache's table beyond `reach_bytes` are
+  /// packed.
   bool reaches() const { return reaches_; }
 
-  /// Adds what was done since the last call to an epoch's report.
+  /// Adds the figures since the last call to an epoch's report.
   void AddTo(EpochReport& epoch);
 
  private:
@@ -78,7 +80,7 @@ class DeviceFeed {
         device_(device),
         frames_(options.policy, options.frame_count(), options.row_count),
         uploads_(device) {}
-  /// Features that are read until an event.
+  /// Host features that are being read until an event.
   struct GoingUp {
     DeviceEvent read = 0;
     FeatureRows features;
@@ -93,7 +95,7 @@ class DeviceFeed {
   std::unique_ptr<DevicePool> pool_;
   std::deque<DevicePool::Rows> held_;
   std::optional<GoingUp> going_up_;
-  bool asked_ = false;  // whether the cache's table can be reached
+  bool asked_ = false;  // whether Reach has been tried
   bool reaches_ = false;
   StepPlan plan_;
   double seconds_ = 0;

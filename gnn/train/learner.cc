@@ -13,7 +13,7 @@ void GiveScores(const Minibatch& minibatch, const torch::Tensor& scores, VertexS
             std::span(values.data_ptr<float>(), static_cast<std::size_t>(values.numel())));
 }
 
-/// Appends the numbers of a tensor; of one that is undefined, zeros in the place of `like`.
+/// Appends the values of a tensor; if it is undefined, as many zeros as `like` has values.
 void Append(const torch::Tensor& tensor, const torch::Tensor& like, std::vector<float>& numbers) {
   const auto count = static_cast<std::size_t>(like.numel());
   if (!tensor.defined()) {
@@ -25,7 +25,7 @@ void Append(const torch::Tensor& tensor, const torch::Tensor& like, std::vector<
   numbers.insert(numbers.end(), begin, begin + count);
 }
 
-/// Copies the next numbers into a tensor, divided.
+/// Copies the next values into a tensor, divided by `divisor`.
 void TakeNext(std::span<const float>& numbers, double divisor, const torch::Tensor& into) {
   const auto count = static_cast<std::size_t>(into.numel());
   const torch::NoGradGuard guard;

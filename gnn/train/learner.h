@@ -14,23 +14,23 @@
 
 namespace rhizome::inline internal {
 
-/// The outcome of one minibatch.
+/// Outcome of one minibatch.
 struct BatchOutcome {
-  double loss_sum = 0;  ///< the loss times the seeds
+  double loss_sum = 0;  ///< mean loss times the number of seeds
   std::uint64_t seeds = 0;
 };
 
-/// The gradient of a minibatch whose step is shared with others: sums over its seeds, to be added
-/// up and divided.
+/// Gradient of a minibatch in a step that several minibatches share: sums over its seeds, to be
+/// added over the minibatches and divided by the total weight.
 struct MinibatchGradient {
-  /// Gradients of the sum of the losses, by Model::Parameters, then the running statistics that the
-  /// minibatch leaves (Model::Statistics), all in one row.
+  /// Gradients of the sum of the losses, in the order of Model::Parameters, then the running
+  /// statistics after the minibatch (Model::Statistics), concatenated.
   std::vector<float> numbers;
   double loss_sum = 0;  ///< the sum of the losses
-  double weight = 0;    ///< by which it is divided to be a mean (TaskLoss::WeightOf)
+  double weight = 0;    ///< divisor that turns sums into a mean (TaskLoss::WeightOf)
 };
 
-/// A minibatch as a model reads it: on the host, or features and graphs on a device.
+/// Inputs of a model for one minibatch: on the host, or features and graphs on a device.
 struct LearnerInputs {
   LayerRows features;
   std::vector<LayerGraph> graphs;
@@ -38,34 +38,34 @@ struct LearnerInputs {
 
 struct LearnerOptions {
   OptimizerSettings optimizer = {};
-  std::vector<float> class_weights = {};  ///< as TaskLoss takes them
+  std::vector<float> class_weights = {};  ///< as for TaskLoss
   double label_smoothing = 0;
-  std::uint64_t seed = 1;  ///< of dropout
+  std::uint64_t seed = 1;  ///< seed of dropout
 };
 
-/// Trains and evaluates a model on minibatches: the task's loss over the seeds, then a step of the
-/// optimiser.
+/// Trains and evaluates a model on minibatches: computes the task's loss over the seeds, then
+/// performs an optimiser step.
 /// Threads: one at a time.
-/// Ownership: `model` and `labels` must outlive it, and the model stays where it is.
+/// Ownership: `model` and `labels` must outlive this object, and the model must not be moved.
 class Learner {
  public:
   Learner(Model& model, const Labels& labels, const LearnerOptions& options);
 
   void SetLearningRate(double rate) { optimizer_.SetLearningRate(rate); }
 
-  /// Takes one optimiser step. Dropout depends on the seed and the minibatch's tag only. The seeds'
-  /// scores before the step go to `sink`, if it is not null.
+  /// Performs one optimiser step. Dropout depends only on the seed and the minibatch's tag. If
+  /// `sink` is not null, it receives the seeds' scores before the step.
   BatchOutcome Learn(const Minibatch& minibatch, VertexScoreSink* sink = nullptr) {
     return Finish(minibatch, BeginLearning(minibatch, InputsOf(minibatch)), sink);
   }
 
-  /// Computes the loss without dropout, and gives the seeds' scores to `sink`.
+  /// Computes the loss without dropout, and passes the seeds' scores to `sink`.
   BatchOutcome Evaluate(const Minibatch& minibatch, VertexScoreSink& sink) const {
     return Finish(minibatch, BeginEvaluating(minibatch, InputsOf(minibatch)), &sink);
   }
 
-  // The same in two parts. A device may be at work on the first when it returns; `inputs` are not
-  // read any more then, but by what was queued on the device. Finish waits for it.
+  // Learn and Evaluate in two parts. When the first part returns, a device may still be computing,
+  // and only the work queued there still reads `inputs`. Finish waits for it.
   struct Begun {
     torch::Tensor scores, loss;
   };
@@ -73,27 +73,27 @@ class Learner {
   Begun BeginEvaluating(const Minibatch& minibatch, const LearnerInputs& inputs) const;
   static BatchOutcome Finish(const Minibatch& minibatch, const Begun& begun, VertexScoreSink* sink);
 
-  // A step that several minibatches share, each with the weights as they are before it.
+  // A step that several minibatches share; each uses the weights before the step.
 
-  /// Computes a minibatch's part; statistics stay as they are. Otherwise as Learn.
+  /// Computes the gradient of a minibatch without changing statistics. Otherwise as Learn.
   MinibatchGradient Differentiate(const Minibatch& minibatch, VertexScoreSink* sink);
 
-  /// The same without a gradient and without dropout: the loss alone.
+  /// Computes the loss of a minibatch only, without gradient and dropout.
   MinibatchGradient Measure(const Minibatch& minibatch, VertexScoreSink& sink) const;
 
-  /// Takes a step along the sum of the parts of `minibatches` minibatches.
+  /// Performs a step along `sum`, the sum of the gradients of `minibatches` minibatches.
   void Step(const MinibatchGradient& sum, std::uint64_t minibatches);
 
   /// Length of MinibatchGradient::numbers.
   std::size_t gradient_size() const;
 
-  /// The inputs on the host; they borrow the minibatch.
+  /// Returns inputs on the host, which borrow the minibatch.
   LearnerInputs InputsOf(const Minibatch& minibatch) const {
     return {model_.Features(minibatch), model_.MakeGraphs(minibatch)};
   }
 
-  /// Copies and restores the optimiser's state; together with the model's weights it is all that a
-  /// later Learn depends on. Errors: kCorruption, the state is of other weights.
+  /// Copy and restore the optimiser's state. A later Learn depends only on it and on the model's
+  /// weights. Errors: kCorruption, the state belongs to other weights.
   LearnerState CopyState() const { return optimizer_.CopyState(); }
   Status RestoreState(const LearnerState& state) { return optimizer_.RestoreState(state); }
 

@@ -17,8 +17,8 @@ const std::optional<SplitMetrics>& MeasuredSet(const TaskMetrics& metrics) {
   return metrics.test ? metrics.test : metrics.valid;
 }
 
-/// Rows of the chunks that processes share: a few for each process, and no more than 4 MiB of the
-/// widest layer.
+/// Returns the number of rows of the chunks that processes share: a few chunks per process, and up
+/// to 4 MiB of the widest layer per chunk.
 std::uint64_t SharedChunkRows(const GraphSnapshot& graph, const Model& model,
                               std::uint32_t processes) {
   constexpr std::uint64_t kChunksEach = 4, kMostBytes = std::uint64_t{4} << 20;
@@ -45,7 +45,7 @@ TaskMetrics MetricsOfAllSets(const ScoreTable& scores) {
 Result<TaskMetrics> MeasureModel(const TrainJob& job, const TrainOptions& options,
                                  std::uint64_t cache_bytes, const Path& scratch,
                                  const JobControl& control, LayerSharing* sharing) {
-  // All lists are read in order, twice a layer, so a cache of some of them would not help.
+  // All lists are read in order, twice per layer, so a cache for some of them would not help.
   std::unique_ptr<ListsOnDisk> lists;
   if (!options.model.no_edges) {
     RHIZOME_ASSIGN_OR_RETURN(lists, ListsOnDisk::Open(*job.graph, options.sampling.direction, 0, {},

@@ -16,19 +16,20 @@ namespace rhizome::inline internal {
 /// Returns the metrics of each set that has vertices with scores.
 TaskMetrics MetricsOfAllSets(const ScoreTable& scores);
 
-/// Measures the weights of job.model on all sets with all neighbours, layer by layer in `scratch`,
-/// with `cache_bytes` for chunks. `sharing`: others that compute a part of each layer and come to
-/// the same metrics; null: none. Errors: those of RunLayerwise and LayerSharing.
+/// Computes the metrics of job.model's weights on all sets with all neighbours, layer by layer,
+/// with temporary files in `scratch` and `cache_bytes` for chunks. `sharing`: other processes that
+/// compute a part of each layer and obtain the same metrics; null: none. Errors: as RunLayerwise
+/// and LayerSharing.
 Result<TaskMetrics> MeasureModel(const TrainJob& job, const TrainOptions& options,
                                  std::uint64_t cache_bytes, const Path& scratch,
                                  const JobControl& control, LayerSharing* sharing = nullptr);
 
-/// Returns the accuracy on the test set of always answering the training set's most frequent class;
-/// nothing if there is no test set, or no classes.
+/// Returns the test accuracy of always predicting the training set's most frequent class; nullopt
+/// if there is no test set or the task has no classes.
 std::optional<double> MajorityAccuracy(const Labels& labels);
 
-/// Mean and deviation over all seeds of each metric of the test set; where there is none, of the
-/// validation set.
+/// Returns mean and deviation over all seeds of each metric of the test set, or of the validation
+/// set if there is no test set.
 std::vector<MetricSpread> SpreadOf(std::span<const SeedReport> seeds);
 
 }  // namespace rhizome::inline internal

@@ -13,7 +13,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Returns the first row of a minibatch with a feature that is no number.
+/// Returns the first row of a minibatch with a feature that is not finite.
 std::optional<Row> BadRowOf(const Minibatch& minibatch) {
   const FeatureRows& features = minibatch.features;
   std::vector<float> row(features.rows() * features.dim());
@@ -24,7 +24,7 @@ std::optional<Row> BadRowOf(const Minibatch& minibatch) {
   return minibatch.rows[static_cast<std::size_t>(bad - row.begin()) / features.dim()];
 }
 
-/// The same of rows that were brought to a device.
+/// As above for features on a device.
 std::optional<Row> BadRowOf(const Minibatch& minibatch, const torch::Tensor& features) {
   const torch::Tensor good = features.isfinite().all(1).to(torch::kCPU).contiguous();
   const bool* const begin = good.data_ptr<bool>();
@@ -49,7 +49,7 @@ Result<BatchOutcome> MinibatchSteps::Take(const TrainingStep& step, VertexScoreS
     return GuardedTorch([&] { return TakeOnDevice(step, sink, epoch); });
   }
   RHIZOME_ASSIGN_OR_RETURN(const std::optional<Minibatch> minibatch, Next(step, epoch));
-  RHIZOME_CHECK(minibatch.has_value());  // the plan gives the pipeline as many
+  RHIZOME_CHECK(minibatch.has_value());  // the plan delivers one per step
   RHIZOME_CHECK(EpochPlan::Decode(minibatch->tag).is_valid == step.is_valid);
   const StageTimer compute(trace_, Stage::kCompute, step.number);
   const BatchOutcome outcome =
@@ -70,6 +70,11 @@ Result<std::optional<MinibatchSteps::Brought>> MinibatchSteps::BringNext(const T
   return std::optional(std::move(brought));
 }
 
+// Steps:
+// 1. Use the minibatch that the previous step has uploaded, or upload the first one.
+// 2. Queue its computation on the device, and release its feature rows behind it.
+// 3. Upload the next minibatch while the device computes.
+// 4. Wait for the result.
 Result<BatchOutcome> MinibatchSteps::TakeOnDevice(const TrainingStep& step, VertexScoreSink* sink,
                                                   EpochReport& epoch) {
   RHIZOME_RETURN_IF_ERROR(brought_);
@@ -77,7 +82,7 @@ Result<BatchOutcome> MinibatchSteps::TakeOnDevice(const TrainingStep& step, Vert
     brought_ = BringNext(step, epoch);
     RHIZOME_RETURN_IF_ERROR(brought_);
   }
-  RHIZOME_CHECK(brought_->has_value());  // the plan gives the pipeline as many
+  RHIZOME_CHECK(brought_->has_value());  // the plan delivers one per step
   const Brought now = std::move(**brought_);
   const Minibatch& minibatch = now.minibatch;
   RHIZOME_CHECK(EpochPlan::Decode(minibatch.tag).is_valid == step.is_valid);
@@ -86,7 +91,7 @@ Result<BatchOutcome> MinibatchSteps::TakeOnDevice(const TrainingStep& step, Vert
                                              : learner_.BeginLearning(minibatch, now.inputs);
   RHIZOME_RETURN_IF_ERROR(device_->Release());
   epoch.compute_seconds += compute.seconds();
-  // If this fails, the step that wants it says so.
+  // An error here is returned by the step that needs the minibatch.
   brought_ = BringNext(step, epoch);
   device_->AddTo(epoch);
   const StageTimer waiting(trace_, Stage::kCompute, step.number);

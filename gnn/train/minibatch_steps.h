@@ -9,16 +9,17 @@
 
 namespace rhizome::inline internal {
 
-/// The steps of a training on minibatches, one for each; on a device if they have a DeviceFeed and
-/// the model is there. Then the next minibatch goes up while the device works on one.
-/// Ownership: all arguments must outlive it.
+/// Training on minibatches, one step per minibatch. Runs on a device if there is a DeviceFeed and
+/// the model is on the device; the next minibatch is then uploaded while the device processes the
+/// current one.
+/// Ownership: all arguments must outlive this object.
 class MinibatchSteps final : public TrainingSteps {
  public:
   MinibatchSteps(Model& model, const Labels& labels, const LearnerOptions& options,
                  StageTrace* trace, DeviceFeed* device = nullptr)
       : learner_(model, labels, options), model_(model), trace_(trace), device_(device) {}
 
-  /// Sets where the minibatches come from, beginning with that of the first step.
+  /// Sets the source of minibatches, starting with the minibatch of the first step.
   void ReadFrom(FeedPipeline& pipeline) { pipeline_ = &pipeline; }
 
   Result<BatchOutcome> Take(const TrainingStep& step, VertexScoreSink* sink, EpochReport& epoch,
@@ -44,7 +45,7 @@ class MinibatchSteps final : public TrainingSteps {
   StageTrace* const trace_;
   DeviceFeed* const device_;
   FeedPipeline* pipeline_ = nullptr;
-  Result<std::optional<Brought>> brought_ = std::optional<Brought>();  // of the next step
+  Result<std::optional<Brought>> brought_ = std::optional<Brought>();  // for the next step
   std::optional<Row> bad_row_;
 };
 

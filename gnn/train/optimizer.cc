@@ -29,8 +29,8 @@ std::unique_ptr<torch::optim::Optimizer> MakeOptimizer(const std::vector<torch::
   return std::make_unique<Made>(std::move(groups), options);
 }
 
-/// Whether weight decay is for this weight: a matrix, and of the first layer where only that
-/// decays.
+/// Returns whether weight decay applies to a weight: a matrix, in the first layer if only that
+/// layer decays.
 bool Decays(const torch::Tensor& weight, const std::string& name,
             const OptimizerSettings& settings) {
   if (weight.dim() < 2 && !RHIZOME_MUTANT("biases decay")) return false;
@@ -38,7 +38,8 @@ bool Decays(const torch::Tensor& weight, const std::string& name,
          name.starts_with("layers.0.");
 }
 
-/// Visits what an optimiser keeps of a weight, the fields of ParamState with their names.
+/// Visits the tensors that an optimiser keeps for a weight, the fields of ParamState, with their
+/// names.
 template <typename Visit>
 void VisitState(torch::optim::AdamParamState& state, const Visit& visit) {
   visit("mean", state.exp_avg());
@@ -58,7 +59,7 @@ void VisitState(torch::optim::AdagradParamState& state, const Visit& visit) {
   visit("sum", state.sum());
 }
 
-/// Calls use(an empty state of the kind's type).
+/// Calls use(state) with an empty state of the kind's type.
 template <typename Use>
 auto WithStateOf(OptimizerKind kind, const Use& use) {
   switch (kind) {
@@ -89,6 +90,8 @@ std::string StateName(const char* field, std::size_t i) {
 
 }  // namespace
 
+// Divides the weights into those that decay and others, and creates libtorch's optimiser of the
+// chosen kind with a parameter group for each.
 Optimizer::Optimizer(const Model& model, const OptimizerSettings& settings)
     : parameters_(model.Parameters()), settings_(settings) {
   const std::vector<std::string> names = model.ParameterNames();
@@ -143,7 +146,7 @@ LearnerState Optimizer::CopyState() const {
   WithStateOf(settings_.kind, [&]<typename State>(const State&) {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const auto found = optimizer_->state().find(parameters_[i].unsafeGetTensorImpl());
-      if (found == optimizer_->state().end()) continue;  // a weight that had no gradient yet
+      if (found == optimizer_->state().end()) continue;  // the weight has not had a gradient yet
       VisitState(static_cast<State&>(*found->second), [&](const char* name, torch::Tensor& tensor) {
         if (tensor.defined()) copy.tensors[StateName(name, i)] = CopyOn(torch::kCPU, tensor);
       });
@@ -152,6 +155,8 @@ LearnerState Optimizer::CopyState() const {
   return copy;
 }
 
+// Creates libtorch's state for each weight whose tensors are complete and have its shape. All
+// tensors of `state` must be used.
 Status Optimizer::RestoreState(const LearnerState& state) {
   if (state.steps == 0) return Status::Ok();
   std::size_t used = 0;

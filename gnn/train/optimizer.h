@@ -17,9 +17,9 @@ class Optimizer;
 
 namespace rhizome::inline internal {
 
-/// The state of an optimiser: what it keeps of each weight, by "NAME.NNNN", where NNNN is the
-/// weight's place in Model::Parameters and NAME one of mean and square (Adam, AdamW), momentum
-/// (SGD) and sum (Adagrad). Empty before the first step.
+/// State of an optimiser: its tensors for each weight, keyed by "NAME.NNNN", where NNNN is the
+/// weight's index in Model::Parameters and NAME is mean or square (Adam, AdamW), momentum (SGD) or
+/// sum (Adagrad). Empty before the first step.
 struct LearnerState {
   std::int64_t steps = 0;
   std::map<std::string, torch::Tensor> tensors;
@@ -30,25 +30,26 @@ struct OptimizerSettings : OptimizerChoice {
   double weight_decay = 0;  ///< as TrainOptions::weight_decay
 };
 
-/// Moves the weights of a model along their gradients.
+/// Updates the weights of a model from their gradients.
 /// Threads: one at a time. Ownership: shares the weights of `model`.
 class Optimizer {
  public:
   Optimizer(const Model& model, const OptimizerSettings& settings);
   ~Optimizer();
 
-  /// The rate of the steps to come.
+  /// Sets the rate of the following steps.
   void SetLearningRate(double rate);
 
-  /// Takes a step down `loss`, which a forward pass over the weights made.
+  /// Computes the gradients of `loss`, the result of a forward pass over the weights, and performs
+  /// a step.
   void Step(const torch::Tensor& loss);
 
-  /// Takes a step along the gradients that the weights have.
+  /// Performs a step with the gradients that the weights have.
   void StepAlongGradients();
 
-  /// Copies the state to the host, and restores it; together with the weights it is all that a
-  /// later step depends on. RestoreState is for an optimiser that has taken no step. Errors:
-  /// kCorruption, the state is of other weights or of another optimiser.
+  /// Copy the state to the host, and restore it. A later step depends only on it and on the
+  /// weights. RestoreState requires an optimiser that has not performed a step. Errors:
+  /// kCorruption, the state belongs to other weights or to another optimiser.
   LearnerState CopyState() const;
   Status RestoreState(const LearnerState& state);
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint32_t kPlateauEpochs = 10;
 
-/// Calls stale(epoch, since) for each measured epoch that is not better than all before; `since` is
-/// the epoch from which to count, and stale returns the one to count from afterwards.
+/// Calls stale(epoch, since) for each measured epoch that is not better than all earlier ones.
+/// `since` is the epoch to count from; stale returns the epoch to count from afterwards.
 template <typename Stale>
 void ForEachStale(MetricHistory history, const Improvement& better, const Stale& stale) {
   std::optional<double> best;
@@ -28,7 +28,7 @@ void ForEachStale(MetricHistory history, const Improvement& better, const Stale&
   }
 }
 
-/// How often a plateau has lowered the rate.
+/// Returns how often a plateau has lowered the rate.
 double PlateauCuts(std::uint32_t every, MetricHistory history, const Improvement& better) {
   double cuts = 0;
   ForEachStale(history, better, [&](std::size_t epoch, std::size_t since) {

@@ -9,10 +9,10 @@
 
 namespace rhizome::inline internal {
 
-/// A metric of the epochs that are complete, in order; nothing where it was not measured.
+/// A metric of the completed epochs, in order; nullopt where it was not measured.
 using MetricHistory = std::span<const std::optional<double>>;
 
-/// When one value of a metric is better than another: by more than `min_delta`.
+/// Decides whether a metric value is better than another: by more than `min_delta`.
 struct Improvement {
   bool larger = true;
   double min_delta = 0;
@@ -21,13 +21,13 @@ struct Improvement {
   }
 };
 
-/// The learning rate of the epoch after those of `history`, of `epochs` in all. Depends on its
-/// arguments alone, so that a resumed training goes on with it.
+/// Returns the learning rate of the epoch after the epochs in `history`, of `epochs` in total.
+/// Depends only on its arguments, so that a resumed training continues with the same rates.
 double LearningRate(const ScheduleOptions& schedule, double rate, std::uint32_t epochs,
                     MetricHistory history, const Improvement& better);
 
-/// Whether `patience` epochs have passed since the last better one, and the last epoch was
-/// measured. `patience` 0: never.
+/// Returns whether `patience` epochs have passed since the last improvement, and the last epoch was
+/// measured. `patience` = 0: never.
 bool StopsEarly(std::uint32_t patience, MetricHistory history, const Improvement& better);
 
 }  // namespace rhizome::inline internal

@@ -12,7 +12,7 @@ namespace {
 
 namespace nnf = torch::nn::functional;
 
-/// Gathers rows of `from` [rows, columns] as a tensor [rows.size(), columns].
+/// Gathers rows of `from` [rows, columns] into a tensor [rows.size(), columns].
 template <typename To, typename From>
 torch::Tensor Gathered(const std::vector<From>& from, std::size_t columns,
                        std::span<const Row> rows, torch::Dtype dtype) {
@@ -26,12 +26,12 @@ torch::Tensor Gathered(const std::vector<From>& from, std::size_t columns,
   return gathered;
 }
 
-/// The sum of `values` where `known` is set.
+/// Returns the sum of `values` where `known` is set.
 torch::Tensor SumOfKnown(const torch::Tensor& values, const torch::Tensor& known) {
   return torch::where(known, values, torch::zeros({}, values.options())).sum();
 }
 
-/// A loss of several labels or numbers: one for each, and which of them are known.
+/// Losses of several labels or numbers per row, and which of them are known.
 struct KnownLosses {
   torch::Tensor values, known;
   torch::Tensor Mean() const { return SumOfKnown(values, known) / known.sum().clamp_min(1); }

@@ -9,22 +9,23 @@
 
 namespace rhizome::inline internal {
 
-/// The loss of a task, a mean over the seeds of a minibatch:
+/// Loss of a task, a mean over the seeds of a minibatch:
 ///   multiclass: cross entropy of softmax;
 ///   binary, multilabel: cross entropy of sigmoid, over the labels that are not missing;
 ///   regression: squared error, over the numbers that are not missing.
-/// With class weights a weighted mean. Where all is missing it is 0.
-/// Threads: const functions from many threads. Ownership: `labels` must outlive it.
+/// With class weights it is a weighted mean. If everything is missing, it is 0.
+/// Threads: const functions may be called from many threads. Ownership: `labels` must outlive this
+/// object.
 class TaskLoss {
  public:
-  /// `class_weights`: one for each class, or empty: all 1. `smoothing`: of LossOptions.
+  /// `class_weights`: one per class, or empty: all 1. `smoothing`: as in LossOptions.
   TaskLoss(const Labels& labels, const std::vector<float>& class_weights, double smoothing);
 
-  /// Computes the loss of scores [seeds, Labels::outputs()], where they are.
+  /// Computes the loss of scores [seeds, Labels::outputs()], on the device of the scores.
   torch::Tensor Of(const torch::Tensor& scores, const Minibatch& minibatch) const;
 
-  /// Computes the same of some rows as a sum, [rows, Labels::outputs()] -> []. Divided by the
-  /// weight of all rows, if that is above 0, it is the mean.
+  /// As Of for some rows, as a sum: [rows, Labels::outputs()] -> []. Divided by WeightOf all rows,
+  /// if that is above 0, it is the mean.
   torch::Tensor SumOf(const torch::Tensor& scores, std::span<const Row> rows) const;
   double WeightOf(std::span<const Row> rows) const;
 

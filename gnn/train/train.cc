@@ -29,7 +29,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Adds a warning to the report, and tells it.
+/// Adds a warning to the report, and passes it to options.note.
 void Warn(std::string warning, const TrainOptions& options, TrainReport& report) {
   if (options.note) options.note(warning);
   report.warnings.push_back(std::move(warning));
@@ -43,16 +43,16 @@ std::vector<WeightReport> WeightsOf(const Model& model) {
 
 constexpr const char* kCheckpointName = "CHECKPOINT";
 
-/// The state that the trainings of a job share.
+/// State that the training runs of a job share.
 struct JobState {
   const JobScratch& scratch;
   BestModel best;
   const TrainOnce& once;
-  const ComputeDevice* device = nullptr;         // null: the processor
-  std::optional<std::uint64_t> held_bytes = {};  // before the first of them
+  const ComputeDevice* device = nullptr;         // null: the CPU
+  std::optional<std::uint64_t> held_bytes = {};  // before the first training run
 };
 
-/// Names the file of a training's checkpoint in its job's folder.
+/// Returns the file name of a training run's checkpoint in its job's folder.
 std::string CheckpointName(const TrainOptions& options) {
   return options.seeds == 1 ? kCheckpointName : fmt::format("{}-{}", kCheckpointName, options.seed);
 }
@@ -104,8 +104,8 @@ TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& optio
   return run;
 }
 
-/// Returns how rows are brought to a device, on which half of the free memory is for rows that
-/// stay, if the caller did not say how much; and says so in the report.
+/// Returns the options for uploading rows to a device, and adds the device to the report. By
+/// default, half of the free memory is for cached rows.
 Result<DeviceFeedOptions> PlanDeviceFeed(const ComputeDevice& device, const TrainOptions& options,
                                          const TrainJob& job, TrainReport& report) {
   RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
@@ -130,16 +130,17 @@ Result<DeviceFeedOptions> PlanDeviceFeed(const ComputeDevice& device, const Trai
                            .reaches = DevicePool::CanReach(*device.kernels).ok()};
 }
 
-/// Returns the bytes of a cache's table in which rows are, but for those that a wait without end
-/// would else have cost (HoldRoom::most): their memory is part of the plan. Returns 0 if a device
-/// cannot read them there.
+/// Returns the bytes of the host cache's table that the device reads in place: frames and planned
+/// held rows. Slots beyond these are used only if a wait would otherwise never end
+/// (HoldRoom::most), and are not part of the memory plan. Returns 0 if the device cannot read the
+/// table.
 std::uint64_t BytesInReach(const DeviceFeedOptions& device, const FeedPipelineOptions& feed) {
   if (!device.reaches || feed.overlap == Overlap::kChangeset) return 0;
   const std::uint64_t frames = std::min(feed.cache_bytes / device.row_bytes(), device.row_count);
   return (frames + feed.held_rows) * device.row_bytes();
 }
 
-/// `on_device`: absent, the processor computes.
+/// Trains with the planned feed. `on_device`: absent if the CPU computes.
 Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed,
                  const std::optional<DeviceFeedOptions>& on_device) {
   const auto& [job, options, scratch, run_options, held_bytes, report, control, device] = one;
@@ -159,7 +160,8 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed,
   MinibatchSteps steps(*job.model, job.labels, run_options.learner, feed.pipeline.trace,
                        device_feed.get());
   TrainingRun run(*job.model, job.labels, run_options, plan.counts(), steps);
-  // The pipeline asks a copy, on its own thread, for what the run counts on this one.
+  // The pipeline advances a copy of the plan on its own thread; the run counts steps on this
+  // thread.
   EpochPlan seeds = plan;
   RHIZOME_RETURN_IF_ERROR(ResumeTraining(one, run));
   seeds.Skip(run.progress().done);
@@ -184,7 +186,7 @@ Status RunEpochs(const OneTraining& one, const EpochPlan& plan, FeedPlan feed,
   return RemoveTree(fs, superbatches);
 }
 
-/// Trains on minibatches.
+/// The TrainOnce for minibatches.
 Status TrainOnMinibatches(const OneTraining& one) {
   const auto& [job, options, scratch, run, held, report, control, device] = one;
   const EpochPlan plan(job.train, job.valid,
@@ -195,7 +197,7 @@ Status TrainOnMinibatches(const OneTraining& one) {
                         .valid_every = options.eval_every});
   std::optional<DeviceFeedOptions> on_device;
   if (device != nullptr) {
-    job.model->MoveTo(device->place);  // whose memory then is not free for rows
+    job.model->MoveTo(device->place);  // before free memory is measured
     RHIZOME_ASSIGN_OR_RETURN(on_device, PlanDeviceFeed(*device, options, job, report));
   }
   RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed,
@@ -208,7 +210,7 @@ Status TrainOnMinibatches(const OneTraining& one) {
   return options.test ? MeasureKept(one, memory.cache_bytes, one.control) : Status::Ok();
 }
 
-/// Trains and measures with one seed, and completes the report. If it fails, the checkpoint stays
+/// Trains and measures with one seed, and completes the report. If it fails, the checkpoint remains
 /// in the scratch folder.
 Status RunTraining(TrainJob& job, const TrainOptions& options, JobState& state, TrainReport& report,
                    const JobControl& control) {
@@ -253,8 +255,8 @@ SeedReport SeedReportOf(const TrainReport& report, std::uint64_t seed) {
           .course = report.epochs};
 }
 
-/// Completes the report with what the seeds have in common. `last`: the training that did not end,
-/// if one did not; of it the epochs that are complete.
+/// Completes the report with results over all seeds. `last`: report of the training run that
+/// failed, if any; its completed epochs are included.
 void Summarise(std::vector<SeedReport> seeds, const JobState& state, const TrainReport* last,
                std::uint64_t last_seed, TrainReport& report) {
   if (last != nullptr && !last->epochs.empty()) {
@@ -266,7 +268,8 @@ void Summarise(std::vector<SeedReport> seeds, const JobState& state, const Train
   if (state.best.best()) report.best_seed = state.best.best()->seed;
 }
 
-/// Trains with each seed; the report is that of the best, with those of all; also if it fails.
+/// Trains with each seed. The report is the best run's, with the results of all seeds, also after
+/// an error.
 Status RunSeeds(TrainJob& job, const TrainOptions& options, JobState& state, TrainReport& report,
                 const JobControl& control) {
   const TrainReport common = report;
@@ -278,7 +281,7 @@ Status RunSeeds(TrainJob& job, const TrainOptions& options, JobState& state, Tra
     of_seed.seed = options.seed + i;
     TrainReport run = common;
     run.warnings.clear();
-    // That of the first seed was made when the job was opened.
+    // The first seed's model was created when the job was opened.
     Status status = i == 0 ? Status::Ok() : MakeModel(of_seed, job);
     if (status.ok()) status = RunTraining(job, of_seed, state, run, control);
     if (!status.ok()) {
@@ -321,7 +324,7 @@ void TakeProgress(const TrainingRun& run, TrainReport& report) {
 }
 
 Status FinishTraining(const OneTraining& one, const TrainingRun& run) {
-  // A resumed run may have found its best epoch before.
+  // A resumed run may have found its best epoch earlier.
   RHIZOME_RETURN_IF_ERROR(one.run.on_best(run.progress()));
   one.report.stopped_early = run.stopped_early();
   return Status::Ok();
@@ -331,11 +334,11 @@ Status FinishTraining(const OneTraining& one, const TrainingRun& run) {
 // 1. Opens the store, the graph, the labels and the model (OpenTrainJob), and locks the job's
 //    scratch folder.
 // 2. For each seed (RunSeeds): samples the first minibatches and divides the memory among
-//    superbatch, cache and neighbour cache (PlanJob).
-// 3. Runs the epochs: a FeedPipeline delivers minibatches, a TrainingRun learns from them,
-//    evaluates the validation set and writes checkpoints (RunEpochs); BestModel writes the model
+//    superbatch, cache and neighbour cache (PlanTrainingFeed).
+// 3. Runs the epochs: a FeedPipeline delivers minibatches, and a TrainingRun learns from them,
+//    evaluates the validation set and writes checkpoints (RunEpochs). BestModel writes the model
 //    file at each best epoch.
-// 4. Measures the best epoch's weights with all neighbours (MeasureModel).
+// 4. Measures the best epoch's weights with all neighbours (MeasureKept).
 // 5. Removes the scratch folder.
 Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control,
                                const ComputeDeviceMaker& open) {
@@ -347,7 +350,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   TrainReport report;
   report.base_memory_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
-  // Before libtorch works; and what lies on it goes first.
+  // Opened before libtorch is used, and destroyed after all tensors on the device.
   std::optional<ComputeDevice> device;
   if (options.device == ComputeOn::kCuda) {
     RHIZOME_RETURN_IF_ERROR(CheckDeviceOptions(options));
@@ -375,7 +378,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
                            JobScratch::Open(*job.store, options.job,
                                             options.resume ? JobScratch::Leftovers::kKeep
                                                            : JobScratch::Leftovers::kRemove));
-  // Rank 0's folder alone has something to go on with.
+  // Only rank 0's folder has a checkpoint to resume from.
   const bool resumes = options.checkpoint_every > 0 || options.resume;
   if (resumes && (options.transport == nullptr || options.transport->rank() == 0)) scratch->Keep();
   JobState state{
@@ -388,7 +391,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
     report.peak_memory_bytes = PeakResidentBytes();
     report.model = state.best.best() ? options.out.string() : "";
     if (options.on_stop && !report.seeds.empty()) options.on_stop(report);
-    // Only the checkpoints can be used again.
+    // Only the checkpoints can be reused.
     RHIZOME_RETURN_IF_ERROR(RemoveTree(job.store->fs(), scratch->folder() / kSuperbatchFolder));
     return Fail(state.best.Explain(status));
   }

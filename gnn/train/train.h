@@ -12,39 +12,38 @@
 
 namespace rhizome::inline internal {
 
-/// One training of a job, with one seed. All is borrowed.
+/// Arguments of one training run of a job, with one seed. All are borrowed.
 struct OneTraining {
   TrainJob& job;
   const TrainOptions& options;
-  const Path& scratch;                               ///< the job's folder
-  const TrainingRunOptions run;                      ///< with checkpoint and best model
-  const std::function<std::uint64_t()>& held_bytes;  ///< of memory, before the first training
+  const Path& scratch;                               ///< the job's scratch folder
+  const TrainingRunOptions run;                      ///< includes checkpoint and best model
+  const std::function<std::uint64_t()>& held_bytes;  ///< memory before the first training run
   TrainReport& report;
   const JobControl& control;
-  const ComputeDevice* device = nullptr;  ///< null: the processor
+  const ComputeDevice* device = nullptr;  ///< null: the CPU
 };
 
 /// Trains and measures with one seed, and completes the report.
 using TrainOnce = std::function<Status(const OneTraining& one)>;
 
-/// Steps of a TrainOnce. ResumeTraining goes on from the checkpoint, if that is asked for and there
-/// is one; TakeProgress takes what there is to report, also of a run that failed; FinishTraining
-/// writes the best model. Errors: those of LoadCheckpoint, TrainingRun::Resume and
-/// BestModel::Offer.
+/// Steps of a TrainOnce. ResumeTraining continues from the checkpoint, if requested and present.
+/// TakeProgress copies the epochs to the report, also for a run that failed. FinishTraining writes
+/// the best model. Errors: as LoadCheckpoint, TrainingRun::Resume and BestModel::Offer.
 Status ResumeTraining(const OneTraining& one, TrainingRun& run);
 void TakeProgress(const TrainingRun& run, TrainReport& report);
 Status FinishTraining(const OneTraining& one, const TrainingRun& run);
 
-/// Implements the verb `train`: trains a model out of core and writes it as safetensors. The
-/// weights of the epoch with the best accuracy on the validation set are kept (ties: the lower loss
-/// there). The reported accuracies are theirs, computed exactly, with all neighbours.
+/// Implements the verb `train`: trains a model out of core and writes it as safetensors. Keeps the
+/// weights of the epoch with the best monitored metric on the validation set (ties: the lower loss
+/// there). The reported metrics are computed from these weights, exactly, with all neighbours.
 /// Errors: see GnnEntry; kInvalidArgument, no training vertex, a vertex of a set without label, or
-/// a loss that is not a number; kOutOfMemory, the limit is too small; kUnsupported, the device that
-/// is asked for cannot be had. `open` makes that device.
+/// a loss that is not a number; kOutOfMemory, the limit is too small; kUnsupported, the requested
+/// device is not available. `open` opens that device.
 Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control,
                                const ComputeDeviceMaker& open = OpenCudaComputeDevice);
 
-/// The same, but for how a training is done.
+/// As above, with a custom training loop.
 Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& once,
                                const JobControl& control,
                                const ComputeDeviceMaker& open = OpenCudaComputeDevice);

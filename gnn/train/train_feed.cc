@@ -11,8 +11,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Returns whether the caller asked for turns, or nothing if it did not say and they may be taken:
-/// memory in which a device reads rows is not lent to lists.
+/// Returns whether rows and lists use memory in turn (Overlap::kChangeset), or nullopt if the plan
+/// may choose. Memory in which a device reads rows in place is not lent to lists.
 std::optional<bool> InTurn(const TrainOptions& options, const DeviceFeedOptions* on_device) {
   if (!options.overlap && on_device != nullptr && on_device->reaches) return false;
   if (!options.overlap) return std::nullopt;

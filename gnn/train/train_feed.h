@@ -13,28 +13,28 @@
 
 namespace rhizome::inline internal {
 
-/// The folder for superbatches in a job's scratch folder.
+/// Name of the folder for superbatches in a job's scratch folder.
 inline constexpr const char* kSuperbatchFolder = "superbatches";
 
-/// Makes that folder, empty.
+/// Creates that folder, empty.
 Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch);
 
-/// Returns how a training is fed, but for what the division of memory decides.
+/// Returns the options for feeding a training run, except those that the memory plan determines.
 FeedPipelineOptions TrainingPipeline(const OneTraining& one);
 
-/// Divides the memory of a training by what its first minibatches lead to expect, and adds the plan
-/// to the report. `pipeline`: of TrainingPipeline, which more may have been added to.
-/// `superbatch`: minibatches; 0: chosen. `device`: how rows are brought to a device, if one
-/// computes; else null. Errors: those of PlanFeed.
+/// Divides the memory of a training run, estimated from its first minibatches, and adds the plan to
+/// the report. `pipeline`: result of TrainingPipeline, possibly extended by the caller.
+/// `superbatch`: number of minibatches; 0: chosen. `device`: how rows are uploaded to a device;
+/// null: the CPU computes. Errors: as PlanFeed.
 Result<FeedPlan> PlanTrainingFeed(const OneTraining& one, const EpochPlan& plan,
                                   FeedPipelineOptions pipeline, std::uint32_t superbatch,
                                   const DeviceFeedOptions* device = nullptr);
 
-/// Takes how rows, and lists that are on disk, were read.
+/// Copies to the report how rows, and lists that are on disk, were read.
 void TakeReads(const FeedPlan& feed, const FeedPipeline& pipeline, TrainReport& report);
 
-/// Measures the kept weights, in a folder of their own in the job's, which is removed. `sharing`:
-/// as MeasureModel takes it. Errors: those of MeasureModel.
+/// Measures the kept weights, in a temporary subfolder of the job's folder. `sharing`: as for
+/// MeasureModel. Errors: as MeasureModel.
 Status MeasureKept(const OneTraining& one, std::uint64_t cache_bytes, const JobControl& control,
                    LayerSharing* sharing = nullptr);
 

@@ -76,7 +76,7 @@ Status CheckTrainOptions(const TrainOptions& options) {
   return Status::Ok();
 }
 
-/// Checks what the options ask of the task and of the validation set.
+/// Checks the options that depend on the task and on the validation set.
 Status CheckTask(const TrainOptions& options, const TrainJob& job) {
   const Task task = job.labels.task;
   const std::vector<Metric> metrics = MetricsOf(task);
@@ -102,8 +102,8 @@ Status CheckTask(const TrainOptions& options, const TrainJob& job) {
                   options.split));
 }
 
-/// Checks that some minibatch of training has more than one vertex if the model has a batch norm
-/// over them, whose statistics would else never be learnt. (A single row has no variance.)
+/// If the model has a batch norm over target vertices, checks that some training minibatch has more
+/// than one vertex: a single row has no variance, and the statistics would never be learnt.
 Status CheckBatchNorms(const TrainOptions& options, const TrainJob& job) {
   if (options.full_graph || !job.model->layer(job.model->layers() - 1).norms_targets())
     return Status::Ok();
@@ -115,8 +115,9 @@ Status CheckBatchNorms(const TrainOptions& options, const TrainJob& job) {
                               : "the training set has one: add vertices to it"));
 }
 
-/// Checks that the store keeps the lists that layers walk, and those against them. It is asked
-/// first, as a store that keeps the one side for a training on minibatches would be made in vain.
+/// Checks that the store keeps the lists that layers use, and the opposite direction's.
+/// Checked before ResolveSampling, whose error about one missing direction would lead the user to
+/// ingest that direction in vain.
 Status CheckBothSides(const GenerationInfo& info) {
   if (info.symmetric || info.directions == Direction::kBoth) return Status::Ok();
   return Status::InvalidArgument(
@@ -126,7 +127,7 @@ Status CheckBothSides(const GenerationInfo& info) {
                   info.directions == Direction::kIn ? "out" : "in"));
 }
 
-/// Finds what the job draws in its graph.
+/// Resolves the sampling options against the graph.
 Status ResolveDraws(const TrainOptions& options, TrainJob& job) {
   if (options.model.no_edges) return Status::Ok();
   if (options.full_graph) RHIZOME_RETURN_IF_ERROR(CheckBothSides(job.graph->info()));
@@ -140,13 +141,15 @@ Status ResolveDraws(const TrainOptions& options, TrainJob& job) {
       "are drawn; train with --no-test, and measure with rhizome infer --mode samplewise");
 }
 
-/// Returns the number of the array that a split names, which was read.
+/// Returns the id of the array that `split` names, which has been read already.
 std::uint64_t SplitArrayId(const Manifest& manifest, const std::string& split) {
   return manifest.FindArray(ParseSplitReference(split)->array)->array_id;
 }
 
 }  // namespace
 
+// Checks the options, then opens and checks the inputs in this order: store, graph, features,
+// labels, sampling, training and validation set, task, class weights, `init`, and the model.
 Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckTrainOptions(options));
   TrainJob job;
@@ -250,7 +253,7 @@ std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
                                 {"learning_rate", options.learning_rate},
                                 {"weight_decay", options.weight_decay},
                                 {"seed", options.seed}};
-  // A job that uses none of these has the description of older versions.
+  // A job that uses none of these options has the description of older versions.
   const auto add = [&](const char* name, const auto& value, const auto& usual) {
     if (value != usual) description[name] = value;
   };

@@ -15,7 +15,7 @@
 
 namespace rhizome::inline internal {
 
-/// The things that a training works on, open.
+/// Open resources and inputs of a training job.
 struct TrainJob {
   std::unique_ptr<Store> store;
   std::unique_ptr<GraphSnapshot> graph;
@@ -26,29 +26,29 @@ struct TrainJob {
   ArrayEntry features;
   Metric monitor = Metric::kAccuracy;
   std::optional<LoadedTensorFile> init;
-  std::optional<Model> model;        ///< of the training that runs
-  MinibatchSamplerOptions sampling;  ///< as the graph has it
+  std::optional<Model> model;        ///< model of the current training run
+  MinibatchSamplerOptions sampling;  ///< resolved against the graph
 };
 
-/// Checks the options, and opens store, graph, labels and features, and the model file of `init`.
-/// The model is that of the first seed. Errors: those of each; kInvalidArgument, options out of
-/// range or that contradict each other or the labels.
+/// Checks the options, and opens store, graph, labels and features, and the model file `init`.
+/// Creates the model of the first seed. Errors: of opening each of them; kInvalidArgument, options
+/// are out of range, or contradict each other or the labels.
 Result<TrainJob> OpenTrainJob(const TrainOptions& options);
 
-/// Makes the model as it is before training with a seed. Errors: kInvalidArgument, a model file
-/// (`init`) of another shape: the tensor is named.
+/// Creates the model in its state before training with options.seed. Errors: kInvalidArgument, the
+/// model file `init` has another shape; the message names the tensor.
 Status MakeModel(const TrainOptions& options, TrainJob& job);
 
-/// Tells what is likely a mistake in the job, in words: classes without training vertex, no model
+/// Returns warnings about likely mistakes in the job: classes without training vertex, no model
 /// file.
 std::vector<std::string> WarningsOf(const TrainJob& job, const TrainOptions& options);
 
-/// Returns the hashes of the state that the job trains on.
+/// Returns the hashes of the store's state that the job trains on.
 StateId StateOfJob(const TrainJob& job, const TrainOptions& options);
 
-/// Describes everything that the weights depend on; a checkpoint is resumed only if its description
-/// is equal. The number of epochs is left out where nothing depends on it, so that a resumed run
-/// may have more.
+/// Describes everything that the weights depend on. A checkpoint can be resumed only with an equal
+/// description. The number of epochs is included only if the weights depend on it, so that a
+/// resumed run may have more epochs.
 std::string DescribeJob(const TrainJob& job, const TrainOptions& options);
 
 }  // namespace rhizome::inline internal

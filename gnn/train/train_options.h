@@ -26,23 +26,23 @@ namespace RHIZOME_API rhizome {
 class Transport;
 struct TrainReport;
 
-/// The rule by which chunks of the arrays of a training on the full graph stay in memory, where the
+/// Rule that selects which chunks of the arrays of a full-graph training remain in memory, if the
 /// memory limit does not allow all of them.
 enum class SpillRule : std::uint8_t {
-  kAuto,      ///< the one that moves the fewest bytes
-  kNone,      ///< nothing stays
-  kLru,       ///< what was used last
-  kLruLive,   ///< the same, but what no pass reads any more is not written
-  kBelady,    ///< what is needed soonest
+  kAuto,      ///< the rule that moves the fewest bytes
+  kNone,      ///< no chunk remains
+  kLru,       ///< the most recently used chunks
+  kLruLive,   ///< as kLru, but data that no later pass reads is not written
+  kBelady,    ///< the chunks that are needed soonest
   kDp,        ///< parts of arrays, by dynamic programming over the passes of an epoch
-  kDpTensor,  ///< whole arrays, by dynamic programming after ROC, with writes counted
+  kDpTensor,  ///< whole arrays, by dynamic programming as in ROC, with writes counted
 };
 
-/// The fate of sums over neighbours that the way back needs again.
+/// How sums over neighbours reach the backward pass, which needs them again.
 enum class FullSums : std::uint8_t {
-  kAuto,       ///< whichever moves fewer bytes
+  kAuto,       ///< the choice that moves fewer bytes
   kStore,      ///< they are kept
-  kRecompute,  ///< they are gathered again, of layers between the first and the last
+  kRecompute,  ///< they are recomputed, for layers between the first and the last
 };
 
 struct TrainOptions {
@@ -52,49 +52,50 @@ struct TrainOptions {
   std::string labels = "label";
   std::string split = "split";  ///< or NAME:K (ParseSplitReference)
 
-  /// Absent: by dtype and shape of the labels: int64 or int32 of one column are multiclass, uint8
-  /// of several columns multilabel (255: missing), float32 regression (NaN: missing).
+  /// Default: from dtype and shape of the labels: int64 or int32 of one column are multiclass,
+  /// uint8 of several columns multilabel (255: missing), float32 regression (NaN: missing).
   std::optional<Task> task = {};
   LossOptions loss = {};
   std::vector<std::int64_t> fanouts = {10, 10};  ///< kAllNeighbors: the whole neighbourhood
 
-  /// How they are drawn. Fanouts by edge type (NeighborSampling::typed_fanouts) stand for
+  /// How neighbours are sampled. Fanouts by edge type (NeighborSampling::typed_fanouts) replace
   /// `fanouts`.
   NeighborSampling sampling = {};
 
-  /// Use the weights of edges in layers that sum or average; absent: where the store has them.
+  /// Whether layers that sum or average use edge weights; default: if the store has weights.
   std::optional<bool> edge_weights = {};
   std::uint64_t batch_size = 1000;
   std::uint32_t epochs = 10;
   double learning_rate = 0.01;
 
-  /// Decays matrices alone: biases, norms and other vectors and numbers do not decay.
+  /// Applies to matrices only: biases, norms and other vectors and scalars do not decay.
   double weight_decay = 0;
   OptimizerChoice optimizer = {};
   ScheduleOptions schedule = {};
   std::uint64_t seed = 1;
 
-  /// Trainings with `seed`, `seed` + 1, ..., one after another; the best one's model is written.
+  /// Number of training runs, with `seed`, `seed` + 1, ..., in sequence; the best run's model is
+  /// written.
   std::uint32_t seeds = 1;
-  Path init = {};  ///< a model file of equal shape whose weights are the first; empty: by the seed
+  Path init = {};  ///< model file of the same shape with the initial weights; empty: from the seed
 
-  /// Every so many epochs, and after the last, the validation set is measured.
+  /// The validation set is measured every `eval_every` epochs, and after the last epoch.
   std::uint32_t eval_every = 1;
 
-  /// Neighbours drawn where the validation set is measured, one for each layer; kAllNeighbors in
-  /// every layer takes all of the types that training walks. Empty: as in training.
+  /// Fanouts for measuring the validation set, one per layer. kAllNeighbors in every layer uses all
+  /// neighbours of the edge types that training uses. Empty: as in training.
   std::vector<std::int64_t> eval_fanouts = {};
 
-  /// Measure in every epoch, too, how well the training set's minibatches were answered while they
-  /// were learnt (EpochReport::train_metrics): 8 bytes a training vertex, or more for several
-  /// labels.
+  /// Also report metrics of the training set in every epoch, from the scores of its minibatches
+  /// during training (EpochReport::train_metrics). Needs 8 bytes per training vertex, or more for
+  /// several labels.
   bool train_metrics = false;
 
-  /// The metric by which an epoch is the best; absent: MainMetric of the task.
+  /// Metric that selects the best epoch; default: MainMetric of the task.
   std::optional<Metric> monitor = {};
 
-  /// Training ends when so many epochs have passed without one that is better by more than
-  /// `min_delta`; 0: never.
+  /// Training ends after this many epochs without an improvement by more than `min_delta`; 0:
+  /// never.
   std::uint32_t patience = 0;
   double min_delta = 0;
   std::uint32_t threads = 1;
@@ -102,64 +103,62 @@ struct TrainOptions {
   /// Memory limit of the whole process beyond its bare footprint, in bytes; 0: no limit.
   std::uint64_t memory_bytes = 0;
   PolicyKind cache = PolicyKind::kBelady;
-  Prior prior = Prior::kUses;                ///< for caches that TakesPrior says
-  std::optional<std::uint64_t> cache_bytes;  ///< default: what `memory_bytes` leaves, at most 1 GiB
+  Prior prior = Prior::kUses;                ///< for policies with TakesPrior
+  std::optional<std::uint64_t> cache_bytes;  ///< default: the rest of `memory_bytes`, up to 1 GiB
   IoMaker io = IoMaker::kAuto;
 
-  /// kDirect: neighbour lists stay on disk, behind a neighbour cache.
+  /// kDirect: neighbour lists remain on disk, behind a neighbour cache.
   TopologyPlace topology = TopologyPlace::kMemory;
-  std::optional<std::uint64_t> neighbor_cache_bytes;  ///< default: chosen, at most 256 MiB; 0: none
+  std::optional<std::uint64_t> neighbor_cache_bytes;  ///< default: chosen, up to 256 MiB; 0: none
   std::uint32_t superbatch = 0;                       ///< minibatches; 0: chosen
   std::optional<Overlap> overlap = {};                ///< default: chosen
-  std::uint64_t steps = 0;  ///< limit of training minibatches in an epoch; 0: all
+  std::uint64_t steps = 0;  ///< maximum training minibatches per epoch; 0: all
 
-  /// Train on all edges at once: an epoch is one step, down the gradient of the loss over the whole
-  /// training set, with what does not fit into memory in the job's folder. `fanouts` are then
-  /// kAllNeighbors; batch_size, steps and what is about minibatches is not used, and
-  /// checkpoint_every counts epochs.
+  /// Train on all edges at once: an epoch is one gradient step for the loss over the whole training
+  /// set. Data that does not fit into memory is spilled to the job's folder. `fanouts` must be
+  /// kAllNeighbors; batch_size, steps and other minibatch options are not used; checkpoint_every
+  /// counts epochs.
   bool full_graph = false;
-  SpillRule spill = SpillRule::kAuto;  ///< of full_graph
-  FullSums sums = FullSums::kAuto;     ///< likewise
+  SpillRule spill = SpillRule::kAuto;  ///< for full_graph
+  FullSums sums = FullSums::kAuto;     ///< for full_graph
 
-  /// With full_graph and checkpoint_every: what a step has computed so far is written too, when so
-  /// many seconds have passed since the last time; 0: after every chunk.
+  /// With full_graph and checkpoint_every: the partial results of a step are also written, at
+  /// intervals of this many seconds; 0: after every chunk.
   double checkpoint_seconds = 60;
 
-  /// kCuda: the network, and rows that stay there, are on the first CUDA device. Without
-  /// full_graph.
+  /// kCuda: the model, and cached feature rows, are on the first CUDA device. Not with full_graph.
   ComputeOn device = ComputeOn::kCpu;
 
-  /// Memory of the device for feature rows that stay there, in bytes; default: half of what is
-  /// free.
+  /// Device memory for cached feature rows, in bytes; default: half of the free memory.
   std::optional<std::uint64_t> device_memory_bytes = {};
 
-  /// The rule by which they stay: kBelady, kStatic, kMatch or kNone.
+  /// Policy of the device cache: kBelady, kStatic, kMatch or kNone.
   PolicyKind device_cache = PolicyKind::kBelady;
 
-  /// The ranks that train together, of which this process, or thread, is one: all make the same
-  /// call. `batch_size` is then that of a home in a step, on average, and `superbatch` and
-  /// `checkpoint_every` count steps. Null: this process trains alone. Borrowed.
+  /// Connection to the ranks that train together; this process or thread is one of them, and all
+  /// make the same call. `batch_size` is then the average number of seeds per home and step, and
+  /// `superbatch` and `checkpoint_every` count steps. Null: this process trains alone. Borrowed.
   Transport* transport = nullptr;
-  LinkModel link = {};  ///< of a rank, by which rows of other ranks are dearer than those of a disk
-  PrefetchOptions prefetch = {};  ///< of a rank; `cache` is then kBelady
+  LinkModel link = {};            ///< for ranks: cost of remote rows relative to rows on disk
+  PrefetchOptions prefetch = {};  ///< for ranks; `cache` is then kBelady
 
   bool test = true;           ///< measure the kept weights with all neighbours at the end
   std::string job = "train";  ///< name of the job and of its folder, scratch/<job>
-  Path scratch;               ///< replaces the store's scratch folder (StoreOptions), if not empty
+  Path scratch;               ///< replaces the store's scratch folder (StoreOptions) unless empty
 
   /// Number of minibatches between two checkpoints in scratch/<job>; 0: none.
   std::uint64_t checkpoint_every = 0;
-  /// continue from the checkpoint of a killed run of the same job, if there is one
+  /// Whether to continue from the checkpoint of an interrupted run of the same job, if there is
+  /// one.
   bool resume = false;
 
-  /// The model file, safetensors: written, each time at once, whenever an epoch is the best so far,
-  /// so that an interrupted training leaves it. Empty: not written.
+  /// Path of the model file, safetensors. It is written atomically after each epoch that is the
+  /// best so far, so that an interrupted training leaves a model. Empty: not written.
   Path out;
   Path trace;         ///< Chrome trace of the stages; empty: not written
-  JobNote note = {};  ///< told TrainReport::ignored and TrainReport::warnings
+  JobNote note = {};  ///< receives TrainReport::ignored and TrainReport::warnings
 
-  /// Told what there is of the report if training ends before its end, interrupted or with an
-  /// error, but after an epoch.
+  /// Receives the incomplete report if training is interrupted or fails after at least one epoch.
   std::function<void(const TrainReport&)> on_stop = {};
 };
 
@@ -170,27 +169,28 @@ struct EpochReport : MinibatchCosts {
   double stall_seconds = 0;  ///< waiting for the next minibatch
   double learning_rate = 0;
 
-  /// Figures of the validation set, if it was measured: accuracy (0: not measured, or no such
+  /// Results on the validation set, if it was measured: accuracy (0: not measured, or no such
   /// metric), the metric TrainReport::monitor, and the loss.
   double valid_accuracy = 0;
   std::optional<double> valid_metric = {};
   std::optional<double> valid_loss = {};
 
-  /// All metrics of the validation set, if it was measured; and of the training set
-  /// (TrainOptions::train_metrics), with dropout and with the weights of each minibatch's turn.
+  /// All metrics of the validation set, if it was measured, and of the training set
+  /// (TrainOptions::train_metrics). The latter include dropout, and use the weights before each
+  /// minibatch's step.
   std::vector<MetricValue> valid_metrics = {};
   std::vector<MetricValue> train_metrics = {};
   std::uint64_t resident_bytes = 0;  ///< memory of the process at the epoch's end
 
-  /// Figures of a training on a device: bytes that went up, and the time to pack and queue them;
-  /// the time in which the host waited for the device; rows that it had already.
+  /// For training on a device: bytes uploaded, time to pack and queue them, time that the host
+  /// waited for the device, and rows found in the device cache.
   std::uint64_t upload_bytes = 0;
   double upload_seconds = 0;
   double device_wait_seconds = 0;
   std::uint64_t device_hits = 0;
 
-  /// Figures of a training on the full graph: the time forward and back, that of measuring, the
-  /// bytes of arrays in the job's folder, and those of the features' files, measuring included.
+  /// For training on the full graph: time of the forward and backward pass and of measuring, bytes
+  /// of arrays in the job's folder, and bytes of the feature files; both include measuring.
   double forward_seconds = 0;
   double backward_seconds = 0;
   double measure_seconds = 0;
@@ -198,139 +198,139 @@ struct EpochReport : MinibatchCosts {
   std::uint64_t spill_bytes_written = 0;
   std::uint64_t feature_bytes_read = 0;
 
-  /// The share of its seconds in which an array in the job's folder was being read or written.
+  /// Share of `seconds` in which an array in the job's folder was being read or written.
   double disk_busy = 0;
 };
 
-/// A pass of an epoch on the full graph, over all rows of the arrays that it reads and writes.
+/// A pass of a full-graph epoch over all rows of the arrays that it reads and writes.
 struct FullGraphPass {
   struct Moved {
     std::string array;
     std::uint64_t bytes = 0;
   };
   std::string name;
-  bool measures = false;            ///< it belongs to the measuring of an epoch
-  std::vector<Moved> reads;         ///< of files, of all arrays that it reads; without the features
-  std::uint64_t feature_bytes = 0;  ///< that it reads of the features' files
-  std::vector<Moved> writes;        ///< likewise, also of others that leave memory
-  std::uint64_t blocks = 1;         ///< in which rows are gathered
-  std::vector<Moved> resident;      ///< bytes in memory when it begins to read
-  std::string sums;                 ///< that it works on: "stored", "recomputed", or no choice
+  bool measures = false;            ///< part of measuring an epoch
+  std::vector<Moved> reads;         ///< from files, for each array that it reads; without features
+  std::uint64_t feature_bytes = 0;  ///< bytes read from the feature files
+  std::vector<Moved> writes;        ///< bytes written, including arrays evicted from memory
+  std::uint64_t blocks = 1;         ///< number of blocks for aggregation
+  std::vector<Moved> resident;      ///< bytes in memory when the pass starts to read
+  std::string sums;                 ///< "stored" or "recomputed"; empty: no choice
 
-  /// Guessed of a plan, zero of a training: it takes the longer of both.
+  /// Estimates, in plans only (0 in training reports). The pass takes the longer of the two.
   double compute_seconds = 0;
   double disk_seconds = 0;
 };
 
-/// How an epoch on the full graph goes. Bytes are those of arrays in the job's folder.
+/// Plan of a full-graph epoch. Bytes are bytes of arrays in the job's folder.
 struct FullGraphReport {
   struct Array {
     std::string name;
     std::uint64_t bytes = 0;
   };
   struct Policy {
-    std::string name;  ///< of a SpillRule, or "recompute": kDp, all sums gathered again
+    std::string name;  ///< a SpillRule, or "recompute": kDp with all sums recomputed
     std::uint64_t bytes = 0;
   };
   std::vector<FullGraphPass> passes;
   std::vector<Array> arrays;
   std::uint64_t chunk_rows = 0;
-  std::string spill;          ///< the rule of learning, never auto
-  std::string measure_spill;  ///< and of measuring
+  std::string spill;          ///< rule for training steps, never "auto"
+  std::string measure_spill;  ///< rule for measuring
 
-  /// Read and written in an epoch; with its measuring, if there is a validation set. Likewise all
-  /// others.
+  /// Bytes read and written per epoch, including measuring if there is a validation set. The
+  /// following figures include it, too.
   std::uint64_t planned_bytes = 0;
   std::uint64_t planned_read_bytes = 0;
-  std::uint64_t feature_bytes = 0;      ///< of the features' files, that are read besides
-  std::uint64_t lower_bound_bytes = 0;  ///< no rule moves fewer, features included
-  bool optimal = false;                 ///< no plan of its kind moves fewer
+  std::uint64_t feature_bytes = 0;      ///< bytes read from the feature files, not included above
+  std::uint64_t lower_bound_bytes = 0;  ///< no rule moves fewer bytes; features included
+  bool optimal = false;                 ///< no plan of its kind moves fewer bytes
 
-  /// All rules that can be followed, with the best blocks; features included.
+  /// All applicable rules with their best number of blocks; features included.
   std::vector<Policy> policies;
-  std::uint64_t memory_bytes = 0;  ///< that the passes and chunks that stay take, at most
-  std::uint64_t disk_bytes = 0;    ///< of files that exist at once, at most
+  std::uint64_t memory_bytes = 0;  ///< maximum, for passes and resident chunks
+  std::uint64_t disk_bytes = 0;    ///< maximum size of the files that exist at the same time
 
-  /// Guessed of a plan, zero of a training: the time of an epoch, and bytes a second of its files
-  /// (zero: it has none).
+  /// Estimates, in plans only (0 in training reports): time of an epoch, and bytes per second of
+  /// its files (0: it has no files).
   double seconds = 0;
   double disk_read_rate = 0;
   double disk_write_rate = 0;
-  std::string disk_problem;  ///< why these could not be tried; the time is then without moving
+  std::string disk_problem;  ///< why the rates could not be measured; `seconds` is then without I/O
 };
 
-/// Metrics of kept weights, with all neighbours. Absent: not measured (TrainOptions::test), or no
-/// vertex is in that set.
+/// Metrics of the kept weights, with all neighbours. Absent: not measured (TrainOptions::test), or
+/// the set has no vertex.
 struct TaskMetrics {
   std::optional<SplitMetrics> train, valid, test;
 };
 
-/// One of several trainings (TrainOptions::seeds).
+/// Result of one of several training runs (TrainOptions::seeds).
 struct SeedReport {
   std::uint64_t seed = 0;
   std::uint32_t best_epoch = 0;
-  std::uint32_t epochs = 0;  ///< complete
+  std::uint32_t epochs = 0;  ///< completed epochs
   bool stopped_early = false;
   std::optional<double> best_value = {};  ///< of the monitored metric, in the best epoch
   TaskMetrics metrics = {};
-  std::vector<EpochReport> course = {};  ///< its epochs
+  std::vector<EpochReport> course = {};  ///< reports of its epochs
 };
 
-/// A metric of the test set (or, where there is none, the validation set) over all seeds.
+/// A metric of the test set, or of the validation set if there is no test set, over all seeds.
 struct MetricSpread {
   Metric metric = Metric::kAccuracy;
   double mean = 0;
-  double deviation = 0;     ///< of the sample (n - 1); 0 for one seed
-  std::uint32_t seeds = 0;  ///< in which it is defined
+  double deviation = 0;     ///< sample deviation (n - 1); 0 for one seed
+  std::uint32_t seeds = 0;  ///< number of seeds for which it is defined
 };
 
-/// How a training divides its memory, in bytes: estimates from its first minibatch, made before
+/// Division of a training run's memory, in bytes: estimates from its first minibatches, before
 /// training starts.
 struct TrainMemory {
   std::uint64_t held = 0;            ///< topology, order, labels
   std::uint64_t working = 0;         ///< minibatches in flight, activations, read buffers
-  std::uint64_t schedules = 0;       ///< of the superbatch in use and the next one
-  std::uint64_t cache = 0;           ///< the buffer pool; of a chosen size: with its history
-  std::uint64_t neighbor_cache = 0;  ///< 0 where lists are in memory
+  std::uint64_t schedules = 0;       ///< for the superbatch in use and the next one
+  std::uint64_t cache = 0;           ///< the buffer pool; if its size was chosen, with its history
+  std::uint64_t neighbor_cache = 0;  ///< 0 if lists are in memory
 };
 
-/// The device of a training.
+/// Device of a training run.
 struct DeviceReport {
   std::string name;
   int sm = 0;  ///< compute capability, 90 for 9.0
   std::uint64_t memory_bytes = 0;
-  std::uint64_t frame_bytes = 0;  ///< for rows that stay there
+  std::uint64_t frame_bytes = 0;  ///< for cached rows
 
-  /// Whether the device read rows in the host's cache itself, whose memory was registered with it;
-  /// else they went up through pinned memory.
+  /// Whether the device read rows in place, in the registered memory of the host cache. Otherwise
+  /// rows were uploaded through pinned memory.
   bool reaches = false;
 
-  /// Memory of the host, at last and as it was planned in TrainMemory::working: pinned, through
-  /// which lists, and rows that are packed, go up, and what is known of the rows that stay.
+  /// Host memory at the end, and as planned in TrainMemory::working: pinned memory for the upload
+  /// of lists and packed rows, and the bookkeeping of cached rows.
   std::uint64_t host_bytes = 0;
   std::uint64_t planned_host_bytes = 0;
   PolicyKind cache = PolicyKind::kBelady;
 };
 
-/// A rank of a training over ranks: over all epochs of this run.
+/// Figures of a rank, over all epochs of this run.
 struct RankFigures : RankCounts {
   std::uint64_t peak_memory_bytes = 0;
   double compute_seconds = 0;
   double stall_seconds = 0;  ///< waiting for its next minibatch
-  double wait_seconds = 0;   ///< waiting for the other ranks at the end of steps
-  double serve_seconds = 0;  ///< of processor time, for other ranks
+  double wait_seconds = 0;   ///< waiting for other ranks at the end of steps
+  double serve_seconds = 0;  ///< CPU time spent on requests of other ranks
 };
 struct RankReport : RankFigures {
   std::string host;
 };
 
-/// A tensor of the network.
+/// A tensor of the model.
 struct WeightReport {
   std::string name;  ///< as in the model file
   std::vector<std::int64_t> shape;
 };
 
-/// The course of a training; of several seeds, what `best_seed` did, and `seeds` of all.
+/// Report of a training job. With several seeds, the report of `best_seed`, and `seeds` of all.
 struct TrainReport {
   FeedProfileReport profile;
   Task task = Task::kMulticlass;
@@ -342,38 +342,39 @@ struct TrainReport {
   double mean_depth = 0;
   std::optional<ListReadsReport> list_reads;  ///< only if lists are on disk
 
-  /// Metrics of the kept weights, those of the best epoch on the validation set.
+  /// Metrics of the kept weights, those with the best validation result.
   TaskMetrics metrics;
   std::vector<SeedReport> seeds;  ///< in order
   std::vector<MetricSpread> spread;
   std::uint64_t best_seed = 0;
 
-  /// Accuracies in `metrics`. Absent: not measured, no vertex in that set, or no such metric.
+  /// Accuracies from `metrics`. Absent: not measured, no vertex in the set, or no such metric.
   std::optional<double> valid_accuracy;
   std::optional<double> test_accuracy;
-  /// of always answering the training set's most frequent class; absent where there are no classes
+  /// Test accuracy of always predicting the training set's most frequent class; absent without
+  /// classes.
   std::optional<double> majority_accuracy;
   std::uint32_t best_epoch = 0;
   std::uint32_t superbatch = 0;
   Overlap overlap = Overlap::kAll;
-  Prior prior = Prior::kNone;  ///< that schedules had
+  Prior prior = Prior::kNone;  ///< the prior that schedules used
   TrainMemory memory;
-  /// size of the validation set; 0: epochs have no accuracy
+  /// Size of the validation set; 0: epochs have no accuracy.
   std::uint64_t valid_vertices = 0;
   std::vector<std::string> ignored;       ///< parts of the graph that were ignored (IgnoredFacts)
-  std::vector<std::string> warnings;      ///< what is likely a mistake, in words
-  Direction direction = Direction::kIn;   ///< the lists that were walked
-  bool edge_weights = false;              ///< whether layers used them
-  std::uint64_t minibatches = 0;          ///< minibatches of an epoch, validation included
-  std::uint64_t resumed_minibatches = 0;  ///< minibatches done before this run
+  std::vector<std::string> warnings;      ///< likely mistakes, in words
+  Direction direction = Direction::kIn;   ///< direction of the lists that were used
+  bool edge_weights = false;              ///< whether layers used edge weights
+  std::uint64_t minibatches = 0;          ///< minibatches per epoch, validation included
+  std::uint64_t resumed_minibatches = 0;  ///< minibatches completed before this run
   std::uint64_t base_memory_bytes = 0;
   std::uint64_t peak_memory_bytes = 0;
   std::string model;                          ///< path of the model file, or empty
-  std::optional<DeviceReport> device;         ///< of a training on one
-  std::optional<FullGraphReport> full_graph;  ///< of a training on the full graph
-  std::vector<RankReport> ranks;              ///< of a training over ranks, at rank 0
-  ModelSpec network;                          ///< what was trained, with all options
-  std::vector<WeightReport> weights;          ///< of the network
+  std::optional<DeviceReport> device;         ///< only for training on a device
+  std::optional<FullGraphReport> full_graph;  ///< only for full-graph training
+  std::vector<RankReport> ranks;              ///< only at rank 0 of a training over ranks
+  ModelSpec network;                          ///< the trained model, with all options
+  std::vector<WeightReport> weights;          ///< tensors of the model
 };
 
 }  // namespace rhizome

@@ -6,27 +6,27 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Memory that libtorch and the allocator take when they first work.
+/// Memory that libtorch and the allocator reserve at first use.
 constexpr std::uint64_t kSlackBytes = std::uint64_t{48} << 20;
 
-/// Adds an eighth, because later minibatches may be larger than those that were sampled.
+/// Adds an eighth, because later minibatches may be larger than the sampled ones.
 std::uint64_t WithMargin(std::uint64_t bytes) { return bytes + bytes / 8; }
 
-/// Numbers of 4 bytes of the lists of a minibatch, with what belongs to them.
+/// Counts of 4-byte numbers in a minibatch's lists and factors.
 struct ListNumbers {
-  std::uint64_t largest = 0;  ///< of what goes up at once: the lists of all layers, or turned ones
-  std::uint64_t turned = 0;   ///< of the turned lists of all layers
+  std::uint64_t largest = 0;  ///< in one upload: lists of all layers, or one transpose
+  std::uint64_t turned = 0;   ///< in the transposed lists of all layers
 };
 
-/// Counts them, as Model::MakeGraphs makes and PlaceOnDevice packs them.
+/// Returns the counts, as Model::MakeGraphs creates the arrays and PlaceOnDevice packs them.
 ListNumbers ListNumbersOf(const Minibatch& minibatch, std::uint32_t layers) {
   const std::vector<std::uint64_t>& hops = minibatch.hop_offsets;
   const std::uint64_t last = hops.size() - 2;
-  // Arrays begin at multiples of 16 bytes; a long list has a piece of four numbers for so many
-  // edges at least.
+  // Arrays start at multiples of 16 bytes. A piece of a long list has four numbers, and is for at
+  // least kEdgesOfPiece edges.
   constexpr std::uint64_t kGaps = 64;
   constexpr std::uint64_t kEdgesOfPiece = 16;
-  // Weights, or as many numbers of what stands in their place.
+  // Numbers per edge: its neighbour, and its weight or another factor in its place.
   const std::uint64_t of_edge = 1 + (minibatch.weights.empty() ? 0 : 1);
   ListNumbers numbers;
   std::uint64_t packed = minibatch.neighbors.size() * of_edge + minibatch.rows.size();
@@ -64,7 +64,7 @@ std::uint64_t DeviceHostBytes(const Minibatch& minibatch, const Model& model,
 
 std::uint64_t StagingBytes(const Minibatch& minibatch, const Model& model,
                            const DeviceFeedOptions& device) {
-  // One minibatch is computed, and one goes up.
+  // One minibatch is computed while the next is uploaded.
   const std::uint64_t turned = 2 * ListNumbersOf(minibatch, model.layers()).turned * sizeof(float);
   return kSlackBytes + DeviceHostBytes(minibatch, model, device) + WithMargin(turned);
 }

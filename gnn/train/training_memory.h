@@ -8,18 +8,17 @@
 
 namespace rhizome::inline internal {
 
-/// Returns the bytes that a training takes for such a minibatch beside the minibatch itself:
-/// activations and gradients of the step, and the memory that libtorch and the allocator take when
-/// they first work.
+/// Returns the memory of a training step on such a minibatch, without the minibatch itself:
+/// activations and gradients, and the memory that libtorch and the allocator reserve at first use.
 std::uint64_t StepBytes(const Minibatch& minibatch, const Model& model);
 
-/// Returns the bytes that DeviceFeed::host_bytes comes to with such minibatches, whose rows need
-/// not have been read.
+/// Returns the expected DeviceFeed::host_bytes for such minibatches, whose rows need not have been
+/// read.
 std::uint64_t DeviceHostBytes(const Minibatch& minibatch, const Model& model,
                               const DeviceFeedOptions& device);
 
-/// Returns the same as StepBytes of a training on a device, whose activations are there: of the
-/// host are DeviceHostBytes, and the turned lists of the minibatches that are under way.
+/// As StepBytes for training on a device, where activations are in device memory. The host needs
+/// DeviceHostBytes and the transposed lists of the minibatches in flight.
 std::uint64_t StagingBytes(const Minibatch& minibatch, const Model& model,
                            const DeviceFeedOptions& device);
 

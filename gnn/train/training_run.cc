@@ -14,7 +14,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// A loss so many times that of the first epoch is beyond reason.
+/// Factor over the first epoch's loss beyond which a loss causes a warning.
 constexpr double kLossBeyondReason = 10;
 
 void Add(const BatchOutcome& outcome, BatchOutcome& sum) {
@@ -78,6 +78,11 @@ Status TrainingRun::Resume(const Checkpoint& checkpoint) {
   return Status::Ok();
 }
 
+// Steps:
+// 1. Step runs one step; after the last step of an epoch, FinishEpoch computes the metrics, keeps
+//    the weights of the best epoch, and sets the learning rate of the next epoch.
+// 2. Save writes a checkpoint when it is due, and after an interruption.
+// 3. At the end, the model receives the best epoch's weights.
 Status TrainingRun::Run(const JobControl& control) {
   BeginEpoch();
   while (!AtEnd()) {
@@ -106,7 +111,7 @@ std::vector<std::optional<double>> TrainingRun::History() const {
 
 bool TrainingRun::stopped_early() const { return progress_.done < plan_.all() && AtEnd(); }
 
-/// Patience is asked between two epochs.
+/// Patience is checked only between two epochs.
 bool TrainingRun::AtEnd() const {
   if (progress_.done == plan_.all()) return true;
   const auto epochs = static_cast<std::uint32_t>(progress_.epochs.size());
@@ -146,7 +151,7 @@ Status TrainingRun::Step(const JobControl& control) {
       {.phase = "train", .done = progress_.done, .total = plan_.all(), .detail = detail});
 }
 
-/// Measures the validation set of an epoch that has been over it.
+/// Computes the validation metrics of an epoch, if its validation set was evaluated.
 Status TrainingRun::MeasureEpoch(EpochReport& epoch) {
   epoch.valid_metric.reset();
   const BatchOutcome valid = std::exchange(progress_.valid, {});
@@ -170,8 +175,8 @@ Status TrainingRun::MeasureEpoch(EpochReport& epoch) {
   return Status::Ok();
 }
 
-/// Measures the training set of an epoch. With fewer minibatches than all some vertices were not
-/// seen, and nothing is measured.
+/// Computes the training metrics of an epoch. If some vertices were not seen, because the number of
+/// minibatches is limited, no metrics are reported.
 Status TrainingRun::MeasureTrain(EpochReport& epoch) {
   const BatchOutcome seen = std::exchange(progress_.train, {});
   if (!train_) return Status::Ok();
@@ -198,7 +203,7 @@ Status TrainingRun::FinishEpoch() {
       best_weights_.empty() || plan_.valid == 0 || RHIZOME_MUTANT("the last weights are kept") ||
       (epoch.valid_metric && (any.Is(value, progress_.best_value) ||
                               (value == progress_.best_value && loss < progress_.best_loss)));
-  // An epoch that was not measured is kept only until one is.
+  // An epoch that was not measured is kept only until one is measured.
   const bool first = epoch.valid_metric && progress_.best_epoch > 0 &&
                      !progress_.epochs[progress_.best_epoch - 1].valid_metric;
   if (best || first) {
@@ -261,7 +266,7 @@ Status TrainingRun::Diverged() const {
                   where, options_.features, options_.learner.optimizer.learning_rate));
 }
 
-/// Returns the text that progress shows about the current epoch.
+/// Returns the progress text about the current epoch.
 std::string TrainingRun::Detail() const {
   const EpochReport& epoch = progress_.current;
   std::string text = fmt::format("loss {:.4f}, epoch {}/{}", epoch.loss,

@@ -20,51 +20,52 @@ struct TrainingRunOptions {
   LearnerOptions learner = {};
   ScheduleOptions schedule = {};
   Metric monitor = Metric::kAccuracy;
-  std::uint32_t patience = 0;  ///< as TrainOptions
+  std::uint32_t patience = 0;  ///< as in TrainOptions
   double min_delta = 0;
-  bool train_metrics = false;  ///< as TrainOptions
+  bool train_metrics = false;  ///< as in TrainOptions
   std::string features;        ///< for messages
 
-  /// Number of minibatches between two checkpoints; 0: none. Otherwise one is also written when the
-  /// run is interrupted, and with `checkpoint_at_end` when it ends.
+  /// Number of minibatches between two checkpoints; 0: none. Otherwise a checkpoint is also written
+  /// when the run is interrupted, and with `checkpoint_at_end` when it ends.
   std::uint64_t checkpoint_every = 0;
   bool checkpoint_at_end = false;
-  Path checkpoint;  ///< path of the checkpoint; empty: another rank writes it
-  std::string job;  ///< description of the job, as SaveCheckpoint takes it
+  Path checkpoint;  ///< empty: another rank writes it
+  std::string job;  ///< description of the job for SaveCheckpoint
 
-  /// Called when an epoch is the best so far; the model has its weights.
+  /// Called when an epoch is the best so far. The model has its weights.
   std::function<Status(const TrainProgress&)> on_best;
-  std::function<void(std::string)> warn;           ///< told of a likely mistake
+  std::function<void(std::string)> warn;           ///< receives warnings of likely mistakes
   std::function<std::string(Row)> name_of_vertex;  ///< for messages
 
-  /// Names the first vertex of the graph with features that are NaN or infinite, if there is one,
-  /// for steps that do not know it (TrainingSteps::BadRow). May be empty.
+  /// Returns the name of the first vertex of the graph with NaN or infinite features, if any. Used
+  /// if the steps do not know such a row (TrainingSteps::BadRow). May be empty.
   std::function<std::optional<std::string>()> find_bad_vertex = {};
 };
 
-/// Runs the steps of all epochs, and keeps the weights of the best epoch. It can be resumed from a
-/// checkpoint; the steps must then begin after those that are done.
+/// Runs the steps of all epochs, and keeps the weights of the best epoch. Can be resumed from a
+/// checkpoint; the steps must then start after those already done.
 /// Threads: one at a time.
-/// Ownership: all arguments must outlive it.
+/// Ownership: all arguments must outlive this object.
 class TrainingRun {
  public:
   TrainingRun(Model& model, const Labels& labels, TrainingRunOptions options,
               const EpochCounts& plan, TrainingSteps& steps);
 
-  /// Continues from a checkpoint. Errors: kCorruption, it is of another model or more epochs.
+  /// Continues from a checkpoint. Errors: kCorruption, it belongs to another model, or has more
+  /// epochs.
   Status Resume(const Checkpoint& checkpoint);
 
-  /// Runs to the last epoch, or until StopsEarly says so; the model then has the best epoch's
-  /// weights. Errors: those of a step; kInvalidArgument, a loss that is not a number, or a
-  /// monitored metric that is undefined; kInterrupted; those of SaveCheckpoint and `on_best`.
+  /// Runs to the last epoch, or until StopsEarly returns true. The model then has the best epoch's
+  /// weights. Errors: as TrainingSteps::Take; kInvalidArgument, the loss is not a number, or the
+  /// monitored metric is undefined; kInterrupted; as SaveCheckpoint and `on_best`.
   Status Run(const JobControl& control);
 
   const TrainProgress& progress() const { return progress_; }
 
-  /// Whether patience ended it before the last epoch.
+  /// Whether patience ended the run before the last epoch.
   bool stopped_early() const;
 
-  /// Writes a checkpoint, if it has a path. Errors: those of SaveCheckpoint.
+  /// Writes a checkpoint, if there is a path for it. Errors: as SaveCheckpoint.
   Status Save();
 
  private:
@@ -85,7 +86,7 @@ class TrainingRun {
   const EpochCounts plan_;
   TrainingSteps& steps_;
   ScoreTable valid_;
-  std::optional<ScoreTable> train_;  // if the training set's metrics are wanted
+  std::optional<ScoreTable> train_;  // only if metrics of the training set are requested
   TrainProgress progress_;
   std::vector<torch::Tensor> best_weights_;
   bool warned_ = false;

@@ -14,41 +14,40 @@
 
 namespace rhizome::inline internal {
 
-/// A step of a training: of the training set, to learn, or of the validation set, to measure.
+/// A step of a training run: on the training set, to learn, or on the validation set, to measure.
 struct TrainingStep {
   std::uint64_t number = 0;  ///< over all epochs
   std::uint32_t epoch = 0;   ///< from 0
   bool is_valid = false;
-  std::span<float> kept = {};  ///< what the sink keeps of the step: to save, and to go on with
+  std::span<float> kept = {};  ///< scores kept by the sink, saved and restored with partial steps
 
-  /// Writes a checkpoint of what was before this step. Errors: those of SaveCheckpoint.
+  /// Writes a checkpoint of the state before this step. Errors: as SaveCheckpoint.
   std::function<Status()> checkpoint = {};
 };
 
-/// The learning and measuring of a TrainingRun: minibatch by minibatch, or of a whole graph at
-/// once. Threads: one at a time.
+/// Learning and measuring steps of a TrainingRun, by minibatches or on a whole graph at once.
+/// Threads: one at a time.
 class TrainingSteps {
  public:
   virtual ~TrainingSteps() = default;
 
-  /// Takes a step, the one after that of the call before. The scores of its vertices go to `sink`,
-  /// if that is not null, and its costs are added to `epoch`. Errors: those of reading;
-  /// kInterrupted.
+  /// Performs the next step. The scores of its vertices are passed to `sink`, if it is not null,
+  /// and its costs are added to `epoch`. Errors: reading fails; kInterrupted.
   virtual Result<BatchOutcome> Take(const TrainingStep& step, VertexScoreSink* sink,
                                     EpochReport& epoch, const JobControl& control) = 0;
 
-  /// Completes scores that were given to the sinks of this process's steps with those of others; of
-  /// a training over ranks. Errors: a rank is lost.
+  /// For training over ranks: completes the scores that this process's steps have passed to sinks
+  /// with the scores of the other ranks. Errors: a rank is lost.
   virtual Status Share(ScoreTable&) { return Status::Ok(); }
 
   virtual void SetLearningRate(double rate) = 0;
 
-  /// As Learner has them.
+  /// As Learner::CopyState and Learner::RestoreState.
   virtual LearnerState CopyState() const = 0;
   virtual Status RestoreState(const LearnerState& state) = 0;
 
-  /// A row whose features are no numbers, of those that the last step read; nothing: none, or it is
-  /// not known.
+  /// Returns a row of the last step whose features are not finite; nullopt if there is none, or it
+  /// is not known.
   virtual std::optional<Row> BadRow() const { return std::nullopt; }
 };
 

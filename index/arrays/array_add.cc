@@ -37,8 +37,7 @@ std::string JobName(std::string_view array) {
   return fmt::format("array-{}-{}", array.substr(0, kMaxJobName), getpid());
 }
 
-/// Opens a file of ids. An id may contain tabs, so that in files other than .csv it is the whole
-/// line.
+/// Opens a file of ids. An id may contain tabs, so in files other than .csv it is the whole line.
 Result<std::unique_ptr<TableReader>> OpenIds(FileSystem& fs, const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::OpenOnce(fs, path));
   const bool csv = ContentExtension(path) == ".csv";
@@ -63,7 +62,7 @@ Status CheckFree(const Store& store, const AddArrayOptions& options) {
       "there is an array '{}' already: add a new version of it, or choose another name", name));
 }
 
-/// The way of one array from a file into a store: reads, permutes and writes it below scratch/.
+/// Takes one array from a file into a store: reads and permutes it, and writes it below scratch/.
 class ArrayJob {
  public:
   ArrayJob(FileSystem& fs, const Path& path, const AddArrayOptions& options,
@@ -91,7 +90,8 @@ class ArrayJob {
 
   Result<AddArrayReport> Publish(const PublishStep& step,
                                  std::optional<MadeArray::Appended> appended = {});
-  /// Rows() counts the vertices of the generation, Vertices() also those that updates added.
+  /// Rows() counts the vertices of the generation; Vertices() also counts vertices that updates
+  /// added.
   std::uint64_t Rows() const { return store_->manifest().info.vertices; }
   std::uint64_t Vertices() const { return delta_->vertices(); }
   Result<VertexId> Find(const VertexIds& ids, const std::string& text) const;
@@ -125,7 +125,7 @@ Status ArrayJob::Open() {
   return Status::Ok();
 }
 
-/// Does what GraphParts::Find does, without the graph.
+/// As GraphParts::Find, without opening the graph.
 Result<VertexId> ArrayJob::Find(const VertexIds& ids, const std::string& text) const {
   ExternalId id(text);
   if (ids.kind() != ExternalIdKind::kString) {
@@ -139,7 +139,7 @@ Result<VertexId> ArrayJob::Find(const VertexIds& ids, const std::string& text) c
   return Fail(Status::NotFound(fmt::format("no vertex '{}'", text)));
 }
 
-/// Removes the folder of a killed job that had this process's number.
+/// Removes the folder of a killed job that had the same process id.
 Status ArrayJob::ClearJob(const std::string& job) {
   const Path folder = store_->scratch() / job;
   const auto info = fs_.Stat(folder);
@@ -163,8 +163,8 @@ Status ArrayJob::OpenFile(const std::string& name) {
   return Status::Ok();
 }
 
-/// Checks that the file has as many rows as there are ids, or vertices that are not deleted. If no
-/// vertex is deleted, it may have fewer.
+/// Checks that the number of rows in the file equals the number of ids, or of vertices that are not
+/// deleted. If no vertex is deleted, it may be smaller.
 Status ArrayJob::CheckFit() const {
   const std::uint64_t most = options_.ids ? vertex_of_row_.size() : live_.count();
   const bool rest_may_come = !options_.ids && live_.deleted_count() == 0;
@@ -183,14 +183,14 @@ Status ArrayJob::CheckFit() const {
       has, most, live_.deleted_count()));
 }
 
-/// Assigns the rows of the file to the live vertices from `first` on.
+/// Assigns the rows of the file to the live vertices, beginning with `first`.
 void ArrayJob::PlaceRows(std::uint64_t first, std::uint64_t count) {
   vertex_of_row_.resize(count);
   for (std::uint64_t i = 0; i < count; ++i) vertex_of_row_[i] = live_.At(first + i);
 }
 
-/// Returns how many vertices have rows now, if the rows are those of the first live vertices in
-/// order; it includes deleted vertices before the next live one. Otherwise returns nullopt.
+/// Returns the number of vertices that have rows now, if the rows belong to the first live vertices
+/// in order. It includes deleted vertices before the next live one. Otherwise returns nullopt.
 std::optional<std::uint64_t> ArrayJob::VerticesGiven() const {
   for (std::uint64_t i = 0; i < vertex_of_row_.size(); ++i)
     if (vertex_of_row_[i] != live_.At(i)) return std::nullopt;
@@ -228,8 +228,8 @@ Status ArrayJob::ReadIds() {
   }
 }
 
-/// Writes the array chunk by chunk: rows of the file as `vertex_of_row_` says, and rows of `old`
-/// for the vertices outside [first, first + count).
+/// Writes the array chunk by chunk: rows of the file by `vertex_of_row_`, and rows of `old` for the
+/// vertices outside [first, first + count).
 Status ArrayJob::Write(const ArrayEntry& wanted, const ChunkArray* old, std::uint64_t first,
                        std::uint64_t count) {
   RHIZOME_ASSIGN_OR_RETURN(const VertexOrder order, LoadOrder(*store_));
@@ -294,7 +294,7 @@ void SetRowsGiven(ArrayEntry& entry, std::uint64_t given) {
   std::sort(entry.attributes.begin(), entry.attributes.end());
 }
 
-/// Adds what the array says of rows that it was not given, unless the caller does.
+/// Adds the attribute that records the values of missing rows, unless the caller set it.
 std::vector<std::pair<std::string, std::string>> WithMissing(
     std::vector<std::pair<std::string, std::string>> attributes, const SpilledArray& file) {
   const auto missing = MissingOfNewArray(file.name, file.dtype, file.dim);
@@ -309,7 +309,7 @@ std::vector<std::pair<std::string, std::string>> WithMissing(
 // 1. opens the store, the file and the ids, and checks that they fit;
 // 2. describes the array (entry, rows_given);
 // 3. writes it in the store's order;
-// 4. publishes it, as an array or as a version of one.
+// 4. publishes it as a new array or as a version of an existing one.
 Result<AddArrayReport> ArrayJob::Add() {
   RHIZOME_RETURN_IF_ERROR(Open());
   RHIZOME_RETURN_IF_ERROR(CheckFree(*store_, options_));
@@ -326,8 +326,8 @@ Result<AddArrayReport> ArrayJob::Add() {
                          .inner_rows = options_.inner_rows,
                          .attributes = WithMissing(options_.attributes, *file_),
                          .read_rows = {}};
-  // Rows of vertices that updates added make the array longer than the generation, so they are
-  // counted if the file has any.
+  // Rows of vertices that updates added make the array longer than the generation, so these
+  // vertices are counted if the file has any such row.
   RHIZOME_ASSIGN_OR_RETURN(
       ArrayEntry entry,
       DescribeArray(about, HasRowsOfAdded() ? Vertices() : Rows(),
@@ -355,8 +355,7 @@ Result<AddArrayReport> ArrayJob::Add() {
   return Publish(publish);
 }
 
-/// Returns the first vertex without a row; among the vertices that updates added, each may have
-/// been put or not.
+/// Returns the first vertex without a row. A vertex that updates added may or may not have a row.
 std::uint64_t ArrayJob::RowsOfAppended(const ArrayEntry& entry) const {
   std::uint64_t given = RowsGiven(entry);
   if (given < entry.rows) return given;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kDefaultMoveMemoryBytes = std::uint64_t{256} << 20;
 
-/// The bytes of rows in one commit of the delta, which is held in memory.
+/// Maximum bytes of rows in one commit of the delta, which is held in memory.
 constexpr std::uint64_t kCommitBytes = std::uint64_t{4} << 20;
 
 void SetAttribute(ArrayEntry& entry, std::string_view key, std::string value) {
@@ -37,7 +37,7 @@ std::string StoredName(const Manifest& manifest, const ArrayEntry& entry) {
   return name;
 }
 
-/// Opens an array, one of `arrays`, for reads by row. `open` opens another of them.
+/// Opens an array, one of `arrays`, for reads by row. `open` opens another array of them.
 template <typename Open>
 Result<std::unique_ptr<PlacedRows>> OpenRows(const ChunkArray& array,
                                              std::span<const ArrayEntry> arrays, const Open& open,
@@ -105,8 +105,8 @@ Status MovedArray::OpenMade() {
   return Status::Ok();
 }
 
-/// Opens the array to append to. Compactions have merged the rows that were put meanwhile, but only
-/// the deltas in between tell which of the appended rows were among them.
+/// Opens the array to append to. Compactions have merged the rows that were put during the job, but
+/// only the deltas in between show which of the appended rows were among them.
 Status MovedArray::OpenKept() {
   const auto& arrays = current_.manifest().arrays;
   const ArrayEntry* entry = FindStoredArray(arrays, made_.appended->array);
@@ -135,7 +135,7 @@ bool MovedArray::IsKept(VertexId vertex) const {
   return !is_new || (put_ != nullptr && put_->FindRow(kept_->entry().array_id, vertex) != nullptr);
 }
 
-/// Reads the rows that the job made. Those of vertices that were new in its snapshot follow the
+/// Reads the rows that the job computed. Rows of vertices that were new in its snapshot follow the
 /// others, in the order of their ids.
 Status MovedArray::ReadRows(std::span<const VertexId> wanted, std::span<std::byte> out) {
   const ArrayEntry& entry = old_->entry();
@@ -155,7 +155,7 @@ Status MovedArray::ReadRows(std::span<const VertexId> wanted, std::span<std::byt
   return rows_->Read(places_, out);
 }
 
-/// If `link` is true, full chunks have not changed, and are linked.
+/// Writes the files of an array. If `link` is true, full chunks are unchanged, and are linked.
 Result<MovedArray::Files> MovedArray::WriteFiles(const ArrayEntry& entry, bool link,
                                                  const Fill& fill) const {
   RHIZOME_ASSIGN_OR_RETURN(const auto writer,
@@ -200,8 +200,8 @@ Result<bool> MovedArray::LinkChunk(ChunkArrayWriter& writer, std::uint64_t chunk
   return true;
 }
 
-// Marks stale rows as compaction does for the arrays that it carries over. The commits in between
-// are still in the catalogue, because the snapshot pins the generation whose delta they were.
+// Marks stale rows in the same way as compaction does for carried arrays. The commits in between
+// are still in the catalogue, because the snapshot pins the generation whose delta had them.
 Status MovedArray::MarkStale(ArrayEntry& entry) {
   const auto origin = OriginOf(entry);
   if (!origin) return Status::Ok();
@@ -252,9 +252,9 @@ Status MovedArray::PublishMarks(ArrayChange& change) {
   return Status::Ok();
 }
 
-/// Puts the rows of vertices that the generation's files do not have. The job made no rows from
-/// rows_given on. For appended rows, it made none before them either, and rows that were put
-/// meanwhile stay.
+/// Puts the rows of vertices that the generation's files do not have. The job computed no rows from
+/// rows_given on. For appended rows, it also computed none before them, and rows that were put
+/// during the job are kept.
 Status MovedArray::PutNewRows(Store& store) {
   const ArrayEntry& entry = old_->entry();
   const std::uint64_t end = RowsGiven(entry);

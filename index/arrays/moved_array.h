@@ -15,23 +15,24 @@
 
 namespace rhizome::inline internal {
 
-/// Moves a job's array into a generation with another order of rows: the vertices of that
-/// generation get their rows in its order, in new files; later vertices get theirs in its delta.
-/// Threads: one. Ownership: the constructor's arguments must outlive it.
+/// Moves a job's array into a generation with another order of rows: rows of that generation's
+/// vertices are written in its order, in new files; rows of later vertices are put into its delta.
+/// Threads: one.
+/// Ownership: the constructor's arguments must outlive it.
 class MovedArray {
  public:
-  /// `current` is at the generation to publish in. `root` is a folder to write in, which is
-  /// emptied.
+  /// `current` is at the generation to publish in. `root` is the folder to write in, which is
+  /// emptied first.
   MovedArray(const MadeArray& made, const Store& current, Path root, const JobControl& control)
       : made_(made), current_(current), root_(std::move(root)), control_(control) {}
 
-  /// Writes the files. Errors: those of the arrays and of the disk; kInterrupted.
+  /// Writes the files.
+  /// Errors: any error of the arrays and of the disk; kInterrupted.
   Status Write();
   ArraySource source() const { return {array_.arrays, root_, array_.files}; }
 
-  /// Publishes, within a change that has published source(), the marks of an embedding's stale
-  /// rows, and the rows for the delta. The source of the marks must live until the change is
-  /// committed.
+  /// Publishes the marks of an embedding's stale rows, and the rows for the delta, within a change
+  /// that has published source(). The source of the marks must live until the change is committed.
   Status PublishRest(ArrayChange& change);
 
  private:
@@ -61,14 +62,14 @@ class MovedArray {
   const Path root_;
   const JobControl& control_;
 
-  // The job's array, open from Write on.
+  // The job's array, open after Write begins.
   std::optional<VertexOrder> from_;
   std::unique_ptr<ChunkArray> old_;
   std::unique_ptr<PlacedRows> rows_;
   std::vector<PlacedRows::Place> places_;
 
   // The array that rows are appended to, in its current state.
-  std::unique_ptr<ChunkArray> kept_;  // null: nothing is appended
+  std::unique_ptr<ChunkArray> kept_;  // null: no rows are appended
   std::unique_ptr<PlacedRows> kept_rows_;
   std::vector<PlacedRows::Place> kept_places_;
   std::shared_ptr<const DeltaRun> put_;  // changes between the two generations; may be null
@@ -76,7 +77,7 @@ class MovedArray {
   std::optional<VertexOrder> to_;
   Files array_;
   Files marks_;
-  std::vector<std::uint8_t> stale_;  // by vertex; empty: none
+  std::vector<std::uint8_t> stale_;  // by vertex; empty: no row is stale
 };
 
 }  // namespace rhizome::inline internal

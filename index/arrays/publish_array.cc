@@ -15,8 +15,8 @@ namespace {
 
 using Steps = std::function<Status(ArrayChange& change, const ArraySource& source)>;
 
-/// Checks that `current` is the store that the array was made for, at a later time: the path may
-/// lead to a copy by now.
+/// Checks that `current` is a later state of the store for which the array was computed: in the
+/// meantime the path may lead to a copy.
 Status CheckContinues(const MadeArray& made, const Store& current) {
   const Store& before = made.made_for;
   const auto refuse = [&](std::string_view what) {

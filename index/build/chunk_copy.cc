@@ -12,8 +12,8 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// With three threads, two chunks are written while a third is read. Groups of chunks take more
-// memory, so only one is written.
+// With three threads, two chunks are written while a third is read. Groups of chunks need more
+// memory, so only one group is written at a time.
 constexpr std::uint32_t kThreads = 3;
 constexpr std::uint32_t kThreadsOfGroups = 2;
 
@@ -33,7 +33,7 @@ class ChunkCopy {
     return RunOnThreads(threads, [this] {
       const Status status = Guarded([this] { return CopyAll(); });
       const MutexLock lock(mutex_);
-      if (failed_.ok()) failed_ = status;  // stops the other threads, too
+      if (failed_.ok()) failed_ = status;  // also stops the other threads
       return failed_;
     });
   }
@@ -51,7 +51,7 @@ class ChunkCopy {
     return std::min(chunk * entry().chunk_rows, entry().rows);
   }
 
-  /// Reads the rows of the next chunks; false if there are none left, or after a failure.
+  /// Reads the rows of the next chunks. Returns false if there are none left, or after a failure.
   bool Take(Group& group) {
     const MutexLock lock(mutex_);
     if (!failed_.ok() || next_ == entry().chunk_count()) return false;
@@ -108,7 +108,7 @@ Status WriteChunks(const ArrayInput& array, std::span<const VertexId> vertex_of_
   const ArrayEntry& entry = writer.entry();
   const std::uint64_t chunk_bytes =
       std::max<std::uint64_t>(entry.chunk_rows * entry.row_bytes(), 1);
-  // The chunks in memory should take a small part of it.
+  // The chunks in memory should need only a small part of memory_bytes.
   const bool room = memory_bytes == 0 || chunk_bytes < memory_bytes / 32;
   const std::uint64_t rows_at_once = array.rows_at_once ? array.rows_at_once() : 0;
   std::uint64_t at_once = std::max<std::uint64_t>(rows_at_once / entry.chunk_rows, 1);

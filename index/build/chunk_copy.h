@@ -12,9 +12,9 @@ namespace rhizome::inline internal {
 
 /// Writes all chunks of `writer`'s array from the rows of `array`; row r is the row of
 /// vertex_of_row[r]. Rows are read in order, by one thread at a time, while other threads encode,
-/// write and sync earlier chunks, as far as `memory_bytes` (0: no bound) allows. `written` is
-/// called for each chunk, from several threads.
-/// Errors: those of array.read_rows; kOutOfSpace; kIoError; kInterrupted.
+/// write and sync earlier chunks, within `memory_bytes` (0: no bound). `written` is called for each
+/// chunk, from several threads.
+/// Errors: any error of array.read_rows; kOutOfSpace; kIoError; kInterrupted.
 Status WriteChunks(const ArrayInput& array, std::span<const VertexId> vertex_of_row,
                    std::uint64_t memory_bytes, ChunkArrayWriter& writer, const JobControl& control,
                    const std::function<void(const FileEntry&)>& written = {});

@@ -1,3 +1,6 @@
+// Spill files of edges. EncodeEdges and DecodeEdges convert a block of edges to and from bytes;
+// EdgeSpoolWriter fills and writes blocks; EdgeSpoolReader reads them back in order.
+
 #include "rhizome/index/edge_spool.h"
 
 #include <fmt/format.h>
@@ -46,7 +49,7 @@ Status EdgeAttribute::AddBytes(DataType dtype, std::span<const std::byte> bytes)
 namespace {
 
 struct BlockHead {
-  std::uint32_t ends;  // number of src values, and of dst values
+  std::uint32_t ends;  // number of src values, which is also the number of dst values
   std::uint32_t types;
   std::uint32_t weights;
   std::uint16_t attributes;
@@ -82,7 +85,7 @@ void PutEnds(std::vector<std::byte>& out, std::span<const VertexId> ends, bool n
   }
 }
 
-/// Takes pieces off the front of a block, and refuses those that are longer than the rest.
+/// Removes pieces from the front of a block, and refuses pieces that are longer than the rest.
 class Cursor {
  public:
   explicit Cursor(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -126,7 +129,7 @@ class Cursor {
 
 // Layout of a block: BlockHead, the ends, types, weights, and for each attribute an AttributeHead
 // with its values. Spill files are read by the process that wrote them, so numbers are in native
-// order.
+// byte order.
 std::vector<std::byte> internal::EncodeEdges(const EdgeList& edges) {
   const bool narrow = Narrow(edges.src) && Narrow(edges.dst);
   const BlockHead head{static_cast<std::uint32_t>(edges.src.size()),
@@ -188,7 +191,7 @@ void internal::ClearEdges(EdgeList& edges) {
 }
 
 Result<EdgeSpoolWriter> EdgeSpoolWriter::Create(SpillSpace& space, std::size_t block_edges) {
-  // Flush ends every block, so the caller decides the size of a block.
+  // The block size of the file is 0, because Flush ends every block explicitly.
   RHIZOME_ASSIGN_OR_RETURN(SpillWriter writer, SpillWriter::Create(space, 0));
   return EdgeSpoolWriter(std::move(writer), block_edges);
 }

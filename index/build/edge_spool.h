@@ -10,15 +10,16 @@
 
 namespace rhizome::inline internal {
 
-/// Encodes a few thousand edges as one block of a spill file: column by column, the ends in 4 bytes
-/// each if they fit. Columns may be absent: a spool may hold only the ends, or only the other
+/// Encodes a few thousand edges as one block of a spill file, column by column, with 4 bytes for
+/// each end if they fit. Columns may be absent: a spool may hold only the ends, or only the other
 /// columns.
 std::vector<std::byte> EncodeEdges(const EdgeList& edges);
 
-/// Decodes such a block; attributes keep the names that `edges` has. Errors: kCorruption.
+/// Decodes a block; attributes keep the names that `edges` has.
+/// Errors: kCorruption.
 Status DecodeEdges(std::span<const std::byte> block, EdgeList& edges);
 
-/// Empties the columns and keeps their memory.
+/// Empties the columns but keeps their memory.
 void ClearEdges(EdgeList& edges);
 
 /// A spill file of edges, in the order in which they were added.
@@ -27,14 +28,15 @@ struct EdgeSpool {
   std::uint64_t edges = 0;
 };
 
-/// Writes a spool. The caller adds to the columns of `edges` and calls Flush when full.
+/// Writes a spool. The caller appends to the columns of `edges` and calls FlushIfFull.
 class EdgeSpoolWriter {
  public:
   static Result<EdgeSpoolWriter> Create(SpillSpace& space, std::size_t block_edges);
 
-  EdgeList edges;  ///< of the block that is being filled
+  EdgeList edges;  ///< the block that is being filled
 
-  /// Writes the block if it has at least `block_edges` edges. `count` is the number of its edges.
+  /// Writes the block if it has at least `block_edges` edges. `count` is the number of edges in the
+  /// block.
   Status FlushIfFull(std::size_t count) {
     return count < block_edges_ ? Status::Ok() : Flush(count);
   }
@@ -49,8 +51,8 @@ class EdgeSpoolWriter {
   std::uint64_t written_edges_ = 0;
 };
 
-/// Reads a spool block by block, and reads ahead while the caller works. Ownership: `spool` must
-/// outlive it.
+/// Reads a spool block by block, and prefetches the next block while the caller works.
+/// Ownership: `spool` must outlive it.
 class EdgeSpoolReader {
  public:
   static Result<EdgeSpoolReader> Open(const EdgeSpool& spool);
@@ -63,7 +65,8 @@ class EdgeSpoolReader {
   SpillReader reader_;
 };
 
-/// Makes the ends in a spool the input of a partitioner. Ownership: `ends` must outlive it.
+/// Returns the ends in a spool as the input of a partitioner.
+/// Ownership: `ends` must outlive the result.
 PartitionInput InputOf(std::uint64_t vertex_count, const EdgeSpool& ends);
 
 }  // namespace rhizome::inline internal

@@ -44,9 +44,9 @@ class PacedSink final : public ByteSink {
   IoPacer* const pacer_;
 };
 
-/// The steps of BuildGeneration; each consumes the result of the one before. Memory besides the
-/// edges (partitioned_edges.h): kBuildBytesPerVertex a vertex, and that of the writers of
-/// partitions.
+/// The steps of BuildGeneration; each consumes the result of the step before. Memory besides the
+/// edges (partitioned_edges.h): kBuildBytesPerVertex a vertex, and the memory of the partition
+/// writers.
 class GraphBuilder {
  public:
   GraphBuilder(Store& store, GraphInput input, const BuildOptions& options,
@@ -111,11 +111,10 @@ class GraphBuilder {
 
 // Builds a generation:
 // 1. checks the input and numbers its arrays;
-// 2. divides the edges among partitions and chooses the owner, and perhaps the home, of each vertex
-//    (Divide);
+// 2. partitions the edges, and chooses the owner and, if wanted, the home of each vertex (Divide);
 // 3. orders the rows (OrderRows);
 // 4. writes the order, the external ids and the coordinates of the Zarr arrays;
-// 5. writes partitions and arrays, at the same time if memory allows, else one after the other;
+// 5. writes partitions and arrays, concurrently if memory allows, otherwise one after the other;
 // 6. commits.
 Status GraphBuilder::Run() {
   RHIZOME_RETURN_IF_ERROR(CheckGraphInput(input_, options_));
@@ -129,10 +128,11 @@ Status GraphBuilder::Run() {
   RHIZOME_RETURN_IF_ERROR(WriteCoordinates());
   RHIZOME_RETURN_IF_ERROR(ArraysFitBeside() ? WriteAllAtOnce() : WriteOneByOne());
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "commit", .done = 0, .total = 1}));
-  // The spill files are removed first, so that a job killed after the commit leaves none behind.
+  // The spill files are removed before the commit, so that a job killed after it leaves none
+  // behind.
   if (input_.spilled) RHIZOME_RETURN_IF_ERROR(input_.spilled->space->Clear());
   RHIZOME_RETURN_IF_ERROR(hooks_.commit ? hooks_.commit(*writer_, info_) : writer_->Commit(info_));
-  // The commit cannot be undone, so a cancellation from here on is too late.
+  // The commit cannot be undone, so a cancellation after it is ignored.
   (void)control_.Report({.phase = "commit", .done = 1, .total = 1});
   return Status::Ok();
 }
@@ -178,7 +178,7 @@ Status GraphBuilder::Divide() {
   return CheckMemory();
 }
 
-// A graph in memory was checked against the limit by its reader.
+// Only spilled graphs are checked here; the reader of a graph in memory has checked it.
 Status GraphBuilder::CheckMemory() const {
   if (columns_.in_memory || options_.memory_bytes == 0) return Status::Ok();
   const std::uint64_t vertex_bytes = BuildVertexBytes(input_.vertex_count, partitions_);
@@ -203,9 +203,9 @@ std::uint64_t GraphBuilder::EdgeBytes() const {
          24 * columns_.attributes;
 }
 
-// A walk over in-edges reads a vertex once for each edge of which it is the source, so its
-// out-degree says how often its row is read. A store with out-lists only can be walked only over
-// out-edges, where that is the in-degree.
+// Chooses the degree that measures how often a row is read. A traversal over in-edges reads a
+// vertex once for each edge with that source, which is its out-degree. A store with only out-lists
+// can be traversed only over out-edges, where the measure is the in-degree.
 Status GraphBuilder::OrderRows() {
   const bool walks_out = info_.directions == Direction::kOut;
   const ReorderInput input{
@@ -218,7 +218,8 @@ Status GraphBuilder::OrderRows() {
   return control_.Report({.phase = "order", .done = 1, .total = 1});
 }
 
-// The order is parsed again from the written bytes, so that the reader's checks apply to it.
+// Writes the order. It is parsed again from the written bytes, so that the reader's checks apply to
+// it.
 Status GraphBuilder::WriteOrder() {
   MemorySink bytes;
   const OrderInput order{
@@ -285,7 +286,7 @@ RowIds GraphBuilder::IdsOfRows() const {
   });
 }
 
-/// Writes the coordinates, which tell readers of the Zarr arrays the vertex of each row. The
+/// Writes the coordinates, from which readers of the Zarr arrays get the vertex of each row. The
 /// external ids are not needed afterwards.
 Status GraphBuilder::WriteCoordinates() {
   const auto is_array = [&](std::string_view name) {
@@ -319,8 +320,8 @@ Status GraphBuilder::WriteCoordinates() {
   return Status::Ok();
 }
 
-// A reader begins at the owner, so the owner must be one of the partitions that hold edges of the
-// vertex.
+// Checks that each owner is a partition that holds edges of its vertex, because readers begin at
+// the owner.
 void GraphBuilder::CheckOwners() const {
   for (std::size_t row = 0; row < vertex_of_row_.size(); ++row) {
     const auto set = std::span(partition_sets_).subspan(row * set_words_, set_words_);
@@ -346,7 +347,7 @@ std::uint64_t GraphBuilder::BytesForWriters(std::uint64_t beside_bytes) const {
   return options_.memory_bytes - std::min(options_.memory_bytes, held);
 }
 
-/// Returns the number of concurrent writers: one a thread, but no more than fit in memory together.
+/// Returns the number of concurrent writers: one for each thread, if that many fit in memory.
 std::uint32_t GraphBuilder::WriterCount(std::uint64_t beside_bytes) const {
   const std::uint32_t threads = std::min(std::max(options_.partition.threads, 1U), partitions_);
   if (options_.memory_bytes == 0 || largest_partition_ == 0) return threads;
@@ -365,7 +366,8 @@ Status GraphBuilder::WriteOneByOne() {
   return WriteArrays();
 }
 
-// Lists are bound by the processor and arrays by the disk. Only the arrays report progress.
+// Writes partitions and arrays concurrently: lists are bound by the processor and arrays by the
+// disk. Only the arrays report progress.
 Status GraphBuilder::WriteAllAtOnce() {
   Thread writer;
   RHIZOME_RETURN_IF_ERROR(writer.Start([this] { return WriteArrays(); }));
@@ -473,7 +475,7 @@ void GraphBuilder::NumberArrays() {
 Status GraphBuilder::WriteArrays() {
   for (std::size_t i = 0; i < input_.arrays.size(); ++i) {
     RHIZOME_RETURN_IF_ERROR(WriteArray(input_.arrays[i]));
-    input_.arrays[i].read_rows = nullptr;  // frees the memory that it captured
+    input_.arrays[i].read_rows = nullptr;  // frees the memory that read_rows captured
     input_.arrays[i].begin = nullptr;
   }
   return Status::Ok();

@@ -31,7 +31,7 @@ struct SpilledGraph;
 
 namespace RHIZOME_API rhizome {
 
-/// An array to store, with its rows found by vertex id. Rows are read in row order, many at a time.
+/// An array to store. Its rows are found by vertex id, and read in row order, many at a time.
 struct ArrayInput {
   std::string name;
   std::uint64_t dim = 0;
@@ -39,32 +39,32 @@ struct ArrayInput {
   ArrayLayout layout = ArrayLayout::kRow;
   Codec codec;
   std::uint64_t chunk_rows = 0;  ///< 0: DefaultChunkRows
-  std::uint64_t inner_rows = 0;  ///< for shards (ArrayEntry::inner_rows), or kChosenInnerRows
+  std::uint64_t inner_rows = 0;  ///< for shards (ArrayEntry::inner_rows); may be kChosenInnerRows
 
-  std::uint64_t array_id = 0;  ///< 0: the next free one
+  std::uint64_t array_id = 0;  ///< 0: the next unused id
 
-  /// Metadata kept with the array (ArrayEntry::attributes), such as the names of its classes.
+  /// Metadata stored with the array (ArrayEntry::attributes), such as the names of its classes.
   std::vector<std::pair<std::string, std::string>> attributes;
 
-  /// If set, called once before the first row is read; then every row is read exactly once. It lets
-  /// a source hold memory only while its array is written.
+  /// If set, called once before the first row is read; then every row is read exactly once. It
+  /// allows a source to hold memory only while its array is written.
   std::function<Status(const VertexOrder& order)> begin = {};
 
-  /// The number of rows that the source prefers to read at once, if memory allows; asked after
-  /// `begin`. Unset, or 0: one chunk.
+  /// Returns the number of rows that the source prefers to read at once, if memory allows. Called
+  /// after `begin`. Unset, or 0: one chunk.
   std::function<std::uint64_t()> rows_at_once = {};
 
   /// Copies the rows of `vertices` to `out`: shape [vertices.size(), dim], row-major.
   std::function<Status(std::span<const VertexId> vertices, std::span<std::byte> out)> read_rows;
 };
 
-/// A graph in memory, complete, and checked by its reader (ingest.h, importers, generators).
+/// A complete graph in memory, checked by its reader (ingest.h, importers, generators).
 struct GraphInput {
   std::uint64_t vertex_count = 0;
-  EdgeList edges;                              ///< an undirected graph has each pair once
-  bool weighted = false;                       ///< the graph is weighted, even if it has no edge
-  bool undirected = false;                     ///< store (u,v) and (v,u); a self-loop once
-  std::vector<TypeId> vertex_type;             ///< [vertex_count], or empty
+  EdgeList edges;                   ///< an undirected graph has each pair once
+  bool weighted = false;            ///< true for a weighted graph, even if it has no edge
+  bool undirected = false;          ///< store (u,v) and (v,u); a self-loop only once
+  std::vector<TypeId> vertex_type;  ///< [vertex_count], or empty
   std::vector<std::string> vertex_type_names;  ///< at least one
   std::vector<std::string> edge_type_names;    ///< at least one
   ExternalIdKind id_kind = ExternalIdKind::kDense;
@@ -72,22 +72,22 @@ struct GraphInput {
   std::vector<std::string> string_ids;    ///< by vertex id, for kString
   std::vector<ArrayInput> arrays;
 
-  /// The home of each vertex, where another program chose them (HomeRule::kFile), below
-  /// PartitionOptions::partitions; else empty.
+  /// The home of each vertex if another program chose them (HomeRule::kFile), below
+  /// PartitionOptions::partitions; otherwise empty.
   std::vector<PartitionId> homes = {};
 
-  /// The storage of EdgeList::attributes: one array for each attribute and partition, named
+  /// Storage of EdgeList::attributes: one array for each attribute and partition, named
   /// EdgeArrayName, with its rows in the order of the partition's edge ids.
   ArrayLayout attribute_layout = ArrayLayout::kRow;
   Codec attribute_codec;
   std::uint64_t attribute_chunk_rows = 0;
 
-  /// Set if an ingestion's edges and string ids do not fit in memory; then `edges` and `string_ids`
-  /// are empty.
+  /// Set if an ingestion's edges and string ids do not fit in memory. In that case `edges` and
+  /// `string_ids` are empty.
   std::shared_ptr<SpilledGraph> spilled = {};
 
-  /// Set by a compaction: edges that are already divided replace `edges`, and these functions
-  /// replace the ids above; `write_ids` leaves out deleted vertices.
+  /// Set by a compaction: edges that are already partitioned replace `edges`, and these functions
+  /// replace the ids above. `write_ids` omits deleted vertices.
   std::shared_ptr<PartitionedEdges> divided = {};
   std::function<Status(ByteSink&, const StoreId&)> write_ids = {};
   std::function<ExternalId(VertexId)> id_of = {};
@@ -108,13 +108,14 @@ struct BuildOptions {
   Direction directions = Direction::kBoth;
   TopologyCodec topology_codec = TopologyCodec::kNone;
 
-  /// The rule by which rows get homes, as many as there are partitions; the array `home` keeps them
-  /// (home_array.h). Training vertices are those whose `split` is 0 (uint8 [vertices, 1]); without
-  /// that array there are none. With GraphInput::homes it must be kFile.
+  /// The rule that assigns homes to rows. There is one home for each partition; the array `home`
+  /// stores them (home_array.h). Training vertices are the vertices whose `split` is 0 (uint8
+  /// [vertices, 1]); without that array there are none. With GraphInput::homes the rule must be
+  /// kFile.
   HomeRule homes = HomeRule::kNone;
 
-  /// Bound on the memory of the build, in bytes; 0: none. As many threads write partitions as fit
-  /// in it.
+  /// Bound on the memory of the build, in bytes; 0: none. It also limits the number of threads that
+  /// write partitions.
   std::uint64_t memory_bytes = 0;
 };
 
@@ -133,26 +134,26 @@ struct BuildHooks {
   /// returns its status.
   std::function<Status(GenerationWriter& writer, const GenerationInfo& info)> commit = {};
 
-  /// Chooses the vertex at each row, in place of BuildOptions::order; the store still records that
-  /// order's name.
+  /// Chooses the vertex at each row, instead of BuildOptions::order; the store still records the
+  /// name of that order.
   std::function<Result<std::vector<VertexId>>(const ReorderInput& input)> order_rows = {};
 
-  /// If set, arrays are written at the same time as partitions, provided that memory has room for
-  /// this many bytes.
+  /// If set, arrays are written concurrently with partitions, provided that this many bytes of
+  /// memory are available for them.
   std::optional<std::uint64_t> array_bytes = {};
 
-  /// Called for each chunk once it is written and synced. From several threads.
+  /// Called for each chunk once it is written and synced, from several threads.
   std::function<void(const FileEntry& chunk)> chunk_written = {};
 
-  /// Lets large writes give way to commits; may be null.
+  /// Lets large writes yield to commits; may be null.
   IoPacer* pacer = nullptr;
 };
 
 /// Partitions, orders and writes `input` as the store's next generation, and commits it. Consumes
 /// the edges. Nothing is visible before it returns OK.
 /// Errors: kInvalidArgument, an id or type out of range, or a bad name; kOutOfMemory, a partition
-/// of a spilled graph is too large for the memory (the message says how many partitions would do);
-/// kOutOfSpace; kIoError; kInterrupted.
+/// of a spilled graph is too large for the memory (the message has the number of partitions that
+/// would suffice); kOutOfSpace; kIoError; kInterrupted.
 Status BuildGeneration(Store& store, GraphInput input, const BuildOptions& options,
                        const JobControl& control, const BuildHooks& hooks = {});
 

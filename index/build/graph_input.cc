@@ -1,3 +1,6 @@
+// Checks of a GraphInput. CheckGraphInput checks vertices, edges, arrays and homes; DescribeArray
+// fills in and checks the manifest entry of one array.
+
 #include "rhizome/index/graph_input.h"
 
 #include <fmt/format.h>
@@ -111,7 +114,8 @@ Status CheckArrays(const GraphInput& input) {
   return Status::Ok();
 }
 
-/// Homes and their rule must go together, and no other array may have their name.
+/// Checks that homes and their rule are given together, and that no other array has the name of the
+/// home array.
 Status CheckHomes(const GraphInput& input, const BuildOptions& options) {
   const bool given = options.homes == HomeRule::kFile;
   if (given != !input.homes.empty() && (input.vertex_count > 0 || !given))
@@ -165,7 +169,7 @@ ArrayInput ArrayOfHomes(const StoredHomes& facts, std::vector<PartitionId> homes
   array.dim = 1;
   array.dtype = DataType::kInt32;
   array.attributes = HomeAttributes(facts);
-  // std::function copies its target, hence the shared pointer.
+  // std::function copies its target, so the homes are in a shared pointer.
   array.read_rows = [homes = std::make_shared<const std::vector<PartitionId>>(std::move(homes))](
                         std::span<const VertexId> vertices, std::span<std::byte> out) {
     for (std::size_t i = 0; i < vertices.size(); ++i) {
@@ -190,7 +194,7 @@ Result<ArrayEntry> DescribeArray(const ArrayInput& array, std::uint64_t rows,
   entry.array_id = array_id;
   entry.attributes = array.attributes;
   std::sort(entry.attributes.begin(), entry.attributes.end());
-  // The sizes are valid only for a dtype and shape that passed the check, so it runs first.
+  // Sizes can be computed only for a valid dtype and shape, so the check runs before them.
   if (entry.chunk_rows == 0) entry.chunk_rows = 1;
   RHIZOME_RETURN_IF_ERROR(CheckStoredArray(entry));
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);

@@ -28,13 +28,14 @@ struct Neighbor {
   friend bool operator==(const Neighbor&, const Neighbor&) = default;
 };
 
-/// The place of adjacency lists while a Graph is open.
+/// Storage of adjacency lists while a Graph is open.
 enum class TopologyPlace : std::uint8_t {
   kMemory,
   kDirect,  ///< on disk and read on demand; offsets and everything else in memory
 };
 
-/// An attribute that every edge has: its name, dtype (kInt64 or kFloat32), and number of values.
+/// Describes an edge attribute: its name, dtype (kInt64 or kFloat32), and number of values. Every
+/// edge has it.
 struct EdgeAttributeInfo {
   std::string name;
   DataType dtype = DataType::kInt64;
@@ -44,30 +45,32 @@ struct EdgeAttributeInfo {
 
 /// Options of Graph::Compact.
 struct CompactOptions {
-  /// If true, all edges are divided again by `partition` (0 partitions: as many as before). Else
-  /// every edge stays in its partition, and new edges join their neighbours, which is faster, but
-  /// lets the balance degrade slightly with every update. The rows then keep their order, too,
-  /// until it has drifted so far from PDS order that a static cache would lose 2 of 100 hits.
+  /// If true, all edges are partitioned again by `partition` (0 partitions: the same number as
+  /// before). Otherwise every edge remains in its partition, and new edges join their neighbours,
+  /// which is faster, but the balance degrades slightly with every update. The rows then keep their
+  /// order as well, until it has drifted so far from PDS order that a static cache would lose 2 of
+  /// 100 hits.
   bool repartition = false;
   PartitionOptions partition{.partitions = 0};
   std::optional<OrderKind> order = {};  ///< new order of the rows; unset: as before
 
-  /// Compact does nothing if the delta has less than this share of the generation's edges.
+  /// Compact does nothing if the delta is smaller than this share of the generation's edges.
   double least_delta = 0;
 
-  /// If set, Compact drops the edges whose attribute of this name (integers, such as a time) is
-  /// below expire_before.
+  /// If set, Compact drops edges whose attribute of this name (integers, such as a time) is below
+  /// expire_before.
   std::string expire_attribute = {};
   std::int64_t expire_before = 0;
 
-  /// Retention: how many generations before the new one stay on disk, and in how many bytes
-  /// (KeepRule). It applies from now on, even if nothing is compacted. Unset: as before.
+  /// Retention: the number of generations before the new one that are kept on disk, and the bytes
+  /// they may use (KeepRule). The rule applies from now on, even if nothing is compacted. Unset:
+  /// unchanged.
   std::optional<std::uint32_t> keep_generations = {};
   std::optional<std::uint64_t> keep_bytes = {};
 
   std::uint32_t threads = 1;
 
-  /// Bound on the memory besides that of the open graph, in bytes; 0: none. Edges that are divided
+  /// Bound on the memory besides the open graph, in bytes; 0: none. Edges that are partitioned
   /// again and do not fit pass through files below scratch/.
   std::uint64_t memory_bytes = 0;
 };
@@ -76,7 +79,7 @@ struct CompactOptions {
 struct CompactResult {
   bool compacted = false;  ///< false: the delta was below CompactOptions::least_delta
   std::uint64_t generation = 0;
-  std::uint64_t commits = 0;  ///< number of commits of the delta that it merged
+  std::uint64_t commits = 0;  ///< number of commits of the delta that were merged
 };
 
 /// Options of Graph::Open.
@@ -84,16 +87,17 @@ struct GraphOptions {
   TopologyPlace topology = TopologyPlace::kMemory;
 
   /// With kDirect: bytes of memory for a cache of blocks of adjacency lists, used by Neighbors,
-  /// Degree and LookUpNeighbors. While a compaction ends, two such caches exist. Samplers and jobs
-  /// have a NeighborCache of their own (cache/neighbor_cache.h).
+  /// Degree and LookUpNeighbors. At the end of a compaction two such caches exist. Samplers and
+  /// jobs use a separate NeighborCache (cache/neighbor_cache.h).
   std::uint64_t list_cache_bytes = 0;
 
-  /// The partitions that are loaded, in any order; empty: all. Of the others only the headers are
-  /// read, so that a process holds its share of the topology. Order, external ids, arrays and the
-  /// delta are whole. What needs edges of a partition that is not loaded fails with
-  /// kInvalidArgument and names it: single lists, degrees and edges that lie elsewhere, and at once
-  /// what may need any list (samplers, scans, caches of lists, CountEdges with a delta, Write,
-  /// Compact). Open fails with kInvalidArgument if there is no such partition.
+  /// The partitions to load, in any order; empty: all. For the others only the headers are read, so
+  /// that a process holds its share of the topology. Order, external ids, arrays and the delta are
+  /// complete. An operation that needs edges of a partition that is not loaded fails with
+  /// kInvalidArgument and names the partition. This affects single lists, degrees and edges of
+  /// other partitions, and every operation that may need any list (samplers, scans, caches of
+  /// lists, CountEdges with a delta, Write, Compact). Open fails with kInvalidArgument if there is
+  /// no such partition.
   std::vector<PartitionId> partitions = {};
 };
 

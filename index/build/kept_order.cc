@@ -21,7 +21,7 @@ std::uint64_t DegreeOf(const ReorderInput& input, VertexId vertex) {
   return input.degree[static_cast<std::size_t>(vertex)];
 }
 
-/// Sums, over all edges, the neighbour's relative place in its group, from 0 to 1.
+/// Sums, over all edges, the relative position of the neighbour in its group, from 0 to 1.
 double SumOfPlaces(const ReorderInput& input, const std::vector<VertexId>& order) {
   double sum = 0;
   for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
@@ -58,7 +58,7 @@ std::vector<VertexId> KeepOrder(const ReorderInput& input, const VertexOrder& be
            std::make_tuple(GroupOf(input, b), ~DegreeOf(input, b), b);
   });
   // The degrees of kept vertices need not descend any more. A new vertex is placed before the first
-  // kept one with fewer edges.
+  // kept vertex with fewer edges.
   std::vector<VertexId> order;
   order.reserve(input.owner.size());
   auto next = come.begin();

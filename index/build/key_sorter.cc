@@ -11,10 +11,10 @@ namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kSignBit = std::uint64_t{1} << 63;
-// The most positions in one record; a key with more takes several records.
+// Maximum number of positions in one record; a key with more takes several records.
 constexpr std::size_t kPositionsOfRecord = 1024;
 
-/// The head of a record of a run; the key and the positions follow.
+/// Head of a record of a run; the key and the positions follow.
 struct RecordHead {
   std::uint32_t key_bytes;
   std::uint32_t positions;
@@ -68,7 +68,7 @@ class RunWriter {
   std::vector<std::byte> record_;
 };
 
-/// Reads the records of a run, one after another.
+/// Reads the records of a run in order.
 class RunReader {
  public:
   static Result<RunReader> Open(const SpillFile& run) {
@@ -129,7 +129,7 @@ Status KeySorter::AddInteger(std::int64_t key, std::uint64_t position) {
   return Add({static_cast<std::uint64_t>(key) ^ kSignBit, position, 0, 0});
 }
 
-// A run takes half of the memory, because growing its vectors takes the other half.
+// A run takes half of the memory, because growing its vectors needs the other half.
 Status KeySorter::Add(const Entry& entry) {
   entries_.push_back(entry);
   const std::uint64_t bytes = entries_.size() * sizeof(Entry) + text_.size();
@@ -168,7 +168,8 @@ Status KeySorter::SpillRun() {
   return Status::Ok();
 }
 
-// Runs are in the order of their positions: of equal keys, the earlier run's comes first.
+// Merges runs by a heap. Runs are in the order of their positions, so among equal keys the one of
+// the earlier run comes first.
 Status KeySorter::MergeRuns(std::span<const SpillFile> runs, const Visit& visit) {
   std::vector<RunReader> readers;
   std::vector<std::size_t> heap;
@@ -213,8 +214,10 @@ Result<SpillFile> KeySorter::MergeToRun(std::span<const SpillFile> runs) {
   return writer.Finish();
 }
 
-// Spills the last run and frees the memory of runs; merges groups of runs into longer ones until
-// the rest can be merged at once; and then merges those into `visit`.
+// Merges all runs:
+// 1. spills the last run and frees the memory of runs;
+// 2. merges groups of runs into longer ones until the rest can be merged at once;
+// 3. merges the rest into `visit`.
 Status KeySorter::Merge(const JobControl& control, const Visit& visit) {
   RHIZOME_RETURN_IF_ERROR(SpillRun());
   std::vector<Entry>().swap(entries_);

@@ -15,22 +15,24 @@ namespace rhizome::inline internal {
 /// Sorts keys, each with its position in the input, by (key, position) in bounded memory: an
 /// external merge sort. Runs are sorted in memory on all cores and spilled, then merged k ways, in
 /// several rounds if there are more runs than blocks that fit in memory. Equal keys of a run are
-/// spilled once, with all their positions. Source: Knuth, The Art of Computer Programming, vol. 3,
-/// 5.4.
+/// spilled once, with all their positions.
+/// Source: Knuth, The Art of Computer Programming, vol. 3, 5.4.
 ///
-/// Keys are strings, compared as bytes, or int64; one sorter takes only one kind. Positions must
-/// ascend. Threads: one at a time.
+/// Keys are strings, compared as bytes, or int64; one sorter accepts only one kind. Positions must
+/// ascend.
+/// Threads: one at a time.
 class KeySorter {
  public:
   KeySorter(SpillSpace& space, std::uint64_t memory_bytes);
 
-  /// Add a key. Errors: those of spilling.
+  /// Add a key.
+  /// Errors: any error of spilling.
   Status AddString(std::string_view key, std::uint64_t position);
   Status AddInteger(std::int64_t key, std::uint64_t position);
 
-  /// Calls visit(key, positions, is_new) for all keys in ascending order. A key may take several
-  /// calls, over which its positions ascend; `is_new` marks the first. IntegerOf decodes an integer
-  /// key. Consumes the sorter.
+  /// Calls visit(key, positions, is_new) for all keys in ascending order. A key may be split over
+  /// several calls with ascending positions; `is_new` marks the first of them. IntegerOf decodes an
+  /// integer key. Consumes the sorter.
   using Visit = std::function<Status(std::string_view key, std::span<const std::uint64_t> positions,
                                      bool is_new)>;
   Status Merge(const JobControl& control, const Visit& visit);

@@ -1,3 +1,7 @@
+// The two implementations of PartitionedEdges: MemoryEdges for edges in a GraphInput, and
+// SpilledEdges for edges in spill files. Both count edges with EdgeCounter while they partition
+// them, then rearrange the edges by partition (Arrange), and return one partition at a time (Take).
+
 #include "rhizome/index/partitioned_edges.h"
 
 #include <fmt/format.h>
@@ -23,7 +27,7 @@ void ForEachDirected(VertexId src, VertexId dst, bool undirected, Visit visit) {
   if (undirected && src != dst) visit(dst, src);
 }
 
-/// Counts directed edges, by vertex and by partition.
+/// Counts directed edges by vertex and by partition.
 class EdgeCounter {
  public:
   EdgeCounter(EdgeDivision& division, std::uint64_t vertices, std::uint32_t partitions,
@@ -60,7 +64,7 @@ void MarkPartition(std::vector<std::uint64_t>& sets, std::size_t words, std::uin
   sets[row * words + p / 64] |= std::uint64_t{1} << (p % 64);
 }
 
-/// Edges that a GraphInput holds in memory. Peak memory: the edges twice by column while they are
+/// Edges in the memory of a GraphInput. Peak memory: the edges twice by column while they are
 /// arranged, then once by partition.
 class MemoryEdges final : public PartitionedEdges {
  public:
@@ -102,7 +106,7 @@ class MemoryEdges final : public PartitionedEdges {
     return division;
   }
 
-  // Divides column by column and frees each column afterwards. The ends go last, because
+  // Rearranges column by column and frees each column afterwards. The ends are last, because
   // ForEachDirected needs both of them.
   Status Arrange(const VertexOrder& order) override {
     order_ = &order;
@@ -304,7 +308,7 @@ class SpilledEdges final : public PartitionedEdges {
 
   Status DivideStream(EdgeDivision& division) {
     PartitionOptions options = options_;
-    // With one partition there is nothing to choose, so the cheapest kind is used.
+    // With one partition there is nothing to choose, so the kind with the lowest cost is used.
     options.kind = options.partitions > 1 ? division.kind : PartitionerKind::kRandom;
     RHIZOME_ASSIGN_OR_RETURN(auto partitioner,
                              StreamingPartitioner::Create(vertices_, graph_.ends.edges, options));
@@ -336,7 +340,7 @@ class SpilledEdges final : public PartitionedEdges {
     }
   }
 
-  /// Writes each edge to the file of the partition that assign(src, dst) returns for it.
+  /// Writes each edge to the file of the partition that assign(src, dst) returns.
   template <typename Assign>
   Status Scatter(EdgeDivision& division, Assign assign) {
     const std::uint32_t partitions = options_.partitions;

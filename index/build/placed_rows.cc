@@ -7,15 +7,15 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// Reads of this length reach the disk's full rate. Short reads, and few of them, keep writes that
-// happen at the same time from waiting.
+// Reads of this length reach the disk's full rate. Reads are short and few so that concurrent
+// writes do not wait for them.
 constexpr std::uint64_t kLongestReadBytes = std::uint64_t{256} << 10;
 constexpr std::uint32_t kDepth = 16;
 
-// Most rows keep their neighbours, so whole stretches are read at once.
+// Most rows keep their neighbours, so long runs of rows are read at once.
 constexpr std::uint64_t kGapBytes = std::uint64_t{8} << 10;
 
-// A read is extended to whole sectors at both ends, which takes this room.
+// A read is extended to whole sectors at both ends, which needs this much extra memory.
 constexpr std::uint64_t kReadEndsBytes = 16 << 10;
 
 }  // namespace
@@ -78,8 +78,8 @@ Status PlacedRows::ReadByChunk(std::span<Place> places, std::span<std::byte> out
   return Status::Ok();
 }
 
-// Evicts the chunk whose last use is oldest. Orders of two generations are similar, so a few
-// consecutive calls need the same chunk.
+// Returns a decoded chunk from the cache; evicts the least recently used chunk if necessary. Orders
+// of two generations are similar, so consecutive calls mostly need the same few chunks.
 Result<const PlacedRows::KeptChunk*> PlacedRows::Chunk(std::uint64_t chunk) {
   const auto found = std::find_if(kept_.begin(), kept_.end(),
                                   [&](const KeptChunk& one) { return one.chunk == chunk; });

@@ -9,8 +9,8 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// The follower reads only a few pieces ahead of the one that it hashes, because others use the disk
-// at the same time.
+// The follower reads only a few pieces ahead of the one that it hashes, because other threads use
+// the disk concurrently.
 constexpr std::uint32_t kFollowerDepth = 4;
 
 }  // namespace
@@ -22,7 +22,7 @@ ReadBack::ReadBack(FileSystem& fs, IoPacer* pacer, const JobControl& control)
 
 ReadBack::~ReadBack() { static_cast<void>(Stop()); }
 
-// Ends the follower and returns its result.
+// Ends the follower thread and returns its result.
 Status ReadBack::Stop() {
   {
     const MutexLock lock(mutex_);
@@ -42,7 +42,8 @@ void ReadBack::Add(const Path& root, const FileEntry& file) {
   changed_.NotifyAll();
 }
 
-// The writer reports progress; the follower only forwards a cancellation.
+// The main loop of the follower thread. It reports no progress, because the writer does; it only
+// forwards a cancellation.
 Status ReadBack::Follow() {
   JobControl* own = nullptr;
   JobControl quiet([&](const JobControl::Progress&) {

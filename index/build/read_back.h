@@ -15,11 +15,11 @@
 
 namespace rhizome::inline internal {
 
-/// Reads the files of a new generation back from disk and compares them with what was written. A
-/// thread of its own checks the files that Add reports, while others are still being written;
-/// Finish checks the rest.
-/// Threads: Add from any; Finish once, from one. Ownership: the constructor's arguments must
-/// outlive it.
+/// Reads the files of a new generation back from disk and compares them with the written bytes. A
+/// background thread (the follower) checks the files that Add reports while others are still being
+/// written; Finish checks the rest.
+/// Threads: Add from any; Finish once, from one.
+/// Ownership: the constructor's arguments must outlive it.
 class ReadBack {
  public:
   ReadBack(FileSystem& fs, IoPacer* pacer, const JobControl& control);
@@ -28,8 +28,9 @@ class ReadBack {
   /// Reports a file that is written and synced. `root` is the folder of the generation.
   void Add(const Path& root, const FileEntry& file) RHIZOME_EXCLUDES(mutex_);
 
-  /// Waits for the reported files, and reads those of `files` that were not reported. Errors:
-  /// kCorruption, naming the first file that differs from what was written; kIoError; kInterrupted.
+  /// Waits for the reported files, and reads the entries of `files` that were not reported.
+  /// Errors: kCorruption, naming the first file that differs from the written bytes; kIoError;
+  /// kInterrupted.
   Status Finish(const Path& root, const std::vector<FileEntry>& files, std::uint32_t threads)
       RHIZOME_EXCLUDES(mutex_);
 
@@ -52,7 +53,7 @@ class ReadBack {
   std::vector<Task> waiting_ RHIZOME_GUARDED_BY(mutex_);
   bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
   std::set<std::string> seen_ RHIZOME_GUARDED_BY(mutex_);  // paths that Add reported
-  Thread follower_;  // not started if the system gives no thread: Finish then reads everything
+  Thread follower_;  // not started if the system has no thread; Finish then reads everything
 };
 
 }  // namespace rhizome::inline internal

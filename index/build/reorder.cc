@@ -24,13 +24,13 @@ constexpr NameTable<OrderKind, 5> kNames = {{
     {OrderKind::kRandom, "random"},
 }};
 
-// Three digits of this width cover a key of 32 bits, and the counters of a digit take 16 KiB.
+// Three digits of this width cover a 32-bit key, and the counters of a digit take 16 KiB.
 constexpr unsigned kDigitBits = 11;
 constexpr std::size_t kBuckets = std::size_t{1} << kDigitBits;
 
 /// A permutation of the vertices, sorted by an LSD radix sort: one stable sort after another, the
 /// least significant key first. It starts in vertex-id order, which breaks all ties. O(vertices)
-/// for each digit of the largest key; 16 bytes a vertex.
+/// time for each digit of the largest key; 16 bytes a vertex.
 class RadixOrder {
  public:
   explicit RadixOrder(std::size_t size) : order_(size), other_(size) {
@@ -82,7 +82,7 @@ void SortByOwnerAndType(const ReorderInput& input, RadixOrder& order) {
                [&](std::size_t v) -> std::uint64_t { return input.owner[v]; });
 }
 
-// The shuffle of Fisher and Yates, which hashes a counter instead of keeping a generator's state.
+// A Fisher-Yates shuffle that hashes a counter instead of keeping the state of a generator.
 std::vector<VertexId> Shuffled(std::size_t size, std::uint64_t seed) {
   std::vector<VertexId> order(size);
   std::iota(order.begin(), order.end(), VertexId{0});

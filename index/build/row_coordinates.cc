@@ -1,3 +1,8 @@
+// Coordinates: Zarr arrays with the vertex id and the external id of each row. RowIdsOf returns a
+// source of external ids: a dictionary, a function, or texts on disk, which WindowOfTexts reads for
+// a window of rows at a time. EncodeCoordinate encodes one chunk; CheckCoordinates compares its
+// hash with the manifest.
+
 #include "rhizome/index/row_coordinates.h"
 
 #include <algorithm>
@@ -13,11 +18,11 @@ namespace rhizome::inline internal {
 namespace {
 
 constexpr std::int64_t kNobody = -1;  // a deleted vertex
-// The integer id that is written for a deleted vertex.
+// Integer id that is written for a deleted vertex.
 constexpr std::int64_t kNoId = std::numeric_limits<std::int64_t>::min();
 
-/// A window of consecutive rows with their texts, as many rows as fit in memory, but at least those
-/// asked for.
+/// A window of consecutive rows with their texts. It has as many rows as fit in memory, but at
+/// least the requested ones.
 class WindowOfTexts {
  public:
   WindowOfTexts(const StringIds& ids, const VertexOrder& order, std::uint64_t memory_bytes)
@@ -52,20 +57,20 @@ class WindowOfTexts {
     }
     texts_.assign(bytes, '\0');
     std::size_t vertex = 0;
-    std::uint64_t begin = 0;  // of the piece
+    std::uint64_t begin = 0;  // offset of the piece in all texts
     return ids_.read_bytes([&](std::span<const std::byte> piece) {
       const std::uint64_t end = begin + piece.size();
       for (; vertex + 1 < ids_.offsets.size() && ids_.offsets[vertex] < end; ++vertex) {
         Copy(vertex, begin, piece);
-        if (ids_.offsets[vertex + 1] > end) break;  // the next piece has the rest of it
+        if (ids_.offsets[vertex + 1] > end) break;  // the next piece has the rest of the text
       }
       begin = end;
       return Status::Ok();
     });
   }
 
-  /// Copies the part of a vertex's text that lies in the piece, which begins at `begin` of all
-  /// texts.
+  /// Copies the part of a vertex's text that is in the piece. The piece begins at offset `begin` of
+  /// all texts.
   void Copy(std::size_t vertex, std::uint64_t begin, std::span<const std::byte> piece) {
     const Row row = order_.RowOf(static_cast<VertexId>(vertex));
     if (row < first_ || row >= end_) return;
@@ -82,7 +87,7 @@ class WindowOfTexts {
   const std::uint64_t memory_bytes_;
   Row first_ = 0;
   Row end_ = 0;
-  std::vector<std::uint64_t> places_;  // of the rows' texts in texts_
+  std::vector<std::uint64_t> places_;  // positions of the rows' texts in texts_
   std::string texts_;
 };
 

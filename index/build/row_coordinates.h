@@ -17,13 +17,13 @@
 
 namespace rhizome::inline internal {
 
-/// The external ids of a generation, in memory or not.
+/// A source of the external ids of a generation, in memory or on disk.
 struct RowIds {
   ExternalIdKind kind = ExternalIdKind::kDense;
   std::function<bool(VertexId)> is_deleted;
 
   /// Appends the ids of the vertices at rows [first, first + vertices.size()) to `ids`. If the ids
-  /// are not in memory, calls must go chunk by chunk from the first row on. Not called for dense
+  /// are not in memory, calls must proceed chunk by chunk from the first row. Not called for dense
   /// ids.
   std::function<Status(Row first, std::span<const VertexId> vertices, std::vector<ExternalId>& ids)>
       read;
@@ -32,22 +32,23 @@ struct RowIds {
 /// Returns the ids of a dictionary, which must outlive the result.
 RowIds RowIdsOf(const VertexIds& ids);
 
-/// Returns the ids that `id_of` gives one by one.
+/// Returns ids that `id_of` computes one by one.
 RowIds RowIdsOf(ExternalIdKind kind, std::function<bool(VertexId)> is_deleted,
                 std::function<ExternalId(VertexId)> id_of);
 
-/// Returns string ids that are not in memory: they are read from front to back once for as many
-/// rows as fit in `memory_bytes`. `ids` and `order` must outlive the result.
+/// Returns string ids that are not in memory. They are read from front to back once for each window
+/// of rows that fits in `memory_bytes`. `ids` and `order` must outlive the result.
 RowIds RowIdsOf(const StringIds& ids, const VertexOrder& order, std::uint64_t memory_bytes);
 
-/// Returns the bytes of one chunk of a coordinate (storage/coordinates.h). Errors: those of reading
-/// ids.
+/// Returns the bytes of one chunk of a coordinate (storage/coordinates.h).
+/// Errors: any error of reading ids.
 Result<std::vector<std::byte>> EncodeCoordinate(const Coordinate& coordinate, std::uint64_t chunk,
                                                 const VertexOrder& order, const RowIds& ids);
 
-/// Calls found(file, what) for each file of the generation's coordinates that does not follow from
-/// order and ids. It compares with the hashes in the manifest and reads no file: another check
-/// compares the files with the manifest. Errors: kInterrupted.
+/// Calls found(file, what) for each file of the generation's coordinates that does not match order
+/// and ids. It compares with the hashes in the manifest and reads no file: another check compares
+/// the files with the manifest.
+/// Errors: kInterrupted.
 Status CheckCoordinates(
     const Manifest& manifest, const VertexOrder& order, const VertexIds& ids,
     const JobControl& control,

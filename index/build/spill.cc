@@ -1,3 +1,7 @@
+// Spill files. A SpillWriter collects records into blocks and queues them; the thread of the
+// SpillSpace (Work) takes blocks from the queue, adds a header with length and checksum, and writes
+// them. A SpillReader reads the blocks back in order, verifies them, and can prefetch the next one.
+
 #include "rhizome/index/spill.h"
 
 #include <fmt/format.h>
@@ -17,8 +21,8 @@ namespace {
 
 constexpr std::uint64_t kSyncBytes = std::uint64_t{64} << 20;
 
-/// The head of each block. The checksum also covers the block's number, so that one block is never
-/// taken for another.
+/// Header of each block. The checksum also covers the block's number, so that one block is never
+/// mistaken for another.
 struct Frame {
   std::uint32_t bytes;
   std::uint32_t crc32c;
@@ -95,7 +99,7 @@ Status SpillSpace::Drain() {
   return failed_;
 }
 
-// Wakes all waiting callers with the failure. From then on they may destroy their outputs, so no
+// Wakes all waiting callers with the failure. They may destroy their outputs after that, so no
 // block may be written afterwards.
 void SpillSpace::GiveUp(Status status) noexcept {
   const MutexLock lock(mutex_);
@@ -104,8 +108,8 @@ void SpillSpace::GiveUp(Status status) noexcept {
   changed_.NotifyAll();
 }
 
-// The loop of the writing thread: takes the next block, writes it without holding the lock, and
-// wakes the writers that wait for room in the queue.
+// Main loop of the writing thread: takes the next block, writes it without holding the lock, and
+// wakes the writers that wait for space in the queue.
 Status SpillSpace::Work() {
   while (true) {
     Job job{};
@@ -215,7 +219,7 @@ Result<std::span<const std::byte>> SpillReader::Next() {
   if (!block) return Fail(block.error());
   block_ = *std::move(block);
   if (ahead_ && !block_.empty()) {
-    // If the system gives no thread for it, the next call reads.
+    // If the system cannot start a thread, the next call reads the block itself.
     static_cast<void>(Guarded([&] {
       next_ = std::async(std::launch::async, [source = source_.get()] {
         return Guarded([source] { return ReadBlock(*source); });

@@ -19,15 +19,16 @@ namespace rhizome::inline internal {
 /// The scratch folder of one job whose data exceeds its memory. Its files are written once, front
 /// to back, in large blocks with a checksum each, and are read back front to back.
 ///
-/// A thread of its own computes checksums and writes blocks; at most queue_bytes of blocks wait for
-/// it. Files are synced every 64 MiB, so that the page cache holds few dirty pages and a memory
-/// limit that counts the cache holds. Nothing here survives the job: Clear or the destructor
+/// A background thread computes checksums and writes blocks; at most queue_bytes of blocks wait for
+/// it. Files are synced every 64 MiB, so that the page cache holds few dirty pages, and a memory
+/// limit that counts the cache is not exceeded. No file survives the job: Clear or the destructor
 /// removes the folder, and after a kill the next process that opens the store does.
 ///
 /// Threads: functions may be called from many threads; each SpillWriter from one at a time.
 class SpillSpace {
  public:
-  /// Makes `scratch`/`job` and locks it. Errors: kBusy; kOutOfSpace; kIoError.
+  /// Creates the folder `scratch`/`job` and locks it.
+  /// Errors: kBusy; kOutOfSpace; kIoError.
   static Result<std::unique_ptr<SpillSpace>> Create(FileSystem& fs, const Path& scratch,
                                                     std::string_view job,
                                                     std::uint64_t queue_bytes);
@@ -38,7 +39,7 @@ class SpillSpace {
   /// Returns the bytes that all writers have written to disk so far.
   std::uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
 
-  /// Stops the thread and removes the folder, and `scratch` if it is empty then.
+  /// Stops the thread and removes the folder, and also `scratch` if it is empty then.
   Status Clear();
 
   FileSystem& fs() const { return fs_; }
@@ -83,7 +84,8 @@ class SpillSpace {
   Status failed_ RHIZOME_GUARDED_BY(mutex_);  // the first failure; every later call returns it
 };
 
-/// A finished file of a SpillSpace, which must outlive it. The file is removed with this object.
+/// A finished file of a SpillSpace. The destructor removes the file. The SpillSpace must outlive
+/// it.
 class SpillFile {
  public:
   SpillFile() = default;
@@ -109,9 +111,9 @@ class SpillWriter {
   SpillWriter(SpillWriter&&) noexcept = default;
   SpillWriter& operator=(SpillWriter&&) noexcept = default;
 
-  /// Adds a record, which lies within one block; a record longer than a block gets a block of its
-  /// own.
-  /// Errors: those of writing, perhaps of an earlier block or another file; kOutOfSpace.
+  /// Adds a record, which is stored within one block; a record longer than a block gets a separate
+  /// block.
+  /// Errors: any error of writing, possibly of an earlier block or another file; kOutOfSpace.
   Status Append(std::span<const std::byte> record);
 
   /// Ends the block; the next record begins another.
@@ -131,7 +133,8 @@ class SpillWriter {
 };
 
 /// Reads a file back, block by block. With `ahead`, it prefetches the next block in the background.
-/// Threads: one at a time. Ownership: `file` must outlive it.
+/// Threads: one at a time.
+/// Ownership: `file` must outlive it.
 class SpillReader {
  public:
   static Result<SpillReader> Open(const SpillFile& file, bool ahead);
@@ -139,7 +142,7 @@ class SpillReader {
   SpillReader& operator=(SpillReader&&) = delete;  // a read may be in flight
 
   /// Returns the next block, valid until the next call; empty at the end.
-  /// Errors: kIoError; kCorruption, the block is not what was written.
+  /// Errors: kIoError; kCorruption, the block differs from the written one.
   Result<std::span<const std::byte>> Next();
 
  private:

@@ -12,12 +12,12 @@
 
 namespace rhizome::inline internal {
 
-/// The parts of a GraphInput that are on disk, made by an ingestion whose edges do not fit in
+/// The parts of a GraphInput that are on disk, created by an ingestion whose edges do not fit in
 /// memory.
 struct SpilledGraph {
-  SpillSpace* space = nullptr;       ///< must outlive this
+  SpillSpace* space = nullptr;       ///< must outlive this object
   std::uint64_t memory_bytes = 0;    ///< limit on the build's memory
-  bool edges_in_memory = false;      ///< the edges are in GraphInput::edges after all
+  bool edges_in_memory = false;      ///< the edges fitted in memory and are in GraphInput::edges
   EdgeSpool ends;                    ///< src and dst of every edge, as vertex ids
   std::optional<EdgeSpool> columns;  ///< type, weight and attributes of the same edges
   bool typed = false;                ///< the graph has several edge types
@@ -28,7 +28,8 @@ struct SpilledGraph {
 };
 
 /// Reads the edges with all their columns, block by block. A block of columns may cover only a part
-/// of a block of ends (SpoolBlockEdges). Ownership: `graph` must outlive it.
+/// of a block of ends (SpoolBlockEdges).
+/// Ownership: `graph` must outlive it.
 class SpilledEdgeReader {
  public:
   static Result<SpilledEdgeReader> Open(const SpilledGraph& graph);
@@ -47,7 +48,7 @@ class SpilledEdgeReader {
   EdgeSpoolReader ends_;
   std::optional<EdgeSpoolReader> columns_;
   EdgeList block_;         // a block of ends
-  std::size_t taken_ = 0;  // number of its edges already returned
+  std::size_t taken_ = 0;  // number of edges of block_ already returned
   EdgeList beside_;
 };
 

@@ -1,3 +1,6 @@
+// Repair of the order and of the external ids. DeriveOrder rebuilds one direction of the
+// permutation from the other; DeriveVertexIds rebuilds the sorted side by sorting the ids.
+
 #include "rhizome/index/derive_columns.h"
 
 #include <algorithm>
@@ -33,8 +36,8 @@ void WriteHeader(std::span<std::byte> image, const SectionEntry& entry, const T&
     std::memcpy(Place(image, entry).data(), &header, sizeof(header));
 }
 
-/// Writes the entries of one direction that follow from the other: from all entries, or from sound
-/// ones into those that are not.
+/// Writes the entries of one direction that follow from the other direction: from all entries, or
+/// only from sound entries into damaged ones.
 bool Invert(const SectionSalvage& salvage, const SectionEntry& from, const SectionEntry& to,
             bool all, std::span<std::byte> image) {
   const auto known = Place(image, from);
@@ -135,7 +138,7 @@ bool DeriveVertexIds(const SectionSalvage& salvage, const GenerationInfo& info,
                         .deleted = static_cast<std::uint32_t>(deleted)});
   if (Whole(salvage, IdsSection::kSorted)) return true;
   const Ids ids(salvage, info.vertices);
-  // Only the sorted side tells which vertices were deleted. The ids may share a damaged block with
+  // Only the sorted side shows which vertices were deleted. The ids may share a damaged block with
   // it and still be sound.
   if (deleted > 0 || !ids.Sound(strings)) return false;
   std::vector<std::uint64_t> order(info.vertices);

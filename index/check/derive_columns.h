@@ -11,12 +11,11 @@
 namespace rhizome::inline internal {
 
 // These functions derive the damaged parts of an order or dictionary from the rest, and write them
-// into `image`, which has the file's bytes and length. They return false if something is missing
-// that nothing else determines. The caller reseals the image and compares it with the committed
-// hash.
+// into `image`, which has the file's bytes and length. They return false if a missing part cannot
+// be derived. The caller reseals the image and compares it with the committed hash.
 
-/// The part of an order to trust. Both directions share a block, which may be damaged in only one
-/// of them, so all three are worth a try.
+/// The part of an order to trust. Both directions may share a damaged block although only one of
+/// them is damaged, so the caller tries all three.
 enum class OrderSource : std::uint8_t { kSoundBlocks, kRowOfVertex, kVertexOfRow };
 
 /// Derives each entry of one direction of the order from the other.

@@ -42,7 +42,7 @@ class OneSide {
       : file_(file), kinds_(kinds), order_(order), info_(info), partition_(partition) {}
 
   /// Returns whether all sections exist, sound or not. A section may share a damaged block with
-  /// another and still be sound, which the result shows.
+  /// another and still be sound; the final comparison of hashes decides that.
   bool Complete() const;
 
   /// Returns nullopt if the parts contradict each other.
@@ -173,8 +173,8 @@ Status OneSide::WriteWeights(SectionFileWriter& writer) const {
   return writer.AddSection(Kind(S::kWeights), std::span<const float>(by_entry));
 }
 
-// Declares no owned vertex a boundary vertex. The parser requires that a mirror's owner holds edges
-// of it, so the sets say so.
+// Declares that no owned vertex is a boundary vertex. The parser requires that a mirror's owner
+// holds edges of it, so the sets include the owner.
 Status OneSide::WriteNoBoundary(SectionFileWriter& writer,
                                 std::span<const std::uint64_t> mirrors) const {
   const std::vector<std::uint64_t> words((order_.owned_count(partition_) + 63) / 64, 0);
@@ -240,7 +240,7 @@ EdgesOfPartition EdgesOf(const Adjacency& adjacency, const GenerationInfo& info)
 
 }  // namespace
 
-/// A damaged partition, as reconstructed from one of its directions.
+/// A damaged partition, reconstructed from one of its directions.
 struct PartitionDeriver::View {
   Adjacency adjacency;
   const char* from = "";
@@ -258,7 +258,7 @@ std::optional<Adjacency> PartitionDeriver::Sound(std::uint32_t partition) const 
   return adjacency ? std::optional(*std::move(adjacency)) : std::nullopt;
 }
 
-// A mirror's owner also holds edges of it, and knows the other partitions that do.
+// A mirror's owner also holds edges of it, and stores the other partitions that do.
 std::optional<std::vector<std::uint64_t>> PartitionDeriver::MirrorsOf(std::uint32_t partition) {
   std::vector<std::uint64_t> mirrors;
   for (std::uint32_t q = 0; q < info_.partitions; ++q) {
@@ -275,8 +275,8 @@ std::optional<std::vector<std::uint64_t>> PartitionDeriver::MirrorsOf(std::uint3
   return mirrors;
 }
 
-/// Reconstructs one direction of a damaged partition, with its own mirrors or those that the other
-/// partitions imply; nullopt if the parser finds a contradiction.
+/// Reconstructs one direction of a damaged partition, with its own mirrors or with the mirrors that
+/// the other partitions imply; nullopt if the parser finds a contradiction.
 std::optional<PartitionDeriver::View> PartitionDeriver::ViewOf(std::uint32_t partition,
                                                                const SectionSalvage& file, bool out,
                                                                bool own_mirrors) {
@@ -301,7 +301,7 @@ std::optional<PartitionDeriver::View> PartitionDeriver::ViewOf(std::uint32_t par
       !info_.weighted && file.Find(Kind(S::kInEdges)) != nullptr};
 }
 
-/// Visits the views of a damaged partition, the likeliest first, until one is accepted.
+/// Visits the views of a damaged partition, the most likely first, until one is accepted.
 template <typename Visit>
 bool PartitionDeriver::AnyView(std::uint32_t partition, const Visit& take) {
   const auto image = read_(partition);
@@ -331,7 +331,8 @@ void PartitionDeriver::Sum(const EdgesOfPartition& edges, std::uint32_t partitio
   }
 }
 
-/// Returns false if a partition cannot be read at all.
+/// Sums the degrees and sets of all partitions except `but`. Returns false if a partition cannot be
+/// read.
 Result<bool> PartitionDeriver::SumOthers(std::uint32_t but) {
   out_degree_.assign(info_.vertices, 0);
   in_degree_.assign(info_.vertices, 0);
@@ -356,7 +357,7 @@ Result<bool> PartitionDeriver::SumOthers(std::uint32_t but) {
 std::optional<std::vector<std::byte>> PartitionDeriver::WriteWhole(std::uint32_t partition,
                                                                    const View& view) {
   const EdgesOfPartition edges = EdgesOf(view.adjacency, info_);
-  // In a weighted graph nothing else tells whether edges have attributes, so both are tried.
+  // In a weighted graph no other section shows whether edges have attributes, so both are tried.
   for (const bool attributed : {view.attributed, !view.attributed}) {
     const PartitionContext context{
         .partition = partition,
@@ -377,9 +378,10 @@ std::optional<std::vector<std::byte>> PartitionDeriver::WriteWhole(std::uint32_t
   return std::nullopt;
 }
 
-// Derives a partition: sums the degrees and partition sets of all other partitions (SumOthers),
-// then tries each view of the damaged one (AnyView) until the file that follows from it has the
-// committed hash.
+// Derives a partition:
+// 1. sums the degrees and partition sets of all other partitions (SumOthers);
+// 2. tries each view of the damaged partition (AnyView) until the file that follows from it has the
+//    committed hash.
 Result<std::optional<PartitionDeriver::Derived>> PartitionDeriver::Derive(std::uint32_t partition) {
   std::optional<Derived> derived;
   RHIZOME_ASSIGN_OR_RETURN(const bool others, SumOthers(partition));

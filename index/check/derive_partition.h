@@ -41,8 +41,8 @@ class PartitionDeriver {
     std::vector<std::byte> bytes;
     const char* from = "";
   };
-  /// Returns nullopt if neither direction's lists are whole, or if weights are lost. Errors:
-  /// kInterrupted.
+  /// Returns nullopt if neither direction's lists are complete, or if weights are lost.
+  /// Errors: kInterrupted.
   Result<std::optional<Derived>> Derive(std::uint32_t partition);
 
  private:
@@ -64,7 +64,7 @@ class PartitionDeriver {
   const Accept accept_;
   const JobControl& control_;
 
-  // These count over the whole graph, by row.
+  // Sums over the whole graph, by row.
   std::vector<std::uint64_t> out_degree_;
   std::vector<std::uint64_t> in_degree_;
   std::vector<std::uint64_t> sets_;

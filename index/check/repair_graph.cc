@@ -1,3 +1,7 @@
+// Repair with knowledge of the graph. GraphDeriver derives a damaged file from the other files of
+// the generation: order, external ids, coordinates, or a partition. RepairGraph passes it to
+// RepairStore.
+
 #include "rhizome/index/repair_graph.h"
 
 #include <utility>
@@ -37,7 +41,7 @@ class GraphDeriver : public FileDeriver {
       if (file.path != PartitionPath(p)) continue;
       fault_ = Status::Ok();
       auto answer = DerivePartition(source, p, left);
-      // The other files may lack the answer only because they could not be read; then that error is
+      // If the result is missing only because other files could not be read, that error is
       // reported.
       if (answer && !*answer && !fault_.ok()) return Fail(fault_);
       return answer;

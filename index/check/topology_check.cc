@@ -1,3 +1,8 @@
+// Checks the order, the external ids and the partitions of a generation. The ids are checked on a
+// separate thread while the partitions are loaded and added to a TopologyVerifier, a bounded number
+// at a time. If the sums of the verifier differ, the partitions are read again to find the wrong
+// claims.
+
 #include "rhizome/index/topology_check.h"
 
 #include <fmt/format.h>
@@ -68,7 +73,7 @@ Result<Adjacency> TopologyCheck::Load(const VertexOrder& order, std::uint32_t pa
   return ParsePartition(std::move(file), manifest_.info, order, partition);
 }
 
-// Returns one thread a processor, but no more than the memory allows for the largest partition.
+// Returns one thread a processor, limited by the memory for the largest partition.
 std::uint32_t TopologyCheck::Threads() const {
   std::uint64_t largest = 1;
   for (std::uint32_t p = 0; p < manifest_.info.partitions; ++p) {
@@ -133,7 +138,7 @@ Status TopologyCheck::CheckPartitions(const VertexOrder& order) {
       findings_.damaged.push_back(
           {PartitionPath(p), "in-lists: not the same edges as in the out-lists"});
   }
-  if (!complete) return Status::Ok();  // sums over the other partitions would blame sound files
+  if (!complete) return Status::Ok();  // with partitions missing, the sums would blame sound files
   if (edges != manifest_.info.edges)
     findings_.damaged.push_back(
         {"topology", fmt::format("the partitions hold {} edges, but the manifest says {}", edges,
@@ -142,7 +147,7 @@ Status TopologyCheck::CheckPartitions(const VertexOrder& order) {
   return verifier.ClaimsHold() ? Status::Ok() : NameWrongClaims(order, verifier);
 }
 
-// Names the wrong claims. This is rare, so it reads the partitions again.
+// Finds the wrong claims. This is rare, so it reads the partitions again.
 Status TopologyCheck::NameWrongClaims(const VertexOrder& order, const TopologyVerifier& verifier) {
   for (std::uint32_t p = 0; p < manifest_.info.partitions; ++p) {
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());

@@ -13,12 +13,14 @@
 
 namespace rhizome::inline internal {
 
-/// The source of a generation's files. Threads: many at once.
+/// The source of a generation's files.
+/// Threads: many at once.
 class GenerationFiles {
  public:
   virtual ~GenerationFiles() = default;
 
-  /// Loads a file by its path within the generation. Errors: those of Store::LoadSectionFile.
+  /// Loads a file by its path within the generation.
+  /// Errors: as Store::LoadSectionFile.
   virtual Result<SectionFile> Load(const std::string& path, FileKind kind) = 0;
 
   /// Called when no part of that file is in memory any more.
@@ -45,16 +47,18 @@ struct TopologyFindings {
   };
   std::vector<Finding> damaged;
   std::vector<std::optional<std::uint64_t>> edges;  ///< by partition; nullopt if it did not parse
-  std::set<std::string> homes_seen;  ///< arrays of homes that were checked while they were read
+  std::set<std::string> homes_seen;  ///< home arrays that were checked while they were read
 };
 
-/// The bytes of topology in memory at a time, unless a single partition is larger.
+/// Maximum bytes of topology in memory at a time, unless a single partition is larger.
 inline constexpr std::uint64_t kTopologyCheckBytes = std::uint64_t{1} << 30;
 
-/// Checks everything that these files say about the graph, on all processors: several partitions at
-/// a time, and many lists of each. Memory: kTopologyCheckBytes, or the largest partition; the order
-/// and the external ids; see also TopologyVerifier. Errors: kInterrupted; kOutOfMemory; kIoError, a
-/// file could not be read, which is not damage.
+/// Checks all data on the graph in these files, on all processors: several partitions at a time,
+/// and many lists of each.
+/// Memory: kTopologyCheckBytes, or the largest partition; the order and the external ids; see also
+/// TopologyVerifier.
+/// Errors: kInterrupted; kOutOfMemory; kIoError, a file could not be read, which does not count as
+/// damage.
 Result<TopologyFindings> CheckTopology(const Manifest& manifest, GenerationFiles& files,
                                        const JobControl& control);
 

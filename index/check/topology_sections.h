@@ -12,17 +12,17 @@
 
 namespace RHIZOME_API rhizome {
 
-/// The bytes of a store's partition files, by groups of sections. Reads only the ends and tables of
+/// The sizes of a store's partition files, by groups of sections. Reads only the ends and tables of
 /// the files.
 class TopologySections {
  public:
   /// Errors: kCorruption; kIoError.
   static Result<TopologySections> Read(const Store& store);
 
-  /// Returns the bytes of a group; 0 if there is no group of that name.
+  /// Returns the bytes of a group; 0 if there is no group with that name.
   std::uint64_t Group(std::string_view name) const;
 
-  /// Names and bytes of all groups, in the order in which `info` shows them.
+  /// Returns names and bytes of all groups, in the order in which `info` prints them.
   const std::vector<std::pair<std::string, std::uint64_t>>& groups() const { return groups_; }
 
   /// Returns "none" or "elias-fano".
@@ -34,15 +34,15 @@ class TopologySections {
   std::string codec_;
 };
 
-/// The largest over the smallest load of a store's partitions: 1 where there is nothing to divide,
-/// infinite where a partition has nothing. Vertices without edges count in the partition that owns
-/// them.
+/// The largest over the smallest load of a store's partitions: 1 if there is nothing to divide,
+/// infinite if a partition is empty. Vertices without edges count in the partition that owns them.
 struct MaxOverMinLoad {
   double vertices = 1;
   double edges = 1;
 };
 
-/// Reads headers only. Errors: kCorruption; kIoError.
+/// Reads only headers.
+/// Errors: kCorruption; kIoError.
 Result<MaxOverMinLoad> MaxOverMinOf(const Store& store);
 
 }  // namespace rhizome

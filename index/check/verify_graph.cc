@@ -1,3 +1,7 @@
+// Verification of the delta and of the arrays. GraphVerifier reports the findings on the topology,
+// replays the delta's records, and checks the row counts, homes and row checksums of every array.
+// VerifyGraph opens the store and runs CheckTopology first.
+
 #include "rhizome/index/verify_graph.h"
 
 #include <fmt/format.h>
@@ -43,7 +47,7 @@ class GraphVerifier {
   Status CheckRowSums(const ArrayEntry& entry);
   Status CompareChunk(const ChunkArray& rows, const ChunkArray& sums, std::uint64_t chunk);
 
-  /// Adds a finding unless the file has one already, for example from VerifyFiles.
+  /// Adds a finding unless the file already has one, for example from VerifyFiles.
   void AddDamage(const std::string& relative_path, std::string what) {
     const Path folder = Store::GenerationFolder(store_.path(), store_.manifest().generation);
     const std::string file =
@@ -74,7 +78,7 @@ Status GraphVerifier::Run() {
   return CheckArrays();
 }
 
-// Checks that every record decodes and follows the one before it, and that every row that it names
+// Checks that every record decodes and follows its predecessor, and that every row that it names
 // exists.
 Status GraphVerifier::CheckDelta() {
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "verify delta"}));
@@ -103,7 +107,7 @@ Status GraphVerifier::CheckDelta() {
 Status GraphVerifier::CheckDeltaRows(const Delta& delta) {
   const auto merged = delta.Merged();
   if (merged == nullptr) return Status::Ok();
-  std::map<std::uint64_t, std::uint64_t> row_bytes;  // of the arrays that still exist
+  std::map<std::uint64_t, std::uint64_t> row_bytes;  // arrays that still exist
   for (const ArrayEntry& array : store_.manifest().arrays)
     if (!array.name.ends_with(kSidecarSuffix)) row_bytes[array.array_id] = array.row_bytes();
   std::vector<std::byte> row;
@@ -155,7 +159,7 @@ Status GraphVerifier::CheckArrays() {
   return Status::Ok();
 }
 
-// Checks that every home is one of those that the array says it keeps, or none.
+// Checks that every home is in the range that the array declares, or none.
 Status GraphVerifier::CheckHomes(const ArrayEntry& entry) {
   const auto homes = HomesOfArray(entry);
   if (!homes) return Note(ArrayFolder(entry.name, entry.form), homes.error());

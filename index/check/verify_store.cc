@@ -1,6 +1,6 @@
-// Overlaps the two halves of a verification: the structure of the graph is checked while the arrays
-// are still being read. It uses the bytes of topology, order and ids that were read for their
-// hashes.
+// Overlaps the two halves of a verification: a second thread checks the structure of the graph
+// while the arrays are still being read. It uses the bytes of topology, order and ids that were
+// read for their hashes.
 
 #include "rhizome/index/verify_store.h"
 
@@ -21,7 +21,8 @@
 namespace rhizome {
 namespace {
 
-/// Checks the rows of an array of homes as they are read for their hashes. Threads: any.
+/// Checks the rows of a home array while they are read for their hashes.
+/// Threads: any.
 class SeenHomes {
  public:
   SeenHomes(ArrayEntry array, const StoredHomes& homes) : array_(std::move(array)), homes_(homes) {}
@@ -36,7 +37,7 @@ class SeenHomes {
     if (!added && row < at->second.first) at->second = {row, home};
   }
 
-  /// Adds the first wrong row of each chunk. Returns whether all rows were seen.
+  /// Adds the first wrong row of each chunk. Returns whether all rows were checked.
   bool AddTo(TopologyFindings& findings) {
     if (rows_.load() != array_.rows) return false;
     const MutexLock lock(mutex_);
@@ -55,17 +56,18 @@ class SeenHomes {
       RHIZOME_GUARDED_BY(mutex_);  // by chunk
 };
 
-/// Runs CheckTopology in a thread of its own, on files that VerifyFiles hands over; those that
-/// there is no room for are read again. Threads: as FileTaker and GenerationFiles.
+/// Runs CheckTopology in a separate thread, on files that VerifyFiles hands over. Files that exceed
+/// the memory limit are read again.
+/// Threads: as FileTaker and GenerationFiles.
 class OverlappedCheck : public FileTaker, public GenerationFiles {
  public:
   OverlappedCheck(FileSystem& fs, Path path) : fs_(fs), path_(std::move(path)) {}
   ~OverlappedCheck() override { End(false); }
 
-  // FileTaker.
+  // Implements FileTaker.
   void Begin(const Manifest& manifest) override {
     auto opened = Store::Open(fs_, path_, Store::Mode::kRead);
-    // A failure, or a newer generation of a writer, shows again later.
+    // A failure, or a newer generation of a writer, is detected again later.
     if (!opened || (*opened)->manifest().generation != manifest.generation || store_) return;
     store_ = *std::move(opened);
     const Status started = worker_.Start([this]() -> Status {
@@ -108,7 +110,7 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
     return [&seen](std::uint64_t row, std::span<const std::byte> bytes) { seen.See(row, bytes); };
   }
 
-  // GenerationFiles.
+  // Implements GenerationFiles.
   Result<SectionFile> Load(const std::string& path, FileKind kind) override {
     std::vector<std::byte> bytes;
     {
@@ -117,7 +119,7 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
       RHIZOME_RETURN_IF_ERROR(quiet_.CheckCancelled());
       Held& held = files_[path];
       if (held.state == State::kDamaged)
-        // VerifyFiles reports the details
+        // VerifyFiles reports the details.
         return Fail(Status::Corruption("'" + path + "': damaged"));
       // The bytes are returned only once; a second Load reads the file again.
       if (std::exchange(held.state, State::kElsewhere) == State::kHere)
@@ -133,7 +135,7 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
     held_bytes_ -= std::exchange(files_[path].held_bytes, 0);
   }
 
-  /// Must be called when VerifyFiles is done. Waits for the findings if they are wanted, else
+  /// Must be called when VerifyFiles is done. Waits for the findings if they are wanted; otherwise
   /// cancels the check.
   void End(bool wanted) {
     if (!worker_.started()) return;
@@ -160,7 +162,7 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
     std::vector<std::byte> bytes;
     std::uint64_t held_bytes = 0;  // until it is released
   };
-  /// Returns whether a file is held in memory until the end, whatever the limit.
+  /// Returns whether a file is held in memory until the end, regardless of the limit.
   static bool IsAlwaysHeld(std::string_view path) {
     return path.starts_with("order/") || path.starts_with("ids/");
   }
@@ -168,7 +170,7 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
   FileSystem& fs_;
   const Path path_;
   std::shared_ptr<const Store> store_;  // constant once the worker runs
-  JobControl quiet_;                    // the scan reports progress
+  JobControl quiet_;                    // discards progress, because the scan reports it
   Thread worker_;
   // The worker owns the findings until it is joined.
   Result<TopologyFindings> findings_ = TopologyFindings();
@@ -176,7 +178,7 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
   Mutex mutex_;
   CondVar changed_;
   std::map<std::string, Held> files_ RHIZOME_GUARDED_BY(mutex_);
-  std::map<std::string, SeenHomes> homes_;  // made before the scan begins
+  std::map<std::string, SeenHomes> homes_;  // filled before the scan begins
   std::uint64_t held_bytes_ RHIZOME_GUARDED_BY(mutex_) = 0;
   bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
 };

@@ -1,3 +1,7 @@
+// Checks claims by multisets. Add compares the two directions of a partition (CompareSides), and
+// adds the partition's degrees and sets to the rows and its claims about boundary vertices to a sum
+// (AddRange). ClaimsHold compares that sum with the sum computed from the facts.
+
 #include "rhizome/index/verify_topology.h"
 
 #include <fmt/format.h>

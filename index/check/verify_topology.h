@@ -11,27 +11,28 @@
 
 namespace rhizome::inline internal {
 
-/// Checks what the partitions of a generation claim about each other against their contents,
-/// without holding all of them in memory: each is added and may then be freed. Memory: 8 bytes a
-/// vertex for each stored direction, and the partition sets. Two multisets (the edges of two
-/// directions; claims and facts) are compared by the sum of a mix of each element (the finaliser of
-/// splitmix64); unequal multisets pass with probability 2^-64.
+/// Checks the claims of a generation's partitions about each other against their contents, without
+/// holding all partitions in memory: each is added and may then be freed. Two multisets (the edges
+/// of two directions; claims and facts) are compared by the sum of a mix of each element (the
+/// finaliser of splitmix64); unequal multisets pass with probability 2^-64.
+/// Memory: 8 bytes a vertex for each stored direction, and the partition sets.
 /// Threads: Add may be called from many at once; the rest after the last Add.
 class TopologyVerifier {
  public:
   explicit TopologyVerifier(const GenerationInfo& info);
 
-  /// Adds a partition that parsed; each at most once.
+  /// Adds a parsed partition; each at most once.
   void Add(std::uint32_t partition, const Adjacency& adjacency);
 
   /// Returns the number of edges of an added partition.
   std::optional<std::uint64_t> edges_of(std::uint32_t partition) const { return edges_[partition]; }
 
   /// Returns whether the in-lists of that partition have the edges of its out-lists; if symmetric,
-  /// whether each edge exists both ways.
+  /// whether each edge exists in both directions.
   bool SidesAgree(std::uint32_t partition) const { return sides_agree_[partition] != 0; }
 
-  /// Returns, after all partitions are added, whether all claims about boundary vertices hold.
+  /// Returns whether all claims about boundary vertices hold. Call it after all partitions are
+  /// added.
   bool ClaimsHold() const;
 
   /// Returns the first wrong claim of a partition; empty if all claims hold.
@@ -55,7 +56,7 @@ class TopologyVerifier {
   // Constant after construction.
   const GenerationInfo& info_;
   const bool keeps_out_;
-  const bool keeps_in_;  // stored apart from the out-lists
+  const bool keeps_in_;  // in-lists stored separately from the out-lists
   const std::size_t set_bytes_;
 
   // By partition, each written by the thread that adds it.

@@ -1,3 +1,7 @@
+// The edges of a graph with its delta, for the next generation. Divide counts the remaining edges
+// of each partition and assigns the new ones; Take returns one partition's remaining and new edges;
+// TakeAll and Spill return all edges for repartitioning.
+
 #include "rhizome/index/compacted_edges.h"
 
 #include <fmt/format.h>
@@ -24,11 +28,11 @@ namespace {
 // The default of a partitioner (PartitionOptions::max_edge_balance).
 constexpr double kMaxEdgeBalance = 1.05;
 
-// Keeps the owner of a vertex if that still holds edges of it, or if no partition does, so that its
-// row keeps its neighbouring rows.
+// The View of the OwnerChooser. It keeps the owner of a vertex if the owner still holds edges of
+// it, or if no partition does, so that its row keeps its neighbouring rows.
 struct OwnerView {
   const ReplicaSets& replicas;
-  const VertexOrder& order;  // of the generation
+  const VertexOrder& order;  // order of the generation
 
   template <typename Visit>
   void ForEachPartition(std::uint64_t vertex, Visit&& visit) const {
@@ -70,7 +74,7 @@ class CompactedEdges::Attributes {
         return Fail(
             Status::Corruption(fmt::format("array '{}' has not {} {} for each edge", entry.name,
                                            about.dim, DataTypeName(about.dtype))));
-      RHIZOME_RETURN_IF_ERROR(CheckChunkLengths(*array));  // before memory is taken for all of it
+      RHIZOME_RETURN_IF_ERROR(CheckChunkLengths(*array));  // before allocating all rows
       std::vector<std::byte>& bytes = loaded.bytes_.emplace_back(entry.rows * entry.row_bytes());
       RHIZOME_RETURN_IF_ERROR(array->ReadRows(0, entry.rows, bytes));
       loaded.about_.push_back(about);
@@ -86,7 +90,7 @@ class CompactedEdges::Attributes {
     }
   }
 
-  /// Returns the value of an attribute of one integer.
+  /// Returns the value of an attribute with one integer.
   std::int64_t Integer(std::size_t a, LocalEdge edge) const {
     std::int64_t value = 0;
     std::memcpy(&value, bytes_[a].data() + edge * sizeof(value), sizeof(value));
@@ -273,7 +277,7 @@ void CompactedEdges::Count(EdgeDivision& division, VertexId src, VertexId dst, P
     if (replicas_.Add(static_cast<std::uint64_t>(vertex), p)) ++vertices_[p];
 }
 
-// Returns the partition that owns a vertex's row if no partition holds an edge of it yet; else
+// Returns the partition that owns a vertex's row if no partition holds an edge of it yet; otherwise
 // kNoOwner.
 PartitionId CompactedEdges::HomeOf(VertexId vertex) const {
   const auto v = static_cast<std::uint64_t>(vertex);
@@ -281,10 +285,10 @@ PartitionId CompactedEdges::HomeOf(VertexId vertex) const {
   return parts_->order.OwnerOf(parts_->order.RowOf(vertex));
 }
 
-// Applies HDRF's rule (Petroni et al., CIKM 2015) without its degrees: it prefers a partition that
-// holds both ends, then one that holds one end. Ties go to the owner of an end without edges, whose
-// row then need not move, and to the partition with the fewest edges. Full partitions take no more
-// edges.
+// Applies the rule of HDRF (Petroni et al., CIKM 2015) without its degrees: it prefers a partition
+// that holds both ends, then one that holds one end. Ties go to the owner of an end without edges,
+// whose row then need not move, and then to the partition with the fewest edges. Full partitions
+// receive no more edges.
 PartitionId CompactedEdges::Choose(VertexId src, VertexId dst, std::uint64_t cap) const {
   const auto [least, most] = std::minmax_element(edges_.begin(), edges_.end());
   const double spread = static_cast<double>(*most - *least) + 1;
@@ -322,8 +326,10 @@ void CompactedEdges::DivideNew(EdgeDivision& division) {
   });
 }
 
-// Divides the edges: counts the remaining edges of each partition, in parallel; assigns the new
-// edges to partitions (DivideNew); then measures the result and chooses the owners.
+// Partitions the edges:
+// 1. counts the remaining edges of each partition, in parallel;
+// 2. assigns the new edges to partitions (DivideNew);
+// 3. measures the result and chooses the owners.
 Result<EdgeDivision> CompactedEdges::Divide() {
   EdgeDivision division;
   division.kind =

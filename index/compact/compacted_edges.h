@@ -14,16 +14,16 @@
 
 namespace rhizome::inline internal {
 
-/// Selects the edges to drop from the next generation: those whose time is below `before`.
+/// Selects the edges to drop from the next generation: edges whose time is below `before`.
 struct ExpiredEdges {
   std::string attribute;  ///< an int64 edge attribute
   std::int64_t before = 0;
 };
 
-/// The edges of a graph with its delta, for the next generation. Each edge of the generation stays
-/// in its partition; each new edge goes to a partition that holds its ends and has room (the rule
-/// of HDRF over the existing replicas). The balance may degrade with many updates; repartitioning
-/// restores it.
+/// The edges of a graph with its delta, for the next generation. Each edge of the generation
+/// remains in its partition; each new edge goes to a partition that holds its ends and is below the
+/// cap (the rule of HDRF over the existing replicas). The balance may degrade with many updates;
+/// repartitioning restores it.
 ///
 /// Memory: the replica sets, and in Take the lists of the partition, which are loaded if the
 /// generation's lists are on disk.
@@ -41,9 +41,9 @@ class CompactedEdges final : public PartitionedEdges {
   std::vector<std::uint64_t> PartitionSets() override;
   Result<PartitionEdgeList> Take(std::uint32_t partition) override;
 
-  /// Return all edges undivided, the pairs of an undirected graph once each, for repartitioning:
-  /// TakeAll in memory; Spill, with their columns, in spilled.ends. The caller sets the space and
-  /// memory_bytes of `spilled`.
+  /// Return all edges without partitions, each pair of an undirected graph once, for
+  /// repartitioning: TakeAll in memory; Spill, with their columns, in spilled.ends. The caller sets
+  /// `space` and `memory_bytes` of `spilled`.
   Result<EdgeList> TakeAll() const;
   Status Spill(SpilledGraph& spilled) const;
 
@@ -51,7 +51,7 @@ class CompactedEdges final : public PartitionedEdges {
   struct Edge {
     VertexId src = 0;
     VertexId dst = 0;
-    std::uint64_t position = 0;  // of the edge in the view's columns
+    std::uint64_t position = 0;  // position of the edge in the view's columns
   };
   struct LocalDegrees {  // by local id
     std::vector<std::uint64_t> out;

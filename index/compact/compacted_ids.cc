@@ -93,7 +93,7 @@ Result<std::vector<std::uint64_t>> CompactedIds::Sorted() const {
   };
   for (const VertexId fresh : SortedNew()) {
     // If the id exists in the generation and is not deleted, that vertex must come before the new
-    // one, so that check_above_last finds the repetition.
+    // one, so that check_above_last detects the repetition.
     std::uint64_t end = parts_.ids.LowerBound(delta_.IdOf(fresh));
     if (end < parts_.ids.sorted_count() &&
         parts_.ids.IdOf(parts_.ids.SortedAt(end)) == delta_.IdOf(fresh))
@@ -108,7 +108,7 @@ Result<std::vector<std::uint64_t>> CompactedIds::Sorted() const {
 
 Status CompactedIds::PutTexts(const std::function<Status(std::span<const std::byte>)>& put) const {
   constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
-  std::string piece;  // many short texts at once
+  std::string piece;  // joins many short texts for one call of `put`
   for (std::uint64_t v = 0; v < delta_.vertices(); ++v) {
     piece += std::get<std::string>(IdOf(static_cast<VertexId>(v)));
     if (piece.size() < kPieceBytes) continue;

@@ -9,22 +9,23 @@
 
 namespace rhizome::inline internal {
 
-/// The external ids of the next generation: those of this generation and of its delta. Texts are
-/// copied from where they are, and the two sorted orders are merged. Memory: while writing, 16
-/// bytes a vertex (and 8 a vertex to sort integers). Threads: const. Ownership: `parts` and `delta`
-/// must outlive it.
+/// The external ids of the next generation: the ids of this generation and of its delta. Texts are
+/// copied from their current place, and the two sorted orders are merged.
+/// Memory: while writing, 16 bytes a vertex (and 8 a vertex to sort integers).
+/// Threads: const.
+/// Ownership: `parts` and `delta` must outlive it.
 class CompactedIds {
  public:
   CompactedIds(const GraphParts& parts, const Delta& delta);
 
-  /// Returns the kind of ids. Dense ids stay dense while every id equals its vertex id.
+  /// Returns the kind of ids. Dense ids remain dense while every id equals its vertex id.
   ExternalIdKind kind() const;
 
-  /// Writes the dictionary; must not be called for dense ids. Errors: kCorruption, the delta has an
-  /// id twice; those of the sink.
+  /// Writes the dictionary; must not be called for dense ids.
+  /// Errors: kCorruption, the delta has an id twice; any error of the sink.
   Status Write(ByteSink& sink, const StoreId& store_id) const;
 
-  /// Takes a vertex of the generation or of the delta.
+  /// Accepts a vertex of the generation or of the delta.
   ExternalId IdOf(VertexId vertex) const;
   bool IsDeleted(VertexId vertex) const;
 

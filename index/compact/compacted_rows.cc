@@ -69,7 +69,8 @@ Status CompactedRows::Read(std::span<const VertexId> vertices, std::span<std::by
   return ReadPlaces(out);
 }
 
-// Reads all rows at once, so that the reads overlap, unless commits wait for the disk.
+// Reads all rows at once, so that the reads overlap. If commits wait for the disk, it reads in
+// smaller batches between them.
 Status CompactedRows::ReadPaced(PlacedRows& reader, std::span<PlacedRows::Place> places,
                                 std::span<std::byte> out) const {
   const std::uint64_t row_bytes = array_->entry().row_bytes();
@@ -84,7 +85,7 @@ Status CompactedRows::ReadPaced(PlacedRows& reader, std::span<PlacedRows::Place>
   return Status::Ok();
 }
 
-// Gives each reader a consecutive stretch of the old rows: rows that are scattered in the new order
+// Assigns each reader a consecutive range of the old rows: rows that are scattered in the new order
 // are dense in the old one.
 Status CompactedRows::ReadPlaces(std::span<std::byte> out) {
   if (readers_.size() == 1) return ReadPaced(*readers_.front(), places_, out);

@@ -16,10 +16,10 @@
 
 namespace rhizome::inline internal {
 
-/// Reads rows of an array, overlaid with the delta's, by vertex id, for scans of many rows at a
+/// Reads rows of an array by vertex id, with the delta's rows overlaid, for scans of many rows at a
 /// time. PlacedRows describes the access and its memory.
-/// Threads: one at a time. A call reads with as many threads as Open was given, which share
-/// `memory_bytes` and read in turns of `pacer`, if there is one.
+/// Threads: one at a time. A call reads with the number of threads passed to Open. They share
+/// `memory_bytes`, and take turns through `pacer` if there is one.
 class CompactedRows {
  public:
   static Result<std::unique_ptr<CompactedRows>> Open(std::shared_ptr<const Store> store,
@@ -28,8 +28,8 @@ class CompactedRows {
                                                      const Delta& delta, std::uint64_t memory_bytes,
                                                      std::uint32_t threads, IoPacer* pacer);
 
-  /// Copies the rows of `vertices` to `out`: shape [vertices.size(), row bytes]. Errors:
-  /// kCorruption; kIoError.
+  /// Copies the rows of `vertices` to `out`: shape [vertices.size(), row bytes].
+  /// Errors: kCorruption; kIoError.
   Status Read(std::span<const VertexId> vertices, std::span<std::byte> out);
 
  private:

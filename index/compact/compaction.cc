@@ -25,16 +25,16 @@ namespace {
 // Memory for decoded chunks if there is no limit.
 constexpr std::uint64_t kArrayMemoryBytes = std::uint64_t{256} << 20;
 
-// Rows are read in batches of this size, so that those that have moved far are not read one by one.
-// If an array has less memory than kManyRowsBytes, one thread reads a chunk's rows at a time.
+// Rows are read in batches of this size, so that rows that moved far are not read one by one. If an
+// array has less memory than kManyRowsBytes, one thread reads a chunk's rows at a time.
 constexpr std::uint64_t kRowsAtOnceBytes = std::uint64_t{128} << 20;
 constexpr std::uint64_t kManyRowsBytes = std::uint64_t{128} << 20;
 
-// The limit of OrderDrift: above a mean loss of two hits in a hundred, the rows are ordered again.
+// Limit of OrderDrift: above a mean loss of two hits in a hundred, the rows are ordered again.
 constexpr double kMostDrift = 0.02;
 
-// Rows that changed their owner come from far away. If more than one row in this many did, rows are
-// read in large batches.
+// Rows whose owner changed are far from their new neighbours. If they are more than 1 /
+// kMovedOfRows of the rows, rows are read in large batches.
 constexpr std::uint64_t kMovedOfRows = 100;
 
 /// Returns the vertex types by vertex id; empty if there is only one type.
@@ -51,8 +51,8 @@ std::vector<TypeId> VertexTypes(const CompactionInput& input) {
   return types;
 }
 
-// Estimates the size of the next generation: that of this one, plus the additions of the delta. If
-// the disk lacks that room, retained earlier generations are removed first.
+// Estimates the size of the next generation: the size of this one, plus the additions of the delta.
+// If the disk has less free space, retained earlier generations are removed first.
 Status CheckSpace(Store& store, const CompactionInput& input) {
   std::uint64_t needed = 0;
   for (const FileEntry& file : input.store->manifest().files) needed += file.size_bytes;
@@ -79,8 +79,8 @@ std::uint32_t ReaderCount(const ArrayEntry& entry, std::uint32_t threads,
   return std::max(threads, 1U);
 }
 
-/// `*in_place` says whether rows are mostly copied from front to back; it is set once there is an
-/// order.
+/// Returns an array of the graph carried over to the next generation. `*in_place` is whether rows
+/// are mostly copied from front to back; it is set once there is an order.
 ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std::uint32_t threads,
                       std::uint64_t memory_bytes, const std::shared_ptr<const bool>& in_place) {
   ArrayInput array{.name = entry.name,
@@ -97,7 +97,7 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std
     array.rows_at_once = [in_place, rows = kRowsAtOnceBytes / entry.row_bytes()] {
       return *in_place ? 0 : rows;
     };
-  // The rows are opened when their turn comes, because the sidecar and chunks take memory.
+  // The rows are opened only when the array is written, because the sidecar and chunks take memory.
   auto rows = std::make_shared<std::unique_ptr<CompactedRows>>();
   array.begin = [input, entry, memory_bytes, rows,
                  readers =
@@ -113,7 +113,7 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std
   return array;
 }
 
-/// Records the vertex from which on an array has no rows, including new vertices.
+/// Records the first vertex from which an array has no rows, including new vertices.
 void MarkRowsGiven(const CompactionInput& input, const ArrayEntry& entry, ArrayInput& array) {
   std::uint64_t given = RowsGiven(entry);
   if (const auto merged = input.delta->Merged()) {
@@ -127,7 +127,7 @@ void MarkRowsGiven(const CompactionInput& input, const ArrayEntry& entry, ArrayI
     array.attributes.emplace_back(kRowsGivenAttribute, std::to_string(given));
 }
 
-/// Marks the rows of a computed array that may differ from what would be computed now.
+/// Marks the rows of a computed array that may differ from a new computation.
 Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInput& graph) {
   const auto origin = OriginOf(entry);
   if (!origin) return Status::Ok();
@@ -176,7 +176,7 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
   return Status::Ok();
 }
 
-/// Carries over the arrays of vertices, with the delta's rows; those of edges come with the edges.
+/// Carries over the vertex arrays, with the delta's rows. Edge arrays are written with the edges.
 Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
                    const std::shared_ptr<const bool>& in_place, GraphInput& graph) {
   const std::uint64_t memory_bytes = ArrayMemoryBytes(options);
@@ -194,8 +194,8 @@ Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
           return array.name == StaleName(other.name) && OriginOf(other);
         });
     if (flags) continue;
-    // The order was parsed, so its number of vertices is trusted; the manifest may claim any number
-    // of rows.
+    // The order was parsed, so its number of vertices can be trusted; the manifest may have any
+    // number of rows.
     if (array.rows != input.parts->order.size())
       return Status::Corruption(fmt::format("array '{}' has {} rows, but there are {} vertices",
                                             ShownName(array.name), array.rows,
@@ -207,7 +207,7 @@ Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
   return Status::Ok();
 }
 
-/// Chooses the order of the next generation: old rows stay in their order while it is still nearly
+/// Chooses the order of the next generation: old rows keep their order while it is still close to
 /// PDS. Sets `in_place` if nearly all rows then keep their neighbours.
 Result<std::vector<VertexId>> ChooseOrder(const ReorderInput& input, const VertexOrder& before,
                                           bool& in_place) {
@@ -221,7 +221,7 @@ Result<std::vector<VertexId>> ChooseOrder(const ReorderInput& input, const Verte
   return order;
 }
 
-/// Returns whether all edges fit in memory while they are divided and written.
+/// Returns whether all edges fit in memory while they are partitioned and written.
 bool EdgesFit(const CompactionInput& input, const BuildOptions& build) {
   if (build.memory_bytes == 0) return true;
   const GenerationInfo& info = input.parts->info();
@@ -262,8 +262,8 @@ KeepRule RuleOf(const CompactOptions& options, KeepRule rule) {
 // Compacts a graph:
 // 1. checks the options and the free space on disk;
 // 2. chooses the settings of the build from the generation and the options;
-// 3. gathers the edges, divided as before, or, to repartition, all of them in memory or in spill
-//    files;
+// 3. collects the edges: in their existing partitions, or, to repartition, all of them in memory or
+//    in spill files;
 // 4. sets up the carried arrays, with their stale marks;
 // 5. runs BuildGeneration, which writes the files and calls the commit hook: it reads the files
 //    back, loads the new generation and switches to it.
@@ -344,8 +344,9 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     writer.set_keep(RuleOf(options, store.Snapshot()->manifest().keep));
     RHIZOME_ASSIGN_OR_RETURN(const auto written, writer.Preview(made, base));
     RHIZOME_RETURN_IF_ERROR(read_back.Finish(next, written->manifest().files, options.threads));
-    // All partitions are loaded, whether or not they were named, and so are those of the next
-    // generation, which may have another number of them.
+    // All partitions are loaded now, even if GraphOptions::partitions listed them. The next
+    // generation may have another number of partitions, so all of its partitions are loaded as
+    // well.
     GraphOptions loading = input.parts->options;
     loading.partitions.clear();
     RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(written, loading));

@@ -21,7 +21,7 @@ struct CompactionInput {
   std::shared_ptr<const Store> store;  ///< a snapshot
   std::shared_ptr<const GraphParts> parts;
   std::shared_ptr<const Delta> delta;
-  std::shared_ptr<const DeltaView> view;  ///< null: nothing was written
+  std::shared_ptr<const DeltaView> view;  ///< null: nothing was written since the generation
   IoPacer* pacer = nullptr;               ///< shared with the graph's writers; may be null
 };
 
@@ -29,17 +29,18 @@ struct CompactionInput {
 KeepRule RuleOf(const CompactOptions& options, KeepRule rule);
 
 /// Makes the new generation current. `parts` are its files, read back and verified. `commit`
-/// performs the commit and writes no file but the manifest.
+/// performs the commit and writes only the manifest file.
 using SwitchGeneration = std::function<Status(std::shared_ptr<const GraphParts> parts,
                                               const std::function<Status()>& commit)>;
 
-/// Writes `input` as the next generation of `store`. The store may be written to meanwhile: later
-/// commits become the delta of the new generation. Every file is read back and compared before
-/// `switch_to` is called. On failure nothing has changed, and the written files are orphans
+/// Writes `input` as the next generation of `store`. The store may be written to at the same time:
+/// later commits become the delta of the new generation. Every file is read back and compared
+/// before `switch_to` is called. On failure nothing has changed, and the written files are orphans
 /// (Store::CollectGarbage).
 ///
-/// Memory: see CompactOptions. Errors: kOutOfSpace, before it writes if the disk has no room for a
-/// second copy; kInvalidArgument; kOutOfMemory; kInterrupted; kIoError; kCorruption.
+/// Memory: see CompactOptions.
+/// Errors: kOutOfSpace, before writing, if the disk has no space for a second copy;
+/// kInvalidArgument; kOutOfMemory; kInterrupted; kIoError; kCorruption.
 Status CompactGeneration(Store& store, const CompactionInput& input, const CompactOptions& options,
                          const JobControl& control, const SwitchGeneration& switch_to);
 

@@ -1,3 +1,7 @@
+// Resolves a batch, operation by operation. Each operation checks its arguments, looks up its
+// vertices in the batch, the delta and the generation, adds missing vertices and types if the
+// options allow it, and records the change in a DeltaRunBuilder.
+
 #include "rhizome/index/batch_resolver.h"
 
 #include <fmt/format.h>
@@ -42,7 +46,8 @@ std::string_view KindName(WriteBatch::Kind kind) {
   }
 }
 
-// Returns the number of a name in the schema; names that the batch adds are numbered after it.
+// Returns the number of a name in the schema. Names that the batch adds are numbered after the
+// schema's.
 std::optional<TypeId> NumberOf(const std::string& name, const std::vector<std::string>& schema,
                                const std::vector<std::string>& added) {
   auto at = std::find(schema.begin(), schema.end(), name);
@@ -69,8 +74,8 @@ BatchResolver::BatchResolver(const Store& store, const GraphParts& parts, const 
       builder_(delta.symmetric(), static_cast<std::uint32_t>(EdgeValueCount(parts.edge_attributes)),
                static_cast<VertexId>(delta.vertices())) {}
 
-// Applies the operations in order to the builder. The first one that fails ends the batch, with its
-// place and its vertex in the message.
+// Applies the operations in order to the builder. The first operation that fails ends the batch;
+// the message has its place and its vertex.
 Status BatchResolver::Resolve(const WriteBatch& batch) {
   const auto operations = batch.operations();
   for (std::size_t i = 0; i < operations.size(); ++i) {
@@ -132,7 +137,7 @@ Status BatchResolver::PutEdge(const Operation& operation) {
   return Status::Ok();
 }
 
-// Converts attribute values to the form that the delta keeps. No values stand for zeros.
+// Converts attribute values to the representation of the delta. An empty list means zeros.
 Result<std::vector<std::int64_t>> BatchResolver::AttributeBits(
     std::span<const EdgeValue> values) const {
   std::vector<std::int64_t> bits;
@@ -172,7 +177,7 @@ Status BatchResolver::PutRow(const Operation& operation) {
   const Manifest& manifest = store_.manifest();
   const ArrayEntry* array = manifest.FindArray(operation.name);
   if (array == nullptr || array->name.ends_with(kSidecarSuffix)) {
-    // The store's own error message lists the arrays that exist.
+    // The store's own error message lists the existing arrays.
     const auto opened = store_.OpenArray(operation.name);
     return Invalid("{}", opened ? "this array holds checksums" : opened.error().message());
   }

@@ -15,18 +15,18 @@
 
 namespace rhizome::inline internal {
 
-/// Resolves one batch against the graph as it is before the batch: names become numbers, and
-/// everything is checked before anything is written.
+/// Resolves one batch against the graph before the batch: names become numbers, and everything is
+/// checked before anything is written.
 /// Ownership: borrows all constructor arguments.
 class BatchResolver {
  public:
   BatchResolver(const Store& store, const GraphParts& parts, const Delta& delta,
                 const WriteOptions& options);
 
-  /// Resolves `batch` into builder() and rows(). Errors: kInvalidArgument, naming the operation: an
-  /// unknown array or edge type, a row of the wrong width or type, an attribute of the wrong type,
-  /// an id that is not of the store's kind, a weight that is not finite; kNotFound, an unknown
-  /// vertex (see WriteOptions).
+  /// Resolves `batch` into builder() and rows().
+  /// Errors: kInvalidArgument, naming the operation: an unknown array or edge type, a row of the
+  /// wrong width or type, an attribute of the wrong type, an id of another kind than the store's, a
+  /// weight that is not finite; kNotFound, an unknown vertex (see WriteOptions).
   Status Resolve(const WriteBatch& batch);
 
   /// Returns the changes of the resolved batch.
@@ -48,13 +48,14 @@ class BatchResolver {
   Result<TypeId> EdgeType(const std::string& name);
   Result<TypeId> VertexType(const std::string& name);
 
-  const Store& store_;  // for its arrays
+  const Store& store_;  // used for its arrays
   const GraphParts& parts_;
   const Delta& delta_;
   const WriteOptions& options_;
   DeltaRunBuilder builder_;
   std::vector<DeltaRow> rows_;
-  // Changes of ids within the batch: the vertex that it added, or nullopt after it deleted one.
+  // Changes of ids within the batch: the vertex that the batch added, or nullopt after it deleted
+  // one.
   std::unordered_map<ExternalId, std::optional<VertexId>> own_ids_;
 };
 

@@ -1,3 +1,6 @@
+// The changes since a generation. With appends a run and merges runs of similar size; Load replays
+// the catalogue's records through With. Look-ups search the runs from the newest to the oldest.
+
 #include "rhizome/index/delta.h"
 
 #include <fmt/format.h>

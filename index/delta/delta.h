@@ -15,11 +15,11 @@
 
 namespace rhizome::inline internal {
 
-/// The changes of a graph since its generation was made, up to one commit: the in-memory part of a
-/// log-structured store. A Delta is immutable; the next commit makes a new one, which shares its
-/// runs. Runs of similar size are merged, so that there are about log2(entries) of them and a
-/// commit costs log2(entries) on average.
-/// The rows of arrays stay in the catalogue; the delta holds references to them.
+/// The changes of a graph since its generation was created, up to one commit: the in-memory part of
+/// a log-structured store. A Delta is immutable; the next commit creates a new one, which shares
+/// its runs. Runs of similar size are merged, so that there are about log2(entries) of them, and an
+/// entry is merged log2(entries) times on average. The rows of arrays remain in the catalogue; the
+/// delta holds references to them.
 /// Threads: const.
 class Delta {
  public:
@@ -37,8 +37,8 @@ class Delta {
   /// Returns a delta without commits.
   static std::shared_ptr<const Delta> Empty(Base base);
 
-  /// Returns `from` with the records that `store`'s catalogue has after its last commit. Errors:
-  /// kCorruption.
+  /// Returns `from` with the later records of `store`'s catalogue.
+  /// Errors: kCorruption.
   static Result<std::shared_ptr<const Delta>> Load(std::shared_ptr<const Delta> from,
                                                    const Store& store);
 
@@ -47,8 +47,8 @@ class Delta {
 
   bool empty() const { return runs_.empty(); }
   bool symmetric() const { return base_.symmetric; }
-  std::uint64_t sequence() const { return sequence_; }  ///< of the last commit that it includes
-  /// the store after that commit; not known if there is none, or if its record has version 1
+  std::uint64_t sequence() const { return sequence_; }  ///< the last commit that it includes
+  /// state of the store after that commit; unknown if there is none, or if its record has version 1
   const HistoryState& state() const { return state_; }
   /// the first commit that it was loaded from; 0: none
   std::uint64_t first_commit() const { return runs_.empty() ? 0 : runs_.front()->first_sequence; }
@@ -64,23 +64,23 @@ class Delta {
   const std::vector<std::string>& vertex_types() const { return *vertex_types_; }
   const std::vector<std::string>& edge_types() const { return *edge_types_; }
 
-  /// Returns the state of the graph that the next commit's record must fit.
+  /// Returns the state of the graph against which the next commit's record is checked.
   DeltaContext Context() const;
 
-  /// Returns the newest vertex that was added with that id, unless it was deleted since. On
-  /// nullopt, look in the generation, whose vertex may be deleted here.
+  /// Returns the newest vertex that was added with that id, unless it was deleted later. On
+  /// nullopt, the caller searches the generation, whose vertex may be deleted here.
   std::optional<VertexId> Find(const ExternalId& id) const;
   bool IsDeleted(VertexId vertex) const;
 
-  /// IdOf and TypeOf take a new vertex, in [base_vertices(), vertices()).
+  /// IdOf and TypeOf accept a new vertex, in [base_vertices(), vertices()).
   const ExternalId& IdOf(VertexId vertex) const;
   TypeId TypeOf(VertexId vertex) const;
 
   /// Returns the last commit that put a vertex's row; nullopt if the generation's row is current.
   std::optional<std::uint64_t> RowCommit(std::uint64_t array_id, VertexId vertex) const;
 
-  /// Returns whether a list of this direction may differ from the generation's; false only if it
-  /// does not.
+  /// Returns false if a list of this direction is known to be the same as in the generation, true
+  /// if it may differ.
   bool Touches(VertexId vertex, Direction direction) const;
 
   /// The resolved changes of one list: added edges that still exist, and the keys whose edges in

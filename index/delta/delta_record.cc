@@ -1,3 +1,7 @@
+// Encodes and decodes the catalogue record of a commit. EncodeDeltaRecord writes a run field by
+// field; Decoder reads the fields in the same order, checks each against the DeltaContext, and adds
+// it to a DeltaRunBuilder. storage/FORMAT.md has the layout.
+
 #include "rhizome/index/delta_record.h"
 
 #include <fmt/format.h>
@@ -43,7 +47,7 @@ void EncodeEdges(ByteWriter& out, const DeltaRun& run, bool symmetric) {
   }
 }
 
-/// Reads a record into a builder, which sorts it again.
+/// Reads a record into a builder, which sorts the entries again.
 class Decoder {
  public:
   Decoder(std::span<const std::byte> bytes, const DeltaContext& context)

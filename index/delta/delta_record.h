@@ -11,7 +11,7 @@
 
 namespace rhizome::inline internal {
 
-/// The state of the graph before a commit, which the commit's record must fit.
+/// The state of the graph before a commit, against which the commit's record is checked.
 struct DeltaContext {
   bool symmetric = false;
   bool string_ids = false;
@@ -28,11 +28,12 @@ struct DeltaContext {
 
 /// Encodes a commit's record in the catalogue: the run with its out-side, each symmetric pair once
 /// (storage/FORMAT.md, "Catalogue records"). `previous` chains the records, so that a lost one is
-/// noticed. The hash of the run's state is only known when rows are, too: see SealDeltaRecord.
+/// detected. The hash of the run's state is known only once the rows are known: see
+/// SealDeltaRecord.
 std::vector<std::byte> EncodeDeltaRecord(const DeltaRun& run, const DeltaContext& context);
 
-/// Parses and checks a whole record; touches no file. Errors: kCorruption, naming offset and field;
-/// kUnsupported, a newer version.
+/// Parses and checks a whole record; accesses no file.
+/// Errors: kCorruption, naming offset and field; kUnsupported, a newer version.
 Result<DeltaRun> DecodeDeltaRecord(std::span<const std::byte> bytes, std::uint64_t sequence,
                                    const DeltaContext& context);
 

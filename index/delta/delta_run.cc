@@ -1,3 +1,7 @@
+// A run of changes. DeltaRunBuilder collects the changes of one commit, and its Finish sorts them,
+// drops edges that a later tombstone erases, and numbers the remaining edges. MergeRuns merges two
+// consecutive runs in one pass over each sorted list.
+
 #include "rhizome/index/delta_run.h"
 
 #include <algorithm>
@@ -17,8 +21,8 @@ bool RowLess(const DeltaRowRef& a, const DeltaRowRef& b) {
   return std::tie(a.array_id, a.vertex) < std::tie(b.array_id, b.vertex);
 }
 
-// Sorts entries from the order in which they were made by key, and keeps those of each key from its
-// last tombstone on.
+// Sorts entries by key. For each key, keeps the entries from the last tombstone on, in the order in
+// which they were added.
 void SortEdges(std::vector<DeltaEdge>& edges) {
   std::stable_sort(edges.begin(), edges.end(), KeyLess);
   auto out = edges.begin();
@@ -33,8 +37,8 @@ void SortEdges(std::vector<DeltaEdge>& edges) {
   edges.erase(out, edges.end());
 }
 
-// Numbers the edges that are left in the order of `out`. That is the order of the commit's record,
-// so that every process that reads it gives them the same numbers.
+// Numbers the remaining edges in the order of `out`. The commit's record has the same order, so
+// every process that reads it assigns the same numbers.
 void NumberEdges(DeltaRun& run) {
   constexpr std::uint32_t kNone = ~std::uint32_t{0};
   std::vector<std::uint32_t> numbers(std::exchange(run.numbered, 0), kNone);
@@ -52,14 +56,15 @@ void NumberEdges(DeltaRun& run) {
   }
 }
 
-// Returns the same changes from the other end.
+// Returns the same changes seen from the other end.
 std::vector<DeltaEdge> Reversed(std::vector<DeltaEdge> edges) {
   for (DeltaEdge& edge : edges) std::swap(edge.vertex, edge.neighbor);
   std::stable_sort(edges.begin(), edges.end(), KeyLess);
   return edges;
 }
 
-// A tombstone in the newer run replaces all entries of its key in the older run.
+// Merges the edges of two runs. A tombstone in the newer run replaces all entries of its key in the
+// older run.
 std::vector<DeltaEdge> MergeEdges(const std::vector<DeltaEdge>& older,
                                   const std::vector<DeltaEdge>& newer, std::uint32_t first_number) {
   std::vector<DeltaEdge> merged;
@@ -141,7 +146,7 @@ std::shared_ptr<const DeltaRun> MergeRuns(const DeltaRun& older, const DeltaRun&
              });
   std::set_union(older.deleted.begin(), older.deleted.end(), newer.deleted.begin(),
                  newer.deleted.end(), std::back_inserter(merged->deleted));
-  // For equal rows, set_union takes that of the first range.
+  // For equal rows, set_union keeps the one of the first range.
   std::set_union(newer.rows.begin(), newer.rows.end(), older.rows.begin(), older.rows.end(),
                  std::back_inserter(merged->rows), RowLess);
   merged->new_edge_types = Joined(older.new_edge_types, newer.new_edge_types);

@@ -17,13 +17,13 @@ namespace rhizome::inline internal {
 /// An entry of a delta's list: an added edge, or a tombstone, which erases all older edges of the
 /// same (vertex, type, neighbour).
 struct DeltaEdge {
-  VertexId vertex = 0;    ///< the vertex whose list this is
+  VertexId vertex = 0;    ///< the vertex that owns the list
   VertexId neighbor = 0;  ///< the other end
   TypeId type = 0;
-  bool erase = false;  // a tombstone
+  bool erase = false;  // true for a tombstone
   float weight = 1;
-  /// The edge among all of the run; a row of DeltaRun::attributes. Both entries of an edge, in the
-  /// out-list and the in-list, or at both ends of a pair, have one number.
+  /// Number of the edge within the run; a row of DeltaRun::attributes. Both entries of an edge (in
+  /// the out-list and the in-list, or at both ends of a symmetric pair) have the same number.
   std::uint32_t number = 0;
 };
 
@@ -41,28 +41,28 @@ struct DeltaRowRef {
   std::uint64_t sequence = 0;
 };
 
-/// The changes of one commit, or of consecutive commits. A store's delta consists of a few runs, of
-/// which later ones override earlier ones (delta.h). Everything is sorted, so that a vertex is
-/// found by binary search and two runs are merged in one pass.
+/// The changes of one commit, or of consecutive commits. A store's delta consists of a few runs;
+/// later runs override earlier ones (delta.h). Everything is sorted, so that a vertex is found by
+/// binary search and two runs are merged in one pass.
 /// Memory: 32 bytes an edge and direction, 24 a row, and the new vertices' ids.
 /// Threads: const after it is built.
 struct DeltaRun {
   std::uint64_t first_sequence = 0;
   std::uint64_t last_sequence = 0;
 
-  /// The state of the store after the last commit; not known from records of version 1.
+  /// The state of the store after the last commit; unknown for records of version 1.
   HistoryState state = {};
 
-  /// Sorted by KeyLess; for one key, the tombstone comes first and the edges added after it follow.
-  /// In a symmetric store, `out` has each pair from both ends, and `in` is empty.
+  /// Sorted by KeyLess. For one key, the tombstone comes first, followed by the edges added after
+  /// it. In a symmetric store, `out` has each pair from both ends, and `in` is empty.
   std::vector<DeltaEdge> out;
   std::vector<DeltaEdge> in;
 
-  /// Edges have numbers in [0, numbered), commit by commit, and in a commit in the order of `out`.
-  /// Those of edges that a later commit of the run erased are used by no entry.
+  /// Edges have numbers in [0, numbered), commit by commit, and within a commit in the order of
+  /// `out`. Numbers of edges that a later commit of the run erased are unused.
   std::uint32_t numbered = 0;
 
-  /// Values of edge attributes: those of edge i begin at [i * attribute_count].
+  /// Values of edge attributes: the values of edge i begin at [i * attribute_count].
   std::uint32_t attribute_count = 0;
   std::vector<std::int64_t> attributes;
 
@@ -98,12 +98,12 @@ struct DeltaRun {
 /// Merges two runs; `newer` must follow `older` directly.
 std::shared_ptr<const DeltaRun> MergeRuns(const DeltaRun& older, const DeltaRun& newer);
 
-/// Collects changes in the order in which they are made, and sorts them into a run.
+/// Collects changes in the order of the operations, and sorts them into a run.
 class DeltaRunBuilder {
  public:
   DeltaRunBuilder(bool symmetric, std::uint32_t attribute_count, VertexId first_vertex);
 
-  /// `attributes` has attribute_count values, or none for zeros.
+  /// `attributes` has attribute_count values, or is empty for zeros.
   void AddEdge(VertexId src, VertexId dst, TypeId type, float weight,
                std::span<const std::int64_t> attributes);
   void EraseEdges(VertexId src, VertexId dst, TypeId type);

@@ -34,8 +34,8 @@ class DeltaViewBuilder {
   // 1. collects the erased edges of the generation's lists (CollectGone);
   // 2. finds the lists that differ (TouchedLists);
   // 3. cuts the erased edges out of the generation's lists (CutBase, FindHoles);
-  // 4. appends the added edges to each (AppendAdded);
-  // and notes where each of these is (FindPlaces).
+  // 4. appends the added edges to each list (AppendAdded);
+  // 5. records the position of each added edge (FindPlaces).
   Status Build() {
     RHIZOME_RETURN_IF_ERROR(parts_.CheckWhole("a view of all lists with what was written"));
     view_.partition_ = static_cast<PartitionId>(parts_.partitions.size());
@@ -90,7 +90,7 @@ class DeltaViewBuilder {
   DeltaView& view_;
   const GraphParts& parts_;
   const Delta& delta_;
-  std::uint64_t holes_ = 0;  // entries of the current side that are erased
+  std::uint64_t holes_ = 0;  // number of erased entries of the current side
 };
 
 Status DeltaViewBuilder::BuildSide(Direction direction, DeltaView::Side& side) {
@@ -137,7 +137,7 @@ std::vector<std::pair<Row, VertexId>> DeltaViewBuilder::TouchedLists(
   return touched;
 }
 
-/// Appends the edges that the delta added to a list, as a piece after those of the generation.
+/// Appends the edges that the delta added to a list, as a piece after the generation's pieces.
 void DeltaViewBuilder::AppendAdded(VertexId vertex, Direction direction, std::uint64_t begin,
                                    DeltaView::Side& side) const {
   const std::uint64_t first = side.rows.size();
@@ -182,13 +182,13 @@ Result<std::vector<Gone>> DeltaViewBuilder::CollectGone(Direction direction) con
         RHIZOME_RETURN_IF_ERROR(NeighborsOfDeleted(vertex, Opposite(direction), gone));
     }
   }
-  // An edge that is erased twice, itself and with a vertex, is searched for once.
+  // An edge that is erased twice, by itself and with a vertex, is searched for once.
   std::sort(gone.begin(), gone.end());
   gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
   return gone;
 }
 
-// The lists that contain the deleted vertex are found through its own list of the other direction.
+// Finds the lists that contain the deleted vertex through its own list of the other direction.
 Status DeltaViewBuilder::NeighborsOfDeleted(VertexId vertex, Direction direction,
                                             std::vector<Gone>& gone) const {
   return ForEachPart(vertex, [&](PartitionId p, LocalId local) -> Status {
@@ -202,7 +202,7 @@ Status DeltaViewBuilder::NeighborsOfDeleted(VertexId vertex, Direction direction
   });
 }
 
-// If a store has only one direction, all lists must be scanned.
+// Scans all lists, which is necessary if a store has only one direction.
 Status DeltaViewBuilder::ScanForDeleted(Direction direction, std::vector<Gone>& gone) const {
   for (const Adjacency& partition : parts_.partitions) {
     std::vector<bool> deleted(partition.vertex_count(), false);

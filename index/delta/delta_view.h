@@ -16,18 +16,19 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// A graph's delta as one more partition for gather-apply sampling (docs/DESIGN.md, section 6). It
-/// holds the lists that differ from the generation's. Each is a sequence of pieces: pieces of the
-/// generation's lists, without the erased edges, and one piece of the delta's own edges. A sampler
-/// draws positions over all pieces of a list, so that every remaining edge has the same chance, and
-/// no erased edge has any.
+/// A graph's delta as an additional partition for gather-apply sampling (docs/DESIGN.md, section
+/// 6). It holds the lists that differ from the generation's. Each is a sequence of pieces: pieces
+/// of the generation's lists, without the erased edges, and one piece with the delta's edges. A
+/// sampler draws positions over all pieces of a list, so that every remaining edge has the same
+/// probability, and erased edges are never drawn.
 /// Memory: 20 bytes an added edge and direction, 8 an added edge, 24 a piece.
 /// Threads: const after Build.
 class DeltaView {
  public:
   using Piece = ReplicaTable::Part;
 
-  /// Builds the view. Errors: those of reading lists that are on disk.
+  /// Builds the view.
+  /// Errors: any error of reading lists that are on disk.
   static Result<std::shared_ptr<const DeltaView>> Build(std::shared_ptr<const GraphParts> parts,
                                                         std::shared_ptr<const Delta> delta);
 
@@ -46,12 +47,12 @@ class DeltaView {
     side(direction).touched.ForEach([&](std::uint64_t row) { visit(static_cast<Row>(row)); });
   }
 
-  /// Returns all pieces of a touched row's list. The delta's own piece has partition().
+  /// Returns all pieces of a touched row's list. The piece with the delta's edges has partition().
   std::span<const Piece> PiecesOf(Row row, Direction direction) const {
     return PiecesAt(IndexOf(row, direction), direction);
   }
 
-  /// Two steps of PiecesOf, for many rows at once: IndexOf returns the index of a touched row,
+  /// PiecesOf in two steps, for many rows at once: IndexOf returns the index of a touched row,
   /// PiecesAt the pieces at that index. Each prefetches the data that the next step reads.
   std::uint64_t IndexOf(Row row, Direction direction) const {
     const Side& lists = side(direction);
@@ -66,16 +67,16 @@ class DeltaView {
     return std::span(lists.pieces).subspan(first, lists.first_piece[index + 1] - first);
   }
 
-  /// Returns the part of the delta's own piece with type `type`, whose positions are contiguous.
+  /// Returns the part of the delta's piece with type `type`, whose positions are contiguous.
   Adjacency::Range EntriesOfType(const Piece& piece, std::uint64_t count, Direction direction,
                                  TypeId type) const;
 
-  /// These return the columns of the delta's own edges, by position.
+  /// Columns of the delta's edges, by position.
   std::span<const Row> rows(Direction direction) const { return side(direction).rows; }
   std::span<const TypeId> types(Direction direction) const { return side(direction).types; }
   std::span<const float> weights(Direction direction) const { return side(direction).weights; }
 
-  /// Returns value `a` of the edge at `position`, in the form that DeltaRun keeps.
+  /// Returns value `a` of the edge at `position`, in the representation of DeltaRun.
   std::int64_t Attribute(Direction direction, std::uint64_t position, std::uint32_t a) const {
     return AttributeOf(NumberOf(direction, position), a);
   }
@@ -85,23 +86,24 @@ class DeltaView {
   std::uint64_t NumberOf(Direction direction, std::uint64_t position) const {
     return side(direction).numbers[position];
   }
-  /// The bound of these numbers, including those of edges that were deleted since.
+  /// Returns the bound of these numbers, including numbers of edges that were deleted later.
   std::uint64_t number_bound() const { return merged_->numbered; }
 
-  /// Value `a` of the edge of a number below number_bound().
+  /// Returns value `a` of the edge with a number below number_bound().
   std::int64_t AttributeOf(std::uint64_t number, std::uint32_t a) const {
     return merged_->attributes[number * merged_->attribute_count + a];
   }
 
-  /// Returns the position of the edge of a number below number_bound() in the lists of
-  /// place_direction(); nullopt: it was deleted.
+  /// Returns the position of the edge with a number below number_bound() in the lists of
+  /// place_direction(); nullopt if it was deleted.
   std::optional<std::uint64_t> PlaceOf(std::uint64_t number) const {
     const std::uint64_t place = places_[number];
     return place == kNoPlace ? std::nullopt : std::optional(place);
   }
   Direction place_direction() const { return place_direction_; }
 
-  /// Returns the edges of the graph including the delta; a pair of a symmetric graph counts twice.
+  /// Returns the number of edges of the graph including the delta; a pair of a symmetric graph
+  /// counts twice.
   std::uint64_t edge_count() const { return edge_count_; }
 
   const Delta& delta() const { return *delta_; }
@@ -112,7 +114,7 @@ class DeltaView {
     RankBitmap touched;                      // by row, including the rows of new vertices
     std::vector<std::uint64_t> first_piece;  // [touched + 1]
     std::vector<Piece> pieces;
-    std::vector<Row> rows;  // of the neighbours
+    std::vector<Row> rows;  // rows of the neighbours
     std::vector<TypeId> types;
     std::vector<float> weights;
     std::vector<std::uint32_t> numbers;

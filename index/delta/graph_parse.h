@@ -10,8 +10,9 @@
 
 namespace rhizome::inline internal {
 
-// Parse the files of a generation, wherever their bytes come from, and compare them with the
-// manifest's information on the graph. Errors: kCorruption, naming the file.
+// Parse the files of a generation from any source of bytes, and compare them with the graph's
+// description in the manifest.
+// Errors: kCorruption, naming the file.
 Result<VertexOrder> ParseOrder(SectionFile file, const GenerationInfo& info);
 Result<VertexIds> ParseVertexIds(SectionFile file, const GenerationInfo& info);
 Result<Adjacency> ParsePartition(SectionFile file, const GenerationInfo& info,

@@ -1,3 +1,6 @@
+// Loads the files of a generation: order, dictionary and partitions. Each is loaded, parsed and
+// compared with the manifest; only the sections that the options leave on disk are not read.
+
 #include "rhizome/index/graph_parts.h"
 
 #include <fmt/format.h>
@@ -33,7 +36,8 @@ constexpr std::array<std::uint32_t, 3> kExternalIds = {
     static_cast<std::uint32_t>(IdsSection::kOffsets),
     static_cast<std::uint32_t>(IdsSection::kBytes)};
 
-// Returns which partitions are to be loaded: those that are named, or all.
+// Returns for each partition whether it must be loaded: the partitions that the options name, or
+// all.
 Result<std::vector<bool>> WantedPartitions(const Store& store, const GraphOptions& options) {
   const std::uint32_t count = store.manifest().info.partitions;
   std::vector<bool> wanted(count, options.partitions.empty());
@@ -47,7 +51,7 @@ Result<std::vector<bool>> WantedPartitions(const Store& store, const GraphOption
   return wanted;
 }
 
-// Loads the partitions in parallel; the error of the lowest partition wins.
+// Loads the partitions in parallel and returns the error of the lowest failed partition.
 Result<std::vector<Adjacency>> LoadPartitions(const Store& store, const VertexOrder& order,
                                               const GraphOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<bool> wanted, WantedPartitions(store, options));
@@ -73,7 +77,7 @@ Result<std::vector<Adjacency>> LoadPartitions(const Store& store, const VertexOr
   return partitions;
 }
 
-// Makes one cache for the blocks of all partitions.
+// Creates one cache for the blocks of all partitions.
 std::shared_ptr<BlockCache> KeepBlocks(std::vector<Adjacency>& partitions,
                                        const GraphOptions& options, Metrics* metrics) {
   if (options.topology != TopologyPlace::kDirect || options.list_cache_bytes == 0) return nullptr;
@@ -114,8 +118,8 @@ std::uint64_t internal::EdgeValueCount(std::span<const EdgeAttributeInfo> attrib
   return attributes.empty() ? 0 : attributes.back().first_value + attributes.back().dim;
 }
 
-// Loads the order first, because the partitions are checked against it, then the ids and all
-// partitions.
+// Loads a generation: first the order, because the partitions are checked against it, then the ids
+// and all partitions.
 Result<std::shared_ptr<const GraphParts>> GraphParts::Load(std::shared_ptr<const Store> store,
                                                            const GraphOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(auto order, LoadOrder(*store));

@@ -21,8 +21,9 @@ inline namespace RHIZOME_API internal {
 
 class OpenArrays;
 
-// Load and verify the files of a generation, and compare them with the manifest's information on
-// the graph. Errors: kCorruption, naming the file; kIoError.
+// Load and verify the files of a generation, and compare them with the graph's description in the
+// manifest.
+// Errors: kCorruption, naming the file; kIoError.
 Result<VertexOrder> LoadOrder(const Store& store);
 Result<VertexIds> LoadVertexIds(const Store& store);
 /// Returns the deleted vertices, sorted, without reading the ids.
@@ -30,7 +31,7 @@ Result<std::vector<VertexId>> LoadDeletedVertices(const Store& store);
 Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
                                 std::uint32_t partition,
                                 TopologyPlace place = TopologyPlace::kMemory);
-/// Loads the header alone (Adjacency::ParseHeader).
+/// Loads only the header (Adjacency::ParseHeader).
 Result<Adjacency> LoadPartitionHeader(const Store& store, const VertexOrder& order,
                                       std::uint32_t partition, TopologyPlace place);
 
@@ -53,14 +54,14 @@ struct GraphParts {
   static Result<std::shared_ptr<const GraphParts>> Load(std::shared_ptr<const Store> store,
                                                         const GraphOptions& options);
 
-  /// A snapshot at the generation (Store::SnapshotOfGraph); a later one may know of more arrays.
+  /// A snapshot at the generation (Store::SnapshotOfGraph); a later snapshot may have more arrays.
   std::shared_ptr<const Store> store;
   GraphOptions options;
   std::shared_ptr<BlockCache> list_cache;  ///< for lists on disk; null: none
   std::shared_ptr<OpenArrays> arrays;      ///< the arrays whose rows were read
   VertexOrder order;
   VertexIds ids;
-  std::vector<Adjacency> partitions;  ///< all; those that options.partitions lacks by their headers
+  std::vector<Adjacency> partitions;  ///< all; only headers if not in options.partitions
   std::vector<EdgeAttributeInfo> edge_attributes;
 
   const GenerationInfo& info() const { return store->manifest().info; }
@@ -77,23 +78,26 @@ struct GraphParts {
     return static_cast<std::uint64_t>(row) < order.size() ? order.VertexAt(row) : row;
   }
 
-  /// Check that a partition is loaded, or all of them are; `what` needs them. Errors:
-  /// kInvalidArgument, naming the first that is not (GraphOptions::partitions).
+  /// Check that a partition is loaded, or that all are. `what` names the operation that needs them.
+  /// Errors: kInvalidArgument, naming the first partition that is not loaded
+  /// (GraphOptions::partitions).
   Status CheckLoaded(PartitionId partition, std::string_view what) const {
     return partitions[partition].loaded() ? Status::Ok() : NotLoaded(partition, what);
   }
   Status CheckWhole(std::string_view what) const;
 
   /// Converts an external id to the store's kind: an integer may be given as its canonical text,
-  /// and a text that is one as the integer. Returns nullopt if the store cannot have such an id.
+  /// and a canonical decimal text as the integer. Returns nullopt if the store cannot have such an
+  /// id.
   std::optional<ExternalId> OwnKind(const ExternalId& id) const;
 
   /// Returns the vertex with an external id, unless it is deleted.
   std::optional<VertexId> Find(const ExternalId& id, const Delta& delta) const;
 
   /// Calls visit(partition, local id) for each partition that has edges of a row of the generation,
-  /// its owner first. Errors: kInvalidArgument, one of them is not loaded; kCorruption, partitions
-  /// contradict each other; those of `visit`.
+  /// its owner first.
+  /// Errors: kInvalidArgument, one of them is not loaded; kCorruption, partitions contradict each
+  /// other; any error of `visit`.
   template <typename Visit>
   Status ForEachPart(Row row, Visit&& visit) const {
     const PartitionId owner = order.OwnerOf(row);

@@ -10,21 +10,21 @@
 namespace rhizome::inline internal {
 
 /// The partitions that hold edges of each boundary vertex, for one direction. It saves a sampler a
-/// binary search among each partition's mirrors for every hub. Memory: 3 bits a vertex, 8 bytes a
-/// boundary vertex, 24 bytes a replica of one.
+/// binary search among each partition's mirrors for every hub.
+/// Memory: 3 bits a vertex, 8 bytes a boundary vertex, 24 bytes for each of its replicas.
 /// Threads: const after construction.
 class ReplicaTable {
  public:
-  /// One partition's part of a vertex's list. The whole list is the sequence of its parts.
+  /// One partition's part of a vertex's list. The whole list is the concatenation of its parts.
   struct Part {
-    std::uint64_t end = 0;    ///< in the whole list; the part begins at the end of the previous one
+    std::uint64_t end = 0;    ///< end in the whole list; the part begins at the previous end
     std::uint64_t first = 0;  ///< position in the partition's array of neighbours
     LocalId local = 0;
     PartitionId partition = 0;
   };
 
-  /// `partitions` are all of a generation, and used only during the call. `rows` is the bound of
-  /// rows, including those of new vertices.
+  /// `partitions` are all partitions of a generation, used only during the call. `rows` is the
+  /// bound of rows, including rows of new vertices.
   ReplicaTable(std::span<const Adjacency> partitions, std::uint64_t rows, Direction direction);
 
   bool boundary(Row row) const { return boundary_.Test(static_cast<std::uint64_t>(row)); }

@@ -13,24 +13,26 @@
 namespace rhizome::inline internal {
 
 /// The rows of an array at one commit of a graph. A row comes from the catalogue if it was put
-/// since the generation was made; else from the generation; else, for a newer vertex, from
-/// FillMissingRows. Ownership: borrows all members.
+/// after the generation was created; otherwise from the generation; for a newer vertex, from
+/// FillMissingRows.
+/// Ownership: borrows all members.
 struct RowOverlay {
   const Store& store;
   const GraphParts& parts;
   const Delta& delta;
   const ArrayEntry& array;
 
-  /// Copies rows from the catalogue and missing rows to `out`, shape [vertices.size(), row bytes],
-  /// and puts the rows that must be read from the generation's files at the front of `targets`,
-  /// which has room for all vertices. Returns how many those are.
+  /// Copies rows from the catalogue and missing rows to `out`, shape [vertices.size(), row bytes].
+  /// Puts the rows that must be read from the generation's files at the front of `targets`, which
+  /// must have the size of `vertices`, and returns their number.
   /// Errors: kInvalidArgument, an id out of range; kCorruption; kIoError.
   Result<std::size_t> Split(std::span<const VertexId> vertices, std::span<std::byte> out,
                             std::span<RowTarget> targets) const;
 };
 
-/// Checks a request for rows. Errors: kInvalidArgument, the array does not have one row for each
-/// vertex of the generation, or `out_bytes` does not fit `vertices` rows.
+/// Checks a request for rows.
+/// Errors: kInvalidArgument, the array does not have one row for each vertex of the generation, or
+/// `out_bytes` does not fit `vertices` rows.
 Status CheckRowRequest(const ArrayEntry& array, const GenerationInfo& info, std::size_t vertices,
                        std::size_t out_bytes);
 

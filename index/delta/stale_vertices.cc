@@ -1,3 +1,7 @@
+// Staleness of embeddings. OriginOf reads from an array's attributes how it was computed;
+// ChangesAfter collects the later commits; StaleVertices marks the vertices that these commits
+// affect, by one traversal of the lists for each layer.
+
 #include "rhizome/index/stale_vertices.h"
 
 #include <algorithm>
@@ -12,10 +16,10 @@ namespace rhizome {
 
 namespace {
 
-/// The limit of layers of a network (gnn/model_shape.h).
+/// Maximum number of layers of a model (gnn/model_shape.h).
 constexpr std::uint64_t kMostLayers = 64;
 
-/// Walks the lists of a graph with its delta.
+/// Traverses the lists of a graph with its delta.
 class ListWalker {
  public:
   ListWalker(const GraphParts& parts, const DeltaView* view, Direction direction)
@@ -70,16 +74,16 @@ Direction Opposite(Direction direction) {
   return direction == Direction::kIn ? Direction::kOut : Direction::kIn;
 }
 
-/// Makes one hop along one direction: every vertex whose list names one that is stale in `before`
-/// becomes stale.
+/// Spreads staleness by one hop along one direction: every vertex whose list contains a vertex that
+/// is stale in `before` becomes stale.
 Status SpreadOver(const StaleQuery& query, Direction direction,
                   const std::vector<std::uint8_t>& before, std::vector<std::uint8_t>& stale) {
   const Direction back = Opposite(direction);
   const bool has_back = query.parts.partitions.front().has(back);
   ListWalker walker(query.parts, query.view, has_back ? back : direction);
   for (std::size_t v = 0; v < stale.size(); ++v) {
-    // With the lists of the other direction it walks from the stale vertices; with these alone it
-    // walks from the others.
+    // If the lists of the other direction exist, it traverses them from the stale vertices;
+    // otherwise it searches the lists of the vertices that are not stale.
     if ((before[v] != 0) != has_back) continue;
     RHIZOME_RETURN_IF_ERROR(
         walker.ForEachNeighbor(static_cast<VertexId>(v), [&](VertexId neighbor) {
@@ -92,7 +96,7 @@ Status SpreadOver(const StaleQuery& query, Direction direction,
   return Status::Ok();
 }
 
-/// Makes one hop along the lists of the query.
+/// Spreads staleness by one hop along the lists of the query.
 Status Spread(const StaleQuery& query, std::vector<std::uint8_t>& stale) {
   const std::vector<std::uint8_t> before = stale;
   for (const Direction direction : {Direction::kIn, Direction::kOut}) {
@@ -102,10 +106,10 @@ Status Spread(const StaleQuery& query, std::vector<std::uint8_t>& stale) {
   return Status::Ok();
 }
 
-// Marks the vertices whose lists of the query's direction changed. A store with one direction alone
-// knows those of the other from the other ends of changed edges. Only the merged lists tell which
-// list a deleted vertex leaves, so after a deletion every list that any commit touched counts as
-// changed.
+// Marks the vertices whose lists of the query's direction changed. In a store with only one
+// direction, changes of the other direction are derived from the other ends of changed edges. Only
+// the merged lists show which lists lost a deleted vertex, so after a deletion every list that any
+// commit touched counts as changed.
 void MarkChangedLists(const StaleQuery& query, std::vector<std::uint8_t>& stale) {
   const DeltaRun& changes = *query.changes;
   const auto mark = [&](VertexId vertex) { stale[static_cast<std::size_t>(vertex)] = 1; };
@@ -127,8 +131,8 @@ void MarkChangedLists(const StaleQuery& query, std::vector<std::uint8_t>& stale)
   }
 }
 
-/// Returns the number after `word` in text such as "generation 1 version 2 sequence 3"; 0 if `word`
-/// is absent.
+/// Returns the number after `word` in a text such as "generation 1 version 2 sequence 3"; 0 if
+/// `word` is absent.
 std::uint64_t NumberAfter(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
   if (at == text.npos) return 0;
@@ -152,7 +156,8 @@ std::optional<ArrayOrigin> internal::OriginOf(const ArrayEntry& array) {
   };
   const std::string_view fanout = fact("fanout");
   if (!fact("made_by").starts_with("infer") || fanout.empty()) return std::nullopt;
-  // Older arrays lack that attribute; their fanout gives it: one number a layer, or "all".
+  // Older arrays lack the number of layers; it follows from their fanout: one number a layer, or
+  // "all".
   const std::uint64_t layers = NumberAfter(fact("hops"), "");
   return ArrayOrigin{
       .features = std::string(fact("features")),
@@ -202,7 +207,7 @@ Result<std::shared_ptr<const DeltaRun>> internal::ChangesAfter(const Store& stor
                                                                std::uint64_t seen,
                                                                std::uint64_t last) {
   std::shared_ptr<const Delta> all = Delta::Empty(base);
-  std::shared_ptr<const Delta> later = all;  // only the runs of this one are used
+  std::shared_ptr<const Delta> later = all;  // only the runs of this delta are used
   const auto visit = [&](std::uint64_t sequence, std::span<const std::byte> record) -> Status {
     if (sequence > last) return Status::Ok();
     RHIZOME_ASSIGN_OR_RETURN(DeltaRun run, DecodeDeltaRecord(record, sequence, all->Context()));
@@ -214,8 +219,10 @@ Result<std::shared_ptr<const DeltaRun>> internal::ChangesAfter(const Store& stor
   return later->Merged();
 }
 
-// Marks vertices as stale in this order: new vertices, vertices with changed features, then, layer
-// by layer, one hop (Spread) and the vertices whose in-lists changed (MarkChangedLists).
+// Marks stale vertices:
+// 1. new vertices, and vertices with changed features;
+// 2. for each layer, one hop further (Spread), and the vertices whose lists of the query's
+//    direction changed (MarkChangedLists).
 Result<std::vector<std::uint8_t>> internal::StaleVertices(const StaleQuery& query) {
   const std::uint64_t vertices =
       query.view == nullptr ? query.parts.info().vertices : query.view->delta().vertices();

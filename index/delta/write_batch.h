@@ -23,8 +23,8 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Returns the name of the C++ type T as DataTypeName has it, and similar names for types that no
-/// array has: "float64", "int16", "bool".
+/// Returns the name of the C++ type T in the spelling of DataTypeName. Types that no array has get
+/// similar names: "float64", "int16", "bool".
 template <typename T>
 requires std::is_arithmetic_v<T>
 constexpr std::string_view NumberTypeName() {
@@ -37,8 +37,8 @@ constexpr std::string_view NumberTypeName() {
   return size == 1 ? "uint8" : size == 2 ? "uint16" : size == 4 ? "uint32" : "uint64";
 }
 
-/// A value of an edge attribute, which remembers whether it was given as an integer or as a float.
-/// It converts from any number: `{.attributes = {17, 0.5}}`.
+/// A value of an edge attribute, which records whether it was given as an integer or as a float. It
+/// converts from any number: `{.attributes = {17, 0.5}}`.
 class EdgeValue {
  public:
   constexpr EdgeValue() = default;  ///< 0
@@ -50,16 +50,16 @@ class EdgeValue {
   constexpr EdgeValue(T value)  // NOLINT(google-explicit-constructor): as above
       : bits_(std::bit_cast<std::int64_t>(static_cast<double>(value))), kind_(Kind::kFloat) {}
 
-  /// Makes a value from an element of Change::attributes of an attribute of this dtype
-  /// (change_feed.h).
+  /// Converts an element of Change::attributes of an attribute of this dtype (change_feed.h) to a
+  /// value.
   static EdgeValue OfBits(DataType dtype, std::int64_t bits) {
     if (dtype == DataType::kInt64) return bits;
     return std::bit_cast<double>(bits);
   }
 
-  /// Returns the form that an attribute of `dtype` keeps: an integer, or the bits of a double.
-  /// Returns nullopt if the value does not fit: a float, or an integer beyond int64, for an
-  /// attribute of integers.
+  /// Returns the representation of the value in an attribute of `dtype`: an integer, or the bits of
+  /// a double. Returns nullopt if the value does not fit: a float, or an integer beyond int64, for
+  /// an attribute of integers.
   std::optional<std::int64_t> BitsAs(DataType dtype) const;
 
   std::string_view type_name() const;  ///< for messages: "int64", "float64" or "uint64"
@@ -75,8 +75,8 @@ struct EdgeFields {
   std::string type = {};  ///< name of its edge type; empty: the first type
   float weight = 1;       ///< ignored by a store without weights
 
-  /// Values of the store's edge attributes, in the order of Graph::edge_attributes(), which gives
-  /// the number and dtype of each. Empty: all 0.
+  /// Values of the store's edge attributes, in the order of Graph::edge_attributes(), which has the
+  /// number and dtype of each. Empty: all 0.
   std::vector<EdgeValue> attributes = {};
 };
 
@@ -84,19 +84,20 @@ struct EdgeFields {
 /// (docs/DESIGN.md, section 6). Vertices are named by their external ids. Nothing is checked before
 /// Graph::Write, so no function here fails.
 ///
-/// Threads: one at a time. Ownership: copies everything that it is given. Memory: that of the added
-/// operations.
+/// Threads: one at a time.
+/// Ownership: copies all arguments.
+/// Memory: the memory of the added operations.
 class WriteBatch {
  public:
-  /// Adds a vertex; an existing vertex stays unchanged. `type` is the name of its vertex type;
+  /// Adds a vertex; an existing vertex does not change. `type` is the name of its vertex type;
   /// empty: the first type. The type of an existing vertex is not compared.
   void PutVertex(ExternalId id, std::string_view type = {});
 
   /// Deletes a vertex and its edges in both directions; no effect if it does not exist. A later put
-  /// of the same id makes a new vertex.
+  /// of the same id creates a new vertex.
   void DeleteVertex(ExternalId id);
 
-  /// Adds one edge, parallel to equal ones that exist; missing end vertices are added
+  /// Adds one edge, parallel to equal edges that exist; missing end vertices are added
   /// (WriteOptions). In an undirected store it adds the pair, once for both directions.
   void PutEdge(ExternalId src, ExternalId dst, EdgeFields fields = {});
 
@@ -121,19 +122,19 @@ class WriteBatch {
   }
   template <typename T>
   requires std::is_arithmetic_v<T>
-  /// Does the same with a braced list of numbers.
+  /// As above, for a braced list of numbers.
   void PutRow(ExternalId id, std::string_view array, std::initializer_list<T> row) {
     PutRow(std::move(id), array, std::span(row.begin(), row.size()));
   }
 
-  /// Does the same with the bytes of the row, whose type is not checked: for float16, which C++
-  /// does not have, and for rows from a file.
+  /// As above, for the bytes of a row, whose type is not checked: for float16, which C++ does not
+  /// have, and for rows from a file.
   void PutRow(ExternalId id, std::string_view array, std::span<const std::byte> row);
 
-  /// Replaces the rows of many vertices: PutRow for each of `ids`, in their order. `rows` has the
-  /// bytes of all rows, shape [ids.size(), row bytes], of numbers of the type that NumberTypeName
-  /// calls `type`; empty: not checked, as in PutRow. Bytes that are no whole number of rows go to
-  /// the last one, which Graph::Write then refuses.
+  /// Replaces the rows of many vertices: PutRow for each of `ids`, in order. `rows` has the bytes
+  /// of all rows, shape [ids.size(), row bytes]. `type` is the NumberTypeName of their elements;
+  /// empty: not checked, as in PutRow. If the bytes are not a whole number of rows, the excess is
+  /// added to the last row, which Graph::Write then refuses.
   void PutRows(std::span<const ExternalId> ids, std::string_view array,
                std::span<const std::byte> rows, std::string_view type = {});
 
@@ -156,11 +157,11 @@ class WriteBatch {
     Kind kind = Kind::kPutVertex;
     ExternalId id = {};     ///< vertex, or source
     ExternalId dst = {};    ///< target of an edge
-    std::string name = {};  ///< of a type, or an array
-    float weight = 1;       ///< of an edge
+    std::string name = {};  ///< name of a type or an array
+    float weight = 1;       ///< weight of an edge
     std::vector<EdgeValue> attributes = {};
     std::vector<std::byte> row = {};
-    std::string row_type = {};  ///< NumberTypeName of its numbers; empty if given as bytes
+    std::string row_type = {};  ///< NumberTypeName of the row's numbers; empty if given as bytes
   };
   std::span<const Operation> operations() const { return operations_; }
 
@@ -173,21 +174,22 @@ class WriteBatch {
 
 /// Options of Graph::Write.
 struct WriteOptions {
-  /// If true, the batch is durable when Write returns. If false, a power cut may lose the last
-  /// batches, but never a part of one, and never an earlier one without the later ones.
+  /// If true, the batch is durable when Write returns. If false, a power failure may lose the last
+  /// batches, but never a part of a batch, and never an earlier batch without the later ones.
   bool sync = true;
 
-  /// Add edge and vertex types that the schema lacks; else they are refused.
+  /// Add edge and vertex types that the schema lacks; otherwise they are refused.
   bool create_types = false;
 
-  /// Add missing vertices that an edge or row names; else they are refused.
+  /// Add missing vertices that an edge or row names; otherwise they are refused.
   bool create_vertices = true;
 
   /// Returns the origin of operation i for messages, such as "edges.tsv:12". Unset: "operation i".
   std::function<std::string(std::size_t operation)> place = {};
 
-  /// The state of another store whose changes this batch completes. The store remembers it with the
-  /// batch (GraphSnapshot::history), even with an empty one. Absent: what it remembers stays.
+  /// The state of another store whose changes this batch completes. The store records it with the
+  /// batch (GraphSnapshot::history), even if the batch is empty. Absent: the recorded state is
+  /// unchanged.
   std::optional<LeaderState> leader = {};
 };
 

@@ -20,8 +20,8 @@ class ArrayScan::Impl {
         array_(std::move(array)),
         changed_(graph_->ChangedRows(array_->entry())) {}
 
-  // Takes the next rows, drops those of deleted vertices, and then reads again those that the
-  // chunks do not have: rows that were put, and all of new vertices.
+  // Reads the next rows from the chunks and drops the rows of deleted vertices. Then it reads again
+  // the rows that the chunks do not have: rows that were put, and all rows of new vertices.
   Status Next(std::uint64_t most, Block& block) {
     block.vertices.clear();
     block.rows.clear();
@@ -77,9 +77,9 @@ class ArrayScan::Impl {
   const std::shared_ptr<const GraphSnapshot> graph_;
   const std::unique_ptr<ChunkArray> array_;
   const std::vector<VertexId> changed_;
-  std::uint64_t next_ = 0;          // row
-  std::vector<std::size_t> again_;  // places in the block
-  std::vector<std::byte> held_;     // chunk_, decoded; empty: none
+  std::uint64_t next_ = 0;          // next row
+  std::vector<std::size_t> again_;  // positions in the block
+  std::vector<std::byte> held_;     // decoded rows of chunk_; empty: none
   std::uint64_t chunk_ = 0;
 };
 

@@ -20,11 +20,11 @@ Status CheckSameLength(std::size_t in, std::size_t out) {
   return Status::InvalidArgument(fmt::format("{} ids, but room for {}", in, out));
 }
 
-/// Numbers in any order miss the processor's caches, one each: so many are asked for ahead.
+/// Look-ups in random order miss the processor's caches, so this many ids are prefetched ahead.
 constexpr std::size_t kIdsAhead = 16;
 
-/// Sets out[i] = map(in[i]) for numbers in [0, bound). `ahead` is told each number some time
-/// before.
+/// Sets out[i] = map(in[i]) for numbers in [0, bound). `ahead` receives each number kIdsAhead
+/// positions earlier, for prefetching.
 template <typename Out, typename Map, typename Ahead>
 Status MapAll(std::string_view what, std::span<const std::int64_t> in, std::span<Out> out,
               std::uint64_t bound, Map map, Ahead ahead) {

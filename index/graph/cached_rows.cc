@@ -1,3 +1,7 @@
+// Reads rows through a cache of blocks. Read copies the cached rows and reads the others: by block
+// if the array has row checksums (ReadMisses), otherwise by decoding the chunks or inner chunks
+// that hold them (ReadThroughParts). Warm fills the cache with the blocks of the highest degrees.
+
 #include "rhizome/index/cached_rows.h"
 
 #include <algorithm>
@@ -13,16 +17,15 @@
 namespace rhizome::inline internal {
 namespace {
 
-// A block has rows of up to kBlockBytes together, but no more than kMostRowsPerBlock of them, and
-// at least one.
+// A block has up to kBlockBytes of rows, and between 1 and kMostRowsPerBlock rows.
 constexpr std::uint64_t kBlockBytes = 4096;
 constexpr std::uint64_t kMostRowsPerBlock = 128;
 
-// Rows that are asked of the memory before they are copied.
+// Number of rows that are prefetched before they are copied.
 constexpr std::ptrdiff_t kRowsAhead = 8;
 
-// Returns a power of two that divides the rows of a read, so that no block lies in two reads or
-// chunks.
+// Returns a power of two that divides the number of rows of a read, so that no block spans two
+// reads or chunks.
 std::uint64_t RowsPerBlock(const ArrayEntry& entry) {
   const std::uint64_t fit = kBlockBytes / std::max<std::uint64_t>(entry.row_bytes(), 1);
   std::uint64_t rows = std::bit_floor(std::clamp<std::uint64_t>(fit, 1, kMostRowsPerBlock));
@@ -89,8 +92,8 @@ void CachedRows::Prefetch(const RowTarget& target) const {
   cache_.Prefetch(BlockOf(target), target.row % rows_per_block_ * row_bytes, row_bytes);
 }
 
-// Copies the rows that are cached, sorts the others, and reads those by block or, without row
-// checksums, by chunk.
+// Copies the cached rows, sorts the others, and reads them by block or, without row checksums, by
+// chunk.
 Result<std::uint64_t> CachedRows::Read(std::span<RowTarget> targets) const {
   const RowTarget* const end = targets.data() + targets.size();
   const auto first_missing =
@@ -110,7 +113,7 @@ Result<std::uint64_t> CachedRows::Read(std::span<RowTarget> targets) const {
   return hits + more;
 }
 
-// Reads in as few batches as kMostMissBytes allows.
+// Reads the missing rows in as few batches as kMostMissBytes allows.
 Status CachedRows::ReadMisses(std::span<RowTarget> targets) const {
   const std::uint64_t most =
       std::max<std::uint64_t>(kMostMissBytes / std::max<std::uint64_t>(cache_.block_bytes(), 1), 1);
@@ -165,8 +168,8 @@ Status CachedRows::ReadRun(std::uint64_t first_row, std::uint64_t rows,
   return files_.Read(targets);
 }
 
-// Decodes each chunk, or inner chunk, once, for arrays without row checksums. Returns how many rows
-// another thread had decoded meanwhile.
+// For arrays without row checksums: decodes each chunk, or inner chunk, once. Returns the number of
+// rows that another thread had decoded in the meantime.
 Result<std::uint64_t> CachedRows::ReadThroughParts(std::span<RowTarget> targets) const {
   const auto part_rows = static_cast<std::int64_t>(RowsPerRead(entry()));
   std::uint64_t hits = 0;
@@ -206,7 +209,7 @@ Result<std::uint64_t> CachedRows::ReadThroughPart(std::span<const RowTarget> tar
   return std::uint64_t{0};
 }
 
-// Caches decoded blocks from `first_block` on where frames are free.
+// Caches decoded blocks, beginning with `first_block`, if frames are free.
 void CachedRows::KeepBlocks(std::uint64_t first_block, std::span<const std::byte> bytes) const {
   const std::uint64_t block_bytes = rows_per_block_ * entry().row_bytes();
   for (std::uint64_t begin = 0; begin < bytes.size(); begin += block_bytes, ++first_block) {
@@ -216,7 +219,7 @@ void CachedRows::KeepBlocks(std::uint64_t first_block, std::span<const std::byte
   }
 }
 
-// Warms blocks of one chunk by the smallest units that can be checked.
+// Loads blocks of one chunk by the smallest units that can be verified.
 Status CachedRows::WarmByReads(std::uint64_t first_block, const std::vector<bool>& chosen) const {
   const std::uint64_t read_rows = files_.by_row() ? entry().chunk_rows : RowsPerRead(entry());
   const std::uint64_t at_once = read_rows / rows_per_block_;
@@ -274,8 +277,10 @@ Status CachedRows::WarmChunk(std::uint64_t chunk, const std::vector<bool>& chose
   return Status::Ok();
 }
 
-// Warms the cache: counts the blocks of each class of degree, chooses the highest classes that fit
-// (HotBlocks), and then loads the chosen blocks chunk by chunk, in the order of the file.
+// Warms the cache:
+// 1. counts the blocks of each class of degree;
+// 2. chooses the highest classes that fit (HotBlocks);
+// 3. loads the chosen blocks chunk by chunk, in file order.
 Status CachedRows::Warm(
     const std::function<std::uint64_t(std::uint64_t row)>& degree,
     const std::function<Status(std::uint64_t done, std::uint64_t total)>& tick) const {

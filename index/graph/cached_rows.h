@@ -19,13 +19,13 @@ namespace rhizome::inline internal {
 
 /// Reads rows of an array of one generation through a BlockCache, in blocks of about 4 KiB.
 ///
-/// For an array in layout kRow, only missing blocks are read, all those of a call together, and
-/// checked against the sidecar, which is held in memory (4 bytes a row, part of the cache's
-/// memory). Otherwise a whole chunk, or an inner chunk of a shard, must be decoded and checked; its
-/// other blocks are cached if frames are free. Memory: besides the cache, that of FileRows, and up
-/// to kMostMissBytes for each thread.
-///
-/// Threads: any. Ownership: the store's file system and metrics must outlive it.
+/// For an array in layout kRow, all missing blocks of a call are read together and verified against
+/// the sidecar, which is held in memory (4 bytes a row, part of the cache's memory). Otherwise a
+/// whole chunk, or an inner chunk of a shard, must be decoded and verified; its other blocks are
+/// cached if frames are free.
+/// Memory: the cache, the memory of FileRows, and up to kMostMissBytes for each thread.
+/// Threads: any.
+/// Ownership: the store's file system and metrics must outlive it.
 class CachedRows {
  public:
   /// Errors: kCorruption and kIoError of the sidecar.
@@ -35,19 +35,20 @@ class CachedRows {
 
   const ArrayEntry& entry() const { return array_->entry(); }
 
-  /// The most rows for one call of Read in a caller that must check a deadline between calls.
+  /// Maximum number of rows in one call of Read for a caller that checks a deadline between calls.
   static constexpr std::size_t kRowsPerTurn = 1024;
 
-  /// Copies rows; it reorders the targets. Returns how many rows were in memory. Errors:
-  /// kCorruption; kIoError.
+  /// Copies rows; it reorders the targets. Returns the number of rows that were in memory.
+  /// Errors: kCorruption; kIoError.
   Result<std::uint64_t> Read(std::span<RowTarget> targets) const;
 
   /// Fills free frames with the blocks whose rows have the highest degrees. `tick(done, total)`, in
-  /// bytes, is called between pieces of work. Errors: as Read; those of `tick`.
+  /// bytes, is called between pieces of work.
+  /// Errors: as Read; any error of `tick`.
   Status Warm(const std::function<std::uint64_t(std::uint64_t row)>& degree,
               const std::function<Status(std::uint64_t done, std::uint64_t total)>& tick) const;
 
-  /// Returns the memory with which everything fits.
+  /// Returns the memory that caches the whole array.
   static std::uint64_t FullBytes(const ArrayEntry& entry);
 
   /// Returns the decoded bytes of the smallest readable unit of an array without row checksums.

@@ -1,3 +1,7 @@
+// Changes since a commit. The feed walks over the delta's records in the catalogue: NextRun decodes
+// the record of the next commit, Step walks over the entries of its run in a fixed order of kinds
+// (Part), and Fill converts an entry to a Change, or skips it if it has no net effect.
+
 #include "rhizome/index/change_feed.h"
 
 #include <fmt/format.h>
@@ -44,7 +48,8 @@ class ChangeFeed::Impl {
   const LeaderState& continued() const { return continued_; }
   const LeaderState& reached() const { return reached_; }
 
-  /// Finds the states at both ends of the range, and compares the first with what is known of it.
+  /// Finds the states at both ends of the range, and compares the first with the state that the
+  /// caller expects.
   Status FindStates() {
     const Store& store = graph_->store();
     RHIZOME_ASSIGN_OR_RETURN(const HistoryState first, store.StateAt(after_));
@@ -81,7 +86,7 @@ class ChangeFeed::Impl {
   }
 
  private:
-  // The parts of a commit, in the order in which they are given.
+  // The parts of a commit, in the order in which they are returned.
   enum class Part : std::uint8_t {
     kVertexTypes,
     kEdgeTypes,
@@ -92,8 +97,8 @@ class ChangeFeed::Impl {
     kEnd,
   };
 
-  // Walks over the parts of the current commit's run, and over the entries of each part. An entry
-  // without a net effect is skipped; after the last part it moves to the next commit.
+  // Walks over the parts of the current commit's run, and over the entries of each part. Entries
+  // without a net effect are skipped. After the last part it moves to the next commit.
   Result<bool> Step(Change& change) {
     while (true) {
       if (part_ == Part::kEnd) {
@@ -157,7 +162,7 @@ class ChangeFeed::Impl {
     }
   }
 
-  // The names were already appended to `all` when the run was read.
+  // The names of the run were appended to the list of all names when the run was read.
   static bool FillType(std::size_t i, const std::vector<std::string>& fresh, std::size_t all,
                        Change& change) {
     change.type = static_cast<TypeId>(all - fresh.size() + i);
@@ -171,7 +176,7 @@ class ChangeFeed::Impl {
   }
 
   bool FillEdge(const DeltaEdge& edge, Change& change) const {
-    // The run has a pair from both ends.
+    // The run has a pair from both ends; only one is returned.
     if (context_.symmetric && edge.vertex > edge.neighbor) return false;
     if (run_.IsDeleted(edge.vertex) || run_.IsDeleted(edge.neighbor)) return false;
     if (edge.erase && (IsNew(edge.vertex) || IsNew(edge.neighbor))) return false;
@@ -202,7 +207,7 @@ class ChangeFeed::Impl {
           graph_->store().ReadDeltaRow(row.sequence, row.array_id, row.vertex, change.row));
       return true;
     }
-    return false;  // the array was dropped since
+    return false;  // the array was dropped after the commit
   }
 
   bool IsNew(VertexId vertex) const { return vertex >= run_.first_vertex; }
@@ -211,8 +216,8 @@ class ChangeFeed::Impl {
                          : *graph_->ExternalIdOf(vertex);
   }
 
-  // Moves to the next commit of the range. Earlier commits are decoded, too, because they determine
-  // the numbers of vertices and types.
+  // Moves to the next commit of the range. Earlier commits are decoded as well, because they
+  // determine the numbers of vertices and types.
   Result<bool> NextRun() {
     while (read_up_to_ < last_) {
       if (records_.empty()) RHIZOME_RETURN_IF_ERROR(Fetch());
@@ -269,9 +274,9 @@ class ChangeFeed::Impl {
   const std::uint64_t last_;
   LeaderState continued_, reached_;
   DeltaContext context_;
-  std::vector<std::string> vertex_types_;  // after run_
+  std::vector<std::string> vertex_types_;  // as of run_
   std::vector<std::string> edge_types_;
-  std::deque<Record> records_;  // after read_up_to_
+  std::deque<Record> records_;  // records after read_up_to_
   std::uint64_t read_up_to_ = 0;
   DeltaRun run_;
   Part part_ = Part::kEnd;

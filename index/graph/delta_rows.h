@@ -15,27 +15,29 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The rows of one array that its files do not have: rows put since the generation was made, and
+/// The rows of one array that its files do not have: rows put since the generation was created, and
 /// the rows of new vertices, which follow the generation's rows and have the values of
-/// FillMissingRows until they are put. For readers that ask by row and read most rows from the
-/// files. Memory: 3 bits a vertex, 24 bytes a row that was put. Threads: const.
+/// FillMissingRows until they are put. For readers that request rows by number and read most of
+/// them from the files.
+/// Memory: 3 bits a vertex, 24 bytes a row that was put.
+/// Threads: const.
 class DeltaRows {
  public:
   /// Returns null if all rows are in the files. `graph` must be a snapshot (Graph::Snapshot).
   static std::shared_ptr<const DeltaRows> Of(std::shared_ptr<const GraphSnapshot> graph,
                                              const ArrayEntry& array);
 
-  /// Returns the number of rows, including those of new vertices.
+  /// Returns the number of rows, including the rows of new vertices.
   std::uint64_t rows() const { return rows_; }
 
   bool WasPut(Row row) const { return put_at_.Test(static_cast<std::uint64_t>(row)); }
   bool Holds(Row row) const { return static_cast<std::uint64_t>(row) >= file_rows_ || WasPut(row); }
 
-  /// Copies a row for which Holds is true to `out`, of one row's bytes. Errors: kCorruption;
-  /// kIoError.
+  /// Copies a row for which Holds is true to `out`, which has the bytes of one row.
+  /// Errors: kCorruption; kIoError.
   Status Read(Row row, std::span<std::byte> out) const;
 
-  /// Replaces the rows that it holds among the rows [first, first + n) in `rows`, which has shape
+  /// Overwrites, among the rows [first, first + n), those for which Holds is true. `rows` has shape
   /// [n, row bytes].
   Status Overlay(Row first, std::span<std::byte> rows) const;
 

@@ -1,3 +1,7 @@
+// Reads a column of edges by their numbers. Weights, types and values of edges written since the
+// generation are copied from memory; values of attributes in files are collected by partition and
+// then read in one batch for each partition.
+
 #include "rhizome/index/edge_values.h"
 
 #include <fmt/format.h>
@@ -56,7 +60,7 @@ class EdgeColumnReader {
     return numbers_.generation_edges() + (view_ == nullptr ? 0 : view_->number_bound());
   }
 
-  // Reads what is in memory, and notes what is in files.
+  // Reads a value that is in memory, or records a read of a value that is in a file.
   Status ReadOne(std::int64_t number, std::byte* out) {
     if (static_cast<std::uint64_t>(number) >= bound())
       return Status::InvalidArgument(fmt::format(
@@ -121,7 +125,7 @@ class EdgeColumnReader {
   const EdgeAttributeInfo column_;
   const std::size_t row_bytes_;
   const bool of_files_;
-  const std::shared_ptr<const DeltaView> view_;  // null: nothing was written
+  const std::shared_ptr<const DeltaView> view_;  // null: nothing was written since the generation
   std::vector<std::vector<RowTarget>> targets_;  // by partition
 };
 

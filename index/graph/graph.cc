@@ -1,3 +1,8 @@
+// Graph and GraphSnapshot. A GraphState is the graph at one commit: a store snapshot, the parts of
+// its generation, and the delta. A GraphSnapshot holds one state for its lifetime; a live graph
+// (LiveGraph) replaces its state with each write, refresh and compaction. Graph's functions take
+// the current state (StateInUse) and answer from the parts and the delta.
+
 #include "rhizome/index/graph.h"
 
 #include <fmt/format.h>
@@ -43,8 +48,8 @@ std::string_view DirectionName(Direction direction) {
   }
 }
 
-// Appends the part `range` of a vertex's list, all of one type, as neighbours. `list` is the whole
-// list.
+// Appends the part `range` of a vertex's list, whose entries all have one type, as neighbours.
+// `list` is the whole list.
 void AppendRange(const Adjacency& adjacency, Direction direction, TypeId type,
                  std::span<const LocalId> list, std::uint64_t list_first,
                  const Adjacency::Range& range, const VertexOrder& order,
@@ -75,7 +80,7 @@ Status AppendList(const Adjacency& adjacency, LocalId local, Direction direction
   return Status::Ok();
 }
 
-// Sorts by global ids, so that local ids and partitions do not show in the result.
+// Sorts by global ids, so that the result does not depend on local ids and partitions.
 void SortNeighbors(std::vector<Neighbor>& neighbors, std::size_t first) {
   std::sort(neighbors.begin() + static_cast<std::ptrdiff_t>(first), neighbors.end(),
             [](const Neighbor& a, const Neighbor& b) {
@@ -91,7 +96,7 @@ std::vector<Direction> ListsOf(const GenerationInfo& info, Direction direction) 
 
 }  // namespace
 
-/// A graph at one commit. It is constant, except for the view, which is made at its first use.
+/// A graph at one commit. It is constant, except for the view, which is built at its first use.
 class internal::GraphState {
  public:
   GraphState(std::shared_ptr<const Store> store, std::shared_ptr<const GraphParts> parts,
@@ -107,7 +112,7 @@ class internal::GraphState {
   const GenerationInfo& info() const { return parts_->info(); }
   Result<std::shared_ptr<const DeltaView>> View() const RHIZOME_EXCLUDES(building_, mutex_);
 
-  /// `what` is "vertex" or "row": there are as many of each.
+  /// Checks that `id` is in range. `what` is "vertex" or "row"; both have the same bound.
   Status CheckHolds(std::int64_t id, std::string_view what = "vertex") const;
   Status CheckQuery(VertexId vertex, Direction direction) const;
   Result<std::uint64_t> DegreeInGeneration(VertexId vertex, Direction direction) const;
@@ -125,7 +130,7 @@ class internal::GraphState {
   const std::shared_ptr<const GraphParts> parts_;
   const std::shared_ptr<const Delta> delta_;
   const OwnerProcess process_;
-  mutable Mutex building_;  // only one thread builds the view, which takes a while
+  mutable Mutex building_;  // serialises building the view, which takes a while
   mutable ForkMutex mutex_;
   mutable std::shared_ptr<const DeltaView> view_ RHIZOME_GUARDED_BY(mutex_);
 };
@@ -144,8 +149,8 @@ Result<std::shared_ptr<const DeltaView>> GraphState::View() const {
   };
   if (delta_->empty()) return nullptr;
   if (auto view = made()) return view;
-  // In a forked child, the thread that was building the view does not exist, so that every caller
-  // builds its own.
+  // In a forked child, a thread that was building the view does not exist, so every caller builds
+  // its own view.
   if (!process_.here()) return DeltaView::Build(parts_, delta_);
   const MutexLock turn(building_);
   if (auto view = made()) return view;
@@ -182,9 +187,8 @@ Result<std::uint64_t> GraphState::DegreeInGeneration(VertexId vertex, Direction 
   return home.GlobalDegree(*local, direction);
 }
 
-// Appends the list of a vertex: the lists of all partitions that hold edges of it, without the
-// edges that the delta erases and those of deleted vertices, and then the edges that the delta
-// adds.
+// Appends the list of a vertex: first the lists of all partitions that hold edges of it, without
+// edges that the delta erases and edges of deleted vertices; then the edges that the delta adds.
 Status GraphState::Gather(VertexId vertex, Direction direction, std::optional<TypeId> type,
                           std::vector<Neighbor>& out) const {
   if (delta_->IsDeleted(vertex)) return Status::Ok();
@@ -244,8 +248,9 @@ void SetGauges(const GraphState& state) {
 
 }  // namespace
 
-/// A reference to a state. The state of a live graph may be replaced meanwhile, so it is held. That
-/// of a snapshot lives as long as the graph, so that millions of calls need no reference count.
+/// A reference to a state. The state of a live graph may be replaced at any time, so it is held by
+/// a shared pointer. The state of a snapshot lives as long as the graph, so that millions of calls
+/// need no reference count.
 class StateInUse {
  public:
   explicit StateInUse(const GraphState& fixed) : state_(&fixed) {}
@@ -260,8 +265,8 @@ class StateInUse {
 
 namespace {
 
-/// The changing state of a live graph, and all that changes it. Snapshots have none of this, so
-/// that one of them costs no more than its pointers.
+/// The changing state of a live graph, and everything that changes it. Snapshots have none of this,
+/// so that a snapshot takes no more memory than its pointers.
 class LiveGraph {
  public:
   LiveGraph(Store& store, std::shared_ptr<const GraphState> state)
@@ -282,13 +287,13 @@ class LiveGraph {
     return state_;
   }
 
-  /// Returns the snapshot that was kept for the state; null if there is none.
+  /// Returns the cached snapshot of the current state; null if there is none.
   std::shared_ptr<const GraphSnapshot> kept_snapshot() const RHIZOME_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     return snapshot_;
   }
 
-  /// Keeps `snapshot`, of `state`, unless the graph has another state by now.
+  /// Caches `snapshot`, which belongs to `state`, unless the graph has another state by this time.
   void Keep(const std::shared_ptr<const GraphState>& state,
             std::shared_ptr<const GraphSnapshot> snapshot) RHIZOME_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
@@ -311,7 +316,7 @@ class LiveGraph {
   Status CheckProcess() const { return process_.Check("this graph"); }
   void Publish(std::shared_ptr<const GraphState> state) noexcept RHIZOME_EXCLUDES(mutex_) {
     SetGauges(*state);
-    std::shared_ptr<const GraphSnapshot> before;  // destroyed without the lock
+    std::shared_ptr<const GraphSnapshot> before;  // destroyed after the lock is released
     const MutexLock lock(mutex_);
     state_.swap(state);
     snapshot_.swap(before);
@@ -320,7 +325,7 @@ class LiveGraph {
   Store& store_;
   const OwnerProcess process_;
   std::atomic<bool> compacting_{false};
-  Mutex refresh_;  // serialises Refresh and the making of the writer
+  Mutex refresh_;  // serialises Refresh and the creation of the writer
   std::unique_ptr<GraphWriter> writer_ RHIZOME_GUARDED_BY(refresh_);
   mutable ForkMutex mutex_;
   std::shared_ptr<const GraphState> state_ RHIZOME_GUARDED_BY(mutex_);
@@ -329,7 +334,8 @@ class LiveGraph {
   std::unique_ptr<Thread> cleaning_ = std::make_unique<Thread>();
 };
 
-// The first write of a graph makes it the only writer of the store.
+// Returns the writer. The first write of a graph creates it, which makes the graph the only writer
+// of the store.
 Result<GraphWriter*> LiveGraph::Writer() {
   RHIZOME_RETURN_IF_ERROR(CheckProcess());
   RHIZOME_RETURN_IF_ERROR(state()->parts()->CheckWhole("a graph that is written"));
@@ -379,7 +385,7 @@ Result<CompactResult> LiveGraph::Compact(const CompactOptions& options, const Jo
 // 1. waits for the removal of files that an earlier compaction started;
 // 2. compacts the current state (CompactState);
 // 3. if there was nothing to compact, records a changed retention rule;
-// 4. removes the files of a failed attempt, or, in the background, earlier generations.
+// 4. removes the files of a failed attempt or, in the background, earlier generations.
 Result<CompactResult> LiveGraph::CompactOne(GraphWriter& writer, const CompactOptions& options,
                                             const JobControl& control) {
   static_cast<void>(cleaning_->Join());
@@ -403,7 +409,7 @@ Result<CompactResult> LiveGraph::CompactOne(GraphWriter& writer, const CompactOp
     if (clean) status = store_.Keep(rule);
   }
   if (!status.ok()) {
-    // This removes the files of the attempt; if it fails, the next open for writing retries.
+    // Removes the files of the attempt; if that fails, the next open for writing retries.
     (void)store_.CollectGarbage();
   } else if (clean) {
     CleanUp();
@@ -412,8 +418,8 @@ Result<CompactResult> LiveGraph::CompactOne(GraphWriter& writer, const CompactOp
   return result;
 }
 
-// Removes earlier generations as soon as no reader holds them, on a thread of its own. If the
-// system gives no thread, it does so here.
+// Removes earlier generations on a background thread, as soon as no reader holds them. If the
+// system cannot start a thread, it removes them on the caller's.
 void LiveGraph::CleanUp() {
   const auto clean = [this] {
     Status cleaned = store_.CollectGarbage();
@@ -465,18 +471,20 @@ Status LiveGraph::CompactState(GraphWriter& writer, const GraphState& now,
                               &writer.pacer()};
   const auto switch_to = [&](std::shared_ptr<const GraphParts> parts,
                              const std::function<Status()>& commit) -> Status {
-    // Loads the commits made meanwhile, most of them before writers have to wait.
+    // Loads the commits made during the compaction; most of them are loaded before writers have to
+    // wait.
     RHIZOME_ASSIGN_OR_RETURN(auto delta,
                              Delta::Load(Delta::Empty(parts->DeltaBase()), *parts->store));
     return writer.Rebase(
         [&]() -> Result<GraphWriter::Base> {
-          // Loads the rest before the commit, which cannot be undone.
+          // Loads the remaining commits before the commit of the generation, which cannot be
+          // undone.
           RHIZOME_ASSIGN_OR_RETURN(delta, Delta::Load(delta, *parts->store));
           return GraphWriter::Base{parts->store, parts, std::move(delta)};
         },
         commit);
   };
-  // The compaction runs in the background, because readers and writers have priority.
+  // The compaction runs at background priority, because readers and writers have precedence.
   return RunInBackground(
       [&] { return CompactGeneration(store_, input, options, control, switch_to); });
 }
@@ -508,7 +516,7 @@ Status LiveGraph::Refresh() {
 
 }  // namespace
 
-/// The state of a live graph changes; that of a snapshot never does.
+/// The state of a live graph changes; the state of a snapshot never does.
 class Graph::Impl {
  public:
   Impl(Store& store, std::shared_ptr<const GraphState> state)
@@ -557,8 +565,8 @@ Result<std::unique_ptr<GraphSnapshot>> Graph::Open(const Store& store,
   });
 }
 
-// A look-up takes a snapshot for itself, so that a live graph keeps one for those that come before
-// the next write.
+// Returns a snapshot of the current state. A live graph caches it, because each look-up needs one
+// until the next write.
 std::shared_ptr<const GraphSnapshot> Graph::Snapshot() const {
   LiveGraph* const live = impl_->live();
   if (live != nullptr) {

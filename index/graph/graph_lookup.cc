@@ -1,3 +1,8 @@
+// Batched look-ups for services. LookUpNeighbors appends the lists of many vertices
+// (NeighborLookup); WarmNeighbors fills the graph's list cache (ListWarmer). RowLookup splits a
+// request into rows of the delta and rows of the generation (RowOverlay), and reads the latter
+// through CachedRows.
+
 #include "rhizome/index/graph_lookup.h"
 
 #include <fmt/format.h>
@@ -26,7 +31,7 @@
 namespace rhizome {
 namespace {
 
-// The clock is read once for this many vertices.
+// The clock is read once every kCheckEvery vertices.
 constexpr std::size_t kCheckEvery = 32;
 
 Status CheckTime(const LookupOptions& options, std::size_t done) {
@@ -62,7 +67,7 @@ class NeighborLookup {
   }
 
  private:
-  // Handles lists that the delta changes, both directions at once, and ids out of range, which
+  // Handles lists that the delta changes, requests for both directions, and ids out of range, which
   // Neighbors refuses.
   Status AppendMerged(VertexId vertex) {
     RHIZOME_ASSIGN_OR_RETURN(const auto list, graph_.Neighbors(vertex, direction_));
@@ -101,7 +106,7 @@ class NeighborLookup {
   std::vector<LocalId> scratch_;
 };
 
-/// Returns the progress function of Warm, which also stops it at its limits.
+/// Returns the progress function of Warm. It also stops Warm at its limits.
 std::function<Status(std::uint64_t, std::uint64_t)> TickOf(std::string_view phase,
                                                            const LookupOptions& options) {
   return [phase, &options](std::uint64_t done, std::uint64_t total) -> Status {
@@ -147,8 +152,8 @@ class ListWarmer {
     return Status::Ok();
   }
 
-  // Calls visit(partition, block, class) for each block with lists of a direction, in the order of
-  // the file. The class of a block is that of its vertex with the highest degree.
+  // Calls visit(partition, block, class) for each block with lists of a direction, in file order.
+  // The class of a block is the class of its vertex with the highest degree.
   template <typename Visit>
   Status ForEachBlock(const Adjacency& partition, Direction direction, Visit& visit) {
     std::uint64_t block = 0;
@@ -210,7 +215,7 @@ class ListWarmer {
   std::uint64_t loaded_ = 0;
 };
 
-// A row of a partition that is not loaded has no degree here.
+// Returns the degree of a row; 0 if its partition is not loaded.
 std::uint64_t DegreeOfRow(const GraphParts& parts, std::uint64_t row) {
   const Adjacency& home = parts.partitions[parts.order.OwnerOf(static_cast<Row>(row))];
   const auto local = home.Find(static_cast<Row>(row));
@@ -266,8 +271,8 @@ class RowLookup::Impl {
   Impl(const Graph& graph, std::string_view name, const Options& options)
       : graph_(graph), name_(name), options_(options) {}
 
-  // Returns the array that `store` has under the name; opens it again if it is not the one opened
-  // before.
+  // Returns the array that `store` has under the name; opens it again if it differs from the array
+  // opened before.
   Result<std::shared_ptr<const CachedRows>> ArrayOf(const Store& store) RHIZOME_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     const Manifest& manifest = store.manifest();
@@ -331,13 +336,13 @@ class RowLookup::Impl {
     const ArrayEntry& entry = array->entry();
     RHIZOME_RETURN_IF_ERROR(CheckRowRequest(entry, fixed.info(), vertices.size(), out.size()));
     const RowOverlay overlay{fixed.store(), *parts, *delta, entry};
-    // All misses of a call form one batch; with a deadline or control, the batches are smaller, so
-    // that it is checked between them.
+    // All misses of a call form one batch. With a deadline or control, the batches are smaller, so
+    // that the limits are checked between them.
     const bool hurried = options.control != nullptr ||
                          options.deadline != std::chrono::steady_clock::time_point::max();
     const std::size_t turn =
         hurried ? CachedRows::kRowsPerTurn : std::max<std::size_t>(vertices.size(), 1);
-    // A service that looks up one row at a time allocates nothing for it.
+    // A look-up of a few rows allocates no memory for the targets.
     std::array<RowTarget, 4> few;
     std::vector<RowTarget> many;
     if (std::min(turn, vertices.size()) > few.size()) many.resize(std::min(turn, vertices.size()));

@@ -1,3 +1,7 @@
+// Scans of vertices and edges. VertexScan merges the generation's dictionary with the new vertices
+// of the delta. EdgeScan looks up the lists of a batch of rows at a time and walks over them.
+// ScanEdgesById walks over the edges of one partition.
+
 #include "rhizome/index/graph_scan.h"
 
 #include <fmt/format.h>
@@ -38,7 +42,7 @@ class VertexScan::Impl {
         entry.vertex = fresh_->first_vertex + static_cast<VertexId>(fresh_->ids_sorted[new_]);
         entry.id = NewId(new_++);
       }
-      // If several vertices have one id, all but one are deleted.
+      // If several vertices have the same id, all except one are deleted.
       if (delta_->IsDeleted(entry.vertex) || parts_->ids.IsDeleted(entry.vertex)) continue;
       entry.type = *graph_->TypeOf(entry.vertex);
       return entry;
@@ -71,7 +75,7 @@ class VertexScan::Impl {
   const std::shared_ptr<const GraphSnapshot> graph_;  // a snapshot
   const std::shared_ptr<const GraphParts> parts_;
   const std::shared_ptr<const Delta> delta_;
-  const std::shared_ptr<const DeltaRun> fresh_;  // null: nothing was written
+  const std::shared_ptr<const DeltaRun> fresh_;  // null: nothing was written since the generation
   std::uint64_t old_ = 0;
   std::size_t new_ = 0;
 };
@@ -119,7 +123,7 @@ class EdgeScan::Impl {
  private:
   // Reads the lists of the next few rows.
   Status Read() {
-    // The limits of a batch that the comment of EdgeScan states.
+    // Limits of a batch; the comment of EdgeScan documents them.
     constexpr std::size_t kMostVertices = 1024;
     constexpr std::uint64_t kMostEdges = 65536;
     batch_.clear();

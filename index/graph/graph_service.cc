@@ -1,3 +1,7 @@
+// A service from one memory budget. Open computes the catalogue's share, opens the store, plans the
+// rest of the memory (PlanMemory), opens the graph and the row look-ups with their caches, warms
+// the caches if requested, and starts the metrics reporter.
+
 #include "rhizome/index/graph_service.h"
 
 #include <fmt/format.h>
@@ -21,7 +25,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-// Below this size a cache is not worth its table.
+// A smaller cache is not worth its table.
 constexpr std::uint64_t kLeastCacheBytes = 256 << 10;
 
 struct CatalogShare {
@@ -29,8 +33,8 @@ struct CatalogShare {
   std::uint64_t write_bytes = 0;
 };
 
-// Computes the catalogue's share, which must be known before the store is open. A writer's buffers
-// get most of it; in a reader the cache does.
+// Computes the catalogue's share, which must be known before the store is open. In a writer the
+// buffers get most of the share; in a reader the cache does.
 CatalogShare CatalogShareOf(const ServiceOptions& options) {
   const auto share = static_cast<std::uint64_t>(static_cast<double>(options.memory_budget_bytes) *
                                                 options.catalog_share);
@@ -76,7 +80,7 @@ std::string InMiB(std::uint64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / static_cast<double>(kMiB));
 }
 
-// Returns the error with the least sufficient budget. At a small budget, every part except the
+// Returns an error with the smallest sufficient budget. At a small budget, every part except the
 // delta's share is independent of the budget.
 Status TooSmall(const Store& store, const ServiceOptions& options, const ServiceMemoryPlan& plan,
                 std::uint64_t caches) {
@@ -86,7 +90,7 @@ Status TooSmall(const Store& store, const ServiceOptions& options, const Service
   const auto by_share = static_cast<std::uint64_t>(std::ceil(static_cast<double>(needs) / left));
   const auto by_least = static_cast<std::uint64_t>(
       std::ceil(static_cast<double>(needs + least_catalog) / (1 - options.delta_share)));
-  // Rounding of shares costs a few bytes, hence the 64.
+  // The extra 64 bytes cover the rounding of shares.
   const std::uint64_t least = std::max(by_share, by_least) + 64;
   return Status::OutOfMemory(fmt::format(
       "'{}': memory_budget_bytes is {}, but at least {} ({}) are needed: {} for the catalogue, {} "
@@ -156,8 +160,10 @@ std::uint64_t ServiceMemoryPlan::total_bytes() const {
   return total;
 }
 
-// Plans the memory: first the fixed parts (catalogue, read buffers, delta, resident data), then
-// where the adjacency lists are kept, and finally the caches (ShareOut).
+// Plans the memory:
+// 1. the fixed parts: catalogue, read buffers, delta, resident data;
+// 2. whether adjacency lists are in memory or on disk;
+// 3. the caches (ShareOut).
 Result<ServiceMemoryPlan> PlanMemory(const Store& store, const ServiceOptions& options) try {
   RHIZOME_RETURN_IF_ERROR(CheckShares(options));
   ServiceMemoryPlan plan;

@@ -1,3 +1,8 @@
+// Group commit. Write queues its request and waits until another writer has handled it or it is
+// first in the queue. The first writer takes the batches at the front (FirstGroup), resolves them,
+// and writes them as one commit of the catalogue (Commit); then it publishes the new state and
+// wakes the writers of the group (Leave).
+
 #include "rhizome/index/graph_writer.h"
 
 #include <fmt/format.h>
@@ -12,11 +17,11 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// The most operations in one write of the catalogue, which bounds its memory; the group shares one
-// sync.
+// Maximum number of operations in one write of the catalogue, which bounds its memory; the group
+// shares one sync.
 constexpr std::size_t kGroupOperations = std::size_t{1} << 16;
 
-// The catalogue stores a record as one value, of which it holds several copies in memory.
+// The catalogue stores a record as one value, and holds several copies of it in memory.
 constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 30;
 
 }  // namespace
@@ -24,7 +29,7 @@ constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 30;
 GraphWriter::GraphWriter(Store& store, Base base, Make make, Show show)
     : store_(store), make_(std::move(make)), show_(std::move(show)), base_(std::move(base)) {}
 
-// Enqueues a request and waits until it is first, or done.
+// Enqueues a request and waits until it is first in the queue, or done.
 void GraphWriter::Queue(Request& request) noexcept {
   (last_ == nullptr ? first_ : last_->behind) = &request;
   last_ = &request;
@@ -97,7 +102,8 @@ Status GraphWriter::Rebase(const std::function<Result<Base>()>& change,
   return status;
 }
 
-// Sets the result of every request. A batch that does not fit is refused alone.
+// Sets the result of every request. A batch that does not fit the store is refused without
+// affecting the others.
 void GraphWriter::Commit(const Group& group) noexcept {
   Next next;
   const Status status = Guarded([&] { return TryCommit(group, next); });
@@ -113,7 +119,7 @@ void GraphWriter::Commit(const Group& group) noexcept {
   }
 }
 
-// Everything that allocates memory comes before the write.
+// Everything that allocates memory happens before the write.
 Status GraphWriter::TryCommit(const Group& group, Next& next) {
   bool sync = false;
   group.ForEach([&](const Request& request) { sync = sync || request.options.sync; });

@@ -19,13 +19,14 @@ namespace rhizome::inline internal {
 
 class GraphState;
 
-/// Turns batches into commits of the delta. Concurrent writers queue up, and the first of them
-/// resolves and writes the batches of all in one synced write (group commit); each batch is applied
-/// whole or not at all.
+/// Turns batches into commits of the delta. Concurrent writers queue up. The first of them resolves
+/// the batches of all and writes them with one sync (group commit); each batch is applied
+/// completely or not at all.
 ///
-/// Everything that allocates memory is done before the catalogue is written: without memory, the
-/// batches are refused (kOutOfMemory), nothing is written, and the writer stays usable.
-/// Threads: any. Ownership: `store`, open for writing, must outlive it.
+/// Everything that allocates memory is done before the catalogue is written. If memory runs out,
+/// the batches are refused (kOutOfMemory), nothing is written, and the writer remains usable.
+/// Threads: any.
+/// Ownership: `store`, open for writing, must outlive it.
 class GraphWriter {
  public:
   /// The state that batches are resolved against.
@@ -35,16 +36,17 @@ class GraphWriter {
     std::shared_ptr<const Delta> delta;
   };
 
-  /// Makes the state to show for a base, before that base is committed.
+  /// Creates the state for a base, before that base is committed.
   using Make = std::function<std::shared_ptr<const GraphState>(const Base&)>;
 
-  /// Called with each new state, in order, before the writers that made it return. Must not throw,
-  /// because the state is already durable.
+  /// Called with each new state, in order, before the Write calls that created it return. Must not
+  /// throw, because the state is already durable.
   using Show = std::function<void(std::shared_ptr<const GraphState>)>;
 
   GraphWriter(Store& store, Base base, Make make, Show show);
 
-  /// Returns the pacer, which knows every synced write, so that background work gives way.
+  /// Returns the pacer, which is notified of every synced write, so that background work yields to
+  /// it.
   IoPacer& pacer() { return pacer_; }
 
   Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options)
@@ -53,21 +55,23 @@ class GraphWriter {
   /// Returns the number of requests that wait for a result.
   std::size_t pending() const RHIZOME_EXCLUDES(mutex_);
 
-  /// Runs `change` and then `commit` while no other commit is running or can begin; shows the base
-  /// that `change` returns once `commit` is done. Errors: theirs; then nothing has changed here.
+  /// Runs `change` and then `commit` while no other commit is running or can begin; publishes the
+  /// base that `change` returns once `commit` is done. On error nothing has changed.
+  /// Errors: any error of `change` and `commit`.
   Status Rebase(const std::function<Result<Base>()>& change, const std::function<Status()>& commit)
       RHIZOME_EXCLUDES(mutex_);
 
  private:
-  /// A request on the stack of its caller, which waits; so a queue of them takes no memory.
+  /// A request on the stack of its caller, which waits for it; the queue therefore needs no memory.
   struct Request {
     const WriteBatch* batch = nullptr;  // null: a Rebase, which only waits for its turn
     WriteOptions options;
-    std::optional<Result<WriteResult>> result;  // set by the first in the queue
+    std::optional<Result<WriteResult>> result;  // set by the first request in the queue
     Request* behind = nullptr;                  // the next in the queue
     bool done = false;                          // `result` may be read
   };
-  /// The first requests of the queue; requests behind them may be added and removed meanwhile.
+  /// The first requests of the queue. Other requests may join and leave the queue behind them at
+  /// the same time.
   struct Group {
     Request* first = nullptr;
     std::size_t count = 0;
@@ -89,7 +93,7 @@ class GraphWriter {
   /// The result of resolving a group.
   struct Next {
     std::vector<Resolved> resolved;
-    HistoryState history;  // after them
+    HistoryState history;  // state after these commits
     std::shared_ptr<const Delta> delta;
     std::shared_ptr<const GraphState> state;
   };

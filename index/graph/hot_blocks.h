@@ -7,8 +7,9 @@
 namespace rhizome::inline internal {
 
 /// Chooses blocks for a cache that cannot hold all, by expected frequency of use, in two passes
-/// over the blocks and constant memory. The first pass counts the blocks of each class (power of
-/// two of the degree); the second takes the highest classes, and of the next one as many as fit.
+/// over the blocks and with constant memory. The first pass counts the blocks of each class (power
+/// of two of the degree). The second takes all blocks of the highest classes that fit, and blocks
+/// of the next class until the cache is full.
 class HotBlocks {
  public:
   static std::uint32_t ClassOf(std::uint64_t degree) {
@@ -24,7 +25,7 @@ class HotBlocks {
     left_ = frames;
   }
 
-  /// Returns whether to take this block. Must be called once for each block.
+  /// Returns whether the block is chosen. Must be called once for each block.
   bool Take(std::uint32_t degree_class) {
     if (degree_class >= least_) return true;
     if (degree_class + 1 < least_ || left_ == 0) return false;
@@ -34,8 +35,8 @@ class HotBlocks {
 
  private:
   std::array<std::uint64_t, 65> counts_{};
-  std::uint32_t least_ = 0;  // this class and all above are taken
-  std::uint64_t left_ = 0;   // blocks still to take of the class below
+  std::uint32_t least_ = 0;  // this class and all above are chosen
+  std::uint64_t left_ = 0;   // blocks still to choose from the class below
 };
 
 }  // namespace rhizome::inline internal

@@ -11,8 +11,7 @@
 namespace rhizome {
 namespace {
 
-/// Merges the deleted vertices of the generation and those of the delta; both are sorted and
-/// disjoint.
+/// Merges the deleted vertices of the generation and of the delta; both are sorted and disjoint.
 std::vector<VertexId> AllDeleted(std::span<const VertexId> of_generation, const Delta& delta) {
   const auto merged = delta.Merged();
   std::vector<VertexId> of_delta;
@@ -37,8 +36,8 @@ Result<LiveVertices> LiveVertices::Of(const Store& store, const Delta& delta) {
   return LiveVertices(delta.vertices(), AllDeleted(of_generation, delta));
 }
 
-// Binary search: deleted_[i] - i live vertices precede the deleted vertex i, so it precedes the
-// live vertex at `place` if that number is at most `place`.
+// Returns a live vertex by binary search: deleted_[i] - i live vertices precede the deleted vertex
+// i, so it precedes the live vertex at `place` if that number is at most `place`.
 VertexId LiveVertices::At(std::uint64_t place) const {
   std::uint64_t begin = 0;
   std::uint64_t end = deleted_.size();

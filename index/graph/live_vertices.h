@@ -30,16 +30,18 @@ class LiveVertices {
   static LiveVertices Of(const GraphSnapshot& graph);
 
   /// Works without a graph: reads the deleted vertices from the generation's dictionary and leaves
-  /// the ids on disk. Errors: kCorruption; kIoError.
+  /// the ids on disk.
+  /// Errors: kCorruption; kIoError.
   static Result<LiveVertices> Of(const Store& store, const Delta& delta);
 
   std::uint64_t count() const { return bound_ - deleted_.size(); }
   std::uint64_t deleted_count() const { return deleted_.size(); }
 
-  /// Returns the vertex at a place of [0, count()]; for count(), the bound of ids.
+  /// Returns the vertex at a position in [0, count()]; for count(), the bound of ids.
   VertexId At(std::uint64_t place) const;
 
-  /// Returns how many live vertices have ids below `vertex`, which is the place of a live vertex.
+  /// Returns the number of live vertices with ids below `vertex`, which is the position of a live
+  /// vertex.
   std::uint64_t PlaceOf(VertexId vertex) const;
 
  private:

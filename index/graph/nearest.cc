@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::uint64_t kRowsAtOnce = 4096;
 
-/// Orders the best first, ties by vertex id, so that the answer does not depend on the order of
-/// rows.
+/// Orders the best first and breaks ties by vertex id, so that the result does not depend on the
+/// order of rows.
 bool IsBetter(const ScoredVertex& a, const ScoredVertex& b) {
   return a.score != b.score ? a.score > b.score : a.vertex < b.vertex;
 }
 
-/// Keeps the k best of the candidates that it is offered, in a heap whose front is the worst.
+/// Keeps the k best candidates in a heap whose front is the worst of them.
 class TopK {
  public:
   explicit TopK(std::uint64_t k) : k_(k) {}

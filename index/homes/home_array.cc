@@ -30,7 +30,7 @@ std::optional<std::string_view> FactOf(const ArrayEntry& entry, std::string_view
   return std::nullopt;
 }
 
-/// Parses a whole text, of which a number may be a part only if it is all of it.
+/// Parses a fact of the array. A number must be the whole text.
 template <typename T>
 bool ParseFact(const ArrayEntry& entry, std::string_view key, T& value) {
   const auto text = FactOf(entry, key);
@@ -94,7 +94,7 @@ std::vector<std::pair<std::string, std::string>> HomeAttributes(const StoredHome
   add(kHomes, std::to_string(homes.homes));
   add(kRule, std::string(HomeRuleName(homes.rule)));
   add(kSeeds, std::to_string(homes.seeds));
-  // The shortest text that gives the number back.
+  // The shortest text that parses to the same number.
   add(kCut, fmt::format("{}", homes.metrics.cut_share));
   add(kRowBalance, fmt::format("{}", homes.metrics.row_balance));
   add(kSeedBalance, fmt::format("{}", homes.metrics.seed_balance));

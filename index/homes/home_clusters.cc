@@ -11,9 +11,10 @@ namespace rhizome::inline internal {
 namespace {
 
 constexpr int kRounds = 5;
-constexpr std::uint32_t kSettled = 20;  // rounds end when fewer than one in so many vertices moves
+constexpr std::uint32_t kSettled = 20;  // rounds end when less than one in kSettled vertices moves
 
-/// Vertices in order of degree (by powers of two, which is order enough), each power shuffled.
+/// Returns the vertices in order of degree. Degrees are compared by power of two, which is precise
+/// enough; vertices of the same power are shuffled.
 std::vector<std::uint32_t> OrderByDegree(const HomeGraph& graph, std::uint64_t seed) {
   std::vector<std::uint32_t> order(graph.vertex_count());
   std::iota(order.begin(), order.end(), 0);
@@ -96,7 +97,7 @@ class Propagation {
   const std::span<const PartitionId> within_;
   std::vector<std::uint32_t> cluster_of_;
   std::vector<HomeLoad> loads_;           // by cluster
-  std::vector<std::uint32_t> weight_to_;  // by cluster, of the vertex at work
+  std::vector<std::uint32_t> weight_to_;  // by cluster: edges from the current vertex
   std::vector<std::uint32_t> touched_;
   CounterRandom random_;
 };

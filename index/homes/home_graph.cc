@@ -1,3 +1,7 @@
+// The graphs of the multilevel partitioner: Create builds the finest one from the input edges,
+// Contract merges clusters into the vertices of the next coarser one, and Induce extracts a
+// subgraph.
+
 #include "rhizome/index/home_graph.h"
 
 #include <fmt/format.h>
@@ -12,7 +16,7 @@ namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kMostVertices = std::numeric_limits<std::uint32_t>::max() - 1;
-// Weights of clusters are sums of edges, in 32 bits.
+// Weights of clusters are sums of edges in 32 bits.
 constexpr std::uint64_t kMostEdges = std::uint64_t{1} << 31;
 
 Status CheckSize(const PartitionInput& input) {
@@ -33,7 +37,7 @@ Result<std::vector<std::uint32_t>> MarkSeeds(std::uint64_t vertices,
   return marks;
 }
 
-/// Lists the members of each cluster, cluster after cluster.
+/// Lists the members of each cluster, cluster by cluster.
 struct Members {
   Members(std::span<const std::uint32_t> cluster_of, std::uint32_t clusters)
       : begin(clusters + 1), vertices(cluster_of.size()) {
@@ -73,7 +77,7 @@ Result<HomeGraph> HomeGraph::Create(const PartitionInput& input, std::span<const
     ++offsets[src];
     ++offsets[dst];
   }));
-  // Each offset is first the end of its list, and moves to its beginning while the list is filled.
+  // Each offset is first the end of its list, and moves to the beginning while the list is filled.
   std::uint64_t end = 0;
   for (std::uint64_t& offset : offsets) end = offset += end;
   graph.neighbors_.resize(end);
@@ -91,7 +95,7 @@ HomeGraph HomeGraph::Contract(std::span<const std::uint32_t> cluster_of,
   const Members members(cluster_of, clusters);
   HomeGraph coarse;
   coarse.offsets_.reserve(clusters + std::size_t{1});
-  std::vector<std::uint32_t> weight_to(clusters);  // of the cluster at work
+  std::vector<std::uint32_t> weight_to(clusters);  // weights of the edges of the current cluster
   std::vector<std::uint32_t> touched;
   for (std::uint32_t c = 0; c < clusters; ++c) {
     HomeLoad load;

@@ -10,8 +10,8 @@
 
 namespace rhizome::inline internal {
 
-/// Rows, and the seeds among them, that a home holds, a vertex or cluster adds to it, or a cap
-/// allows.
+/// A number of rows, and the number of seeds among them: the load of a home, a vertex or a cluster,
+/// or the cap on a load.
 struct HomeLoad {
   std::uint64_t rows = 0;
   std::uint64_t seeds = 0;
@@ -30,23 +30,22 @@ struct HomeLoad {
   bool Within(const HomeLoad& cap) const { return rows <= cap.rows && seeds <= cap.seeds; }
 };
 
-/// Errors: kInvalidArgument, a seed that is none of the vertices [0, vertices).
+/// Errors: kInvalidArgument, a seed that is not a vertex in [0, vertices).
 Status CheckSeeds(std::span<const VertexId> seeds, std::uint64_t vertices);
 
-/// An undirected graph with weights of edges and loads of vertices: the input at the finest level,
-/// clusters of its vertices at coarser ones. Parallel edges of the input count as often as they
-/// stand there, loops not at all. Memory: 4 bytes a half-edge and 12 a vertex at the finest level,
-/// 8 and 16 at the others.
+/// An undirected graph with edge weights and vertex loads: the input at the finest level, clusters
+/// of its vertices at coarser levels. Parallel edges of the input add up; self-loops are ignored.
+/// Memory: 4 bytes a half-edge and 12 a vertex at the finest level, 8 and 16 at the others.
 class HomeGraph {
  public:
-  /// Errors: kInvalidArgument, more vertices or edges than 32 bits number, or a seed that is no
-  /// vertex or is given twice; those of scanning the edges.
+  /// Errors: kInvalidArgument, more vertices or edges than 32 bits can number, or a seed that is
+  /// not a vertex or is repeated; any error of scanning the edges.
   static Result<HomeGraph> Create(const PartitionInput& input, std::span<const VertexId> seeds);
 
-  /// Returns the graph whose vertex c stands for the vertices v with cluster_of[v] = c.
+  /// Returns the contracted graph: its vertex c represents all vertices v with cluster_of[v] = c.
   HomeGraph Contract(std::span<const std::uint32_t> cluster_of, std::uint32_t clusters) const;
 
-  /// Returns the graph of `vertices` and the edges between them, vertices[i] as vertex i.
+  /// Returns the subgraph of `vertices` and the edges between them; vertices[i] becomes vertex i.
   HomeGraph Induce(std::span<const std::uint32_t> vertices) const;
 
   std::uint32_t vertex_count() const { return static_cast<std::uint32_t>(offsets_.size() - 1); }
@@ -54,7 +53,8 @@ class HomeGraph {
   std::uint64_t degree(std::uint32_t v) const { return offsets_[v + 1] - offsets_[v]; }
   HomeLoad load(std::uint32_t v) const { return {rows_.empty() ? 1 : rows_[v], seeds_[v]}; }
 
-  /// The loads of all vertices together, and the largest rows and the largest seeds of one.
+  /// Return the sum of the loads of all vertices, and the maxima of the rows and of the seeds of
+  /// one vertex.
   HomeLoad total() const;
   HomeLoad largest() const;
 

@@ -1,3 +1,7 @@
+// Multilevel partitioning of rows. Coarsen clusters the vertices level by level until the graph is
+// small; DivideSmallGraph divides the coarsest graph; Uncoarsen projects the homes back, refining
+// them on each level. Further V-cycles repeat this with clusters inside the homes found so far.
+
 #include "rhizome/index/home_partitioner.h"
 
 #include <fmt/format.h>
@@ -16,14 +20,14 @@
 namespace rhizome {
 namespace {
 
-/// The coarsest graph has about so many vertices for each home, and no fewer than kSmallest.
+/// The coarsest graph has about kCoarsestPerHome vertices for each home, but at least kSmallest.
 constexpr std::uint32_t kCoarsestPerHome = 40;
 constexpr std::uint32_t kSmallest = 400;
 
-/// A cluster has at most one part in so many of a home's share.
+/// A cluster has at most 1 / kClustersPerHome of a home's share.
 constexpr std::uint64_t kClustersPerHome = 16;
 
-/// Coarsening ends where a level keeps more than this share of the vertices.
+/// Coarsening ends if a level keeps more than this share of the vertices.
 constexpr double kStalled = 0.95;
 
 constexpr int kCycles = 5;
@@ -51,13 +55,13 @@ class Multilevel {
  private:
   struct Level {
     HomeGraph graph;
-    std::vector<std::uint32_t> cluster_of;  // of this level's vertices, at the next coarser one
+    std::vector<std::uint32_t> cluster_of;  // [vertices] the vertex in the next coarser level
   };
 
   std::uint64_t NextSeed() { return options_.seed + 0x9e3779b97f4a7c15ull * ++draws_; }
 
-  /// Adds coarser levels. `home_of`, of the finest vertices, becomes that of the coarsest ones, if
-  /// it is not empty.
+  /// Adds coarser levels. If `home_of` is not empty, it is converted from homes of the finest
+  /// vertices to homes of the coarsest vertices.
   Status Coarsen(std::vector<PartitionId>& home_of) {
     const std::uint32_t enough = std::max(kSmallest, kCoarsestPerHome * options_.homes);
     const HomeLoad total = levels_.front().graph.total();
@@ -82,7 +86,8 @@ class Multilevel {
     return Status::Ok();
   }
 
-  /// Takes the homes of the coarsest vertices back to the finest, refined on each level.
+  /// Projects the homes of the coarsest vertices back to the finest level, refining them on each
+  /// level.
   Status Uncoarsen(std::vector<PartitionId>& home_of) {
     while (true) {
       RHIZOME_RETURN_IF_ERROR(Report("refining"));
@@ -106,7 +111,7 @@ class Multilevel {
 
   const HomeOptions options_;
   const JobControl& control_;
-  std::vector<Level> levels_;  // the finest first
+  std::vector<Level> levels_;  // finest level first
   std::uint64_t draws_ = 0;
   int cycle_ = 0;
 };
@@ -124,7 +129,7 @@ Status CheckOptions(const HomeOptions& options) {
 }
 
 // Measured with R-MAT graphs and debian_packages: the finest level takes 8 bytes an edge and 12 a
-// vertex, its refinement and the largest coarser level the rest.
+// vertex; its refinement and the largest coarser level take the rest.
 constexpr std::uint64_t kBytesPerEdge = 56;
 constexpr std::uint64_t kBytesPerVertex = 80;
 

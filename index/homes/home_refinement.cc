@@ -1,3 +1,7 @@
+// Refinement of homes. Run brings all loads within the caps (Rebalance), then runs rounds that make
+// only moves with a gain (GreedyRound), and then, if there is a table of gains, rounds of
+// Fiduccia-Mattheyses search (SearchRound).
+
 #include "rhizome/index/home_refinement.h"
 
 #include <algorithm>
@@ -14,12 +18,13 @@ constexpr int kGreedyRounds = 8;
 constexpr int kSearchRounds = 6;
 constexpr std::int64_t kNotQueued = std::numeric_limits<std::int64_t>::min();
 
-/// The table may have this many times the entries of the graph's half-edges, or kSmallTable.
+/// Maximum table size: this multiple of the graph's half-edges, or kSmallTable entries if that is
+/// more.
 constexpr std::uint64_t kTableShare = 2;
 constexpr std::uint64_t kSmallTable = std::uint64_t{1} << 22;
 
-/// A round of search ends after so many moves without a better cut: one in kPatienceShare of the
-/// vertices, and kPatience.
+/// A search round ends after this many moves without a better cut: kPatience, plus one for each
+/// kPatienceShare vertices.
 constexpr std::uint64_t kPatienceShare = 30;
 constexpr std::uint64_t kPatience = 300;
 
@@ -79,7 +84,7 @@ bool HomeRefinement::balanced() const {
   return true;
 }
 
-/// The weights of v's edges by part.
+/// Returns the weights of v's edges by part.
 std::span<const std::uint32_t> HomeRefinement::WeightsTo(std::uint32_t v) {
   if (has_table()) return std::span(table_).subspan(v * caps_.size(), caps_.size());
   std::fill(row_.begin(), row_.end(), 0);
@@ -88,7 +93,7 @@ std::span<const std::uint32_t> HomeRefinement::WeightsTo(std::uint32_t v) {
   return row_;
 }
 
-/// How full a part is, by the scarcer of rows and seeds.
+/// Returns how full a part is, as the larger of its shares of the caps on rows and on seeds.
 double HomeRefinement::Fill(std::size_t part) const {
   const auto share = [](std::uint64_t load, std::uint64_t cap) {
     return cap == 0 ? 0.0 : static_cast<double>(load) / static_cast<double>(cap);
@@ -97,8 +102,8 @@ double HomeRefinement::Fill(std::size_t part) const {
                   share(loads_[part].seeds, caps_[part].seeds));
 }
 
-/// Finds the best move of v into a part that has room: into one that it has edges to, or, to
-/// relieve its own part, into any. Ties go to the emptier part.
+/// Finds the best move of v into a part with capacity: a part that v has edges to, or, when
+/// relieving v's own part, any part. Ties go to the emptier part.
 bool HomeRefinement::FindMove(std::uint32_t v, Move& move, std::optional<Room> relieves) {
   const std::span<const std::uint32_t> weights = WeightsTo(v);
   const PartitionId own = part_of_[v];
@@ -139,7 +144,7 @@ bool HomeRefinement::HasRoom(std::size_t part, const HomeLoad& load, Room room) 
          (room == Room::kRows || sum.seeds <= caps_[part].seeds);
 }
 
-/// Whether it brings v's part nearer to its caps if v leaves.
+/// Returns whether removing v brings its part closer to its caps.
 bool HomeRefinement::Helps(std::uint32_t v, Room room) const {
   const PartitionId own = part_of_[v];
   const bool has_seeds = graph_.load(v).seeds > 0;
@@ -148,16 +153,17 @@ bool HomeRefinement::Helps(std::uint32_t v, Room room) const {
          (room != Room::kRows && has_seeds && loads_[own].seeds > caps_[own].seeds);
 }
 
-/// Brings all loads within the caps. Where no part has room for both rows and seeds, seeds move
-/// first, whatever becomes of the rows, and then vertices without seeds: between single vertices
-/// that always ends well, for a part above its cap of rows and not of seeds has some of them.
+/// Brings all loads within the caps. If no part has capacity for both rows and seeds, seeds move
+/// first, regardless of rows, and then vertices without seeds. Between single vertices that always
+/// succeeds: a part above its cap of rows and within its cap of seeds has vertices without seeds.
 void HomeRefinement::Rebalance() {
   for (const Room room : {Room::kBoth, Room::kSeeds, Room::kRows})
     if (!balanced()) Relieve(room);
 }
 
-/// Moves vertices out of parts above their caps, those first whose move costs least for what it
-/// relieves. A gain is counted when a vertex is listed, and again when its turn has come.
+/// Moves vertices out of parts above their caps. Vertices with the lowest cost for the load that
+/// they relieve move first. A gain is computed when a vertex is listed, and again when its turn
+/// comes.
 void HomeRefinement::Relieve(Room room) {
   std::vector<Move> moves;
   for (std::uint32_t v = 0; v < graph_.vertex_count(); ++v) {
@@ -177,7 +183,7 @@ void HomeRefinement::Relieve(Room room) {
   }
 }
 
-/// Moves, in drawn order, every vertex that gains by it, or that gains nothing and evens the loads.
+/// Moves, in random order, every vertex whose move has a gain, or no loss and evens the loads.
 bool HomeRefinement::GreedyRound() {
   const std::uint32_t count = graph_.vertex_count();
   std::uint32_t moved = 0;
@@ -207,17 +213,17 @@ void HomeRefinement::Queue(std::uint32_t v) {
   queue_.push({move.gain, random_.Next32(), v});
 }
 
-/// One round of search; returns whether it found a better cut.
+/// Runs one round of search; returns whether it found a better cut.
 bool HomeRefinement::SearchRound() {
   const std::uint32_t count = graph_.vertex_count();
   queue_ = {};
   queued_.assign(count, kNotQueued);
   locked_.assign(count, false);
   for (std::uint32_t v = 0; v < count; ++v) Queue(v);
-  std::vector<Move> made;  // `to` is where the vertex came from
+  std::vector<Move> made;  // `to` holds the part that the vertex left
   std::int64_t gain = 0;
   std::int64_t best_gain = 0;
-  std::size_t best = 0;  // moves up to the best moment
+  std::size_t best = 0;  // number of moves up to the best cut
   const std::size_t patience = kPatience + count / kPatienceShare;
   while (!queue_.empty() && made.size() - best < patience) {
     const Queued next = queue_.top();

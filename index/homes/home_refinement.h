@@ -12,31 +12,33 @@
 
 namespace rhizome::inline internal {
 
-/// Returns the most entries, of 4 bytes, that the table of HomeRefinement has for a graph, or for
-/// one that is coarser.
+/// Returns the maximum number of 4-byte entries that the table of HomeRefinement has for a graph or
+/// for a coarser version of it.
 std::uint64_t MostTableEntries(std::uint64_t vertices, std::uint64_t half_edges,
                                std::uint64_t parts);
 
 /// Improves the homes of a graph's vertices by moving one vertex at a time. In a round, the vertex
-/// whose move cuts most edges less moves first, and moves that cut more are tried, too: a round
-/// ends when many of them in a row led to nothing better, and is taken back to its best moment
+/// whose move reduces the cut most moves first. Moves that increase the cut are tried as well: a
+/// round ends after many moves in a row without a better cut, and is rolled back to its best state
 /// (Fiduccia and Mattheyses, "A linear-time heuristic for improving network partitions", DAC 1982,
-/// for any number of parts). Loads above the caps are brought down first, at any cost in edges.
+/// for any number of parts). Loads above the caps are reduced first, at any cost in edges.
 ///
-/// Memory: 4 bytes for each vertex and part, if that is not far more than the graph itself;
-/// else, a move's gain is counted from its edges, and only moves that gain are made.
+/// Memory: 4 bytes for each vertex and part, unless that is far more than the graph itself. Without
+/// this table, a move's gain is computed from the vertex's edges, and only moves with a gain are
+/// made.
 class HomeRefinement {
  public:
-  /// `caps` has a cap for each part; `part_of`, which it changes, the part of each vertex.
+  /// `caps` has a cap for each part. `part_of` has the part of each vertex; Run changes it in
+  /// place.
   HomeRefinement(const HomeGraph& graph, std::span<const HomeLoad> caps,
                  std::span<PartitionId> part_of, std::uint64_t seed);
 
   void Run();
 
-  /// The weight of all edges between parts.
+  /// Returns the weight of all edges between parts.
   std::uint64_t CutOf() const;
 
-  /// Whether all loads are within the caps.
+  /// Returns whether all loads are within the caps.
   bool balanced() const;
 
  private:
@@ -54,7 +56,7 @@ class HomeRefinement {
     }
   };
 
-  /// Which of a part's caps a move has to keep.
+  /// The caps of a part that a move must keep.
   enum class Room : std::uint8_t { kBoth, kSeeds, kRows };
 
   bool has_table() const { return !table_.empty(); }
@@ -76,12 +78,12 @@ class HomeRefinement {
   const std::span<PartitionId> part_of_;
   std::vector<HomeLoad> loads_;       // by part
   std::vector<std::uint32_t> table_;  // [vertices, parts] weight of a vertex's edges into a part
-  std::vector<std::uint32_t> row_;    // the same of one vertex, where there is no table
+  std::vector<std::uint32_t> row_;    // the row of the table for one vertex, if there is no table
   CounterRandom random_;
 
   std::priority_queue<Queued> queue_;
-  std::vector<std::int64_t> queued_;  // by vertex: the gain that it stands in the queue with
-  std::vector<bool> locked_;          // by vertex: it moved in this round
+  std::vector<std::int64_t> queued_;  // by vertex: its gain in the queue
+  std::vector<bool> locked_;          // by vertex: whether it moved in this round
 };
 
 }  // namespace rhizome::inline internal

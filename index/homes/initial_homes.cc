@@ -18,7 +18,7 @@ constexpr int kTries = 24;
 std::uint64_t ShareOf(std::uint64_t total, double share, double slack, std::uint64_t largest) {
   const double mean = static_cast<double>(total) * share;
   const double most = std::max(std::floor(mean * slack), std::ceil(mean));
-  // A graph of single vertices keeps its bound to the vertex; clusters need room for the largest.
+  // With single vertices the bound is exact; clusters need slack for the largest one.
   const double room = largest > 1 ? std::ceil(mean) + static_cast<double>(largest) : 0;
   return static_cast<std::uint64_t>(std::max(most, room));
 }
@@ -28,8 +28,8 @@ HomeLoad CapOf(const HomeLoad& total, const HomeLoad& largest, double share, dou
           ShareOf(total.seeds, share, slack, largest.seeds)};
 }
 
-/// Grows part 0 of two from a drawn vertex until it has `share` of the rows or of the seeds and at
-/// least nearly that of the other.
+/// Grows part 0 of two from a random vertex until it has `share` of the rows or of the seeds, and
+/// nearly that share of the other.
 std::vector<PartitionId> Grow(const HomeGraph& graph, const HomeLoad& total, double share,
                               CounterRandom& random) {
   const std::uint32_t count = graph.vertex_count();
@@ -78,7 +78,7 @@ class Bisection {
   std::vector<PartitionId> Divide(std::uint32_t parts) {
     std::vector<std::uint32_t> all(graph_.vertex_count());
     std::iota(all.begin(), all.end(), 0);
-    // The slack of all levels of bisection together is that of the whole.
+    // The slack of all levels of bisection multiplies to the slack of the whole.
     const double levels = std::max(1.0, std::ceil(std::log2(parts)));
     level_slack_ = std::pow(slack_, 1 / levels);
     Divide(all, 0, parts);

@@ -12,13 +12,14 @@
 
 namespace rhizome::inline internal {
 
-/// Collects the external ids that the readers of an ingestion meet, in memory (IdTable) or in spill
-/// files (SpilledIds). Both number ids alike. Threads: one at a time.
+/// Collects the external ids that the readers of an ingestion find, in memory (IdTable) or in spill
+/// files (SpilledIds). Both number ids in the same way.
+/// Threads: one at a time.
 class IdCollector {
  public:
   virtual ~IdCollector() = default;
 
-  /// Returns why `text` cannot be an id, or nullopt if it can.
+  /// Returns the reason why `text` cannot be an id, or nullopt if it can.
   std::optional<std::string> Refuse(std::string_view text) const {
     if (text.empty()) return "an id is empty";
     if (text.size() > kMaxIdBytes) return RefuseLong(text.size());
@@ -37,18 +38,18 @@ class IdCollector {
   virtual std::uint64_t node_count() const = 0;
   virtual std::uint64_t memory_bytes() const = 0;
 
-  /// Returns the first error of adding an edge; callers check it from time to time.
+  /// Returns the first error of adding an edge; callers check it at intervals.
   virtual Status status() const { return Status::Ok(); }
 
  protected:
-  /// Marks ids that cannot be dense. A dense graph has at most as many ids as were named or
-  /// implied; for a larger bound the marks would take too much memory.
+  /// Marks ids that cannot be dense. A dense graph has no more ids than were named or implied; for
+  /// a larger bound the marks would take too much memory.
   static constexpr std::uint64_t kNotDense = ~std::uint64_t{0};
 
   explicit IdCollector(IdType type) : type_(type) {}
 
-  /// Returns the error for implied ids (`why` says what implies them) when the named ids are not
-  /// dense.
+  /// Returns the error for implied ids when the named ids are not dense. `why` names the input that
+  /// implies them.
   static Status RefuseImplied(std::string_view why, bool strings);
   const IdType type_;
 

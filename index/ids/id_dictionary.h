@@ -11,9 +11,10 @@
 
 namespace rhizome::inline internal {
 
-/// Numbers keys in order of first sight: an open-addressing table of indices. `Keys` holds the
-/// keys, and provides Append for a key, and Equal and Hash for the i-th one. Memory: 8 to 16 bytes
-/// a key besides the keys. Threads: one at a time.
+/// Numbers keys in order of first occurrence: an open-addressing table of indices. `Keys` holds the
+/// keys, and provides Append for a key, and Equal and Hash for the i-th one.
+/// Memory: 8 to 16 bytes a key besides the keys.
+/// Threads: one at a time.
 template <typename Keys>
 class IdDictionary {
  public:
@@ -62,7 +63,8 @@ class IdDictionary {
   }
 
   Keys keys_;
-  // A slot has index + 1, or 0; the size is a power of two, at most half of it used.
+  // A slot has index + 1, or 0 if it is free. The size is a power of two, and at most half of the
+  // slots are used.
   std::vector<std::uint64_t> slots_;
 };
 

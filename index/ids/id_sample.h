@@ -36,15 +36,15 @@ class IdSample {
   }
 
   /// Returns the number of ids if they are dense (the largest id plus 1), provided that at most
-  /// `most` can exist: ids are dense more often than not.
+  /// `most` can exist. Ids are assumed to be dense, because they mostly are.
   std::optional<std::uint64_t> Dense(std::uint64_t most) const {
     if (strings_ || seen_ == 0 || least_ < 0) return std::nullopt;
     const auto bound = static_cast<std::uint64_t>(most_) + 1;
     return bound <= most ? std::optional(bound) : std::nullopt;
   }
 
-  /// Returns Chao's lower bound of the number of distinct ids: those seen, plus an estimate from
-  /// the numbers of ids seen once and twice.
+  /// Returns Chao's lower bound on the number of distinct ids: the number of ids seen, plus an
+  /// estimate from the numbers of ids seen once and twice.
   std::uint64_t Distinct(bool whole, std::uint64_t most) const {
     if (whole) return counts_.size();
     double once = 0;

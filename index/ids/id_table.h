@@ -13,12 +13,14 @@ namespace rhizome::inline internal {
 
 /// The external ids of one ingestion, from the first line to vertex ids.
 ///
-/// While every id is a canonical decimal, ids are kept as numbers; the first that is not turns all
-/// earlier ones into strings, numbered in the order in which they were seen (IdType::kAuto).
-/// Resolve then decides: numbers that are exactly 0..n-1 are the vertex ids themselves; all others
-/// get theirs in order of first sight, nodes first, then edges, src before dst.
+/// While every id is a canonical decimal, ids are stored as numbers. The first id that is not a
+/// canonical decimal converts all earlier ones to strings, numbered in the order in which they
+/// occurred (IdType::kAuto). Resolve then decides: numbers that are exactly 0..n-1 are the vertex
+/// ids themselves; others are numbered in order of first occurrence, nodes first, then edges, src
+/// before dst.
 ///
-/// Memory: 8 bytes for each end of an edge, and the dictionary. Threads: one at a time.
+/// Memory: 8 bytes for each end of an edge, and the dictionary.
+/// Threads: one at a time.
 class IdTable final : public IdCollector {
  public:
   explicit IdTable(IdType type) : IdCollector(type), strings_mode_(type == IdType::kString) {}

@@ -99,8 +99,8 @@ Status SpilledIdEncoder::WriteEnds(Vertices& vertices) {
   return Status::Ok();
 }
 
-// The texts are in the order of the keys. They are scattered to buckets by vertex, each of which
-// fits in memory, and written in the order of vertices.
+// Stores the texts by vertex. They arrive in the order of the keys, are scattered by vertex to
+// buckets that each fit in memory, and are written in the order of vertices.
 Status SpilledIdEncoder::TakeStrings(SpillFile texts, Vertices& vertices) {
   const std::size_t count = number_.size();
   StringIds& ids = vertices.string_ids;
@@ -174,7 +174,7 @@ Status SpilledIdEncoder::TakeStrings(SpillFile texts, Vertices& vertices) {
 //    to the bucket of its position (Take);
 // 2. numbers the groups by their first positions (RankGroups);
 // 3. reads the buckets one by one and writes the edges with their new numbers (WriteEnds);
-// 4. stores the ids by vertex, strings through buckets again (TakeStrings).
+// 4. stores the ids by vertex, strings through buckets (TakeStrings).
 Status SpilledIdEncoder::Encode(Vertices& vertices) {
   RHIZOME_RETURN_IF_ERROR(MakeBuckets());
   RHIZOME_RETURN_IF_ERROR(

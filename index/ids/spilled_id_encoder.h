@@ -19,12 +19,12 @@ namespace rhizome::inline internal {
 /// Number of edges in a block of the spilled ends.
 inline constexpr std::size_t kSpilledBlockEdges = std::size_t{1} << 15;
 
-/// Returns the error for `vertices` vertices that need `needed` bytes, of `budget`.
+/// Returns the error for `vertices` vertices that need `needed` bytes when the budget is `budget`.
 Status TooManyVertices(std::uint64_t vertices, std::uint64_t needed, std::uint64_t budget);
 
 /// Numbers the keys of SpilledIds by an external sort of all keys with their positions. Nodes have
-/// the positions 0..n-1, edge e has n + 2e and n + 2e + 1. Memory: see SpilledIds. Threads: one at
-/// a time.
+/// the positions 0..n-1; edge e has n + 2e and n + 2e + 1. Memory: see SpilledIds.
+/// Threads: one at a time.
 class SpilledIdEncoder {
  public:
   using Vertices = SpilledIds::Vertices;
@@ -47,8 +47,8 @@ class SpilledIdEncoder {
   }
   std::uint64_t position() const { return position_; }
 
-  /// Fills `vertices`. Errors: kOutOfMemory, more vertices than the memory has room for; those of
-  /// spilling.
+  /// Fills `vertices`.
+  /// Errors: kOutOfMemory, too many vertices for the memory; any error of spilling.
   Status Encode(Vertices& vertices);
 
  private:

@@ -1,3 +1,6 @@
+// Collects ids with the ends of edges in spill files. Ends are stored as integers until an id is
+// not a canonical decimal (SwitchToStrings), and as texts afterwards. Resolve then numbers the ids.
+
 #include "rhizome/index/spilled_ids.h"
 
 #include <fmt/format.h>
@@ -12,7 +15,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// The head of an edge's record; the two texts follow.
+/// Head of an edge's record; the two texts follow.
 struct EndsHead {
   std::uint32_t src_bytes;
   std::uint32_t dst_bytes;
@@ -151,8 +154,9 @@ std::vector<VertexId> SpilledIds::DenseNodes() const {
   return nodes;
 }
 
-// Resolves the ids. If they are dense (DenseBound, then Dense scans the ends), they are the vertex
-// ids. Otherwise a SpilledIdEncoder sorts the nodes' ids and all ends and numbers them.
+// Resolves the ids. If they are dense (DenseBound computes the bound, and Dense scans the ends),
+// they are the vertex ids. Otherwise a SpilledIdEncoder sorts the nodes' ids and all ends and
+// numbers them.
 Result<SpilledIds::Vertices> SpilledIds::Resolve(std::uint64_t implied,
                                                  std::string_view why_implied,
                                                  const JobControl& control) && {

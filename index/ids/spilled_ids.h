@@ -17,15 +17,17 @@ namespace rhizome::inline internal {
 
 class SpilledIdEncoder;
 
-/// The external ids of an ingestion whose edges do not fit in memory: an IdTable that keeps the
+/// The external ids of an ingestion whose edges do not fit in memory: an IdTable that stores the
 /// ends of edges in spill files.
 ///
 /// Resolve numbers ids that are not dense by sorting. It sorts all keys with their positions
-/// externally; the rank of a key's first position among those of all keys is its number; the
-/// numbers return to their positions through buckets that fit in memory one at a time.
+/// externally. The number of a key is the rank of its first position among the first positions of
+/// all keys. The numbers are scattered back to their positions through buckets that fit in memory
+/// one at a time.
 ///
-/// Memory: the dictionary of the nodes file (none while its ids are 0, 1, 2, ...) and blocks; while
-/// resolving, about 24 bytes a vertex and a share of the budget. Threads: one at a time.
+/// Memory: the dictionary of the nodes file (none while its ids are 0, 1, 2, ...) and blocks; in
+/// Resolve, about 24 bytes a vertex and a share of the budget.
+/// Threads: one at a time.
 class SpilledIds final : public IdCollector {
  public:
   SpilledIds(SpillSpace& space, IdType type, std::uint64_t memory_bytes);
@@ -49,7 +51,8 @@ class SpilledIds final : public IdCollector {
     EdgeSpool edges;                        ///< ends of the edges, as vertex ids
   };
 
-  /// See IdTable::Resolve. Errors: also kOutOfMemory, more vertices than the memory has room for.
+  /// See IdTable::Resolve.
+  /// Errors: as IdTable::Resolve; kOutOfMemory, too many vertices for the memory.
   Result<Vertices> Resolve(std::uint64_t implied, std::string_view why_implied,
                            const JobControl& control) &&;
 

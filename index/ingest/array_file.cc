@@ -1,3 +1,6 @@
+// Array files in memory. ReadArrayFile reads rows (ReadDense) or triplets (ReadSparse), converts
+// them to the requested dtype, and returns a LoadedArray; BindArray maps its rows to vertices.
+
 #include "rhizome/index/array_file.h"
 
 #include <fmt/format.h>
@@ -35,7 +38,8 @@ class DenseArray final : public LoadedArray {
 };
 
 /// Triplets, sorted by row and column: row r has the triplets [ends[r - 1], ends[r]). Elements
-/// without a triplet are zero; triplets are floats, and no array of labels is.
+/// without a triplet are zero. Values are floats, so missing rows need no other value than zero
+/// (array_file.h).
 class SparseArray final : public LoadedArray {
  public:
   void CopyRow(std::uint64_t row, std::span<std::byte> out) const override {
@@ -70,14 +74,14 @@ Status CheckDim(const ArrayFile& file, const RowSource& source) {
                                              ArrayPlace(file), file.dim, source.dim));
 }
 
-/// Returns the bytes to reserve: those that the header declares, unless the file is too small to
-/// hold that much.
+/// Returns the number of bytes to reserve: the bytes that the header declares, unless the file is
+/// too small to hold that much.
 std::uint64_t ReserveBytes(std::uint64_t data_bytes, std::uint64_t file_bytes) {
-  constexpr std::uint64_t kMaxRatio = 64;  // the compression ratio up to which a header is believed
+  constexpr std::uint64_t kMaxRatio = 64;  // highest plausible compression ratio
   return std::min(data_bytes, (file_bytes + kReadBlockBytes) * kMaxRatio);
 }
 
-// Opens the rows, checks shape, dtype and memory, and then reads and converts them block by block.
+// Opens the rows; checks shape, dtype and memory; then reads and converts them block by block.
 Result<std::unique_ptr<LoadedArray>> ReadDense(IngestContext& context, const ArrayFile& file) {
   RHIZOME_ASSIGN_OR_RETURN(auto source, OpenRows(context.fs, file));
   auto array = std::make_unique<DenseArray>();
@@ -112,10 +116,10 @@ Result<std::unique_ptr<LoadedArray>> ReadDense(IngestContext& context, const Arr
   return array;
 }
 
-/// Parses a line of a triplet file; returns why it is malformed, or nullopt.
+/// Parses a line of a triplet file. Returns the reason if it is malformed, otherwise nullopt.
 std::optional<std::string> ParseTriplet(std::span<const std::string_view> fields, std::uint64_t dim,
                                         Triplet& triplet) {
-  // The limit of row numbers: no graph has a vertex beyond it.
+  // Limit of row numbers; no graph has a vertex beyond it.
   constexpr std::int64_t kMaxRow = std::int64_t{1} << 40;
   if (fields.size() != 3)
     return fmt::format("{} fields found, 3 expected (row, column, value)", fields.size());

@@ -11,7 +11,8 @@
 
 namespace rhizome::inline internal {
 
-/// The content of an array file, indexed by row of the file. Threads: const.
+/// The content of an array file, indexed by row of the file.
+/// Threads: const.
 class LoadedArray {
  public:
   virtual ~LoadedArray() = default;
@@ -23,9 +24,9 @@ class LoadedArray {
 
   std::string name;
   std::string path;  ///< for messages
-  /// dense: the exact number; sparse: one more than the last row that is named
+  /// dense: the exact number; sparse: one more than the last row with a triplet
   std::uint64_t rows = 0;
-  bool exact_rows = false;  ///< dense
+  bool exact_rows = false;  ///< true for dense files
   std::uint64_t dim = 0;
   DataType dtype = DataType::kInvalid;
 
@@ -33,16 +34,18 @@ class LoadedArray {
 };
 
 /// Reads rows (dense: .npy, Zarr, or an importer's own) or triplets `row column value` (sparse),
-/// converted to the requested dtype and held in memory. Errors: kInvalidArgument, naming the file
-/// (and line or row): a wrong dtype or dimension, a value that the dtype cannot represent, a pair
-/// (row, column) that is given twice; those of InputStream; kOutOfMemory; kInterrupted.
+/// converted to the requested dtype and held in memory.
+/// Errors: kInvalidArgument, naming the file (and line or row): a wrong dtype or dimension, a value
+/// that the dtype cannot represent, a repeated pair (row, column); any error of InputStream;
+/// kOutOfMemory; kInterrupted.
 Result<std::unique_ptr<LoadedArray>> ReadArrayFile(IngestContext& context, const ArrayFile& file);
 
-/// Lets a new array say which values vertices without a row have (MissingOfNewArray).
+/// Sets the attribute of a new array that records the values of vertices without a row
+/// (MissingOfNewArray).
 void SetMissing(ArrayInput& input);
 
-/// Makes an array of the graph: vertex v gets row row_of_vertex[v] of the file (none if -1), or row
-/// v if the table is empty.
+/// Returns an array of the graph: vertex v gets row row_of_vertex[v] of the file (none if -1), or
+/// row v if the table is empty.
 ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,
                      const std::shared_ptr<const std::vector<std::int64_t>>& row_of_vertex);
 

@@ -16,23 +16,23 @@ struct Triplet {
   float value = 0;
 };
 
-/// Reads all triplets, in the order of the file. `take` may fail; `held_bytes()` returns the memory
-/// that it holds.
+/// Reads all triplets in file order. `take` may fail; `held_bytes()` returns the memory that it
+/// holds.
 Status ReadTriplets(IngestContext& context, const ArrayFile& file,
                     const std::function<Status(const Triplet&)>& take,
                     const std::function<std::uint64_t()>& held_bytes);
 
-/// Names an array file in messages: "array 'x': x.npy".
+/// Returns the description of an array file for messages: "array 'x': x.npy".
 std::string ArrayPlace(const ArrayFile& file);
 
 /// Checks that the rows can be stored as `dtype` and have the requested number of columns.
 Status CheckRows(const ArrayFile& file, const RowSource& source, DataType dtype);
 
-/// Checks that the file gives the number of columns of its triplets, and that they can be stored as
+/// Checks that the number of columns of the triplets was specified, and that they can be stored as
 /// `dtype`.
 Status CheckTripletFile(const ArrayFile& file, DataType dtype);
 
-/// Return the errors of a value that `dtype` cannot represent, and of a repeated (row, column).
+/// Return the errors for a value that `dtype` cannot represent, and for a repeated (row, column).
 Status ValueDoesNotFit(const ArrayFile& file, std::uint64_t row, std::uint64_t column,
                        DataType dtype);
 Status GivenTwice(const ArrayFile& file, std::uint64_t row, std::uint64_t column);

@@ -1,3 +1,7 @@
+// Edge files. The reader handles one file after another (Read): ids in memory, .npy, or text lines.
+// It passes the ends to an IdCollector and appends type, weight and attributes to an EdgeTable, or
+// to a spill file of blocks (SpillTo).
+
 #include "rhizome/index/edge_file.h"
 
 #include <fmt/format.h>
@@ -50,12 +54,13 @@ Columns FindColumns(const std::vector<std::string>& names) {
 
 /// A value of an attribute, staged until the rest of its line is known to be valid.
 struct Staged {
-  NumberColumn column;  // includes the lines before
+  NumberColumn column;  // type of the column, including the lines before
   std::optional<std::int64_t> integer;
   float number = 0;
 };
 
-/// Rows given beside the edges, and the index of their attribute; no index: they are the weights.
+/// Rows from an EdgeArrayFile, and the index of their attribute; without an index they are the
+/// weights.
 struct EdgeArray {
   EdgeRows rows;
   std::optional<std::size_t> attribute;
@@ -75,7 +80,7 @@ class EdgeReader {
     }
   }
 
-  /// Spills the columns besides the ids, if there are any.
+  /// Spills the columns other than the ids, if there are any.
   Status SpillTo(SpillSpace& space) {
     const std::uint64_t row_bytes = ColumnBytes(context_.options);
     if (row_bytes == 0) return Status::Ok();
@@ -85,8 +90,8 @@ class EdgeReader {
     return Status::Ok();
   }
 
-  // Reads one edge file: sets its type, opens the rows beside it, adds its edges (ReadNpy or
-  // ReadTable), and checks their number.
+  // Reads one edge file: sets its type, opens the rows of its edge arrays, adds its edges (ReadNpy
+  // or ReadTable), and checks their number.
   Status Read(const EdgeFile& file) {
     file_ = &file;
     file_edges_ = 0;
@@ -248,8 +253,8 @@ class EdgeReader {
     ids_.AddEdge(src, dst);
   }
 
-  /// Counts an edge whose ends and columns were added, and gives it its file's type and its rows of
-  /// arrays.
+  /// Counts an edge whose ends and columns were added, and adds its file's type and its rows of
+  /// edge arrays.
   void NoteEdge() {
     ++file_edges_;
     EdgeList& columns = spool_ ? spool_->edges : table_.columns;
@@ -265,7 +270,7 @@ class EdgeReader {
     }
   }
 
-  /// Adds the line's edge; or returns why the line is malformed, and adds nothing.
+  /// Adds the line's edge. If the line is malformed, adds nothing and returns the reason.
   std::optional<std::string> TakeLine(std::span<const std::string_view> fields) {
     if (fields.size() != columns_.count)
       return WrongFieldCount(fields.size(), columns_.count, "--columns");
@@ -345,7 +350,7 @@ class EdgeReader {
   TypeId file_type_ = 0;
   std::uint64_t file_edges_ = 0;
   EdgeTable table_;
-  std::vector<Staged> staged_;  // by attribute that is a column
+  std::vector<Staged> staged_;  // by attribute that is a column of the edge files
   std::vector<EdgeArray> arrays_;
   std::size_t number_ = 0;  // index of file_
   std::int64_t staged_src_ = 0;

@@ -21,10 +21,10 @@ inline constexpr std::size_t kSpoolBlockEdges = std::size_t{1} << 15;
 /// kSpoolBlockEdges, halved until the block is small enough.
 std::size_t SpoolBlockEdges(std::uint64_t row_bytes);
 
-/// The columns of the edge files except the ids, by edge: in memory, or in a spill file.
+/// The columns of the edge files without the ids, by edge: in memory, or in a spill file.
 struct EdgeTable {
   TypeNames type_names;
-  EdgeList columns;  ///< `type`, `weight` and `attributes`; without values if there is a spool
+  EdgeList columns;  ///< `type`, `weight` and `attributes`; empty if there is a spool
   std::optional<EdgeSpool> spool = {};
 
   std::uint64_t memory_bytes() const {
@@ -42,7 +42,8 @@ std::vector<EdgeAttribute> EdgeAttributesOf(const IngestOptions& options);
 std::uint64_t EdgeAttributeBytes(const IngestOptions& options);
 
 /// Checks IngestOptions::columns and edge_arrays, and that the edge files agree in the properties
-/// that importers set. Errors: kInvalidArgument, naming the column or the file.
+/// that importers set.
+/// Errors: kInvalidArgument, naming the column or the file.
 Status CheckEdgeColumns(const IngestOptions& options);
 
 /// Returns whether edges have types, from a column or by file.
@@ -52,12 +53,12 @@ bool HasEdgeTypes(const IngestOptions& options);
 bool HasWeights(const IngestOptions& options);
 
 /// Opens a .npy file of edges: shape [m, 2], or [2, m] with EdgeFile::sources_first.
-/// Errors: kInvalidArgument, another shape or type, naming the file; those of NpyReader.
+/// Errors: kInvalidArgument, another shape or type, naming the file; any error of NpyReader.
 Result<std::unique_ptr<NpyReader>> OpenNpyEdges(FileSystem& fs, const EdgeFile& file);
 
 /// Reads all edge files in order and adds the ids to `ids`. Edge types are numbered in order of
-/// first sight. With `space`, the other columns go to a spill file there.
-/// Errors: those of Ingest.
+/// first occurrence. With `space`, the other columns are written to a spill file there.
+/// Errors: as Ingest.
 Result<EdgeTable> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space);
 
 }  // namespace rhizome::inline internal

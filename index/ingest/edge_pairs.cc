@@ -38,7 +38,7 @@ Result<EdgeSpool> Spill(const IdTable::Vertices& vertices, SpillSpace& space,
 class EdgePairs::Impl {
  public:
   std::unique_ptr<SpillSpace> space;
-  EdgeSpool ends;  // goes before its space
+  EdgeSpool ends;  // declared after space, so that it is destroyed before it
   std::uint64_t vertex_count = 0;
   std::uint64_t bad_lines = 0;
   bool ids_are_numbers = false;

@@ -9,8 +9,8 @@
 
 namespace RHIZOME_API rhizome {
 
-/// The ends of a graph's edges, in input order, as input of a partitioner. They are in a scratch
-/// file, so that they take no memory while edges are divided.
+/// The ends of a graph's edges, in input order, as the input of a partitioner. They are in a
+/// scratch file, so that they need no memory while the edges are partitioned.
 class EdgePairs {
  public:
   EdgePairs(EdgePairs&&) noexcept;
@@ -21,7 +21,7 @@ class EdgePairs {
   std::uint64_t edge_count() const;
   std::uint64_t bad_lines() const;
 
-  /// Whether the ids of the files are the numbers of the vertices, 0..n-1.
+  /// Returns whether the ids of the files are the numbers of the vertices, 0..n-1.
   bool ids_are_numbers() const;
 
   /// Returns the edges. Ownership: this object must outlive the result.
@@ -36,8 +36,8 @@ class EdgePairs {
 };
 
 /// Reads `options.edges` as Ingest does (same files, columns, ids and errors), without a store. The
-/// scratch file lies below `folder` and takes 8 bytes an edge.
-/// Memory: 16 bytes an edge while it reads, and the dictionary of ids that are not 0..n-1.
+/// scratch file is created below `folder` and takes 8 bytes an edge.
+/// Memory: 16 bytes an edge during the read, and the dictionary of ids unless they are 0..n-1.
 Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const IngestOptions& options,
                                 const JobControl& control);
 

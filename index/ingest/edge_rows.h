@@ -11,22 +11,25 @@
 namespace rhizome::inline internal {
 
 /// Reads the rows of an EdgeArrayFile along with the edges that they belong to.
-/// Threads: one at a time. Ownership: `fs` and `array` must outlive it.
+/// Threads: one at a time.
+/// Ownership: `fs` and `array` must outlive it.
 class EdgeRows {
  public:
   EdgeRows(FileSystem& fs, const EdgeArrayFile& array) : fs_(fs), array_(array) {}
 
-  /// Must be called before the edges of edge file `number`. Errors: those of OpenRows;
-  /// kInvalidArgument, the rows do not have the array's dim and dtype.
+  /// Must be called before the edges of edge file `number`.
+  /// Errors: any error of OpenRows; kInvalidArgument, the rows do not have the array's dim and
+  /// dtype.
   Status BeginFile(std::size_t number);
 
-  /// Adds the next row to its column. Errors: kInvalidArgument, naming the file: it has no more
-  /// rows, or a value does not fit the array's dtype; those of RowSource.
+  /// Adds the next row to its column.
+  /// Errors: kInvalidArgument, naming the file: it has no more rows, or a value does not fit the
+  /// array's dtype; any error of RowSource.
   Status AppendTo(EdgeAttribute& column);
   Status AppendTo(std::vector<float>& weights);  ///< adds one finite number
 
-  /// Must be called after the edges of an edge file; `last`: it was the last one. Errors:
-  /// kInvalidArgument, there are more rows.
+  /// Must be called after the edges of an edge file. `last` is true for the last file.
+  /// Errors: kInvalidArgument, there are more rows.
   Status EndFile(bool last);
 
  private:
@@ -35,22 +38,23 @@ class EdgeRows {
   Status Open();
   Status Refuse(std::string_view reason) const;
 
-  /// Returns the next row, in the array's dtype; it is valid until the next call.
+  /// Returns the next row, in the array's dtype; valid until the next call.
   Result<std::span<const std::byte>> Next();
   Status Fill();
 
   FileSystem& fs_;
   const EdgeArrayFile& array_;
-  std::size_t number_ = 0;             // of the edge file
+  std::size_t number_ = 0;             // number of the current edge file
   std::unique_ptr<RowSource> source_;  // null: the rows are zeros
-  std::uint64_t rows_taken_ = 0;       // rows read from the source; block_ holds the last of them
+  std::uint64_t rows_taken_ = 0;  // rows read from the source; block_ ends with the last of them
   std::uint64_t block_rows_ = 0;
   std::uint64_t block_taken_ = 0;
   std::vector<std::byte> block_;
   std::vector<std::byte> converted_;
 };
 
-/// Checks each of IngestOptions::edge_arrays by itself. Errors: kInvalidArgument, naming the array.
+/// Checks each entry of IngestOptions::edge_arrays separately.
+/// Errors: kInvalidArgument, naming the array.
 Status CheckEdgeArrays(const IngestOptions& options);
 
 }  // namespace rhizome::inline internal

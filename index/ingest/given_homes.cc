@@ -18,11 +18,11 @@ namespace {
 constexpr std::string_view kHomesPhase = "read homes";
 constexpr std::size_t kHomesAtOnce = std::size_t{1} << 15;
 
-/// No partition has this number, as there are at most kMaxPartitions.
+/// No partition has this number, because there are at most kMaxPartitions.
 constexpr PartitionId kNotGiven = 0xFFFF;
 static_assert(kNotGiven >= kMaxPartitions);
 
-/// Adds a home, unless it is none of the partitions; then it returns what is wrong.
+/// Adds a home if it is a valid partition; otherwise returns the reason.
 std::optional<std::string> AddHome(std::int64_t home, std::uint32_t partitions,
                                    std::vector<PartitionId>& homes) {
   if (home < 0 || home >= partitions)
@@ -42,7 +42,8 @@ Status ReadTextOfHomes(IngestContext& context, const Path& path, std::vector<Par
   const auto progress = [&] {
     return context.Progress(kHomesPhase, reader->stream(), homes.capacity() * sizeof(PartitionId));
   };
-  // A bad line is never skipped, because all later homes would be those of other vertices.
+  // A malformed line is an error and is never skipped, because all later homes would go to the
+  // wrong vertices.
   while (true) {
     RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, reader->ReadLine());
     if (next == TableReader::Next::kEnd) return progress();

@@ -10,24 +10,27 @@
 
 namespace rhizome::inline internal {
 
-/// Checks IngestOptions::homes_file against the rule. Errors: kInvalidArgument.
+/// Checks IngestOptions::homes_file against the rule.
+/// Errors: kInvalidArgument.
 Status CheckHomesFile(const IngestOptions& options);
 
-/// Homes that another program chose: one for each line of the nodes file, or for each id. Memory:
-/// 2 bytes each.
+/// Homes that another program chose: one for each line of the nodes file, or for each id. Memory: 2
+/// bytes each.
 struct GivenHomes {
   std::vector<PartitionId> of_line;
 
-  /// Reads IngestOptions::homes_file; reads nothing if there is none. Errors: kInvalidArgument,
-  /// naming the file and the line or row: no integer, or a home outside [0, partitions); those of
-  /// opening and reading; kInterrupted; kOutOfMemory.
+  /// Reads IngestOptions::homes_file; reads nothing if there is none.
+  /// Errors: kInvalidArgument, naming the file and the line or row: not an integer, or a home
+  /// outside [0, partitions); any error of opening and reading; kInterrupted; kOutOfMemory.
   static Result<GivenHomes> Read(IngestContext& context);
 
-  /// Says how many vertices there must be, as that of an array does.
+  /// Returns the rows of the homes file, which imply a number of vertices like the rows of an
+  /// array.
   ArrayRows rows(const IngestOptions& options) const;
 
   /// Returns the homes by vertex. `vertex_of_accepted` and `nodes` are used if there is a nodes
-  /// file. Errors: kInvalidArgument, vertices that only edges name have no home.
+  /// file.
+  /// Errors: kInvalidArgument, vertices that only edges name have no home.
   Result<std::vector<PartitionId>> ByVertex(const IngestOptions& options, const NodeTable& nodes,
                                             std::span<const VertexId> vertex_of_accepted,
                                             std::uint64_t vertex_count) &&;

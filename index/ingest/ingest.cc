@@ -23,11 +23,11 @@
 namespace rhizome {
 namespace {
 
-// An estimate of the memory for building a generation, beyond its input; used for the check before
-// the build.
+// Estimated memory for building a generation, beyond its input; used for the check before the
+// build.
 constexpr std::uint64_t kBuildBytesPerEdge = 48;
 
-/// Everything that was read, before external ids are resolved to vertex ids.
+/// The content of all input files, before external ids are resolved to vertex ids.
 struct Parsed {
   explicit Parsed(IdType type) : ids(type) {}
   IdTable ids;
@@ -150,8 +150,8 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
   return input;
 }
 
-/// Reads and builds in memory. Errors: kOutOfMemory if the memory does not suffice; then nothing
-/// was written.
+/// Reads and builds in memory. If memory does not suffice, nothing was written.
+/// Errors: kOutOfMemory, the memory does not suffice.
 Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const IngestOptions& options,
                                     const JobControl& control) {
   const Stopwatch watch;
@@ -173,17 +173,18 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inge
   return report;
 }
 
-// Ingests the input: checks the options; then holds everything in memory if there is no limit, or
-// if the estimate of the input fits; and otherwise, or if memory runs out after all, passes it
-// through spill files.
+// Ingests the input:
+// 1. checks the options;
+// 2. holds everything in memory if there is no limit, or if the estimate of the input fits;
+// 3. otherwise, or if memory runs out after all, passes it through spill files.
 Result<IngestReport> IngestAt(FileSystem& fs, const Path& path, const IngestOptions& options,
                               const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
   RHIZOME_RETURN_IF_ERROR(CheckTarget(fs, path));
   // The scratch folder is checked even if the input fits in memory, so that a wrong option fails
-  // now and not with a larger input.
+  // now and not only with a larger input.
   if (!options.scratch.empty()) RHIZOME_RETURN_IF_ERROR(CheckScratchPlace(fs, options.scratch));
-  // Running out of memory may be due to a huge --vertices, so the error names that option.
+  // A huge --vertices may exhaust the memory, so the error names that option.
   const auto in_memory = [&] {
     auto report = Guarded([&] { return IngestInMemory(fs, path, options, control); });
     const bool room = report || report.error().code() != StatusCode::kOutOfMemory;

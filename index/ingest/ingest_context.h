@@ -12,7 +12,7 @@
 
 namespace rhizome::inline internal {
 
-/// Progress within a file: bytes of it as stored on disk, or elements.
+/// Progress within a file: bytes as stored on disk, or elements.
 struct InputProgress {
   InputProgress(const InputStream& stream)  // NOLINT(google-explicit-constructor)
       : InputProgress(stream.path(), stream.consumed_bytes(), stream.total_bytes()) {}
@@ -23,12 +23,13 @@ struct InputProgress {
   std::uint64_t total = 0;
 };
 
-/// Refuses an implausible IngestOptions::vertices before anything is allocated for it. Errors:
-/// kInvalidArgument.
+/// Refuses an implausible IngestOptions::vertices before memory is allocated for it.
+/// Errors: kInvalidArgument.
 Status CheckGivenVertices(const IngestOptions& options);
 
 /// The state that the readers of one ingestion share: options, number of bad lines, memory budget.
-/// Threads: one at a time. Ownership: the constructor's arguments must outlive it.
+/// Threads: one at a time.
+/// Ownership: the constructor's arguments must outlive it.
 class IngestContext {
  public:
   IngestContext(FileSystem& file_system, const IngestOptions& ingest_options,
@@ -39,8 +40,8 @@ class IngestContext {
   const IngestOptions& options;
   const JobControl& control;
 
-  /// Counts the reader's current line as bad. Errors: kInvalidArgument, with place and reason, once
-  /// there are more than allowed.
+  /// Counts the reader's current line as bad.
+  /// Errors: kInvalidArgument, with place and reason, once there are more bad lines than allowed.
   Status BadLine(const TableReader& reader, std::string_view reason);
   std::uint64_t bad_lines() const { return bad_lines_; }
 
@@ -48,15 +49,16 @@ class IngestContext {
   bool spills() const { return spills_; }
   std::uint64_t held_bytes() const { return held_bytes_; }
 
-  /// Reports progress in a file and checks the memory; `own_bytes` is the memory that its reader
-  /// holds. Errors: kInterrupted; kOutOfMemory, with an estimate for the whole file.
+  /// Reports progress in a file and checks the memory; `own_bytes` is the memory that the file's
+  /// reader holds.
+  /// Errors: kInterrupted; kOutOfMemory, with an estimate for the whole file.
   Status Progress(std::string_view phase, const InputProgress& file, std::uint64_t own_bytes);
 
-  /// Reads the lines of a text file and reports progress. `take_line(fields)` takes a line, or
-  /// returns why it is malformed; the line then counts as bad. `own_bytes()` returns the memory
-  /// that the reader holds. `check()` is called from time to time and may return an error of the
+  /// Reads the lines of a text file and reports progress. `take_line(fields)` accepts a line, or
+  /// returns the reason why it is malformed; the line then counts as bad. `own_bytes()` returns the
+  /// memory that the reader holds. `check()` is called at intervals and may return an error of the
   /// receiver.
-  /// Errors: those of BadLine, Progress, TableReader and `check`.
+  /// Errors: any error of BadLine, Progress, TableReader and `check`.
   template <typename TakeLine, typename OwnBytes, typename Check>
   Status ReadLines(const Path& path, std::string_view phase, TakeLine take_line, OwnBytes own_bytes,
                    Check check);
@@ -73,7 +75,7 @@ class IngestContext {
   std::uint64_t held_bytes_ = 0;
 };
 
-/// The number of lines between two progress reports and memory checks.
+/// Number of lines between two progress reports and memory checks.
 inline constexpr std::uint64_t kLinesPerReport = 1 << 14;
 
 template <typename TakeLine, typename OwnBytes, typename Check>
@@ -94,10 +96,10 @@ Status IngestContext::ReadLines(const Path& path, std::string_view phase, TakeLi
   return Progress(phase, reader->stream(), own_bytes());
 }
 
-/// Names of vertex or edge types, numbered in order of first sight.
+/// Names of vertex or edge types, numbered in order of first occurrence.
 class TypeNames {
  public:
-  /// Returns why `text` cannot be a type, or nullopt if it can.
+  /// Returns the reason why `text` cannot be a type, or nullopt if it can.
   std::optional<std::string> Refuse(std::string_view text) const;
 
   /// Returns the type's number. Refuse must have accepted `text`.
@@ -109,7 +111,7 @@ class TypeNames {
   IdDictionary<StringKeys> names_;
 };
 
-/// Returns why a line with `found` fields does not fit the columns.
+/// Returns the error text for a line with `found` fields.
 std::string WrongFieldCount(std::size_t found, std::size_t expected, std::string_view flag);
 
 }  // namespace rhizome::inline internal

@@ -10,8 +10,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-// Measured with R-MAT graphs (scale 18 and 20, 1 to 8 partitions, both directions): the usual
-// values of the constants of graph_builder.h, which are bounds for any graph.
+// Measured with R-MAT graphs (scale 18 and 20, 1 to 8 partitions, both directions): typical values
+// of the constants of graph_builder.h, which are bounds for any graph.
 constexpr std::uint64_t kUsualVertexBytes = 50;
 constexpr std::uint64_t kUsualWriteBytes = 24;
 constexpr std::uint64_t kUsualSpillBytes = std::uint64_t{15} << 20;  // blocks and queues
@@ -27,14 +27,14 @@ std::uint64_t DirectedEdges(const InputEstimate& estimate, const IngestOptions& 
   return estimate.edges * (options.undirected ? 2 : 1);
 }
 
-/// Returns the usual memory of vertices, arrays and the nodes file, which does not depend on the
+/// Returns the typical memory of vertices, arrays and the nodes file, which does not depend on the
 /// edges' path.
 std::uint64_t UsualFixedBytes(const InputEstimate& estimate) {
   return estimate.vertices * kUsualVertexBytes + NodeBytes(estimate) +
          2 * estimate.largest_chunk_bytes;
 }
 
-/// Returns the usual memory of the partitions that are written at the same time.
+/// Returns the typical memory of the partitions that are written at the same time.
 std::uint64_t UsualWriteBytes(const InputEstimate& estimate, const IngestOptions& options,
                               const PartitionOptions& partition) {
   const std::uint64_t at_once = std::clamp(partition.threads, 1U, partition.partitions);
@@ -42,7 +42,7 @@ std::uint64_t UsualWriteBytes(const InputEstimate& estimate, const IngestOptions
          (kUsualWriteBytes + WriteBytes(options) - kWriteBytesPerEdge);
 }
 
-/// Returns the memory of the partitioner, besides the edges.
+/// Returns the memory of the partitioner, without the edges.
 std::uint64_t DivideBytes(const InputEstimate& estimate, const PartitionOptions& partition) {
   const std::uint64_t result = estimate.edges * sizeof(PartitionId);
   if (partition.partitions == 1) return result;
@@ -80,7 +80,7 @@ std::uint64_t NodeBytes(const InputEstimate& estimate) {
 
 std::uint64_t MemoryToHold(const InputEstimate& estimate, const IngestOptions& options) {
   const std::uint64_t directed = estimate.edges * (options.undirected ? 2 : 1);
-  // A growing vector takes up to 40 bytes, because its capacity doubles.
+  // A growing vector takes up to 40 bytes an edge, because its capacity doubles.
   const std::uint64_t growing = estimate.edges_exact ? 16 : 40;
   const std::uint64_t read =
       estimate.edges * (growing + 2 * ColumnBytes(options)) + DictionaryBytes(estimate);
@@ -99,7 +99,7 @@ std::uint64_t ExpectedHeldMemory(const InputEstimate& estimate, const IngestOpti
   const std::uint64_t input = estimate.edges * row_bytes;
   const std::uint64_t read = input + DictionaryBytes(estimate);
   const std::uint64_t divide = input + DivideBytes(estimate, partition);
-  // All edges exist twice: as read, and by partition.
+  // All edges exist twice: in input order and by partition.
   const std::uint64_t arrange = input + estimate.edges * sizeof(PartitionId) + directed * row_bytes;
   const std::uint64_t homes = input + HomesBytes(options, estimate.vertices, estimate.edges);
   const std::uint64_t left = directed - directed / partition.partitions;
@@ -123,7 +123,7 @@ std::uint32_t PartitionsThatFit(std::uint64_t memory_bytes, std::uint64_t vertic
   // The factor 1.1 allows for unequal partitions.
   const double all = 1.1 * static_cast<double>(directed_edges) * static_cast<double>(edge_bytes);
   for (const std::uint32_t at_once : {std::max(threads, 1U), 1U}) {
-    // Each further 64 partitions take more memory a vertex, which may in turn require more
+    // Every further 64 partitions need more memory a vertex, which may again require more
     // partitions.
     for (std::uint32_t most = 64; most <= kMaxPartitions; most += 64) {
       const std::uint64_t vertex_bytes = BuildVertexBytes(vertices, most);

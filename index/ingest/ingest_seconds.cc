@@ -13,25 +13,25 @@ namespace rhizome::inline internal {
 namespace {
 
 // Processor time of each step, measured by `bench ingest` and `bench partition` (R-MAT scale 18 and
-// 20, on a quiet server processor of 2023), in microseconds.
-constexpr double kReadEdge = 0.02;        // of a .npy file
-constexpr double kParseByte = 0.003;      // of text
-constexpr double kArrayByte = 0.002;      // read, permuted, checked, written
-constexpr double kNumberEnd = 0.15;       // an id that is not dense, by a dictionary
+// 20, on an idle server processor of 2023), in microseconds.
+constexpr double kReadEdge = 0.02;        // read an edge of a .npy file
+constexpr double kParseByte = 0.003;      // parse a byte of text
+constexpr double kArrayByte = 0.002;      // read, permute, check and write a byte of an array
+constexpr double kNumberEnd = 0.15;       // number an id that is not dense, by a dictionary
 constexpr double kSortEnd = 0.5;          // as above, by an external sort
-constexpr double kSpillEdge = 0.05;       // written and read again, once
-constexpr double kScatterEdge = 0.06;     // into the spill file of its partition
+constexpr double kSpillEdge = 0.05;       // write an edge to a spill file and read it back
+constexpr double kScatterEdge = 0.06;     // write an edge to the spill file of its partition
 constexpr double kExpandEdge = 0.22;      // refined, adadne, dne ...
 constexpr double kExpandReplica = 0.048;  // ... and for each partition
 constexpr double kHdrfEdge = 0.115;
 constexpr double kHashEdge = 0.03;
-constexpr double kBuildEdge = 0.07;   // a directed edge, with one direction stored
-constexpr double kBuildOther = 0.05;  // with the other one, too
+constexpr double kBuildEdge = 0.07;   // build a directed edge, with one direction stored
+constexpr double kBuildOther = 0.05;  // additional cost of storing the other direction
 
 // The speed-up of n threads is n to the power of this exponent.
 constexpr double kThreadExponent = 0.7;
 
-constexpr double kReferenceSeconds = 0.0177;  // of the loop below, where the above was measured
+constexpr double kReferenceSeconds = 0.0177;  // of the loop below, on the machine of these figures
 
 double ProcessorSeconds() {
   timespec time{};
@@ -40,7 +40,7 @@ double ProcessorSeconds() {
 }
 
 /// Returns the factor by which this processor is slower than the reference at random memory
-/// accesses, which most of the steps do. Other load does not count.
+/// accesses, which dominate most steps. Other load does not count.
 double Slowness() {
   constexpr std::uint64_t kCounters = std::uint64_t{1} << 23;
   constexpr std::uint64_t kSteps = std::uint64_t{1} << 21;

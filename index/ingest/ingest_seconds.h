@@ -9,7 +9,7 @@ namespace rhizome::inline internal {
 
 /// The path of the edges through an ingestion.
 struct IngestRoute {
-  bool spilled = false;  ///< whether anything passes through spill files
+  bool spilled = false;  ///< whether any data passes through spill files
   bool held = true;      ///< whether the edges are held in memory once they are read
   PartitionerKind partitioner = PartitionerKind::kRefined;
   std::uint32_t partitions = 1;

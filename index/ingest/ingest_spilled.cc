@@ -20,11 +20,11 @@
 namespace rhizome::inline internal {
 namespace {
 
-// This stands for "no limit" in the arithmetic of budgets.
+// Represents "no limit" in the arithmetic of budgets.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 40;
 
-/// One ingestion through spill files. Memory: shares of the budget, besides that of the nodes file
-/// and of vertex-sized arrays.
+/// One ingestion through spill files. Memory: shares of the budget, plus the nodes file and
+/// vertex-sized arrays.
 class SpillingIngest {
  public:
   SpillingIngest(Store& store, const IngestOptions& options, const JobControl& control)
@@ -88,7 +88,8 @@ class SpillingIngest {
     return Status::Ok();
   }
 
-  /// Homes need the training vertices before arrays are written, so that this one array is held.
+  /// Returns whether the file is the `split` array and homes are wanted. Homes need the training
+  /// vertices before arrays are written, so this array is held in memory.
   bool IsSplitOfHomes(const ArrayFile& file) const {
     return file.name == "split" && options_.build.homes != HomeRule::kNone;
   }
@@ -123,7 +124,8 @@ class SpillingIngest {
       *vertex_of_line = VerticesOfLines(nodes_, std::move(vertices_.nodes));
     std::vector<VertexId>().swap(vertices_.nodes);
     context_.Hold(vertex_of_line->size() * sizeof(VertexId));
-    // In the order of the options, as in memory, because arrays are numbered in this order.
+    // Arrays are bound in the order of the options, as in memory, because they are numbered in this
+    // order.
     auto spilled_array = arrays_.begin();
     for (const ArrayFile& file : options_.arrays)
       input.arrays.push_back(IsSplitOfHomes(file)
@@ -196,7 +198,7 @@ class SpillingIngest {
     const std::uint32_t partitions =
         PartitionsThatFit(Left(), input.vertex_count, edges, edge_bytes, build.partition.threads,
                           build.partition.partitions);
-    // If no number would do, the builder reports the reason.
+    // If no number suffices, the builder reports the reason.
     if (partitions > 0) build.partition.partitions = partitions;
     return build;
   }

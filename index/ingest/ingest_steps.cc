@@ -20,7 +20,7 @@ Status CheckTarget(FileSystem& fs, const Path& path) {
   if (info->kind != DirectoryEntry::Kind::kDirectory) return taken;
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(path));
   if (entries.empty()) return Status::Ok();
-  // A LOCK without a committed store may be left by a killed ingestion, so Store::Create decides.
+  // A killed ingestion may leave a LOCK without a committed store, so Store::Create decides.
   const bool locked = std::any_of(entries.begin(), entries.end(),
                                   [](const DirectoryEntry& entry) { return entry.name == "LOCK"; });
   return locked && !Store::Open(fs, path, Store::Mode::kRead) ? Status::Ok() : taken;

@@ -13,12 +13,11 @@
 
 namespace rhizome::inline internal {
 
-/// The steps that ingestion in memory and through spill files share.
-///
-/// Fails early if Store::Create would refuse `path` after all input was read.
+/// Fails early if Store::Create would refuse `path` after all input was read. This header has the
+/// steps that are common to ingestion in memory and through spill files.
 Status CheckTarget(FileSystem& fs, const Path& path);
 
-/// Makes the store and lets `build` fill it; removes what is left of a failed one.
+/// Creates the store and lets `build` fill it; on failure removes the incomplete store.
 Result<IngestReport> MakeStore(FileSystem& fs, const Path& path, std::optional<StoreId> store_id,
                                const JobControl& control,
                                const std::function<Status(Store&, IngestReport&)>& build,
@@ -30,7 +29,7 @@ struct ImpliedVertices {
   std::string why;
 };
 
-/// The name, path and rows of an array file, whether it is in memory or spilled.
+/// Name, path and rows of an array file, in memory or spilled.
 struct ArrayRows {
   std::string name;
   std::string path;
@@ -48,7 +47,7 @@ Status CheckArrayRows(const ArrayRows& array, std::uint64_t expected, bool nodes
 std::vector<VertexId> VerticesOfLines(const NodeTable& nodes,
                                       std::vector<VertexId> vertex_of_accepted);
 
-/// Returns the row of the nodes file, and so of array files, of each vertex; -1 if it has none.
+/// Returns the row of the nodes file, and so of array files, for each vertex; -1 if it has none.
 std::vector<std::int64_t> RowsOfVertices(const NodeTable& nodes,
                                          std::span<const VertexId> vertex_of_accepted,
                                          std::uint64_t vertex_count);
@@ -57,13 +56,13 @@ std::vector<std::int64_t> RowsOfVertices(const NodeTable& nodes,
 void SetVertexTypes(const IngestOptions& options, const NodeTable& nodes,
                     std::span<const VertexId> vertex_of_accepted, GraphInput& input);
 
-/// Returns the names of edge types; "edge" if there is no column of them.
+/// Returns the names of edge types; "edge" if there is no type column.
 std::vector<std::string> EdgeTypeNames(const EdgeTable& edges);
 
 /// Sets layout, codec and chunk size of every array from the options.
 void SetLayouts(const IngestOptions& options, GraphInput& input);
 
-/// Does what Ingest does through spill files (ingest_spilled.cc), once the options are checked.
+/// Ingests through spill files (ingest_spilled.cc). The options must be checked.
 Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const IngestOptions& options,
                                    const JobControl& control);
 

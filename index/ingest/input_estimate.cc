@@ -1,3 +1,6 @@
+// Estimates an input from file lengths, headers and samples. Estimator::Run visits every input file
+// once and adds up its share.
+
 #include "rhizome/index/input_estimate.h"
 
 #include <algorithm>
@@ -22,8 +25,8 @@ class Estimator {
  public:
   Estimator(FileSystem& fs, const IngestOptions& options) : fs_(fs), options_(options) {}
 
-  // Samples the edge files, the nodes file and the arrays, adding up edges, lines and bytes, and
-  // then estimates the number of vertices from the sampled ids (CountVertices).
+  // Samples the edge files, the nodes file and the arrays, adding up edges, lines and bytes; then
+  // estimates the number of vertices from the sampled ids (CountVertices).
   Result<InputEstimate> Run() {
     for (const EdgeFile& file : options_.edges) {
       const bool npy = ContentExtension(file.path) == ".npy";
@@ -44,7 +47,7 @@ class Estimator {
   }
 
  private:
-  /// Samples ids in memory, evenly, and returns whether all of them were taken.
+  /// Samples ids in memory, evenly, and returns whether all of them were sampled.
   static bool Sample(const IdSpan& ids, IdSample& sample) {
     constexpr std::size_t kMost = kSamples * kSampleBytes / 16;
     const std::size_t step = (ids.size() + kMost - 1) / kMost;
@@ -64,7 +67,7 @@ class Estimator {
     if (!Sample(ids, node_ids_)) whole_ = false;
   }
 
-  /// Needs no sample of ids, because they lie in known ranges.
+  /// Reads only the header: the ids are in known ranges, so no sample is needed.
   Status TakeSourcesFirst(const EdgeFile& file) {
     RHIZOME_ASSIGN_OR_RETURN(const auto reader, OpenNpyEdges(fs_, file));
     estimate_.edges += reader->header().dim();
@@ -190,7 +193,7 @@ class Estimator {
     return Status::Ok();
   }
 
-  /// Returns whether all ids lie in ranges that an importer gave.
+  /// Returns whether all ids are in ranges that an importer specified.
   bool InRanges() const { return !options_.edges.empty() && options_.edges.front().src; }
 
   void CountVertices() {

@@ -1,3 +1,7 @@
+// A column of the nodes file. Stage parses a field and infers the dtype of the column: int64,
+// float32, or uint8 for splits. Keep appends the staged value and converts the earlier values if
+// the dtype has changed. ToArray moves the values to the order of vertex ids.
+
 #include "rhizome/index/node_column.h"
 
 #include <fmt/format.h>
@@ -18,7 +22,7 @@ namespace {
 
 constexpr std::uint8_t kNoSplit = 255;
 
-/// Moves values, `dim` of each line, from the order of lines to that of vertex ids.
+/// Moves values, `dim` for each line, from the order of lines to the order of vertex ids.
 template <typename T>
 std::vector<T> Scatter(std::span<const T> values, std::span<const VertexId> vertices,
                        std::uint64_t vertex_count, T fill, std::size_t dim = 1) {
@@ -36,7 +40,7 @@ ArrayInput ColumnArray(std::string name, DataType dtype, std::vector<T> values, 
   array.name = std::move(name);
   array.dim = dim;
   array.dtype = dtype;
-  // std::function copies its target, hence the shared pointer.
+  // std::function copies its target, so the values are in a shared pointer.
   array.read_rows = [rows = std::make_shared<const std::vector<T>>(std::move(values)), dim](
                         std::span<const VertexId> vertices, std::span<std::byte> out) {
     for (std::size_t i = 0; i < vertices.size(); ++i)

@@ -16,28 +16,30 @@ namespace rhizome::inline internal {
 /// Parses a split, as a word or a number: 0 train, 1 valid (or val), 2 test, 255 none.
 std::optional<std::uint8_t> ParseSplit(std::string_view text);
 
-/// Parses several splits, a letter for each: t train, v valid, e test, n none. Nothing if there are
-/// fewer than two, or another letter.
+/// Parses several splits, one letter each: t train, v valid, e test, n none. Returns nullopt if
+/// there are fewer than two letters, or another letter.
 std::optional<std::vector<std::uint8_t>> ParseSplitLetters(std::string_view text);
 
-/// One column of a nodes file that becomes an array, with dim 1 but for letters. Labels are int64
-/// and splits uint8; any other column takes the type of its values: int64, else float32, or uint8
-/// for the words of a split, or for letters of several splits, a column for each. Stage checks a
-/// value; Keep adds it once the rest of its line is valid. Threads: one at a time.
+/// One column of a nodes file that becomes an array, with dim 1 except for split letters. Labels
+/// are int64 and splits uint8. Any other column has the type of its values: int64, otherwise
+/// float32, or uint8 for split words, or for split letters, with an array column for each letter.
+/// Stage checks a value; Keep adds it once the rest of its line is valid.
+/// Threads: one at a time.
 class NodeColumn {
  public:
   enum class Kind : std::uint8_t { kLabel, kSplit, kOther };
   NodeColumn(std::string name, Kind kind);
 
-  /// Returns why `field` does not fit, or nullopt if it does.
+  /// Returns the reason why `field` does not fit, or nullopt if it does.
   std::optional<std::string> Stage(std::string_view field);
   void Keep();
 
   const std::string& name() const { return name_; }
   std::uint64_t memory_bytes() const;
 
-  /// Makes an array of the values: value i goes to vertices[i], and the other vertices get none
-  /// (label -1, split 255, else 0). Consumes the column. The caller sets layout and codec.
+  /// Returns an array of the values: value i goes to vertices[i]; the other vertices get the value
+  /// for "none" (label -1, split 255, otherwise 0). Consumes the column. The caller sets layout and
+  /// codec.
   ArrayInput ToArray(std::span<const VertexId> vertices, std::uint64_t vertex_count) &&;
 
  private:
@@ -52,14 +54,14 @@ class NodeColumn {
   float staged_float_ = 0;
   DataType staged_ = DataType::kInvalid;
   NumberColumn numbers_;
-  std::vector<std::int64_t> integers_;  // only the vector of dtype_ is filled
+  std::vector<std::int64_t> integers_;  // only the vector for dtype_ is filled
   std::vector<float> floats_;
   std::vector<std::uint8_t> words_;         // [values, letters_]
-  std::vector<std::uint8_t> staged_words_;  // a value of them
-  std::size_t letters_ = 0;                 // splits of a value; 0: it is no such column
+  std::vector<std::uint8_t> staged_words_;  // one value of words_
+  std::size_t letters_ = 0;                 // splits in a value; 0: not a column of split letters
 };
 
-/// Makes an array from `values` [vertices, dim] by vertex id.
+/// Returns an array of `values` [vertices, dim] by vertex id.
 template <typename T>
 ArrayInput ColumnArray(std::string name, DataType dtype, std::vector<T> values,
                        std::size_t dim = 1);

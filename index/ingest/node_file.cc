@@ -1,3 +1,7 @@
+// The nodes file. For each line, the reader assigns each field to the role of its column (id, type,
+// label, split, other), checks all fields, and then adds the id to the IdCollector and the values
+// to their columns. Malformed lines are counted and leave a gap in NodeTable::accepted.
+
 #include "rhizome/index/node_file.h"
 
 #include <fmt/format.h>
@@ -18,7 +22,7 @@ Role RoleOf(const std::string& name, const IngestOptions& options) {
   if (name == "id") return Role::kId;
   if (name == "type" || name == "ntype") return Role::kType;
   if (name == "label") return Role::kLabel;
-  // A column `split` beside the chosen split column would take the same array name.
+  // A column `split` in addition to the chosen split column would use the same array name.
   if (name == "-" || name == "name" || name == "split") return Role::kSkip;
   return Role::kOther;
 }
@@ -53,7 +57,7 @@ class NodeReader {
     return Progress(reader->stream());
   }
 
-  // Adds the ids that are in memory, each of which counts as a line.
+  // Adds the ids that are in memory; each counts as a line.
   Status Read(const IdSpan& ids, const Path& path) {
     if (roles_ != std::vector<Role>{Role::kId} || (!ids.integers.empty() && !ids.texts.empty()))
       return Status::InvalidArgument(fmt::format(
@@ -74,7 +78,7 @@ class NodeReader {
   NodeTable&& TakeTable() && { return std::move(table_); }
 
  private:
-  /// Adds the line's vertex; or returns why the line is malformed, and adds nothing.
+  /// Adds the line's vertex. If the line is malformed, adds nothing and returns the reason.
   std::optional<std::string> TakeLine(std::span<const std::string_view> fields) {
     if (fields.size() != roles_.size())
       return WrongFieldCount(fields.size(), roles_.size(), "--node-columns");

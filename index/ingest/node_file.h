@@ -9,11 +9,11 @@
 
 namespace rhizome::inline internal {
 
-/// The columns of the nodes file except the ids, by accepted line.
+/// The columns of the nodes file without the ids, by accepted line.
 struct NodeTable {
-  std::uint64_t lines = 0;  ///< without the header, with bad lines
+  std::uint64_t lines = 0;  ///< without the header, including bad lines
 
-  /// The number of the accepted line, or -1 for a bad line, by line; empty if no line was bad.
+  /// By line: the number of the accepted line, or -1 for a bad line. Empty if no line was bad.
   std::vector<std::int64_t> accepted;
 
   TypeNames type_names;
@@ -23,14 +23,16 @@ struct NodeTable {
   std::uint64_t memory_bytes() const;
 };
 
-/// Checks IngestOptions::node_columns. Errors: kInvalidArgument, naming the column.
+/// Checks IngestOptions::node_columns.
+/// Errors: kInvalidArgument, naming the column.
 Status CheckNodeColumns(const IngestOptions& options);
 
 /// Returns the names of the arrays that the columns become.
 std::vector<std::string> NodeArrayNames(const IngestOptions& options);
 
 /// Reads the nodes file and adds the ids to `ids`. Vertex types are numbered in order of first
-/// sight. A line with a repeated id is malformed. Errors: those of Ingest.
+/// occurrence. A line with a repeated id is malformed.
+/// Errors: as Ingest.
 Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids);
 
 }  // namespace rhizome::inline internal

@@ -1,3 +1,6 @@
+// The implementations of RowSource: .npy files, Zarr arrays, columns in memory, and a concatenation
+// of several sources. OpenRows chooses by the kind of the file.
+
 #include "rhizome/index/row_sources.h"
 
 #include <fmt/format.h>
@@ -54,7 +57,7 @@ class ZarrRows final : public RowSource {
   }
   std::uint64_t memory_bytes() const override {
     const ZarrSourceFormat& format = source_->format();
-    // While an index is decoded, it is in memory as read, and sorted.
+    // While an index is decoded, it is in memory twice: as read, and sorted.
     const std::uint64_t index_bytes = format.index_bytes() + 2 * format.index.size_bytes();
     return std::min(format.rows, format.chunk_rows) * format.row_bytes() +
            2 * format.chunk_bytes() + (format.sharded ? index_bytes : 0);
@@ -75,7 +78,6 @@ class HeldColumn final : public RowSource {
     dim = 1;
     dtype = sizeof(T) == 1 ? DataType::kUint8 : DataType::kInt64;
   }
-  // Alternates between filling the gap before the next piece and reading that piece.
   Status Read(std::span<std::byte> out) override {
     const auto bytes = std::as_bytes(std::span(*values_));
     std::memcpy(out.data(), bytes.data() + taken_, out.size());
@@ -98,6 +100,7 @@ class JoinedRows final : public RowSource {
     fill_.resize(DataTypeBytes(dtype));
   }
 
+  // Alternates between filling the gap before the next piece and reading that piece.
   Status Read(std::span<std::byte> out) override {
     while (!out.empty()) {
       const std::uint64_t end = next_ == pieces_.size() ? data_bytes() : Begin(next_);
@@ -135,7 +138,7 @@ class JoinedRows final : public RowSource {
   std::uint64_t RowBytes() const { return dim * DataTypeBytes(dtype); }
   std::uint64_t Begin(std::size_t piece) const { return pieces_[piece].first_row * RowBytes(); }
 
-  /// Reads from the current piece, which has begun; moves on at its end.
+  /// Reads from the current piece; moves to the next one at its end.
   Status ReadPiece(std::span<std::byte>& out) {
     RowSource& source = *pieces_[next_].source;
     const std::uint64_t left = Begin(next_) + source.rows * RowBytes() - done_;
@@ -150,7 +153,7 @@ class JoinedRows final : public RowSource {
   std::vector<RowPiece> pieces_;
   std::vector<std::byte> fill_;
   std::size_t next_ = 0;    // the current piece, or the next one
-  std::uint64_t done_ = 0;  // bytes
+  std::uint64_t done_ = 0;  // bytes returned so far
 };
 
 Status RefuseFloat64(const Path& path) {
@@ -158,7 +161,7 @@ Status RefuseFloat64(const Path& path) {
       fmt::format("{}: float64 is not kept; have it rounded by --dtype float32", path.string()));
 }
 
-/// Resolves symbolic links.
+/// Returns whether `path`, after resolving symbolic links, is of this kind.
 bool Is(FileSystem& fs, const Path& path, DirectoryEntry::Kind kind) {
   std::error_code unresolved;
   const Path real = std::filesystem::canonical(path, unresolved);

@@ -1,3 +1,7 @@
+// Array files that exceed memory. Begin distributes the rows of the file to buckets by their row in
+// the store; Read fills one bucket at a time and returns its rows in order. A dense file stores
+// whole rows in the buckets, a sparse file stores triplets.
+
 #include "rhizome/index/spilled_array.h"
 
 #include <fmt/format.h>
@@ -19,7 +23,7 @@ namespace {
 
 constexpr std::string_view kPermutePhase = "permute arrays";
 
-/// Distributes rows in the store's order to buckets, each of which fits in memory.
+/// Distributes rows, in the store's order, to buckets that each fit in memory.
 class RowBuckets {
  public:
   RowBuckets(SpillSpace& space, std::uint64_t memory_bytes)
@@ -63,7 +67,7 @@ class RowBuckets {
   std::vector<SpillFile> files_;
 };
 
-/// The part that dense and sparse files share: the buckets, read one after another.
+/// The part common to dense and sparse files: buckets, read one after another.
 class BucketedArray : public SpilledArray {
  public:
   BucketedArray(IngestContext& context, const ArrayFile& file, SpillSpace& space,
@@ -106,8 +110,8 @@ class BucketedArray : public SpilledArray {
   /// Appends every row of the file to the bucket of `row_of(row)`, unless that is -1.
   virtual Status Divide(const std::function<std::int64_t(std::uint64_t)>& row_of) = 0;
 
-  /// Copies a bucket's records into its rows, which hold the values of FillMissingRows: zeros for
-  /// triplets, whose type is a float.
+  /// Copies a bucket's records into its rows, which initially have the values of FillMissingRows:
+  /// zeros for triplets, whose type is a float.
   virtual Status Fill(SpillReader& reader, std::span<std::byte> rows) = 0;
 
   IngestContext& context_;
@@ -251,7 +255,7 @@ class SpilledSparse final : public BucketedArray {
     return Status::Ok();
   }
 
-  // One bit a value marks those that were set, so that a repeated one is noticed.
+  // One bit a value marks the values that were set, so that a repeated one is detected.
   Status Fill(SpillReader& reader, std::span<std::byte> out) override {
     const std::size_t element = DataTypeBytes(dtype);
     std::vector<bool> given(out.size() / element);

@@ -13,14 +13,16 @@
 namespace rhizome::inline internal {
 
 /// An array file that is too large for memory. Open reads only the header of a file of rows, or
-/// copies triplets to a spill file. The rows are permuted from the order of the file to that of the
-/// store through buckets that fit in memory one at a time, in two sequential passes.
-/// Threads: one at a time. Ownership: `context` and `space` must outlive it.
+/// copies triplets to a spill file. The rows are permuted from file order to the store's order
+/// through buckets that fit in memory one at a time, in two sequential passes.
+/// Threads: one at a time.
+/// Ownership: `context` and `space` must outlive it.
 class SpilledArray {
  public:
   virtual ~SpilledArray() = default;
 
-  /// Opens a file. Errors: those of ReadArrayFile that its header, or its triplets, show.
+  /// Opens a file.
+  /// Errors: those errors of ReadArrayFile that the header, or the triplets, reveal.
   static Result<std::shared_ptr<SpilledArray>> Open(IngestContext& context, const ArrayFile& file,
                                                     SpillSpace& space, std::uint64_t memory_bytes);
 
@@ -30,12 +32,12 @@ class SpilledArray {
   bool exact_rows = false;
   std::uint64_t dim = 0;
   DataType dtype = DataType::kInvalid;
-  MissingRow missing = MissingRow::kZeros;  ///< as of a new array, unless the caller sets it
+  MissingRow missing = MissingRow::kZeros;  ///< as for a new array, unless the caller sets it
   std::uint64_t row_bytes() const { return dim * DataTypeBytes(dtype); }
 
   /// Reads the file and distributes its rows to buckets. Row i belongs to vertex_of_row[i], to no
-  /// vertex if that is -1, or to vertex i if the table is empty. Vertices in [order.size(),
-  /// vertices) have the rows after the others, in the order of their ids. A vertex without a row
+  /// vertex if that is -1, or to vertex i if the table is empty. The rows of vertices in
+  /// [order.size(), vertices) follow the others, in the order of their ids. A vertex without a row
   /// gets the values of FillMissingRows.
   virtual Status Begin(const VertexOrder& order, std::uint64_t vertices,
                        std::span<const VertexId> vertex_of_row) = 0;
@@ -44,7 +46,7 @@ class SpilledArray {
   virtual Status Read(std::span<std::byte> out) = 0;
 };
 
-/// Makes an array of the graph that reads this one.
+/// Returns an array of the graph that reads this one.
 ArrayInput BindSpilledArray(const std::shared_ptr<SpilledArray>& array,
                             const std::shared_ptr<const std::vector<VertexId>>& vertex_of_row);
 

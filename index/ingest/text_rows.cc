@@ -21,7 +21,7 @@ class TextRows final : public RowSource {
     dtype = type;
   }
 
-  /// Reads the first line, which gives the number of columns.
+  /// Reads the first line, which determines the number of columns.
   Status Begin() {
     RHIZOME_ASSIGN_OR_RETURN(const auto next, reader_->ReadLine());
     if (next == TableReader::Next::kMalformed) return Bad(reader_->reason());
@@ -108,7 +108,7 @@ class TextRows final : public RowSource {
   std::unique_ptr<TableReader> reader_;
   const std::optional<std::int64_t> missing_;
   std::vector<std::byte> row_;
-  std::size_t taken_ = 0;  // of row_
+  std::size_t taken_ = 0;  // bytes of row_ already returned
   std::uint64_t lines_ = 0;
 };
 

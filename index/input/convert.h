@@ -12,13 +12,14 @@
 namespace RHIZOME_API rhizome {
 
 /// Returns whether elements of type `from` can be converted to `to`, if their values allow it.
-/// Floats become other floats (float16 by rounding to nearest), integers become integers or floats;
-/// floats never become integers.
+/// Floats convert to other floats (float16 by rounding to nearest), integers to integers or floats.
+/// Floats never convert to integers.
 bool CanConvert(DataType from, DataType to);
 
 /// Converts in.size() / DataTypeBytes(from) elements. Returns the index of the first element that
-/// `to` cannot represent, or nullopt: an integer out of range or inexact as a float, a finite float
-/// beyond float16. Requires CanConvert, and `out` of the same number of elements.
+/// `to` cannot represent (an integer that is out of range or inexact as a float, a finite float
+/// beyond float16), or nullopt if there is none. Requires CanConvert, and `out` of the same number
+/// of elements.
 std::optional<std::size_t> ConvertElements(DataType from, std::span<const std::byte> in,
                                            DataType to, std::span<std::byte> out);
 

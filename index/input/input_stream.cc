@@ -1,3 +1,7 @@
+// Input streams. OpenOnce opens a file or a pipe (OpenFile, Pipe) and wraps it in the stream of its
+// format (StreamOf): plain, gzip or zstd. A stream reads the file through InputStream::ReadFile in
+// blocks and decompresses it into the caller's buffer.
+
 #include "rhizome/index/input_stream.h"
 
 #include <fcntl.h>
@@ -51,8 +55,8 @@ class Pipe final : public ReadableFile {
   Result<std::size_t> ReadAt(std::uint64_t offset_bytes, std::span<std::byte> out) override {
     RHIZOME_CHECK(offset_bytes == offset_bytes_);
     while (true) {
-      // Unlike read, poll returns after every signal handler. It also waits if nobody has opened
-      // the pipe for writing yet, which read would report as the end.
+      // Unlike read, poll returns after every signal handler. It also waits if no process has
+      // opened the pipe for writing yet, which read would report as the end.
       pollfd wanted{.fd = descriptor_.get(), .events = POLLIN, .revents = 0};
       const int ready = ::poll(&wanted, 1, -1);
       const ssize_t bytes = ready < 0 ? -1 : ::read(descriptor_.get(), out.data(), out.size());
@@ -60,7 +64,7 @@ class Pipe final : public ReadableFile {
         offset_bytes_ += static_cast<std::uint64_t>(bytes);
         return static_cast<std::size_t>(bytes);
       }
-      if (ready > 0 && errno == EAGAIN) continue;  // another reader was faster
+      if (ready > 0 && errno == EAGAIN) continue;  // another reader took the bytes first
       if (errno == EINTR)
         return Fail(Status::Interrupted("interrupted while reading " + path_.string()));
       return Fail(SystemError(errno, "read", path_));
@@ -76,8 +80,8 @@ class Pipe final : public ReadableFile {
   std::uint64_t offset_bytes_ = 0;
 };
 
-/// Returns a name for an input that can be read only once; empty for files and for names that do
-/// not exist.
+/// Returns a description of an input that can be read only once. Returns an empty string for files
+/// and for names that do not exist.
 std::string_view KindOfPipe(const Path& path) {
   using std::filesystem::file_type;
   std::error_code unknown;
@@ -97,7 +101,7 @@ Result<std::unique_ptr<ReadableFile>> OpenPipe(const Path& path) {
 }
 
 Result<std::unique_ptr<ReadableFile>> OpenFile(FileSystem& fs, const Path& path) {
-  // FileSystem refuses links, to protect stores; input files may be links.
+  // FileSystem refuses symbolic links, to protect stores, but input files may be links.
   std::error_code unresolved;
   const Path real = std::filesystem::canonical(path, unresolved);
   return fs.OpenRead(unresolved ? path : real);
@@ -126,7 +130,7 @@ class GzipStream final : public InputStream {
   }
 
  private:
-  /// Returns false at the end of the file, which must not lie within a member.
+  /// Returns false at the end of the file, which must not be within a member.
   Result<bool> Refill() {
     RHIZOME_ASSIGN_OR_RETURN(const std::size_t bytes, ReadFile(block_));
     if (bytes == 0) {
@@ -173,7 +177,7 @@ class ZstdStream final : public InputStream {
     if (!context_) return Fail(Status::OutOfMemory("zstd could not start"));
     ZSTD_outBuffer output{out.data(), out.size(), 0};
     while (output.pos == 0 && output.size > 0) {
-      // Within a frame zstd may hold output back, so it is called even if the input is used up.
+      // Within a frame zstd may hold back output, so it is called even if all input is consumed.
       if (input_.pos == input_.size && !flushing_) {
         RHIZOME_ASSIGN_OR_RETURN(const bool more, Refill());
         if (!more) return std::size_t{0};
@@ -202,7 +206,7 @@ class ZstdStream final : public InputStream {
     return true;
   }
 
-  /// Checks the frame's length if the frame declares it. Zstd checks it when it decodes a frame at
+  /// Checks the frame's length if the frame declares one. Zstd checks it when it decodes a frame at
   /// once, but not if the last of several blocks is empty.
   Status CountFrame(std::size_t from, std::size_t decoded) {
     const std::size_t missing = kFrameHeaderBytes - header_.size();
@@ -230,7 +234,7 @@ class ZstdStream final : public InputStream {
   bool in_frame_ = false;
   bool flushing_ = false;
   std::vector<std::byte> header_;  // the first bytes of the current frame
-  std::uint64_t frame_bytes_ = 0;  // decoded
+  std::uint64_t frame_bytes_ = 0;  // decoded bytes of the current frame
 };
 
 std::unique_ptr<InputStream> StreamOf(std::unique_ptr<ReadableFile> file, const Path& path) {
@@ -255,7 +259,7 @@ Result<std::unique_ptr<InputStream>> InputStream::Open(FileSystem& fs, const Pat
 
 bool InputStream::IsReadOnce(const Path& path) { return !KindOfPipe(path).empty(); }
 
-// Opens a pipe or file, and wraps it in the decompressor that its name asks for (StreamOf).
+// Opens a pipe or file, and wraps it in the decompressor that its name calls for (StreamOf).
 Result<std::unique_ptr<InputStream>> InputStream::OpenOnce(FileSystem& fs, const Path& path) {
   const bool pipe = IsReadOnce(path);
   RHIZOME_ASSIGN_OR_RETURN(auto file, pipe ? OpenPipe(path) : OpenFile(fs, path));
@@ -274,7 +278,7 @@ Result<std::size_t> InputStream::ReadFull(std::span<std::byte> out) {
 
 Result<std::size_t> InputStream::ReadFile(std::span<std::byte> out) {
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t bytes, file_->ReadAt(offset_bytes_, out));
-  // The length at opening is the truth: a file that ends before was truncated, or could not be
+  // The length at opening is authoritative: a file that ends earlier was truncated, or could not be
   // read.
   if (bytes == 0 && !out.empty() && offset_bytes_ < file_->size_bytes())
     return Fail(Status::InvalidArgument(

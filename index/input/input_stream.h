@@ -12,21 +12,23 @@
 namespace RHIZOME_API rhizome {
 
 /// An input file, read once from front to back: plain, gzip (the name ends in .gz) or Zstandard
-/// (.zst). Consecutive gzip members or zstd frames form one stream, as for the tools gzip and zstd.
-/// Decompression takes bounded memory: a zstd frame may ask for a window of at most 128 MiB.
+/// (.zst). Consecutive gzip members or zstd frames form one stream, as with the tools gzip and
+/// zstd. Decompression needs bounded memory: a zstd frame may use a window of at most 128 MiB.
 /// Symbolic links are followed, because these are files of the user and not of a store.
-/// Threads: one at a time. Ownership: `fs` must outlive it.
+/// Threads: one at a time.
+/// Ownership: `fs` must outlive it.
 class InputStream {
  public:
-  /// Opens a file that the caller may read again, or beside another reader. Errors: kNotFound;
-  /// kPermissionDenied; kIoError; kInvalidArgument, a pipe, a terminal or "-", which can be read
-  /// only once.
+  /// Opens a file that the caller may read again, or concurrently through another reader.
+  /// Errors: kNotFound; kPermissionDenied; kIoError; kInvalidArgument, a pipe, a terminal or "-",
+  /// which can be read only once.
   static Result<std::unique_ptr<InputStream>> Open(FileSystem& fs, const Path& path);
 
-  /// Opens an input that is read once. Besides files it accepts pipes (those of a shell's `<(...)`,
-  /// of mkfifo, /dev/stdin), terminals, and "-" for standard input, whose path() is "<stdin>".
-  /// Their length is unknown, so total_bytes() is 0. Read waits for the writer, and fails with
-  /// kInterrupted after a signal handler has run. Errors: as Open.
+  /// Opens an input that is read once. Besides files it accepts pipes (a shell's `<(...)`, mkfifo,
+  /// /dev/stdin), terminals, and "-" for standard input, whose path() is "<stdin>". The length of
+  /// these inputs is unknown, so total_bytes() is 0. Read waits for the writer, and fails with
+  /// kInterrupted after a signal handler has run.
+  /// Errors: as Open.
   static Result<std::unique_ptr<InputStream>> OpenOnce(FileSystem& fs, const Path& path);
 
   /// Returns whether `path` can be read only once.
@@ -42,7 +44,7 @@ class InputStream {
 
   const Path& path() const { return path_; }
 
-  /// Bytes of the file itself (compressed ones): those read so far, and all.
+  /// Return the bytes of the file itself (compressed, if the file is): read so far, and in total.
   std::uint64_t consumed_bytes() const { return offset_bytes_; }
   std::uint64_t total_bytes() const { return file_->size_bytes(); }
 
@@ -59,8 +61,8 @@ class InputStream {
   std::uint64_t offset_bytes_ = 0;
 };
 
-/// Returns the extension without .gz or .zst, which tells the format of the content: "a.csv.gz" ->
-/// ".csv".
+/// Returns the extension without .gz or .zst, which determines the format of the content:
+/// "a.csv.gz" -> ".csv".
 std::string ContentExtension(const Path& path);
 
 }  // namespace rhizome

@@ -1,3 +1,7 @@
+// Reads and writes .npy files. ParseNpyHeader checks a header; NpyReader reads the elements from a
+// stream and, for float64, converts them to float32 (Narrow); NpyWriter writes a header and
+// buffered rows.
+
 #include "rhizome/index/npy.h"
 
 #include <fmt/format.h>
@@ -82,7 +86,7 @@ Result<std::size_t> NpyHeaderLength(std::span<const std::byte> prefix) {
   return preamble + length;
 }
 
-// Finds the header's length, parses its dictionary, and then checks order, dtype and shape.
+// Parses a header: finds its length, parses its dictionary, and checks order, dtype and shape.
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes, const NpyAccept& accept) {
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t length,
                            NpyHeaderLength(bytes.first(std::min(bytes.size(), kNpyPrefixBytes))));
@@ -111,7 +115,7 @@ std::vector<std::byte> EncodeNpyHeader(DataType dtype, std::span<const std::uint
     if (known.dtype == dtype && descr.empty()) descr = known.descr;
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
                                  descr, fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
-  // NumPy pads with spaces so that the data begins at a multiple of 64.
+  // Like NumPy, pads with spaces so that the data begins at a multiple of 64.
   while ((10 + text.size() + 1) % 64 != 0) text.push_back(' ');
   text.push_back('\n');
   std::string all(kMagic);
@@ -148,7 +152,7 @@ Result<std::unique_ptr<NpyReader>> NpyReader::Open(std::unique_ptr<InputStream> 
   if (!header) return name(header.error());
   reader->header_ = *std::move(header);
   reader->keeps_nonzero_ = accept.keeps_nonzero;
-  // A valid dictionary is longer than the prefix, so the prefix held no element.
+  // A valid dictionary is longer than the prefix, so the prefix contained no element.
   const std::uint64_t elements = reader->header_.rows() * reader->header_.dim();
   reader->data_bytes_ = elements * DataTypeBytes(reader->header_.dtype);
   reader->stored_bytes_ = reader->header_.float64 ? elements * sizeof(double) : reader->data_bytes_;

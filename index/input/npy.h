@@ -14,16 +14,17 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Features that are accepted besides those that a store can keep unchanged.
+/// Properties of a .npy file that the reader accepts in addition to those that a store can keep
+/// unchanged.
 struct NpyAccept {
   bool float64 = false;        ///< read as float32, rounded
-  bool keeps_nonzero = false;  ///< refuse a float64 that is not 0, and would be as float32
+  bool keeps_nonzero = false;  ///< refuse a nonzero float64 that would become 0 as float32
   bool fortran_order = false;  ///< the caller must handle NpyHeader::fortran_order
 };
 
 /// The header of a NumPy file (numpy.lib.format, versions 1 to 3).
 struct NpyHeader {
-  DataType dtype = DataType::kInvalid;  ///< of the elements that NpyReader returns
+  DataType dtype = DataType::kInvalid;  ///< dtype of the elements that NpyReader returns
   bool float64 = false;                 ///< the file stores float64
   bool fortran_order = false;
   std::vector<std::uint64_t> shape;  ///< one or two numbers
@@ -33,27 +34,29 @@ struct NpyHeader {
   std::uint64_t dim() const { return shape.size() < 2 ? 1 : shape[1]; }
 };
 
-/// The number of leading bytes that suffices to compute the header's length.
+/// Number of leading bytes that suffices to compute the header's length.
 inline constexpr std::size_t kNpyPrefixBytes = 12;
 
-/// Returns the length of the whole header, preamble included, given the file's first bytes (fewer
-/// than kNpyPrefixBytes only if the file has no more). At most 64 KiB.
+/// Returns the length of the whole header including the preamble, given the file's first bytes
+/// (fewer than kNpyPrefixBytes only if the file is shorter). At most 64 KiB.
 /// Errors: kInvalidArgument, not a .npy file, an unknown version, a longer header.
 Result<std::size_t> NpyHeaderLength(std::span<const std::byte> prefix);
 
-/// Parses a whole header; touches no file, so that fuzz/ can drive it. Accepts little-endian f4,
-/// f2, i8, i4, u4, u1 in C order with one or two dimensions, whose product is checked for overflow,
-/// and the features of `accept`. Errors: kInvalidArgument, naming the wrong field or dtype.
+/// Parses a whole header. It accesses no file, so that fuzz/ can drive it. Accepts little-endian
+/// f4, f2, i8, i4, u4, u1 in C order with one or two dimensions, whose product is checked for
+/// overflow, and the properties in `accept`.
+/// Errors: kInvalidArgument, naming the wrong field or dtype.
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes, const NpyAccept& accept = {});
 
 /// Returns the header that NumPy itself would write (version 1) for an array in C order.
 std::vector<std::byte> EncodeNpyHeader(DataType dtype, std::span<const std::uint64_t> shape);
 
-/// Reads a .npy file, plain or compressed, from front to back. Threads: one at a time.
+/// Reads a .npy file, plain or compressed, from front to back.
+/// Threads: one at a time.
 class NpyReader {
  public:
-  /// Opens a file or a stream. Errors: those of InputStream and ParseNpyHeader, with the file's
-  /// name.
+  /// Opens a file or a stream.
+  /// Errors: as InputStream and ParseNpyHeader, with the file's name.
   static Result<std::unique_ptr<NpyReader>> Open(FileSystem& fs, const Path& path,
                                                  const NpyAccept& accept = {});
   static Result<std::unique_ptr<NpyReader>> Open(std::unique_ptr<InputStream> stream,
@@ -62,15 +65,16 @@ class NpyReader {
   const NpyHeader& header() const { return header_; }
   const InputStream& stream() const { return *stream_; }
 
-  /// Returns the bytes of all elements in the form that Read returns.
+  /// Returns the number of bytes of all elements, in the form that Read returns.
   std::uint64_t data_bytes() const { return data_bytes_; }
 
   /// Reads the next out.size() bytes of whole elements.
-  /// Errors: kInvalidArgument, the file ends early (the message says how much was expected and
-  /// found), or a float64 is beyond float32, or too small (NpyAccept::keeps_nonzero).
+  /// Errors: kInvalidArgument, the file ends early (the message has the expected and the actual
+  /// length), or a float64 is beyond float32, or too small (NpyAccept::keeps_nonzero).
   Status Read(std::span<std::byte> out);
 
-  /// Skips the next `bytes` bytes of whole elements. Errors: those of Read.
+  /// Skips the next `bytes` bytes of whole elements.
+  /// Errors: as Read.
   Status Skip(std::uint64_t bytes);
 
   /// Checks that nothing follows the elements. Errors: kInvalidArgument.
@@ -84,8 +88,8 @@ class NpyReader {
   NpyHeader header_;
   bool keeps_nonzero_ = false;
   std::uint64_t data_bytes_ = 0;
-  std::uint64_t stored_bytes_ = 0;  // of all elements in the file
-  std::uint64_t read_bytes_ = 0;    // of stored_bytes_
+  std::uint64_t stored_bytes_ = 0;  // bytes of all elements in the file
+  std::uint64_t read_bytes_ = 0;    // bytes of stored_bytes_ read so far
   std::vector<std::byte> wide_;
 };
 
@@ -98,8 +102,8 @@ class NpyWriter {
   /// Appends elements, row-major. Small pieces are buffered.
   Status Append(std::span<const std::byte> bytes);
 
-  /// Writes the file under its name. Errors: kInvalidArgument, not exactly rows * dim elements were
-  /// appended.
+  /// Writes the file under its name.
+  /// Errors: kInvalidArgument, the number of appended elements is not rows * dim.
   Status Commit();
 
  private:

@@ -8,10 +8,10 @@
 namespace rhizome::inline internal {
 namespace {
 
-// The largest number of dimensions in NumPy before version 2.
+// The maximum number of dimensions in NumPy before version 2.
 constexpr std::size_t kMaxRank = 32;
 
-/// Parses the few Python literals that such a header may contain.
+/// Parses the few Python literals that a .npy header may contain.
 class DictParser {
  public:
   explicit DictParser(std::string_view text) : text_(text) {}

@@ -16,8 +16,9 @@ struct NpyDict {
   std::vector<std::uint64_t> shape;  ///< at most 32 numbers
 };
 
-/// Parses the text of such a dictionary: the three keys, each once, in any order. Never recurses,
-/// and never allocates more than the length of the text. Errors: kInvalidArgument, naming the key.
+/// Parses the text of such a dictionary: the three keys, each once, in any order. It does not
+/// recurse, and never allocates more than the length of the text.
+/// Errors: kInvalidArgument, naming the key.
 Result<NpyDict> ParseNpyDict(std::string_view text);
 
 }  // namespace rhizome::inline internal

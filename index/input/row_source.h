@@ -10,9 +10,9 @@
 
 namespace RHIZOME_API rhizome {
 
-/// The rows of a dense array, read once from front to back: from a file, or from an importer that
-/// combines several.
-/// Shape: [rows, dim], row-major elements of dtype. Threads: one at a time.
+/// The rows of a dense array, read once from front to back, from a file or from an importer that
+/// combines several files. Shape: [rows, dim], row-major elements of dtype.
+/// Threads: one at a time.
 class RowSource {
  public:
   virtual ~RowSource() = default;
@@ -21,7 +21,7 @@ class RowSource {
   std::uint64_t dim = 0;
   DataType dtype = DataType::kInvalid;
 
-  /// Returns the bytes of all elements.
+  /// Returns the number of bytes of all elements.
   std::uint64_t data_bytes() const { return rows * dim * DataTypeBytes(dtype); }
 
   /// Reads the next out.size() bytes of whole elements, row-major; the caller must not ask for more
@@ -33,10 +33,10 @@ class RowSource {
   /// Checks that nothing follows the last row. Errors: kInvalidArgument.
   virtual Status Finish() { return Status::Ok(); }
 
-  /// Returns the bytes of its files on disk; 0 if unknown.
+  /// Returns the number of bytes of its files on disk; 0 if unknown.
   virtual std::uint64_t file_bytes() const { return 0; }
 
-  /// Returns the most memory that it holds, without that of its creator.
+  /// Returns the maximum memory that it holds, without the memory of its creator.
   virtual std::uint64_t memory_bytes() const { return 0; }
 };
 

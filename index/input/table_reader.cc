@@ -1,3 +1,7 @@
+// Text tables. ReadLine fills a buffer that holds at least one line of the maximum length, finds
+// the end of the next record, and splits it at tabs (ReadTabs) or by a state machine for CSV
+// (ReadCsv). Fields point into the buffer, or, for CSV, into a copy without quotes.
+
 #include "rhizome/index/table_reader.h"
 
 #include <fmt/format.h>

@@ -14,7 +14,7 @@
 
 namespace RHIZOME_API rhizome {
 
-/// The longest line that is accepted; a longer one is malformed.
+/// The maximum length of a line; longer lines are malformed.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 
 /// The rule that splits a line into fields.
@@ -24,16 +24,17 @@ enum class TableForm : std::uint8_t {
   kLines,  ///< no splitting: the line is its only field
 };
 
-/// Returns kCsv if the name ends in .csv, perhaps followed by .gz or .zst; else kTabs.
+/// Returns kCsv if the name ends in .csv, with or without a following .gz or .zst; otherwise kTabs.
 inline TableForm TableFormOf(const Path& path) {
   return ContentExtension(path) == ".csv" ? TableForm::kCsv : TableForm::kTabs;
 }
 
-/// Reads a text table line by line. If the name says .csv, it is CSV (RFC 4180: quotes, doubled
-/// quotes, line ends within quotes); otherwise it is tab-separated, and only tabs and line ends are
-/// special. Lines end in LF or CRLF, the last one perhaps in neither; a UTF-8 byte order mark is
-/// skipped. There are no comments. Memory: about 1.3 MiB, whatever the file's size. Threads: one at
-/// a time.
+/// Reads a text table line by line. If the name ends in .csv, the table is CSV (RFC 4180: quotes,
+/// doubled quotes, line ends within quotes); otherwise it is tab-separated, and only tabs and line
+/// ends are special. Lines end in LF or CRLF; the last line may have no line end. A UTF-8 byte
+/// order mark is skipped. There are no comments.
+/// Memory: about 1.3 MiB, regardless of the file's size.
+/// Threads: one at a time.
 class TableReader {
  public:
   enum class Next : std::uint8_t {
@@ -42,18 +43,20 @@ class TableReader {
     kMalformed,  ///< the line is too long, not UTF-8, or has stray quotes; reading can continue
   };
 
-  /// Opens a file. With `header`, the first line is skipped unseen.
-  /// Errors: those of InputStream::Open.
+  /// Opens a file. With `header`, the first line is skipped without being parsed.
+  /// Errors: as InputStream::Open.
   static Result<std::unique_ptr<TableReader>> Open(FileSystem& fs, const Path& path, bool header);
 
-  /// Reads an open stream in a given form. Errors: those of InputStream::Read.
+  /// Reads an open stream in a given form.
+  /// Errors: as InputStream::Read.
   static Result<std::unique_ptr<TableReader>> Open(std::unique_ptr<InputStream> stream,
                                                    TableForm form, bool header);
 
-  /// Moves to the next line. Errors: those of InputStream::Read.
+  /// Moves to the next line.
+  /// Errors: as InputStream::Read.
   Result<Next> ReadLine();
 
-  /// The line's fields, valid until the next call of ReadLine.
+  /// Returns the line's fields, valid until the next call of ReadLine.
   std::span<const std::string_view> fields() const { return fields_; }
 
   /// Returns why the last line was malformed.
@@ -68,11 +71,11 @@ class TableReader {
   TableReader(std::unique_ptr<InputStream> stream, TableForm form);
   enum class CsvState : std::uint8_t { kFieldStart, kPlain, kQuoted, kQuoteSeen };
 
-  /// Reads more bytes behind the buffered ones; sets at_end_ if there are none.
+  /// Appends bytes of the stream to the buffer; sets at_end_ if there are no more.
   Status Fill();
   Result<Next> ReadTabs();
   Result<Next> ReadCsv();
-  /// Takes one byte of a CSV record; returns true at the record's end.
+  /// Processes one byte of a CSV record; returns true at the record's end.
   bool TakeCsvByte(char byte, CsvState& state);
   Next FinishCsv();
   Next Malformed(std::string reason);
@@ -81,20 +84,20 @@ class TableReader {
 
   std::unique_ptr<InputStream> stream_;
   const TableForm form_;
-  const std::unique_ptr<char[]> buffer_;  // of kBufferBytes
-  std::size_t begin_ = 0;                 // of the bytes not yet consumed
+  const std::unique_ptr<char[]> buffer_;  // kBufferBytes bytes
+  std::size_t begin_ = 0;                 // first byte of buffer_ not yet consumed
   std::size_t end_ = 0;
-  bool at_end_ = false;  // the stream has no more
+  bool at_end_ = false;  // the stream is exhausted
   std::uint64_t line_ = 0;
   std::uint64_t next_line_ = 1;
   std::vector<std::string_view> fields_;
   std::string text_;                 // the fields of a CSV record, without their quotes
-  std::vector<std::size_t> starts_;  // of the fields in text_
+  std::vector<std::size_t> starts_;  // start of each field in text_
   bool stray_quote_ = false;
   bool bare_return_ = false;  // the last byte is a carriage return outside quotes
   std::string reason_;
-  // The line is longer than it may be; its rest, which may have no end, is skipped only if another
-  // line is wanted.
+  // The line is too long. The rest of the line, which may be endless, is skipped only when the next
+  // line is requested.
   bool in_long_line_ = false;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kCompressedSampleBytes = std::size_t{4} << 20;
 
-/// Cuts lines that may be incomplete off both ends.
+/// Removes lines that may be incomplete from both ends.
 std::string WholeLines(std::string_view text, bool at_start, bool at_end) {
   if (!at_start) {
     const std::size_t first = text.find('\n');

@@ -9,8 +9,8 @@
 
 namespace rhizome::inline internal {
 
-/// The number of samples of a file and the size of each. They are spread over the file; a
-/// compressed file is sampled only at its beginning.
+/// Number of samples of a file, and the size of each. They are spread over the file; a compressed
+/// file is sampled only at its beginning.
 inline constexpr std::size_t kSampleBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kSamples = 8;
 
@@ -18,14 +18,15 @@ bool IsCompressed(const Path& path);
 
 /// Pieces of a text file, and properties of the whole file.
 struct TextSample {
-  std::vector<std::string> pieces;  ///< each of whole lines
-  /// of the whole file, decompressed; an estimate for compressed files
+  std::vector<std::string> pieces;  ///< each consists of whole lines
+  /// length of the whole file, decompressed; an estimate for compressed files
   std::uint64_t bytes = 0;
   std::uint64_t file_bytes = 0;
-  bool whole = false;  ///< the pieces are all of the file
+  bool whole = false;  ///< the pieces cover the whole file
 };
 
-/// Reads at most a few MiB. Errors: those of opening and reading.
+/// Reads at most a few MiB.
+/// Errors: any error of opening and reading the file.
 Result<TextSample> SampleText(FileSystem& fs, const Path& path);
 
 }  // namespace rhizome::inline internal

@@ -12,9 +12,9 @@
 namespace rhizome::inline internal {
 
 /// The boundary of a growing partition, ordered by fewest unassigned edges. It consists of buckets
-/// of vertices with about the same count (exact below 8, else two buckets for each power of two).
-/// Counts only fall, but a vertex stays in the bucket of its count at Push or at the last Refresh,
-/// so that other partitions never write to this queue.
+/// of vertices with similar counts (exact below 8, then two buckets for each power of two). Counts
+/// only fall, but a vertex remains in the bucket of its count at Push or at the last Refresh, so
+/// that other partitions never write to this queue.
 template <typename Index>
 class BoundaryQueue {
  public:
@@ -32,8 +32,8 @@ class BoundaryQueue {
     ++size_;
   }
 
-  /// Takes a vertex that still has unassigned edges from the lowest bucket; false if there is none.
-  /// `free_edges(v)` returns the current count.
+  /// Removes a vertex that still has unassigned edges from the lowest non-empty bucket; returns
+  /// false if there is none. `free_edges(v)` returns the current count.
   template <typename FreeEdges>
   bool Pop(Index& vertex, FreeEdges&& free_edges) {
     for (; first_ < buckets_.size(); ++first_) {

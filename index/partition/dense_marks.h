@@ -7,7 +7,7 @@
 
 namespace rhizome::inline internal {
 
-/// Records which ids have been seen, to find out whether they are all of 0..bound-1. Ids below
+/// Records which ids have been seen, to determine whether they cover 0..bound-1. Ids below
 /// `implied` count as seen. Memory: one bit for each other id.
 class DenseMarks {
  public:

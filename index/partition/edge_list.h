@@ -13,17 +13,18 @@
 
 namespace RHIZOME_API rhizome {
 
-/// A further column of the edges: a time stamp, an amount, or a feature of `dim` values an edge.
-/// Its dtype is kInt64 until the first value that is not an integer, which converts it to kFloat32.
-/// Threads: const functions may run concurrently. Ownership: the column owns its values.
+/// An edge attribute: a time stamp, an amount, or a feature of `dim` values an edge. Its dtype is
+/// kInt64 until the first value that is not an integer, which converts the column to kFloat32.
+/// Threads: const functions may run concurrently.
+/// Ownership: the column owns its values.
 class EdgeAttribute {
  public:
   EdgeAttribute() = default;
-  /// Makes an empty column of `dim` values an edge; dtype must be kInt64 or kFloat32.
+  /// Creates an empty column of `dim` values an edge; dtype must be kInt64 or kFloat32.
   explicit EdgeAttribute(std::string name, DataType dtype = DataType::kInt64, std::uint64_t dim = 1)
       : name_(std::move(name)), dtype_(dtype), dim_(dim) {}
 
-  /// Returns a column of the same name, dtype and width without values.
+  /// Returns an empty column of the same name, dtype and width.
   EdgeAttribute Empty() const { return EdgeAttribute(name_, dtype_, dim_); }
 
   const std::string& name() const { return name_; }
@@ -33,7 +34,7 @@ class EdgeAttribute {
     return dtype_ == DataType::kInt64 ? integers_.size() : floats_.size();
   }
   std::size_t size() const { return dim_ == 0 ? 0 : value_count() / dim_; }  ///< edges
-  /// Returns the bytes allocated for the values, and those of one edge's values.
+  /// Return the bytes allocated for the values, and the bytes of one edge's values.
   std::uint64_t memory_bytes() const { return integers_.capacity() * 8 + floats_.capacity() * 4; }
   std::size_t row_bytes() const { return dim_ * DataTypeBytes(dtype_); }
 
@@ -55,8 +56,8 @@ class EdgeAttribute {
     floats_.push_back(value);
   }
 
-  /// Adds the values of edge i of `other`, a column of the same width. Errors: kInvalidArgument,
-  /// another width, or no edge i; then nothing is added.
+  /// Adds the values of edge i of `other`, a column of the same width. Adds nothing on error.
+  /// Errors: kInvalidArgument, another width, or no edge i.
   Status AddFrom(const EdgeAttribute& other, std::size_t i) {
     if (other.dim_ != dim_ || i >= other.size()) return HasNot(other, i);
     for (std::size_t at = i * dim_; at < (i + 1) * dim_; ++at) {
@@ -68,8 +69,9 @@ class EdgeAttribute {
     return Status::Ok();
   }
 
-  /// Adds values in the form of bytes(). Errors: kInvalidArgument, a dtype that is neither kInt64
-  /// nor kFloat32, or bytes that end within a value; then nothing is added.
+  /// Adds values in the form of bytes(). Adds nothing on error.
+  /// Errors: kInvalidArgument, a dtype that is neither kInt64 nor kFloat32, or bytes that end
+  /// within a value.
   Status AddBytes(DataType dtype, std::span<const std::byte> bytes);
 
   /// Converts the column to kFloat32; integers are rounded to the nearest float32.
@@ -79,7 +81,7 @@ class EdgeAttribute {
     integers_ = {};
     dtype_ = DataType::kFloat32;
   }
-  /// Removes all values; name, dtype and width stay.
+  /// Removes all values; name, dtype and width remain.
   void Clear() {
     integers_.clear();
     floats_.clear();
@@ -96,8 +98,8 @@ class EdgeAttribute {
 };
 
 /// Edges in memory, column by column, in input order. `type`, `weight` and `attributes` are empty
-/// if the graph has one edge type, no weights, no attributes; every other column has as many edges
-/// as `src`.
+/// if the graph has one edge type, no weights, no attributes; every other column has the length of
+/// `src`.
 struct EdgeList {
   std::vector<VertexId> src;
   std::vector<VertexId> dst;

@@ -13,17 +13,18 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// The expansion leaves the refinement room to move edges, and the refinement aims below the bound
-// so that it ends within it. The shares are parts of the room between 1 and the bound.
+// Division of the slack between perfect balance and the bound (max_edge_balance - 1). The expansion
+// uses only a part of it, so that the refinement can still move edges; the refinement aims below
+// the bound, so that its result keeps the bound.
 constexpr double kExpansionShare = 0.4;
 constexpr double kGoalShare = 0.83;
 
 ExpansionPolicy PolicyOf(const PartitionOptions& options, std::uint64_t edges) {
   if (options.kind == PartitionerKind::kAdaDne) return PrintedPolicy(edges);
   // A slow start left the fewest replicas of all constants tried, because the refinement balances
-  // more cheaply than the expansion can. The weak pull towards balance changes where edges go, but
-  // not the number of replicas: with 0 the replication factor stays within the variation between
-  // seeds (measured by DISABLED_TheAdaptiveFactorMakesNoDifference).
+  // at a lower cost in replicas than the expansion. The weak pull towards balance changes where
+  // edges go, but not the number of replicas: with 0 the replication factor remains within the
+  // variation between seeds (measured by DISABLED_TheAdaptiveFactorMakesNoDifference).
   const bool refined = options.kind == PartitionerKind::kRefined;
   const double room = options.max_edge_balance - 1;
   const double balance = 1 + (refined ? kExpansionShare * room : room);

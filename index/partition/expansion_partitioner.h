@@ -11,16 +11,17 @@
 
 namespace rhizome::inline internal {
 
-/// Runs kRefined, kAdaDne or kDne. Index numbers half-edges and Part numbers partitions; the caller
-/// picks the smallest types that fit, which do not change the result. `input` and `options` must be
+/// Runs kRefined, kAdaDne or kDne. Index numbers half-edges and Part numbers partitions. The caller
+/// picks the smallest types that fit; they do not change the result. `input` and `options` must be
 /// valid.
 template <typename Index, typename Part>
 Result<std::vector<PartitionId>> PartitionByExpansion(const PartitionInput& input,
                                                       const PartitionOptions& options,
                                                       const JobControl& control);
 
-/// Bounds the memory of PartitionByExpansion and ChooseOwners without their input: the half-edges;
-/// for each vertex its unassigned edges, claim, replicas and pending move; boundaries and changes.
+/// Returns a bound on the memory of PartitionByExpansion and ChooseOwners without their input: the
+/// half-edges; for each vertex its unassigned edges, claim, replicas and pending move; boundaries
+/// and changes.
 template <typename Index, typename Part>
 std::uint64_t ExpansionBytesOf(std::uint64_t vertices, std::uint64_t edges,
                                std::uint32_t partitions) {

@@ -12,8 +12,8 @@
 
 namespace rhizome::inline internal {
 
-/// An array on huge pages if the system has them: random accesses to gigabytes on small pages spend
-/// most of their time in page tables. Not zeroed.
+/// An array on huge pages if the system has them. On small pages, random accesses to gigabytes
+/// spend most of their time on page table walks. The memory is not zeroed.
 template <typename T>
 class HugeArray {
  public:
@@ -36,10 +36,10 @@ class HugeArray {
   AlignedBuffer memory_;
 };
 
-/// The edges of every vertex in either direction, with the partition of each: a CSR over both ends
-/// of each input edge. An edge has two half-edges that refer to each other (`twin`), so that a
-/// vertex's own edges are read in sequence; a self-loop has one half-edge, its own twin. Half-edges
-/// of a list are in the order of the input.
+/// The edges of every vertex in both directions, with the partition of each edge: a CSR over both
+/// ends of each input edge. An edge has two half-edges that refer to each other (`twin`), so that
+/// the edges of a vertex are read in sequence. A self-loop has one half-edge, which is its own
+/// twin. The half-edges of a list are in input order.
 ///
 /// Memory: kBytesPerEdge and kBytesPerVertex; with 32-bit numbers and up to 254 partitions that is
 /// 18 bytes an edge. The input is scanned and not kept. Index numbers half-edges, so 32 bits
@@ -59,7 +59,7 @@ class HalfEdges {
     return partitions < kFree && vertices < kLimit && edges < kLimit / 2;
   }
 
-  /// Errors: kOutOfMemory; those of scanning the edges.
+  /// Errors: kOutOfMemory; any error of scanning the edges.
   static Result<HalfEdges> Create(const PartitionInput& input) {
     HalfEdges edges(input.vertex_count());
     RHIZOME_RETURN_IF_ERROR(edges.CountDegrees(input));
@@ -92,13 +92,14 @@ class HalfEdges {
   }
 
   /// Returns the partition of each input edge and frees everything else; afterwards only size() is
-  /// valid. Errors: those of scanning the edges.
+  /// valid.
+  /// Errors: any error of scanning the edges.
   Result<std::vector<PartitionId>> Collect(const PartitionInput& input) {
     other_.Free();
     twin_.Free();
     std::vector<PartitionId> result(static_cast<std::size_t>(input.edge_count()));
-    // Repeats the scan of Fill with the offsets as cursors, so that it meets the half-edges of each
-    // edge again.
+    // Repeats the scan of Fill with the offsets as cursors, which visits the half-edges of each
+    // edge in the same order.
     RHIZOME_RETURN_IF_ERROR(
         input.ForEach([&](std::uint64_t e, std::uint64_t src, std::uint64_t dst) {
           result[e] = part_[offsets_[src]++];
@@ -120,8 +121,8 @@ class HalfEdges {
     return Status::Ok();
   }
 
-  // Uses the offsets as cursors, which moves each to the end of its list, and then shifts them
-  // back.
+  // Uses the offsets as cursors. Each ends at the end of its list, so all are shifted back at the
+  // end.
   Status Fill(const PartitionInput& input) {
     RHIZOME_RETURN_IF_ERROR(input.ForEach([&](std::uint64_t, std::uint64_t src, std::uint64_t dst) {
       const std::uint64_t at_src = offsets_[src]++;

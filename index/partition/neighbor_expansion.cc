@@ -12,27 +12,27 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// The floor of the speed factor: a partition far ahead of the others still grows, because the
-// others may be full or have nothing to take.
+// Minimum of the speed factor. A partition far ahead of the others still grows, because the others
+// may be full or have no edges left to take.
 constexpr double kSlowest = 0.02;
 
-// Within these bounds, exp(alpha + beta) brings any speed back to 1 in some hundred rounds.
+// Within these bounds, exp(alpha + beta) brings any speed back to 1 within some hundred rounds.
 constexpr double kLeastLambda = 1e-100;
 constexpr double kMostLambda = 1e100;
 
 constexpr std::uint64_t kRoundsBetweenReports = 64;
 
-// The unassigned edges of a piece of work: large enough to pay for a task, small enough to share
-// out.
+// Unassigned edges of a piece of work: large enough to be worth a task, small enough to balance the
+// threads.
 constexpr std::uint64_t kPieceCost = 2048;
 
-// Boundaries are sorted again once one edge in this many was assigned since the last time.
+// Boundaries are sorted again after one in this many edges was assigned.
 constexpr std::uint64_t kRefreshShare = 64;
 
-// NextSeed compares this many seeds, and the one with the fewest edges starts a region: regions
-// that start at the rim reach hubs late and share them less.
+// NextSeed compares this many seeds, and the one with the fewest edges starts a region. Regions
+// that start at the periphery of the graph reach hubs late and share them less.
 constexpr int kSeedsCompared = 8;
-constexpr int kSeedsLookedAt = 64;  // the most candidates that NextSeed looks at
+constexpr int kSeedsLookedAt = 64;  // maximum of candidates that NextSeed examines
 
 }  // namespace
 
@@ -69,7 +69,7 @@ template <typename Index, typename Part>
 // Assigns all edges in rounds. A round
 // 1. ranks the partitions by their edges;
 // 2. selects vertices of each partition's boundary (Select), in parallel;
-// 3. resolves which partition takes which vertex, and picks seeds for partitions without a boundary
+// 3. decides which partition takes which vertex, and picks seeds for partitions without a boundary
 //    (Claim);
 // 4. takes the unassigned edges of these vertices (OneHop) and merges the results (Merge);
 // 5. assigns edges between vertices that already share a partition (TwoHops);
@@ -131,7 +131,7 @@ double NeighborExpansion<Index, Part>::Speed(const Grower& grower) const {
   const double factor =
       std::exp(policy_.alpha * (1 - vertex_score) + policy_.beta * (1 - edge_score));
   if (!policy_.compounding) return policy_.lambda0 * std::max(kSlowest, factor);
-  // In the first round there is nothing to adapt to. The formula is unbounded, but a double is not.
+  // In the first round there is no load to adapt to. The formula is unbounded, but a double is not.
   if (assigned_ == 0) return grower.lambda;
   return std::clamp(grower.lambda * factor, kLeastLambda, kMostLambda);
 }
@@ -147,7 +147,7 @@ void NeighborExpansion<Index, Part>::Select(PartitionId p) {
   grower.boundary_before = grower.boundary.size();
   const auto boundary = static_cast<double>(grower.boundary_before);
   if (policy_.compounding) {
-    // A round can take at most the whole boundary, whatever lambda says.
+    // A round can select at most the whole boundary, regardless of lambda.
     grower.credit = std::min(grower.credit + grower.lambda * boundary, std::max(boundary, 1.0));
     const bool starts = grower.boundary_before == 0;
     if (starts || (stalled_ && p == by_rank_[0])) grower.credit = std::max(grower.credit, 1.0);
@@ -176,8 +176,8 @@ void NeighborExpansion<Index, Part>::RankByLoad() {
   }
 }
 
-// Gives each selected vertex to the partition with the fewest edges that selected it. That
-// partition takes all edges of the vertex, so the others lose nothing by dropping it.
+// Assigns each selected vertex to the partition with the fewest edges among those that selected it.
+// That partition takes all edges of the vertex, so the others lose nothing by dropping it.
 template <typename Index, typename Part>
 void NeighborExpansion<Index, Part>::Claim() {
   work_.clear();
@@ -217,8 +217,8 @@ bool NeighborExpansion<Index, Part>::NextSeed(Index& seed) {
     const Wide scattered = static_cast<Wide>(tried) * seed_stride_ + seed_;
     const auto vertex = static_cast<Index>(static_cast<std::uint64_t>(scattered % vertices));
     if (free_[vertex] == 0) {
-      // A vertex without unassigned edges never gets any back, so the scan need not return to a
-      // prefix of such vertices.
+      // A vertex without unassigned edges never gets any back, so later scans can skip a prefix of
+      // such vertices.
       if (tried == seeds_tried_) {
         ++seeds_tried_;
       } else {
@@ -235,7 +235,7 @@ bool NeighborExpansion<Index, Part>::NextSeed(Index& seed) {
 }
 
 // Cuts the work into pieces of about kPieceCost unassigned edges. OneHop and TwoHops divide the
-// room below the cap among them, so that no partition exceeds its cap.
+// remaining capacity of each partition among the pieces, so that no partition exceeds its cap.
 template <typename Index, typename Part>
 void NeighborExpansion<Index, Part>::CutIntoPieces(PartitionId p, std::size_t begin,
                                                    std::size_t end) {
@@ -266,7 +266,7 @@ void NeighborExpansion<Index, Part>::OneHop() {
   }
   workers_.ForEach(piece_count_, work_cost_, [this](std::size_t i) { TakeEdges(pieces_[i]); });
   for (const Index vertex : work_) {
-    RHIZOME_DCHECK(claim_[vertex] != kFree);  // each vertex stands there once
+    RHIZOME_DCHECK(claim_[vertex] != kFree);  // each vertex occurs once
     claim_[vertex] = kFree;
   }
 }
@@ -276,7 +276,7 @@ void NeighborExpansion<Index, Part>::TakeEdges(Piece& piece) {
   for (std::size_t i = piece.begin; i < piece.end; ++i) TakeEdgesOf(piece, work_[i]);
 }
 
-// Exactly one end may take an edge between two claimed vertices: that of the partition with fewer
+// Exactly one end may take an edge between two claimed vertices: the end whose partition has fewer
 // edges, or the lower vertex if both belong to one partition.
 template <typename Index, typename Part>
 void NeighborExpansion<Index, Part>::TakeEdgesOf(Piece& piece, Index vertex) {
@@ -322,7 +322,7 @@ void NeighborExpansion<Index, Part>::Merge() {
       grower.reached.insert(grower.reached.end(), pieces_[i].reached.begin(),
                             pieces_[i].reached.end());
     }
-    // Timing decides which of several pieces reached a vertex first, so the merged list is sorted.
+    // The order in which pieces reach vertices depends on timing, so the merged list is sorted.
     if (pieces > 1) std::sort(grower.reached.begin(), grower.reached.end());
     for (const Index vertex : grower.reached) {
       if (free_[vertex] != 0) grower.boundary.Push(vertex, free_[vertex]);
@@ -383,7 +383,7 @@ void NeighborExpansion<Index, Part>::GiveEdgesOf(Piece& piece, Index vertex) {
   for (std::uint64_t half = edges_.begin(vertex); half < edges_.end(vertex); ++half) {
     if (edges_.part(half) != kFree) continue;
     const Index other = edges_.other(half);
-    // Only the lower one of two reached vertices assigns their edge.
+    // If both ends were reached, only the lower one assigns their edge.
     if (other < vertex && claim_[other] != kFree) continue;
     const PartitionId p = BestShared(piece, vertex, other);
     if (p == kMaxPartitions) continue;
@@ -396,8 +396,8 @@ void NeighborExpansion<Index, Part>::GiveEdgesOf(Piece& piece, Index vertex) {
   if (taken != 0) LoseFree(vertex, taken);
 }
 
-// Returns the least loaded partition that holds both vertices and has room; kMaxPartitions if there
-// is none.
+// Returns the least loaded partition that holds both vertices and is below its cap and the piece's
+// quota; kMaxPartitions if there is none.
 template <typename Index, typename Part>
 PartitionId NeighborExpansion<Index, Part>::BestShared(const Piece& piece, std::uint64_t a,
                                                        std::uint64_t b) const {
@@ -411,8 +411,8 @@ PartitionId NeighborExpansion<Index, Part>::BestShared(const Piece& piece, std::
 
 template <typename Index, typename Part>
 void NeighborExpansion<Index, Part>::RefreshBoundaries() {
-  // If the speed compounds, the boundary's size matters, so it must hold only vertices with
-  // unassigned edges: it is refreshed in every round.
+  // If the speed compounds, the boundary's size affects it, so the boundary must hold only vertices
+  // with unassigned edges: it is refreshed in every round.
   const std::uint64_t enough = policy_.compounding ? 0 : edge_count_ / kRefreshShare + 1;
   if (assigned_ - refreshed_at_ < enough) return;
   refreshed_at_ = assigned_;

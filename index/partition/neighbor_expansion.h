@@ -15,7 +15,7 @@
 
 namespace rhizome::inline internal {
 
-/// The state of one partition when the expansion sets its speed; see ExpansionPolicy::observe.
+/// State of one partition when the expansion sets its speed; see ExpansionPolicy::observe.
 struct ExpansionSpeed {
   std::uint64_t vertices = 0;
   std::uint64_t edges = 0;
@@ -24,7 +24,7 @@ struct ExpansionSpeed {
   std::uint64_t selected = 0;  ///< boundary vertices selected in this round
 };
 
-/// Controls how fast partitions grow: in a round, partition p selects a share lambda_p of its
+/// Controls how fast partitions grow. In a round, partition p selects a share lambda_p of its
 /// boundary.
 struct ExpansionPolicy {
   double lambda0 = 0.01;
@@ -35,20 +35,20 @@ struct ExpansionPolicy {
   double alpha = 0;
   double beta = 0;
 
-  /// Selects the speeds as printed in GLISP: the factor multiplies the lambda_p of the previous
-  /// round. Also, small boundaries get no minimum, and a region without a boundary continues at a
-  /// random vertex. The speeds wind up, as an integrator without bounds does.
+  /// Computes the speeds as printed in GLISP: the factor multiplies the lambda_p of the previous
+  /// round. In addition, small boundaries get no minimum, and a region without a boundary continues
+  /// at a random vertex. The speeds wind up like an integrator without bounds.
   bool compounding = false;
 
   std::uint64_t edge_cap = 0;  ///< hard cap on the edges of a partition
 
-  /// A hook for tests: receives each round's speeds before any edge is taken. Called from one
-  /// thread.
+  /// A hook for tests. It receives each round's speeds before any edge is taken, and is called from
+  /// one thread.
   std::function<void(std::span<const ExpansionSpeed>)> observe = {};
 };
 
 /// Returns the policy of GLISP section III-B with the constants of its section IV-B: lambda0 = 0.1,
-/// which is the default of DistributedNE, and alpha = beta = 1. No partition is ever full.
+/// the default of DistributedNE, and alpha = beta = 1. It sets no cap.
 ExpansionPolicy PrintedPolicy(std::uint64_t edges);
 
 /// Neighbour expansion: every partition grows a region from seed vertices, in rounds. In a round it
@@ -59,12 +59,12 @@ ExpansionPolicy PrintedPolicy(std::uint64_t edges);
 /// A boundary below 1 / lambda0 vertices counts as that many, unless the speed compounds: nearly
 /// tree-like graphs never grow a larger boundary. Fractions of a vertex carry over to the next
 /// round. If the speed compounds and a round assigned no edge, the partition with the fewest edges
-/// selects a vertex in the next.
+/// selects a vertex in the next round.
 ///
-/// Threads: the partitions work in parallel, each phase of a round on the result of the phase
-/// before. If two want the same vertex or edge, the one with fewer edges at the start of the round
-/// gets it; room below the cap is divided among the pieces of work before they run. So the result
-/// does not depend on timing.
+/// Threads: the partitions work in parallel, and each phase of a round uses the result of the phase
+/// before. If two partitions want the same vertex or edge, the one with fewer edges at the start of
+/// the round gets it. The remaining capacity below the cap is divided among the pieces of work
+/// before they run. Therefore the result does not depend on timing.
 /// Work: O(edges x replicas of their ends).
 template <typename Index, typename Part>
 class NeighborExpansion {
@@ -84,10 +84,10 @@ class NeighborExpansion {
   struct Grower {
     std::uint64_t edges = 0;
     std::uint64_t vertices = 0;
-    double lambda = 0;  // of this round
+    double lambda = 0;  // speed in this round
     std::uint64_t boundary_before = 0;
-    double credit = 0;    // vertices that it may select, including fractions of earlier rounds
-    bool hungry = false;  // may select a vertex in this round
+    double credit = 0;    // number of vertices it may select, with the fractions of earlier rounds
+    bool hungry = false;  // has capacity and a credit of at least one vertex in this round
     BoundaryQueue<Index> boundary;
     std::vector<Index> selected;
     std::vector<Index> reached;  // in this round
@@ -114,7 +114,7 @@ class NeighborExpansion {
     RHIZOME_DCHECK(before >= count);
   }
 
-  // No partition is beyond its cap, and the counts of all add up.
+  // Returns whether no partition exceeds its cap and all counts add up. For assertions.
   bool CountsAddUp() const;
   double Speed(const Grower& grower) const;
   void Observe() const;
@@ -145,9 +145,9 @@ class NeighborExpansion {
   std::vector<Grower> growers_;
   std::vector<std::uint32_t> rank_;   // [partitions] position by edges, fewest first
   std::vector<PartitionId> by_rank_;  // [partitions]
-  std::vector<Index> work_;           // vertices of this phase
+  std::vector<Index> work_;           // vertices of the current phase
   std::vector<Piece> pieces_;
-  // The part of pieces_ in use; the rest keeps its memory for later phases.
+  // Number of entries of pieces_ in use; the others keep their memory for later phases.
   std::size_t piece_count_ = 0;
   std::uint64_t work_cost_ = 0;
 
@@ -156,7 +156,8 @@ class NeighborExpansion {
   bool stalled_ = false;  // no edge was assigned in the previous round
   std::uint64_t replica_count_ = 0;
   std::uint64_t seeds_tried_ = 0;
-  std::uint64_t seed_stride_ = 1;  // coprime to the vertex count: visits all in scattered order
+  std::uint64_t seed_stride_ =
+      1;  // coprime to the vertex count: scatters, and reaches all vertices
 };
 
 extern template class NeighborExpansion<std::uint32_t, std::uint8_t>;

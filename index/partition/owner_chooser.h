@@ -12,21 +12,21 @@ namespace rhizome::inline internal {
 
 inline constexpr PartitionId kNoOwner = 0xFFFF;
 
-/// Gives each vertex its owner. Vertices with the least choice are first, so that those with more
-/// choice can even out the rows: vertices that must be kept in place; interior vertices; boundary
-/// vertices with a clear majority; ties and hubs (in at least half of the partitions); isolated
-/// vertices.
+/// Chooses the owner of each vertex. Vertices with the fewest candidates choose first, so that
+/// those with more candidates can even out the rows: vertices that must keep their owner; interior
+/// vertices; boundary vertices with a clear majority; ties and hubs (in at least half of the
+/// partitions); isolated vertices.
 ///
 /// View provides ForEachPartition(v, visit(p)) over the partitions of a vertex; Majority(v), the
 /// partition that clearly holds most of its edges, or kNoOwner; and optionally Kept(v), the
-/// partition that v must stay with, or kNoOwner.
+/// partition that must remain the owner of v, or kNoOwner.
 template <typename View>
 class OwnerChooser {
  public:
   OwnerChooser(View view, std::uint64_t vertex_count, std::uint32_t partitions)
       : view_(std::move(view)),
         partitions_(partitions),
-        // A partition with this many rows no longer gets vertices by majority.
+        // A partition with this many rows no longer receives vertices by majority.
         share_((vertex_count + partitions - 1) / partitions),
         owner_(static_cast<std::size_t>(vertex_count), kNoOwner),
         rows_(partitions) {}

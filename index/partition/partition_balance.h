@@ -8,12 +8,12 @@
 
 namespace rhizome::inline internal {
 
-/// Returns the most edges that a partition may have: `balance` times the mean, but at least enough
-/// for the partitions to hold all edges.
+/// Returns the maximum number of edges of a partition: `balance` times the mean, but at least
+/// enough for the partitions to hold all edges.
 inline std::uint64_t EdgeCap(std::uint64_t edges, std::uint32_t partitions, double balance) {
   const double mean = static_cast<double>(edges) / partitions;
   const std::uint64_t least = edges / partitions + (edges % partitions != 0);
-  // All edges is the limit for a balance that means "no cap", and where a double is not exact.
+  // The number of all edges is the limit if the balance means "no cap" or the double is not exact.
   const double most = std::min(std::floor(mean * balance), static_cast<double>(edges));
   return std::max(least, static_cast<std::uint64_t>(most));
 }

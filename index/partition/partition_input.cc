@@ -11,8 +11,8 @@ namespace rhizome {
 
 namespace {
 
-// The block of columns in memory: small enough that a block is still in the processor's cache when
-// it is visited after its check.
+// Edges in a block: few enough that the block is still in the processor's cache when it is visited
+// after its check.
 constexpr std::size_t kBlockEdges = std::size_t{1} << 15;
 
 }  // namespace
@@ -68,7 +68,7 @@ Status PartitionInput::CheckBlock(std::uint64_t first, std::span<const VertexId>
   if (src.size() > edge_count_ - first) return CheckCount(first + src.size());
   std::uint64_t most = 0;
   for (std::size_t i = 0; i < src.size(); ++i) {
-    // A negative id is a huge unsigned one.
+    // A negative id becomes a huge unsigned number.
     most = std::max({most, static_cast<std::uint64_t>(src[i]), static_cast<std::uint64_t>(dst[i])});
   }
   if (src.empty() || most < vertex_count_) return Status::Ok();

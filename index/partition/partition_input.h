@@ -11,25 +11,25 @@
 
 namespace RHIZOME_API rhizome {
 
-/// The edges to divide, in the order of the input. An undirected graph has each pair once, and both
-/// directed edges follow it. Partitioners scan the edges a few times, so they need not be in
-/// memory: they may come from a file, block by block.
-/// Threads: one scan at a time. Ownership: the columns, and the objects that the scan refers to,
-/// must outlive it.
+/// The edges to partition, in input order. An undirected graph has each pair once; both directed
+/// edges get the partition of the pair. Partitioners scan the edges a few times, so the edges need
+/// not be in memory: they may come from a file, block by block.
+/// Threads: one scan at a time.
+/// Ownership: the columns, and the objects that the scan refers to, must outlive it.
 class PartitionInput {
  public:
   /// Receives the next edges, as parallel columns.
   using Visit = std::function<Status(std::span<const VertexId> src, std::span<const VertexId> dst)>;
-  /// Calls `visit` for all edges, block by block; each call of the scan must give the same edges in
-  /// the same order. Stops at the first error and returns it.
+  /// Calls `visit` for all edges, block by block. Each scan must pass the same edges in the same
+  /// order. It stops at the first error and returns it.
   using Scan = std::function<Status(const Visit& visit)>;
 
-  /// Takes edges in memory; the spans are borrowed. Ids must be in [0, vertex_count), which each
-  /// pass over the edges checks.
+  /// Uses edges in memory; the spans are borrowed. Ids must be in [0, vertex_count); each pass over
+  /// the edges checks that.
   PartitionInput(std::uint64_t vertex_count, std::span<const VertexId> src,
                  std::span<const VertexId> dst);
 
-  /// Takes `edge_count` edges from a scan.
+  /// Uses `edge_count` edges from a scan.
   PartitionInput(std::uint64_t vertex_count, std::uint64_t edge_count, Scan scan);
 
   std::uint64_t vertex_count() const { return vertex_count_; }
@@ -38,15 +38,15 @@ class PartitionInput {
   /// Errors: kInvalidArgument, the number of values differs from the number of edges.
   Status CheckColumn(std::uint64_t values) const;
 
-  /// Errors: kInvalidArgument, that of CheckColumn, a number of partitions outside [1,
+  /// Errors: kInvalidArgument, an error of CheckColumn, a number of partitions outside [1,
   /// kMaxPartitions], or a value that is not below it.
   Status CheckPartitions(std::span<const PartitionId> partition_of_edge,
                          std::uint32_t partitions) const;
 
   /// Calls visit(first, src, dst) with the edges [first, first + src.size()), block by block;
-  /// `visit` returns a Status. Errors, also of ForEach: kInvalidArgument, an id out of range,
-  /// columns of different lengths, or a number of edges other than edge_count; those of the scan
-  /// and of `visit`.
+  /// `visit` returns a Status. Errors (also of ForEach): kInvalidArgument, an id out of range,
+  /// columns of different lengths, or a number of edges other than edge_count; any error of the
+  /// scan and of `visit`.
   template <typename VisitBlock>
   Status ForEachBlock(VisitBlock visit) const {
     std::uint64_t first = 0;

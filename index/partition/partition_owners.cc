@@ -15,8 +15,8 @@ namespace rhizome {
 
 namespace {
 
-// A partition with at least this share of the largest count is as good an owner as the largest: a
-// vertex then reads at most a fifth of that count more from elsewhere.
+// A partition with at least this share of the largest count is considered as good an owner as the
+// largest: reads of the vertex from other partitions grow by at most a fifth of that count.
 constexpr double kTieShare = 0.8;
 
 /// Counts the edges of each vertex in each partition, as the View of an OwnerChooser.

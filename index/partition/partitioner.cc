@@ -9,7 +9,7 @@
 #include "rhizome/storage/exceptions.h"
 
 namespace rhizome::inline internal {
-// Each is in the file of its class.
+// Each is defined in the file of its class.
 MakeStreaming MakeHash2dPartitioner;
 MakeStreaming MakeDbhPartitioner;
 MakeStreaming MakeHdrfPartitioner;
@@ -43,7 +43,7 @@ Result<std::vector<PartitionId>> DivideByExpansion(const PartitionInput& input,
 
 constexpr std::uint64_t kDegreeBytes = 4;
 
-/// A new partitioner is a value of PartitionerKind, its function, and a row here.
+/// To add a partitioner: add a value to PartitionerKind, define its function, and add a row here.
 constexpr std::array<PartitionerEntry, 8> kPartitioners = {{
     {PartitionerKind::kRefined, "refined", DivideByExpansion, nullptr, 0},
     {PartitionerKind::kAdaDne, "adadne", DivideByExpansion, nullptr, 0},
@@ -102,7 +102,7 @@ Status CheckPartitionOptions(const PartitionOptions& options) try {
     return Status::InvalidArgument(fmt::format("{} partitions: the number must be in [1, {}]",
                                                options.partitions, kMaxPartitions));
   }
-  // The conditions are negated so that NaN fails, too.
+  // The conditions are negated so that NaN fails.
   if (!(options.max_edge_balance >= 1) || !(options.max_vertex_balance >= 1)) {
     return Status::InvalidArgument(
         fmt::format("max_edge_balance {} and max_vertex_balance {}: each must be at least 1",

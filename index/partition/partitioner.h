@@ -15,16 +15,17 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Returns the name of a kind ("refined"), and the kind of a name; nullopt if there is none.
+/// Returns the name of a kind, for example "refined". ParsePartitioner is the inverse; it returns
+/// nullopt for an unknown name.
 std::string_view PartitionerName(PartitionerKind kind);
 
-/// Every kind, in the order in which help lists them; the first is the default.
+/// Returns every kind, in the order of the help text; the first is the default.
 std::vector<PartitionerKind> Partitioners();
 std::optional<PartitionerKind> ParsePartitioner(std::string_view name);
 
-/// Return and parse the name that stores keep (GenerationInfo::partitioner). It differs from
-/// PartitionerName: stores called kRefined "adadne" before it had a name, so kAdaDne is
-/// "adadne-printed" there.
+/// Returns and parses the name that stores keep (GenerationInfo::partitioner). It differs from
+/// PartitionerName for historical reasons: stores recorded kRefined as "adadne" before it had a
+/// name of its own, so kAdaDne is "adadne-printed" there.
 std::string_view StoredPartitionerName(PartitionerKind kind);
 std::optional<PartitionerKind> ParseStoredPartitioner(std::string_view name);
 
@@ -36,30 +37,33 @@ Status CheckPartitionOptions(const PartitionOptions& options);
 ///
 /// kRefined, our own algorithm: parallel neighbour expansion, slow and under a hard cap on edges;
 /// then a refinement that removes replicas and balances vertices; then, if needed, a rebalance.
-/// (The expansion uses the adaptive speed of GLISP, weakly and without compounding, which makes no
-/// difference to the result: docs/RESULTS.md.)
+/// (The expansion uses the adaptive speed of GLISP, weakly and without compounding, which does not
+/// change the quality of the result: docs/RESULTS.md.)
+///
 /// kAdaDne: our expansion at the speeds of GLISP's AdaDNE as printed (section III-B, eq. 5-7,
 /// without a cap), with the constants of its section IV-B: each partition's speed adapts to its
-/// load, compounding from round to round. Here the speeds wind up and keep no bound; it is for
-/// comparison.
-/// kDne: our expansion alone, at one speed for all and under the cap. Its outline is that of
-/// DistributedNE (Hanai et al., VLDB 2019), its results are not: lambda is 0.01 instead of 0.1, the
-/// cap max_edge_balance, and vertices leave a boundary by buckets of about as many
+/// load, compounding from round to round. In our implementation the speeds wind up and keep no
+/// bound, so this kind serves only as a baseline.
+///
+/// kDne: our expansion alone, at one speed for all and under the cap. It follows the outline of
+/// DistributedNE (Hanai et al., VLDB 2019), but its results differ: lambda is 0.01 instead of 0.1,
+/// the cap is max_edge_balance, and vertices leave a boundary by buckets of similar counts of
 /// unassigned edges (BoundaryQueue).
-/// These three scan the edges three times and take ExpansionBytes. The other kinds look at one edge
-/// at a time (streaming_partitioner.h).
-/// Errors: kInvalidArgument; kInterrupted; those of scanning the edges.
+///
+/// These three kinds scan the edges three times and need ExpansionBytes of memory. The other kinds
+/// process one edge at a time (streaming_partitioner.h).
+/// Errors: kInvalidArgument; kInterrupted; any error of scanning the edges.
 Result<std::vector<PartitionId>> PartitionEdges(const PartitionInput& input,
                                                 const PartitionOptions& options,
                                                 const JobControl& control);
 
-/// Bounds the bytes that PartitionEdges (kRefined, kAdaDne or kDne) and ChooseOwners take besides
-/// the input: 18 bytes an edge with up to 254 partitions and fewer than 2^31 edges, plus some for
-/// each vertex.
+/// Returns a bound on the bytes that PartitionEdges (kRefined, kAdaDne or kDne) and ChooseOwners
+/// need besides the input: 18 bytes an edge with up to 254 partitions and fewer than 2^31 edges,
+/// plus some for each vertex.
 std::uint64_t ExpansionBytes(std::uint64_t vertex_count, std::uint64_t edge_count,
                              std::uint32_t partitions);
 
-/// The quality of an assignment (docs/DESIGN.md, section 4). Only vertices with at least one edge
+/// Quality of an assignment (docs/DESIGN.md, section 4). Only vertices with at least one edge
 /// count.
 struct PartitionMetrics {
   double replication_factor = 0;  ///< sum of |V_p| over |V|
@@ -72,21 +76,23 @@ struct PartitionMetrics {
   double vertex_max_over_min = 0;
   double edge_max_over_min = 0;
 };
-/// Measures an assignment. Errors: kInvalidArgument, not one valid partition for each edge; those
-/// of scanning the edges.
+/// Measures an assignment.
+/// Errors: kInvalidArgument, not one valid partition for each edge; any error of scanning the
+/// edges.
 Result<PartitionMetrics> MeasurePartition(const PartitionInput& input,
                                           std::span<const PartitionId> partition_of_edge,
                                           std::uint32_t partitions);
 
-/// Chooses the partition that owns each vertex's row: one that holds edges of it, usually the one
-/// with the most. Ties and hubs go to the candidate with the fewest rows, isolated vertices to the
-/// partition with the fewest. Deterministic. Errors: those of MeasurePartition.
+/// Chooses the partition that owns each vertex's row. The owner holds edges of the vertex, usually
+/// the most. Ties and hubs go to the candidate with the fewest rows, isolated vertices to the
+/// partition with the fewest rows. Deterministic.
+/// Errors: as MeasurePartition.
 Result<std::vector<PartitionId>> ChooseOwners(const PartitionInput& input,
                                               std::span<const PartitionId> partition_of_edge,
                                               std::uint32_t partitions);
 
-/// Returns the largest number of rows of a partition over the mean; 1 without vertices. Errors:
-/// kInvalidArgument, an owner that is not below `partitions`; kOutOfMemory.
+/// Returns the largest number of rows of a partition over the mean; 1 without vertices.
+/// Errors: kInvalidArgument, an owner that is not below `partitions`; kOutOfMemory.
 Result<double> OwnerBalance(std::span<const PartitionId> owners, std::uint32_t partitions);
 
 }  // namespace rhizome

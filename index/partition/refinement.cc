@@ -13,24 +13,24 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// Vertices with more edges do not move as a whole: a hub is replicated anyway, and its move would
-// take too many edges along.
+// Vertices of higher degree do not move as a whole: hubs are replicated in any case, and moving one
+// would move too many edges.
 constexpr std::uint64_t kMaxVertexDegree = 128;
 
-// A replica with more edges is not worth scattering.
+// Replicas with more edges are not worth scattering.
 constexpr std::uint64_t kMaxReplicaEdges = 64;
 
-// The sets of vertices in a pass. With enough sets, few vertices move at a time, so that their
-// estimated gains are about right.
+// Number of vertex sets in a pass. With enough sets, few vertices move at a time, so that their
+// estimated gains are accurate enough.
 constexpr std::uint32_t kSteps = 32;
-// LevelEdges runs before every step whose number is a multiple of this.
+// LevelEdges runs before every kStepsBetweenLevels-th step.
 constexpr std::uint32_t kStepsBetweenLevels = 8;
-// Changes are sharded by vertex, so that the shards are applied in parallel.
+// Changes are sharded by vertex, so that the shards can be applied in parallel.
 constexpr std::size_t kShards = 64;
 constexpr std::uint64_t kPieceWork = 1 << 15;  // half-edges
 
-// Passes end after this many, or once one changes the number of replicas by less than kMinGain of
-// it.
+// Passes end after kMaxPasses, or once a pass changes the number of replicas by less than kMinGain
+// of that number.
 constexpr int kMaxPasses = 24;
 constexpr double kMinGain = 0.002;
 // A pass raises the price of a replica by kPriceStep times the excess of vertices over the goal;
@@ -105,7 +105,7 @@ void Refinement<Index, Part>::CountAll() {
       for (std::size_t p = 0; p < partitions_; ++p) {
         if (is_hub(v)) hub_counts(v)[p] = piece.own[p];
         if (piece.own[p] == 1) single_.Add(v, static_cast<PartitionId>(p));
-        // Expansion leaves vertices in partitions that reached them and got none of their edges.
+        // The expansion also adds vertices to partitions that got none of their edges.
         if (piece.own[p] != 0)
           replicas_.Add(v, static_cast<PartitionId>(p));
         else
@@ -161,7 +161,8 @@ Status Refinement<Index, Part>::Run(const JobControl& control) {
     const std::uint64_t before = replica_count_;
     RHIZOME_RETURN_IF_ERROR(Pass(control));
     const auto gain = static_cast<double>(before) - static_cast<double>(replica_count_);
-    // If the vertices are not balanced by now and no move was found, further passes do not help.
+    // If the vertices are not balanced by this time and no move was found, further passes do not
+    // help.
     if (std::abs(gain) < kMinGain * static_cast<double>(before) && (balanced() || gain == 0)) break;
   }
   RHIZOME_RETURN_IF_ERROR(Rebalance(control));
@@ -209,7 +210,7 @@ template <typename Index, typename Part>
 void Refinement<Index, Part>::Settle(std::uint64_t work) {
   workers_.ForEach(kShards, work, [this](std::size_t s) { Update(s); });
   for (Piece& piece : pieces_) {
-    // An edge that left a partition came to another.
+    // Every edge that leaves a partition arrives at another.
     RHIZOME_DCHECK(std::accumulate(piece.edges.begin(), piece.edges.end(), std::int64_t{0}) == 0);
     for (std::size_t p = 0; p < partitions_; ++p) {
       edges_[p] += static_cast<std::uint64_t>(std::exchange(piece.edges[p], 0));
@@ -234,15 +235,15 @@ bool Refinement<Index, Part>::CountsAddUp() const {
   return replicas == replica_count_;
 }
 
-// Moves edges of partitions above the mean to partitions below it that hold both ends. Each piece
-// gets its share of what may leave and arrive beforehand.
+// Moves edges from partitions above the mean to partitions below it that hold both ends. Each piece
+// receives its share of the edges that may leave and arrive in advance.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::LevelEdges() {
   std::uint64_t total = 0;
   for (const std::uint64_t edges : edges_) total += edges;
   const std::uint64_t mean = (total + partitions_ - 1) / partitions_;
   const std::uint64_t most = *std::max_element(edges_.begin(), edges_.end());
-  // If half of the room is left, moves find enough.
+  // If more than half of the slack is left, the moves find enough capacity on their own.
   if (most <= mean + (std::max(limits_.max_edges, mean) - mean) / 2) return;
   for (Piece& piece : pieces_) {
     const double share =
@@ -268,7 +269,7 @@ void Refinement<Index, Part>::LevelPiece(Piece& piece) {
     for (std::uint64_t half = halves_.begin(v); half < halves_.end(v); ++half) {
       const Part from = halves_.part(half);
       const Index other = halves_.other(half);
-      // The higher end handles an edge, so that each is visited once, by one thread.
+      // The higher end handles an edge, so that each edge is visited once, by one thread.
       if (open_[from] || piece.quota[from] == 0 || other > vertex) continue;
       PartitionId to = kMaxPartitions;
       replicas_.ForEachCommon(vertex, other, [&](PartitionId q) {
@@ -361,8 +362,8 @@ void Refinement<Index, Part>::ProposeMove(Piece& piece, Index vertex) {
   piece.moves.push_back(best);
 }
 
-// Returns the change of cost if all edges move to the best single partition: what leaving all
-// current partitions saves, and what being in that one costs. At most 0.
+// Returns the change of cost if all edges move to the best single partition: the cost of the new
+// replica minus the cost of the replicas that disappear. Never positive.
 template <typename Index, typename Part>
 double Refinement<Index, Part>::CostOfWhole(const Piece& piece, Index vertex, Move& move) const {
   const std::uint64_t degree = halves_.degree(vertex);
@@ -395,7 +396,7 @@ double Refinement<Index, Part>::CostOfWhole(const Piece& piece, Index vertex, Mo
   return best;
 }
 
-// Returns the change of cost for the replica that is cheapest to remove. At most 0.
+// Returns the change of cost for the replica with the lowest cost of removal. Never positive.
 template <typename Index, typename Part>
 double Refinement<Index, Part>::CostOfScatter(Piece& piece, Index vertex, Move& move) const {
   bool small = false;
@@ -421,8 +422,8 @@ double Refinement<Index, Part>::CostOfScatter(Piece& piece, Index vertex, Move& 
   return best;
 }
 
-// Returns the least cost of an edge in a partition of `vertex` other than `from`; a huge cost if
-// none has room.
+// Returns the lowest cost of an edge in a partition of `vertex` other than `from`; a huge cost if
+// none has capacity.
 template <typename Index, typename Part>
 double Refinement<Index, Part>::BestTarget(Index vertex, Index other, std::size_t from,
                                            Part& to) const {
@@ -445,6 +446,7 @@ void Refinement<Index, Part>::DropConflicts(Piece& piece) {
 }
 
 // Returns whether a neighbour across one of the edges to be moved also moves and has the lower id.
+// The vertex then waits for the next pass.
 template <typename Index, typename Part>
 bool Refinement<Index, Part>::Yields(const Move& move) const {
   const std::uint8_t step = moving_[move.vertex];
@@ -498,7 +500,7 @@ void Refinement<Index, Part>::ApplyMove(Piece& piece, const Move& move) {
   } else {
     for (std::uint32_t i = 0; i < move.edges; ++i) {
       const Target& target = piece.targets[move.first + i];
-      // Nobody else moved it: DropConflicts.
+      // DropConflicts ensures that no other vertex moved the edge.
       RHIZOME_DCHECK(halves_.part(target.half) == move.from);
       Record(piece, move.vertex, target.half, target.to);
     }
@@ -553,7 +555,7 @@ void Refinement<Index, Part>::UpdateHub(const Change& change, Shard& shard) {
   }
 }
 
-// Recomputes both sets of a vertex. Idempotent.
+// Recomputes the entries of a vertex in replicas_ and single_. Idempotent.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::Recount(Index vertex, Shard& shard) {
   RHIZOME_DCHECK(!is_hub(vertex));

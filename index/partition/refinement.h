@@ -14,29 +14,31 @@ namespace rhizome::inline internal {
 /// The bounds that a refinement must keep, and its goal.
 struct BalanceLimits {
   std::uint64_t max_edges = 0;     ///< hard cap on a partition's edges; no move exceeds it
-  double goal_vertex_balance = 0;  ///< the price of a replica rises above this
-  double max_vertex_balance = 0;   ///< kept in the end, if any sequence of moves gets there
+  double goal_vertex_balance = 0;  ///< a replica's price rises above this balance
+  double max_vertex_balance = 0;   ///< holds in the end, if any sequence of moves reaches it
 };
 
 /// Improves an assignment by local moves that remove replicas. A replica in partition p costs 1 +
 /// price_p. The price rises while p has more than its share of vertices, so that the same moves
 /// lower both the replication factor and the imbalance (a vertex whose neighbours are hubs present
-/// everywhere changes partition at no cost). There are two kinds of moves, taken if they lower the
-/// cost: a vertex with all its edges moves to one partition; or the edges of one replica move, each
-/// to the best other partition of the vertex. Between steps, edges move from fuller partitions to
-/// emptier ones that hold both of their ends, which costs nothing and makes room for further moves.
+/// everywhere changes partition at no cost). A move is one of two kinds, and is made if it lowers
+/// the cost: a vertex with all its edges moves to one partition; or the edges of one replica move,
+/// each to the best other partition of the vertex. Between steps, edges move from fuller partitions
+/// to emptier ones that hold both of their ends, which costs nothing and frees capacity for further
+/// moves.
 ///
 /// Threads: a pass visits the vertices in kSteps disjoint sets. All vertices of a set search for
-/// their best move in parallel, in the state after the previous set. Of two neighbours that both
-/// want to move, one waits for the next pass; moves that exceed a partition's room are dropped in a
-/// fixed order; the rest is applied, and then the counts are updated, each vertex by one thread. So
-/// the result does not depend on timing. Work: O(half-edges) a pass, at most kMaxPasses passes.
+/// their best move in parallel, in the state after the previous set. If two neighbours both want to
+/// move, one waits for the next pass. Moves that exceed a partition's capacity are dropped in a
+/// fixed order; the others are applied, and then the counts are updated, each vertex by one thread.
+/// Therefore the result does not depend on timing.
+/// Work: O(half-edges) a pass, at most kMaxPasses passes.
 ///
-/// If that does not end within the bounds (one partition's edges are sparse, another's dense, and
-/// none has room), regions are exchanged against edges of dense ones, at any cost in replicas. If
-/// even that fails, a share of the edges is dealt out at random, which evens out everything. Only
-/// if there are too few edges for chance to even them out does the result exceed the bounds: it is
-/// then the best one found.
+/// If the passes do not end within the bounds (one partition's edges are sparse, another's dense,
+/// and none has capacity), regions are exchanged for edges of dense partitions, at any cost in
+/// replicas. If even that fails, a share of the edges is reassigned at random, which evens out all
+/// loads. The result exceeds the bounds only if there are too few edges for random assignment to
+/// even them out. It is then the best result found.
 ///
 /// Finally, vertices of few edges leave partitions with too many interior vertices (which no other
 /// partition could own) for partitions that hold all of their neighbours, at no cost in replicas.
@@ -46,12 +48,12 @@ struct BalanceLimits {
 template <typename Index, typename Part>
 class Refinement {
  public:
-  /// Refines in place. Every edge must have a partition, and `replicas` must agree.
+  /// Refines in place. Every edge must have a partition, and `replicas` must match.
   Refinement(HalfEdges<Index, Part>& halves, ReplicaSets& replicas, std::uint32_t partitions,
              const BalanceLimits& limits, Workers& workers);
 
-  /// Runs passes until one gains little and the vertices are balanced, then rebalances. Errors:
-  /// kInterrupted.
+  /// Runs passes until one gains little and the vertices are balanced, then rebalances.
+  /// Errors: kInterrupted.
   Status Run(const JobControl& control);
 
   /// Returns whether both bounds hold.
@@ -60,11 +62,12 @@ class Refinement {
  private:
   static constexpr Part kMixed = HalfEdges<Index, Part>::kFree;
 
-  // A vertex's best move. It moves all edges, or those in partition `from`, to `to`; if `to` is
-  // kMixed, each edge has its own target, and these are in the piece's `targets` from `first` on.
+  // A vertex's best move. It moves all edges, or those in partition `from`, to `to`. If `to` is
+  // kMixed, each edge has its own target; the targets are entries of the piece's `targets`,
+  // beginning at `first`.
   struct Move {
     Index vertex;
-    Part from;  // kMixed: all
+    Part from;  // kMixed: all edges move
     Part to;
     std::uint32_t edges;     // edges that `to` gains
     std::uint32_t replicas;  // replicas that `to` gains
@@ -74,7 +77,7 @@ class Refinement {
     std::uint64_t half;
     Part to;
   };
-  // Records for one end of a moved edge that it has one edge less in `from` and one more in `to`.
+  // Change at one end of a moved edge: one edge less in `from` and one more in `to`.
   struct Change {
     Index vertex;
     Part from;
@@ -91,8 +94,8 @@ class Refinement {
 
     // Scratch of one vertex, [partitions].
     std::vector<Index> own;                // its edges
-    std::vector<std::uint32_t> neighbors;  // edges whose other end is there
-    std::vector<std::uint32_t> saved;      // replicas of neighbours that move along
+    std::vector<std::uint32_t> neighbors;  // edges by partition of their other end
+    std::vector<std::uint32_t> saved;      // replicas of neighbours that disappear with the move
     std::vector<double> scatter;           // cost of scattering this replica's edges
   };
   struct Shard {
@@ -102,11 +105,12 @@ class Refinement {
 
   void CutIntoPieces();
   void CountAll();
-  // The vertices of all partitions are the replicas, and no count wrapped.
+  // Returns whether the vertices of all partitions sum to the replicas and no count wrapped. For
+  // assertions.
   bool CountsAddUp() const;
 
-  // refinement_rebalance.cc: brings the result within the bounds where prices alone do not. One
-  // thread.
+  // refinement_rebalance.cc: brings the result within the bounds if prices alone do not. Runs on
+  // one thread.
   Status Rebalance(const JobControl& control);
   Status Exchange(const JobControl& control);
   Status SpreadInterior(const JobControl& control);
@@ -163,7 +167,7 @@ class Refinement {
   const BalanceLimits limits_;
   Workers& workers_;
 
-  // Vertices of high degree store their counts; others recount their edges.
+  // Vertices of high degree store their counts; for others the edges are counted again.
   const std::uint64_t hub_degree_;
   RankBitmap hubs_;
   std::vector<Index> hub_counts_;  // [hubs x partitions]
@@ -171,7 +175,7 @@ class Refinement {
   std::vector<std::uint64_t> edges_;     // [partitions]
   std::vector<std::uint64_t> vertices_;  // [partitions]
   std::uint64_t replica_count_ = 0;
-  std::vector<double> price_;       // [partitions] of a replica, added to 1
+  std::vector<double> price_;       // [partitions] price of a replica, added to 1
   std::vector<std::uint8_t> open_;  // [partitions] may gain vertices in this step
 
   std::vector<Piece> pieces_;

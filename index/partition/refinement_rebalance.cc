@@ -1,3 +1,6 @@
+// Second part of Refinement: Rebalance exchanges regions between partitions (Exchange) and, if that
+// is not enough, reassigns edges at random (Blend); SpreadInterior moves interior vertices.
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -14,18 +17,18 @@ namespace {
 // Exchange stops after this many exchanges for each partition.
 constexpr std::uint32_t kExchangesForEachPartition = 64;
 
-// Bounds the interior vertices of a partition, over its even share of all vertices.
+// Bound on the interior vertices of a partition, as a multiple of its even share of all vertices.
 constexpr double kMaxInteriorShare = 1.05;
-// SpreadInterior leaves vertices with more edges in place.
+// SpreadInterior does not move vertices of higher degree.
 constexpr std::uint64_t kMaxInteriorDegree = 8;
-// A vertex that moves may free its neighbours, which a later round then moves.
+// A move may make neighbours movable; a later round then moves them.
 constexpr int kInteriorRounds = 4;
 
 }  // namespace
 
-// Exchanges regions first. If a bound is still exceeded, it deals out 1/8, 2/8, 4/8 and finally all
-// of the edges at random, each time from the same state, until the bounds hold. If none does, the
-// state with the best vertex balance stays.
+// Exchanges regions first. If a bound is still exceeded, it reassigns 1/8, 2/8, 4/8 and finally all
+// of the edges at random, each time from the same state, until the bounds hold. If they never do,
+// the state with the best vertex balance is kept.
 template <typename Index, typename Part>
 Status Refinement<Index, Part>::Rebalance(const JobControl& control) {
   if (!balanced()) RHIZOME_RETURN_IF_ERROR(Exchange(control));
@@ -55,7 +58,7 @@ Status Refinement<Index, Part>::Rebalance(const JobControl& control) {
   return Status::Ok();
 }
 
-// Deals `share` of every `of` edges out at random, to partitions with fewer edges than the mean.
+// Reassigns `share` of every `of` edges at random, to partitions with fewer edges than the mean.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::Blend(std::uint64_t share, std::uint64_t of) {
   std::uint64_t total = 0;
@@ -95,7 +98,7 @@ void Refinement<Index, Part>::Recount() {
 }
 
 // Exchanges between the partitions with the most and the fewest vertices, until the bound holds or
-// as many exchanges as there are partitions brought no improvement.
+// a number of exchanges equal to the number of partitions brought no improvement.
 template <typename Index, typename Part>
 Status Refinement<Index, Part>::Exchange(const JobControl& control) {
   double best = vertex_balance();
@@ -116,8 +119,8 @@ Status Refinement<Index, Part>::Exchange(const JobControl& control) {
 }
 
 // Moves a region of `from`, grown from its vertices with the fewest edges, to `to`. If `to` has no
-// room for more edges, edges of its vertices with the most edges leave it first: those cost the
-// fewest replicas an edge.
+// capacity for more edges, edges of its vertices with the most edges leave it first: their moves
+// cost the fewest replicas an edge.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::ExchangeBetween(PartitionId from, PartitionId to) {
   RHIZOME_DCHECK(vertices_[from] >= vertices_[to]);
@@ -142,8 +145,8 @@ void Refinement<Index, Part>::ExchangeBetween(PartitionId from, PartitionId to) 
   }
 }
 
-// Moves edges out of `p` until `edges` more fit. `heavy` holds the vertices to take them from, the
-// next one last. Returns false if there is no room elsewhere.
+// Moves edges out of `p` until `edges` more fit. `heavy` holds the vertices whose edges move, the
+// next one last. Returns false if no other partition has capacity.
 template <typename Index, typename Part>
 bool Refinement<Index, Part>::MakeRoom(PartitionId p, std::uint64_t edges, PartitionId preferred,
                                        std::vector<Index>& heavy) {
@@ -214,8 +217,8 @@ void Refinement<Index, Part>::MoveEdge(Index vertex, std::uint64_t half, Partiti
   replica_count_ += static_cast<std::uint64_t>(std::exchange(shard.replicas, 0));
 }
 
-// Moves interior vertices in the order of ids, on one thread, because there are few. A vertex that
-// moves may free its neighbours, hence several rounds.
+// Moves interior vertices in the order of ids. One thread suffices, because there are few. A move
+// may make neighbours movable, hence several rounds.
 template <typename Index, typename Part>
 Status Refinement<Index, Part>::SpreadInterior(const JobControl& control) {
   if (!balanced()) return Status::Ok();
@@ -244,7 +247,7 @@ Status Refinement<Index, Part>::SpreadInterior(const JobControl& control) {
       if (interior[from] <= most) continue;
       const PartitionId to = InteriorTarget(vertex, from, interior, most);
       if (to == from) continue;
-      // The ends are made distinct, so that each is counted once.
+      // Duplicate ends are removed, so that each is counted once.
       std::vector<std::uint64_t> ends = {v};
       for (std::uint64_t half = halves_.begin(v); half < halves_.end(v); ++half)
         ends.push_back(halves_.other(half));
@@ -263,8 +266,8 @@ Status Refinement<Index, Part>::SpreadInterior(const JobControl& control) {
   return Status::Ok();
 }
 
-// Says whether the bound on vertices still holds when `to` gets one vertex more and up to `fewer`
-// replicas are gone: fewer replicas lower the mean, which all partitions are compared with.
+// Returns whether the bound on vertices still holds when `to` gains a vertex and up to `fewer`
+// replicas disappear: fewer replicas lower the mean with which all partitions are compared.
 template <typename Index, typename Part>
 bool Refinement<Index, Part>::StaysBalanced(PartitionId to, std::uint64_t fewer) const {
   const std::uint64_t most =
@@ -273,7 +276,7 @@ bool Refinement<Index, Part>::StaysBalanced(PartitionId to, std::uint64_t fewer)
          limits_.max_vertex_balance * static_cast<double>(replica_count_ - fewer);
 }
 
-// Returns the partition that holds all neighbours of an interior vertex, has room, and has the
+// Returns the partition that holds all neighbours of an interior vertex, has capacity, and has the
 // fewest interior vertices; `from` if there is none.
 template <typename Index, typename Part>
 PartitionId Refinement<Index, Part>::InteriorTarget(Index vertex, PartitionId from,

@@ -12,10 +12,10 @@
 
 namespace rhizome::inline internal {
 
-/// The set of partitions of each vertex: a bit a partition, in whole bytes (whole 64-bit words
-/// above 64 partitions), so that the sets of many vertices share a cache line.
-/// Threads: const methods may run together, as may changes of different vertices. AddShared and
-/// HasShared may run together even for the same vertex.
+/// The set of partitions of each vertex, as a bitmap of whole bytes (whole 64-bit words above 64
+/// partitions), so that the sets of many vertices share a cache line.
+/// Threads: const methods may run concurrently, as may changes of different vertices. AddShared and
+/// HasShared may run concurrently even for the same vertex.
 class ReplicaSets {
  public:
   ReplicaSets(std::uint64_t vertices, std::uint32_t partitions)
@@ -23,7 +23,7 @@ class ReplicaSets {
         width_(Width(partitions)),
         words_((partitions + 63) / 64),
         mask_(width_ >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * width_)) - 1),
-        // A set is read as whole words, so the last one needs room behind it.
+        // A set is read as whole words, so the last one needs padding behind it.
         bytes_(static_cast<std::size_t>(vertices) * width_ + 8) {}
 
   static std::uint64_t EstimateBytes(std::uint64_t vertices, std::uint32_t partitions) {
@@ -48,7 +48,8 @@ class ReplicaSets {
     bytes_[At(vertex, p)] &= static_cast<std::uint8_t>(~(1U << (p % 8)));
   }
 
-  /// Do what Has and Add do, while other threads call these two, even for the same vertex.
+  /// Thread-safe forms of Has and Add: other threads may call these two concurrently, even for the
+  /// same vertex.
   bool HasShared(std::uint64_t vertex, PartitionId p) {
     const std::atomic_ref<std::uint8_t> byte(bytes_[At(vertex, p)]);
     return (byte.load(std::memory_order_relaxed) >> (p % 8) & 1) != 0;
@@ -119,7 +120,7 @@ class ReplicaSets {
   std::uint64_t vertices_;
   std::size_t width_;  // bytes of a set
   std::size_t words_;
-  std::uint64_t mask_;  // of a word: a read of a narrow set includes a part of the next one
+  std::uint64_t mask_;  // mask of a word: a read of a narrow set includes a part of the next set
   std::vector<std::uint8_t> bytes_;
 };
 

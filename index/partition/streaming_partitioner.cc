@@ -1,3 +1,7 @@
+// The streaming partitioners: a class for each kind, then the base class, whose Assign chooses the
+// partition of an edge, counts it, and records it at both ends. PartitionStream runs a partitioner
+// over all edges of a PartitionInput.
+
 #include "rhizome/index/streaming_partitioner.h"
 
 #include <fmt/format.h>
@@ -83,7 +87,7 @@ class DbhPartitioner final : public StreamingPartitioner {
   }
 
  private:
-  // Ties are broken by id, so that an edge and its reverse agree.
+  // Breaks ties by id, so that an edge and its reverse get the same partition.
   PartitionId Choose(std::uint64_t, std::uint64_t src, std::uint64_t dst) override {
     const bool first = degrees_[src] != degrees_[dst] ? degrees_[src] < degrees_[dst] : src < dst;
     return static_cast<PartitionId>(ScaleTo(Mix64((first ? src : dst) ^ key_), partitions()));
@@ -112,7 +116,8 @@ class RangePartitioner final : public StreamingPartitioner {
   }
   std::uint64_t OwnBytes() const override { return degrees_.size() * sizeof(degrees_[0]); }
 
-  // A range ends once the edges before its end reach its share; the last one has no end.
+  // A range ends once the number of edges before its end reaches its share; the last range is
+  // unbounded.
   void CutRanges() {
     std::uint64_t total = 0;
     for (const std::uint32_t degree : degrees_) total += degree;
@@ -145,7 +150,7 @@ class HdrfPartitioner final : public StreamingPartitioner {
         degrees_(static_cast<std::size_t>(vertex_count)) {}
 
  private:
-  // Among the partitions that hold neither end only the least loaded can win.
+  // Among the partitions that hold neither end, only the least loaded can win.
   PartitionId Choose(std::uint64_t, std::uint64_t src, std::uint64_t dst) override {
     const std::vector<std::uint64_t>& edges = edges_of_partition();
     CountOne(degrees_[src]);
@@ -177,8 +182,7 @@ class HdrfPartitioner final : public StreamingPartitioner {
     return best;
   }
 
-  // The base class counts the edge after this call, so `best` has one more edge than the counts
-  // say.
+  // The base class counts the edge after this call, so the counts still lack one edge of `best`.
   void CountEdge(PartitionId best) {
     const std::vector<std::uint64_t>& edges = edges_of_partition();
     const auto after = [&](std::size_t p) { return edges[p] + (p == best); };
@@ -195,7 +199,7 @@ class HdrfPartitioner final : public StreamingPartitioner {
 
   const double lambda_;
   const std::uint64_t cap_;
-  Degrees degrees_;        // [vertices], so far
+  Degrees degrees_;        // [vertices] degrees so far
   PartitionId most_ = 0;   // the partition with the most edges
   PartitionId least_ = 0;  // the partition with the fewest; the first of several
 };
@@ -324,8 +328,8 @@ std::vector<PartitionId> StreamingPartitioner::ChooseOwners() const {
       .Choose();
 }
 
-// Divides all edges of `input`: one pass counts degrees if the kind needs them, a second one
-// assigns.
+// Partitions all edges of `input`: one pass counts degrees if the kind needs them, a second one
+// assigns the edges.
 Result<std::vector<PartitionId>> PartitionStream(const PartitionInput& input,
                                                  const PartitionOptions& options,
                                                  const JobControl& control) {

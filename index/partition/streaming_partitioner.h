@@ -21,20 +21,20 @@ namespace rhizome::inline internal {
 PartitionMetrics MetricsOf(const ReplicaSets& replicas, const std::vector<std::uint64_t>& edges,
                            const std::vector<std::uint64_t>& vertices);
 
-/// Divides a stream of edges, for graphs whose edges do not fit in memory: the partition of an edge
-/// depends only on the edges before it, and is final. Memory: EstimateBytes, whatever the number of
-/// edges. Metrics and owners need no second pass.
+/// Partitions a stream of edges, for graphs whose edges do not fit in memory: the partition of an
+/// edge depends only on the edges before it, and is final. Memory is EstimateBytes, independent of
+/// the number of edges. Metrics and owners need no second pass.
 ///
 /// Kinds (PartitionEdges uses the same code):
-///   kHdrf    Petroni et al., CIKM 2015: takes the partition with the highest score. The score is
-///            that of the replicas it already has (the end of lower degree counts more; degrees are
-///            those seen so far) plus hdrf_lambda times how empty it is. Partitions at the cap on
-///            edges are excluded.
+///   kHdrf    Petroni et al., CIKM 2015: chooses the partition with the highest score, which is the
+///            score of the replicas that the partition already has (the end of lower degree counts
+///            more; degrees are counted so far) plus hdrf_lambda times how empty it is. Partitions
+///            at the cap on edges are excluded.
 ///   kDbh     Xie et al., NIPS 2014: hashes the end with the lower degree.
 ///   kRange   follows the source; sources are cut into ranges of ids with about equal edges.
 ///   kHash2d  uses a grid of rows x columns = partitions, as square as the divisors allow: the
-///            source's hash gives the row, the destination's the column, so that a vertex is in at
-///            most rows + columns - 1 partitions.
+///            source's hash selects the row, the destination's the column, so that a vertex is in
+///            at most rows + columns - 1 partitions.
 ///   kRandom  hashes the edge's position.
 /// kDbh and kRange need degrees: if needs_degrees(), pass all edges to CountDegrees first.
 ///
@@ -45,13 +45,13 @@ class StreamingPartitioner {
   static bool Supports(PartitionerKind kind);
 
   /// Creates a partitioner of `options.kind` for `edge_count` edges between vertices of [0,
-  /// vertex_count). Errors: kInvalidArgument, an option out of range or a kind that needs all edges
-  /// in memory.
+  /// vertex_count).
+  /// Errors: kInvalidArgument, an option out of range or a kind that needs all edges in memory.
   static Result<std::unique_ptr<StreamingPartitioner>> Create(std::uint64_t vertex_count,
                                                               std::uint64_t edge_count,
                                                               const PartitionOptions& options);
 
-  /// Returns the bytes that an instance holds at most.
+  /// Returns the maximum number of bytes that an instance holds.
   static std::uint64_t EstimateBytes(PartitionerKind kind, std::uint64_t vertex_count,
                                      std::uint32_t partitions);
 
@@ -59,7 +59,8 @@ class StreamingPartitioner {
   StreamingPartitioner(const StreamingPartitioner&) = delete;
   StreamingPartitioner& operator=(const StreamingPartitioner&) = delete;
 
-  /// If needs_degrees(), CountDegrees takes every edge once, in any order, before any Assign.
+  /// If needs_degrees(), the caller passes every edge to CountDegrees once, in any order, before
+  /// the first Assign.
   bool needs_degrees() const { return needs_degrees_; }
   virtual void CountDegrees(VertexId src, VertexId dst);
 
@@ -77,9 +78,10 @@ class StreamingPartitioner {
   /// Returns the metrics of the edges assigned so far. O(vertices).
   PartitionMetrics Metrics() const;
 
-  /// Does what ChooseOwners of partitioner.h does, but knows the partition with most edges only if
-  /// it holds more than half of a vertex's edges: a majority vote of 4 bytes a vertex finds it, and
-  /// may name a smaller one otherwise. O(vertices x replicas) time; 2 bytes a vertex.
+  /// As ChooseOwners of partitioner.h, except that it knows the partition with the most edges only
+  /// if that partition holds more than half of a vertex's edges: a majority vote of 4 bytes a
+  /// vertex finds it, and may name a smaller one otherwise. O(vertices x replicas) time; 2 bytes a
+  /// vertex.
   std::vector<PartitionId> ChooseOwners() const;
 
  protected:
@@ -93,7 +95,8 @@ class StreamingPartitioner {
   std::uint32_t partitions() const { return static_cast<std::uint32_t>(edges_.size()); }
 
  private:
-  // A vote after Boyer and Moore: if a partition holds more than half of the edges, it is `leader`.
+  // A majority vote after Boyer and Moore: if a partition holds more than half of the edges, it is
+  // `leader`.
   struct Vote {
     PartitionId leader = 0;
     std::uint16_t lead = 0;

@@ -11,12 +11,12 @@
 namespace rhizome::inline internal {
 namespace {
 
-// The distances of prefetching offsets, and then bytes, so that the two chains of cache misses
-// follow one another.
+// Prefetch distances of the offsets and of the bytes. Offsets are prefetched earlier, so that the
+// bytes that they point to can be prefetched afterwards.
 constexpr std::size_t kOffsetsAhead = 32;
 constexpr std::size_t kBytesAhead = 16;
 
-// Decoding a whole list costs about as much as decoding one in this many of its entries singly.
+// Decoding a whole list costs about as much as decoding 1 / kDecodeShare of its entries one by one.
 constexpr std::uint64_t kDecodeShare = 6;
 
 bool SameList(const EntryRef& a, const EntryRef& b) {

@@ -10,8 +10,8 @@
 
 namespace rhizome::inline internal {
 
-/// Reads lists that Graph holds in memory, compressed or, partition by partition, plain. It decodes
-/// single entries in place, and a whole list if many of its entries are wanted.
+/// Reads lists that Graph holds in memory, where each partition may be compressed or plain. It
+/// decodes single entries in place, and a whole list if many of its entries are requested.
 /// Ownership: shares the generation with `graph`.
 class CompressedNeighbors final : public NeighborSource {
  public:
@@ -31,8 +31,8 @@ class CompressedNeighbors final : public NeighborSource {
   std::vector<const Adjacency*> partitions_;
 };
 
-/// Returns the reader of the lists that `graph` holds in memory, in either codec. Errors:
-/// kInvalidArgument, the lists are on disk (DirectNeighbors reads them).
+/// Returns the reader of the lists that `graph` holds in memory, in either codec.
+/// Errors: kInvalidArgument, the lists are on disk (DirectNeighbors reads them).
 Result<std::shared_ptr<const NeighborSource>> ResidentNeighbors(const GraphSnapshot& graph,
                                                                 Direction direction);
 

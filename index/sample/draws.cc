@@ -11,21 +11,21 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// Up to this many draws, comparing with all earlier ones is faster than a hash set.
+// Up to this number of draws, comparing with all earlier draws is faster than a hash set.
 constexpr std::uint64_t kFewDraws = 32;
 
-// With at most this many positions for each draw, a walk over all positions is faster.
+// Up to this number of positions for each draw, a walk over all positions is faster.
 constexpr std::uint64_t kDensePositions = 4;
 
-// Floyd's algorithm: for j = size - draws .. size - 1, it draws a random position up to j, or takes
-// j itself if that was drawn before.
+// Floyd's algorithm: for j = size - draws .. size - 1, it draws a random position up to j, and uses
+// j itself if that position was drawn before.
 void FloydByComparing(CounterRandom& random, std::uint64_t size, std::uint64_t draws,
                       std::vector<std::uint64_t>& out) {
   out.resize(draws);
   for (std::uint64_t i = 0; i < draws; ++i) {
     const std::uint64_t last = size - draws + i;
     const std::uint64_t position = random.Below(last + 1);
-    // The loop has no branch, because an early end could not be predicted.
+    // The loop has no early exit, because the branch could not be predicted.
     bool taken = false;
     for (std::uint64_t k = 0; k < i; ++k) taken |= out[k] == position;
     out[i] = taken ? last : position;
@@ -33,7 +33,7 @@ void FloydByComparing(CounterRandom& random, std::uint64_t size, std::uint64_t d
   }
 }
 
-// Knuth's algorithm S: it takes each position with probability (still needed) / (still left).
+// Knuth's algorithm S: selects each position with probability (still needed) / (still left).
 void SelectInOrder(CounterRandom& random, std::uint64_t size, std::uint64_t draws,
                    std::vector<std::uint64_t>& out) {
   for (std::uint64_t i = 0; out.size() < draws; ++i) {
@@ -68,7 +68,7 @@ void PositionDrawer::Floyd(CounterRandom& random, std::uint64_t size, std::uint6
     if (!Insert(position)) {
       position = j;
       const bool fresh = Insert(j);
-      RHIZOME_DCHECK(fresh);  // all before are below j
+      RHIZOME_DCHECK(fresh);  // all earlier ones are below j
     }
     out.push_back(position);
   }

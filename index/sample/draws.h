@@ -7,8 +7,8 @@
 
 namespace rhizome::inline internal {
 
-/// Draws sets of positions with the exact distribution, by integer arithmetic alone, so that every
-/// platform draws the same sets. Holds scratch memory: one instance for each thread.
+/// Draws sets of positions with the exact distribution. It uses only integer arithmetic, so that
+/// every platform draws the same sets. Holds scratch memory: use one instance for each thread.
 class PositionDrawer {
  public:
   /// Replaces `out` by `draws` distinct positions below `size`. Each set is equally likely; the

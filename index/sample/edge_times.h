@@ -27,16 +27,16 @@ class EdgeTimes {
   /// kOut (DeltaView); empty if there are none.
   virtual std::span<const std::int64_t> OfDelta(Direction) const { return {}; }
 
-  /// Returns the times of the entries of partition p's lists of a direction, by position, if they
-  /// are kept so; empty: by edge id.
+  /// Returns the times of the entries of partition p's lists of a direction, by position, if times
+  /// are stored in this form. Empty: times are stored by edge id (OfPartition).
   virtual std::span<const std::int64_t> OfEntries(std::uint32_t, Direction) const { return {}; }
 };
 
-/// Time stamps held in memory: one vector a partition.
+/// Time stamps in memory: one vector for each partition.
 class EdgeTimesInMemory final : public EdgeTimes {
  public:
   /// `delta_out` and `delta_in` are the times of the delta's edges by direction; a symmetric graph
-  /// has `delta_out` alone.
+  /// has only `delta_out`.
   explicit EdgeTimesInMemory(std::vector<std::vector<std::int64_t>> times,
                              std::vector<std::int64_t> delta_out = {},
                              std::vector<std::int64_t> delta_in = {}, bool symmetric = false)
@@ -60,18 +60,19 @@ class EdgeTimesInMemory final : public EdgeTimes {
 };
 
 /// Reads the times from an edge attribute of the store (int64; ingested as a column of the edge
-/// files), including those of the delta's edges. For a live graph, take one Snapshot for this and
-/// for the sampler. Errors: kNotFound, no such attribute; kInvalidArgument, not int64; those of
-/// reading.
+/// files), including the times of the delta's edges. For a live graph, use one Snapshot for this
+/// function and for the sampler.
+/// Errors: kNotFound, no such attribute; kInvalidArgument, not int64; any error of reading.
 Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const GraphSnapshot& graph,
                                                        std::string_view attribute);
 
-/// Makes times of the edges that a sampler of `direction` walks from an array of the vertices'
-/// times, int64 or int32 with one column: an edge is as late as the neighbour that it leads to,
-/// so that no neighbour is drawn that is later than the seed. Vertices without a row have the time
-/// 0. Memory: 8 bytes an edge and direction, and while it is made 8 a vertex. Errors: kNotFound, no
-/// such array; kInvalidArgument, another type, or a direction that the store does not keep; those
-/// of reading.
+/// Returns times of the edges that a sampler of `direction` traverses, computed from an array of
+/// the vertices' times, int64 or int32 with one column. An edge has the time of the neighbour that
+/// it leads to, so that no neighbour later than the seed is drawn. Vertices without a row have the
+/// time 0.
+/// Memory: 8 bytes an edge and direction, and 8 a vertex during the call.
+/// Errors: kNotFound, no such array; kInvalidArgument, another type, or a direction that the store
+/// does not keep; any error of reading.
 Result<std::shared_ptr<const EdgeTimes>> LoadVertexTimes(const GraphSnapshot& graph,
                                                          std::string_view array,
                                                          Direction direction);

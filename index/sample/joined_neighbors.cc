@@ -14,7 +14,8 @@ JoinedNeighbors::JoinedNeighbors(const GraphSnapshot& graph,
   RHIZOME_CHECK(sides_.count() == 2);
 }
 
-// Divides the entries by side, in their order, so that those of one list stay adjacent.
+// Divides the entries by side without changing their order, so that entries of one list remain
+// adjacent.
 Status JoinedNeighbors::LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const {
   RHIZOME_CHECK(entries.size() == rows.size());
   std::vector<EntryRef> of_side;

@@ -9,14 +9,14 @@
 
 namespace rhizome::inline internal {
 
-/// The source of a sampler that walks both directions of a graph that is not symmetric: it looks
-/// entries of the out-lists up in one source, those of the in-lists in another.
+/// The source for a sampler that traverses both directions of a graph that is not symmetric: it
+/// reads entries of out-lists from one source and entries of in-lists from another.
 class JoinedNeighbors final : public NeighborSource {
  public:
   JoinedNeighbors(const GraphSnapshot& graph, std::shared_ptr<const NeighborSource> out,
                   std::shared_ptr<const NeighborSource> in);
 
-  /// Errors: those of the two sources.
+  /// Errors: any error of the two sources.
   Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const override;
   bool wants_whole_hops() const override;
 

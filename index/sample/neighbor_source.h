@@ -11,9 +11,9 @@
 
 namespace RHIZOME_API rhizome {
 
-/// One drawn entry of a partition's array of neighbours. A sampler that walks both directions of a
-/// graph that is not symmetric asks for entries of out-lists with their partition, and for those of
-/// in-lists with their partition + Graph::partition_count() + 1.
+/// One drawn entry of a partition's array of neighbours. A sampler that traverses both directions
+/// of a graph that is not symmetric requests entries of out-lists with their partition, and entries
+/// of in-lists with their partition + Graph::partition_count() + 1.
 struct EntryRef {
   std::uint64_t position = 0;  ///< in the partition's array of the sampled direction
   LocalId local = 0;           ///< the vertex whose list it is in
@@ -21,16 +21,16 @@ struct EntryRef {
 };
 
 /// The source of neighbours for a sampler: lists in memory, plain or compressed, or on disk behind
-/// a cache. Offsets, degrees, types and weights always come from Graph's partitions; a source gives
-/// only the neighbours. Those of the delta's edges come from its view.
+/// a cache. Offsets, degrees, types and weights always come from Graph's partitions; a source
+/// provides only the neighbours. Neighbours of the delta's edges come from its view.
 /// Threads: LookUp may be called from many threads at once.
 class NeighborSource {
  public:
   virtual ~NeighborSource() = default;
 
-  /// Sets rows[i] to the row of the neighbour at entries[i]. Both spans have the same length;
-  /// entries may be in any order, and repeated, but those of one list are mostly adjacent. Errors:
-  /// those of reading; the sample then fails with them.
+  /// Sets rows[i] to the row of the neighbour at entries[i]. Both spans have the same length.
+  /// Entries may be in any order, and repeated, but entries of one list are mostly adjacent.
+  /// Errors: any error of reading; the sample then fails with it.
   virtual Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const = 0;
 
   /// If true, a sampler calls LookUp once for all entries of a hop, which a source on disk can sort

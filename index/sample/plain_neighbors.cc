@@ -7,7 +7,7 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// The distance of prefetching: enough cache misses in flight to fill the processor's buffers.
+// Prefetch distance: enough cache misses in flight to fill the processor's buffers.
 constexpr std::size_t kPrefetchDistance = 24;
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace rhizome::inline internal {
 
-/// The lists of a generation as Graph holds them in memory.
+/// The plain lists of a generation, as Graph holds them in memory.
 /// Ownership: shares the generation with `graph`.
 class PlainNeighbors final : public NeighborSource {
  public:
@@ -22,7 +22,7 @@ class PlainNeighbors final : public NeighborSource {
  private:
   std::shared_ptr<const GraphParts> parts_;
   std::vector<const Adjacency*> partitions_;
-  std::vector<const LocalId*> neighbors_;  // of each partition
+  std::vector<const LocalId*> neighbors_;  // by partition
 };
 
 }  // namespace rhizome::inline internal

@@ -24,14 +24,14 @@ namespace rhizome {
 
 namespace {
 
-// Frontier vertices in one chunk: their draws stay in the L2 cache until they are numbered.
+// Frontier vertices in one chunk. Their draws stay in the L2 cache until they are numbered.
 constexpr std::size_t kGrain = 256;
 
 // Chunks in flight for each thread: enough that no thread waits for the numbering of the previous
 // chunk.
 constexpr std::size_t kChunksInFlight = 4;
 
-// The limit on the draws of one hop with replacement; without replacement the graph is the limit.
+// Maximum number of draws of one hop with replacement; without replacement the graph is the limit.
 constexpr std::uint64_t kMostDraws = std::uint64_t{1} << 32;
 
 void Clear(SampledSubgraph& out) {
@@ -64,14 +64,15 @@ Result<std::shared_ptr<const NeighborSource>> NeighborsOfSides(const GraphSnapsh
 
 }  // namespace
 
-/// The frontier of a hop is processed in chunks. Any thread draws and looks up a chunk; then the
-/// chunks are numbered and appended in order, one at a time, while later ones are drawn. Only the
-/// numbering depends on the order, so the result does not depend on the threads.
+/// The implementation of Sampler. The frontier of a hop is processed in chunks. Any thread draws
+/// and looks up a chunk; then the chunks are numbered and appended in order, one at a time, while
+/// later ones are drawn. Only the numbering depends on the order, so the result does not depend on
+/// the threads.
 ///
-/// A vertex's list is the sequence of its partitions' lists, and positions are drawn over the
-/// whole. So each partition's share has exactly the law that splitting the fanout first would give
-/// it, with one stream of random numbers for each vertex. Positions are drawn for many vertices
-/// before any is looked up, so that the cache misses of the look-ups overlap.
+/// A vertex's list is the concatenation of its partitions' lists, and positions are drawn over the
+/// whole. Each partition's share therefore has exactly the distribution that splitting the fanout
+/// first would give, with one stream of random numbers for each vertex. Positions are drawn for
+/// many vertices before any is looked up, so that the cache misses of the look-ups overlap.
 class Sampler::Impl {
  public:
   Impl(std::shared_ptr<const GraphSnapshot> graph, std::shared_ptr<const DeltaView> view,
@@ -103,7 +104,7 @@ class Sampler::Impl {
     FrontierSlice frontier;  // the whole frontier
     SampleScratch& scratch;
     SampledSubgraph& out;
-    bool induced = false;  ///< takes all edges to vertices that are known, and finds no others
+    bool induced = false;  ///< take all edges to numbered vertices, and add no vertices
     std::size_t chunks() const { return (frontier.rows.size() + kGrain - 1) / kGrain; }
   };
 
@@ -134,7 +135,7 @@ class Sampler::Impl {
   Status Finish(const Hop& hop, std::size_t c, const SampleChunk& chunk) const;
 
   const std::shared_ptr<const GraphSnapshot> graph_;  // a snapshot
-  const std::shared_ptr<const DeltaView> view_;       // null without a delta
+  const std::shared_ptr<const DeltaView> view_;       // null if there is no delta
   const WalkedSides sides_;
   const std::uint64_t vertex_count_;
   const SamplerOptions options_;
@@ -148,9 +149,12 @@ class Sampler::Impl {
   SampleScratchPool scratches_;
 };
 
-// Samples a subgraph: numbers the seeds, then runs one hop after another (RunHop) on the frontier
-// that the hop before left. A hop draws entries (Pick), looks up their neighbours (LookUp), adds
-// types, weights and edge ids (Annotate), and numbers the new vertices (Finish).
+// Samples a subgraph:
+// 1. numbers the seeds;
+// 2. runs one hop after another (RunHop) on the frontier of the previous hop. A hop draws entries
+//    (Pick), looks up their neighbours (LookUp), adds types, weights and edge ids (Annotate), and
+//    numbers the new vertices (Finish);
+// 3. with `induced`, replaces the drawn edges by all edges between the vertices (Induce).
 Status Sampler::Impl::Sample(std::span<const VertexId> seeds,
                              std::span<const std::int64_t> seed_times, std::uint64_t batch,
                              SampledSubgraph& out) {
@@ -257,8 +261,8 @@ Status Sampler::Impl::RunLists(const Hop& hop) {
   return source_->wants_whole_hops() ? RunWhole(hop) : RunChunks(hop);
 }
 
-// Replaces the edges that were drawn. Some vertices at a time, because whole lists are read, of
-// which a little is left.
+// Replaces the drawn edges by all edges between the vertices of the sample. It processes some
+// vertices at a time, because it reads whole lists and keeps only a small part of them.
 Status Sampler::Impl::Induce(SampleScratch& scratch, SampledSubgraph& out) {
   constexpr std::size_t kVertices = 16 * kGrain;
   out.neighbors.clear();
@@ -311,8 +315,7 @@ Status Sampler::Impl::RunChunks(const Hop& hop) {
   return status;
 }
 
-// Runs a hop for a source that sorts and coalesces look-ups: all draws come first, then one
-// look-up.
+// Runs a hop for a source that sorts and coalesces look-ups: first all draws, then one look-up.
 Status Sampler::Impl::RunWhole(const Hop& hop) {
   SampleScratch& scratch = hop.scratch;
   const std::size_t count = hop.chunks();
@@ -370,7 +373,7 @@ void Sampler::Impl::Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) cons
                  chunk.entries.size());
 }
 
-// Leaves the entries whose neighbours are in the sample.
+// Keeps only the entries whose neighbours are in the sample.
 void Sampler::Impl::KeepKnown(const Numbering& numbering, SampleChunk& chunk) const {
   std::size_t kept = 0;
   std::size_t entry = 0;
@@ -387,9 +390,9 @@ void Sampler::Impl::KeepKnown(const Numbering& numbering, SampleChunk& chunk) co
   chunk.rows.resize(kept);
 }
 
-// Entries of the delta are read from its view. The source looks all other entries up in one call,
-// in which each entry of the delta is temporarily replaced by the entry before it, mostly one of
-// the same list.
+// Entries of the delta are read from its view. The source looks up all other entries in one call,
+// in which each entry of the delta is temporarily replaced by the entry before it, which is mostly
+// an entry of the same list.
 Status Sampler::Impl::LookUp(std::span<EntryRef> entries, std::span<Row> rows,
                              LookUpScratch& scratch) const {
   if (view_ == nullptr) return source_->LookUp(entries, rows);
@@ -398,7 +401,7 @@ Status Sampler::Impl::LookUp(std::span<EntryRef> entries, std::span<Row> rows,
     if (OfDelta(entries[i])) scratch.added.push_back({i, entries[i]});
   }
   if (scratch.added.size() < entries.size()) {
-    std::size_t first = 0;  // the first entry of the source
+    std::size_t first = 0;  // the first entry that is not of the delta
     while (OfDelta(entries[first])) ++first;
     for (const auto& [i, entry] : scratch.added) entries[i] = entries[i == 0 ? first : i - 1];
     const Status status = source_->LookUp(entries, rows);
@@ -460,7 +463,7 @@ void Sampler::Impl::AnnotateWeights(SampleChunk& chunk) const {
     for (std::size_t i = 0; i < entries.size(); ++i) chunk.weights[i] = WeightOf(entries[i]);
     return;
   }
-  // The edge ids are read in a loop of their own, so that the cache misses of both loops overlap.
+  // The edge ids are read in a separate loop, so that the cache misses of both loops overlap.
   chunk.edge_ids.resize(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     chunk.edge_ids[i] = PartitionOf(entries[i])
@@ -471,7 +474,7 @@ void Sampler::Impl::AnnotateWeights(SampleChunk& chunk) const {
   }
 }
 
-// Numbers the rows of chunk c and appends it to the sample.
+// Numbers the rows of chunk c and appends the chunk to the sample.
 Status Sampler::Impl::Finish(const Hop& hop, std::size_t c, const SampleChunk& chunk) const {
   SampledSubgraph& out = hop.out;
   const std::size_t drawn = chunk.rows.size();
@@ -500,7 +503,7 @@ Status Sampler::Impl::Finish(const Hop& hop, std::size_t c, const SampleChunk& c
   Append(chunk.types, out.types);
   Append(chunk.weights, out.weights);
   Append(chunk.edges, out.edges);
-  // Whatever is kept of an edge stands parallel to its neighbour.
+  // All columns of the edges are parallel to the neighbours.
   RHIZOME_DCHECK(end == out.neighbors.size() && out.offsets.back() == end);
   RHIZOME_DCHECK(!typed_ || out.types.size() == out.neighbors.size());
   RHIZOME_DCHECK(!weighted_ || out.weights.size() == out.neighbors.size());

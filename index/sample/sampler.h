@@ -18,14 +18,14 @@ class NeighborSource;
 /// distribution is exact: positions are drawn over the lists of all partitions of a vertex
 /// together, which gives each partition its share by the multivariate hypergeometric law
 /// (multinomial with replacement), and the keys of weighted draws are compared over all partitions.
-/// So any partitioning gives the distribution of the whole graph. Random numbers are counter-based
-/// and keyed by (seed, batch, hop, vertex id, and where they matter edge type or seed's index): the
-/// same seed and store give the same subgraph with any number of threads.
+/// Any partitioning therefore yields the distribution of the whole graph. Random numbers are
+/// counter-based and keyed by (seed, batch, hop, vertex id, and, where relevant, edge type or seed
+/// index): the same seed and store yield the same subgraph with any number of threads.
 ///
-/// The delta is sampled as one more partition (DeltaView), so that every edge of the merged graph
-/// has the probability that it will have after compaction. A sampler works on a snapshot taken at
-/// its creation; later changes of a live graph do not affect it. No edge leads to a deleted vertex;
-/// as a seed it has no edges.
+/// The delta is sampled as an additional partition (DeltaView), so that every edge of the merged
+/// graph has the probability that it will have after compaction. A sampler works on a snapshot
+/// taken at its creation; later changes of a live graph do not affect it. No edge leads to a
+/// deleted vertex; as a seed it has no edges.
 ///
 /// Memory: 4 bytes a vertex for each concurrent call (disjoint: 16 bytes a sampled vertex);
 /// weighted: 4.5 bytes an edge; temporal: 4 bytes an edge; twice that for both directions.
@@ -34,8 +34,8 @@ class NeighborSource;
 class Sampler {
  public:
   /// Creates a sampler. `neighbors` is the source of the lists of options.direction
-  /// (index/neighbor_source.h; EntryRef says how both are asked for), made for the current
-  /// generation of `graph`; nullptr: the lists in memory. It is not asked for entries of the delta.
+  /// (index/neighbor_source.h; see EntryRef for both directions), created for the current
+  /// generation of `graph`; nullptr: the lists in memory. It receives no entries of the delta.
   /// Errors: kInvalidArgument, options out of range or mutually exclusive; a direction that the
   /// store lacks; a weighted sampler over a weight that is negative or not finite; not one time
   /// stamp for each edge.
@@ -44,19 +44,20 @@ class Sampler {
       std::shared_ptr<const NeighborSource> neighbors = nullptr);
   ~Sampler();
 
-  /// Samples the subgraph of `seeds`; `batch` selects the random numbers. Errors: kInvalidArgument,
-  /// a seed out of range, a batch too large to be numbered, a temporal sampler (which needs times);
-  /// those of the NeighborSource.
+  /// Samples the subgraph of `seeds`; `batch` selects the random numbers.
+  /// Errors: kInvalidArgument, a seed out of range, a batch too large to be numbered, a temporal
+  /// sampler (which needs times); any error of the NeighborSource.
   Result<SampledSubgraph> Sample(std::span<const VertexId> seeds, std::uint64_t batch) const;
 
-  /// Samples with a temporal sampler: seed_times[i] is the time of seeds[i]. Errors: as above.
+  /// Samples with a temporal sampler: seed_times[i] is the time of seeds[i].
+  /// Errors: as above.
   Result<SampledSubgraph> Sample(std::span<const VertexId> seeds,
                                  std::span<const std::int64_t> seed_times,
                                  std::uint64_t batch) const;
 
-  /// Does what Sample does, reusing the memory of an earlier sample, so that a loop stops
-  /// allocating after its first iterations. After an error `out` is empty. `seed_times` is empty
-  /// unless the sampler is temporal.
+  /// As Sample, but reuses the memory of an earlier sample, so that a loop stops allocating after
+  /// its first iterations. After an error `out` is empty. `seed_times` is empty unless the sampler
+  /// is temporal.
   Status SampleInto(std::span<const VertexId> seeds, std::span<const std::int64_t> seed_times,
                     std::uint64_t batch, SampledSubgraph& out) const;
 

@@ -1,3 +1,7 @@
+// Draws the entries of a hop. Pick finds the lists of a slice of frontier vertices (FindLists) and
+// draws from each: uniformly (PickUniform is the fast path; DrawPositions serves all others), or by
+// weight (DrawWeighted). A list may first be reduced to one edge type or to the edges up to a time.
+
 #include "rhizome/index/sampler_draw.h"
 
 #include <algorithm>
@@ -9,7 +13,7 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// Appends the entries at the given positions of a list in pieces.
+// Appends the entries at the given positions of a list that consists of pieces.
 void AppendEntries(std::span<const Piece> pieces, std::span<const std::uint64_t> positions,
                    std::vector<EntryRef>& entries) {
   if (pieces.size() == 1) {
@@ -76,7 +80,7 @@ void DrawTables::OnlyType(std::span<const Piece> list, TypeId type,
                         pieces);
 }
 
-// Finds the lists of a frontier. Where both directions are walked, the list of a vertex has the
+// Finds the lists of a frontier. If both directions are traversed, the list of a vertex has the
 // pieces of both.
 void EntryPicker::FindLists(const DrawTables& tables, std::span<const Row> rows) {
   lists_.resize(rows.size());
@@ -135,7 +139,7 @@ void EntryPicker::PickAll(const DrawTables& tables, std::span<const Row> rows,
   }
 }
 
-// Handles the common case with little work between one vertex and the next.
+// Fast path for the common case, with little work between one vertex and the next.
 void EntryPicker::PickUniform(const DrawTables& tables, const FrontierSlice& slice,
                               std::vector<EntryRef>& entries, std::vector<std::uint64_t>& counts) {
   const std::int64_t fanout = slice.requests[0].fanout;
@@ -225,7 +229,8 @@ void EntryPicker::DrawWeighted(const DrawTables& tables, const ListRequest& requ
     }
     return;
   }
-  // The time order scatters the entries of a list, so there are no sums, and every entry is read.
+  // The time order permutes the entries of a list, so there are no partial sums, and every entry is
+  // read.
   const auto weight_at = [&](std::uint64_t i) {
     const auto [piece, begin] = FindPiece(pieces, i);
     return weights.At(piece.partition, tables.times->At(piece.partition, piece.first, i - begin));

@@ -17,19 +17,19 @@
 
 namespace rhizome::inline internal {
 
-/// The data that draws need from the graph.
+/// The data of the graph that draws need.
 /// Threads: const after Create.
 struct DrawTables {
-  /// `graph` is a snapshot; `view` is that of its delta, or null.
+  /// `graph` is a snapshot; `view` is the view of its delta, or null.
   static Result<std::unique_ptr<const DrawTables>> Create(
       const GraphSnapshot& graph, const std::shared_ptr<const DeltaView>& view,
       const SamplerOptions& options);
 
-  /// Replaces `pieces` by the parts of a list, of all sides, with edge type `type`.
+  /// Replaces `pieces` by the parts of a list, over all sides, with edge type `type`.
   void OnlyType(std::span<const Piece> list, TypeId type, std::vector<Piece>& pieces) const;
 
   WalkedSides sides;
-  std::vector<ListFinder> lists;       ///< of each side
+  std::vector<ListFinder> lists;       ///< by side
   std::optional<WeightTable> weights;  ///< set if weighted
   std::optional<TimeOrder> times;      ///< set if temporal
   std::uint64_t seed = 1;
@@ -42,12 +42,12 @@ struct FrontierSlice {
   std::span<const Row> rows;
   std::span<const std::uint32_t> subgraphs;     ///< if disjoint: index of the seed
   std::span<const std::int64_t> subgraph_time;  ///< if temporal: time by index of the seed
-  std::span<const ListRequest> requests;        ///< of the hop
+  std::span<const ListRequest> requests;        ///< draws of the hop
   std::uint64_t batch = 0;
   std::uint32_t hop = 0;
 };
 
-/// Draws entries of the lists of frontier vertices. Holds scratch memory: one instance for each
+/// Draws entries of the lists of frontier vertices. Holds scratch memory: use one instance for each
 /// thread.
 class EntryPicker {
  public:
@@ -55,7 +55,7 @@ class EntryPicker {
   void Pick(const DrawTables& tables, const FrontierSlice& slice, std::vector<EntryRef>& entries,
             std::vector<std::uint64_t>& counts);
 
-  /// Does the same with the whole lists, whatever the tables say of weights.
+  /// As Pick, but takes the whole lists, regardless of weights.
   void PickAll(const DrawTables& tables, std::span<const Row> rows, std::vector<EntryRef>& entries,
                std::vector<std::uint64_t>& counts);
 
@@ -71,10 +71,10 @@ class EntryPicker {
                     std::span<const Piece> pieces);
 
   std::vector<VertexList> lists_;
-  std::vector<VertexList> second_;  // of the second side
+  std::vector<VertexList> second_;  // lists of the second side
   std::vector<Piece> joined_;       // pieces of the lists of both sides, vertex by vertex
   std::vector<Piece> typed_;        // pieces of one list with the requested type
-  std::vector<Piece> eligible_;     // pieces of one list that are not too late
+  std::vector<Piece> eligible_;     // pieces of one list, cut to the eligible times
   std::vector<std::uint64_t> positions_;
   PositionDrawer drawer_;
   WeightedDrawer weighted_;

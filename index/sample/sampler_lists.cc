@@ -45,8 +45,8 @@ void ListFinder::FindAll(std::span<const Row> rows, std::span<VertexList> lists)
   }
 }
 
-// For a boundary vertex, own.first holds its index among the boundary vertices until FindAll reads
-// it.
+// For a boundary vertex, own.first temporarily holds its index among the boundary vertices, until
+// FindAll reads it.
 void ListFinder::Locate(Row row, VertexList& list) const {
   list.vertex = static_cast<std::uint64_t>(order_.VertexAt(row));
   if (partitions_.size() > 1 && replicas_.boundary(row)) {
@@ -63,9 +63,9 @@ void ListFinder::Locate(Row row, VertexList& list) const {
   partitions_[owner]->PrefetchList(local, direction_);
 }
 
-// Handles vertices whose lists the delta changes: own.first holds the index among them until
-// FindAll reads it. They include new vertices, which the order does not have, and whose rows equal
-// their ids.
+// Handles vertices whose lists the delta changes; own.first temporarily holds the index among them,
+// until FindAll reads it. They include new vertices, which the order does not have, and whose rows
+// equal their ids.
 bool ListFinder::LocateChanged(Row row, VertexList& list) const {
   if (!view_->Touched(row, direction_)) return false;
   const bool old = static_cast<std::uint64_t>(row) < order_.size();
@@ -84,7 +84,7 @@ void ListFinder::OnlyType(std::span<const Piece> list, TypeId type,
 void ListFinder::AppendOfType(std::span<const Piece> list, std::uint64_t begin, PartitionId shift,
                               TypeId type, std::vector<Piece>& pieces) const {
   std::uint64_t end = LengthOf(pieces);
-  Adjacency::Range all;  // entries of this type in the list that the piece belongs to
+  Adjacency::Range all;  // entries of this type in the list of the piece
   const Piece* before = nullptr;
   for (const Piece& piece : list) {
     const std::uint64_t count = piece.end - begin;

@@ -14,8 +14,8 @@
 
 namespace rhizome::inline internal {
 
-/// One partition's part of a list: consecutive entries of its array. The list is the sequence of
-/// its pieces.
+/// One partition's part of a list: consecutive entries of its array. The list is the concatenation
+/// of its pieces.
 using Piece = ReplicaTable::Part;
 
 /// The adjacency list of one vertex, with all types.
@@ -27,7 +27,7 @@ struct VertexList {
     kChanged,   ///< in the view of the delta
     kJoined,    ///< the lists of two directions, one after the other
   };
-  /// The vertex id. Draws are keyed by it, not by the row, which depends on the order.
+  /// The vertex id. Draws are keyed by it and not by the row, which depends on the order.
   std::uint64_t vertex = 0;
   std::span<const Piece> shared;  ///< the pieces, unless kInterior
   Piece own;                      ///< the only piece of an interior vertex
@@ -42,8 +42,8 @@ inline std::uint64_t LengthOf(std::span<const Piece> pieces) {
   return pieces.empty() ? 0 : pieces.back().end;
 }
 
-/// The piece that holds a position of the list, and where the piece begins. The position must be
-/// below the list's length.
+/// The piece that holds a position of the list, and the position where the piece begins. The
+/// position must be below the list's length.
 struct PlaceInList {
   const Piece& piece;
   std::uint64_t begin = 0;
@@ -53,8 +53,8 @@ struct PlaceInList {
 };
 inline PlaceInList FindPiece(std::span<const Piece> pieces, std::uint64_t position) {
   RHIZOME_DCHECK(position < LengthOf(pieces));
-  // A hub with many erased edges is cut into many pieces; other lists have few. The loops have no
-  // branches, because the piece cannot be predicted.
+  // A hub with many erased edges has many pieces; other lists have few. The loops have no branches,
+  // because the piece cannot be predicted.
   constexpr std::size_t kFew = 8;
   std::size_t p = 0;
   if (pieces.size() <= kFew) {
@@ -69,10 +69,11 @@ inline PlaceInList FindPiece(std::span<const Piece> pieces, std::uint64_t positi
 }
 
 /// Finds the lists of many vertices at once, so that their cache misses overlap.
-/// Threads: const after construction. Ownership: `graph` must outlive it.
+/// Threads: const after construction.
+/// Ownership: `graph` must outlive it.
 class ListFinder {
  public:
-  /// `view` is that of the graph's delta; null if there is none.
+  /// `view` is the view of the graph's delta; null if there is none.
   ListFinder(const GraphSnapshot& graph, std::shared_ptr<const DeltaView> view,
              Direction direction);
 
@@ -82,8 +83,9 @@ class ListFinder {
   /// Replaces `pieces` by the parts of `list` with edge type `type`; two look-ups for each piece.
   void OnlyType(std::span<const Piece> list, TypeId type, std::vector<Piece>& pieces) const;
 
-  /// Appends them. `list` are the pieces of this finder's direction in a joined list: they begin at
-  /// position `begin` of it, and their partitions are `shift` higher.
+  /// Appends the parts of `list` with edge type `type`. `list` has the pieces of this finder's
+  /// direction in a joined list: they begin at position `begin` of the joined list, and their
+  /// partition numbers are higher by `shift`.
   void AppendOfType(std::span<const Piece> list, std::uint64_t begin, PartitionId shift,
                     TypeId type, std::vector<Piece>& pieces) const;
 

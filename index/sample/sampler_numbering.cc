@@ -9,7 +9,7 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// The distance of prefetching the table.
+// Prefetch distance for the table.
 constexpr std::size_t kPrefetchDistance = 24;
 
 constexpr std::size_t kFirstSlots = 1024;  // a power of two, as Find requires
@@ -34,7 +34,7 @@ void Numbering::Number(std::span<const Row> drawn, std::span<std::int64_t> local
       __builtin_prefetch(table + drawn[i + kPrefetchDistance], 1);
     }
     RHIZOME_DCHECK(static_cast<std::uint64_t>(drawn[i]) < local_of_row_.size());
-    // This has no branch, because it cannot be predicted whether a vertex is new.
+    // This has no branch, because whether a vertex is new cannot be predicted.
     const Row row = drawn[i];
     std::uint32_t& entry = table[row];
     RHIZOME_DCHECK(entry == kNone || entry < count);
@@ -95,7 +95,8 @@ void Numbering::Forget(std::span<const Row> known) {
     return;
   }
   for (const Row row : known) {
-    RHIZOME_DCHECK(local_of_row_[static_cast<std::size_t>(row)] != kNone);  // each has one number
+    // each has exactly one number
+    RHIZOME_DCHECK(local_of_row_[static_cast<std::size_t>(row)] != kNone);
     local_of_row_[static_cast<std::size_t>(row)] = kNone;
   }
 }

@@ -10,12 +10,13 @@
 
 namespace rhizome::inline internal {
 
-/// Gives the vertices of a sample local numbers in order of first sight. It is keyed either by row
-/// (4 bytes a vertex of the graph, one look-up), or, for disjoint samples, by (subgraph, row) (a
-/// hash table proportional to the sample). Threads: one at a time.
+/// Assigns local numbers to the vertices of a sample in order of first occurrence. It is keyed
+/// either by row (4 bytes a vertex of the graph, one look-up), or, for disjoint samples, by
+/// (subgraph, row) (a hash table proportional to the sample).
+/// Threads: one at a time.
 class Numbering {
  public:
-  /// Bound of local numbers, and the mark of a row without one.
+  /// Bound of local numbers; also marks a row without a number.
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
   /// `rows` is the number of rows of the graph. `disjoint` selects keys of (subgraph, row).
@@ -25,14 +26,14 @@ class Numbering {
   /// The two spans may share memory.
   void Number(std::span<const Row> drawn, std::span<std::int64_t> locals, std::vector<Row>& known);
 
-  /// Does the same within one subgraph; appends the subgraph of new vertices to `subgraph_of`.
+  /// As Number, within one subgraph; appends the subgraph of new vertices to `subgraph_of`.
   void NumberIn(std::uint32_t subgraph, std::span<const Row> drawn, std::span<std::int64_t> locals,
                 std::vector<Row>& known, std::vector<std::uint32_t>& subgraph_of);
 
   /// Returns whether a row has a number. Not for disjoint samples.
   bool Has(Row row) const { return local_of_row_[static_cast<std::size_t>(row)] != kNone; }
 
-  /// Forgets all numbers; `known` must be all numbered rows.
+  /// Removes all numbers; `known` must be all numbered rows.
   void Forget(std::span<const Row> known);
 
  private:

@@ -41,7 +41,7 @@ Status CheckCombination(const GenerationInfo& info, const SamplerOptions& option
 
 Status CheckEdgeIds(const GraphSnapshot& graph, const SamplerOptions& options) {
   if (!options.edge_ids) return Status::Ok();
-  // Only in-lists can lack them.
+  // Only in-lists can lack edge ids.
   const Direction direction =
       options.direction == Direction::kOut ? Direction::kOut : Direction::kIn;
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {

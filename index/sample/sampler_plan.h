@@ -9,7 +9,7 @@
 
 namespace rhizome::inline internal {
 
-/// One draw for a frontier vertex: a number of its edges, or of those of one type.
+/// One draw for a frontier vertex: a number of its edges, of any type or of one type.
 struct ListRequest {
   static constexpr std::int32_t kAnyType = -1;
   std::int32_t type = kAnyType;
@@ -19,12 +19,12 @@ struct ListRequest {
 /// The draws of each hop, by edge type.
 using SamplingPlan = std::vector<std::vector<ListRequest>>;  // [hops]
 
-/// Checks that a store keeps the lists of a direction, or of both. Errors: kInvalidArgument, saying
-/// how it has to be ingested.
+/// Checks that a store keeps the lists of a direction, or of both.
+/// Errors: kInvalidArgument, naming the ingestion option that stores them.
 Status CheckDirection(const GenerationInfo& info, Direction direction);
 
-/// Checks the options against the graph, and plans the draws. Errors: kInvalidArgument, saying what
-/// would be valid.
+/// Checks the options against the graph, and plans the draws.
+/// Errors: kInvalidArgument, naming the valid values.
 Result<SamplingPlan> PlanSampling(const GraphSnapshot& graph, const SamplerOptions& options);
 
 }  // namespace rhizome::inline internal

@@ -15,7 +15,7 @@
 
 namespace rhizome::inline internal {
 
-/// The entries of a look-up that are in the delta.
+/// The entries of a look-up that belong to the delta.
 struct LookUpScratch {
   struct Added {
     std::size_t index = 0;  ///< among all entries
@@ -29,13 +29,13 @@ struct SampleChunk {
   EntryPicker picker;
   std::vector<EntryRef> entries;
   std::vector<std::uint64_t> counts;  ///< by vertex
-  std::vector<Row> rows;              ///< parallel to entries, as are the three below
+  std::vector<Row> rows;              ///< parallel to entries, as are types, weights and edges
   std::vector<TypeId> types;          ///< may be empty
   std::vector<float> weights;         ///< may be empty
   std::vector<EdgeId> edges;          ///< may be empty
   std::vector<LocalEdge> edge_ids;    ///< within their partitions; used to find the weights
   LookUpScratch look_up;
-  Status status;  ///< of the look-up
+  Status status;  ///< status of the look-up
 };
 
 /// The memory of one call of Sample, so that single vertices and hops need no allocation.
@@ -44,7 +44,7 @@ struct SampleScratch {
 
   Numbering numbering;
   std::vector<SampleChunk> chunks;
-  std::vector<Row> frontier;             ///< of the current hop; the sample's rows grow meanwhile
+  std::vector<Row> frontier;             ///< copy of the hop's vertices; the sample's rows grow
   std::vector<std::uint32_t> subgraphs;  ///< parallel to frontier, if disjoint
   std::vector<EntryRef> hop_entries;     ///< for sources that want whole hops
   std::vector<Row> hop_rows;             ///< parallel to hop_entries

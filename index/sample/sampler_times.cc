@@ -1,3 +1,7 @@
+// Temporal sampling. Create sorts the entries of every list by time (Sort), and then the pieces of
+// lists that the delta changes (SortChanged). A draw cuts a list to the entries up to the seed's
+// time by binary search (Cut), and then picks any of them, or the latest (Latest).
+
 #include "rhizome/index/sampler_times.h"
 
 #include <fmt/format.h>
@@ -36,8 +40,8 @@ Result<TimeOrder> TimeOrder::Create(const GraphSnapshot& graph, const DeltaView*
   return made;
 }
 
-// Checks what the order needs. Offsets are 32 bits; the lengths are checked beforehand, so that the
-// threads that sort cannot fail.
+// Checks the requirements of the order. Offsets have 32 bits, so the lengths are checked
+// beforehand, and the sorting threads cannot fail.
 Status TimeOrder::CheckPartition(std::uint32_t p, Direction direction) const {
   const Adjacency& partition = *partitions_[p];
   const std::size_t of_entries = times_->OfEntries(p, direction).size();
@@ -64,7 +68,7 @@ Status TimeOrder::CheckPartition(std::uint32_t p, Direction direction) const {
   return Status::Ok();
 }
 
-// Sorts every piece of a changed list, after the generation's lists were sorted as if unchanged.
+// Sorts every piece of a changed list. The generation's lists were sorted before, as if unchanged.
 Status TimeOrder::SortChanged(const DeltaView& view, const ListFinder& lists, std::size_t side,
                               std::uint32_t types) {
   const Direction direction = sides_.direction(side);
@@ -125,7 +129,7 @@ void TimeOrder::SortList(PartitionId p, const Adjacency::Range& list) {
   });
 }
 
-// Returns how many of the piece's `length` entries are not later than `time`.
+// Returns the number of the piece's `length` entries that are not later than `time`.
 std::uint64_t TimeOrder::CountUpTo(const Piece& piece, std::uint64_t length,
                                    std::int64_t time) const {
   return FirstNot(0, length,
@@ -152,7 +156,7 @@ void TimeOrder::Latest(CounterRandom& random, std::span<const Piece> eligible, s
   out.clear();
   draws = std::min(draws, LengthOf(eligible));
   if (draws == 0) return;
-  // The bound is the time of the last entry taken: the draws-th latest of all pieces together.
+  // The bound is the time of the last selected entry: the draws-th latest of all pieces together.
   std::vector<std::int64_t> latest;
   std::uint64_t begin = 0;
   for (const Piece& piece : eligible) {
@@ -166,8 +170,8 @@ void TimeOrder::Latest(CounterRandom& random, std::span<const Piece> eligible, s
   std::nth_element(latest.begin(), nth, latest.end(), std::greater<>());
   const std::int64_t bound = *nth;
 
-  // Takes all later entries, and then as many of those at the bound as are missing. The ties of a
-  // piece are [first_tie, first_later).
+  // Selects all entries later than the bound, and as many entries at the bound as are missing. The
+  // ties of a piece are [first_tie, first_later).
   struct Ties {
     std::uint64_t end;    // accumulated over the pieces
     std::uint64_t first;  // position in the cut list

@@ -16,22 +16,23 @@
 
 namespace rhizome::inline internal {
 
-/// Orders the entries of every list of the sides that are walked by time, so that those up to a
-/// time are a prefix. In a list that a delta changes, each piece has an order of its own, because
-/// the order of the whole list is never needed. Memory: 4 bytes an edge. Threads: const after
-/// Create.
+/// Orders the entries of every list of the traversed sides by time, so that the entries up to a
+/// given time are a prefix. In a list that the delta changes, each piece has a separate order,
+/// because the order of the whole list is never needed.
+/// Memory: 4 bytes an edge.
+/// Threads: const after Create.
 class TimeOrder {
  public:
-  /// `view` is that of the graph's delta, or null; `lists`, those of each side, must have the same
-  /// view. If `by_type`,
-  /// lists are those of one edge type, else of all types together. Errors: kInvalidArgument, a
-  /// partition or a delta without one time for each edge, a store that does not keep the edge ids
-  /// of this direction, or a list of 2^32 entries.
+  /// `view` is the view of the graph's delta, or null; `lists` has the finder of each side, with
+  /// the same view. If `by_type`, each edge type of a list is ordered separately, otherwise all
+  /// types together.
+  /// Errors: kInvalidArgument, a partition or a delta without one time for each edge, a store that
+  /// does not keep the edge ids of this direction, or a list of 2^32 entries.
   static Result<TimeOrder> Create(const GraphSnapshot& graph, const DeltaView* view,
                                   std::span<const ListFinder> lists, const WalkedSides& sides,
                                   bool by_type, std::shared_ptr<const EdgeTimes> times);
 
-  /// Replaces `eligible` by the pieces of `list` cut to entries not later than `time`; At then
+  /// Replaces `eligible` by the pieces of `list`, cut to entries not later than `time`; At then
   /// returns the entries of a piece.
   void Cut(std::span<const Piece> list, std::int64_t time, std::vector<Piece>& eligible) const;
 
@@ -41,8 +42,8 @@ class TimeOrder {
     return first + order_[partition][first + i];
   }
 
-  /// Replaces `out` by the `draws` latest positions within the cut list; of entries that are
-  /// equally late and do not all fit, each set is equally likely.
+  /// Replaces `out` by the `draws` latest positions within the cut list. If entries with equal
+  /// times do not all fit, each subset of them is equally likely.
   void Latest(CounterRandom& random, std::span<const Piece> eligible, std::uint64_t draws,
               PositionDrawer& drawer, std::vector<std::uint64_t>& out) const;
 
@@ -73,8 +74,8 @@ class TimeOrder {
   std::array<std::span<const std::int64_t>, 2> delta_times_;  // by side
   std::vector<std::span<const std::int64_t>> entry_times_;    // as order_; empty: by edge id
   std::vector<const Adjacency*> partitions_;
-  // [partition][position]: offset within its list, or piece; partitions as WalkedSides numbers
-  // them.
+  // [partition][position]: offset within its list, or piece; partitions are numbered by
+  // WalkedSides.
   std::vector<std::vector<std::uint32_t>> order_;
 };
 

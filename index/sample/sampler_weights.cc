@@ -1,3 +1,7 @@
+// Weighted draws. WeightTable stores the weights by position, with partial sums for blocks of each
+// list. WeightedDrawer draws by share of the sum (DrawOne, which searches the sums), by keys
+// (KeysOfPieces), or first by share and then by keys (WithoutReplacement).
+
 #include "rhizome/index/sampler_weights.h"
 
 #include <fmt/format.h>
@@ -13,20 +17,21 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// With up to this many entries for each draw, a key for every entry is faster than looking entries
-// up.
+// Up to this number of entries for each draw, computing a key for every entry is faster than
+// searching the sums.
 constexpr std::uint64_t kEntriesByKeys = 8;
 
-// The tries for each wanted draw, before keys among the rest finish the draw.
+// Number of tries for each requested draw, before the remaining draws are made by keys.
 constexpr std::uint64_t kRepeats = 4;
 
-// The most draws for which each draw is compared with all earlier ones.
+// Up to this number of draws, each draw is compared with all earlier ones.
 constexpr std::uint64_t kMostCompared = 64;
 
-// The draws that rounding may lead to entries without weight, before a list is given up.
+// Maximum number of draws that rounding may lead to entries without weight; after that a list is
+// abandoned.
 constexpr std::uint64_t kMostMissed = 1000;
 
-/// The stored sums within a range [first, last) of a list: those of its blocks first to last.
+/// The stored sums within a range [first, last) of a list, as a range of blocks.
 struct Blocks {
   Blocks(std::uint64_t begin, std::uint64_t end)
       : first((begin + WeightTable::kBlock - 1) / WeightTable::kBlock),
@@ -93,8 +98,8 @@ std::vector<double> BlockSums(const Adjacency& partition, Direction direction,
 
 }  // namespace
 
-// Copies the weights of each partition and sums them by block; those of the delta follow, if there
-// is one. The second side begins where WalkedSides numbers it.
+// Copies the weights of each partition and sums them by block. The weights of the delta follow, if
+// there is one. The second side begins at the number that WalkedSides assigns to it.
 Result<WeightTable> WeightTable::Create(const GraphSnapshot& graph, const DeltaView* view,
                                         const WalkedSides& sides) {
   WeightTable table;
@@ -180,8 +185,8 @@ std::uint64_t WeightTable::Find(PartitionId partition, std::uint64_t first, std:
 }
 
 // For long lists it draws by share of the sum, and rejects repeated positions, for up to kRepeats *
-// draws tries. Keys among the rest draw what is still missing; for short lists
-// and for very many draws that is everything.
+// draws tries. The missing draws are made by keys among the remaining entries. Short lists, and
+// very many draws, use only keys.
 void WeightedDrawer::WithoutReplacement(CounterRandom& random, const WeightTable& weights,
                                         std::span<const Piece> pieces, std::uint64_t draws,
                                         std::vector<std::uint64_t>& out) {
@@ -226,8 +231,8 @@ double WeightedDrawer::SumPieces(const WeightTable& weights, std::span<const Pie
   return sum;
 }
 
-// Draws a position in proportion to its weight, using the sums of SumPieces; kNowhere if rounding
-// led to a place without positive weight.
+// Draws a position in proportion to its weight, using the sums of SumPieces. Returns kNowhere if
+// rounding led to a position without positive weight.
 std::uint64_t WeightedDrawer::DrawOne(CounterRandom& random, const WeightTable& weights,
                                       std::span<const Piece> pieces) const {
   const double sum = piece_ends_.empty() ? 0 : piece_ends_.back();

@@ -16,15 +16,17 @@
 
 namespace rhizome::inline internal {
 
-/// The weights of all entries of the sides that are walked by position, with partial sums, so that
-/// the weight of any range within a list is found without walking over it. Sums are double, one for
-/// every kBlock entries. Memory: 4.5 bytes an edge. Threads: const after Create.
+/// The weights of all entries of the traversed sides by position, with partial sums, so that the
+/// weight of any range within a list is computed without visiting all its entries. Sums are double,
+/// one for every kBlock entries.
+/// Memory: 4.5 bytes an edge.
+/// Threads: const after Create.
 class WeightTable {
  public:
-  static constexpr std::uint64_t kBlock = 16;  // so sums take half a byte an entry
+  static constexpr std::uint64_t kBlock = 16;  // so that sums take half a byte an entry
 
-  /// `view` is that of the graph's delta, whose weights are those of one more partition of each
-  /// side; or null.
+  /// `view` is the view of the graph's delta, or null; its weights form an additional partition of
+  /// each side.
   /// Errors: kInvalidArgument, a weight that is negative or not finite.
   static Result<WeightTable> Create(const GraphSnapshot& graph, const DeltaView* view,
                                     const WalkedSides& sides);
@@ -34,7 +36,7 @@ class WeightTable {
     return weights_[partition][position];
   }
 
-  /// Returns the sum of the weights in [first, last), which must lie in one list.
+  /// Returns the sum of the weights in [first, last), which must be within one list.
   double Sum(PartitionId partition, std::uint64_t first, std::uint64_t last) const;
 
   /// Returns the position in [first, last) at which the running sum passes `share`, in [0, Sum). It
@@ -50,19 +52,21 @@ class WeightTable {
   double Add(PartitionId partition, std::uint64_t first, std::uint64_t last) const;
 
   std::vector<std::vector<float>> weights_;  // [partition][position]
-  // [partition][b]: the sum of the weights before position b * kBlock, within the list that holds
-  // it.
+  // [partition][b]: the sum of the weights before position b * kBlock, within the list at that
+  // position.
   std::vector<std::vector<double>> sums_;
 };
 
-/// Weighted draws from lists in pieces. Holds scratch memory: one instance for each thread.
+/// Weighted draws from lists that consist of pieces. Holds scratch memory: use one instance for
+/// each thread.
 ///
-/// Draws without replacement follow the law of A-ES: keys u^(1/w), of which the largest win. That
-/// is the same as drawing one entry after another in proportion to the weights of those left. Short
-/// lists are drawn by keys. In long lists, entries are drawn by their share of the sum, and drawn
-/// again if they were drawn before, which costs a few look-ups instead of a key for every entry. If
-/// that happens too often (a few entries hold nearly all the weight), keys among the rest finish
-/// the draw. Each step has the exact conditional law either way.
+/// Draws without replacement follow A-ES: each entry has a key u^(1/w), and the largest keys win.
+/// That is equivalent to drawing one entry after another in proportion to the weights of the
+/// remaining ones. Short lists are drawn by keys. In long lists, entries are drawn by their share
+/// of the sum, and drawn again if they were drawn before, which costs a few look-ups instead of a
+/// key for every entry. If that happens too often (a few entries have nearly all the weight), keys
+/// among the remaining entries finish the draw. In both cases each step has the exact conditional
+/// distribution.
 class WeightedDrawer {
  public:
   /// Replaces `out` by at most `draws` positions of positive weight within the list of `pieces`.
@@ -70,19 +74,19 @@ class WeightedDrawer {
                           std::span<const Piece> pieces, std::uint64_t draws,
                           std::vector<std::uint64_t>& out);
 
-  /// Replaces `out` by `draws` independent positions; none if no weight is positive.
+  /// Replaces `out` by `draws` independent positions; empty if no weight is positive.
   void WithReplacement(CounterRandom& random, const WeightTable& weights,
                        std::span<const Piece> pieces, std::uint64_t draws,
                        std::vector<std::uint64_t>& out);
 
-  /// Draws by A-ES from `size` entries of the given weights, except those in `out` already; appends
-  /// at most `draws`, sorted by position.
+  /// Draws by A-ES from `size` entries of the given weights, except those already in `out`; appends
+  /// at most `draws` positions, sorted.
   template <typename WeightAt>
   void ByKeys(CounterRandom& random, std::uint64_t size, WeightAt&& weight_at, std::uint64_t draws,
               std::vector<std::uint64_t>& out);
 
   /// Replaces `out` by `draws` independent positions of `size` entries, by running sums over all of
-  /// them; none if no weight is positive.
+  /// them; empty if no weight is positive.
   template <typename WeightAt>
   void ByShares(CounterRandom& random, std::uint64_t size, WeightAt&& weight_at,
                 std::uint64_t draws, std::vector<std::uint64_t>& out);

@@ -17,7 +17,7 @@
 namespace rhizome {
 namespace {
 
-/// Times of entries by their position in the lists of each direction that is walked.
+/// Times of entries by their position in the lists of each traversed direction.
 class NeighborTimes final : public EdgeTimes {
  public:
   std::span<const std::int64_t> OfPartition(std::uint32_t) const override { return {}; }
@@ -30,7 +30,7 @@ class NeighborTimes final : public EdgeTimes {
                                       : std::span<const std::int64_t>();
   }
 
-  /// Fills in the lists of a direction. `times`: of the vertices, by row.
+  /// Fills in the lists of a direction. `times` has the times of the vertices, by row.
   Status Add(const GraphSnapshot& graph, Direction direction, std::span<const std::int64_t> times) {
     Side& side = sides_[direction == Direction::kOut ? 0 : 1];
     for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {

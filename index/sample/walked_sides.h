@@ -7,10 +7,10 @@
 
 namespace rhizome::inline internal {
 
-/// The directions whose lists a sampler walks: one, or both, where the list of a vertex is its
-/// out-list followed by its in-list. Entries name the list that they are in by their partition:
-/// those of the second direction have numbers that follow the first one's and its delta's.
-/// (A symmetric graph has one list for both directions, which is walked once.)
+/// The directions whose lists a sampler traverses: one, or both, in which case the list of a vertex
+/// is its out-list followed by its in-list. The partition number of an entry identifies its list:
+/// numbers of the second direction follow the numbers of the first and of the first's delta. (A
+/// symmetric graph has one list for both directions, which is traversed once.)
 /// Threads: a value.
 class WalkedSides {
  public:
@@ -24,15 +24,15 @@ class WalkedSides {
   std::size_t count() const { return count_; }
   Direction direction(std::size_t side) const { return side == 0 ? first_ : Direction::kIn; }
 
-  /// Returns the number that is added to partitions of a side.
+  /// Returns the number that is added to partition numbers of a side.
   PartitionId ShiftOf(std::size_t side) const {
     return side == 0 ? PartitionId{0} : static_cast<PartitionId>(delta_ + 1);
   }
 
-  /// Returns the number of the delta's partition, within a side.
+  /// Returns the number of the delta's partition within a side.
   PartitionId delta() const { return delta_; }
 
-  /// The three below take the partition of an entry.
+  /// The three functions below accept the partition of an entry.
   std::size_t SideOf(PartitionId partition) const { return partition > delta_ ? 1 : 0; }
   PartitionId Within(PartitionId partition) const {
     return static_cast<PartitionId>(partition - ShiftOf(SideOf(partition)));

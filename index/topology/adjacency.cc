@@ -1,3 +1,7 @@
+// Reads one partition of the topology. Lists come from one of three places: plain arrays in memory,
+// compressed bytes in memory, or the partition file. FetchList covers all three: it finds the
+// extent of a list, reads the extent through the block cache if there is one, and decodes the list.
+
 #include "rhizome/index/adjacency.h"
 
 #include <fmt/format.h>
@@ -87,7 +91,7 @@ std::uint64_t Adjacency::block_count() const {
   return (file_.size_bytes() + kSectionBlockBytes - 1) / kSectionBlockBytes;
 }
 
-// Reads whole blocks; the last one ends where the checksummed part of the file ends.
+// Reads whole blocks. The last block ends where the checksummed part of the file ends.
 Result<std::vector<std::byte>> Adjacency::ReadBlocks(std::uint64_t first,
                                                      std::uint64_t count) const {
   const std::uint64_t begin = first * kSectionBlockBytes;
@@ -123,10 +127,9 @@ Status Adjacency::FillFromBlock(std::uint64_t block, std::uint64_t skip,
   return Status::Ok();
 }
 
-// Reads a list from disk: through the block cache if there is one, block by block; else in one
-// read.
+// Reads a list from disk: block by block through the cache if there is one, otherwise in one read.
 Result<std::vector<std::byte>> Adjacency::ReadExtent(const Extent& extent) const {
-  // A list above this length, a hub's, bypasses the cache: it would evict hundreds of other lists.
+  // Longer lists, which belong to hubs, bypass the cache: each would evict hundreds of other lists.
   constexpr std::uint64_t kMostBlocks = 64;
   const bool long_list = extent.size_bytes > kMostBlocks * kSectionBlockBytes;
   if (cache_ == nullptr || cache_->frame_count() == 0 || (long_list && !cache_->holds_all()))

@@ -52,12 +52,15 @@ struct PartitionContext {
 };
 
 /// One partition of the topology: a compact CSR over local ids (docs/DESIGN.md, section 4; GLISP
-/// section III-C). Format: storage/FORMAT.md, "Partition file". Parse loads and verifies all of it:
-/// offsets are monotone, ids in range, lists sorted. Edge counts and offsets are 64-bit wherever
-/// the partition needs it.
-/// The adjacency lists are plain (an array of local ids), compressed (one by one, see
-/// compressed_list.h), or on disk: the caller of Parse left them in the file, and readers fetch and
-/// decode a list at the place that ExtentOf gives.
+/// section III-C). Format: storage/FORMAT.md, "Partition file". Parse loads and verifies the whole
+/// file: offsets are monotone, ids in range, lists sorted. Edge counts and offsets use 64 bits
+/// where the partition needs them.
+///
+/// The adjacency lists are stored in one of three ways: plain (an array of local ids), compressed
+/// (one list at a time, see compressed_list.h), or on disk. In the last case the caller of Parse
+/// left the lists in the file, and readers fetch and decode a list from the place that ExtentOf
+/// returns.
+///
 /// Memory: the file except the sections left on disk, and 16 bytes for each 64 owned vertices.
 /// Threads: const after Parse.
 class Adjacency {
@@ -65,8 +68,8 @@ class Adjacency {
   Adjacency(Adjacency&&) = default;
   Adjacency& operator=(Adjacency&&) = default;
 
-  /// Writes a partition file to `sink`. Errors: kInvalidArgument, more than 2^32 - 2 local
-  /// vertices; those of `sink`.
+  /// Writes a partition file to `sink`.
+  /// Errors: kInvalidArgument, more than 2^32 - 2 local vertices; errors of `sink`.
   static Status Write(ByteSink& sink, const StoreId& store_id, const VertexOrder& order,
                       const PartitionContext& context, EdgesOfPartition edges);
 
@@ -76,19 +79,19 @@ class Adjacency {
                                  std::uint32_t partition, std::uint32_t partitions,
                                  std::uint32_t edge_types);
 
-  /// Does the same with the header alone, the only section that has to be in memory: the partition
-  /// is not loaded, and knows how many edges it has, and of which kinds and directions, but no
-  /// vertex and no list. `resident` is what resident() says, as the loaded partitions do.
+  /// As Parse, but reads only the header, the only section that must be in memory. The partition is
+  /// not loaded: it knows its number of edges, its codec and its directions, but no vertex and no
+  /// list. `resident` is the value that resident() returns, as for the loaded partitions.
   static Result<Adjacency> ParseHeader(SectionFile file, const VertexOrder& order,
                                        std::uint32_t partition, std::uint32_t partitions,
                                        std::uint32_t edge_types, bool resident);
 
-  /// Returns whether vertices and lists are known; false: ParseHeader made it.
+  /// Returns whether vertices and lists are known; false if the partition comes from ParseHeader.
   bool loaded() const { return loaded_; }
 
   std::uint64_t edge_count() const { return edge_count_; }
-  /// Return the number of local vertices, and of those among them that the partition owns; 0 if it
-  /// is not loaded.
+  /// Return the number of local vertices, and the number of local vertices that the partition owns.
+  /// The latter is 0 if the partition is not loaded.
   std::uint64_t vertex_count() const { return owned_count_ + mirrors_.size(); }
   std::uint64_t owned_count() const { return owned_count_; }
   std::uint64_t size_bytes() const { return file_.size_bytes(); }
@@ -107,7 +110,7 @@ class Adjacency {
     return grouped_ ? base_ + static_cast<Row>(local) : static_cast<Row>(owned_rows_[local]);
   }
 
-  /// These two say how and where the lists are stored.
+  /// Storage of the lists: their encoding, and whether they are in memory.
   TopologyCodec codec() const { return codec_; }
   bool resident() const { return resident_; }  ///< in memory, not on disk
 
@@ -164,8 +167,8 @@ class Adjacency {
   }
 
   /// Returns whether EdgeAt works for entries of this direction. It does not for in-entries of a
-  /// partition that stores both directions without weights or edge attributes: there the column of
-  /// edge ids is not worth its bytes.
+  /// partition that stores both directions without weights or edge attributes: nothing reads edge
+  /// ids there, so the column is omitted to save its bytes.
   bool has_edge_ids(Direction direction) const {
     return !through_edge_ids(direction) || weighted_ || attributed_;
   }
@@ -180,13 +183,13 @@ class Adjacency {
   std::span<const LocalId> ReadList(LocalId local, Direction direction,
                                     std::vector<LocalId>& scratch) const;
 
-  /// Like ReadList, but also reads and verifies lists that are on disk. It is meant for point
-  /// look-ups; a sampler, which reads many lists, uses DirectNeighbors. Errors: kCorruption, naming
-  /// the file; kIoError.
+  /// Like ReadList, but also reads and verifies lists that are on disk. Use it for point look-ups;
+  /// a sampler, which reads many lists, uses DirectNeighbors.
+  /// Errors: kCorruption, naming the file; kIoError.
   Result<std::span<const LocalId>> FetchList(LocalId local, Direction direction,
                                              std::vector<LocalId>& scratch) const;
 
-  /// Makes FetchList keep the blocks that it reads from disk in `cache`, in which the file's first
+  /// Makes FetchList cache the blocks that it reads from disk in `cache`, where the file's first
   /// block has the number `first_block`.
   void KeepBlocks(std::shared_ptr<BlockCache> cache, std::uint64_t first_block);
 
@@ -216,9 +219,9 @@ class Adjacency {
     return {side(direction).offset_bytes + position * sizeof(LocalId), sizeof(LocalId)};
   }
 
-  /// Decode a list, or its entry i, from the bytes at ExtentOf (plain lists are copied). They
-  /// return false or nullopt if the bytes are damaged, so every result is a local vertex, and a
-  /// list is sorted.
+  /// Decode a list, or entry i of a list, from the bytes at ExtentOf (plain lists are copied). They
+  /// return false or nullopt if the bytes are damaged. Every decoded entry is a local vertex, and
+  /// every decoded list is sorted.
   bool DecodeList(LocalId local, Direction direction, std::span<const std::byte> bytes,
                   std::vector<LocalId>& out) const;
   std::optional<LocalId> DecodeEntry(LocalId local, Direction direction,
@@ -236,7 +239,7 @@ class Adjacency {
   /// weights.
   float Weight(Direction direction, std::uint64_t position) const;
 
-  /// Returns the type of an edge in [0, edge_count()): a binary search finds its vertex, another
+  /// Returns the type of an edge in [0, edge_count()): one binary search finds its vertex, another
   /// its type.
   TypeId TypeOfEdge(LocalEdge edge) const;
 
@@ -262,14 +265,15 @@ class Adjacency {
     std::span<const LocalId> neighbors;  // [edges], if plain and resident
     BlockedOffsets list_offsets;         // [vertices + 1] in bytes, if compressed
     std::span<const std::byte> lists;    // if compressed and resident
-    std::uint64_t offset_bytes = 0;      // of the neighbours or lists in the file
+    std::uint64_t offset_bytes = 0;      // place of the neighbours or lists in the file
     Column type_lists;                   // [vertices], or empty: one edge type
   };
   Adjacency() = default;
   const Side& side(Direction direction) const {
     return direction == Direction::kOut || symmetric_ ? out_ : in_;
   }
-  // Edges are numbered by the out-lists if those are stored; in-entries then need in_edges_.
+  // Edges are numbered by the out-lists if the partition stores them; in-entries then need
+  // in_edges_.
   bool through_edge_ids(Direction direction) const {
     return direction == Direction::kIn && !symmetric_ && !out_.offsets.empty();
   }
@@ -283,7 +287,7 @@ class Adjacency {
   std::shared_ptr<BlockCache> cache_;  // shared with the other partitions; null: none
   std::uint64_t first_block_ = 0;
   SectionFile file_;
-  std::uint32_t set_bytes_ = 1;  // of one partition set
+  std::uint32_t set_bytes_ = 1;  // bytes of one partition set
   std::uint64_t edge_count_ = 0;
   std::uint64_t owned_count_ = 0;
   bool symmetric_ = false;
@@ -302,11 +306,11 @@ class Adjacency {
   Side in_;
   // The edge-type index. Most vertices share a few type lists (one edge of type 0; two of type 0
   // and one of type 3; ...), so each distinct type list is stored once, and a vertex refers to its
-  // own by number.
+  // type list by number.
   Column type_list_offsets_;        // [type lists + 1]
   Column types_;                    // ascending within a type list
   Column type_ends_;                // counts accumulated within a type list
-  Column in_edges_;                 // edge id of each in-entry; empty if nothing needs it
+  Column in_edges_;                 // edge id of each in-entry; empty if not stored
   std::span<const float> weights_;  // by edge id; empty: unweighted
 
   // Marks the owned vertices that are boundary vertices; read for every vertex that is sampled.

@@ -7,11 +7,11 @@
 
 namespace rhizome::inline internal {
 
-/// The sections of a partition file; see storage/FORMAT.md, "Partition file". Stored on disk: never
-/// renumber, only append. "n" is the number of local vertices, "m" of edges, "b" of owned boundary
-/// vertices. If no width is given, it is the least of 1, 2, 4 and 8 bytes that holds the largest
-/// element. An array of offsets takes three sections (BlockedOffsets), as does an array of degrees
-/// (PatchedColumn).
+/// The sections of a partition file; see storage/FORMAT.md, "Partition file". These numbers are
+/// stored on disk: never renumber, only append. "n" is the number of local vertices, "m" the number
+/// of edges, "b" the number of owned boundary vertices. Where no width is given, an element has the
+/// smallest of 1, 2, 4 and 8 bytes that holds the largest element. An array of offsets takes three
+/// sections (BlockedOffsets), as does an array of degrees (PatchedColumn).
 enum class PartitionSection : std::uint32_t {
   kInvalid = 0,
   kHeader = 1,          // one PartitionHeader
@@ -26,7 +26,7 @@ enum class PartitionSection : std::uint32_t {
   kOutListWide = 10,
   kOutLists = 11,       // compressed: the lists, one after another
   kOutTypeLists = 12,   // [n] numbers of type lists; only with several edge types
-  kInOffsetBases = 13,  // the same for in-lists
+  kInOffsetBases = 13,  // kInOffsetBases to kInTypeLists: the same sections for in-lists
   kInOffsetSteps = 14,
   kInOffsetWide = 15,
   kInNeighbors = 16,
@@ -35,13 +35,13 @@ enum class PartitionSection : std::uint32_t {
   kInListWide = 19,
   kInLists = 20,
   kInTypeLists = 21,
-  kTypeListOffsets = 22,  // [type lists + 1] into the two that follow; only with several edge types
+  kTypeListOffsets = 22,  // [type lists + 1] into kTypes and kTypeEnds; with several edge types
   kTypes = 23,            // [entries], ascending within a type list
   kTypeEnds = 24,         // [entries] counts accumulated within a type list
   kInEdges = 25,          // [m] edge ids; only with both directions, and weights or edge attributes
   kWeights = 26,          // [m] float32, by edge id
   kBoundaryOwned = 27,    // bit v % 64 of word v / 64: owned vertex v is a boundary vertex
-  // [b + mirrors] global degree minus list length; only of stored directions
+  // [b + mirrors] global degree minus list length; only for stored directions
   kOutDegrees = 28,
   kOutDegreePlaces = 29,
   kOutDegreePatches = 30,
@@ -90,14 +90,14 @@ inline constexpr SideKinds kInKinds{
 
 inline constexpr std::uint32_t kPartitionOut = 1;        // out-lists are here
 inline constexpr std::uint32_t kPartitionIn = 2;         // in-lists are here
-inline constexpr std::uint32_t kPartitionSymmetric = 4;  // the out-lists are the in-lists too
+inline constexpr std::uint32_t kPartitionSymmetric = 4;  // the out-lists also serve as in-lists
 inline constexpr std::uint32_t kPartitionGrouped = 8;    // owned rows are contiguous
 inline constexpr std::uint32_t kPartitionWeighted = 16;
 inline constexpr std::uint32_t kPartitionCompressed = 32;  // lists are compressed
 inline constexpr std::uint32_t kPartitionAttributed = 64;  // the edges have attributes
-inline constexpr std::uint32_t kPartitionFlags = 127;      // all of them
+inline constexpr std::uint32_t kPartitionFlags = 127;      // mask of all flags
 
-/// Little-endian, as every number on disk.
+/// Little-endian, like every number on disk.
 struct PartitionHeader {
   std::uint64_t vertices;   // of the whole graph
   std::uint64_t edges;      // of this partition

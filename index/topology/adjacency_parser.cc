@@ -8,11 +8,11 @@
 #include "rhizome/index/section_struct.h"
 
 namespace rhizome::inline internal {
-// Parses a partition file. The later steps rely on what the earlier ones have checked:
-// 1. header and flags: they agree with the manifest and the order, and no section contradicts them;
+// Parses a partition file. Later steps rely on the checks of earlier ones:
+// 1. header and flags: they agree with the manifest and the order, and with the sections present;
 // 2. rows of owned vertices and mirrors;
 // 3. offsets of each stored direction, then the type lists of both;
-// 4. the lists themselves, if they are resident, and which vertices have an edge here;
+// 4. the lists themselves, if they are resident, noting which vertices have an edge here;
 // 5. weights and the edge ids of in-entries;
 // 6. boundary vertices, their degrees and partition sets.
 Status AdjacencyParser::Run(std::uint32_t partition, std::uint32_t partitions,
@@ -90,8 +90,8 @@ Status AdjacencyParser::CheckFlags() const {
   return CheckSections();
 }
 
-// Refuses sections that the flags do not call for, because a damaged flag would otherwise silently
-// drop lists.
+// Refuses sections that the flags do not call for. Otherwise a damaged flag would silently drop
+// lists.
 Status AdjacencyParser::CheckSections() const {
   const bool typed = header_.edge_types > 1;
   const bool compressed = keeps(kPartitionCompressed);

@@ -12,9 +12,9 @@
 
 namespace rhizome::inline internal {
 
-/// Checks a partition file field by field, in one pass over each section, the lists in parallel. It
-/// compares every index with its bound before it uses it, so any bytes are safe to parse. Of lists
-/// left on disk it can only check the sections that describe them.
+/// Parses and checks a partition file field by field, in one pass over each section, with the lists
+/// in parallel. Every index is compared with its bound before it is used, so any bytes are safe to
+/// parse. If the lists are left on disk, only the sections that describe them are checked.
 class AdjacencyParser {
  public:
   AdjacencyParser(SectionFile file, const VertexOrder& order) : order_(order) {
@@ -22,7 +22,7 @@ class AdjacencyParser {
   }
 
   Status Run(std::uint32_t partition, std::uint32_t partitions, std::uint32_t edge_types);
-  /// Takes the header alone for a partition that is not loaded.
+  /// Reads only the header, for a partition that is not loaded.
   Status RunHeader(std::uint32_t partition, std::uint32_t partitions, std::uint32_t edge_types,
                    bool resident);
   Adjacency Take() { return std::move(adjacency_); }
@@ -63,7 +63,8 @@ class AdjacencyParser {
            (keeps(kPartitionWeighted) || keeps(kPartitionAttributed));
   }
   std::uint64_t vertices() const { return header_.owned + header_.mirrors; }
-  /// Returns whether some vertices must have an edge here: mirrors and boundary vertices.
+  /// Returns whether the partition has mirrors or boundary vertices. Each of them must have an edge
+  /// here.
   bool replicated() const { return header_.mirrors + header_.boundary_owned > 0; }
   void Touch(LocalId local) { touched_.SetShared(local); }
   Result<Column> ReadColumn(PartitionSection kind, std::uint64_t count) const {
@@ -79,7 +80,7 @@ class AdjacencyParser {
   const VertexOrder& order_;
   Adjacency adjacency_;
   PartitionHeader header_{};
-  RankBitmap touched_;  // local vertices with at least one edge seen; used if replicated()
+  RankBitmap touched_;  // local vertices with at least one edge; used if replicated()
 };
 
 }  // namespace rhizome::inline internal

@@ -1,4 +1,5 @@
-// The part of the parser that checks adjacency lists, and the edges that in-entries refer to.
+// Second part of AdjacencyParser: checks the adjacency lists, and the edges that in-entries refer
+// to.
 
 #include <algorithm>
 
@@ -14,8 +15,8 @@ constexpr std::uint64_t kGrain = 1 << 14;
 
 }  // namespace
 
-// Checks the lists on all threads, kGrain vertices a task. The finding of the first vertices wins,
-// so the result does not depend on the threads.
+// Checks the lists on all threads, kGrain vertices a task. The error of the first task that found
+// one is returned, so that the result does not depend on the threads.
 Status AdjacencyParser::CheckLists(const SideKinds& kinds, const Side& side) {
   if (!adjacency_.resident_) return Status::Ok();
   std::vector<Status> findings((vertices() + kGrain - 1) / kGrain);
@@ -72,7 +73,7 @@ Status AdjacencyParser::CheckRun(const SideKinds& kinds, const Side& side, std::
   return Status::Ok();
 }
 
-// Names the fault in the entries of one vertex and type, which begin at `begin`.
+// Describes the first fault in the entries of one vertex and type, which begin at `begin`.
 Status AdjacencyParser::DescribeRun(const SideKinds& kinds, std::span<const LocalId> list,
                                     std::uint64_t begin) const {
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -85,8 +86,8 @@ Status AdjacencyParser::DescribeRun(const SideKinds& kinds, std::span<const Loca
   return Status::Ok();
 }
 
-// Checks that in-entries and edges are in bijection: there are as many of each, and each in-entry
-// names an edge of its own.
+// Checks that in-entries and edges are in bijection: their numbers are equal, and each in-entry
+// names a different edge.
 Status AdjacencyParser::ReadInEdges() {
   RHIZOME_ASSIGN_OR_RETURN(adjacency_.in_edges_,
                            ReadColumn(PartitionSection::kInEdges, header_.edges));

@@ -27,7 +27,7 @@ struct Lists {
   std::vector<TypeId> types;           // [edges]; empty: one edge type
 };
 
-/// The edges by local id; an edge stands in the list of its `from`.
+/// The edges by local id. An edge is an entry in the adjacency list of its `from`.
 struct LocalEdges {
   std::vector<LocalId> from;
   std::vector<LocalId> to;
@@ -94,7 +94,8 @@ bool ListsAreSorted(const Lists& lists) {
   return true;
 }
 
-// Compaction passes lists of the previous generation, which are mostly sorted already.
+// Sorts a list only if necessary: compaction passes lists of the previous generation, which are
+// mostly sorted already.
 template <typename T, typename Less>
 void SortUnlessSorted(std::span<T> list, Less less) {
   if (!std::is_sorted(list.begin(), list.end(), less)) std::sort(list.begin(), list.end(), less);
@@ -163,10 +164,10 @@ class PartitionWriter {
 };
 
 // Writes a partition file:
-// 1. gives local ids to the owned rows and the mirrors, and finds the boundary vertices;
+// 1. assigns local ids to the owned rows and the mirrors, and finds the boundary vertices;
 // 2. writes the header and the rows;
 // 3. sorts the edges into the lists of the first stored direction, and transposes those for the
-//    second; each is written before the next is made;
+//    second; each direction is written before the next one is built;
 // 4. writes the type lists and weights;
 // 5. writes boundary vertices, their degrees and partition sets.
 Status PartitionWriter::Write() {
@@ -235,7 +236,7 @@ std::vector<LocalId> PartitionWriter::ToLocal(std::vector<Row>& rows) const {
   return locals;
 }
 
-/// Does the work of SortEdges for edges without types and weights.
+/// SortEdges for edges without types and weights.
 Lists PartitionWriter::SortNeighbors(LocalEdges ends) const {
   Lists lists{CountOffsets(ends.from, vertices_), std::vector<LocalId>(edge_count_), {}};
   std::vector<std::uint64_t> next(lists.offsets.begin(), lists.offsets.end() - 1);
@@ -291,7 +292,7 @@ Lists PartitionWriter::SortEdges(LocalEdges ends) {
   return lists;
 }
 
-/// Makes the other direction's lists, and fills in_edges_. Within (vertex, type) the edge ids
+/// Builds the lists of the other direction, and fills in_edges_. Within (vertex, type) the edge ids
 /// ascend, and with them the neighbours.
 Lists PartitionWriter::Transpose(const Lists& lists) {
   struct Entry {
@@ -382,7 +383,7 @@ Status PartitionWriter::WriteLists(const SideKinds& kinds, const Lists& lists) {
   return context_.edge_types > 1 ? WriteTypeIndex(kinds, lists) : Status::Ok();
 }
 
-// See Adjacency::DecodeList for the values of a compressed list.
+// Adjacency::DecodeList documents the values of a compressed list.
 Status PartitionWriter::WriteCompressed(const SideKinds& kinds, const Lists& lists) {
   RHIZOME_RETURN_IF_ERROR(writer_.BeginSection(Kind(kinds.lists), 1));
   std::vector<std::uint64_t> list_offsets = {0};

@@ -1,3 +1,8 @@
+// A sharded CLOCK cache of file blocks. Read looks up the frame of a block in a table, pins the
+// frame, and checks that it still holds the block before it copies. Insert locks the shard of the
+// block and uses, in this order: the block's fixed frame if all blocks fit, a frame that never held
+// a block, or a frame that Evict frees.
+
 #include "rhizome/index/block_cache.h"
 
 #include <algorithm>
@@ -11,10 +16,10 @@ namespace {
 
 constexpr std::uint64_t kSlotBytes = sizeof(std::atomic<std::uint32_t>);
 
-// A shard with fewer frames would evict long before the cache is full.
+// Smaller shards would start to evict long before the whole cache is full.
 constexpr std::uint64_t kLeastShardFrames = 64;
 
-// A processor goes on by itself after some lines of one row.
+// The hardware prefetcher fetches the following lines after the first few lines of a row.
 constexpr std::uint64_t kLineBytes = 64;
 constexpr std::uint64_t kMostPrefetched = 8 * kLineBytes;
 
@@ -36,7 +41,7 @@ BlockCache::BlockCache(const Options& options)
   for (auto& slot : slots_) slot.store(kNone, std::memory_order_relaxed);
   fixed_ = frame_count_ == options.block_count;
   frames_ = std::make_unique<Frame[]>(frame_count_);
-  bytes_.reset(new std::byte[frame_count_ * block_bytes_]);  // not cleared
+  bytes_.reset(new std::byte[frame_count_ * block_bytes_]);
   shard_count_ = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(frame_count_ / kLeastShardFrames, 1, options.most_shards));
   shards_ = std::make_unique<Shard[]>(shard_count_);
@@ -65,7 +70,7 @@ bool BlockCache::Read(std::uint64_t block, std::uint64_t offset, std::span<std::
     return true;
   }
   Frame& frame = frames_[number];
-  // A pinned frame keeps its block, but it may have got another block before the pin.
+  // A pin keeps the block in its frame, but the frame may have been reused before the pin.
   const std::uint32_t before = frame.pins.fetch_add(1, std::memory_order_acquire);
   const bool held =
       (before & kEvicting) == 0 && frame.block.load(std::memory_order_relaxed) == block;
@@ -79,7 +84,7 @@ bool BlockCache::Read(std::uint64_t block, std::uint64_t offset, std::span<std::
   return held;
 }
 
-// If all blocks fit, the frame is known before the slot is read.
+// Prefetches the data only if all blocks fit: then the frame is known before the slot is read.
 void BlockCache::Prefetch(std::uint64_t block, std::uint64_t offset, std::uint64_t bytes) const {
   if (block >= slots_.size()) return;
   __builtin_prefetch(&slots_[block]);
@@ -131,8 +136,8 @@ std::uint32_t BlockCache::TakeFrame(Shard& shard, Room room) {
   return room == Room::kMake ? Evict(shard) : kNone;
 }
 
-// After kMostLives passes of the hand every frame has lost its lives, except those hit or pinned
-// meanwhile.
+// After kMostLives passes of the hand every frame has lost its lives, except frames that were hit
+// or pinned during the passes.
 std::uint32_t BlockCache::Evict(Shard& shard) {
   for (std::uint32_t step = 0; step < (kMostLives + 1U) * shard.count; ++step) {
     const std::uint32_t number = shard.first + shard.hand;

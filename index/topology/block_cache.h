@@ -12,18 +12,19 @@
 
 namespace rhizome::inline internal {
 
-/// Keeps blocks of files in bounded memory. A table with one slot for each block replaces hashing.
-/// Eviction is CLOCK with counts: a hit adds a life, up to 3, the hand removes one at each pass,
-/// and a new block has none, so that blocks that are read once are evicted first.
+/// Caches blocks of files in bounded memory. A table with one slot for each block replaces hashing.
+/// Eviction is CLOCK with counts: a hit adds a life, up to 3, and the hand removes one life at each
+/// pass. A new block has no lives, so that blocks that are read once are evicted first.
 ///
 /// A hit takes no lock: it pins the frame, copies, and unpins. If all blocks fit, none is ever
 /// evicted, and a hit pins nothing. On a miss the caller reads the block without holding a lock and
 /// inserts it; Insert locks one of a few shards.
 ///
-/// Memory: the frames and 4 bytes for each block of the files, at most memory_bytes; the system
-/// provides pages as they are first used. If memory_bytes cannot hold the table and one frame,
+/// Memory: the frames and 4 bytes for each block of the files, at most memory_bytes. The system
+/// provides pages when they are first used. If memory_bytes cannot hold the table and one frame,
 /// nothing is cached.
-/// Threads: any. Ownership: `metrics` (null: none) must outlive it.
+/// Threads: any.
+/// Ownership: `metrics` (null: none) must outlive the cache.
 class BlockCache {
  public:
   struct Options {
@@ -41,8 +42,8 @@ class BlockCache {
 
   /// Copies out.size() bytes at `offset` of a block; false if the block is not cached.
   bool Read(std::uint64_t block, std::uint64_t offset, std::span<std::byte> out) const;
-  /// Asks the processor for what Read of `bytes` at `offset` of a block will touch, so that the
-  /// misses of many reads overlap. It may be called for any block.
+  /// Prefetches the memory that Read of `bytes` at `offset` of a block will access, so that the
+  /// processor's cache misses of many reads overlap. It may be called for any block.
   void Prefetch(std::uint64_t block, std::uint64_t offset, std::uint64_t bytes) const;
   bool Holds(std::uint64_t block) const {
     return block < slots_.size() && slots_[block].load(std::memory_order_acquire) != kNone;
@@ -50,11 +51,11 @@ class BlockCache {
 
   enum class Room : std::uint8_t {
     kMake,  ///< evict another block if necessary
-    kFree,  ///< use a free frame only: for blocks that were read along with the wanted one
+    kFree,  ///< use only a free frame; for blocks that were read along with the requested one
   };
 
-  /// Caches a block of up to block_bytes. Returns false if there was no room, true if the block is
-  /// cached now or was before.
+  /// Caches a block of up to block_bytes. Returns true if the block is cached now or was before,
+  /// false if no frame was available.
   bool Insert(std::uint64_t block, std::span<const std::byte> bytes, Room room = Room::kMake);
 
   /// Returns the number of frames that never held a block.
@@ -65,13 +66,13 @@ class BlockCache {
   std::uint64_t block_bytes() const { return block_bytes_; }
   Metrics* metrics() const { return metrics_; }
 
-  /// Returns the memory that a cache of all blocks takes.
+  /// Returns the memory of a cache that holds all blocks.
   static std::uint64_t FullBytes(std::uint64_t block_count, std::uint64_t block_bytes);
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
   static constexpr std::uint32_t kEvicting = std::uint32_t{1} << 31;
-  static constexpr std::uint8_t kMostLives = 3;  // the largest count that CLOCK gives a block
+  static constexpr std::uint8_t kMostLives = 3;  // maximum number of lives of a block
 
   // `pins` counts the readers of the frame; kEvicting is set while an Insert owns it.
   struct Frame {
@@ -101,7 +102,7 @@ class BlockCache {
   std::uint64_t frame_count_ = 0;
   bool fixed_ = false;  // block b has frame b
   std::unique_ptr<Frame[]> frames_;
-  std::unique_ptr<std::byte[]> bytes_;  // not cleared, so that unused pages take no memory
+  std::unique_ptr<std::byte[]> bytes_;  // not zeroed, so that unused pages take no memory
   std::uint32_t shard_count_ = 1;
   std::unique_ptr<Shard[]> shards_;
   std::atomic<std::int64_t> used_bytes_{0};

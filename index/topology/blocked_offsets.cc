@@ -26,8 +26,8 @@ std::vector<std::uint64_t> Reaches(std::span<const std::uint64_t> offsets) {
   return reaches;
 }
 
-/// Chooses the largest step of a block that is not wide, so that all sections together take the
-/// fewest bytes.
+/// Chooses the largest step of a block that is not wide, so that the total size of all sections is
+/// minimal.
 std::uint64_t ChooseLargestStep(std::span<const std::uint64_t> offsets,
                                 std::span<const std::uint64_t> reaches) {
   constexpr std::array<std::uint64_t, 3> kLargest = {UINT8_MAX, UINT16_MAX, UINT32_MAX};
@@ -87,8 +87,8 @@ Result<BlockedOffsets> BlockedOffsets::Read(const SectionFile& file, const Offse
   return offsets;
 }
 
-// Checks the offsets. Wide blocks are numbered in order, each used once, so the column of full
-// offsets has no unused parts either.
+// Checks the offsets. Wide blocks must be numbered in order and each used once, so that the column
+// of full offsets has no unused parts.
 Status BlockedOffsets::Check(const SectionFile& file, std::uint64_t last, const char* name) const {
   const auto corrupt = [&](const std::string& what) {
     return Status::Corruption(fmt::format("{}: {} {}", file.path().string(), name, what));

@@ -10,7 +10,7 @@
 
 namespace rhizome::inline internal {
 
-/// The kinds of the three sections of an array of offsets.
+/// The section kinds of an array of offsets.
 struct OffsetKinds {
   std::uint32_t bases;
   std::uint32_t steps;
@@ -18,11 +18,12 @@ struct OffsetKinds {
 };
 
 /// An ascending array of offsets in blocks of 64. A block stores its first offset in full, and each
-/// offset as its distance from that, in the narrowest column that pays. Blocks that span too much
-/// (those of hubs) are "wide": they stand in full in a list of their own. So an offset costs little
-/// more than one or two bytes instead of four, and a look-up reads two numbers in most cases.
-/// Format: storage/FORMAT.md, "Offsets".
-/// Ownership: borrows the bytes of the SectionFile it was read from. Threads: const.
+/// offset as its distance from the first, in the narrowest column that saves space. Blocks that
+/// span too much (those with hubs) are "wide": their offsets are stored in full in a separate list.
+/// An offset thus takes little more than one or two bytes instead of four, and a look-up usually
+/// reads two numbers. Format: storage/FORMAT.md, "Offsets".
+/// Ownership: borrows the bytes of the SectionFile it was read from.
+/// Threads: const.
 class BlockedOffsets {
  public:
   static constexpr std::uint64_t kBlock = 64;  // part of the format
@@ -60,7 +61,7 @@ class BlockedOffsets {
   Column wide_;   // [wide blocks * kBlock]: offsets in full
 };
 
-/// Writes ascending `offsets` with the width of steps that takes the fewest bytes.
+/// Writes ascending `offsets`, with the width of steps that needs the fewest bytes.
 Status WriteOffsets(SectionFileWriter& writer, const OffsetKinds& kinds,
                     std::span<const std::uint64_t> offsets);
 

@@ -14,7 +14,7 @@ std::uint32_t BytesFor(std::uint64_t largest) {
   return largest <= UINT32_MAX ? 4 : 8;
 }
 
-// Converts piece by piece, so that no narrow copy of a whole huge column is in memory.
+// Converts piece by piece, so that a huge column is never copied as a whole.
 template <typename T>
 Status AppendAs(SectionFileWriter& writer, std::span<const std::uint64_t> values) {
   constexpr std::size_t kPiece = std::size_t{1} << 16;

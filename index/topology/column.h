@@ -9,9 +9,9 @@
 
 namespace rhizome::inline internal {
 
-/// A column of unsigned numbers in a section file, as narrow as its largest value allows: 1, 2, 4
-/// or 8 bytes an element, as written. In small partitions most columns take one or two bytes; the
-/// reader pays one predictable branch.
+/// A column of unsigned numbers in a section file. All elements have the same width, the smallest
+/// of 1, 2, 4 and 8 bytes that holds the largest value. In small partitions most columns take one
+/// or two bytes an element. A read has one predictable branch.
 /// Ownership: borrows the bytes of the SectionFile it was read from.
 class Column {
  public:
@@ -58,8 +58,8 @@ class Column {
   std::uint32_t element_bytes_ = 8;
 };
 
-/// Writes `values` as the section `kind`, with the fewest of 1, 2, 4 and 8 bytes an element that
-/// hold the largest value, but at least `least_bytes`.
+/// Writes `values` as the section `kind`, with the smallest of 1, 2, 4 and 8 bytes an element that
+/// holds the largest value, but at least `least_bytes`.
 Status WriteColumn(SectionFileWriter& writer, std::uint32_t kind,
                    std::span<const std::uint64_t> values, std::uint32_t least_bytes = 1);
 

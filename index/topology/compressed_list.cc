@@ -1,3 +1,8 @@
+// Elias-Fano coding. A list is one byte with the number of low bits, the samples, the low parts
+// (`low_bits` bits a number) and the high parts (a bitmap with bit (value >> low_bits) + i set for
+// number i). At(i) finds the i-th set bit of the bitmap: it starts at the last sample at or before
+// i, skips whole words by popcount, and selects within one word.
+
 #include "rhizome/index/compressed_list.h"
 
 #include <algorithm>
@@ -10,8 +15,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-// The bound is above the bits that any value (a neighbour, with its type's rank) needs, and small
-// enough that the low part of a number lies within 8 bytes wherever it begins.
+// This is above the bits that any value (a neighbour, with the rank of its type) needs, and small
+// enough that the low part of a number is within 8 bytes wherever it begins.
 constexpr std::uint32_t kMaxLowBits = 56;
 
 constexpr std::uint64_t kSampleBytes = sizeof(std::uint64_t);
@@ -35,17 +40,17 @@ void SetBits(std::span<std::byte> bytes, std::uint64_t bit, std::uint64_t value,
 constexpr std::uint64_t kOnes = 0x0101010101010101U;
 constexpr std::uint64_t kTops = 0x8080808080808080U;
 
-/// Returns, in byte b, the number of bits set in bytes 0..b. Plain arithmetic, because in builds
-/// for any processor std::popcount would be a library call.
+/// Returns a word whose byte b is the number of bits set in bytes 0..b. It uses plain arithmetic
+/// because in builds for any processor std::popcount is a library call.
 std::uint64_t ByteSums(std::uint64_t word) {
   std::uint64_t sums = word - ((word >> 1) & 0x5555555555555555U);
   sums = (sums & 0x3333333333333333U) + ((sums >> 2) & 0x3333333333333333U);
   return ((sums + (sums >> 4)) & 0x0F0F0F0F0F0F0F0FU) * kOnes;
 }
 
-/// Returns the place of the k-th set bit (k from 0, below the number of set bits), given the word's
-/// ByteSums. It finds the byte by one subtraction (S. Vigna, Broadword Implementation of
-/// Rank/Select Queries, 2008), then goes bit by bit.
+/// Returns the position of the k-th set bit (k from 0, below the number of set bits), given the
+/// word's ByteSums. It finds the byte by one subtraction (S. Vigna, Broadword Implementation of
+/// Rank/Select Queries, 2008), then clears bit by bit.
 std::uint64_t SelectInWord(std::uint64_t word, std::uint64_t sums, std::uint64_t k) {
   RHIZOME_DCHECK(k < sums >> 56);
   const std::uint64_t at_most_k = (((k * kOnes) | kTops) - sums) & kTops;
@@ -88,7 +93,8 @@ std::optional<CompressedList> CompressedList::Open(std::span<const std::byte> by
   CompressedList list;
   list.count_ = count;
   if (count == 0) return bytes.empty() ? std::optional(list) : std::nullopt;
-  // A number takes at least one bit, so a count that passes cannot overflow what follows.
+  // Each number takes at least one bit. A count that passes this check cannot overflow the sums
+  // below.
   if (bytes.empty() || count > bytes.size() * 8) return std::nullopt;
   list.low_bits_ = static_cast<std::uint32_t>(bytes[0]);
   if (list.low_bits_ > kMaxLowBits) return std::nullopt;
@@ -99,7 +105,7 @@ std::optional<CompressedList> CompressedList::Open(std::span<const std::byte> by
   return list;
 }
 
-/// Loads 8 bytes from `at` on, with zeros behind the end.
+/// Loads 8 bytes from `at`; bytes after the end are zeros.
 std::uint64_t CompressedList::Load(std::uint64_t at) const {
   constexpr std::uint64_t kWord = sizeof(std::uint64_t);
   if (at + kWord <= bytes_.size()) return LoadLittle<std::uint64_t>(bytes_.data() + at);
@@ -123,7 +129,7 @@ std::uint64_t CompressedList::Low(std::uint64_t i) const {
 }
 
 std::optional<std::uint64_t> CompressedList::At(std::uint64_t i) const {
-  std::uint64_t place = 0;  // the high bits before it belong to entries that `skip` does not count
+  std::uint64_t place = 0;  // the high bits before it belong to the entries before the sample
   std::uint64_t skip = i;
   if (const std::uint64_t sample = i / kSampleEvery; sample > 0) {
     place = Sample(sample);

@@ -8,19 +8,19 @@
 
 namespace rhizome::inline internal {
 
-/// An ascending list of numbers in Elias-Fano form. It takes about 2 + log2(largest / count) bits a
-/// number, and any number can be read without the others. Format: storage/FORMAT.md, "Compressed
-/// lists". Sources: P. Elias 1974, R. Fano 1971; the layout of the parts and the samples are ours.
-///
-/// Appends the form of `values`, which must not descend; appends nothing for an empty list.
+/// Appends the Elias-Fano form of `values`, which must not descend; appends nothing for an empty
+/// list. The form takes about 2 + log2(largest / count) bits a number, and any number can be read
+/// without the others. Format: storage/FORMAT.md, "Compressed lists".
+/// Sources: P. Elias 1974, R. Fano 1971; the layout of the parts and the samples are our own.
 void AppendCompressedList(std::span<const std::uint64_t> values, std::vector<std::byte>& out);
 
-/// Reads single numbers of such a list. Every access stays within the given bytes, whatever they
-/// contain: damage yields no value or a wrong one, never an access elsewhere.
-/// Ownership: borrows the bytes. Threads: const.
+/// Reads a list that AppendCompressedList wrote. Every access is within the given bytes, regardless
+/// of their content: damaged bytes yield no value or a wrong one, never an access elsewhere.
+/// Ownership: borrows the bytes.
+/// Threads: const.
 class CompressedList {
  public:
-  /// One entry of this many has a sample of its position in the high parts.
+  /// Every kSampleEvery-th entry has a sample of its position in the high parts.
   static constexpr std::uint64_t kSampleEvery = 256;
 
   /// Opens `count` numbers in exactly `bytes`. Returns nullopt if the bytes cannot hold them.
@@ -28,14 +28,14 @@ class CompressedList {
 
   std::uint64_t count() const { return count_; }
 
-  /// Returns number i < count(), or nullopt if it finds the bytes damaged.
+  /// Returns number i < count(), or nullopt if the bytes are found to be damaged.
   std::optional<std::uint64_t> At(std::uint64_t i) const;
 
-  /// Decodes all numbers in order. Returns false if the bytes are damaged: for example if a number
-  /// is below the one before it, a sample is wrong, or bits are set behind the last number.
+  /// Decodes all numbers in order. Returns false if the bytes are damaged, for example if a number
+  /// is below its predecessor, a sample is wrong, or bits are set after the last number.
   bool Decode(std::span<std::uint64_t> out) const;
 
-  /// Does the same for numbers that must be below `limit`, at most 2^32.
+  /// As Decode, for numbers that must be below `limit`, which is at most 2^32.
   bool DecodeBelow(std::uint64_t limit, std::span<std::uint32_t> out) const;
 
  private:

@@ -7,7 +7,8 @@ namespace rhizome::inline internal {
 
 std::vector<std::uint64_t> OrderOfEdges(const EdgesOfPartition& edges, const VertexOrder& order,
                                         const PartitionContext& context) {
-  // Local ids, and so the lists, have owned vertices first and then mirrors, each group by row.
+  // Local ids number owned vertices first and then mirrors, each group by row; lists are in that
+  // order.
   constexpr std::uint64_t kMirror = std::uint64_t{1} << 63;
   const auto local = [&](Row row) {
     const auto key = static_cast<std::uint64_t>(row);

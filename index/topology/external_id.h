@@ -16,8 +16,8 @@ using ExternalId = Variant<std::int64_t, std::string>;
 /// Formats an id: "42" or "dog.n.01".
 std::string ToString(const ExternalId& id);
 
-/// Returns the integer of which `text` is the canonical decimal: no sign but '-', no leading zeros,
-/// in range. Returns nullopt for any other text.
+/// Parses a canonical decimal integer: no sign except '-', no leading zeros, in range. Returns
+/// nullopt for any other text.
 std::optional<std::int64_t> ParseCanonicalInteger(std::string_view text);
 
 }  // namespace rhizome

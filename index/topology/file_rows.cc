@@ -14,7 +14,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-// Enough for the page reads that a RowReader plans ahead of those in flight.
+// Holds the page reads that a RowReader plans ahead, besides the reads in flight.
 constexpr std::size_t kStagingBytes = std::size_t{2} << 20;
 
 RowReaderOptions OptionsFor(const ArrayEntry& entry) {
@@ -47,7 +47,7 @@ Status FileRows::Read(std::span<RowTarget> targets) const {
   if (!by_row()) return ReadByPart(targets);
   RHIZOME_RETURN_IF_ERROR(owner_.Check("a reader of rows"));
   RHIZOME_ASSIGN_OR_RETURN(auto reader, TakeReader());
-  // A reader that failed is not kept, because its queue may be broken.
+  // A reader that failed is not reused, because its queue may be broken.
   RHIZOME_RETURN_IF_ERROR(reader->Read(targets));
   const MutexLock lock(mutex_);
   if (idle_.size() < kMostIdle) idle_.push_back(std::move(reader));

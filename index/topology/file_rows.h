@@ -18,21 +18,22 @@
 
 namespace rhizome::inline internal {
 
-/// Returns the rows that are read and decoded together in an array without row checksums: those of
-/// a chunk, or of an inner chunk of a shard.
+/// Returns the number of rows that are read and decoded together in an array without row checksums:
+/// the rows of a chunk, or of an inner chunk of a shard.
 inline std::uint64_t RowsPerRead(const ArrayEntry& entry) {
   return entry.sharded() ? entry.inner_rows : entry.chunk_rows;
 }
 
-/// Returns whether a sidecar of the array holds a checksum for each row.
+/// Returns whether the array has a sidecar with a checksum for each row.
 bool HasRowChecksums(const ArrayEntry& entry);
 
 /// Reads any rows of an array from the files of one generation, many in one call. With row
-/// checksums it uses RowReader: direct reads, coalesced, in deep batches. Without, it decodes each
-/// chunk (or inner chunk) at most once a call.
-/// Memory: what RowSums loaded; and for each of up to kMostIdle concurrent readers a queue and
-/// about 2 MiB, or 4 reads of the longest row.
-/// Threads: any number at once. Ownership: the array's file system must outlive it.
+/// checksums it uses RowReader: direct reads, coalesced, in deep batches. Without them it decodes
+/// each chunk (or inner chunk) at most once a call.
+/// Memory: the loaded row checksums (RowSums); and, for each of up to kMostIdle concurrent readers,
+/// a queue and about 2 MiB, or 4 reads of the longest row if that is more.
+/// Threads: any number at once.
+/// Ownership: the array's file system must outlive it.
 class FileRows {
  public:
   /// `sums` is null if the array has no row checksums.
@@ -41,16 +42,17 @@ class FileRows {
         sums_(std::move(sums)),
         files_(std::make_shared<ArrayFiles>(*array_, /*direct=*/true)) {}
 
-  /// Opens an array. Row checksums are loaded as they are needed. Errors: those of
-  /// Store::OpenArray; kCorruption, the sidecar does not fit the array.
+  /// Opens an array. Row checksums are loaded when they are needed.
+  /// Errors: any error of Store::OpenArray; kCorruption, the sidecar does not fit the array.
   static Result<std::shared_ptr<const FileRows>> Open(const Store& store, std::string_view array);
 
   const ArrayEntry& entry() const { return array_->entry(); }
   bool by_row() const { return sums_ != nullptr; }
 
-  /// Reads all targets; it sorts them by row, and duplicates are allowed. Errors: kInvalidArgument,
-  /// a row out of range, or a call in a forked child; kCorruption; kIoError. After an error the
-  /// targets' memory is unspecified.
+  /// Reads all targets. It sorts them by row; duplicates are allowed. After an error the content of
+  /// the targets' memory is unspecified.
+  /// Errors: kInvalidArgument, a row out of range, or a call in a forked child; kCorruption;
+  /// kIoError.
   Status Read(std::span<RowTarget> targets) const;
 
  private:
@@ -61,22 +63,23 @@ class FileRows {
   const std::shared_ptr<const ChunkArray> array_;
   const std::shared_ptr<const RowSums> sums_;
   const std::shared_ptr<ArrayFiles> files_;
-  const OwnerProcess owner_;  // a fork could copy the mutex locked, for ever
+  const OwnerProcess owner_;  // a forked child may inherit a locked mutex, so its calls fail
   mutable Mutex mutex_;
   mutable std::vector<std::unique_ptr<RowReader>> idle_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-/// Keeps the arrays of one generation open for Graph::ReadRows: each is opened at its first use.
+/// Keeps the arrays of one generation open for Graph::ReadRows. Each array is opened at its first
+/// use.
 /// Threads: any.
 class OpenArrays {
  public:
-  /// Returns the open array. `store` must be a snapshot of the generation. Errors: those of
-  /// FileRows::Open.
+  /// Returns the open array. `store` must be a snapshot of the generation.
+  /// Errors: any error of FileRows::Open.
   Result<std::shared_ptr<const FileRows>> Of(const Store& store, std::string_view array)
       RHIZOME_EXCLUDES(mutex_);
 
-  /// Closes the arrays that `store` no longer has, once the reads from them have ended: the disk
-  /// has the room of a removed file only when nobody has it open.
+  /// Closes the arrays that `store` no longer has, once the reads from them have ended. The file
+  /// system frees the space of a removed file only after the last handle is closed.
   void CloseDropped(const Store& store) RHIZOME_EXCLUDES(mutex_);
 
  private:

@@ -8,7 +8,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-// The cost assumed for a patch: a place and a value of 4 bytes each.
+// The assumed size of a patch: a position and a value of 4 bytes each.
 constexpr std::uint64_t kPatchBytes = 8;
 
 std::uint64_t CountFrom(std::span<const std::uint64_t> values, std::uint64_t least) {

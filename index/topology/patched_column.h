@@ -9,23 +9,24 @@
 
 namespace rhizome::inline internal {
 
-/// The kinds of the three sections of a patched column.
+/// The section kinds of a patched column.
 struct PatchedKinds {
   std::uint32_t values;
   std::uint32_t places;
   std::uint32_t patches;
 };
 
-/// A column of numbers of which most are small and a few are huge (degrees). It has one or two
-/// bytes a number; the largest value of that width means "look among the patches", which a binary
-/// search finds.
-/// Format: storage/FORMAT.md, "Patched columns". Ownership: as Column. Threads: const.
+/// A column of numbers that are mostly small, with a few huge ones (degrees). An element takes one
+/// or two bytes. The largest value of that width marks a number that is stored among the patches,
+/// where a binary search finds it. Format: storage/FORMAT.md, "Patched columns".
+/// Ownership: as Column.
+/// Threads: const.
 class PatchedColumn {
  public:
   PatchedColumn() = default;
 
-  /// Errors: kCorruption, with `name` in the message: a patch has no mark, is out of order, would
-  /// have fitted the column, or is above `largest`.
+  /// Errors: kCorruption, naming `name`: a patch has no mark, is out of order, would have fitted
+  /// the column, or is above `largest`.
   static Result<PatchedColumn> Read(const SectionFile& file, const PatchedKinds& kinds,
                                     std::uint64_t count, std::uint64_t largest, const char* name);
 
@@ -44,7 +45,7 @@ class PatchedColumn {
   std::uint64_t mark_ = UINT64_MAX;
 };
 
-/// Writes `values` with 1 or 2 bytes each, whichever takes fewer bytes in total.
+/// Writes `values` with 1 or 2 bytes each, choosing the width with the smaller total size.
 Status WritePatched(SectionFileWriter& writer, const PatchedKinds& kinds,
                     std::span<const std::uint64_t> values);
 

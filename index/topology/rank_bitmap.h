@@ -8,9 +8,8 @@
 
 namespace rhizome::inline internal {
 
-/// A set of numbers below `size` with rank in O(1): one bit a number, and one count for each 64 of
-/// them.
-/// Use: Set..., then Seal once; Rank is valid only after Seal.
+/// A set of numbers below `size` with rank in O(1): one bit for each number, and one count for each
+/// 64 numbers. Call Set for all members, then Seal once; Rank is valid only after Seal.
 class RankBitmap {
  public:
   RankBitmap() = default;
@@ -18,7 +17,7 @@ class RankBitmap {
 
   void Set(std::uint64_t i) { words_[i / 64] |= Bit(i); }
 
-  /// Does what Set does, from several threads at once.
+  /// Thread-safe form of Set.
   void SetShared(std::uint64_t i) {
     const std::atomic_ref<std::uint64_t> word(words_[i / 64]);
     if ((word.load(std::memory_order_relaxed) & Bit(i)) == 0)

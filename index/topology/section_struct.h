@@ -19,7 +19,8 @@ Status WriteStructs(SectionFileWriter& writer, std::uint32_t kind, std::span<con
 }
 
 /// Reads exactly `count` records that WriteStructs wrote. It compares `count` with the section's
-/// length before it allocates. Errors: kCorruption.
+/// length before it allocates.
+/// Errors: kCorruption.
 template <typename T>
 Result<std::vector<T>> ReadStructs(const SectionFile& file, std::uint32_t kind,
                                    std::uint64_t count) {

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::uint32_t Kind(IdsSection section) { return static_cast<std::uint32_t>(section); }
 
-// Returns the vertex ids in ascending order of external id. Errors: kInvalidArgument, a repeated
-// id.
+// Returns the vertex ids in ascending order of external id.
+// Errors: kInvalidArgument, a repeated id.
 template <typename T>
 Result<std::vector<std::uint64_t>> SortIds(std::span<const T> ids,
                                            std::span<const VertexId> deleted = {}) {
@@ -31,7 +31,8 @@ Result<std::vector<std::uint64_t>> SortIds(std::span<const T> ids,
       sorted.push_back(v);
     }
   }
-  RHIZOME_DCHECK(next_deleted == deleted.end());  // ascending, and vertices
+  RHIZOME_DCHECK(next_deleted == deleted.end());  // `deleted` ascends and holds only vertices of
+                                                  // the store
   std::sort(sorted.begin(), sorted.end(),
             [&](std::uint64_t a, std::uint64_t b) { return ids[a] < ids[b]; });
   const auto repeated =
@@ -63,7 +64,7 @@ Status WriteStrings(SectionFileWriter& writer, std::span<const std::string> ids)
   RHIZOME_RETURN_IF_ERROR(WriteColumn(writer, Kind(IdsSection::kOffsets), offsets));
   RHIZOME_RETURN_IF_ERROR(writer.BeginSection(Kind(IdsSection::kBytes), 1));
   constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
-  std::string piece;  // many short strings in one Append
+  std::string piece;  // joins many short strings for one Append
   for (const std::string& id : ids) {
     piece += id;
     if (piece.size() < kPieceBytes) continue;
@@ -122,8 +123,10 @@ Status VertexIds::Corrupt(const std::string& what) const {
   return Status::Corruption(fmt::format("{}: {}", file_->path().string(), what));
 }
 
-// Parses a dictionary: compares the header with the manifest, reads the ids, and checks that the
-// sorted side ascends; the vertices that it leaves out are the deleted ones.
+// Parses a dictionary:
+// 1. compares the header with the manifest;
+// 2. reads the ids;
+// 3. checks that the sorted side ascends; the vertices that it omits are the deleted ones.
 Result<VertexIds> VertexIds::Parse(SectionFile file, ExternalIdKind kind,
                                    std::uint64_t vertex_count) {
   VertexIds ids;
@@ -148,8 +151,8 @@ Result<VertexIds> VertexIds::Parse(SectionFile file, ExternalIdKind kind,
 
 namespace {
 
-// Returns the members of [0, vertex_count) that the sorted side leaves out. Its entries must be
-// below vertex_count.
+// Returns the members of [0, vertex_count) that the sorted side omits. Its entries must be below
+// vertex_count.
 std::vector<VertexId> MissingFrom(const Column& sorted, std::uint64_t vertex_count) {
   std::vector<VertexId> missing;
   if (sorted.size() == vertex_count) return missing;
@@ -202,8 +205,8 @@ Status VertexIds::ReadStrings() {
   return Status::Ok();
 }
 
-// Checks that the ids ascend strictly. Then they are distinct, and so are the vertices; the missing
-// vertices were deleted.
+// Checks that the ids ascend strictly, which implies that the ids, and the vertices, are distinct.
+// Vertices missing from the sorted side were deleted.
 Status VertexIds::CheckSorted() {
   for (std::uint64_t i = 0; i < sorted_.size(); ++i) {
     const std::uint64_t vertex = sorted_[i];
@@ -225,7 +228,7 @@ std::string_view VertexIds::StringAt(std::uint64_t vertex) const {
   return {reinterpret_cast<const char*>(bytes_.data()) + begin, offsets_[vertex + 1] - begin};
 }
 
-// Returns the first place of the sorted side for whose vertex `below` is false.
+// Returns the first position of the sorted side whose vertex does not satisfy `below`.
 template <typename Below>
 std::uint64_t VertexIds::SortedBound(Below&& below) const {
   std::uint64_t begin = 0;

@@ -19,14 +19,14 @@ namespace rhizome::inline internal {
 
 inline constexpr const char* kVertexIdsPath = "ids/ids.dict";
 
-/// String ids whose bytes do not fit in memory, as input of VertexIds::Write.
+/// String ids whose bytes do not fit in memory, as an input of VertexIds::Write.
 struct StringIds {
   std::vector<std::uint64_t> offsets;  ///< [vertices + 1] of the texts, by vertex id
 
-  /// Vertex ids in ascending order of external id, all distinct; without the deleted ones.
+  /// Vertex ids in ascending order of external id, all distinct, without the deleted vertices.
   std::vector<std::uint64_t> sorted;
 
-  /// Passes the bytes of all texts to `put`, piece by piece, by vertex id; they must be UTF-8.
+  /// Passes the bytes of all texts to `put`, piece by piece, by vertex id. The texts must be UTF-8.
   std::function<Status(const std::function<Status(std::span<const std::byte>)>& put)> read_bytes;
 };
 
@@ -34,8 +34,8 @@ struct StringIds {
 /// its external id, but Find does not return it, and another vertex may have that id now. Strings
 /// compare as bytes, which for UTF-8 is the order of code points. Format: storage/FORMAT.md,
 /// "Vertex ids".
-/// Memory: the file. A string takes its bytes and about 8 more a vertex, an integer 8 and at most 4
-/// more.
+/// Memory: the file. A string id takes its bytes and about 8 more a vertex; an integer id takes 8
+/// bytes and at most 4 more.
 /// Threads: const after Parse.
 class VertexIds {
  public:
@@ -44,19 +44,20 @@ class VertexIds {
 
   static VertexIds Dense(std::uint64_t vertex_count);
 
-  /// Write the dictionary of `ids` (by vertex id). `deleted` is sorted. Errors: kInvalidArgument, a
-  /// repeated id or one that is not UTF-8, which the message names; those of `sink`.
+  /// Write the dictionary of `ids` (by vertex id). `deleted` is sorted.
+  /// Errors: kInvalidArgument, a repeated id or one that is not UTF-8, naming the id; errors of
+  /// `sink`.
   static Status Write(ByteSink& sink, const StoreId& store_id, std::span<const std::int64_t> ids,
                       std::span<const VertexId> deleted = {});
   static Status Write(ByteSink& sink, const StoreId& store_id, std::span<const std::string> ids,
                       std::span<const VertexId> deleted = {});
   static Status Write(ByteSink& sink, const StoreId& store_id, const StringIds& ids);
 
-  /// Errors: kCorruption, if the offsets, the order of the sorted side, or the UTF-8 are wrong.
+  /// Errors: kCorruption, the offsets, the order of the sorted side, or the UTF-8 is wrong.
   static Result<VertexIds> Parse(SectionFile file, ExternalIdKind kind, std::uint64_t vertex_count);
 
-  /// Returns the deleted vertices alone, sorted; works with the ids left on disk. Errors:
-  /// kCorruption.
+  /// Returns only the deleted vertices, sorted. The ids themselves may be left on disk.
+  /// Errors: kCorruption.
   static Result<std::vector<VertexId>> ParseDeleted(const SectionFile& file,
                                                     std::uint64_t vertex_count);
 
@@ -77,8 +78,8 @@ class VertexIds {
   ExternalId IdOf(VertexId vertex) const;
 
   /// The vertices that are not deleted, in ascending order of external id: SortedAt(i) for i in [0,
-  /// sorted_count()). LowerBound returns the first place whose id is not below `id`, which must be
-  /// of the store's kind.
+  /// sorted_count()). LowerBound returns the first position whose id is not below `id`, which must
+  /// have the store's kind of ids.
   std::uint64_t sorted_count() const {
     return kind_ == ExternalIdKind::kDense ? vertex_count_ : sorted_.size();
   }

@@ -15,11 +15,11 @@ enum class IdsSection : std::uint32_t {
   kSorted = 5,    // [vertices] vertex ids in ascending order of external id
 };
 
-/// Little-endian, as every number on disk.
+/// Little-endian, like every number on disk.
 struct IdsHeader {
   std::uint64_t vertices;
   std::uint32_t id_kind;  // an ExternalIdKind: kInteger or kString
-  std::uint32_t deleted;  // vertices that the sorted side leaves out
+  std::uint32_t deleted;  // vertices that the sorted side omits
 };
 static_assert(sizeof(IdsHeader) == 16, "on-disk layout");
 

@@ -93,8 +93,10 @@ Status VertexOrder::Corrupt(const std::string& what) const {
   return Status::Corruption(fmt::format("{}: {}", file_.path().string(), what));
 }
 
-// Parses an order file: checks the header against the manifest, reads the permutation, then the
-// segments (grouped rows) or the columns of owners and types (other rows).
+// Parses an order file:
+// 1. checks the header against the manifest;
+// 2. reads the permutation;
+// 3. reads the segments (grouped rows) or the columns of owners and types (other rows).
 Result<VertexOrder> VertexOrder::Parse(SectionFile file, std::uint64_t vertex_count,
                                        std::uint32_t partitions, std::uint32_t vertex_types) {
   VertexOrder order;
@@ -125,8 +127,8 @@ Result<VertexOrder> VertexOrder::Parse(SectionFile file, std::uint64_t vertex_co
   return order;
 }
 
-// Reads the two columns. Each has n numbers below n, and one undoes the other, so both are
-// permutations; this check needs no further memory.
+// Reads the two columns. Each must have n numbers below n, and each must invert the other; then
+// both are permutations. This check needs no further memory.
 Status VertexOrder::ReadPermutation() {
   RHIZOME_ASSIGN_OR_RETURN(row_of_vertex_,
                            Column::Read(file_, Kind(OrderSection::kRowOfVertex), vertex_count_));

@@ -13,8 +13,8 @@ namespace rhizome::inline internal {
 
 inline constexpr const char* kOrderPath = "order/order.ord";
 
-/// Rows [first_row, first_row of the next segment) belong to (owner, type). Typed rows count the
-/// rows of one type from 0 over all owners.
+/// A run of rows: [first_row, first_row of the next segment) belong to (owner, type). Typed rows
+/// count the rows of one type from 0 over all owners.
 struct OrderSegment {
   Row first_row = 0;
   Row first_typed_row = 0;
@@ -42,14 +42,14 @@ class VertexOrder {
   VertexOrder& operator=(VertexOrder&&) = default;
 
   /// Writes the order to `sink`. Rows that are sorted by (owner, type) are written as grouped,
-  /// whatever kind of order produced them.
+  /// regardless of the kind of order that produced them.
   static Status Write(ByteSink& sink, const StoreId& store_id, const OrderInput& input);
 
   /// Checks that the file holds a permutation and segments that cover it. Errors: kCorruption.
   static Result<VertexOrder> Parse(SectionFile file, std::uint64_t vertex_count,
                                    std::uint32_t partitions, std::uint32_t vertex_types);
 
-  /// The functions below take vertices and rows in [0, size()).
+  /// The functions below accept vertices and rows in [0, size()).
   std::uint64_t size() const { return vertex_count_; }
   Row RowOf(VertexId vertex) const {
     return static_cast<Row>(row_of_vertex_[static_cast<std::size_t>(vertex)]);
@@ -57,7 +57,7 @@ class VertexOrder {
   VertexId VertexAt(Row row) const {
     return static_cast<VertexId>(vertex_of_row_[static_cast<std::size_t>(row)]);
   }
-  /// Asks the memory for what VertexAt will read of a row; any number.
+  /// Prefetches the memory that VertexAt reads for a row; accepts any number.
   void PrefetchVertexAt(Row row) const {
     if (static_cast<std::uint64_t>(row) < size())
       vertex_of_row_.Prefetch(static_cast<std::size_t>(row));
@@ -65,7 +65,7 @@ class VertexOrder {
   PartitionId OwnerOf(Row row) const;
   TypeId TypeOf(Row row) const;
 
-  /// Returns whether the rows of each owner are contiguous. If so, owner p has the rows
+  /// Returns whether the rows of each owner are contiguous. If they are, owner p has the rows
   /// [owner_begin(p), owner_begin(p+1)).
   bool grouped() const { return grouped_; }
   Row owner_begin(std::uint32_t partition) const { return owner_begin_[partition]; }

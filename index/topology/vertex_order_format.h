@@ -15,10 +15,10 @@ enum class OrderSection : std::uint32_t {
   kTypeOfRow = 6,    // not grouped and more than one vertex type: [vertices]
 };
 
-/// The rows are sorted by (owner, type), so that segments give both.
+/// The rows are sorted by (owner, type), so that the segments determine both.
 inline constexpr std::uint32_t kOrderGrouped = 1;
 
-/// Little-endian, as every number on disk.
+/// Little-endian, like every number on disk.
 struct OrderHeader {
   std::uint64_t vertices;
   std::uint64_t segments;  // 0 if not grouped
@@ -29,8 +29,9 @@ struct OrderHeader {
 };
 static_assert(sizeof(OrderHeader) == 32, "on-disk layout");
 
-/// Rows from first_row to the next segment's belong to (owner, type). Segments are never empty and
-/// ascend strictly by (owner, type); typed rows count the rows of one type over all owners.
+/// A run of rows: from first_row to the first row of the next segment they belong to (owner, type).
+/// Segments are never empty and ascend strictly by (owner, type). Typed rows count the rows of one
+/// type over all owners.
 struct OrderSegmentRecord {
   std::uint64_t first_row;
   std::uint64_t first_typed_row;

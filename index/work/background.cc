@@ -18,8 +18,8 @@ namespace {
 // yields at once to a thread that wakes up, and still makes progress on a busy machine.
 constexpr int kNice = 10;
 
-// The kernel defines these in <linux/ioprio.h> (see ioprio_set(2)), which some of its
-// releases, 6.1.192 among them, made C alone: a parameter there has the name `class`.
+// The kernel defines these in <linux/ioprio.h> (see ioprio_set(2)). Some kernel releases, such as
+// 6.1.192, ship a header that compiles only as C because a parameter is called `class`.
 constexpr int kOneThread = 1;
 constexpr int kBestEffort = 2;
 constexpr int kIoClassShift = 13;
@@ -27,7 +27,8 @@ constexpr int kLowestLevel = 7;
 
 thread_local bool in_background = false;
 
-// A container may refuse either call: then the work runs at ordinary priority.
+// Errors are ignored: a container may refuse either call, and the work then runs at normal
+// priority.
 void LowerPriority() {
   const auto thread = static_cast<id_t>(gettid());
   (void)setpriority(PRIO_PROCESS, thread, std::max(getpriority(PRIO_PROCESS, thread), kNice));
@@ -50,7 +51,8 @@ bool InBackground() { return in_background; }
 
 bool NeedsOwnThreads() {
   if (in_background) return true;
-  static const LibraryThreads pool;  // oneTBB's, of the process that used it first
+  static const LibraryThreads pool;  // the thread pool of oneTBB, owned by the process that used it
+                                     // first
   return !pool.here();
 }
 

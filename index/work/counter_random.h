@@ -6,15 +6,15 @@
 
 namespace rhizome::inline internal {
 
-/// Names a stream of random numbers. Equal keys give equal streams, different keys independent
-/// ones, whatever the thread and the order of the requests.
+/// Identifies a stream of random numbers. Equal keys give equal streams and different keys give
+/// independent ones, regardless of the thread and of the order of the requests.
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint64_t batch = 0;
   std::uint64_t vertex = 0;
   std::uint32_t hop = 0;
-  std::uint32_t stream = 0;    ///< tells uses within one vertex apart
-  std::uint64_t subgraph = 0;  ///< tells the same vertex in several subgraphs apart
+  std::uint32_t stream = 0;    ///< distinguishes several uses for one vertex
+  std::uint64_t subgraph = 0;  ///< distinguishes the same vertex in several subgraphs
 };
 
 /// A counter-based generator (Philox4x64-10, Salmon et al., SC 2011). Block i of a stream is a

@@ -23,24 +23,25 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-// Loops over independent pieces of work, on the threads of the current TaskArena. They hide that
-// there are two sources of threads. oneTBB is the ordinary one. Plain threads serve builds with the
-// thread sanitizer, which cannot see how oneTBB's threads synchronise, and work in the background,
-// because oneTBB keeps its threads forever, and those made there would stay at low priority. Either
-// way the loop rethrows what a piece throws.
+// Loops over independent pieces of work, on the threads of the current TaskArena. They hide the two
+// sources of threads. oneTBB is the usual one. Plain threads are used in builds with the thread
+// sanitizer, which cannot see how oneTBB's threads synchronise, and for background work: oneTBB
+// keeps its threads until the process ends, and threads created in the background would remain at
+// low priority. In both cases the loop rethrows exceptions of the pieces.
 
 namespace plain {
 
 inline std::size_t Threads(std::size_t most) {
 #if defined(__SANITIZE_THREAD__)
-  constexpr unsigned kLeast = 4;  // the sanitizer is to see several on any machine
+  constexpr unsigned kLeast = 4;  // gives the sanitizer several threads on any machine
 #else
   constexpr unsigned kLeast = 1;
 #endif
   return std::min<std::size_t>(most, std::max(std::thread::hardware_concurrency(), kLeast));
 }
 
-/// Keeps the first exception of several threads, for the thread that waits for them to rethrow.
+/// Keeps the first exception that any of several threads raises, so that the waiting thread can
+/// rethrow it.
 class FirstException {
  public:
   /// Must be called within a catch block.
@@ -138,9 +139,9 @@ void ParallelSort(Iterator begin, Iterator end, const Before& before) {
 
 #else
 
-/// Limits the threads of the loops that run within its execute(body). The limit is at most the
-/// number of processors: more would gain nothing, and oneTBB warns about more on stderr. No result
-/// depends on the number of threads.
+/// Limits the threads of the loops that run within execute(body). The limit is at most the number
+/// of processors: more would not help, and oneTBB warns about it on stderr. No result depends on
+/// the number of threads.
 class TaskArena {
  public:
   explicit TaskArena(int threads)
@@ -158,7 +159,7 @@ class TaskArena {
   tbb::task_arena arena_;
 };
 
-/// Calls body(i) once for each i below `count`, in any order and concurrently; returns when all
+/// Calls body(i) once for each i below `count`, concurrently and in any order. Returns when all
 /// calls are done.
 template <typename Body>
 void ParallelFor(std::size_t count, const Body& body) {
@@ -168,8 +169,8 @@ void ParallelFor(std::size_t count, const Body& body) {
 
 /// Calls work(i) like ParallelFor, and finish(i) in order, one at a time, each after its work(i).
 /// At most `in_flight` pieces are between the start of work and the end of finish, so i and i +
-/// in_flight may share memory. Once finish(i) returns false, it takes no further piece and calls
-/// finish no more.
+/// in_flight may share memory. Once finish(i) returns false, no further piece starts and finish is
+/// not called again.
 template <typename Work, typename Finish>
 void ParallelInOrder(std::size_t count, std::size_t in_flight, const Work& work,
                      const Finish& finish) {

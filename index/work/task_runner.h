@@ -14,9 +14,9 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Runs tasks 0..count-1, a few at a time, and reports how many are done. After the first failure
-/// no task begins, and Run returns once those that have begun end. Threads: Run may be called once,
-/// from one thread.
+/// Runs tasks 0..count-1, a few at a time, and reports the number of finished tasks. After the
+/// first failure no further task starts, and Run returns once the running tasks end.
+/// Threads: Run may be called once, from one thread.
 class TaskRunner {
  public:
   TaskRunner(std::uint64_t count, std::string_view phase, const JobControl& control)

@@ -8,7 +8,8 @@
 namespace rhizome::inline internal {
 
 /// Runs independent pieces of work on a fixed number of threads. The pieces must not depend on the
-/// number of threads, so that the result does not either. Threads: one at a time.
+/// number of threads, so that the result does not depend on it either.
+/// Threads: one caller at a time.
 class Workers {
  public:
   explicit Workers(std::uint32_t threads)

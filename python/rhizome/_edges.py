@@ -1,5 +1,6 @@
-"""Edges in memory, in any form that ``ingest`` takes, made uniform. No library but NumPy is imported: a table, a sparse
-matrix or a graph of PyTorch Geometric is known by what it can do."""
+"""Converts edges in memory, in any form that ``ingest`` accepts, to one form. Only NumPy is imported: tables, sparse
+matrices and graphs of PyTorch Geometric are recognised by their attributes.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +18,21 @@ EdgeType = Union[str, tuple[str, str, str]]
 class Group(NamedTuple):
     """Edges of one type. Ids are int64 [n], or lists of str."""
 
-    type: EdgeType  #: "": they have none
+    type: EdgeType  #: "": untyped
     src: Any
     dst: Any
     columns: dict[str, np.ndarray]  #: weights and attributes by name, [n, dim]
 
     def part(self, chosen: Any, type: str) -> Group:
-        """Returns some of its edges, as those of another type."""
+        """Returns some of the edges, with another type."""
         columns = {name: np.ascontiguousarray(values[chosen]) for name, values in self.columns.items()}
         return Group(type, _take(self.src, chosen), _take(self.dst, chosen), columns)
 
 
 def groups_of(edges: Any, edge_arrays: Mapping[str, Any]) -> list[Group]:
-    """Returns the edges by type. ``edge_arrays``: further columns, whose rows are those of all edges, in order.
+    """Returns the edges by type. ``edge_arrays``: further columns, with one row per edge over all types, in order.
 
-    Errors: TypeError, ValueError: another form, or lengths that differ.
+    Errors: TypeError, ValueError: an unsupported form, or different lengths.
     """
     by_type = edges if isinstance(edges, Mapping) else {"": edges}
     groups = [group for type, part in by_type.items() for group in _groups_of_part(type, part)]
@@ -69,7 +70,7 @@ def _groups_of_part(type: Any, edges: Any) -> Iterator[Group]:
 
 
 def _by_type_column(group: Group) -> list[Group]:
-    """Divides edges by their column ``type``, in the order in which types appear."""
+    """Divides edges by their column ``type``, in the order in which the types first appear."""
     if "type" not in group.columns:
         return [group]
     if group.type:
@@ -82,8 +83,8 @@ def _by_type_column(group: Group) -> list[Group]:
 
 
 def _ends(edges: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """Returns sources, targets and further columns."""
-    if hasattr(edges, "tocoo"):  # SciPy: an edge for each entry that is stored, from row to column
+    """Returns the sources, targets and further columns."""
+    if hasattr(edges, "tocoo"):  # SciPy: one edge per stored entry, from row to column
         coo = edges.tocoo()
         return coo.row, coo.col, {} if (coo.data == 1).all() else {"weight": coo.data}
     if hasattr(edges, "column_names"):  # pyarrow
@@ -95,7 +96,7 @@ def _ends(edges: Any) -> tuple[Any, Any, dict[str, Any]]:
     array = as_array(edges)
     if array.ndim != 2 or 2 not in array.shape:
         raise ValueError(f"edges have shape [2, n] or [n, 2], not {list(array.shape)}")
-    pairs = array if array.shape[0] == 2 else array.T  # [2, 2] is as edge_index of PyG
+    pairs = array if array.shape[0] == 2 else array.T  # [2, 2] is read as PyG's edge_index
     return pairs[0], pairs[1], {}
 
 
@@ -114,7 +115,7 @@ def _ends_of_table(columns: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
 
 
 def _column(name: str, values: Any) -> np.ndarray:
-    """Returns a column of edges as the engine keeps it: int64 or float32, [n, dim]; weights are float32."""
+    """Returns a column of edges in the engine's types: int64 or float32, [n, dim]; weights are always float32."""
     matrix = as_matrix(values, name)
     whole = matrix.dtype.kind != "f" and name != "weight"
     column = np.ascontiguousarray(matrix, dtype=np.int64 if whole else np.float32)
@@ -127,7 +128,7 @@ def _take(ids: Any, chosen: np.ndarray) -> Any:
 
 
 def bounds_of(groups: list[Group]) -> tuple[int, int] | None:
-    """Returns the least and the largest id of edges between integers; None if there is none, or ids are names."""
+    """Returns the minimum and maximum id of edges between integers; None if there are no edges or ids are strings."""
     ends = [end for group in groups for end in (group.src, group.dst) if not isinstance(end, list) and len(end)]
     if not ends:
         return None
@@ -135,12 +136,12 @@ def bounds_of(groups: list[Group]) -> tuple[int, int] | None:
 
 
 def is_data(edges: Any) -> bool:
-    """Returns whether it is torch_geometric's Data or HeteroData."""
+    """Returns whether ``edges`` is torch_geometric's Data or HeteroData."""
     return hasattr(edges, "edge_index") or (hasattr(edges, "node_types") and hasattr(edges, "edge_types"))
 
 
 def of_data(data: Any) -> dict[str, Any]:
-    """Returns the arguments of ``ingest`` that PyTorch Geometric's Data or HeteroData is."""
+    """Converts PyTorch Geometric's Data or HeteroData to arguments of ``ingest``."""
     if hasattr(data, "node_types"):
         return _of_hetero(data)
     arrays = {name: _plain(data[key]) for key, name in (("x", "feat"), ("y", "label")) if _has(data, key)}
@@ -169,7 +170,7 @@ def _of_hetero(data: Any) -> dict[str, Any]:
 
 
 def _joined(name: str, given: Mapping[str, np.ndarray], counts: Mapping[str, int], missing: int) -> np.ndarray:
-    """Joins the rows of all vertex types, in their order; a type that has none gets those that say so."""
+    """Concatenates the rows of all vertex types, in their order; types without rows get the missing value."""
     if len({(rows.shape[1:], rows.dtype) for rows in given.values()}) != 1:
         raise ValueError(f"{name!r} has another width or dtype in each vertex type: add arrays by names of their own")
     some = next(iter(given.values()))

@@ -1,4 +1,4 @@
-"""A graph that is open: look-ups, rows, samples, changes, and batches of writes."""
+"""An open graph: lookups, rows, samples, changes, and batches of writes."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ Topology = Literal["auto", "memory", "disk"]
 class Graph:
     """A graph in a store, as ``rhizome.open`` returns it.
 
-    Ids: where a function takes *one* vertex, that is the user's own id (a str or an int). In *arrays*, given
-    and returned, are vertex ids: int64, dense from 0, never given twice. ``find`` leads from the former
-    to the latter, ``external_ids`` back. (In a store whose ids are 0, 1, 2, ... both are the same.)
+    Ids: a function that accepts *one* vertex expects its external id (a str or an int, as in the input). *Arrays*, both
+    arguments and results, contain vertex ids: int64, dense from 0, never reused. ``find`` converts external ids to
+    vertex ids, and ``external_ids`` converts back. (In a store whose external ids are 0, 1, 2, ... both are the same.)
 
     Threads: all functions may be called from many threads; the GIL is released while the engine works.
-    Processes: a child made by fork may use what lies in memory; what reads files through an inherited graph
-    raises InvalidArgument there. Pickled, a graph is its path and ``point``: the process that unpickles it opens just that
-    state, whatever was written and compacted meanwhile, as long as this one holds it: until it is closed, or, unless it
-    is a snapshot, refreshed.
+    Processes: a child created by fork may use data in memory; operations that read files through an inherited graph
+    raise InvalidArgument there. A pickled graph consists of its path and ``point``: the process that unpickles it opens
+    exactly that state, even after later writes and compactions, as long as this graph holds it. It does so until it is
+    closed or, unless it is a snapshot, refreshed.
     """
 
     __slots__ = ("_core", "_options")
 
     def __init__(self, core: _core.Graph, options: tuple[int | str, Topology]) -> None:
         self._core = core
-        self._options = options  #: memory and topology that it was opened with
+        self._options = options  #: memory and topology arguments of open()
 
     def close(self) -> None:
         """Closes the store: its files and locks are free when this returns.
 
-        All that was made from the graph (arrays, samplers, snapshots) raises ValueError from then on. Of a snapshot it
-        closes that one, with what was made from it, and nothing else.
-        Closing twice is allowed. It waits for nobody: calls of other threads end by themselves.
+        All objects created from the graph (arrays, samplers, snapshots) then raise ValueError. Closing a snapshot
+        closes only that snapshot and the objects created from it. Closing twice is allowed. It does not wait: calls of
+        other threads that are in progress still complete.
         """
         self._core.close()
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the graph is closed."""
         return self._core.closed
 
     def __enter__(self) -> Graph:
@@ -75,7 +75,7 @@ class Graph:
     def __reduce__(self) -> str | tuple[Any, ...]:
         return _open_at, (os.path.abspath(self.path), *self._options, self.point)
 
-    # --- What there is ---
+    # --- Properties ---
 
     @property
     def path(self) -> str:
@@ -89,12 +89,12 @@ class Graph:
 
     @property
     def num_nodes(self) -> int:
-        """The same as num_vertices."""
+        """Same as num_vertices."""
         return self._core.num_vertices
 
     @property
     def vertex_bound(self) -> int:
-        """The bound of vertex ids: all are below it, those of deleted vertices included."""
+        """Upper bound of vertex ids: all are below it, including ids of deleted vertices."""
         return self._core.vertex_bound
 
     @property
@@ -114,7 +114,7 @@ class Graph:
 
     @property
     def edge_attributes(self) -> dict[str, tuple[np.dtype, int]]:
-        """The attributes of edges beside type and weight, by name: their dtype, and the values of each edge."""
+        """The attributes of edges other than type and weight, by name: dtype and number of values per edge."""
         return {name: (np.dtype(dtype), dim) for name, dtype, dim in self._core.edge_attributes()}
 
     @property
@@ -127,7 +127,7 @@ class Graph:
 
     @property
     def topology_on_disk(self) -> bool:
-        """Whether the lists of neighbours are read from disk, because they take too much of ``memory``."""
+        """Whether neighbour lists are read from disk because they do not fit in ``memory``."""
         return self._core.topology_on_disk
 
     @property
@@ -137,31 +137,32 @@ class Graph:
 
     @property
     def point(self) -> Point:
-        """This state by numbers and hashes, for ``rhizome.open(path, at=point)`` in another process while this graph holds it."""
+        """This state as numbers and hashes, for ``rhizome.open(path, at=point)`` in another process while this graph
+        holds it."""
         return Point._make(self._core.point)
 
     def metrics(self) -> str:
-        """Returns all metrics in Prometheus' text format: counts, gauges, times, errors."""
+        """Returns all metrics (counts, gauges, times, errors) in the Prometheus text format."""
         return self._core.metrics()
 
-    # --- Look-ups ---
+    # --- Lookups ---
 
     @overload
     def find(self, ids: UserId) -> int: ...
     @overload
     def find(self, ids: list[Any] | tuple[Any, ...] | np.ndarray) -> np.ndarray: ...
     def find(self, ids: Any) -> int | np.ndarray:
-        """Returns the vertex id of the user's id; for several of them, an array int64 [n].
+        """Returns the vertex id of an external id; for several of them, an int64 array [n].
 
-        Errors: NotFound, naming the id that no vertex has; TypeError, an id that is neither str nor int.
+        Errors: NotFound, naming the unknown id; TypeError, an id is neither str nor int.
         """
         found: int | np.ndarray = self._core.find(ids)
         return found
 
     def external_ids(self, ids: Any) -> list[UserId]:
-        """Returns the user's ids of vertices: ``ids`` int64 [n] (anything that NumPy takes for integers).
+        """Returns the external ids of vertices: ``ids`` is int64 [n], or anything that NumPy converts to integers.
 
-        Errors: IndexError, an id that no vertex has; TypeError.
+        Errors: IndexError, an id of no vertex; TypeError.
         """
         return self._core.external_ids(ids)
 
@@ -170,33 +171,33 @@ class Graph:
     @overload
     def neighbors(self, ids: np.ndarray | Sequence[int], direction: Direction = "out") -> NeighborLists: ...
     def neighbors(self, ids: Any, direction: Direction = "out") -> Neighbors | NeighborLists:
-        """Returns the neighbours of one vertex (the user's id), or of many (vertex ids, [n]).
+        """Returns the neighbours of one vertex (an external id), or of many (vertex ids, [n]).
 
-        ``direction``: "out", the targets of its edges; "in", the sources of those that end in it; "both".
-        Parallel edges are repeated. For one vertex the order is by type and vertex id; for many the order
-        within a list is unspecified.
+        ``direction``: "out", the targets of its out-edges; "in", the sources of its in-edges; "both".
+        Parallel edges are repeated. For one vertex the order is by type and vertex id; for many the order within a list
+        is unspecified.
         Errors: NotFound, no such id; IndexError; InvalidArgument, the store does not keep that direction.
         """
         found: Neighbors | NeighborLists = self._core.neighbors(ids, as_text(direction, "direction"))
         return found
 
     def degrees(self, ids: Any, direction: Direction = "in") -> np.ndarray:
-        """Returns how many neighbours vertices have, int64 [n]; parallel edges count as often as they are.
+        """Returns the numbers of neighbours of vertices, int64 [n]; parallel edges are counted separately.
 
-        ``ids``: vertex ids int64 [n]. Errors: IndexError; TypeError; InvalidArgument, as ``neighbors``.
+        ``ids``: vertex ids int64 [n]. Errors: IndexError; TypeError; InvalidArgument, as for ``neighbors``.
         """
         return self._core.degrees(ids, as_text(direction, "direction"))
 
     def edge_rows(self, name: str, edges: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """Reads an attribute of edges: of ``edge_attributes``, or "weight" (float32), or "type" (int64, an index of
+        """Reads an attribute of edges: one of ``edge_attributes``, or "weight" (float32), or "type" (int64, an index of
         ``edge_types``).
 
-        ``edges``: numbers of edges, int64 [n], such as ``Subgraph.edge_ids``; they may repeat. A number is one edge's until
-        the next compaction, whatever else is written. ``out``: an array to read into, C-contiguous and of just this dtype
-        and shape.
+        ``edges``: edge numbers, int64 [n], such as ``Subgraph.edge_ids``; they may repeat. An edge keeps its number
+        until the next compaction, regardless of other writes. ``out``: an array to read into, C-contiguous and of
+        exactly this dtype and shape.
         Returns: ndarray [n, values of the attribute]; ``out`` if it was given.
-        Errors: NotFound, naming what there is; InvalidArgument, a number that no edge has; TypeError; ValueError, the
-        shape of ``out``; Corruption; IoError.
+        Errors: NotFound, listing the existing attributes; InvalidArgument, a number of no edge; TypeError; ValueError,
+        the shape of ``out``; Corruption; IoError.
         """
         return _core.edge_rows(self._core, as_text(name, "name"), as_integers(edges, "numbers of edges"), out)
 
@@ -208,10 +209,10 @@ class Graph:
         return self._core.types_of(ids)
 
     def vertices_of(self, type: str | None = None) -> np.ndarray:
-        """Returns the vertex ids of a type, or of all, int64 [n], ascending, without those that are deleted.
+        """Returns the vertex ids of a type, or of all types, int64 [n], ascending, without deleted vertices.
 
-        So ids within a type are positions in this array: ``of_type[local]``, and back by ``numpy.searchsorted``.
-        Errors: NotFound, listing the types that there are.
+        Ids within a type are thus positions in this array: ``of_type[local]``, and back with ``numpy.searchsorted``.
+        Errors: NotFound, listing the existing types.
         """
         types = self.vertex_types
         if type is None:
@@ -221,18 +222,20 @@ class Graph:
         return self._core.vertices_of(types.index(type))
 
     def split(self, name: SplitName, array: str = "split") -> np.ndarray:
-        """Returns the vertex ids of a set, int64 [n], ascending, without those that are deleted.
+        """Returns the vertex ids of a set, int64 [n], ascending, without deleted vertices.
 
-        ``array``: that which has 0 (train), 1 (valid) and 2 (test). Errors: NotFound, no such array; ValueError.
+        ``array``: the array with the values 0 (train), 1 (valid) and 2 (test). Errors: NotFound, no such array;
+        ValueError.
         """
         number = as_split(name)
         found = [ids[rows[:, 0] == number] for ids, rows in self[array].batches()]
         return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
 
     def similar(self, to: Any, array: str, k: int = 10, *, progress: Progress | None = None) -> list[Similar]:
-        """Returns the ``k`` vertices whose rows of ``array`` have the largest cosine, the largest first.
+        """Returns the ``k`` vertices whose rows of ``array`` have the highest cosine similarity, in descending order.
 
-        ``to``: a vertex (the user's id), which is left out, or a row, floats [dim]. All rows are compared.
+        ``to``: a vertex (an external id), which is excluded from the result, or a row, floats [dim]. All rows are
+        compared.
         Errors: NotFound; InvalidArgument, a row of zeros or of another width; KeyboardInterrupt.
         """
         query = to
@@ -246,7 +249,7 @@ class Graph:
         return [Similar(*found) for found in zip(self.external_ids(vertices), labels, scores)]
 
     def _labels(self, vertices: np.ndarray) -> list[Any]:
-        """Returns the labels of vertices, by name where the classes have names."""
+        """Returns the labels of vertices, as names if the classes have names."""
         if "label" not in self.arrays or self["label"].shape[1] != 1:
             return [None] * len(vertices)
         import json  # pylint: disable=import-outside-toplevel
@@ -257,7 +260,7 @@ class Graph:
                 for label in labels[vertices][:, 0].tolist()]
 
     def __contains__(self, name: object) -> bool:
-        """Returns whether there is an array of that name."""
+        """Returns whether there is an array with that name."""
         return isinstance(name, str) and name in self.arrays
 
     def __iter__(self) -> Iterator[str]:
@@ -275,22 +278,24 @@ class Graph:
                 induced: bool = False, edge_ids: bool = False, meta_path: Sequence[str] = (), times: str | None = None,
                 vertex_times: str | None = None, pick: Literal["uniform", "last"] = "uniform", seed: int = 1,
                 threads: int = 1) -> Sampler:
-        """Returns a sampler of neighbours, of the graph as it is now.
+        """Returns a sampler of neighbours for the graph in its current state.
 
-        ``fanouts``: neighbours to draw in each hop, the seeds' own first, -1 for all: ``[10, 10]``; ``[]`` gives the
-        seeds alone. Or by edge type, ``{"cites": [10, 5], "writes": [3, 0]}``: types that are not named are not walked.
-        ``meta_path``: the edge type that each hop walks. ``direction``: the lists to walk.
-        ``replace``: draw with replacement. ``weighted``: in proportion to the weights of edges.
-        ``disjoint``: each seed gets a subgraph of its own. ``again``: every hop draws for all vertices so far
-        (as DGL does), instead of those of the hop before (as PyG does). ``induced``: give all edges between the vertices
-        that are found, instead of those that were drawn; they count as the first hop's.
-        ``edge_ids``: number the edges that are drawn (``Subgraph.edge_ids``). A store keeps the numbers of its in-edges
-        only if it has weights or attributes of edges, or no out-lists. ``Graph.edge_rows`` reads attributes by them.
-        ``times``: an attribute of edges, int64: draw no edge that is later than its seed (``Sampler.sample``); with
-        ``disjoint``. ``vertex_times``: instead, an array of a column, int64 or int32: draw no neighbour that is later than
-        its seed. ``pick``: any of those, or the "last" ones.
-        ``threads``: how many one call uses; any number gives the same samples.
-        Errors: InvalidArgument, options out of range or that exclude each other; NotFound, no such type or attribute.
+        ``fanouts``: number of neighbours to sample in each hop, the seeds' hop first, -1 for all: ``[10, 10]``; ``[]``
+        returns only the seeds. Or by edge type, ``{"cites": [10, 5], "writes": [3, 0]}``; types that are not named are
+        not used.
+        ``meta_path``: the edge type of each hop. ``direction``: the lists to use.
+        ``replace``: sample with replacement. ``weighted``: sample in proportion to the edge weights.
+        ``disjoint``: each seed gets a separate subgraph. ``again``: every hop samples for all vertices found so far (as
+        in DGL) instead of only the previous hop's (as in PyG). ``induced``: return all edges between the found
+        vertices instead of the sampled ones; they count as edges of the first hop.
+        ``edge_ids``: return the numbers of sampled edges (``Subgraph.edge_ids``). A store keeps the numbers of its
+        in-edges only if it has weights or attributes of edges, or no out-lists. ``Graph.edge_rows`` reads attributes by
+        number.
+        ``times``: an int64 attribute of edges: do not sample an edge that is later than its seed (``Sampler.sample``);
+        requires ``disjoint``. ``vertex_times``: instead, an array with one column, int64 or int32: do not sample a
+        neighbour that is later than its seed. ``pick``: sample uniformly from these, or take the "last" ones.
+        ``threads``: number of threads per call; the samples do not depend on it.
+        Errors: InvalidArgument, options out of range or in conflict; NotFound, no such type or attribute.
         """
         return Sampler(_core.Sampler(self._core, _sampler_arguments(
             self, fanouts, direction=direction, replace=replace, weighted=weighted, disjoint=disjoint, again=again,
@@ -300,11 +305,11 @@ class Graph:
     # --- Other libraries ---
 
     def to_scipy(self, type: str | None = None) -> Any:
-        """Returns the adjacency matrix, a scipy.sparse.csr_array [vertex_bound, vertex_bound], in memory.
+        """Returns the adjacency matrix as a scipy.sparse.csr_array [vertex_bound, vertex_bound] in memory.
 
-        Entry (i, j) is the weight of the edge from vertex i to vertex j, 1 in a store without weights; parallel edges
-        are entries of their own. ``type``: the edges of this type alone.
-        Errors: ValueError, no such type; ImportError, there is no SciPy.
+        Entry (i, j) is the weight of the edge from vertex i to vertex j, or 1 in a store without weights; parallel
+        edges are separate entries. ``type``: use only edges of this type.
+        Errors: ValueError, no such type; ImportError, SciPy is not installed.
         """
         from . import _tables
         return _tables.to_scipy(self, type)
@@ -312,19 +317,19 @@ class Graph:
     def to_networkx(self, subgraph: Subgraph | None = None) -> Any:
         """Returns a networkx.MultiDiGraph of a sampled subgraph, or of the whole graph, in memory.
 
-        Nodes are the user's ids; edges have ``type`` if the store has several, and ``weight`` if it has weights. The
-        edges of a subgraph lead from the neighbour that was drawn to the vertex for which it was.
-        Errors: ImportError, there is no NetworkX.
+        Nodes are external ids. Edges have ``type`` if the store has several types, and ``weight`` if it has weights.
+        The edges of a subgraph point from the sampled neighbour to the vertex for which it was sampled.
+        Errors: ImportError, NetworkX is not installed.
         """
         from . import _tables
         return _tables.to_networkx(self, subgraph)
 
     def neighbors_frame(self, ids: Any, direction: Direction = "out") -> Any:
-        """Returns the neighbours of one vertex (the user's id) or of many (vertex ids, [n]) as a pandas.DataFrame.
+        """Returns the neighbours of one vertex (an external id) or of many (vertex ids, [n]) as a pandas.DataFrame.
 
-        Columns, a line an edge: ``of``, the user's id of the vertex, if there are many; ``id``, that of the neighbour;
-        ``type``, a category, if the store has several; ``weight``, if it has weights.
-        Errors: those of ``neighbors``; ImportError, there is no pandas.
+        Columns, with one row per edge: ``of``, the external id of the vertex, if there are many; ``id``, the external
+        id of the neighbour; ``type``, a category, if the store has several; ``weight``, if it has weights.
+        Errors: as for ``neighbors``; ImportError, pandas is not installed.
         """
         from . import _tables
         return _tables.neighbors_frame(self, ids, direction)
@@ -332,36 +337,38 @@ class Graph:
     # --- Commits ---
 
     def refresh(self) -> None:
-        """Moves on to the last commit of other processes. Errors: ValueError, this is a snapshot, or opened at a point."""
+        """Advances to the last commit of other processes. Errors: ValueError, this graph is a snapshot or was opened at
+        a point."""
         self._core.refresh()
 
     def snapshot(self) -> Graph:
-        """Returns the graph as it is now, for ever. It may be closed by itself, and is closed with this one."""
+        """Returns an immutable snapshot. It can be closed separately, and is closed with this graph."""
         return Graph(self._core.snapshot(), self._options)
 
     def scan_vertices(self, rows: int = 65536) -> Iterator[VertexBlock]:
-        """Iterates over the vertices that are not deleted, ascending by the user's ids, at one commit.
+        """Iterates over the vertices that are not deleted, in ascending order of external ids, at one commit.
 
-        ``rows``: so many in a block. Errors: ValueError, the graph was closed meanwhile.
+        ``rows``: vertices per block. Errors: ValueError, the graph was closed during the iteration.
         """
         return map(VertexBlock._make, _core.VertexScan(self._core, as_count(rows, "rows", least=1)))
 
     def scan_edges(self, rows: int = 65536, *, pairs_once: bool = False) -> Iterator[EdgeBlock]:
-        """Iterates over all edges, each once, from source to target, in the order of the disk, at one commit.
+        """Iterates over all edges, each once, from source to target, in disk order, at one commit.
 
-        ``rows``: so many in a block. ``pairs_once``: of an undirected graph give each pair once, instead of both ways.
-        Errors: Corruption; IoError; ValueError, the graph was closed meanwhile.
+        ``rows``: edges per block. ``pairs_once``: in an undirected graph, return each pair once instead of in both
+        directions.
+        Errors: Corruption; IoError; ValueError, the graph was closed during the iteration.
         """
         scan = _core.EdgeScan(self._core, as_count(rows, "rows", least=1), bool(pairs_once))
         return map(EdgeBlock._make, scan)
 
     def changes(self, after: int | Point, last: int = 0) -> Iterator[Change]:
-        """Iterates over the changes of the commits (after, last], the last commit if ``last`` is 0.
+        """Iterates over the changes of the commits (after, last]; 0 for ``last`` means the last commit.
 
-        ``after``: a commit, or the ``point`` of the graph at it. With a point, a store that was restored from a backup
-        and written to since is refused: its commits are not those that follow the point.
-        Errors: NotFound, commits after ``after`` were compacted away, naming the first that is there; InvalidArgument,
-        the point is of a copy of the store that has diverged.
+        ``after``: a commit number, or the ``point`` of the graph at that commit. With a point, a store that was
+        restored from a backup and written to since is rejected, because its commits do not follow the point.
+        Errors: NotFound, commits after ``after`` have been compacted: the message names the first that exists;
+        InvalidArgument, the point is of a copy of the store that has diverged.
         """
         commit, state = (after.sequence, after.state) if isinstance(after, Point) else (after, "")
         feed = _core.Changes(self._core, as_count(commit, "after"), as_count(last, "last"), state)
@@ -373,10 +380,10 @@ class Graph:
         return follow()
 
     def batch(self, *, create_types: bool = False, create_vertices: bool = True, sync: bool = True) -> Batch:
-        """Begins a batch of writes: ``with graph.batch() as b: b.put_edge(...)``.
+        """Starts a batch of writes: ``with graph.batch() as b: b.put_edge(...)``.
 
-        ``create_types``: add types that the store lacks; ``create_vertices``: add vertices that edges and
-        rows name; else both are refused. ``sync``: the commit is durable when the block ends.
+        ``create_types``: add types that the store does not have; ``create_vertices``: add vertices named by edges and
+        rows; otherwise both are errors. ``sync``: the commit is durable when the block ends.
         Errors: InvalidArgument, the store is not open with mode "w".
         """
         return Batch(self, bool(create_types), bool(create_vertices), bool(sync))
@@ -385,27 +392,27 @@ class Graph:
 
     def compact(self, *, repartition: bool = False, keep_generations: int | None = None,
                 threads: int | None = None, progress: Progress | None = None) -> CompactReport:
-        """Merges what was written into the next generation, while reads and writes go on.
+        """Merges the writes since the last compaction into the next generation, while reads and writes continue.
 
-        ``repartition``: divide the edges anew. ``keep_generations``: how many before this one stay on disk.
-        Ctrl-C raises KeyboardInterrupt, and nothing has changed then, unless the signal came when the new generation
-        was being published: it is there then, and whole.
-        Errors: Busy, another compaction runs; InvalidArgument, not open for writing; OutOfSpace; IoError.
+        ``repartition``: partition the edges again. ``keep_generations``: number of older generations to keep on disk.
+        Ctrl-C raises KeyboardInterrupt and leaves the store unchanged, unless the signal arrives while the new
+        generation is being published: in that case the generation exists and is complete.
+        Errors: Busy, another compaction is running; InvalidArgument, not open for writing; OutOfSpace; IoError.
         """
         keep = None if keep_generations is None else as_count(keep_generations, "keep_generations")
         return CompactReport(**_core.compact(self._core, bool(repartition), as_threads(threads), keep, progress))
 
     def verify(self, *, progress: Progress | None = None) -> VerifyReport:
-        """Does what ``rhizome.verify`` does, with this store."""
+        """Calls ``rhizome.verify`` for this store."""
         return verify(self.path, progress=progress)
 
     def backup(self, folder: PathLike, *, keep: int = 0, progress: Progress | None = None) -> BackupReport:
-        """Does what ``rhizome.backup`` does, with this store."""
+        """Calls ``rhizome.backup`` for this store."""
         return backup(self.path, folder, keep=keep, progress=progress)
 
 
 class Sampler:
-    """Samples neighbourhoods; made by ``Graph.sampler``. Threads: any number at once."""
+    """Samples neighbourhoods; created by ``Graph.sampler``. Threads: may be used concurrently."""
 
     __slots__ = ("_core",)
 
@@ -413,11 +420,12 @@ class Sampler:
         self._core = core
 
     def sample(self, seeds: Any, batch: int = 0, times: Any = None) -> Subgraph:
-        """Samples the subgraph of ``seeds``, vertex ids int64 [n]; what is repeated is there once, unless disjoint.
+        """Samples the subgraph of ``seeds``, vertex ids int64 [n]; a repeated seed occurs once, unless disjoint.
 
-        ``batch`` selects the random numbers: the same seed, batch and graph give the same subgraph, with any
-        number of threads. ``times``: of the seeds, int64 [n], if the sampler has times, and only then.
-        Errors: IndexError, a seed that no vertex has; TypeError; InvalidArgument, not a time for each seed.
+        ``batch`` selects the random numbers: the same seed, batch and graph give the same subgraph, for any number of
+        threads. ``times``: times of the seeds, int64 [n]; required if the sampler has times, else not allowed.
+        Errors: IndexError, a seed of no vertex; TypeError; InvalidArgument, the number of times differs from the number
+        of seeds.
         """
         given = None if times is None else as_integers(times, "times")
         return Subgraph(*self._core.sample(seeds, as_count(batch, "batch"), given))
@@ -428,7 +436,7 @@ def _sampler_arguments(graph: Graph, fanouts: Sequence[int] | Mapping[str, Seque
                        meta_path: Sequence[str], seed: int, threads: int, induced: bool = False,
                        times: str | None = None, vertex_times: str | None = None,
                        pick: Literal["uniform", "last"] = "uniform") -> _core.SamplerArguments:
-    """Checks what ``Graph.sampler`` takes, and returns it as the engine takes it."""
+    """Checks the arguments of ``Graph.sampler`` and converts them for the engine."""
     if pick not in ("uniform", "last"):
         raise ValueError(f"pick is {pick!r}: it is 'uniform' or 'last'")
     arguments = _core.SamplerArguments()
@@ -469,28 +477,28 @@ def _typed_fanouts(fanouts: Mapping[str, Sequence[int]], types: list[str]) -> li
 
 
 class Batch:
-    """Writes that become one commit when its ``with`` block ends, or nothing if the block raises.
+    """Writes that become one commit when the ``with`` block ends; if the block raises, nothing is written.
 
-    A batch that is dropped without a commit of what was put into it says so by a ResourceWarning, as an open file does.
-    All ids are the user's own, but for arrays of vertex ids in ``put_rows``. The commit is checked as a whole:
-    an error of it is raised at the end of the block, and then nothing was written.
-    Errors of the commit: InvalidArgument, it does not fit the store; NotFound, a vertex or type that
-    is not to be created; IoError and OutOfSpace, the store must be opened again.
+    Dropping a batch that contains uncommitted operations issues a ResourceWarning, like an unclosed file. All ids are
+    external ids, except for arrays of vertex ids in ``put_rows``. The commit is checked as a whole: an error is raised
+    at the end of the block, and nothing is written.
+    Errors of the commit: InvalidArgument, it does not fit the store; NotFound, a vertex or type does not exist and must
+    not be created; IoError and OutOfSpace, the store must be opened again.
     """
 
     __slots__ = ("_core", "_graph", "_lost", "_options", "_why", "commit", "vertices_added")
 
     def __init__(self, graph: Graph, create_types: bool, create_vertices: bool, sync: bool) -> None:
         self._lost = 0  # operations of blocks that raised
-        self._why = "no `with` block around the batch has ended"  # that they are not written
+        self._why = "no `with` block around the batch has ended"  # reason that the operations were not written
         self._core = _core.Batch(graph._core)
         self._graph = graph
         self._options = (sync, create_types, create_vertices)
         self.commit: int | None = None  #: the number of the commit, once there is one
-        self.vertices_added = 0  #: by the commit
+        self.vertices_added = 0  #: number of vertices that the commit added
 
     def __len__(self) -> int:
-        """The operations that wait."""
+        """The number of pending operations."""
         return len(self._core)
 
     def __enter__(self) -> Batch:
@@ -516,33 +524,33 @@ class Batch:
                  f"one, `with graph.batch() as b:`", ResourceWarning, stacklevel=2, source=self)
 
     def put_vertex(self, id: UserId, type: str = "") -> None:
-        """Adds a vertex of a type ("": the first); one that exists stays as it is."""
+        """Adds a vertex of a type ("": the first); an existing vertex is not changed."""
         self._core.put_vertex(id, as_text(type, "type"))
 
     def delete_vertex(self, id: UserId) -> None:
-        """Deletes a vertex and its edges, if it exists."""
+        """Deletes a vertex and its edges, if the vertex exists."""
         self._core.delete_vertex(id)
 
     def put_edge(self, src: UserId, dst: UserId, type: str = "", weight: float = 1.0,
                  attributes: Sequence[float] = ()) -> None:
-        """Adds an edge, beside equal ones that exist. Ends that are missing are added.
+        """Adds an edge, in addition to existing equal ones. Missing end vertices are added.
 
-        ``type``: "" is the first. ``attributes``: a value for each attribute of edges that the store has
-        (``graph.edge_attributes``), in their order; none: zeros.
+        ``type``: "" is the first. ``attributes``: a value for each edge attribute of the store
+        (``graph.edge_attributes``), in their order; if empty, zeros.
         """
         self._core.put_edge(src, dst, as_text(type, "type"), weight, attributes)
 
     def upsert_edge(self, src: UserId, dst: UserId, type: str = "", weight: float = 1.0,
                     attributes: Sequence[float] = ()) -> None:
-        """Replaces all edges of that source, type and target by this one; else as ``put_edge``."""
+        """Replaces all edges of that source, type and target by this one; otherwise like ``put_edge``."""
         self._core.upsert_edge(src, dst, as_text(type, "type"), weight, attributes)
 
     def put_edges(self, src: Any, dst: Any, type: str = "", weights: Any = None,
                   attributes: Sequence[Any] = ()) -> None:
-        """Adds an edge for each pair of ``src`` and ``dst``, [n]: lists of the user's ids, or arrays of vertex ids.
+        """Adds an edge for each pair of ``src`` and ``dst``, [n]: lists of external ids, or arrays of vertex ids.
 
         ``weights``: floats [n]; None: 1. ``attributes``: an array [n] of int or float for each attribute of edges.
-        Errors: IndexError; TypeError; ValueError, lengths that differ.
+        Errors: IndexError; TypeError; ValueError, the lengths differ.
         """
         sources, targets = _named(src), _named(dst)
         values = np.ones(len(sources), np.float32) if weights is None else np.ascontiguousarray(weights, np.float32)
@@ -551,32 +559,32 @@ class Batch:
         self._core.put_edges(sources, targets, as_text(type, "type"), values, [_values(one) for one in attributes])
 
     def delete_edge(self, src: UserId, dst: UserId, type: str = "") -> None:
-        """Deletes all edges of that source, type and target."""
+        """Deletes all edges with that source, type and target."""
         self._core.delete_edge(src, dst, as_text(type, "type"))
 
     def put_rows(self, array: str, ids: Any, rows: Any) -> None:
         """Replaces the rows of vertices in an array.
 
-        ``ids``: a list of the user's ids, or an array of vertex ids, [n]; ``rows``: [n, dim]. Numbers are
-        converted within their kind (float64 to float32), and no further.
-        Errors: NotFound, no such array; IndexError; TypeError; ValueError, shapes that do not fit.
+        ``ids``: a list of external ids, or an array of vertex ids, [n]; ``rows``: [n, dim]. Numbers are converted only
+        within their kind (float64 to float32).
+        Errors: NotFound, no such array; IndexError; TypeError; ValueError, the shapes do not match.
         """
         target = self._graph[array]
         matrix = as_rows(rows, target.dtype, target.shape[1], array)
         self._core.put_rows(array, _named(ids), matrix)
 
     def put_row(self, array: str, id: UserId, row: Any) -> None:
-        """Replaces the row, [dim], of one vertex in an array. Errors: those of put_rows."""
+        """Replaces the row, [dim], of one vertex in an array. Errors: as for put_rows."""
         self.put_rows(array, [id], as_array(row).reshape(1, -1))
 
 
 def _named(ids: Any) -> Any:
-    """Returns a list of the user's ids, or an array of vertex ids, as they were given."""
+    """Returns a list of external ids, or an array of vertex ids, depending on the argument."""
     return list(ids) if isinstance(ids, (list, tuple)) else as_array(ids)
 
 
 def _values(values: Any) -> np.ndarray:
-    """Returns values of an attribute of edges, int64 or float64 [n]."""
+    """Returns the values of an edge attribute, int64 or float64 [n]."""
     array = as_array(values)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"values of an attribute are int or float, not {array.dtype}")
@@ -588,15 +596,15 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
          log_level: LogLevel = "warning") -> Graph:
     """Opens the graph in a store.
 
-    ``mode``: "r" to read, beside any number of other processes; "w" to write as well, one process at a time.
-    ``memory``: bytes that the open graph may take for its topology and caches, or a text such as "2G".
-    ``topology``: lists of neighbours in "memory" or on "disk"; "auto": on disk if they take more than half of it.
-    ``at``: the ``point`` of a graph that somebody holds, in any process, until this one is open: it is then just that
-    state, never changes, and is held by this graph, too. None: the last commit.
-    ``log``: called with each event of at least ``log_level``, by the main thread or the one that closes the graph;
-    None: it goes to ``logging.getLogger("rhizome")``. ``log_level``: "off" for none.
-    Errors: StoreNotFound; Busy, another process writes; NotFound, ``at`` is gone; OutOfMemory, saying how much it needs;
-    Corruption; Unsupported, a newer format.
+    ``mode``: "r" to read, concurrently with any number of other processes; "w" to write as well, one process at a time.
+    ``memory``: maximum memory for topology and caches, in bytes or as a text such as "2G".
+    ``topology``: neighbour lists in "memory" or on "disk"; "auto": on disk if they need more than half of ``memory``.
+    ``at``: the ``point`` of a graph that is held in some process at least until this one is open. The graph is then
+    fixed at exactly that state, and holds it, too. None: the last commit.
+    ``log``: called with each event of at least ``log_level``, by the main thread or by the thread that closes the
+    graph; None: events go to ``logging.getLogger("rhizome")``. ``log_level``: "off" for no events.
+    Errors: StoreNotFound; Busy, another process writes; NotFound, ``at`` no longer exists; OutOfMemory, reporting the
+    required size; Corruption; Unsupported, a newer format.
     """
     for name, value, values in (("mode", mode, ("r", "w")), ("topology", topology, ("auto", "memory", "disk")),
                                 ("log_level", log_level, ("debug", "info", "warning", "error", "off"))):
@@ -611,5 +619,5 @@ def open(path: PathLike, mode: Literal["r", "w"] = "r", memory: int | str = "1G"
 
 
 def _open_at(path: str, memory: int | str, topology: Topology, at: Point) -> Graph:
-    """Opens a graph that was pickled."""
+    """Opens an unpickled graph."""
     return open(path, memory=memory, topology=topology, at=at)

@@ -1,4 +1,4 @@
-"""Making a store: from arrays in memory, tables and graphs of other libraries, and from files."""
+"""Creates stores from arrays in memory, from tables and graphs of other libraries, and from files."""
 
 from __future__ import annotations
 
@@ -25,37 +25,39 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
            layout: Literal["row", "chunk"] = "row", partitions: int | None = None, homes: Any = None,
            memory: int | str = 0, scratch: PathLike | None = None, threads: int | None = None, seed: int = 1,
            progress: Progress | None = None) -> IngestReport:
-    """Makes a new store at ``path``.
+    """Creates a new store at ``path``.
 
-    ``edges``, in memory: integers [2, n] or [n, 2] (an array [2, 2] is taken as the former); a pair (sources, targets),
-    each [n] of int or of str; a table of pandas or pyarrow, with columns ``src`` and ``dst`` (or the first two), whose
-    others are the ``type``, the ``weight`` and attributes of the edges; a sparse matrix of SciPy, from row to column;
-    a dict of such by edge type; torch_geometric's Data or HeteroData. Or a path, or a list of paths: TSV, CSV or .npy,
-    plain, .gz or .zst. What is int64 and contiguous is read where it lies; all else is copied first.
-    ``ids``: your own ids of the vertices, int or str, [n], in the order of the rows of ``arrays``; vertices that only
-    edges name follow. Without it, integers that are exactly 0, 1, 2, ... (``vertices`` counts, and the rows of
-    ``arrays``) are the vertex ids; any others are your own, and get vertex ids in order of first sight.
-    ``arrays``: by name, a row for each vertex 0, 1, 2, ...: an array [n] or [n, dim] of float32, float16,
-    int64, int32, uint32 or uint8 (float64 becomes float32), or a path (.npy, Zarr v3).
-    ``edge_arrays``: by name, a row for each edge in the order of ``edges``: float32 or int64, [n] or [n, dim];
-    the name ``weight`` makes the weights of edges.
-    ``split``: three arrays of vertex ids, or masks of bools (train, valid, test), or uint8 [n] (0, 1, 2, 255 for none).
-    ``vertices``: at least so many. ``vertex_types``: how many vertices there are of each type; ``edges`` are then a
-    dict by (type of the sources, name, type of the targets), with ids that count from 0 in each type. A name that
-    several of them share, "to" in a__to__b and b__to__a, is not the name of their edge types: those are named like this.
-    ``nodes``: a file with a line for each vertex, whose ``node_columns`` become arrays.
-    ``columns``: those of text files of edges (src, dst, type, weight, names of attributes, "-" to skip).
+    ``edges``, in memory: integers [2, n] or [n, 2] (an array [2, 2] is read as the former); a pair (sources, targets),
+    each [n] of int or of str; a table of pandas or pyarrow with columns ``src`` and ``dst`` (or the first two), whose
+    other columns are the ``type``, the ``weight`` and attributes of the edges; a sparse matrix of SciPy, from row to
+    column; a dict of these by edge type; torch_geometric's Data or HeteroData. Or a path, or a list of paths: TSV, CSV
+    or .npy, plain, .gz or .zst. Contiguous int64 data is read in place; everything else is copied first.
+    ``ids``: the external ids of the vertices, int or str, [n], in the order of the rows of ``arrays``; vertices that
+    only edges name follow. Without ``ids``, integers that are exactly 0, 1, 2, ... (taking into account ``vertices``
+    and the rows of ``arrays``) are the vertex ids; any others are external ids, and get vertex ids in order of first
+    occurrence.
+    ``arrays``: by name, a row for each vertex 0, 1, 2, ...: an array [n] or [n, dim] of float32, float16, int64, int32,
+    uint32 or uint8 (float64 becomes float32), or a path (.npy, Zarr v3).
+    ``edge_arrays``: by name, a row for each edge in the order of ``edges``: float32 or int64, [n] or [n, dim]; the name
+    ``weight`` denotes the edge weights.
+    ``split``: three arrays of vertex ids, or bool masks (train, valid, test), or uint8 [n] (0, 1, 2, 255 for none).
+    ``vertices``: minimum number of vertices. ``vertex_types``: number of vertices of each type; ``edges`` is then a
+    dict by (type of the sources, name, type of the targets), with ids that count from 0 in each type. If several of
+    them share a name, such as "to" in a__to__b and b__to__a, the names of their edge types are built like these
+    examples instead.
+    ``nodes``: a file with one line per vertex, whose ``node_columns`` become arrays.
+    ``columns``: columns of text files of edges (src, dst, type, weight, names of attributes, "-" to skip).
     ``header``: skip the first line of text files. ``undirected``: store each edge in both directions.
-    ``directions``: the lists of neighbours to keep. ``layout``: "row" for reading random rows of arrays, "chunk"
-    (compressed) for scans. ``partitions``: None, as many as memory requires.
-    ``homes``: keep a home for each vertex, one of ``partitions``, in the array "home": "edgecut" (few edges between
-    homes; rows and training vertices even within 1.05), "owner", or homes of your own: integers [n], or a path (.npy,
-    Zarr v3, or a text file with one a line). ``memory``: bound in bytes beyond the bare process, or a text such as
-    "4G"; 0: none. ``scratch``: a folder for temporary files; None: beside the store.
+    ``directions``: the neighbour lists to store. ``layout``: "row" for reading random rows of arrays, "chunk"
+    (compressed) for scans. ``partitions``: None: as many as memory requires.
+    ``homes``: store a home for each vertex, one of ``partitions``, in the array "home": "edgecut" (few edges between
+    homes; rows and training vertices balanced within 1.05), "owner", or explicit homes: integers [n], or a path (.npy,
+    Zarr v3, or a text file with one per line). ``memory``: maximum memory beyond the bare process, in bytes or as a
+    text such as "4G"; 0: no limit. ``scratch``: a folder for temporary files; None: next to the store.
     ``progress``: called with (phase, done, total).
-    Ctrl-C raises KeyboardInterrupt. Whatever is raised, no store is there then, unless the signal came when the
-    store had just been published: then all of it is.
-    Errors: AlreadyExists; InvalidArgument, naming file, line and reason; StoreNotFound, a file is not there;
+    Ctrl-C raises KeyboardInterrupt. After any exception there is no store, unless the signal arrived when the store had
+    just been published: in that case it is complete.
+    Errors: AlreadyExists; InvalidArgument, naming file, line and reason; StoreNotFound, a file does not exist;
     TypeError, ValueError: arrays of other types or shapes; OutOfMemory; OutOfSpace.
     """
     given = dict(arrays or {})
@@ -125,7 +127,7 @@ def ingest(path: PathLike, edges: Any = None, *, arrays: Mapping[str, Any] | Non
 
 
 def _edge_file(path: Any) -> tuple[str, bool]:
-    """Returns the path, and whether it is a .npy file of shape [2, m], all sources before all targets."""
+    """Returns the path, and whether it is a .npy file of shape [2, m], with all sources before all targets."""
     name = as_path(path)
     if not name.endswith(".npy") or not os.path.exists(name):
         return name, False
@@ -152,7 +154,7 @@ def _edge_spans(groups: list[Group], vertex_types: Mapping[str, int] | None) -> 
     for name, count in (vertex_types or {}).items():
         ranges[name] = first, count
         first += count
-    # A name that is between several pairs of types is an edge type of its own for each of them.
+    # If a name is used between several pairs of types, each pair gets a separate edge type.
     names = Counter(group.type[1] for group in groups if isinstance(group.type, tuple))
     spans: list[tuple[Any, ...]] = []
     for group in groups:
@@ -170,7 +172,7 @@ def _edge_spans(groups: list[Group], vertex_types: Mapping[str, int] | None) -> 
 
 
 def _dense_count(edges: Any, bounds: tuple[int, int] | None, rows: int | None) -> int | None:
-    """Returns the number of vertices if integers are their numbers: rows, or the side of a matrix, say so."""
+    """Returns the number of vertices if integers are vertex ids, which the rows or the shape of a matrix determine."""
     if hasattr(edges, "tocoo"):
         return max(int(edges.shape[0]), int(edges.shape[1]), rows or 0)
     if rows is not None and bounds is not None and bounds[0] >= 0 and bounds[1] < rows:

@@ -1,4 +1,4 @@
-"""Minibatches with their features, read ahead: the engine's loader for graphs whose features exceed memory."""
+"""Minibatches with features, prefetched by the engine: a loader for graphs whose features exceed memory."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ._types import Direction, SplitName, as_bytes, as_count, as_integers, as_sp
 from .errors import Error
 
 
-#: The largest world_size.
+#: The maximum world_size.
 _MOST_RANKS = 1 << 20
 
 
 class LentRows:
-    """Rows that lie where the loader keeps them: row i is ``table[place[i]]``. (``zero_copy=True``.)
+    """Feature rows in the loader's cache, without a copy (``zero_copy=True``): row i is ``table[place[i]]``.
 
-    They keep the loader alive, and take its room, until no array refers to them any more. Other rows of the table hold
-    whatever they hold, and change. ``numpy.asarray(rows)`` copies.
+    They keep the loader alive and occupy its memory until no array refers to them. Other rows of the table are
+    undefined and may change. ``numpy.asarray(rows)`` copies.
     """
 
     __slots__ = ("place", "table")
@@ -42,7 +42,7 @@ class LentRows:
         return len(self.place)
 
     def __getitem__(self, rows: Any) -> np.ndarray:
-        """Copies some of the rows: an int, a slice, or an array of numbers or bools."""
+        """Copies some of the rows: an int, a slice, or an array of indices or bools."""
         picked: np.ndarray = np.take(self.table, self.place[rows], axis=0)
         return picked
 
@@ -53,61 +53,62 @@ class LentRows:
         return rows if dtype is None else rows.astype(dtype, copy=False)
 
     def __dlpack__(self, **options: Any) -> Any:
-        """Copies the rows, as ``numpy.asarray``, for ``torch.as_tensor`` and others."""
+        """Copies the rows, like ``numpy.asarray``, for ``torch.as_tensor`` and others."""
         return np.asarray(self).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Returns that of the host's memory."""
+        """Returns the device of host memory."""
         return 1, 0
 
 
 class Minibatch(NamedTuple):
-    """A sampled subgraph with its features. Its vertices have numbers from 0, the seeds first, as they were given."""
+    """A sampled subgraph with its features. Its vertices are numbered from 0, starting with the seeds in their given
+    order."""
 
     vertices: np.ndarray  #: vertex ids by number, int64 [n]
-    edge_index: np.ndarray  #: int64 [2, edges] of numbers: the neighbour drawn, and for which vertex
-    x: Union[np.ndarray, LentRows]  #: the row of each vertex, [n, dim], float32 or float16 as the array is
-    y: Any  #: the labels of the seeds, an array int64 [batch_size]; None: not asked for
-    batch_size: int  #: the number of seeds
-    hops: np.ndarray  #: vertices found in each hop, the seeds first, int64 [hops + 1]
-    edge_hops: np.ndarray  #: edges drawn in each hop, int64 [hops]
+    edge_index: np.ndarray  #: int64 [2, edges] of numbers: the sampled neighbour, and the vertex it was sampled for
+    x: Union[np.ndarray, LentRows]  #: the row of each vertex, [n, dim], float32 or float16 like the array
+    y: Any  #: the labels of the seeds, an array int64 [batch_size]; None: not requested
+    batch_size: int  #: number of seeds
+    hops: np.ndarray  #: number of vertices found in each hop, starting with the seeds, int64 [hops + 1]
+    edge_hops: np.ndarray  #: number of edges sampled in each hop, int64 [hops]
     types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [edges]; None: one type
     weights: np.ndarray | None  #: float32 [edges]; None: the graph has no weights
-    edge_ids: np.ndarray | None  #: numbers of the edges, for ``loader.graph.edge_rows``, int64 [edges]; None: not asked for
+    edge_ids: np.ndarray | None  #: edge numbers, for ``loader.graph.edge_rows``, int64 [edges]; None: not requested
     seed_of: np.ndarray | None  #: if disjoint, for each vertex the number of its seed, int64 [n]; else None
-    seed_times: np.ndarray | None  #: of the seeds, int64 [batch_size], if samples are temporal; else None
+    seed_times: np.ndarray | None  #: times of the seeds, int64 [batch_size], if samples are temporal; else None
     epoch: int  #: from 0
     number: int  #: within the epoch, from 0
-    tag: int  #: ``graph.sampler(...).sample(vertices[:batch_size], tag, seed_times)`` draws the same subgraph
+    tag: int  #: ``graph.sampler(...).sample(vertices[:batch_size], tag, seed_times)`` returns the same subgraph
 
 
 class LoaderMemory(NamedTuple):
-    """How a loader divides its memory, in bytes: estimates from its first minibatch."""
+    """How a loader divides its memory, in bytes, as estimated from its first minibatch."""
 
     held: int  #: seeds, labels, tables of the sampler
-    working: int  #: minibatches, rows beside the cache, read buffers, checksums
-    schedules: int  #: of the superbatch in use and the next one
-    cache: int  #: feature rows that are kept
-    neighbor_cache: int  #: lists of neighbours, where those are on disk
+    working: int  #: minibatches, rows outside the cache, read buffers, checksums
+    schedules: int  #: schedules of the current superbatch and the next one
+    cache: int  #: cached feature rows
+    neighbor_cache: int  #: neighbour lists, if they are on disk
     total: int
-    superbatch: int  #: minibatches that are sampled and scheduled together, a count
+    superbatch: int  #: number of minibatches that are sampled and scheduled together
 
 
 class LoaderReport(NamedTuple):
-    """The counts and times of an epoch so far."""
+    """Counts and times of the current epoch."""
 
     epoch: int
-    minibatches: int  #: delivered
-    seeds: int  #: of those
-    wait_seconds: float  #: the caller waited for a minibatch
-    sample_seconds: float  #: of the loader's threads, as are the following ones
+    minibatches: int  #: minibatches delivered
+    seeds: int  #: seeds of these minibatches
+    wait_seconds: float  #: time that the caller waited for minibatches
+    sample_seconds: float  #: time of the loader's threads, like the following ones
     schedule_seconds: float
     switch_seconds: float
     gather_seconds: float
     update_seconds: float
     rows_requested: int
-    rows_read: int  #: rows that were missing from the cache, or read into it ahead of their superbatch
-    pool_hits: int  #: rows that were in the cache when their minibatch began, those read ahead among them
+    rows_read: int  #: rows that were missing in the cache, or prefetched into it before their superbatch
+    pool_hits: int  #: rows that were in the cache when their minibatch began, including prefetched ones
     rows_kept: int
     bytes_read: int
     reads_issued: int
@@ -121,19 +122,19 @@ class Loader:
             for batch in loader:
                 ...  # batch.x, batch.edge_index, batch.y
 
-    A ``for`` loop is one epoch. Minibatches are sampled ahead, many at a time, so that the cache of rows knows what
-    will be asked for (Belady's rule), and are read while the caller computes. No worker processes are needed.
+    A ``for`` loop is one epoch. Many minibatches are sampled ahead, so that the row cache knows future requests
+    (Belady's rule), and their rows are read while the caller computes. No worker processes are needed.
 
-    Minibatch k of epoch e depends on the graph as it was when the loader was made, on the seeds, ``batch_size``,
-    ``shuffle``, ``drop_last``, ``seed``, the rank and the options of sampling; not on memory, policy or threads, nor on
-    what was asked for before.
+    Minibatch k of epoch e depends on the graph at the time of the loader's creation, on the seeds, ``batch_size``,
+    ``shuffle``, ``drop_last``, ``seed``, the rank and the sampling options. It does not depend on memory, policy or
+    threads, nor on earlier requests.
 
-    Distributed training: each of ``world_size`` processes opens the store and makes its loader, alike but for ``rank``.
-    Each then has equally many minibatches, and together they are the epoch of one loader: minibatch i of rank r is its
-    minibatch ``i * world_size + r``, as long as there are ``batch_size`` seeds for each. Those that are left at the end
-    are divided evenly, or left out with ``drop_last``.
+    Distributed training: each of ``world_size`` processes opens the store and creates a loader with the same arguments
+    except for ``rank``. All ranks have the same number of minibatches, which together form the epoch of a single
+    loader: minibatch i of rank r is its minibatch ``i * world_size + r``, as long as there are ``batch_size`` seeds for
+    each rank. The remaining seeds are divided evenly, or dropped with ``drop_last``.
 
-    Threads: one at a time. A child made by fork cannot use it: open the store and make a loader there.
+    Threads: not thread-safe. A child created by fork cannot use the loader: open the store and create a loader there.
     """
 
     def __init__(self, graph: Graph, fanouts: Sequence[int] | Mapping[str, Sequence[int]], *, features: str,
@@ -145,24 +146,27 @@ class Loader:
                  again: bool = False, edge_ids: bool = False, meta_path: Sequence[str] = (), times: str | None = None,
                  vertex_times: str | None = None, seed_times: Any = None, pick: Literal["uniform", "last"] = "uniform",
                  seed: int = 1, threads: int = 1) -> None:
-        """Makes a loader of the graph as it is now, and begins to prepare its first minibatches.
+        """Creates a loader of the graph in its current state, and starts to prepare its first minibatches.
 
         ``features``: the array of rows, float32 or float16, of layout "row". ``normalize``: divide each row by the sum
-        of its absolute values. ``labels``: an array of a column, int32 or int64; every seed must have a label.
-        ``seeds``: vertex ids [n], distinct (or a mask of bools); or ``split``: those of that set of ``split_array``.
-        ``batch_size``: seeds of a minibatch; ``drop_last``: leave out one that has fewer; ``shuffle``: an order of each
-        epoch's own, which ``seed`` determines, else as given. ``rank``, ``world_size``: this is one of so many loaders.
-        ``epochs``: how many there will be; None: any number. The loader then prepares some minibatches too many.
-        ``memory``: bytes that it may take, beside the open graph and what the caller keeps, or a text such as "1536M";
-        0: no bound. ``policy``: of the cache. ``superbatch``: minibatches to schedule together; None: chosen.
+        of its absolute values. ``labels``: an array with one column, int32 or int64; every seed must have a label.
+        ``seeds``: vertex ids [n], distinct (or a bool mask); or ``split``: the vertices of that set of ``split_array``.
+        ``batch_size``: seeds per minibatch; ``drop_last``: drop a minibatch that has fewer; ``shuffle``: use a new
+        order in each epoch, determined by ``seed``, else the given order. ``rank``, ``world_size``: the number of this
+        loader, and the number of loaders.
+        ``epochs``: number of epochs; None: unknown. In that case the loader prepares some unneeded minibatches.
+        ``memory``: maximum memory of the loader, in addition to the open graph and the objects that the caller keeps,
+        in bytes or as a text such as "1536M"; 0: no limit. ``policy``: cache policy. ``superbatch``: number of
+        minibatches to schedule together; None: chosen automatically.
         ``zero_copy``: ``x`` is not copied (LentRows).
-        ``times``: an attribute of edges, int64: no edge is drawn that is later than its seed; with ``disjoint``.
-        ``vertex_times``: instead, an array of a column: no neighbour is drawn that is later than its seed.
-        ``seed_times``: the times of ``seeds``, int64 [n], or the name of an array that has those of vertices as seeds.
-        None: ``vertex_times``.
-        ``fanouts``, ``direction`` ... ``threads``: as ``Graph.sampler`` takes them.
-        Errors: ValueError, a seed twice (named), options that exclude each other or are out of range, too few seeds for
-        ``world_size``; IndexError, a seed that no vertex has; NotFound, no such array; OutOfMemory, saying how much is needed; Corruption; IoError.
+        ``times``: an int64 attribute of edges: no edge is sampled that is later than its seed; requires ``disjoint``.
+        ``vertex_times``: instead, an array with one column: no neighbour is sampled that is later than its seed.
+        ``seed_times``: the times of ``seeds``, int64 [n], or the name of an array with the time of each vertex as a
+        seed. None: ``vertex_times``.
+        ``fanouts``, ``direction`` ... ``threads``: as for ``Graph.sampler``.
+        Errors: ValueError, a duplicate seed (named), options in conflict or out of range, too few seeds for
+        ``world_size``; IndexError, a seed of no vertex; NotFound, no such array; OutOfMemory, reporting the required
+        size; Corruption; IoError.
         """
         if (seeds is None) == (split is None):
             raise ValueError("give either seeds or split")
@@ -179,7 +183,7 @@ class Loader:
         if split is not None:
             arguments.split, arguments.set = as_text(split_array, "split_array"), as_split(split)
         else:
-            arguments.seeds = as_vertex_ids(seeds, graph.vertex_bound).copy()  # it may be opened again
+            arguments.seeds = as_vertex_ids(seeds, graph.vertex_bound).copy()  # used again by _open
             if not arguments.seeds.size:
                 raise ValueError("there are no seeds")
         seed_times = vertex_times if seed_times is None else seed_times
@@ -201,10 +205,10 @@ class Loader:
         self._zero_copy = bool(zero_copy)
         self._graph = graph.snapshot()
         self._core: _core.Loader | None = None
-        self._position = 0  # minibatches given or skipped, of all epochs
-        self._goes_on = True  # the next loop begins at the position, even within an epoch
-        self._end_due = False  # the engine has not said yet that the epoch is at its end
-        self._loops = 0  # begun
+        self._position = 0  # minibatches returned or skipped, over all epochs
+        self._goes_on = True  # the next loop starts at the position, even within an epoch
+        self._end_due = False  # the engine has yet to report the end of the epoch
+        self._loops = 0  # number of loops started
         core = self._open()
         self._memory = LoaderMemory(**core.memory())
         self._seed_count = core.seed_count
@@ -212,22 +216,22 @@ class Loader:
         self._classes = core.classes
 
     def __len__(self) -> int:
-        """The minibatches of an epoch, of this rank."""
+        """The number of minibatches per epoch of this rank."""
         return self._length
 
     @property
     def graph(self) -> Graph:
-        """The graph as it was when the loader was made, a snapshot: ``edge_ids`` of minibatches are its numbers."""
+        """A snapshot of the graph at the time of the loader's creation; ``edge_ids`` of minibatches refer to it."""
         return self._graph
 
     @property
     def num_seeds(self) -> int:
-        """The seeds of an epoch, of all ranks, before ``drop_last``."""
+        """The number of seeds per epoch, over all ranks, before ``drop_last``."""
         return self._seed_count
 
     @property
     def num_classes(self) -> int:
-        """1 + the largest label of the array; 0: no labels."""
+        """1 + the maximum label of the array; 0: no labels."""
         return self._classes
 
     @property
@@ -236,22 +240,24 @@ class Loader:
         return self._memory
 
     def report(self) -> LoaderReport:
-        """Returns the counts and times of the epoch that runs, or that has just ended."""
+        """Returns the counts and times of the current epoch, or of the last one if none is in progress."""
         if self._core is None:
             return LoaderReport(self._position // self._length, *[0] * (len(LoaderReport._fields) - 1))
         return LoaderReport(**self._core.report())
 
     def state_dict(self) -> dict[str, int]:
-        """Returns how many minibatches were given, for ``load_state_dict`` of a loader that is made alike.
+        """Returns the number of delivered minibatches, for ``load_state_dict`` of a loader created with the same
+        arguments.
 
-        It holds for any rank, as all have equally many.
+        It is valid for any rank, because all ranks have the same number of minibatches.
         """
         return {"position": self._position, "minibatches_of_epoch": self._length, "world_size": self._arguments.ranks}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Moves to where another loader was: the next loop gives the rest of that epoch, the same minibatches.
+        """Moves to the position of another loader: the next loop yields the rest of that epoch, with the same
+        minibatches.
 
-        Errors: ValueError, that loader's epochs had another number of minibatches, or it was one of another number.
+        Errors: ValueError, that loader had a different number of minibatches per epoch, or a different world_size.
         """
         if state.get("world_size", 1) != self._arguments.ranks:
             raise ValueError(f"the state is of a loader among {state.get('world_size', 1)}, and this is one of "
@@ -262,12 +268,12 @@ class Loader:
         self._move(as_count(state["position"], "position"))
 
     def __iter__(self) -> Iterator[Minibatch]:
-        """Begins an epoch, or goes on with one after load_state_dict.
+        """Starts an epoch, or continues one after load_state_dict.
 
-        A loop that was left early is over: the next one begins the next epoch. What was read ahead is of no use then,
-        so that this takes about as long as making a loader.
-        Errors: ValueError, all ``epochs`` are over; and, as the loop goes, those of reading and OutOfMemory (too many
-        minibatches of ``zero_copy`` are kept). After such an error the next loop goes on where it came.
+        After a loop was left early, the next loop starts the next epoch. Prefetched data is then useless, so this takes
+        about as long as creating a loader.
+        Errors: ValueError, all ``epochs`` are over. The loop raises errors of reading, and OutOfMemory if too many
+        minibatches of ``zero_copy`` are kept. After such an error the next loop continues at the same minibatch.
         """
         if not self._goes_on and self._position % self._length:
             self._move(self._position + self._length - self._position % self._length)
@@ -298,7 +304,7 @@ class Loader:
             try:
                 parts = core.next(self._zero_copy)
             except Error:
-                self._move(self._position)  # the engine's loader is at its end
+                self._move(self._position)  # the engine's loader has ended
                 raise
             if self._is_ahead(parts):
                 self._move(self._position)
@@ -314,7 +320,7 @@ class Loader:
         raise ValueError("another loop over this loader has begun: one follows the other")
 
     def _is_ahead(self, parts: tuple[Any, ...] | None) -> bool:
-        """Returns whether Ctrl-C came when a minibatch before this one was handed over, and nobody got it."""
+        """Returns whether the minibatch before this one was lost because Ctrl-C arrived while it was being returned."""
         if parts is None:
             return self._position % self._length != 0
         epoch, number = parts[-3:-1]

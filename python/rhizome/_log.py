@@ -6,7 +6,7 @@ from ._types import LogLine
 
 
 def to_logging(line: LogLine) -> None:
-    """Hands a line to the logging module. Its record has the line as the attribute ``rhizome``."""
+    """Passes a line to the logging module. The record has the line as its attribute ``rhizome``."""
     import logging  # pylint: disable=import-outside-toplevel  # most programs never see a line
 
     shown = "".join(f" {key}={value!r}" for key, value in line.fields.items())

@@ -1,6 +1,6 @@
-"""Training, inference and imports by the engine itself: verbs of the command line, run as child processes.
+"""Training, inference and imports by the engine itself: commands of the command line, run as child processes.
 
-So libtorch is never in the process of the caller, who may have another release of it.
+This keeps libtorch out of the caller's process, which may use another version of it.
 """
 
 from __future__ import annotations
@@ -21,40 +21,42 @@ _LOG = logging.getLogger("rhizome")
 
 
 def train(store: PathLike, *, progress: Progress | None = None, **options: Any) -> dict[str, Any]:
-    """Trains a network of the engine on a store, out of core, and returns what ``rhizome train --json`` says.
+    """Trains a model of the engine on a store, out of core, and returns the output of ``rhizome train --json``.
 
         rz.train("g.rz", model="sage", layers=2, fanout=[10, 10], epochs=5, memory="512M", out="g.safetensors")
 
-    ``options``: those of the command line (docs/CLI.md) with ``_`` for ``-`` (``lr``, ``batch_size``); a list is joined by commas, True is a flag
-    without a value, None and False leave an option out. ``rhizome models`` lists the networks with their options.
-    ``progress``: called with (phase, done, total). What the command line notes is logged as warnings of ``rhizome``.
-    Needs the wheel ``rhizome-gnn``, or a build with libtorch.
-    Ctrl-C raises KeyboardInterrupt when the child has ended; the best weights so far are in ``out`` then.
-    Errors: InvalidArgument, an option that there is not, or a value that it has not; Unsupported, no rhizome-gnn; those
-    of ``rhizome train``.
+    ``options``: options of the command line (docs/CLI.md) with ``_`` for ``-`` (``lr``, ``batch_size``); a list is
+    joined by commas, True is a flag without a value, None and False omit an option. ``rhizome models`` lists the models
+    with their options.
+    ``progress``: called with (phase, done, total). Notes of the command line are logged as warnings of ``rhizome``.
+    Requires the wheel ``rhizome-gnn``, or a build with libtorch.
+    Ctrl-C raises KeyboardInterrupt after the child has ended; ``out`` then contains the best weights so far.
+    Errors: InvalidArgument, an unknown option or an invalid value; Unsupported, no rhizome-gnn; any error of ``rhizome
+    train``.
     """
     return _run("train", [as_path(store)], options, progress)
 
 
 def infer(store: PathLike, *, progress: Progress | None = None, **options: Any) -> dict[str, Any]:
-    """Computes the embedding of every vertex by a model that ``train`` wrote, and stores them as an array.
+    """Computes the embedding of every vertex with a model written by ``train``, and stores them as an array.
 
         rz.infer("g.rz", model_file="g.safetensors", out="emb", new_version=True, live=True, memory="512M")
 
-    Layer by layer, within ``memory``; ``resume=True`` goes on with what a run that was killed has left. ``at=graph.point``
-    computes on the state that ``graph`` holds, instead of the last commit. Returns what ``rhizome infer --json`` says. ``options``, ``progress`` and errors: as ``train``. Graphs that are open see the array
-    after ``refresh()``.
+    The computation proceeds layer by layer, within ``memory``. ``resume=True`` continues the work of a killed run.
+    ``at=graph.point`` computes on the state that ``graph`` holds, instead of the last commit. Returns the output of
+    ``rhizome infer --json``. ``options``, ``progress`` and errors: as for ``train``. Open graphs see the array after
+    ``refresh()``.
     """
     return _run("infer", [as_path(store)], options, progress)
 
 
 def import_(name: str, store: PathLike, *, progress: Progress | None = None, **options: Any) -> dict[str, Any]:
-    """Makes a store of a known data set, or of one in a known layout, from where it lies.
+    """Creates a store from a known data set, or from one in a known layout.
 
         rz.import_("ogb", "arxiv.rz", from_="ogbn_arxiv")
 
-    ``name``: "wordnet", "ogb" or "graphbolt". ``options``: those of ``rhizome import``. Returns what it says with
-    ``--json``. ``progress`` and errors: as ``train``, but for rhizome-gnn, which it does not need.
+    ``name``: "wordnet", "ogb" or "graphbolt". ``options``: options of ``rhizome import``. Returns its ``--json``
+    output. ``progress`` and errors: as for ``train``, except that rhizome-gnn is not needed.
     """
     return _run("import", [name, as_path(store)], options, progress)
 
@@ -77,7 +79,7 @@ def _flags(options: dict[str, Any]) -> list[str]:
 def _run(verb: str, arguments: list[str], options: dict[str, Any], progress: Progress | None) -> dict[str, Any]:
     command = [str(program()), verb, *arguments, *_flags(options), "--json", "--progress", "json"]
     with tempfile.TemporaryFile("w+") as told:
-        # A session of its own: Ctrl-C on a terminal reaches this process alone, which passes it on.
+        # A separate session: Ctrl-C on a terminal reaches only this process, which forwards it.
         with subprocess.Popen(command, stdout=told, stderr=subprocess.PIPE, text=True, start_new_session=True) as child:
             try:
                 said = _follow(child, progress)
@@ -96,7 +98,7 @@ def _run(verb: str, arguments: list[str], options: dict[str, Any], progress: Pro
 
 
 def _follow(child: subprocess.Popen[str], progress: Progress | None) -> str:
-    """Passes on what a child reports; returns what else it says."""
+    """Forwards the progress reports and notes of a child; returns its remaining output."""
     said = []
     assert child.stderr is not None
     for line in child.stderr:

@@ -1,4 +1,4 @@
-"""A graph that worker processes share, and its types as PyG names them."""
+"""A graph that is shared with worker processes, and its types in PyG's naming."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from ._types import Point
 
 EdgeType = tuple[str, str, str]
 
-#: The graphs that a process opened for itself, by process, path, memory, point and topology. A forked child inherits those
-#: of its parent, and neither uses nor drops them.
+#: The graphs that each process has opened, by process, path, memory, point and topology. A forked child inherits the
+#: entries of its parent, and neither uses nor drops them.
 _opened: dict[tuple[int, str, Union[int, str], Point, str], Graph] = {}
 
 
 class SharedGraph:
-    """A graph as it is now, that passes to worker processes, forked or spawned: these open its store for themselves, at
-    just this state, which is held here.
+    """A fixed state of a graph that can be passed to worker processes, forked or spawned. Workers open the store at
+    exactly this state, which this object holds.
 
-    A forked child goes on using the edges that lie in its parent's memory. Pickled are the path, the point and the options.
+    A forked child continues to use edges in the memory of its parent. Pickled data consists of the path, the point and
+    the options.
     """
 
     def __init__(self, graph: Graph, memory: int | str, edge_types: Mapping[str, EdgeType] | None) -> None:
@@ -37,7 +38,7 @@ class SharedGraph:
         self.renew()
 
     def renew(self) -> None:
-        """Moves on to what the graph is now: the process that shares it has written."""
+        """Advances to the current state of the graph, after the process that shares it has written."""
         assert self._live is not None
         self._held: Graph | None = self._live.snapshot()
         self._point = self._held.point
@@ -47,7 +48,7 @@ class SharedGraph:
 
     @property
     def live(self) -> Graph:
-        """The graph that is shared, to write to. Errors: ValueError, in another process."""
+        """The shared graph, for writing. Errors: ValueError, in another process."""
         if self._live is None or self._pid != os.getpid():
             raise ValueError("a worker process only reads the graph")
         return self._live
@@ -57,7 +58,7 @@ class SharedGraph:
         """The graph to read from in this process."""
         if self._held is not None and self._pid == os.getpid():
             return self._held
-        # Where the parent's edges are there, those of the graph that is opened for its rows stay on disk.
+        # If the parent's edges can be used, the graph opened for its rows leaves its edges on disk.
         topology: Literal["auto", "disk"] = "disk" if self._inherits else "auto"
         key = (os.getpid(), self.path, self.memory, self._point, topology)
         if key not in _opened:
@@ -66,14 +67,14 @@ class SharedGraph:
 
     @property
     def rows(self) -> Graph:
-        """The graph to read rows of arrays from: through the caches of the one that is shared while it has not moved."""
+        """The graph to read array rows from. Uses the caches of the shared graph while that is at the same state."""
         live = self._live
         unmoved = live is not None and self._pid == os.getpid() and live.point == self._point
         return live if unmoved else self.graph  # type: ignore[return-value]
 
     @property
     def topology(self) -> Graph:
-        """The graph to read edges from: in a forked child the parent's, if they are in memory."""
+        """The graph to read edges from: in a forked child the parent's graph, if its edges are in memory."""
         return self._held if self._held is not None and self._inherits else self.graph
 
     @property
@@ -88,11 +89,11 @@ class SharedGraph:
 
 
 class Schema:
-    """The node and edge types of a graph as PyG names them, and the numbers of vertices within their node type.
+    """The node and edge types of a graph in PyG's naming, and the numbers of vertices within their node type.
 
-    PyG's edge types are triples. Those of a graph whose edge types are named "a__rel__b", or "a___rel___b" as the
-    command line's imports name them, are that, where a and b are node types; others are made of the node types that the
-    first edge of the type is between, unless ``named`` says them.
+    PyG's edge types are triples. An edge type named "a__rel__b", or "a___rel___b" as in imports by the command line,
+    maps to that triple if a and b are node types. For other edge types the triple uses the node types of the first edge
+    of the type, unless ``named`` gives it.
     """
 
     def __init__(self, graph: Graph, named: Mapping[str, EdgeType] | None) -> None:
@@ -113,7 +114,7 @@ class Schema:
         if alike:
             raise ValueError(f"edge types {', '.join(map(repr, alike))} are the same to PyG, {triples[alike[0]]}: give "
                              f"another triple to one of them by edge_types=")
-        #: The numbers and names of edge types in the store. A type without edges whose triple nobody says is left out.
+        #: Numbers and names of edge types in the store. Types without edges and without a known triple are omitted.
         self.edge_numbers = {triple: names.index(name) for name, triple in triples.items() if triple is not None}
         self.edge_names = {triple: names[number] for triple, number in self.edge_numbers.items()}
         self.edge_types = list(self.edge_numbers)
@@ -123,7 +124,7 @@ class Schema:
                     raise ValueError(f"edge type {triple}: there is no node type {end!r}")
 
     def _number(self, graph: Graph) -> None:
-        """Numbers the vertices of each type: by ranges, where their ids are consecutive, else by tables."""
+        """Numbers the vertices of each type: by ranges if their ids are consecutive, else by tables."""
         for name in self.node_types:
             ids = graph.vertices_of(name)
             self.counts[name] = len(ids)
@@ -142,9 +143,10 @@ class Schema:
             self._number_table[members] = np.arange(len(members))
 
     def vertices(self, node_type: str | None, numbers: Any = None) -> np.ndarray:
-        """Returns the vertex ids of numbers within a node type (None: there is one), int64 [n]; None: of all.
+        """Returns the vertex ids of numbers within a node type (None: the only one), int64 [n]; without numbers, of
+        all.
 
-        Errors: KeyError, no such type; IndexError, a number that no vertex has.
+        Errors: KeyError, no such type; IndexError, a number of no vertex.
         """
         if node_type is None or not self.typed:
             return np.arange(self.bound) if numbers is None else as_ids(numbers, self.bound)
@@ -157,7 +159,7 @@ class Schema:
         return wanted + ids.start if isinstance(ids, range) else ids[wanted]
 
     def types_of(self, vertices: np.ndarray) -> np.ndarray:
-        """Returns the numbers of the node types of vertices, [n]."""
+        """Returns the indices of the node types of vertices, [n]."""
         if not self._ranges:
             return self._type_table[vertices]
         return self._order[np.searchsorted(self._firsts[self._order], vertices, side="right") - 1]
@@ -167,7 +169,7 @@ class Schema:
         return vertices - self._firsts[types] if self._ranges else self._number_table[vertices]
 
     def _discover(self, graph: Graph, missing: list[str], names: list[str]) -> dict[str, EdgeType]:
-        """Returns the triples of edge types, from the first edge of each."""
+        """Returns the triples of edge types, derived from the first edge of each."""
         found: dict[str, EdgeType] = {}
         wanted = {names.index(name) for name in missing}
         for block in graph.scan_edges() if wanted else ():
@@ -183,7 +185,7 @@ class Schema:
 
 
 def as_ids(index: Any, count: int) -> np.ndarray:
-    """Returns what PyG takes for an index (a tensor of integers or bools, a slice, an array) as int64 [n]."""
+    """Converts an index in any form that PyG accepts (tensor of integers or bools, slice, array) to int64 [n]."""
     if isinstance(index, slice):
         return np.arange(*index.indices(count))
     ids = index.numpy() if isinstance(index, torch.Tensor) else np.asarray(index)
@@ -193,14 +195,14 @@ def as_ids(index: Any, count: int) -> np.ndarray:
 
 
 def tensor(array: np.ndarray) -> torch.Tensor:
-    """Returns an array of ours as a tensor on the same memory."""
+    """Returns a NumPy array as a tensor that shares its memory."""
     return torch.from_numpy(array)
 
 
 def _triple_of(name: str, node_types: Sequence[str]) -> EdgeType | None:
-    """Returns what the name of an edge type says that joins three names; None: it says nothing.
+    """Returns the triple in the name of an edge type that joins three names; None if it does not.
 
-    Any of them may have underscores of its own, so that both ends are looked up.
+    Each of the names may contain underscores, so both ends are compared with the node types.
     """
     for between in ("___", "__"):
         for src in node_types:

@@ -1,4 +1,4 @@
-"""Jobs on a store that need not be open here: verification, repair, backups, and its arrays."""
+"""Jobs on a store that need not be open in this process: verification, repair, backups, and changes of arrays."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Layout = Literal["row", "chunk"]
 
 
 def verify(path: PathLike, *, progress: Progress | None = None) -> VerifyReport:
-    """Reads every byte of a store and compares it with what was committed, then the graph with itself.
+    """Reads every byte of a store and compares it with the committed data, then checks the consistency of the graph.
 
-    Damage is in the report, and raises nothing. ``progress``: called with (phase, done, total).
+    Damage is reported in the result, and does not raise. ``progress``: called with (phase, done, total).
     Errors: StoreNotFound; IoError; Unsupported; KeyboardInterrupt.
     """
     return VerifyReport(**_core.verify(as_path(path), progress))
@@ -24,35 +24,36 @@ def verify(path: PathLike, *, progress: Progress | None = None) -> VerifyReport:
 
 def repair(path: PathLike, *, fill_holes: bool = False, dry_run: bool = False,
            progress: Progress | None = None) -> RepairReport:
-    """Repairs a damaged store as far as its own bytes allow; what it replaces goes to a folder beside it.
+    """Repairs a damaged store as far as its remaining data allows; replaced files are moved to a folder next to it.
 
     ``fill_holes``: keep arrays that lost rows, with zeros (or "none") in these, instead of dropping them.
-    ``dry_run``: change nothing, and report what would be done. Nobody may have the store open for writing.
-    Errors: StoreNotFound; Busy; IoError, something could not be read, which proves no damage; OutOfSpace.
+    ``dry_run``: change nothing, and report what would be done. No process may have the store open for writing.
+    Errors: StoreNotFound; Busy; IoError, something could not be read, which does not prove damage; OutOfSpace.
     """
     return RepairReport(**_core.repair(as_path(path), bool(fill_holes), bool(dry_run), progress))
 
 
 def backup(path: PathLike, folder: PathLike, *, keep: int = 0, progress: Progress | None = None) -> BackupReport:
-    """Copies a store as it is now into ``folder``, beside earlier backups of it, whose files it shares.
+    """Copies the current state of a store into ``folder``, next to earlier backups of it, with which it shares files.
 
-    ``keep``: only so many of the newest backups; 0: all. A writer may go on meanwhile.
-    Errors: StoreNotFound; AlreadyExists, ``folder`` is something else; Busy; Corruption, a file of the store is
-    damaged; OutOfSpace.
+    ``keep``: number of newest backups to keep; 0: all. A writer may continue concurrently.
+    Errors: StoreNotFound; AlreadyExists, ``folder`` is not a backup folder of this store; Busy; Corruption, a file of
+    the store is damaged; OutOfSpace.
     """
     return BackupReport(**_core.backup(as_path(path), as_path(folder), as_count(keep, "keep"), progress))
 
 
 def backups(folder: PathLike) -> list[BackupInfo]:
-    """Returns the backups in a folder, oldest first. Errors: StoreNotFound, it is no such folder; Corruption."""
+    """Returns the backups in a folder, oldest first. Errors: StoreNotFound, it is not a backup folder; Corruption."""
     return [BackupInfo(*one) for one in _core.backups(as_path(folder))]
 
 
 def restore(folder: PathLike, path: PathLike, *, number: int | None = None, progress: Progress | None = None) -> int:
-    """Makes a store at ``path`` from a backup in ``folder``: that of ``number``, or the newest. Returns its number.
+    """Creates a store at ``path`` from a backup in ``folder``: the one with ``number``, or the newest. Returns its
+    number.
 
-    Errors: StoreNotFound, no such backup; AlreadyExists; Corruption, the backup is damaged; OutOfSpace. Whatever is
-    raised, no store is there then.
+    Errors: StoreNotFound, no such backup; AlreadyExists; Corruption, the backup is damaged; OutOfSpace. After any
+    exception there is no store.
     """
     chosen = None if number is None else as_count(number, "number")
     return _core.restore(as_path(folder), as_path(path), chosen, progress)
@@ -61,17 +62,18 @@ def restore(folder: PathLike, path: PathLike, *, number: int | None = None, prog
 def add_array(path: PathLike, name: str, rows: Any, *, ids: Any = None, layout: Layout = "row",
               new_version: bool = False, live: bool = False, keep: int = 0, memory: int | str = 0,
               progress: Progress | None = None) -> AddReport:
-    """Adds an array of vertices to a store. Graphs that are open see it after ``refresh()``.
+    """Adds an array of vertices to a store. Open graphs see it after ``refresh()``.
 
-    ``rows``: [n] or [n, dim], of the types that ``ingest`` takes, or a path (.npy, Zarr v3). Row i belongs to the
-    i-th vertex that is not deleted, or to ``ids[i]``: your own ids [n], or the path of a file with one a line.
-    Vertices without a row get zeros (-1 in ``label``, 255 in ``split``), and may get theirs by ``append_rows``.
+    ``rows``: [n] or [n, dim], of a type that ``ingest`` accepts, or a path (.npy, Zarr v3). Row i belongs to the i-th
+    vertex that is not deleted, or to ``ids[i]``: external ids [n], or the path of a file with one per line. Vertices
+    without a row get zeros (-1 in ``label``, 255 in ``split``); ``append_rows`` can add their rows later.
     ``layout``: "row" for reading random rows, "chunk" (compressed) for scans.
-    ``new_version``: if the name is taken, add the next version, name@2; ``live``: let name@live stand for it at once;
-    ``keep``: drop all versions then but so many of the newest, and those with an alias; 0: drop none.
-    ``memory``: a bound in bytes, or a text such as "4G"; 0: 1 GiB.
-    Errors: StoreNotFound; AlreadyExists; Busy, somebody (this process, too) has the store open for writing; NotFound,
-    an unknown id; InvalidArgument, a number of rows that does not fit; OutOfSpace; KeyboardInterrupt: all or nothing.
+    ``new_version``: if the name exists, add the next version, name@2; ``live``: let name@live refer to it; ``keep``:
+    afterwards drop all versions except this number of newest ones, and those with an alias; 0: drop none.
+    ``memory``: maximum memory in bytes, or a text such as "4G"; 0: 1 GiB.
+    Errors: StoreNotFound; AlreadyExists; Busy, a process (possibly this one) has the store open for writing; NotFound,
+    an unknown id; InvalidArgument, the number of rows does not match; OutOfSpace; KeyboardInterrupt. On error nothing
+    is added.
     """
     arguments = _core.AddArguments()
     arguments.layout = as_text(layout, "layout")
@@ -83,11 +85,11 @@ def add_array(path: PathLike, name: str, rows: Any, *, ids: Any = None, layout: 
 
 def append_rows(path: PathLike, name: str, rows: Any, *, ids: Any = None, memory: int | str = 0,
                 progress: Progress | None = None) -> AddReport:
-    """Appends rows to an array that has fewer than there are vertices, for those that came after its rows.
+    """Appends rows for the vertices that were added after an array's rows.
 
-    ``name``: "emb", "emb@3" or "emb@live". ``rows``, ``ids``, ``memory``: as ``add_array`` has them; ``ids`` must be
-    those of just these vertices. The result takes the array's place, as its next version.
-    Errors: those of ``add_array``; InvalidArgument, every vertex has a row already.
+    ``name``: "emb", "emb@3" or "emb@live". ``rows``, ``ids``, ``memory``: as for ``add_array``; ``ids`` must name
+    exactly these vertices. The result becomes the next version of the array.
+    Errors: as for ``add_array``; InvalidArgument, every vertex has a row already.
     """
     return _add_rows(_core.AddArguments(), True, path, name, rows, ids, memory, progress)
 
@@ -106,7 +108,7 @@ def _add_rows(arguments: _core.AddArguments, append: bool, path: PathLike, name:
     names = [str(one) for one in as_ids(ids, "ids")]
     if any(set(one) & set("\t\r\n") for one in names):
         raise ValueError("ids that hold a tab or the end of a line cannot be given here")
-    import tempfile  # pylint: disable=import-outside-toplevel  # it imports much
+    import tempfile  # a slow import
 
     with tempfile.NamedTemporaryFile("w", suffix=".tsv", encoding="utf-8", newline="\n") as file:
         file.writelines(one + "\n" for one in names)
@@ -116,18 +118,18 @@ def _add_rows(arguments: _core.AddArguments, append: bool, path: PathLike, name:
 
 
 def drop_array(path: PathLike, name: str, *, all_versions: bool = False) -> None:
-    """Drops an array, a version (emb@3) that no alias stands for, or all versions with their aliases.
+    """Drops an array, a version (emb@3) without an alias, or all versions with their aliases.
 
-    Its files go when nobody reads them any more.
-    Errors: StoreNotFound; NotFound, listing what there is; Busy; InvalidArgument, an alias stands for it.
+    Its files are removed when no process reads them any more.
+    Errors: StoreNotFound; NotFound, listing the existing arrays; Busy; InvalidArgument, an alias refers to it.
     """
     _core.drop_array(as_path(path), as_text(name, "name"), bool(all_versions))
 
 
 def set_alias(path: PathLike, name: str, alias: str, version: int | None) -> None:
-    """Lets ``name@alias`` stand for a version from now on, or, if that is None, for nothing any more.
+    """Lets ``name@alias`` refer to a version, or removes the alias if ``version`` is None.
 
-    Errors: StoreNotFound; NotFound, no such array, version or alias; InvalidArgument, no name for an alias; Busy.
+    Errors: StoreNotFound; NotFound, no such array, version or alias; InvalidArgument, not a valid alias name; Busy.
     """
     number = None if version is None else as_count(version, "version", least=1)
     _core.set_alias(as_path(path), as_text(name, "name"), as_text(alias, "alias"), number)

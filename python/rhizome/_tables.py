@@ -1,4 +1,4 @@
-"""Arrays, edges and neighbours as objects of other libraries, each of which is imported only when it is asked for."""
+"""Arrays, edges and neighbours as objects of other libraries. Each library is imported only on use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def library(name: str, use: str, extra: str) -> Any:
-    """Imports a library. Errors: ImportError, which says what needs it and how to install it."""
+    """Imports a library. Errors: ImportError, naming the feature that needs it and how to install it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -34,7 +34,7 @@ def _block_rows(array: Array, rows: int | None) -> int:
 
 
 def _ahead(blocks: Iterator[Any]) -> Iterator[Any]:
-    """Iterates over blocks, of which a thread makes the next one while this one is used."""
+    """Iterates over blocks; a thread prepares the next block while the current one is used."""
     with ThreadPoolExecutor(1, "rhizome-scan") as thread:
         following = thread.submit(next, blocks, None)
         while (block := following.result()) is not None:
@@ -52,7 +52,7 @@ def _arrow_schema(array: Array) -> Any:
 
 
 def arrow_batches(array: Array, rows: int | None = None) -> Any:
-    """Returns a pyarrow.RecordBatchReader over an array, which reads a block when it is asked for one."""
+    """Returns a pyarrow.RecordBatchReader over an array, which reads each block on demand."""
     schema = _arrow_schema(array)
     import pyarrow as arrow
 
@@ -68,12 +68,12 @@ def arrow_batches(array: Array, rows: int | None = None) -> Any:
 
 
 def to_parquet(array: Array, path: str | os.PathLike[str], rows: int | None = None, **options: Any) -> int:
-    """Writes an array to a Parquet file, block by block; there is no file at ``path`` unless all of it is there."""
+    """Writes an array to a Parquet file, block by block; the file appears at ``path`` only when it is complete."""
     reader = arrow_batches(array, rows)
     parquet = library("pyarrow.parquet", "a Parquet file", "arrow")
     target = as_path(path)
     partial = f"{target}.{os.getpid()}.partial"
-    # Rows of floats neither repeat nor compress, so that looking for that costs time and gains nothing.
+    # Rows of floats neither repeat nor compress, so attempting either only costs time.
     options = {"compression": "none", "use_dictionary": ["id"], **options}
     count = 0
     try:
@@ -90,7 +90,7 @@ def to_parquet(array: Array, path: str | os.PathLike[str], rows: int | None = No
 
 
 def to_zarr(array: Array) -> Any:
-    """Opens the files of an array as a zarr.Array, to read."""
+    """Opens the files of an array as a read-only zarr.Array."""
     zarr = library("zarr", "a Zarr array", "zarr")
     if array.changed_rows:
         warnings.warn(f"{array.changed_rows} rows of {array.name!r} were written since the last compaction, and "
@@ -143,7 +143,7 @@ def to_networkx(graph: Graph, subgraph: Subgraph | None = None) -> Any:
 
 
 def neighbors_frame(graph: Graph, ids: Any, direction: Direction) -> Any:
-    """Returns a pandas.DataFrame with a line for each edge of some vertices."""
+    """Returns a pandas.DataFrame with one row per edge of the given vertices."""
     pandas = library("pandas", "a data frame", "pandas")
     one = isinstance(ids, (str, int))
     vertices = np.array([graph.find(ids)]) if one else as_vertex_ids(ids, graph.vertex_bound)

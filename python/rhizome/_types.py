@@ -1,4 +1,4 @@
-"""What crosses the border to the engine: arguments made uniform, and results with names."""
+"""Conversions at the border to the engine: checked arguments, and results as named tuples."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import numpy as np
 #: The path of a file or a folder.
 PathLike = Union[str, "os.PathLike[str]"]
 
-#: The lists of neighbours: of the edges that leave a vertex, of those that end in it, or of both.
+#: Which neighbour lists to use: out-edges of a vertex, its in-edges, or both.
 Direction = Literal["out", "in", "both"]
 
-#: The sets of vertices that a split array names, and its values for them.
+#: Names of the sets in a split array, and their values.
 SplitName = Literal["train", "valid", "val", "test"]
 _SPLITS = {"train": 0, "valid": 1, "val": 1, "test": 2}
 
-#: Called with a phase, and how much of how much of it is done (0: unknown).
+#: Called with a phase, the amount done, and the total (0: unknown).
 Progress = Callable[[str, int, int], object]
 
-#: One vertex, as the user names it: its id in the input, a str or an int.
+#: External id of a vertex: its id in the input, a str or an int.
 UserId = Union[str, int]
 
-#: The types of values that an array may have.
+#: The value types that an array may have.
 DTYPES = ("float32", "float16", "int64", "int32", "uint32", "uint8")
 
 
@@ -33,35 +33,36 @@ class ArrayInfo(NamedTuple):
     """An array of a graph: a row for each vertex."""
 
     name: str
-    shape: tuple[int, int]  #: rows, and values in a row
+    shape: tuple[int, int]  #: number of rows, and number of values per row
     dtype: np.dtype
-    layout: str  #: "row", made for reading random rows, or "chunk", made for scans
-    versions: tuple[int, ...]  #: the numbers n of name@n; empty: it has no versions
-    aliases: dict[str, int]  #: the versions that name@alias stands for
+    layout: str  #: "row", for reading random rows, or "chunk", for scans
+    versions: tuple[int, ...]  #: the numbers n of name@n; empty: no versions
+    aliases: dict[str, int]  #: version that each name@alias refers to
 
 
 class Point(NamedTuple):
-    """A state of a store by numbers and hashes: ``graph.point``, which ``rhizome.open(path, at=...)`` opens in any process."""
+    """A state of a store as numbers and hashes: ``graph.point``, which ``rhizome.open(path, at=...)`` opens in any
+    process."""
 
     store: str  #: the id of the store
     generation: int
-    version: int  #: of the generation's manifest
-    base: int  #: commits up to it are in the generation's files
-    first: int  #: the first commit since; 0: there is none
+    version: int  #: version of the generation's manifest
+    base: int  #: commits up to this one are in the generation's files
+    first: int  #: first commit after that; 0: none
     sequence: int  #: the last commit
-    state: str = ""  #: hashes that tell it from a copy's; empty: of an older version, not compared
+    state: str = ""  #: hashes that distinguish the store from copies; empty: from an older version, not compared
 
 
 class Neighbors(NamedTuple):
-    """The neighbours of one vertex, one entry for each edge."""
+    """The neighbours of one vertex, one entry per edge."""
 
     ids: np.ndarray  #: vertex ids, int64 [n]
-    types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [n]; None: there is one
+    types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [n]; None: there is only one
     weights: np.ndarray | None  #: float32 [n]; None: the graph has no weights
 
 
 class NeighborLists(NamedTuple):
-    """The neighbours of n vertices: those of vertex i are [offsets[i], offsets[i + 1])."""
+    """The neighbours of n vertices: entries [offsets[i], offsets[i + 1]) belong to vertex i."""
 
     offsets: np.ndarray  #: int64 [n + 1]
     ids: np.ndarray  #: vertex ids, int64 [edges]
@@ -70,31 +71,31 @@ class NeighborLists(NamedTuple):
 
 
 class Subgraph(NamedTuple):
-    """A sampled subgraph. Its vertices have numbers from 0, the seeds first."""
+    """A sampled subgraph. Its vertices are numbered from 0, starting with the seeds."""
 
     vertices: np.ndarray  #: vertex ids by number, int64 [vertices]
-    edge_index: np.ndarray  #: int64 [2, edges] of numbers: the neighbour drawn, and for which vertex
-    seeds: np.ndarray  #: the number of each seed as given, int64 [seeds]
-    hops: np.ndarray  #: vertices found in each hop, the seeds first, int64 [hops + 1]
-    edge_hops: np.ndarray  #: edges drawn in each hop, int64 [hops]
+    edge_index: np.ndarray  #: int64 [2, edges] of numbers: the sampled neighbour, and the vertex for which it was sampled
+    seeds: np.ndarray  #: number of each seed in the given order, int64 [seeds]
+    hops: np.ndarray  #: number of vertices found in each hop, starting with the seeds, int64 [hops + 1]
+    edge_hops: np.ndarray  #: number of edges sampled in each hop, int64 [hops]
     types: np.ndarray | None  #: edge types as indices of ``graph.edge_types``, uint16 [edges]; None: one type
     weights: np.ndarray | None  #: float32 [edges]; None: the graph has no weights
-    edge_ids: np.ndarray | None  #: numbers of the edges, for ``graph.edge_rows``, int64 [edges]; None: not asked for
+    edge_ids: np.ndarray | None  #: edge numbers, for ``graph.edge_rows``, int64 [edges]; None: not requested
     seed_of: np.ndarray | None  #: if disjoint, for each vertex the index of its seed, int64 [vertices]; else None
     offsets: np.ndarray  #: the edges of list l are [offsets[l], offsets[l + 1]), int64 [lists + 1]
     hop_lists: np.ndarray  #: the lists of hop h are [hop_lists[h], hop_lists[h + 1]), int64 [hops + 1]
 
 
 class VertexBlock(NamedTuple):
-    """Some vertices, in ascending order of the user's ids."""
+    """A block of vertices, in ascending order of external ids."""
 
     vertices: np.ndarray  #: vertex ids, int64 [n]
-    ids: list[UserId]  #: the user's ids, [n]
+    ids: list[UserId]  #: external ids, [n]
     types: np.ndarray  #: indices of ``graph.vertex_types``, uint16 [n]
 
 
 class EdgeBlock(NamedTuple):
-    """Some edges, in the order of the disk."""
+    """A block of edges, in disk order."""
 
     src: np.ndarray  #: vertex ids, int64 [n]
     dst: np.ndarray  #: vertex ids, int64 [n]
@@ -103,11 +104,11 @@ class EdgeBlock(NamedTuple):
 
 
 class Similar(NamedTuple):
-    """A vertex that is near to another."""
+    """A vertex that is similar to another."""
 
     id: UserId
-    label: int | float | str | None  #: its row of ``label``, or the name of that class; None: there are no labels
-    score: float  #: the cosine of both rows
+    label: int | float | str | None  #: its row of ``label``, or the name of its class; None: there are no labels
+    score: float  #: cosine similarity of the two rows
 
 
 class LogLine(NamedTuple):
@@ -116,52 +117,52 @@ class LogLine(NamedTuple):
     time: float  #: seconds since 1970
     level: str  #: "debug", "info", "warning" or "error"
     component: str  #: such as "store" or "graph"
-    message: str  #: a constant text; what varies is in the fields
+    message: str  #: a constant text; variable parts are in the fields
     fields: dict[str, int | float | str]
 
 
 class Change(NamedTuple):
     """One change of a commit. Fields that a kind does not have are None or empty."""
 
-    commit: int  #: its sequence number
+    commit: int  #: sequence number of the commit
     #: "vertex_type", "edge_type", "delete_vertex", "put_vertex", "delete_edges", "put_edge" or "put_row"
     kind: str
     id: UserId | None  #: the vertex, or the source of the edge
     neighbor: UserId | None  #: the target of the edge
     type: int  #: index of ``graph.vertex_types`` or ``graph.edge_types``
-    name: str  #: of the type, or of the array
+    name: str  #: name of the type or of the array
     weight: float | None
     row: bytes | None  #: the values of the row
 
 
 class IngestReport(NamedTuple):
-    """What an ingestion made."""
+    """Result of an ingestion."""
 
     vertices: int
-    edges: int  #: directed ones
+    edges: int  #: number of directed edges
     partitions: int
     seconds: float
-    spilled_bytes: int  #: written to files on the way, because memory did not suffice
-    #: None without homes; else "homes" (how many), "by", "cut_share" (of edges, between homes), "training_vertices",
-    #: "row_balance" and "training_balance" (the largest home over the mean), "warning" (text or None)
+    spilled_bytes: int  #: bytes written to temporary files because memory was not sufficient
+    #: None without homes; else "homes" (number), "by", "cut_share" (share of edges between homes), "training_vertices",
+    #: "row_balance" and "training_balance" (largest home divided by the mean), "warning" (text or None)
     homes: dict[str, Any] | None = None
 
 
 class CompactReport(NamedTuple):
-    """What a compaction did."""
+    """Result of a compaction."""
 
     compacted: bool  #: False: there was nothing to merge
     generation: int
-    commits: int  #: merged into the generation
+    commits: int  #: number of commits merged into the generation
 
 
 class VerifyReport(NamedTuple):
-    """What a verification found; ``ok`` if that is nothing."""
+    """Result of a verification; ``ok`` if no problem was found."""
 
     files: int
     bytes: int
-    damaged: list[tuple[str, int, str]]  #: file, offset in bytes, what is wrong
-    unread: list[tuple[str, str]]  #: file, why it could not be read
+    damaged: list[tuple[str, int, str]]  #: file, offset in bytes, description
+    unread: list[tuple[str, str]]  #: file, reason that it could not be read
 
     @property
     def ok(self) -> bool:
@@ -169,39 +170,39 @@ class VerifyReport(NamedTuple):
 
 
 class BackupReport(NamedTuple):
-    """What a backup copied."""
+    """Result of a backup."""
 
     number: int
     files_copied: int
     bytes_copied: int
-    files_shared: int  #: an earlier backup held them already
+    files_shared: int  #: files that an earlier backup already contained
     seconds: float
 
 
 class BackupInfo(NamedTuple):
-    """A backup in a folder of them."""
+    """A backup in a backup folder."""
 
     number: int
-    unix_seconds: int  #: when it was made
-    bytes: int  #: of its files, those that it shares with others too
+    unix_seconds: int  #: time of the backup
+    bytes: int  #: size of its files, including files shared with other backups
 
 
 class RepairReport(NamedTuple):
-    """What a repair did, or would do."""
+    """Result of a repair, or of a dry run."""
 
-    damaged: list[tuple[str, int, str]]  #: beforehand: file, offset in bytes, what is wrong
-    rebuilt: list[tuple[str, str]]  #: files that are again what was committed, and how
-    quarantined: list[tuple[str, str]]  #: files that were moved out of the store, and where to
-    lost: list[tuple[str, str]]  #: data that is lost, and advice
-    quarantine: str  #: the folder beside the store; empty: none was needed
-    ok: bool  #: whether the store is whole now
+    damaged: list[tuple[str, int, str]]  #: damage before the repair: file, offset in bytes, description
+    rebuilt: list[tuple[str, str]]  #: files that are restored to their committed contents, and how
+    quarantined: list[tuple[str, str]]  #: files that were moved out of the store, and their new paths
+    lost: list[tuple[str, str]]  #: lost data, and advice
+    quarantine: str  #: the quarantine folder next to the store; empty: not needed
+    ok: bool  #: whether the store is intact now
 
 
 class AddReport(NamedTuple):
-    """What was added to an array."""
+    """Result of adding an array or rows."""
 
-    name: str  #: as users write it: "emb", "emb@2"
-    rows_given: int  #: vertices that have a row of their own
+    name: str  #: external name of the array: "emb", "emb@2"
+    rows_given: int  #: number of vertices with an explicit row
     rows_read: int
     dropped_versions: list[int]
     seconds: float
@@ -211,7 +212,7 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def as_bytes(memory: int | str) -> int:
-    """Returns bytes: an int, or a text such as "512M", "1.5G" (powers of 1024)."""
+    """Converts a size to bytes: an int, or a text such as "512M", "1.5G" (powers of 1024)."""
     if isinstance(memory, str):
         found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", memory.strip(), re.IGNORECASE)
         if not found:
@@ -225,7 +226,7 @@ def as_bytes(memory: int | str) -> int:
 
 
 def as_count(value: Any, name: str, least: int = 0) -> int:
-    """Returns a whole number of at least ``least``, which is named if it is none."""
+    """Returns an integer of at least ``least``; otherwise the error names the argument."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} is an int, not {type(value).__name__}")
     if not least <= value.__index__() < 2**63:
@@ -234,21 +235,21 @@ def as_count(value: Any, name: str, least: int = 0) -> int:
 
 
 def as_threads(threads: int | None) -> int:
-    """Returns a number of threads; as many as there are processors for None."""
+    """Returns a number of threads; for None, the number of available processors."""
     if threads is None:
         return len(os.sched_getaffinity(0))
     return min(as_count(threads, "threads", least=1), 1024)
 
 
 def is_path(value: Any) -> bool:
-    """Returns whether it is a path, and not data."""
+    """Returns whether ``value`` is a path rather than data."""
     return isinstance(value, (str, os.PathLike))
 
 
 def as_ids(ids: Any, what: str) -> np.ndarray | list[str]:
-    """Returns ids of the user's: int64 [n], or a list of str, from a list, a NumPy, pandas or pyarrow column.
+    """Returns external ids: int64 [n], or a list of str, from a list or a NumPy, pandas or pyarrow column.
 
-    Errors: TypeError, something else among them, or both kinds; ValueError, a str that is no text.
+    Errors: TypeError, other types, or a mixture of both kinds; ValueError, a str that is not valid text.
     """
     if not isinstance(ids, (list, tuple)):
         array = as_array(ids)
@@ -266,14 +267,14 @@ def as_ids(ids: Any, what: str) -> np.ndarray | list[str]:
 
 
 def as_split(name: str) -> int:
-    """Returns the number that a split array has for a set. Errors: ValueError, there is no such set."""
+    """Returns the value of a set in a split array. Errors: ValueError, there is no such set."""
     if name not in _SPLITS:
         raise ValueError(f"a set is 'train', 'valid' (or 'val') or 'test', not {name!r}")
     return _SPLITS[name]
 
 
 def as_text(text: Any, what: str) -> str:
-    """Returns a text that UTF-8 has bytes for. Errors: TypeError; ValueError, one half of a surrogate pair is in it."""
+    """Checks that a text can be encoded in UTF-8. Errors: TypeError; ValueError, it contains a lone surrogate."""
     if not isinstance(text, str):
         raise TypeError(f"{what} is a str, not {type(text).__name__}")
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
@@ -282,7 +283,7 @@ def as_text(text: Any, what: str) -> str:
 
 
 def as_names(names: Any, what: str) -> list[str]:
-    """Returns names as a list of str. Errors: those of ``as_text``; TypeError, another thing, a single str included."""
+    """Returns names as a list of str. Errors: as for ``as_text``; TypeError, another type, including a single str."""
     given = [names] if isinstance(names, str) else list(names)
     if isinstance(names, str) or not all(isinstance(name, str) for name in given):
         raise TypeError(f"{what}: a list of str, not {names!r}")
@@ -290,28 +291,28 @@ def as_names(names: Any, what: str) -> list[str]:
 
 
 def as_path(path: str | os.PathLike[str]) -> str:
-    """Returns a path as a str. Errors: TypeError; ValueError, a path that is not UTF-8 or holds a NUL."""
+    """Returns a path as a str. Errors: TypeError; ValueError, the path is not UTF-8 or contains a NUL."""
     text = os.fsdecode(path)
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
         raise ValueError(f"{text!r} is no path: it has to be UTF-8 without NUL")
     return text
 
 
-#: Rows that a block has at most, and its bytes, unless one row is more.
+#: Maximum rows per block, and maximum bytes unless a single row is larger.
 _BLOCK_ROWS = 65_536
 _BLOCK_BYTES = 16 << 20
 
 
 def block_rows(array: Any) -> int:
-    """Returns how many rows of an array are read together."""
+    """Returns the number of rows of an array to read together."""
     width = max(int(array.shape[1] * array.dtype.itemsize), 1)
     return max(min(_BLOCK_ROWS, _BLOCK_BYTES // width), 1)
 
 
 def as_array(values: Any) -> np.ndarray:
-    """Returns what NumPy makes of an array of any library, without a copy where it can be.
+    """Converts an array of any library to NumPy, without a copy if possible.
 
-    DLPack comes first where there is no ``__array__``, as in libraries that know no NumPy.
+    Uses DLPack if there is no ``__array__``, for libraries without NumPy support.
     """
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
         return np.from_dlpack(values)
@@ -319,9 +320,9 @@ def as_array(values: Any) -> np.ndarray:
 
 
 def as_vertex_ids(ids: Any, vertices: int) -> np.ndarray:
-    """Returns vertex ids as int64 [n], C-contiguous; a bool mask gives the ids that it holds for.
+    """Returns vertex ids as int64 [n], C-contiguous; a bool mask is converted to the ids of its true elements.
 
-    Errors: TypeError, another type or shape; IndexError, a mask of another length, an id beyond int64.
+    Errors: TypeError, another type or shape; IndexError, a mask of another length, or an id beyond int64.
     """
     if isinstance(ids, slice):
         return np.arange(*ids.indices(vertices), dtype=np.int64)
@@ -336,7 +337,7 @@ def as_vertex_ids(ids: Any, vertices: int) -> np.ndarray:
 
 
 def as_integers(values: Any, what: str) -> np.ndarray:
-    """Returns whole numbers as int64 [n], C-contiguous.
+    """Returns integers as int64 [n], C-contiguous.
 
     Errors: TypeError, another type or shape, which is named; IndexError, a number beyond int64.
     """
@@ -355,7 +356,7 @@ def as_integers(values: Any, what: str) -> np.ndarray:
 def as_matrix(values: Any, name: str) -> np.ndarray:
     """Returns values for the array ``name`` as [rows, dim], C-contiguous; float64 becomes float32.
 
-    Errors: TypeError, a dtype that no array has; ValueError, more than two dimensions.
+    Errors: TypeError, an unsupported dtype; ValueError, more than two dimensions.
     """
     array = as_array(values)
     if array.ndim not in (1, 2):
@@ -372,7 +373,8 @@ def as_matrix(values: Any, name: str) -> np.ndarray:
 
 
 def check_nonzero(values: Any, narrow: np.ndarray, name: str) -> None:
-    """Checks that no number became 0 as float32, as 1e-180 does: of weights and attributes of edges 0 means another thing.
+    """Checks that no nonzero number becomes 0 as float32, such as 1e-180: for weights and attributes of edges, 0 has a
+    different meaning.
 
     Errors: ValueError, naming the row.
     """
@@ -387,7 +389,7 @@ def check_nonzero(values: Any, narrow: np.ndarray, name: str) -> None:
 
 
 def as_rows(rows: Any, dtype: np.dtype, dim: int, name: str) -> np.ndarray:
-    """Returns rows to put into an array, [n, dim] of ``dtype``; numbers change only within their kind.
+    """Returns rows to put into an array, [n, dim] of ``dtype``; numbers are converted only within their kind.
 
     Errors: TypeError, another kind; ValueError, another width.
     """

@@ -1,4 +1,4 @@
-"""The command line ``rhizome``: where the program is that the package holds."""
+"""The command line ``rhizome``: location of the program in the package."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import pathlib
 
 
 def program() -> pathlib.Path:
-    """Returns the path of the program, which may be run as it is."""
+    """Returns the path of the executable."""
     return pathlib.Path(__file__).parent / "bin" / "rhizome"

@@ -1,4 +1,4 @@
-"""The exceptions of Rhizome. Each is also the exception that Python has for its kind."""
+"""The exceptions of Rhizome. Each is also a subclass of the matching built-in Python exception."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 class Error(Exception):
     """An error of the engine.
 
-    ``message`` says what failed, where, and what to do; ``code`` is the kind, such as ``"not_found"``.
+    ``message`` says what failed, where, and what to do; ``code`` is the kind of error, such as ``"not_found"``.
     """
 
     code = "error"
@@ -23,13 +23,13 @@ class Error(Exception):
 
 
 class InvalidArgument(Error, ValueError):
-    """Wrong usage or malformed input; trying again cannot help."""
+    """Wrong usage or malformed input; retrying does not help."""
 
     code = "invalid_argument"
 
 
 class AlreadyExists(Error, FileExistsError):
-    """The path, array or name is taken."""
+    """The path, array or name exists already."""
 
     code = "already_exists"
 
@@ -45,11 +45,11 @@ class StoreNotFound(NotFound, FileNotFoundError):
 
 
 class RowNotFound(NotFound, IndexError):
-    """An array has no row of that number; only where the user's ids are the numbers of rows."""
+    """An array has no row with that number; raised only if external ids are row numbers."""
 
 
 class PermissionDenied(Error, PermissionError):
-    """The operating system refused."""
+    """The operating system denied access."""
 
     code = "permission_denied"
 
@@ -61,13 +61,13 @@ class IoError(Error, OSError):
 
 
 class Corruption(Error):
-    """Stored bytes are not what was written; the message names file and place."""
+    """Stored bytes differ from the written ones; the message names file and position."""
 
     code = "corruption"
 
 
 class Busy(Error, BlockingIOError):
-    """A lock is held. ``pid`` is the process that holds it (maybe this one), None if it is not known."""
+    """A lock is held. ``pid`` is the process that holds it (possibly this one), or None if unknown."""
 
     code = "busy"
 
@@ -78,7 +78,7 @@ class Busy(Error, BlockingIOError):
 
 
 class OutOfSpace(Error, OSError):
-    """The disk, a quota or a limit of a file's size is exhausted; ``errno`` is ENOSPC."""
+    """The disk, a quota or a file size limit is exhausted; ``errno`` is ENOSPC."""
 
     code = "out_of_space"
 
@@ -88,13 +88,13 @@ class OutOfSpace(Error, OSError):
 
 
 class OutOfMemory(Error, MemoryError):
-    """The memory budget cannot hold what was asked for; the message says what would suffice."""
+    """The memory limit is too small for the request; the message reports a sufficient size."""
 
     code = "out_of_memory"
 
 
 class Unsupported(Error, NotImplementedError):
-    """A newer format of the store, or a feature that this build lacks."""
+    """A newer format of the store, or a feature that this build does not have."""
 
     code = "unsupported"
 
@@ -115,7 +115,8 @@ _BY_CODE = {
 
 
 def _of_code(code: str, message: str, about: str = "contents") -> Error:
-    """Makes the exception of a status. ``about``: of what ("store": or of a file; "rows"), if it is not found."""
+    """Creates the exception of a status. ``about``: what was not found ("store": a store or file; "rows"; "contents").
+    """
     kind = _BY_CODE[code]
     if kind is NotFound:
         kind = {"store": StoreNotFound, "rows": RowNotFound}.get(about, kind)

@@ -15,20 +15,22 @@
 namespace rhizome::python {
 namespace {
 
-/// One array of vertices of a graph, by a reference such as "emb" or "emb@3". It follows its name:
-/// after a refresh or a compaction, it is the array that the name then stands for.
+/// An array of vertices of a graph, identified by a reference such as "emb" or "emb@3". It follows
+/// the name: after a refresh or a compaction it is the array that the name then refers to.
+/// Read (1) resolves dtype and width; (2) resolves the ids; (3) allocates or checks the output; (4)
+/// reads from the service's cache if the array has one, else from the snapshot.
 class PyArray {
  public:
   PyArray(const PyGraph& graph, std::string name) : graph_(graph), name_(std::move(name)) {
     const auto fixed = graph_.Snapshot();
     FactsOf(*fixed);
-    // An array that came after the opening has no cache.
+    // An array added after the graph was opened has no cache.
     const auto rows = graph_.handle()->Use()->Rows(name_);
     if (rows && !graph_.is_snapshot()) cache_ = *rows;
   }
 
   nb::object Read(nb::handle ids, nb::handle out) const {
-    const auto service = graph_.handle()->Use();  // it keeps the cache
+    const auto service = graph_.handle()->Use();  // keeps the cache alive
     const auto fixed = graph_.Snapshot();
     const Facts facts = FactsOf(*fixed);
     if (IsOneId(ids)) {
@@ -47,20 +49,20 @@ class PyArray {
     return std::move(rows.array);
   }
 
-  /// Returns what the manifest says of it now.
+  /// Returns the array's current entry in the manifest.
   ArrayEntry entry() const {
     const auto fixed = graph_.Snapshot();
     return EntryIn(fixed->store().manifest());
   }
 
-  /// Returns the folder of its Zarr array.
+  /// Returns the folder of the Zarr array.
   std::string folder() const {
     const auto fixed = graph_.Snapshot();
     const ArrayEntry& entry = EntryIn(fixed->store().manifest());
     return (fixed->store().GenerationFolder() / ArrayFolder(entry.name, entry.form)).string();
   }
 
-  /// Counts the rows that were written since its files were.
+  /// Counts the rows that were written after the array's files.
   std::size_t changed_rows() const {
     const auto fixed = graph_.Snapshot();
     return fixed->ChangedRows(EntryIn(fixed->store().manifest())).size();
@@ -68,10 +70,11 @@ class PyArray {
 
   const std::string& name() const { return name_; }
   const PyGraph& graph() const { return graph_; }
-  std::size_t size() const { return graph_.Use()->vertex_count(); }  ///< vertices, deleted ones too
+  /// number of vertices, including deleted ones
+  std::size_t size() const { return graph_.Use()->vertex_count(); }
 
  private:
-  /// The entry as far as a read needs it, and the manifest that said so.
+  /// The fields of the entry that a read needs, and the version of the manifest that they are from.
   struct Facts {
     std::uint64_t generation = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t version = 0;
@@ -105,7 +108,8 @@ class PyArray {
     }));
   }
 
-  /// Finds the vertex of one id. Where ids are the numbers of rows, another is beyond these.
+  /// Finds the vertex of one id. If ids equal row numbers, an unknown id is a row index out of
+  /// range.
   static VertexId VertexOfRow(const GraphSnapshot& fixed, nb::handle id) {
     if (fixed.info().id_kind != ExternalIdKind::kDense || PyUnicode_Check(id.ptr()))
       return VertexOf(fixed, id);
@@ -114,11 +118,11 @@ class PyArray {
 
   PyGraph graph_;
   std::string name_;
-  const RowLookup* cache_ = nullptr;  // of the service
+  const RowLookup* cache_ = nullptr;  // owned by the service
   mutable Facts facts_;
 };
 
-/// Iterates over the rows of an array, a block at a time.
+/// Iterates over the rows of an array in blocks.
 class PyArrayScan {
  public:
   PyArrayScan(const PyArray& array, std::uint64_t most)
@@ -152,7 +156,7 @@ class PyArrayScan {
   Handle::Lease<Scan> scan_;
 };
 
-/// Returns the rows of all vertices, as numpy.asarray asks for them.
+/// Returns the rows of all vertices, for numpy.asarray.
 nb::object AsNumpy(const PyArray& array, nb::handle dtype, nb::handle copy) {
   if (copy.is(Py_False))
     throw nb::value_error("the rows of an array are in files: they can only be copied");

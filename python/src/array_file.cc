@@ -9,7 +9,7 @@
 namespace rhizome::python {
 namespace {
 
-/// The rows of an array of NumPy's.
+/// The rows of a NumPy array as a source for the engine.
 class SpanRows final : public RowSource {
  public:
   SpanRows(std::span<const std::byte> bytes, std::uint64_t row_count, std::uint64_t width,
@@ -29,7 +29,7 @@ class SpanRows final : public RowSource {
   std::span<const std::byte> bytes_;
 };
 
-/// A file of float64 becomes float32, as arrays in memory do.
+/// Describes an array file. A float64 file is read as float32, like arrays in memory.
 ArrayFile FileOf(ArrayFile file) {
   FileSystem& fs = FileSystem::Posix();
   if (!HasRows(fs, file)) return file;

@@ -8,11 +8,11 @@
 
 namespace rhizome::python {
 
-/// An array for the engine. `source`: a path, or the values of an array [rows, dim], whose type is
-/// called `dtype`, and which the caller keeps while the job runs. Throws TypeError.
+/// Returns an array file for the engine. `source` is a path, or a matrix [rows, dim] whose element
+/// type is named by `dtype`; the caller keeps it alive while the job runs. Throws TypeError.
 ArrayFile FileArrayOf(const std::string& name, nb::handle source, const std::string& dtype);
 
-/// Returns "row" or "chunk" as a layout. Throws ValueError.
+/// Parses "row" or "chunk". Throws ValueError.
 ArrayLayout LayoutOf(std::string_view name);
 
 }  // namespace rhizome::python

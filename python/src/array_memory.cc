@@ -12,20 +12,20 @@ namespace {
 constexpr std::size_t kMostKeptBytes = std::size_t{32} << 20;
 constexpr std::size_t kLeastKeptBytes = std::size_t{256} << 10;
 
-/// A piece of memory may serve arrays down to this part of its size.
+/// A piece may be reused for an array only if the array needs at least 1/kLeastShare of it.
 constexpr std::size_t kLeastShare = 2;
 
-/// Stands before the memory of an array, and says how much there is.
+/// Header before the memory of an array. It stores the size.
 struct alignas(64) Piece {
   std::size_t bytes = 0;
 };
 
 void Free(Piece* piece) noexcept { ::operator delete (piece, std::align_val_t{alignof(Piece)}); }
 
-/// Pieces that were given back, the oldest first.
+/// Freed pieces that are kept for reuse, oldest first.
 class KeptMemory {
  public:
-  /// Returns the smallest piece that suits, or null.
+  /// Returns the smallest suitable piece, or null.
   Piece* Find(std::size_t bytes) noexcept {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return nullptr;
@@ -41,7 +41,7 @@ class KeptMemory {
     return found;
   }
 
-  /// Keeps a piece, in place of older ones if need be. Returns false if it is not kept.
+  /// Keeps a piece, replacing older ones if necessary. Returns false if it is not kept.
   bool Keep(Piece* piece) noexcept {
     if (piece->bytes > kMostKeptBytes) return false;
     const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -67,7 +67,7 @@ class KeptMemory {
   std::size_t count_ = 0, bytes_ = 0;
 };
 
-/// Never destroyed: arrays may outlive what is static.
+/// Never destroyed, because arrays may outlive static objects.
 KeptMemory& KeptPieces() {
   static KeptMemory* const kept = new KeptMemory;
   return *kept;

@@ -5,16 +5,16 @@
 
 namespace rhizome::python {
 
-/// Memory for NumPy arrays that is filled without the GIL, and not cleared before. What large
-/// arrays give back is kept for the next ones (32 MiB at most, in the process), for a loop makes
-/// and drops arrays of about the same size with each minibatch, and pages that the kernel has to
-/// clear and map again cost more than filling them. Threads: any. None waits for another, so that a
-/// lock which a thread had when the process was forked stops nobody in the child: memory is only
-/// not kept there.
+/// Uninitialised memory for NumPy arrays that are filled without the GIL. Large pieces that are
+/// freed are kept for reuse (at most 32 MiB in the process): a loop creates and drops arrays of
+/// about the same size with each minibatch, and pages that the kernel must clear and map again cost
+/// more than filling them.
+/// Threads: any. Calls never wait for each other. If a thread held the lock when the process was
+/// forked, calls in the child do not block; they only skip the reuse.
 struct ArrayMemory {
-  /// Returns memory for so many bytes, aligned for any number. Throws std::bad_alloc.
+  /// Returns memory of that size, aligned for any number. Throws std::bad_alloc.
   static void* Take(std::size_t bytes);
-  /// Gives back what Take returned.
+  /// Frees memory returned by Take.
   static void GiveBack(void* memory) noexcept;
 };
 

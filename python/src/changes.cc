@@ -26,13 +26,13 @@ std::string_view KindName(Change::Kind kind) {
   return "unknown";
 }
 
-/// The changes of a graph after a commit, some at a time.
+/// Iterates over the changes of a graph after a commit.
 class PyChanges {
  public:
   PyChanges(const PyGraph& graph, std::uint64_t after, std::uint64_t last, const std::string& state)
       : feed_(graph.handle(), OpenFeed(graph, after, last, state)) {}
 
-  /// Returns the next changes as tuples; none at the end.
+  /// Returns the next changes as tuples; an empty list at the end.
   nb::list Next(std::size_t most) const {
     const auto feed = feed_.Use();
     std::vector<Change> changes;

@@ -35,7 +35,7 @@ ReleasedGil::ReleasedGil() : state_(PyEval_SaveThread()) { ++g_threads_in_engine
 ReleasedGil::~ReleasedGil() {
   try {
     PyEval_RestoreThread(state_);
-  } catch (...) {  // it throws nothing: this is pthread_exit
+  } catch (...) {  // not a C++ exception, but pthread_exit
     StayForEver();
   }
   --g_threads_in_engine;
@@ -55,7 +55,7 @@ void Raise(const Status& status, About about) {
 
 Ids::Ids(nb::handle ids, std::uint64_t vertices) {
   if (!nb::try_cast(ids, array_, false)) {
-    // Lists, other integers, masks and strided arrays become such an array in NumPy's own way.
+    // NumPy converts lists, other integer types, masks and strided arrays to such an array.
     const nb::object array = InPython([&]() -> nb::object {
       return nb::module_::import_("rhizome._types").attr("as_vertex_ids")(ids, vertices);
     });
@@ -122,7 +122,8 @@ Direction DirectionOf(std::string_view name) {
 NB_MODULE(_core, module) {
   namespace python = rhizome::python;
   module.doc() = "The engine behind the package rhizome; use it through that package.";
-  // A worker process may leave objects behind at its end, which is no news to its user.
+  // A worker process may leave objects behind when it ends. That is expected, so no warning is
+  // printed.
   nanobind::set_leak_warnings(false);
   module.attr("VERSION") = RHIZOME_VERSION;
   python::EndWithThreadsInTheEngine();

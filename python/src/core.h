@@ -18,16 +18,16 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
-/// The bindings share these functions. Everything here needs the GIL unless it says otherwise.
-/// Names of Python and NumPy stay outside of librhizome: these files see its public headers only.
+/// Functions shared by the bindings. All of them need the GIL unless noted otherwise. Names of
+/// Python and NumPy are not used in librhizome; these files use only its public headers.
 namespace rhizome::python {
 
 namespace nb = nanobind;
 
-/// The subject of a status decides what a Python program wants to catch.
+/// The subject of a status. It determines the type of the Python exception.
 enum class About : std::uint8_t { kStore, kContents, kRows };
 
-/// Throws the exception of rhizome.errors that belongs to `status`, which is not OK.
+/// Throws the exception of rhizome.errors that corresponds to `status`, which must not be OK.
 [[noreturn]] void Raise(const Status& status, About about = About::kContents);
 
 inline void Check(const Status& status, About about = About::kContents) {
@@ -39,22 +39,22 @@ T Take(Result<T> result, About about = About::kContents) {
   return *std::move(result);
 }
 
-// While the interpreter ends, Python before 3.14 ends every other thread that wants the GIL by
-// pthread_exit. That unwinds C++, which cannot be left so: destructors are noexcept, nanobind
-// catches whatever passes, and objects that go need the GIL. So such a thread is kept where it is
-// until the process has ended, as 3.14 keeps it. The two below are the only ways by which a binding
-// waits for the GIL: all of them use these.
+// While the interpreter shuts down, Python before 3.14 ends every other thread that requests the
+// GIL by pthread_exit. That unwinds C++ frames, which is not safe here: destructors are noexcept,
+// nanobind catches the unwinding, and destroyed objects need the GIL. Such a thread is therefore
+// blocked until the process has ended, as Python 3.14 does. ReleasedGil and InPython are the only
+// ways in which a binding waits for the GIL.
 
-/// Keeps the calling thread until the process ends. Needs no GIL.
+/// Blocks the calling thread until the process ends. Needs no GIL.
 [[noreturn]] void StayForEver() noexcept;
 
-/// Called when the module is imported, and as the interpreter ends, so that it precedes whatever
-/// was registered since. If the process then exits while threads are in the engine, it ends at
-/// once with its status: static objects of RocksDB and of the engine, which such threads use, are
-/// not destroyed.
+/// Registers an exit handler. Called when the module is imported, and again as the interpreter
+/// shuts down, so that the handler runs before all handlers registered in between. If the process
+/// exits while threads are in the engine, the handler ends it immediately with its exit status:
+/// static objects of RocksDB and of the engine, which these threads use, are not destroyed.
 void EndWithThreadsInTheEngine();
 
-/// Gives the GIL up as long as it lives.
+/// Releases the GIL during its lifetime.
 class ReleasedGil {
  public:
   ReleasedGil();
@@ -73,7 +73,7 @@ auto Unlocked(Call&& call) {
   return std::forward<Call>(call)();
 }
 
-/// Calls `call`, which runs code written in Python; that gives the GIL up now and then.
+/// Calls `call`, which runs Python code and may therefore release the GIL temporarily.
 template <typename Call>
 auto InPython(Call&& call) {
   try {
@@ -83,13 +83,13 @@ auto InPython(Call&& call) {
   }
 }
 
-/// Something of the engine that takes one call at a time, and that many threads of Python may have.
+/// An object of the engine that allows one call at a time, shared by Python threads.
 template <typename T>
 class OneAtATime {
  public:
   explicit OneAtATime(T object) : object_(std::move(object)) {}
 
-  /// Calls `call(object)` without the GIL, once no other thread does.
+  /// Calls `call(object)` without the GIL, after concurrent calls have finished.
   template <typename Call>
   auto Unlocked(Call&& call) {
     const ReleasedGil released;
@@ -102,11 +102,11 @@ class OneAtATime {
   T object_;
 };
 
-/// Vertex ids that a caller gave. It keeps their memory, which may be the caller's own.
+/// Vertex ids passed by a caller. Keeps their memory alive, which may belong to the caller.
 class Ids {
  public:
-  /// Takes whatever is an array of integers, or a mask of bools of `vertices` elements. Throws
-  /// TypeError for another type, IndexError for an id outside of [0, vertices).
+  /// Accepts any array of integers, or a bool mask of `vertices` elements. Throws TypeError for
+  /// another type, IndexError for an id outside of [0, vertices).
   Ids(nb::handle ids, std::uint64_t vertices);
   std::span<const VertexId> span() const { return {array_.data(), array_.size()}; }
   std::size_t size() const { return array_.size(); }
@@ -115,23 +115,23 @@ class Ids {
   nb::ndarray<const VertexId, nb::ndim<1>, nb::c_contig, nb::device::cpu> array_;
 };
 
-/// Returns whether `value` is one id of the user's: a str or an integer, and no array.
+/// Returns whether `value` is a single external id, i.e. a str or an integer, and not an array.
 bool IsOneId(nb::handle value);
 
-/// Returns the bytes of an id that is a str, UTF-8, in its own memory. Throws ValueError, naming
-/// it, if it is no text.
+/// Returns the UTF-8 bytes of an id that is a str; the id owns them. Throws ValueError, naming the
+/// id, if it is not valid text.
 std::string_view TextOfId(nb::handle id);
 
-/// Returns the user's id that `value` is. Throws TypeError for what is neither str nor an integer,
-/// and ValueError for a str that is no text.
+/// Converts `value` to an external id. Throws TypeError if it is neither a str nor an integer, and
+/// ValueError for a str that is not valid text.
 ExternalId IdOf(nb::handle value);
 nb::object ToPython(const ExternalId& id);
 
-/// Returns a number of at least `least`, which `name` is the name of. Throws TypeError or
+/// Converts the argument called `name` to a number of at least `least`. Throws TypeError or
 /// ValueError.
 std::uint64_t CountOf(nb::handle value, const char* name, std::uint64_t least);
 
-/// Returns "out", "in" or "both" as a direction. Throws ValueError.
+/// Parses "out", "in" or "both". Throws ValueError.
 Direction DirectionOf(std::string_view name);
 
 /// One function for each file of bindings.

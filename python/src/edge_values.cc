@@ -14,12 +14,12 @@ namespace {
 
 using EdgeNumbers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// Reads a column of edges by their numbers, [n, values of the column].
+/// Reads a column of edges by edge number, [n, values of the column].
 nb::object EdgeRows(const PyGraph& graph, const std::string& name, nb::handle edges,
                     nb::handle out) {
   const auto snapshot = graph.Snapshot();
   const EdgeAttributeInfo column = Take(FindEdgeColumn(*snapshot, name));
-  // The engine knows which numbers there are, and names one that is none.
+  // The engine checks the numbers and names the first invalid one.
   const auto numbers = nb::cast<EdgeNumbers>(edges, false);
   const std::span<const std::int64_t> wanted(numbers.data(), numbers.size());
   nb::object rows = nb::borrow(out);
@@ -35,7 +35,7 @@ nb::object EdgeRows(const PyGraph& graph, const std::string& name, nb::handle ed
   return rows;
 }
 
-/// Returns an attribute of all edges of the generation, int64, by their numbers.
+/// Returns an attribute of all edges of the generation, int64, ordered by edge number.
 nb::object EdgeValues(const PyGraph& graph, const std::string& attribute) {
   const auto snapshot = graph.Snapshot();
   return Take(Unlocked([&]() -> Result<NewArray<std::int64_t>> {

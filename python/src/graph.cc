@@ -21,8 +21,8 @@
 namespace rhizome::python {
 namespace {
 
-/// The name by which users ask for a stored array; nothing for what is the engine's own, for arrays
-/// of edges, and for versions that have an array's name already.
+/// Returns the name by which users request a stored array; nullopt for internal arrays, arrays of
+/// edges, and versions of an array that is already shown.
 std::optional<std::string> ShownArray(const Manifest& manifest, const ArrayEntry& entry) {
   if (IsOfEdges(entry) || entry.name.ends_with(kSidecarSuffix) || entry.name.ends_with(".stale"))
     return std::nullopt;
@@ -39,7 +39,7 @@ std::vector<std::string> ArraysOf(const Manifest& manifest) {
   return names;
 }
 
-/// A StorePoint as Python has it, in the order of rhizome._types.Point.
+/// A StorePoint as a Python tuple, in the order of rhizome._types.Point.
 using PointTuple = std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t,
                               std::uint64_t, std::uint64_t, std::string>;
 
@@ -62,8 +62,9 @@ PointTuple PointAsTuple(const PyGraph& graph) {
           point.first_commit,     point.sequence,   point.state.ToString()};
 }
 
-/// `topology` is "auto", "memory" or "disk"; `log` is called with each line of at least
-/// `log_level`, or None.
+/// Opens a store: (1) converts the options; (2) opens it once to list its arrays, so that the
+/// service caches them; (3) opens the service; (4) wraps it in a handle. `topology` is "auto",
+/// "memory" or "disk". `log` is None, or is called with each line of at least `log_level`.
 PyGraph Open(const std::string& path, bool writable, std::uint64_t memory_bytes,
              const std::string& topology, nb::object log, const std::string& log_level,
              const std::optional<PointTuple>& at) {
@@ -122,10 +123,10 @@ std::uint64_t CountEdges(const PyGraph& graph) {
   return Take(Unlocked([&] { return used->CountEdges(); }));
 }
 
-/// Ids of the user's, all integers or all texts, whose memory is kept.
+/// External ids, all integers or all texts. Keeps their memory alive.
 class NamedVertices {
  public:
-  /// Throws TypeError for anything else, and for a mixture.
+  /// Throws TypeError for other types, and for a mixture.
   explicit NamedVertices(nb::handle ids) {
     if (nb::try_cast(ids, array_, false)) {
       span_.integers = {array_.data(), array_.size()};
@@ -155,11 +156,11 @@ class NamedVertices {
   nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> array_;
   nb::object list_;
   std::vector<std::int64_t> integers_;
-  std::vector<std::string_view> texts_;  // in list_
+  std::vector<std::string_view> texts_;  // point into list_
   IdSpan span_;
 };
 
-/// Finds one id, or as many as there are in `ids`.
+/// Finds one id, or each id of a sequence.
 nb::object Find(const PyGraph& graph, nb::handle ids) {
   const auto used = graph.Use();
   if (IsOneId(ids)) return nb::int_(VertexOf(*used, ids));
@@ -181,14 +182,14 @@ nb::list ExternalIdsAsList(const PyGraph& graph, nb::handle ids) {
   return result;
 }
 
-/// Makes a NamedTuple of rhizome._types of its fields.
+/// Creates a NamedTuple of rhizome._types from its fields.
 nb::object Named(PyObject* type, const nb::tuple& fields) {
   static PyObject* const make =
       nb::object(nb::module_::import_("builtins").attr("tuple").attr("__new__")).release().ptr();
   return nb::handle(make)(nb::handle(type), fields);
 }
 
-/// One field of `list`, as an array.
+/// Returns one field of `list` as an array.
 template <typename T>
 nb::object ColumnOf(const std::vector<Neighbor>& list, T Neighbor::*field) {
   auto column = NewColumn<T>(list.size());
@@ -249,7 +250,7 @@ nb::object TypesOfVertices(const PyGraph& graph, nb::handle ids) {
   return types.array;
 }
 
-/// Returns the vertices of a type, or of all, that are not deleted, ascending.
+/// Returns the vertices of a type, or all, without deleted ones, ascending.
 nb::object VerticesOf(const PyGraph& graph, std::optional<TypeId> type) {
   const auto fixed = graph.Snapshot();
   std::vector<VertexId> found;
@@ -265,7 +266,7 @@ nb::object VerticesOf(const PyGraph& graph, std::optional<TypeId> type) {
   return ToNumpy(std::move(found));
 }
 
-/// The attributes of edges: name, dtype, and values of each edge.
+/// Returns the attributes of edges: name, dtype, and number of values per edge.
 nb::list EdgeAttributes(const PyGraph& graph) {
   nb::list attributes;
   for (const EdgeAttributeInfo& info : graph.Use()->edge_attributes())
@@ -273,7 +274,7 @@ nb::list EdgeAttributes(const PyGraph& graph) {
   return attributes;
 }
 
-/// Returns the nearest vertices and their scores, float32 `to` being a row or an id of the user's.
+/// Returns the nearest vertices and their scores. `to` is a float32 row or an external id.
 nb::tuple Similar(const PyGraph& graph, nb::handle to, const std::string& array, std::uint64_t k,
                   nb::object progress) {
   const auto fixed = graph.Snapshot();

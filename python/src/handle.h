@@ -16,12 +16,12 @@
 
 namespace rhizome::python {
 
-/// A store that Python has open, shared by its graph and all that was made from it. Close is exact:
-/// what was made holds what it needs of the engine through a Lease, which Close takes away, so that
-/// files and locks are free when it returns, but for calls of other threads that are under way.
-/// A snapshot has a handle of its own, with which it and what was made from it are closed; closing
-/// the handle that it was made from closes it, too.
-/// Threads: with the GIL; Use and Lease::Use return what then is used without it.
+/// A store opened from Python, shared by its graph and all objects created from it. Close is
+/// immediate: these objects refer to the engine through a Lease, which Close revokes, so that files
+/// and locks are free when it returns, except for calls of other threads in progress. A snapshot
+/// has a separate handle, which is closed with it and all objects created from it. Closing a handle
+/// also closes its snapshots.
+/// Threads: requires the GIL. The objects returned by Use and Lease::Use may be used without it.
 class Handle {
  public:
   /// `log` may be null.
@@ -29,10 +29,11 @@ class Handle {
       : service_(std::move(service)), log_(std::move(log)) {}
   ~Handle() { Close(); }
 
-  /// Returns a handle of the same store for a snapshot. It keeps `whole`, which may be closed.
+  /// Returns a handle of the same store for a snapshot. It keeps `whole` alive, which may be
+  /// closed.
   static std::shared_ptr<Handle> ForSnapshot(std::shared_ptr<Handle> whole) {
     auto part = std::make_shared<Handle>(whole->service_, nullptr);
-    part->owner_ = whole->owner_;  // in a forked child, too
+    part->owner_ = whole->owner_;  // also in a forked child
     std::erase_if(whole->parts_, [](const auto& one) { return one.expired(); });
     whole->parts_.push_back(part);
     part->whole_ = std::move(whole);
@@ -41,12 +42,11 @@ class Handle {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  /// Something of the engine that lives as long as its owner, but no longer than the handle is
-  /// open.
+  /// Owns an object of the engine until the Lease is destroyed or the handle is closed.
   template <typename T>
   class Lease {
    public:
-    /// Throws ValueError if the handle was closed while the object was made.
+    /// Throws ValueError if the handle was closed while the object was created.
     Lease(std::shared_ptr<Handle> handle, std::shared_ptr<T> object)
         : handle_(std::move(handle)), object_(object) {
       if (handle_->closed()) {
@@ -56,7 +56,7 @@ class Handle {
       handle_->leased_.insert(std::move(object));
     }
     ~Lease() {
-      // After Close it may still be in use, and then it is not the handle's any more.
+      // After Close the object may still be in use, but it no longer belongs to the handle.
       std::shared_ptr<const void> object = object_.lock();
       const auto leased = handle_->leased_.find(object);
       if (leased == handle_->leased_.end()) return;
@@ -69,7 +69,7 @@ class Handle {
     /// Returns the object. Throws ValueError after the handle was closed.
     std::shared_ptr<T> Use() const {
       auto object = object_.lock();
-      // Others may keep the object, too, as a graph its latest snapshot.
+      // The object may have other owners, e.g. a graph keeps its latest snapshot.
       if (!object || handle_->closed()) handle_->RaiseClosed();
       return object;
     }
@@ -87,11 +87,12 @@ class Handle {
   }
   bool closed() const { return service_ == nullptr; }
 
-  /// Throws InvalidArgument in a forked child, for `what` needs threads of the process that opened.
+  /// Throws InvalidArgument in a forked child, because `what` needs threads of the process that
+  /// opened the store.
   void CheckHere(std::string_view what) const { Check(owner_.Check(what)); }
 
   void Close() {
-    // Another thread, which gets the GIL meanwhile, makes nothing new from now on.
+    // From here on other threads, which may get the GIL, cannot create new objects.
     std::shared_ptr<GraphService> service = std::exchange(service_, nullptr);
     for (const std::weak_ptr<Handle>& one : std::exchange(parts_, {}))
       if (const auto part = one.lock()) part->Close();
@@ -109,8 +110,8 @@ class Handle {
     throw nb::value_error(store->closed() ? "the store is closed" : "the snapshot is closed");
   }
 
-  /// Gives something back to the engine. That may wait for threads which want the GIL, so it is
-  /// done without. In a forked child it is the parent's, and left alone.
+  /// Destroys an object of the engine. This may wait for threads that request the GIL, so it runs
+  /// without the GIL. In a forked child the object belongs to the parent and is leaked.
   void Drop(std::shared_ptr<const void> object) {
     if (!object) return;
     if (!owner_.here()) {
@@ -124,33 +125,33 @@ class Handle {
   std::shared_ptr<GraphService> service_;
   std::shared_ptr<LogSink> log_;
   std::multiset<std::shared_ptr<const void>> leased_;
-  std::shared_ptr<Handle> whole_;             // of a snapshot: what it was made from
-  std::vector<std::weak_ptr<Handle>> parts_;  // snapshots that were made from this
+  std::shared_ptr<Handle> whole_;             // for a snapshot: the handle it was created from
+  std::vector<std::weak_ptr<Handle>> parts_;  // snapshots created from this handle
 };
 
-/// A graph as Python has it: the live one of a handle, or a snapshot of it. Copies are the same
+/// A graph as seen from Python: the live graph of a handle, or a snapshot. Copies refer to the same
 /// graph.
 class PyGraph {
  public:
   explicit PyGraph(std::shared_ptr<Handle> handle) : handle_(std::move(handle)) {}
-  /// `handle` is the snapshot's own.
+  /// `handle` belongs to the snapshot.
   PyGraph(std::shared_ptr<Handle> handle, std::shared_ptr<const GraphSnapshot> snapshot)
       : handle_(handle),
         snapshot_(std::make_shared<Handle::Lease<const GraphSnapshot>>(std::move(handle),
                                                                        std::move(snapshot))) {}
 
-  /// Returns the graph to read from; it lives as long as the result.
+  /// Returns the graph to read from. It is valid as long as the result exists.
   std::shared_ptr<const Graph> Use() const {
     if (snapshot_) return snapshot_->Use();
     const std::shared_ptr<GraphService> service = handle_->Use();
     return {service, &service->graph()};
   }
-  /// Returns a snapshot of now, or the one that this is. A live graph keeps one until the next
-  /// commit, so that it costs a lock.
+  /// Returns a current snapshot, or this one. A live graph reuses its snapshot until the next
+  /// commit, so a call only costs a lock.
   std::shared_ptr<const GraphSnapshot> Snapshot() const {
     return snapshot_ ? snapshot_->Use() : handle_->Use()->graph().Snapshot();
   }
-  /// Returns the service for what only a live graph can do. Throws ValueError for a snapshot.
+  /// Returns the service, for operations of a live graph. Throws ValueError for a snapshot.
   std::shared_ptr<GraphService> Live() const {
     if (snapshot_) throw nb::value_error("a snapshot never changes: use the graph it was made of");
     return handle_->Use();
@@ -158,14 +159,13 @@ class PyGraph {
   bool is_snapshot() const { return snapshot_ != nullptr; }
   const std::shared_ptr<Handle>& handle() const { return handle_; }
 
-  /// Lists of neighbours say more than vertices: types if there are several, weights if there are
-  /// any.
+  /// Optional columns of neighbour lists: types if there are several, weights if there are any.
   struct Columns {
     std::uint64_t sequence = std::numeric_limits<std::uint64_t>::max();
     bool types = false;
     bool weights = false;
   };
-  /// Returns that of `now`, which Snapshot() gave. Only a commit adds types.
+  /// Returns the columns of `now`, a result of Snapshot(). Only a commit adds types.
   const Columns& ColumnsOf(const GraphSnapshot& now) const {
     if (columns_.sequence != now.sequence())
       columns_ = {now.sequence(), now.edge_types().size() > 1, now.info().weighted};
@@ -178,7 +178,7 @@ class PyGraph {
   mutable Columns columns_;
 };
 
-/// Returns the vertex that one id of the user's names.
+/// Returns the vertex with an external id.
 VertexId VertexOf(const Graph& graph, nb::handle id);
 
 }  // namespace rhizome::python

@@ -14,22 +14,22 @@
 namespace rhizome::python {
 namespace {
 
-/// The arguments of Ingest that are one each; rhizome.ingest checks and names them.
+/// Scalar arguments of Ingest. rhizome.ingest validates them and reports errors by their names.
 struct IngestArguments {
   std::string path;
-  /// Each a tuple: (path, whether it is an array [2, m]), or (sources, targets, edge type, range of
-  /// the sources, range of the targets), where ids are int64 [n] or a list of str, and a range is
-  /// None or (first, count).
+  /// Each is a tuple: (path, whether it is an array [2, m]), or (sources, targets, edge type, range
+  /// of the sources, range of the targets). Ids are int64 [n] or a list of str; a range is None or
+  /// (first, count).
   nb::typed<nb::list, nb::any> edges;
-  nb::object ids = nb::none();                                      ///< of the vertices, as above
-  std::vector<std::pair<std::string, std::uint64_t>> vertex_types;  ///< and how many of each
+  nb::object ids = nb::none();  ///< ids of the vertices, in the same form
+  std::vector<std::pair<std::string, std::uint64_t>> vertex_types;  ///< name and count of each type
   std::vector<std::string> columns;
-  std::string nodes;  ///< a file; empty: none
+  std::string nodes;  ///< a file; empty if not given
   std::vector<std::string> node_columns;
   nb::typed<nb::list, nb::any> arrays;  ///< (name, path or matrix, dtype)
   nb::typed<nb::list, nb::any>
-      edge_arrays;    ///< (name, one matrix or None for each of `edges`, or one for all, dtype)
-  std::string homes;  ///< "edgecut" or "owner"; empty: none, or those of homes_file
+      edge_arrays;    ///< (name, one matrix or None per entry of `edges`, or one for all, dtype)
+  std::string homes;  ///< "edgecut" or "owner"; empty: none, or from homes_file
   nb::object homes_file = nb::none();  ///< a path, or (matrix, dtype)
   std::string directions = "both";
   std::string layout = "row";
@@ -43,7 +43,7 @@ struct IngestArguments {
   std::uint32_t threads = 1;
 };
 
-/// Makes the engine's options of the arguments, which it borrows from, as they do from Python.
+/// Converts the arguments to the engine's options. The options refer to memory of the arguments.
 class IngestInput {
  public:
   explicit IngestInput(const IngestArguments& arguments) {

@@ -37,7 +37,7 @@ void JobWatch::Wait() {
       std::unique_lock lock(mutex_);
       return wake_.wait_for(lock, kSignalPoll, [&] { return finished_; });
     });
-    if (finished) break;  // a signal from now on is for whoever comes after the job
+    if (finished) break;  // a signal after this point is not the job's
     if (!raised) {
       try {
         Show();

@@ -17,37 +17,38 @@
 
 namespace rhizome::python {
 
-/// How often Python's handlers of signals get their turn while something is waited for.
+/// Interval at which Python signal handlers run while a call waits.
 inline constexpr std::chrono::milliseconds kSignalPoll{50};
 
-/// Waits until `future` is ready, without the GIL, while Python's handlers of signals run. Throws
-/// what one of them raises; then the work goes on.
+/// Waits until `future` is ready, without the GIL, and runs Python signal handlers while it waits.
+/// Throws any exception that a handler raises; the work continues in that case.
 template <typename T>
 void Await(const std::future<T>& future) {
   while (Unlocked([&] { return future.wait_for(kSignalPoll); }) != std::future_status::ready)
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-/// The latest report of a job, which its thread writes and the waiting one shows.
+/// The latest progress report of a job. The job's thread writes it, and the waiting thread shows
+/// it.
 struct JobReport {
   std::string phase;
   std::uint64_t done = 0;
   std::uint64_t total = 0;
 };
 
-/// Waits for jobs on behalf of Python. A job runs on a thread of its own, which never enters
-/// Python, while the calling thread wakes up every kSignalPoll, so that a signal is seen however
-/// long the job's own steps take.
+/// Waits for a job on behalf of Python. The job runs on a separate thread, which never enters
+/// Python. The calling thread wakes up every kSignalPoll, so that signals are handled even during
+/// long steps of the job.
 class JobWatch {
  public:
-  /// `progress`: None, or a callable (phase, done, total).
+  /// `progress` is None, or a callable (phase, done, total).
   explicit JobWatch(nb::object progress);
 
   const JobControl& control() const { return control_; }
 
-  /// The following two are for RunJob. Wait returns when `finished` was called; meanwhile it runs
-  /// Python's handlers of signals and `progress`. If one raises, the job is cancelled, and Wait
-  /// throws that exception once the job has ended.
+  /// Wait and Finished are for RunJob. Wait runs Python signal handlers and `progress` until
+  /// Finished is called. If one of them raises, the job is cancelled, and Wait throws that
+  /// exception after the job has ended.
   void Wait();
   void Finished();
 
@@ -63,8 +64,8 @@ class JobWatch {
 };
 
 /// Runs `job(control)`, which returns a Result, on a thread and returns its value. Throws the
-/// exception of its error; KeyboardInterrupt or whatever else a handler of a signal or `progress`
-/// raised, in which case the job was cancelled.
+/// exception that corresponds to its error, or any exception raised by a signal handler (such as
+/// KeyboardInterrupt) or by `progress`; the job is then cancelled.
 template <typename Job>
 auto RunJob(nb::object progress, About about, Job&& job) {
   JobWatch watch(std::move(progress));

@@ -14,6 +14,9 @@
 namespace rhizome::python {
 namespace {
 
+// Bindings of jobs. Each function (1) converts its arguments; (2) runs the job by RunJob, which
+// handles signals and progress; (3) converts the report to a dict.
+
 nb::list NotesOf(const std::vector<RepairNote>& notes) {
   nb::list result;
   for (const RepairNote& note : notes) result.append(nb::make_tuple(note.what, note.how));
@@ -107,13 +110,13 @@ nb::dict RepairNow(const std::string& path, bool fill_holes, bool dry_run, nb::o
   return result;
 }
 
-/// The arguments of AddRows that are one each; rhizome.add_array checks and names them.
+/// Scalar arguments of AddRows. rhizome.add_array validates them and reports errors by their names.
 struct AddArguments {
   std::string path;
   std::string name;
-  nb::object rows;  ///< a path, or [n, dim]
+  nb::object rows;  ///< a path, or a matrix [n, dim]
   std::string dtype;
-  std::string ids;  ///< a file; empty: none
+  std::string ids;  ///< a file; empty if not given
   std::string layout = "row";
   bool new_version = false;
   bool live = false;
@@ -121,7 +124,7 @@ struct AddArguments {
   std::uint64_t memory_bytes = 0;
 };
 
-/// Adds an array or a version of one, or, with `append`, rows to one.
+/// Adds an array or a version of an array, or, with `append`, rows to an array.
 nb::dict AddRows(const AddArguments& arguments, bool append, nb::object progress) {
   AddArrayOptions options;
   options.file = FileArrayOf(arguments.name, arguments.rows, arguments.dtype);
@@ -146,7 +149,7 @@ nb::dict AddRows(const AddArguments& arguments, bool append, nb::object progress
   return result;
 }
 
-/// Makes a change of a store's arrays, which is one commit.
+/// Changes the arrays of a store in one commit.
 template <typename Steps>
 void ChangeArrays(const std::string& path, Steps&& steps) {
   Check(Unlocked([&] { return ArrayChange::Run(FileSystem::Posix(), path, 0, steps); }));

@@ -19,26 +19,26 @@
 namespace rhizome::python {
 namespace {
 
-/// The arguments of a loader that are one each; rhizome.Loader checks and names them.
+/// Scalar arguments of a loader. rhizome.Loader validates them and reports errors by their names.
 struct LoaderArguments {
   SamplerArguments sampler;
   std::string features;
   bool normalize = false;
-  std::string labels;  ///< empty: none
+  std::string labels;  ///< empty if there are no labels
   nb::object seeds = nb::none();
   nb::object seed_times = nb::none();
   std::string seed_time_array;
-  std::string split;     ///< instead of seeds: the array,
-  std::uint8_t set = 0;  ///< and the number of the set in it
+  std::string split;     ///< replaces seeds: name of the array
+  std::uint8_t set = 0;  ///< number of the set in that array
   std::uint64_t batch_size = 0;
   bool shuffle = false;
   bool drop_last = false;
   std::uint32_t rank = 0, ranks = 1;
-  std::uint32_t epochs = 0;  ///< 0: without an end
+  std::uint32_t epochs = 0;  ///< 0: no limit
   std::uint64_t first = 0;
   std::uint64_t memory_bytes = 0;
   std::string policy;
-  std::uint32_t superbatch = 0;  ///< 0: chosen
+  std::uint32_t superbatch = 0;  ///< 0: chosen automatically
 };
 
 LoaderOptions OptionsOf(const GraphSnapshot& graph, const LoaderArguments& arguments) {
@@ -74,10 +74,10 @@ LoaderOptions OptionsOf(const GraphSnapshot& graph, const LoaderArguments& argum
   return options;
 }
 
-/// A loader with what has to outlive it, shared by its Python object and the arrays that are views
-/// of its rows. In a forked child it is the parent's, and never destroyed.
+/// A loader with the objects that must outlive it. It is shared by its Python object and by arrays
+/// that are views of its rows. In a forked child it belongs to the parent and is never destroyed.
 struct Loading {
-  /// The result of a call of Next, and the report after it.
+  /// Result of a call of Next, and the report after it.
   struct Next {
     Result<std::optional<Minibatch>> minibatch;
     LoaderReport report;
@@ -89,8 +89,8 @@ struct Loading {
   std::unique_ptr<Loader> loader;
 
   // Guarded by the GIL.
-  std::future<Next> next;  ///< the call that runs, or whose result nobody took for a signal
-  bool awaited = false;    ///< a thread of Python waits for it
+  std::future<Next> next;  ///< current call, or one whose result a signal left unclaimed
+  bool awaited = false;    ///< a Python thread is waiting for it
   LoaderReport report;
 
   ~Loading() {
@@ -99,7 +99,8 @@ struct Loading {
   }
 };
 
-/// Drops the last use of a loader, or one of several. Its threads are joined without the GIL.
+/// Drops a reference to a loader. If it is the last one, the loader's threads are joined without
+/// the GIL.
 void Drop(std::shared_ptr<Loading> loading) {
   if (!loading->owner.here()) {
     new std::shared_ptr<Loading>(std::move(loading));
@@ -108,21 +109,21 @@ void Drop(std::shared_ptr<Loading> loading) {
   Unlocked([&] { loading.reset(); });
 }
 
-/// The rows of a minibatch, for arrays that are views of them.
+/// The rows of a minibatch, owned by arrays that are views of them.
 struct LentRows {
   std::shared_ptr<Loading> loading;
   FeatureRows rows;
 
   static void Return(void* lent) noexcept {
     auto* self = static_cast<LentRows*>(lent);
-    if (!self->loading->owner.here()) return;  // the parent's
+    if (!self->loading->owner.here()) return;  // belongs to the parent
     Unlocked([&] { self->rows = {}; });
     Drop(std::move(self->loading));
     delete self;
   }
 };
 
-/// Returns `task` at work on a thread of its own.
+/// Runs `task` on a separate thread and returns its future.
 template <typename Task>
 auto Begin(Task&& task) {
   try {
@@ -149,13 +150,14 @@ std::shared_ptr<Loading> OpenLoader(const PyGraph& graph, const LoaderArguments&
   return loading;
 }
 
-/// Returns the edges as [2, edges]: the neighbours, then the vertices that they were drawn for.
+/// Returns the edges as [2, edges]: the sampled neighbours, then the vertices for which they were
+/// sampled.
 NewArray<std::int64_t> EdgeIndexOf(const Minibatch& minibatch) {
   NewArray<std::int64_t> index(2 * minibatch.neighbors.size());
   const auto ends =
       std::copy(minibatch.neighbors.begin(), minibatch.neighbors.end(), index.span().begin());
   const std::vector<std::uint32_t>& offsets = minibatch.offsets;
-  std::uint64_t first = 0;  // list of the hop
+  std::uint64_t first = 0;  // first list of the hop
   std::size_t hop = 0;
   for (std::size_t list = 0; list + 1 < offsets.size(); ++list) {
     while (hop + 1 < minibatch.hop_lists.size() && list == minibatch.hop_lists[hop + 1])
@@ -166,7 +168,7 @@ NewArray<std::int64_t> EdgeIndexOf(const Minibatch& minibatch) {
   return index;
 }
 
-/// Returns how many edges each hop drew.
+/// Returns the number of edges sampled in each hop.
 NewArray<std::int64_t> EdgesOfHops(const Minibatch& minibatch) {
   const std::vector<std::uint64_t>& bounds =
       minibatch.hop_lists.empty() ? minibatch.hop_offsets : minibatch.hop_lists;
@@ -181,7 +183,7 @@ NewArray<std::int64_t> EdgesOfHops(const Minibatch& minibatch) {
   return counts;
 }
 
-/// A minibatch in the form that Python takes; without its rows.
+/// A minibatch as NumPy arrays, without its feature rows.
 struct Parts {
   NewArray<std::int64_t> vertices, edge_index, hops, edge_hops, edge_ids, seed_of, seed_times,
       labels;
@@ -206,7 +208,7 @@ Parts PartsOf(const Loading& loading, const Minibatch& minibatch) {
           .weights = Copy<float>(minibatch.weights)};
 }
 
-/// Copies rows as they lie there into a new array.
+/// Copies rows from the cache into a new array.
 nb::object CopyOf(const FeatureRows& features) {
   auto [array, bytes] = NewRows(features.type(), features.rows(), features.dim());
   Unlocked([&, &bytes = bytes] {
@@ -217,8 +219,8 @@ nb::object CopyOf(const FeatureRows& features) {
   return array;
 }
 
-/// Returns (table, place): row i is table[place[i]]. The table is a view of the cache, and keeps
-/// the rows and the loader.
+/// Returns (table, place): row i is table[place[i]]. The table is a view of the cache that keeps
+/// the rows and the loader alive.
 nb::object ViewOf(std::shared_ptr<Loading> loading, FeatureRows features) {
   auto* lent = new LentRows{std::move(loading), std::move(features)};
   const nb::capsule owner(lent, &LentRows::Return);
@@ -236,6 +238,9 @@ nb::object ViewOf(std::shared_ptr<Loading> loading, FeatureRows features) {
                         std::move(place).ToNumpy());
 }
 
+/// Python binding of the loader. Next (1) waits for a minibatch; (2) converts it to arrays without
+/// the GIL; (3) copies the feature rows, or lends them as a view; (4) releases the rows to the
+/// loader.
 class PyLoader {
  public:
   PyLoader(const PyGraph& graph, const LoaderArguments& arguments)
@@ -245,7 +250,7 @@ class PyLoader {
         labels_(!arguments.labels.empty()),
         loading_(graph.handle(), OpenLoader(graph, arguments)) {}
 
-  /// Returns the next minibatch as a tuple; None at the end of an epoch.
+  /// Returns the next minibatch as a tuple, or None at the end of an epoch.
   nb::object Next(bool zero_copy) const {
     const std::shared_ptr<Loading> loading = Here();
     std::optional<Minibatch> minibatch = Take(TakeNext(*loading));
@@ -308,8 +313,8 @@ class PyLoader {
     return loading;
   }
 
-  /// Waits for the next minibatch, which a thread of its own takes, so that signals are seen. What
-  /// a handler then raises loses nothing: the next call returns that minibatch.
+  /// Waits for the next minibatch, which is taken on a separate thread so that signals are handled.
+  /// If a signal handler raises, the minibatch is not lost: the next call returns it.
   static Result<std::optional<Minibatch>> TakeNext(Loading& loading) {
     if (loading.awaited)
       throw std::runtime_error("another thread waits for a minibatch of this loader");

@@ -16,7 +16,7 @@ namespace {
 std::atomic<bool> announced = false;  // the main thread will call DeliverLogs
 std::atomic<bool> stopped = false;
 
-/// All sinks; guarded by the GIL. It is never destroyed, for it may be used until the very end.
+/// All sinks; guarded by the GIL. Never destroyed, because it may be used until the process ends.
 std::vector<std::weak_ptr<LogSink>>& Sinks() {
   static auto& sinks = *new std::vector<std::weak_ptr<LogSink>>;
   return sinks;
@@ -55,7 +55,8 @@ void LogSink::Queue::Push(const LogLine& line) {
     if (lines_.size() >= Logger::kMaxWaiting) return;
     lines_.push_back(line);
   }
-  // This needs no GIL. Where the interpreter has no room for it, the next line tries again.
+  // This needs no GIL. If the interpreter's queue of pending calls is full, the next line tries
+  // again.
   if (!announced.exchange(true) && Py_AddPendingCall(DeliverPending, nullptr) != 0)
     announced = false;
 }
@@ -77,7 +78,7 @@ LogCallback LogSink::callback() const {
 }
 
 void LogSink::Deliver() {
-  const nb::error_scope kept;  // it may be called while an exception is on its way
+  const nb::error_scope kept;  // may be called while an exception is being handled
   for (const LogLine& line : queue_->TakeAll()) {
     try {
       InPython([&] { receiver_(LineOf(line)); });
@@ -90,7 +91,8 @@ void LogSink::Deliver() {
 void DeliverLogs() {
   announced = false;
   if (stopped) return;
-  const std::vector<std::weak_ptr<LogSink>> sinks = Sinks();  // a receiver may open a store
+  // a copy, because a receiver may open a store
+  const std::vector<std::weak_ptr<LogSink>> sinks = Sinks();
   for (const auto& one : sinks)
     if (const auto sink = one.lock()) sink->Deliver();
 }

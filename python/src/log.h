@@ -10,24 +10,24 @@
 
 namespace rhizome::python {
 
-/// Takes the lines of a store's log to a function of Python's. The engine's thread only queues
-/// them; the interpreter's main thread, or whoever waits for a job or closes the store, hands them
-/// on. So the engine never waits for the GIL, and a line that comes while a store is being closed
-/// cannot block its closing; and the function may do what it likes, close the store included.
-/// Threads: with the GIL.
+/// Passes the lines of a store's log to a Python function. The engine's thread only queues them.
+/// The interpreter's main thread, or a thread that waits for a job or closes the store, delivers
+/// them. The engine therefore never waits for the GIL, a line that arrives while a store is being
+/// closed cannot block the close, and the function may do anything, including closing the store.
+/// Threads: requires the GIL.
 class LogSink {
  public:
   /// `receiver` is called with a rhizome.LogLine.
   static std::shared_ptr<LogSink> Make(nanobind::object receiver);
 
-  /// Returns what StoreOptions want; it outlives the sink.
+  /// Returns the callback for StoreOptions. It may outlive the sink.
   LogCallback callback() const;
 
-  /// Hands on the lines that wait. What the receiver raises is reported as sys.unraisablehook does.
+  /// Delivers the queued lines. Exceptions of the receiver are reported through sys.unraisablehook.
   void Deliver();
 
  private:
-  /// The lines that wait. Threads: any, those of a forked child too.
+  /// The queued lines. Threads: any, including threads of a forked child.
   class Queue {
    public:
     void Push(const LogLine& line) RHIZOME_EXCLUDES(mutex_);
@@ -44,11 +44,11 @@ class LogSink {
   const nanobind::object receiver_;
 };
 
-/// Calls Deliver of all sinks that there are.
+/// Calls Deliver on all sinks.
 void DeliverLogs();
 
-/// Delivers what waits, and lets no line of any store pass from then on: the interpreter ends, in
-/// which receivers cannot even import.
+/// Delivers the queued lines, then discards all further lines of any store. Called when the
+/// interpreter shuts down and receivers can no longer import modules.
 void StopLogs();
 
 }  // namespace rhizome::python

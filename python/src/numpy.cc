@@ -6,7 +6,7 @@
 namespace rhizome::python {
 namespace {
 
-/// The types by DataType, each made once.
+/// Returns the NumPy type of a DataType; each is created once.
 PyObject* NumpyType(DataType dtype) {
   static std::array<PyObject*, 16> types = {};
   PyObject*& type = types.at(static_cast<std::size_t>(dtype));
@@ -14,11 +14,11 @@ PyObject* NumpyType(DataType dtype) {
   return type;
 }
 
-/// Calls numpy.empty. `shape`: an int, or a tuple of them.
+/// Calls numpy.empty. `shape` is an int or a tuple of ints.
 Filled<std::byte> Empty(const nb::object& shape, PyObject* dtype) {
   static PyObject* const empty = Kept("numpy", "empty");
   nb::object array = nb::handle(empty)(shape, nb::handle(dtype));
-  // Python's own functions of buffers are younger than the stable ABI of 3.10.
+  // The stable ABI of Python 3.10 does not include the buffer functions.
   const auto view = nb::cast<nb::ndarray<nb::c_contig, nb::device::cpu>>(array, false);
   const std::span bytes(static_cast<std::byte*>(view.data()), view.nbytes());
   return {std::move(array), bytes};

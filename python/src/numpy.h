@@ -19,18 +19,18 @@ namespace rhizome::python {
 
 namespace nb = nanobind;
 
-// Arrays for Python come about in three ways. Memory of NumPy's own is the fastest for small ones,
-// and for rows, which the engine writes where they stay; a vector that the engine made is handed
-// over as it is; and NewArray is for what is made without the GIL.
+// Arrays for Python are created in three ways. Memory allocated by NumPy is the fastest for small
+// arrays, and for rows that the engine writes in place; a vector of the engine is passed on without
+// a copy; NewArray is for arrays that are filled without the GIL.
 
-/// A new NumPy array, and its memory, which is not cleared.
+/// A new NumPy array and its uninitialised memory.
 template <typename T>
 struct Filled {
   nb::object array;
   std::span<T> values;
 };
 
-/// Returns the numpy.dtype of this name, which is kept for ever.
+/// Returns the numpy.dtype of this name. The reference is never released.
 PyObject* NumpyType(const char* name);
 
 /// Returns a new array [size] of a numpy.dtype.
@@ -47,7 +47,7 @@ Filled<T> NewColumn(std::size_t size) {
   return {std::move(array), {reinterpret_cast<T*>(bytes.data()), size}};
 }
 
-/// Return a new array [dim], and one [rows, dim].
+/// Return a new array [dim] and [rows, dim], respectively.
 Filled<std::byte> NewRow(DataType dtype, std::size_t dim);
 Filled<std::byte> NewRows(DataType dtype, std::size_t rows, std::size_t dim);
 
@@ -56,13 +56,13 @@ template <typename T>
 nb::object ToNumpy(std::vector<T> values) {
   auto* owned = new std::vector<T>(std::move(values));
   const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  // Offsets are never negative, and NumPy computes with signed numbers.
+  // Offsets are never negative, and NumPy code computes with signed numbers.
   using Shown = std::conditional_t<std::is_same_v<T, std::uint64_t>, std::int64_t, T>;
   auto* const data = reinterpret_cast<Shown*>(owned->data());
   return nb::cast(nb::ndarray<nb::numpy, Shown>(data, {owned->size()}, owner));
 }
 
-/// A NumPy array to be, which is filled without the GIL, and not cleared before.
+/// A future NumPy array. Its memory is uninitialised and is filled without the GIL.
 template <typename T>
 class NewArray {
  public:
@@ -85,12 +85,12 @@ class NewArray {
   std::size_t size_;
 };
 
-/// Returns an object of a module, which is kept for ever: modules that are torn down with the
-/// interpreter do not look after each other.
+/// Returns an object of a module. The reference is never released, because modules are destroyed in
+/// no particular order at interpreter shutdown.
 PyObject* Kept(const char* module, const char* name);
 
-/// Returns the memory of `out`, after checking that it is a writable C-contiguous array
-/// [rows, dim] of `dtype`. Throws TypeError or ValueError.
+/// Returns the memory of `out` after checking that it is a writable C-contiguous array [rows, dim]
+/// of `dtype`. Throws TypeError or ValueError.
 std::span<std::byte> WritableRows(nb::handle out, DataType dtype, std::size_t rows,
                                   std::size_t dim);
 

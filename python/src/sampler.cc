@@ -17,8 +17,8 @@
 namespace rhizome::python {
 namespace {
 
-/// A sampler with the snapshot that it works on, and samples whose memory later calls use again.
-/// Threads: any; each call takes a sample of its own.
+/// A sampler with its snapshot, and samples whose memory is reused by later calls.
+/// Threads: any; each concurrent call uses a separate sample.
 class Sampling {
  public:
   Sampling(std::shared_ptr<const GraphSnapshot> graph, std::unique_ptr<Sampler> sampler)
@@ -32,7 +32,7 @@ class Sampling {
   const EdgeNumbering& numbers() const { return numbers_; }
   bool typed() const { return typed_; }
 
-  // Nobody waits for another, who may have been at it when the process was forked.
+  // Calls never wait for the lock: a thread may have held it when the process was forked.
   SampledSubgraph Borrow() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock || kept_.empty()) return {};
@@ -56,7 +56,8 @@ class Sampling {
   std::vector<SampledSubgraph> kept_;
 };
 
-/// Returns the edges as [2, edges]: the neighbours, then the vertices that they were drawn for.
+/// Returns the edges as [2, edges]: the sampled neighbours, then the vertices for which they were
+/// sampled.
 Numbers EdgeIndexOf(const SampledSubgraph& sub, Frontier frontier) {
   const std::size_t edges = sub.neighbors.size();
   Numbers index(2 * edges);
@@ -69,14 +70,14 @@ Numbers EdgeIndexOf(const SampledSubgraph& sub, Frontier frontier) {
   return index;
 }
 
-/// Returns the edges drawn in each hop.
+/// Returns the number of edges sampled in each hop.
 Numbers EdgesOfHops(const SampledSubgraph& sub) {
   std::vector<std::uint64_t> bounds;
   for (const std::uint64_t list : sub.hop_lists) bounds.push_back(sub.offsets[list]);
   return Steps(bounds);
 }
 
-/// A subgraph in the form that Python takes.
+/// A subgraph as NumPy arrays.
 struct Sample {
   Numbers vertices;
   Numbers edge_index;
@@ -110,6 +111,9 @@ Result<Sample> Convert(const Sampling& sampling, const SampledSubgraph& sub, Fro
                 .hop_lists = Copy<std::int64_t>(sub.hop_lists)};
 }
 
+/// Python binding of the sampler. Draw (1) samples into a reused subgraph without the GIL; (2)
+/// converts it to arrays; (3) returns them as a tuple, with None for columns that the graph or the
+/// options do not provide.
 class PySampler {
  public:
   PySampler(const PyGraph& graph, const SamplerArguments& arguments)
@@ -118,7 +122,7 @@ class PySampler {
         disjoint_(arguments.disjoint),
         sampling_(graph.handle(), Make(graph, arguments)) {}
 
-  /// `times`: None, or int64 of one dimension.
+  /// `times` is None, or int64 of one dimension.
   nb::tuple Draw(nb::handle seeds, std::uint64_t batch, nb::handle times) const {
     const auto sampling = sampling_.Use();
     const Ids vertices(seeds, sampling->graph().vertex_count());

@@ -13,10 +13,11 @@
 
 namespace rhizome::python {
 
-/// The arguments of a sampler that are one each; Graph.sampler and Loader check and name them.
+/// Scalar arguments of a sampler. Graph.sampler and Loader validate them and report errors by their
+/// names.
 struct SamplerArguments {
   std::vector<std::int64_t> fanouts;
-  std::vector<std::vector<std::int64_t>> typed_fanouts;  ///< instead, [hops, edge types]
+  std::vector<std::vector<std::int64_t>> typed_fanouts;  ///< replaces fanouts, [hops, edge types]
   std::vector<std::string> meta_path;
   std::string direction;  ///< "out", "in" or "both"
   bool replace = false;
@@ -26,21 +27,21 @@ struct SamplerArguments {
   bool edge_ids = false;
   bool last = false;
   bool induced = false;
-  std::string times;         ///< the edge attribute that has them; empty: none
-  std::string vertex_times;  ///< the array that has those of vertices; empty: none
+  std::string times;         ///< edge attribute with the times; empty if not given
+  std::string vertex_times;  ///< array with the times of vertices; empty if not given
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
 };
 
-/// Returns the options that the arguments name, for a graph. Needs no GIL. Throws ValueError for
-/// what is no direction. Errors: kNotFound, no such edge type, attribute or
-/// array; kInvalidArgument, times of both kinds; those of LoadEdgeTimes and LoadVertexTimes.
+/// Converts the arguments to the options of a sampler for a graph. Needs no GIL. Throws ValueError
+/// for an invalid direction. Errors: kNotFound, no such edge type, attribute or array;
+/// kInvalidArgument, times of both kinds; any error of LoadEdgeTimes or LoadVertexTimes.
 Result<SamplerOptions> SamplerOptionsOf(const GraphSnapshot& graph,
                                         const SamplerArguments& arguments);
 
 using Numbers = NewArray<std::int64_t>;
 
-/// Times of seeds, as they are given: [seeds].
+/// Times of the seeds, as passed by the caller: [seeds].
 using Times = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// Copies numbers into memory for a NumPy array.
@@ -51,7 +52,7 @@ NewArray<To> Copy(const std::vector<From>& from) {
   return to;
 }
 
-/// Returns how far it is from each offset to the next.
+/// Returns the differences between consecutive offsets.
 inline Numbers Steps(std::span<const std::uint64_t> offsets) {
   Numbers steps(offsets.size() - 1);
   for (std::size_t i = 0; i < steps.size(); ++i)

@@ -9,13 +9,13 @@
 namespace rhizome::python {
 namespace {
 
-/// Iterates over the vertices of a graph, a block at a time.
+/// Iterates over the vertices of a graph in blocks.
 class PyVertexScan {
  public:
   PyVertexScan(const PyGraph& graph, std::uint64_t most)
       : most_(most), scan_(graph.handle(), Open(*graph.Snapshot())) {}
 
-  /// Returns vertex ids, the user's ids, and types. Throws StopIteration at the end.
+  /// Returns vertex ids, external ids, and types. Throws StopIteration at the end.
   nb::tuple Next() const {
     const auto scan = scan_.Use();
     std::vector<VertexId> vertices;
@@ -47,7 +47,7 @@ class PyVertexScan {
   Handle::Lease<Scan> scan_;
 };
 
-/// Iterates over the edges of a graph, a block at a time.
+/// Iterates over the edges of a graph in blocks.
 class PyEdgeScan {
  public:
   PyEdgeScan(const PyGraph& graph, std::uint64_t most, bool pairs_once)

@@ -15,7 +15,7 @@
 namespace rhizome::python {
 namespace {
 
-/// Returns a value of an edge attribute: an int stays one, anything else is a float.
+/// Converts a value of an edge attribute: integers to int64, all other numbers to double.
 EdgeValue ValueOf(nb::handle value) {
   if (PyFloat_Check(value.ptr()) || !PyIndex_Check(value.ptr())) return nb::cast<double>(value);
   return std::get<std::int64_t>(IdOf(value));
@@ -46,7 +46,8 @@ void CheckSame(std::size_t found, std::size_t wanted, const char* what) {
                             .c_str());
 }
 
-/// A batch that is being filled, and the handle to write it to.
+/// A batch that is being filled, and the handle of the store that it is written to. Write (1) moves
+/// the batch out; (2) commits it without the GIL; (3) restores it on error.
 class PyBatch {
  public:
   explicit PyBatch(const PyGraph& graph) : handle_(graph.handle()) {
@@ -65,8 +66,8 @@ class PyBatch {
     batch_.UpsertEdge(IdOf(src), IdOf(dst), FieldsOf(std::move(type), weight, attributes));
   }
 
-  /// Puts an edge for each pair of ids. `weights`: float32 [n]; `attributes`: one array [n] for
-  /// each, int64 or float64. rhizome.Batch.put_edges has made them so.
+  /// Puts an edge for each pair of ids. `weights` is float32 [n]; `attributes` has one array [n]
+  /// per attribute, int64 or float64. rhizome.Batch.put_edges has converted them.
   void PutEdges(nb::handle src, nb::handle dst, const std::string& type, const Column& weights,
                 const std::vector<Column>& attributes) {
     const std::vector<ExternalId> sources = NamesOf(src), targets = NamesOf(dst);
@@ -85,8 +86,8 @@ class PyBatch {
     batch_.DeleteEdge(IdOf(src), IdOf(dst), type);
   }
 
-  /// Puts row i of `rows`, whose type and width are those of the array, for the i-th id: a vertex
-  /// id in an array, or one of the user's in a list.
+  /// Puts row i of `rows`, which has the type and width of the array, for the i-th id. Ids are
+  /// vertex ids in an array, or external ids in a list.
   void PutRows(const std::string& array, nb::object ids,
                const nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro>& rows) {
     const std::vector<ExternalId> names = NamesOf(ids);
@@ -105,7 +106,7 @@ class PyBatch {
     const auto service = handle_->Use();
     const WriteOptions options{
         .sync = sync, .create_types = create_types, .create_vertices = create_vertices};
-    // Another thread may fill the batch meanwhile.
+    // The batch is moved out first, because another thread may fill it during the write.
     WriteBatch written = std::exchange(batch_, {});
     auto result = Unlocked([&] { return service->graph().Write(written, options); });
     if (!result) batch_ = std::move(written);

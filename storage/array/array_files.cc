@@ -13,7 +13,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-// An eighth of the process's limit, so that several arrays and the rest of the program fit.
+// An eighth of the process's limit, so that there are descriptors for several arrays and for the
+// rest of the program.
 std::size_t MostOpenFiles() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
@@ -46,7 +47,7 @@ Result<std::shared_ptr<ReadableFile>> ArrayFiles::Open(std::uint64_t chunk, bool
   return files_[chunk];
 }
 
-// A use count of 1 stays 1 meanwhile, as files are handed out under the lock.
+// A use count of 1 cannot rise during this function, as files are handed out only under the lock.
 void ArrayFiles::CloseUnused() {
   for (auto& file : files_) {
     if (file == nullptr || file.use_count() > 1) continue;

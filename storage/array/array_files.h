@@ -13,20 +13,20 @@
 
 namespace rhizome::inline internal {
 
-/// The chunk files of an array. Each is opened when it is first asked for and shared by all
-/// readers, so that many readers need no more descriptors than one. Beyond `most_open` files, those
-/// that nobody uses are closed.
+/// The chunk files of an array. Each file is opened on first use and shared by all readers, so that
+/// many readers need no more descriptors than one. Beyond `most_open` files, unused files are
+/// closed.
 /// Threads: any. Ownership: the array's file system must outlive it.
 class ArrayFiles {
  public:
-  /// `direct` opens with O_DIRECT if the file system grants it. `most_open` = 0 means an eighth of
-  /// the process's limit on open files, at least 16 and at most 2048.
+  /// `direct` opens files with O_DIRECT if the file system supports it. `most_open` = 0 means an
+  /// eighth of the process's limit on open files, at least 16 and at most 2048.
   ArrayFiles(const ChunkArray& array, bool direct, std::size_t most_open = 0);
 
   /// Returns the file of a chunk. Returns nullptr if too many files are in use and `must` is false;
-  /// a caller that holds some then waits until its reads are done. Errors: kCorruption, the file is
-  /// missing or has another length than the manifest says; kInvalidArgument, no such chunk, or this
-  /// is a forked child; those of FileSystem::OpenRead.
+  /// a caller that holds files must then finish its reads and release some. Errors: kCorruption,
+  /// the file is missing or its length differs from the manifest; kInvalidArgument, no such chunk,
+  /// or this is a forked child; errors of FileSystem::OpenRead.
   Result<std::shared_ptr<ReadableFile>> Open(std::uint64_t chunk, bool must)
       RHIZOME_EXCLUDES(mutex_);
 
@@ -39,7 +39,7 @@ class ArrayFiles {
   const bool direct_;
   const std::size_t most_open_;
   std::vector<FileEntry> chunks_;
-  const OwnerProcess owner_;  // in a fork, mutex_ may stay locked for ever
+  const OwnerProcess owner_;  // in a fork, mutex_ may remain locked forever
   Mutex mutex_;
   std::vector<std::shared_ptr<ReadableFile>> files_ RHIZOME_GUARDED_BY(mutex_);  // null: not open
   std::size_t open_ RHIZOME_GUARDED_BY(mutex_) = 0;

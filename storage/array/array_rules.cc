@@ -34,7 +34,7 @@ Status CheckCodec(const ArrayEntry& entry) {
   return Status::Ok();
 }
 
-// Checks that sizes which follow from the shape fit 63 bits, so that no later product overflows.
+// Checks that sizes derived from the shape fit 63 bits, so that no later product overflows.
 Status CheckShape(const ArrayEntry& entry) {
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (entry.dim == 0) return Bad(entry, "dimension 0");
@@ -106,11 +106,12 @@ bool IsPathName(std::string_view name) {
 
 }  // namespace
 
-/// 1. The name, the element type, the layout and the form must be known.
-/// 2. The codec must have a valid level, and fit the layout.
-/// 3. The shape must give chunks of at most kMaxChunkBytes, and sizes that do not overflow.
-/// 4. A shard must consist of whole inner chunks, at most kMaxInnerChunksOfShard.
-/// 5. Attributes must be sorted, short and UTF-8.
+/// Checks in this order:
+///   1. The name is valid, and the element type, the layout and the form are known.
+///   2. The codec has a valid level and fits the layout.
+///   3. The shape has chunks of at most kMaxChunkBytes, and sizes that do not overflow.
+///   4. A shard consists of whole inner chunks, at most kMaxInnerChunksOfShard.
+///   5. Attributes are sorted, short and UTF-8.
 Status internal::CheckArrayEntry(const ArrayEntry& entry) {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", entry.name));
   switch (entry.dtype) {
@@ -213,7 +214,7 @@ MissingRow MissingRowOfAttribute(std::string_view value, DataType dtype) {
 
 }  // namespace
 
-// "None" of each of the types that have one is a number whose bits are all ones.
+// In each type that has a value for "none", that value has all bits set.
 void FillMissingRows(MissingRow missing, std::span<std::byte> out) {
   const bool none = missing != MissingRow::kZeros &&
                     !RHIZOME_MUTANT("vertices that a file does not name have a class");

@@ -12,21 +12,22 @@
 
 namespace rhizome::inline internal {
 
-/// Checks the rules for every array, whether a manifest, a zarr.json or a program describes it:
-/// name, dtype, layout, codec and level, shape without overflow, a chunk of at most kMaxChunkBytes,
+/// Checks the rules for every array, whether described by a manifest, a zarr.json or a program:
+/// name, dtype, layout, codec and level, shape without overflow, chunks of at most kMaxChunkBytes,
 /// shards of whole inner chunks, attributes sorted by key. Errors: kInvalidArgument.
 Status CheckArrayEntry(const ArrayEntry& entry);
 
-/// Checks these rules and those for an array of a store: other programs must be able to read it.
-/// Errors: kInvalidArgument.
+/// Checks these rules and the additional ones for an array of a store, which other programs must be
+/// able to read. Errors: kInvalidArgument.
 Status CheckStoredArray(const ArrayEntry& entry);
 
-/// Checks that a manifest may name `path`: it is relative, of names of [A-Za-z0-9_.-] joined by
-/// '/', none empty or beginning with a dot, and is not a manifest or PIN. Errors: kInvalidArgument.
+/// Checks that a manifest may name `path`: a relative path of names of [A-Za-z0-9_.-] joined by
+/// '/', none of them empty or starting with a dot, and not a manifest or PIN. Errors:
+/// kInvalidArgument.
 Status CheckRelativePath(std::string_view path);
 
-/// The most inner chunks of a shard. It bounds the shard's table, which is in memory while an inner
-/// chunk is read (20 bytes for each).
+/// Max number of inner chunks of a shard. It bounds the shard's table, which is in memory while an
+/// inner chunk is read (20 bytes per inner chunk).
 inline constexpr std::uint64_t kMaxInnerChunksOfShard = std::uint64_t{1} << 16;
 
 inline constexpr std::string_view kStaleSuffix = ".stale";

@@ -17,8 +17,8 @@ namespace {
 constexpr std::string_view kVersionMark = ".v";
 constexpr auto kMaxVersion = std::uint64_t{INT64_MAX};
 
-/// Returns the suffix of an array that goes with another under its name; else nothing. The marks of
-/// stale rows have a sidecar, too.
+/// Returns the suffix of an array that accompanies another one under its name; empty for other
+/// names. Arrays of stale marks have a sidecar, too.
 std::string_view CompanionSuffix(std::string_view name) {
   for (const std::string_view suffix : {kSidecarSuffix, kStaleSuffix})
     if (name.ends_with(suffix)) return suffix;
@@ -136,6 +136,9 @@ std::vector<std::uint64_t> VersionsOf(const Manifest& manifest, std::string_view
   return versions;
 }
 
+/// Resolves a reference in this order: a suffix such as ".crc32c" is removed and the companion of
+/// the array is looked up; a number is a version; an alias refers to its latest entry; "latest", or
+/// a plain name without a live alias, is the newest version.
 const ArrayEntry* FindVersion(const Manifest& manifest, std::string_view reference) {
   if (const std::string_view suffix = CompanionSuffix(reference); !suffix.empty()) {
     reference.remove_suffix(suffix.size());
@@ -157,7 +160,7 @@ const ArrayEntry* FindVersion(const Manifest& manifest, std::string_view referen
   const bool newest = at == std::string_view::npos || selector == kLatest;
   const auto versions = newest ? VersionsOf(manifest, name) : std::vector<std::uint64_t>();
   if (!versions.empty()) return stored(versions.back());
-  // An array without versions is its own newest.
+  // An array without versions is its own newest version.
   return selector == kLatest ? FindStoredArray(manifest.arrays, name) : nullptr;
 }
 

@@ -19,8 +19,8 @@
 
 namespace rhizome {
 
-/// A small cache of shard tables that were read last. kMaxInnerChunksOfShard bounds the memory of
-/// each. Threads: any.
+/// A small cache of the most recently read shard tables. The memory of each is bounded by
+/// kMaxInnerChunksOfShard. Threads: any.
 class internal::ShardTables {
  public:
   std::shared_ptr<const ShardTable> Find(std::uint64_t chunk) {
@@ -50,7 +50,7 @@ Status Corrupt(const Path& path, std::string_view why) {
   return Status::Corruption(fmt::format("'{}': {}", path.string(), why));
 }
 
-/// Selects the files of `array`, sorted by path. Manifests hold the files of all arrays.
+/// Selects the files of `array`, sorted by path, from a manifest's files of all arrays.
 std::vector<const FileEntry*> FilesOf(const ArrayEntry& array, std::span<const FileEntry> files) {
   const std::string prefix = ArrayFolder(array.name, array.form) + "/";
   std::vector<const FileEntry*> mine;
@@ -99,9 +99,9 @@ Status CheckChunkSize(const Path& path, const ArrayEntry& entry, std::uint64_t s
                                    raw, CodecName(entry.codec.kind)));
 }
 
-/// Checks that this is the file that the manifest names, and not that of another chunk or an older
-/// one. An encoded chunk ends in its own CRC-32C, so that all such files have the same CRC-32C, and
-/// only the hash tells them apart.
+/// Checks that this is the file that the manifest names, and not another chunk or an older file. An
+/// encoded chunk ends in its own CRC-32C, which gives all such files the same CRC-32C, so only the
+/// hash distinguishes them.
 Status CheckAgainstManifest(const Path& path, const ArrayEntry& entry, std::uint64_t rows,
                             std::span<const std::byte> bytes, const FileEntry& expected) {
   if (RHIZOME_MUTANT("chunk is not compared")) return Status::Ok();
@@ -146,7 +146,7 @@ Status ChooseChunkRows(ArrayEntry& entry) {
     while (!by_default && entry.chunk_rows % inner != 0) inner /= 2;
   }
   if (!by_default || inner == 0 || inner > kMaxChunkBytes / entry.row_bytes())
-    return Status::Ok();  // what does not fit is refused when the entry is checked
+    return Status::Ok();  // sizes that do not fit are refused when the entry is checked
   const std::uint64_t most = kMaxChunkBytes / entry.row_bytes() / inner;
   entry.chunk_rows = std::min((entry.chunk_rows + inner - 1) / inner, most) * inner;
   return Status::Ok();
@@ -159,7 +159,8 @@ std::uint32_t RowCrc(std::uint64_t array_id, std::uint64_t row, std::span<const 
   return Crc32c(bytes, Crc32c(place));
 }
 
-// Only this engine reads sidecars, so they lie outside of the group of arrays that others list.
+// Only this engine reads sidecars, so they are outside the group of arrays that other programs
+// list.
 std::string ArrayFolder(std::string_view array, ArrayForm form) {
   const bool apart = array.ends_with(kSidecarSuffix) && form != ArrayForm::kZeroFill;
   return fmt::format("{}{}", apart ? kSumsPrefix : kArraysPrefix, array);
@@ -190,7 +191,8 @@ Result<std::unique_ptr<ChunkArray>> ChunkArray::Open(FileSystem& fs, const Path&
   const auto mine = FilesOf(entry, files);
   RHIZOME_RETURN_IF_ERROR(CheckMetadata(fs, root, entry, mine));
   const Path folder = root / ArrayFolder(entry.name, entry.form);
-  // Checked before anything is allocated for them, since a shape may claim any number of chunks.
+  // Checked before anything is allocated for the chunks, since a shape may claim any number of
+  // them.
   if (mine.size() != entry.chunk_count() + 1) {
     return Fail(Corrupt(folder, fmt::format("{} files in the manifest, but {} chunks by the shape",
                                             mine.size(), entry.chunk_count())));
@@ -228,10 +230,12 @@ Result<const FileEntry*> ChunkArray::ChunkFile(std::uint64_t chunk) const try {
   return Fail(StatusOfException());
 }
 
-/// 1. Opens the chunk's file, and compares its length with the manifest's.
-/// 2. Reads the whole file: a full raw chunk into `out`, any other into `room` or a buffer.
-/// 3. Compares its bytes with the manifest's checksum or hash (CheckAgainstManifest).
-/// 4. Decodes it into `out` unless it is there already (DecodeInto).
+/// Reads a chunk in these steps:
+///   1. Opens the chunk's file, and compares its length with the manifest.
+///   2. Reads the whole file: a full raw chunk into `out`, any other into the caller's or a local
+///      buffer.
+///   3. Compares its bytes with the manifest's checksum or hash (CheckAgainstManifest).
+///   4. Decodes it into `out` unless it was read there (DecodeInto).
 Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::byte> out,
                                             const FileSystem::ReadOptions& options,
                                             AlignedBuffer* room) const try {
@@ -247,7 +251,7 @@ Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::
     return Fail(Corrupt(path, fmt::format("{} bytes long, but the manifest says {}",
                                           file->size_bytes(), expected.size_bytes)));
   }
-  // A full chunk of raw bytes is read into `out` itself.
+  // A full chunk of raw bytes is read directly into `out`.
   const std::uint64_t unit = file->alignment_bytes();
   const bool in_place = entry_.codec.kind == CodecKind::kRaw && !entry_.sharded() &&
                         out.size() == expected.size_bytes && out.size() % unit == 0 &&
@@ -295,8 +299,8 @@ Status ChunkArray::DecodeInto(const Path& path, std::uint64_t chunk,
   return Status::Ok();
 }
 
-/// Reads rows of one shard, from its row `first_row` on: first the shard's table, if the cache does
-/// not have it, then the inner chunks that hold the rows, in one read.
+/// Reads rows of one shard, starting with its row `first_row`: first the shard's table, unless it
+/// is cached, then the inner chunks that contain the rows, in one read.
 Status ChunkArray::ReadRowsOfShard(std::uint64_t chunk, std::uint64_t first_row,
                                    std::span<std::byte> out) const {
   const FileEntry& expected = chunks_[chunk];

@@ -22,7 +22,7 @@ namespace rhizome {
 namespace {
 
 /// A new file below a root that hashes the bytes written to it. It replaces a file that a killed
-/// run left there.
+/// run left behind.
 class HashedFile {
  public:
   static Result<HashedFile> Create(FileSystem& fs, const Path& root, std::string relative_path) {
@@ -63,7 +63,7 @@ Result<FileEntry> WriteText(FileSystem& fs, const Path& root, std::string relati
   return file.Finish();
 }
 
-/// A pool of buffers for encoded chunks of one array. It holds as many as were ever in use at once.
+/// A pool of buffers for encoded chunks of one array. It keeps as many as were ever in use at once.
 /// Threads: any.
 class EncodeBuffers {
  public:
@@ -136,12 +136,12 @@ Result<ArrayEntry> SidecarOf(const ArrayEntry& entry) {
   return sidecar;
 }
 
-// Brings an entry into its one normal form, so that equal arrays have equal bytes.
+// Normalises an entry, so that equal arrays have equal bytes.
 Result<ArrayEntry> Normalised(ArrayEntry entry) {
   RHIZOME_RETURN_IF_ERROR(ChooseChunkRows(entry));
   std::sort(entry.attributes.begin(), entry.attributes.end());
   if (!entry.codec.has_level()) entry.codec.level = 0;
-  entry.form = ArrayForm::kMarkedFill;  // also for an array that had the first form until now
+  entry.form = ArrayForm::kMarkedFill;  // also for an array that had kZeroFill before
   RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(entry));
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);
   if (entry.name.ends_with(kSidecarSuffix)) {
@@ -157,9 +157,9 @@ Result<ArrayEntry> Normalised(ArrayEntry entry) {
 }  // namespace
 
 /// Writes an array in these steps:
-///   1. MakeFolders makes the folder of the array, and that of its sidecar in layout kRow;
+///   1. MakeFolders creates the folder of the array, and its sidecar's in layout kRow;
 ///   2. WriteChunk computes row checksums (layout kRow), then encodes, writes, hashes and syncs the
-///      file of one chunk; AdoptChunk takes over one that an earlier run wrote;
+///      file of one chunk; AdoptChunk takes over a chunk that an earlier run wrote;
 ///   3. Finish checks that no chunk is missing, writes zarr.json and the sidecar, and syncs the
 ///      folders.
 class ChunkArrayWriter::Impl {
@@ -186,7 +186,7 @@ class ChunkArrayWriter::Impl {
           fmt::format("array '{}' of {} chunks: no chunk {} of {} bytes", ShownName(entry_.name),
                       entry_.chunk_count(), chunk, rows.size())));
     }
-    // Threads write disjoint parts of row_crcs_, one for each chunk.
+    // Threads write disjoint parts of row_crcs_, one part per chunk.
     if (sidecar_) SumRows(first, rows);
     RHIZOME_ASSIGN_OR_RETURN(FileEntry file,
                              WriteChunkFile(fs_, root_, entry_, chunk, rows, buffers_));
@@ -277,7 +277,7 @@ class ChunkArrayWriter::Impl {
   const ArrayEntry entry_;
   const std::optional<ArrayEntry> sidecar_;
 
-  std::vector<std::uint32_t> row_crcs_;  // each chunk writes its part; Finish reads them
+  std::vector<std::uint32_t> row_crcs_;  // each chunk writes its own part; Finish reads them
 
   EncodeBuffers buffers_;
   Mutex mutex_;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kCrcBytes = 4;
 constexpr std::size_t kBloscHeaderBytes = BLOSC_MIN_HEADER_LENGTH;
-constexpr std::uint32_t kZstdMagic = 0xFD2FB528;  // of a frame, RFC 8878
+constexpr std::uint32_t kZstdMagic = 0xFD2FB528;  // magic of a frame, RFC 8878
 
 struct FreeCompressor {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
@@ -34,7 +34,7 @@ Result<std::size_t> CompressZstd(const Codec& codec, std::span<const std::byte> 
                                  std::span<std::byte> out) {
   const std::unique_ptr<ZSTD_CCtx, FreeCompressor> context(ZSTD_createCCtx());
   if (context == nullptr) return Fail(Status::OutOfMemory("no memory for a zstd context"));
-  // With all the input in one call, zstd writes the content size into the frame.
+  // With all input in one call, zstd stores the content size in the frame.
   const std::size_t written =
       ZSTD_compressCCtx(context.get(), out.data(), out.size(), raw.data(), raw.size(), codec.level);
   if (ZSTD_isError(written) != 0) {
@@ -46,7 +46,7 @@ Result<std::size_t> CompressZstd(const Codec& codec, std::span<const std::byte> 
 Result<std::size_t> CompressBlosc(const Codec& codec, std::span<const std::byte> raw,
                                   std::span<std::byte> out) {
   const char* name = codec.kind == CodecKind::kBloscLz4 ? BLOSC_LZ4_COMPNAME : BLOSC_ZSTD_COMPNAME;
-  // The _ctx functions are the thread-safe ones. With block size 0, Blosc chooses it.
+  // The _ctx functions are thread-safe. Block size 0 lets Blosc choose it.
   const int written = blosc_compress_ctx(codec.level, BLOSC_SHUFFLE, codec.element_bytes,
                                          raw.size(), raw.data(), out.data(), out.size(), name,
                                          /*blocksize=*/0, /*numinternalthreads=*/1);
@@ -56,13 +56,13 @@ Result<std::size_t> CompressBlosc(const Codec& codec, std::span<const std::byte>
   return static_cast<std::size_t>(written);
 }
 
-/// Checks the header of a zstd frame and its length before the decoder sees a byte.
+/// Checks the header of a zstd frame and its length before the decoder sees any byte.
 Status CheckZstdFrame(std::span<const std::byte> frame, std::size_t raw_bytes) {
   if (frame.size() < 4 || LoadLittle<std::uint32_t>(frame.data()) != kZstdMagic)
     return Status::Corruption("not a zstd frame (offset 0, magic)");
   const unsigned long long content = ZSTD_getFrameContentSize(frame.data(), frame.size());
   if (content == ZSTD_CONTENTSIZE_ERROR) return Status::Corruption("bad zstd frame header");
-  // Some writers (TensorStore) leave the size out; the decoder's own result is compared anyway.
+  // Some writers (TensorStore) omit the size; the length of the decoder's output is checked anyway.
   if (content != ZSTD_CONTENTSIZE_UNKNOWN && content != raw_bytes) {
     return Status::Corruption(fmt::format(
         "the zstd frame claims {} decoded bytes, the array's shape needs {}", content, raw_bytes));
@@ -75,7 +75,7 @@ Status CheckZstdFrame(std::span<const std::byte> frame, std::size_t raw_bytes) {
 
 /// Checks the 16-byte header of a Blosc 1 frame: version, codec's version, flags, type size, then
 /// decoded bytes, block bytes and frame bytes as little-endian uint32. Bits 5 to 7 of the flags
-/// name the codec; blosclz (0) must never reach the decoder.
+/// identify the codec; blosclz (0) must never reach the decoder.
 Status CheckBloscFrame(CodecKind codec, std::span<const std::byte> frame, std::size_t raw_bytes) {
   if (frame.size() < kBloscHeaderBytes)
     return Status::Corruption("shorter than the header of a Blosc frame");
@@ -206,7 +206,7 @@ std::uint64_t MaxRawBytes(std::uint64_t raw_bytes) { return raw_bytes; }
 
 constexpr const char* kBloscLevel = "/configuration/clevel";
 
-/// A new codec is a value of CodecKind, its functions, and a row here.
+/// To add a codec, add a value to CodecKind, the codec's functions, and a row here.
 constexpr std::array<CodecEntry, 5> kCodecs = {{
     {.kind = CodecKind::kRaw,
      .name = "raw",
@@ -353,16 +353,17 @@ Result<std::size_t> EncodeChunkInto(const Codec& codec, std::span<const std::byt
 }
 
 Result<std::vector<std::byte>> EncodeChunk(const Codec& codec, std::span<const std::byte> raw) {
-  RHIZOME_RETURN_IF_ERROR(CheckEncodable(codec, raw));  // before memory is allocated for it
+  RHIZOME_RETURN_IF_ERROR(CheckEncodable(codec, raw));  // checked before memory is allocated
   std::vector<std::byte> out(MaxEncodedBytes(codec, raw.size()));
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t size, EncodeChunkInto(codec, raw, out));
   out.resize(size);
   return out;
 }
 
-/// 1. A raw chunk is copied.
-/// 2. The length must be possible, and the CRC-32C at the end must be right.
-/// 3. The frame's header must fit the codec and out.size(); the frame is decoded into `out`.
+/// Decodes in these steps:
+///   1. A raw chunk is copied.
+///   2. The length must be plausible, and the CRC-32C at the end must be correct.
+///   3. The frame's header must match the codec and out.size(); the frame is decoded into `out`.
 Status DecodeChunk(const Codec& codec, std::span<const std::byte> encoded,
                    std::span<std::byte> out) {
   if (codec.kind == CodecKind::kRaw) return DecodeRaw(encoded, out);

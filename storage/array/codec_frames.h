@@ -7,12 +7,12 @@
 
 namespace rhizome::inline internal {
 
-/// Decodes a single frame, which another program may have written. The decoded size is out.size(),
+/// Decodes a single frame, possibly written by another program. The decoded size is out.size(),
 /// which follows from the array's shape; the frame's header is compared with it before anything is
 /// decoded. Never writes outside `out`. Errors: kCorruption.
 Status DecodeZstdFrame(std::span<const std::byte> frame, std::span<std::byte> out);
 
-/// Does the same for Blosc. `codec` is kBloscLz4 or kBloscZstd and must be the one in the frame.
+/// As above, for Blosc. `codec` is kBloscLz4 or kBloscZstd and must match the frame.
 Status DecodeBloscFrame(CodecKind codec, std::span<const std::byte> frame,
                         std::span<std::byte> out);
 

@@ -10,41 +10,43 @@
 
 namespace rhizome::inline internal {
 
-/// All that the engine knows of a codec: a row of the table in codec.cc.
+/// Everything that the engine knows about a codec: a row of the table in codec.cc.
 struct CodecEntry {
   CodecKind kind;
   std::string_view name;  ///< in --codec and in messages
-  int highest_level;      ///< levels are [1, highest_level]; 0: it has none, and `level` is ignored
-  int usual_level;        ///< where --codec gives none
-  bool published;         ///< may arrays of a store be in it, or those of a job alone?
+  int highest_level;      ///< levels are [1, highest_level]; 0: no levels, `level` is ignored
+  int usual_level;        ///< the default of --codec
+  bool published;         ///< whether arrays of a store may use it, or only jobs
 
-  /// Its place in the list `codecs` of a zarr.json, between `bytes` and `crc32c`: the name that
-  /// Zarr or numcodecs give it (raw has none), a pointer to its level in its object, and its
-  /// configuration. The configuration is also how it is known again: of several entries with one
-  /// name, an array is in the one whose configuration, at the level that is stated, is equal.
+  /// Its entry in the list `codecs` of a zarr.json, between `bytes` and `crc32c`: its name in Zarr
+  /// or numcodecs (raw has none), the JSON pointer to its level within its object, and its
+  /// configuration. The configuration is also used to recognise it: if several rows have the same
+  /// name, the codec of an array is the row whose configuration, at the stated level, is equal.
   std::string_view zarr_name;
   const char* zarr_level;
   ZarrJson (*zarr_configuration)(const Codec& codec);
 
-  /// The most bytes of a frame, without its CRC-32C.
+  /// Returns the max size of a frame in bytes, without its CRC-32C.
   std::uint64_t (*max_frame_bytes)(std::uint64_t raw_bytes);
-  /// Errors: kInvalidArgument, chunks that it cannot compress at any level. Null: there are none.
+  /// Errors: kInvalidArgument, a chunk that the codec cannot compress at any level. Null: no such
+  /// chunks.
   Status (*check)(const Codec& codec, std::size_t raw_bytes);
-  /// As EncodeChunkInto, without the CRC-32C: a frame of `raw`, which is not empty, into `out`, of
-  /// at least max_frame_bytes. Null for raw, which has no frames.
+  /// As EncodeChunkInto, without the CRC-32C: writes a frame of `raw`, which is not empty, into
+  /// `out`, of at least max_frame_bytes. Null for raw, which has no frames.
   Result<std::size_t> (*compress)(const Codec& codec, std::span<const std::byte> raw,
                                   std::span<std::byte> out);
-  /// The inverse. out.size() is known from the array's shape, and what a frame's header says is
-  /// compared with it before anything is decoded. Never writes outside `out`, whatever the bytes
-  /// are. Errors: kCorruption.
+  /// The inverse. out.size() is known from the array's shape; the fields of the frame's header are
+  /// compared with it before anything is decoded. Never writes outside `out`, even for malicious
+  /// input.
+  /// Errors: kCorruption.
   Status (*decompress)(const Codec& codec, std::span<const std::byte> frame,
                        std::span<std::byte> out);
 };
 
-/// Every codec, in the order in which help lists them.
+/// Returns all codecs, in the order in which help lists them.
 std::span<const CodecEntry> AllCodecs();
 
-/// Null: there is none of this number.
+/// Returns the entry of a codec; nullptr if there is none.
 const CodecEntry* FindCodec(CodecKind kind);
 
 /// Errors: kInvalidArgument, a level that the codec does not have.

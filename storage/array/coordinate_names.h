@@ -6,7 +6,7 @@
 
 namespace rhizome::inline internal {
 
-/// The kinds of coordinates: a coordinate gives the vertex id or the external id of each row.
+/// The kinds of coordinates: a coordinate holds the vertex id or the external id of each row.
 enum class CoordinateKind : std::uint8_t { kVertexId, kExternalId };
 
 /// Returns the name of a coordinate without the underscores that are appended if an array has the
@@ -15,8 +15,8 @@ inline std::string_view PlainCoordinateName(CoordinateKind kind) {
   return kind == CoordinateKind::kVertexId ? "vertex_id" : "external_id";
 }
 
-/// Returns the kind of coordinate that may have this name, a plain name with or without underscores
-/// behind; nothing for other names.
+/// Returns the kind of coordinate that may have this name: a plain name, possibly followed by
+/// underscores. Returns nullopt for other names.
 inline std::optional<CoordinateKind> CoordinateKindOf(std::string_view name) {
   for (const CoordinateKind kind : {CoordinateKind::kVertexId, CoordinateKind::kExternalId}) {
     const std::string_view plain = PlainCoordinateName(kind);

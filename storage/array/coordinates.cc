@@ -15,6 +15,9 @@
 namespace rhizome::inline internal {
 
 namespace {
+// Coordinates are ordinary Zarr arrays next to the arrays of a generation. EncodeCoordinateJson
+// writes the zarr.json of one, EncodeCoordinateChunk its chunks, and EncodeGroupJson the group's
+// list of them. The path functions at the end convert between chunk numbers and file names.
 
 using Json = ZarrJson;
 
@@ -158,7 +161,7 @@ std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::int64_t> numbe
   return Sealed(out);
 }
 
-// The layout of numcodecs' vlen-utf8: the count, then each text behind its length.
+// The layout of numcodecs' vlen-utf8: the number of texts, then each text preceded by its length.
 std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::string> texts,
                                              std::uint64_t chunk_rows) {
   ByteWriter out;

@@ -13,33 +13,34 @@
 
 namespace rhizome::inline internal {
 
-/// A Zarr array of one dimension, `row`, that tells programs which read a generation's arrays as
-/// Zarr the vertex of each row (FORMAT.md, "Coordinates"). The engine writes, verifies and repairs
-/// coordinates, and does not use them.
+/// A one-dimensional Zarr array, `row`, from which programs that read a generation's arrays as Zarr
+/// learn the vertex of each row (FORMAT.md, "Coordinates"). The engine writes, verifies and repairs
+/// coordinates, but does not use them.
 struct Coordinate {
   CoordinateKind kind = CoordinateKind::kVertexId;
   std::string name;  ///< the name of its folder below arrays/
   friend bool operator==(const Coordinate&, const Coordinate&) = default;
 };
 
-/// Returns the coordinates of a new generation, by name: `vertex_id` and, unless external ids are
-/// the vertex ids, `external_id`. Underscores are appended while an array has the name.
+/// Returns the coordinates of a new generation, sorted by name: `vertex_id` and, unless external
+/// ids are the vertex ids, `external_id`. Underscores are appended while an array has the same
+/// name.
 std::vector<Coordinate> ChooseCoordinates(
     ExternalIdKind ids, const std::function<bool(std::string_view name)>& is_array);
 
-/// Returns the coordinates whose files a manifest lists, by name; none in generations of older
-/// builds.
+/// Returns the coordinates whose files a manifest lists, sorted by name; empty for generations of
+/// older builds.
 std::vector<Coordinate> CoordinatesOf(const Manifest& manifest);
 
-/// Return the rows of each chunk of a coordinate, and the number of its chunks.
+/// Return the number of rows per chunk of a coordinate, and the number of its chunks.
 std::uint64_t CoordinateChunkRows(std::uint64_t rows);
 std::uint64_t CoordinateChunks(std::uint64_t rows);
 
-/// Returns whether the coordinate of vertex ids is int32, which it is if int32 is wide enough.
+/// Returns whether the coordinate of vertex ids is int32; it is if int32 is wide enough.
 bool HasNarrowVertexIds(std::uint64_t rows);
 
-/// Make and parse paths of a coordinate: "arrays/vertex_id/zarr.json", "arrays/vertex_id/c.3", and
-/// the 3 of the latter.
+/// Create and parse the paths of a coordinate: "arrays/vertex_id/zarr.json",
+/// "arrays/vertex_id/c.3", and the 3 in the latter.
 std::string CoordinateJsonPath(const Coordinate& coordinate);
 std::string CoordinateChunkPath(const Coordinate& coordinate, std::uint64_t chunk);
 std::optional<std::uint64_t> ParseCoordinateChunk(const Coordinate& coordinate,
@@ -47,13 +48,13 @@ std::optional<std::uint64_t> ParseCoordinateChunk(const Coordinate& coordinate,
 
 std::string EncodeCoordinateJson(const Coordinate& coordinate, const GenerationInfo& info);
 
-/// Makes the zarr.json of a generation's group of arrays. It says which generation this is, and, as
-/// xarray understands it, which arrays are coordinates. Without coordinates it has no attributes,
-/// as in older builds.
+/// Creates the zarr.json of a generation's group of arrays. It states the number of the generation
+/// and, in xarray's convention, which arrays are coordinates. Without coordinates it has no
+/// attributes, as in older builds.
 std::string EncodeGroupJson(std::uint64_t generation, std::span<const Coordinate> coordinates);
 
-/// Encodes a chunk of numbers or of texts, at most `chunk_rows` of them. It is filled up with 0 or
-/// empty texts, and ends in its CRC-32C.
+/// Encodes a chunk of numbers or texts, at most `chunk_rows` of them. It is padded with 0 or empty
+/// texts, and ends in its CRC-32C.
 std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::int64_t> numbers, bool narrow,
                                              std::uint64_t chunk_rows);
 std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::string> texts,

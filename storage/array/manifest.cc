@@ -23,7 +23,7 @@ constexpr std::uint32_t kVersionOfForms = 3;
 constexpr std::size_t kSealBytes = sizeof(std::uint32_t);
 constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 16 + 8;  // magic to length; the body follows
 
-// The lengths of the shortest records. They bound how many records the rest of a file can hold.
+// The lengths of the shortest records. They bound the number of records in the rest of a file.
 constexpr std::size_t kMinFileBytes = 4 + 1 + 8 + 16 + 4;
 constexpr std::size_t kMinArrayBytes = 4 + 1 + 4 * 8 + 4 + 8;
 constexpr std::size_t kMinNameBytes = 4 + 1;
@@ -64,7 +64,7 @@ void EncodeFile(ByteWriter& out, const FileEntry& file) {
 }
 
 /// Returns the lowest version that can express the manifest, so that older builds can read it if
-/// that is possible.
+/// possible.
 std::uint32_t VersionOf(const Manifest& manifest) {
   const bool shards = std::any_of(manifest.arrays.begin(), manifest.arrays.end(),
                                   [](const ArrayEntry& array) { return array.sharded(); });
@@ -120,7 +120,7 @@ std::vector<std::string> DecodeNames(ByteReader& in, std::string_view field) {
   const std::size_t count = in.Count(field, kMinNameBytes, kMaxTypes);
   std::vector<std::string> names;
   std::set<std::string_view> seen;
-  names.reserve(count);  // so that the views in `seen` stay valid
+  names.reserve(count);  // keeps the views in `seen` valid
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     names.push_back(in.String(field, kMaxNameBytes));
     if (in.ok()) RefuseIf(in, field, CheckName(field, names.back()));
@@ -236,8 +236,8 @@ Status CheckSeal(std::span<const std::byte> bytes) {
       fmt::format("offset {}, seal: {:08x} does not fit the bytes ({:08x})", end, seal, real));
 }
 
-// Seal and magic keep their places in every later version, so a manifest that passed CheckSeal and
-// has another version was really written by another version.
+// Seal and magic keep their offsets in every later version, so a manifest that passed CheckSeal and
+// has another version was really written in that version.
 Status CheckHead(ByteReader& in, std::size_t file_bytes, const StoreId& store_id,
                  std::uint32_t& version) {
   (void)in.Bytes("magic", kMagic.size());
@@ -328,13 +328,14 @@ std::vector<std::byte> EncodeManifest(const Manifest& manifest, const StoreId& s
   return out.Take();
 }
 
-/// 1. Checks magic and seal, then version, store id and length.
-/// 2. Reads generation, version and info.
-/// 3. Reads the lists of files, arrays and series; each must be sorted, and every record must pass
-///    its rules.
-/// 4. Reads the rule on what to keep (version 3).
-/// 5. Checks that the version is the lowest possible and that no byte is left.
-/// The reader keeps the first error; it is returned at the end.
+/// Decodes in these steps:
+///   1. Checks magic and seal, then version, store id and length.
+///   2. Reads generation, version and info.
+///   3. Reads the lists of files, arrays and series; each must be sorted, and every record must
+///      satisfy its rules.
+///   4. Reads the rule on what to keep (version 3).
+///   5. Checks that the version is the lowest possible and that no byte is left.
+/// The reader remembers the first error; it is returned at the end.
 Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StoreId& store_id) {
   RHIZOME_RETURN_IF_ERROR(CheckSeal(bytes));
   ByteReader in(bytes.first(bytes.size() - kSealBytes));

@@ -17,31 +17,31 @@
 
 namespace RHIZOME_API rhizome {
 
-/// One immutable file of a generation.
+/// An immutable file of a generation.
 struct FileEntry {
   std::string path;  ///< relative to the generation's folder, '/' between names
   std::uint64_t size_bytes = 0;
   Hash128 xxh3{};
-  std::uint32_t crc32c = 0;  ///< CRC-32C of the whole file; reads of chunks check it
+  std::uint32_t crc32c = 0;  ///< CRC-32C of the whole file; verified when chunks are read
   friend bool operator==(const FileEntry&, const FileEntry&) = default;
 };
 
 /// The layout of an array's chunks. Stored on disk: never renumber, only append.
 enum class ArrayLayout : std::uint8_t {
   kInvalid = 0,
-  kRow = 1,    ///< uncompressed chunks and a checksum for each row, for gathers of random rows
+  kRow = 1,    ///< uncompressed chunks and a checksum per row, for random row reads
   kChunk = 2,  ///< chunks that may be compressed, for scans
 };
 std::string_view ArrayLayoutName(ArrayLayout layout);
 
-/// The form in which readers of Zarr see an array. Stored on disk: never renumber, only append.
+/// How readers of Zarr see an array. Stored on disk: never renumber, only append.
 enum class ArrayForm : std::uint8_t {
   kInvalid = 0,
-  kZeroFill = 1,    ///< fill value 0, the sidecar among the arrays: what older builds wrote
-  kMarkedFill = 2,  ///< a fill value that cannot be taken for a row (FORMAT.md), sidecar in sums/
+  kZeroFill = 1,    ///< fill value 0, sidecar among the arrays: written by older builds
+  kMarkedFill = 2,  ///< unambiguous fill value (FORMAT.md), sidecar in sums/
 };
 
-/// One array of shape [rows, dim], row r belonging to the vertex at row r of the order.
+/// An array of shape [rows, dim]. Row r belongs to the vertex at row r of the order.
 struct ArrayEntry {
   std::string name;
   std::uint64_t rows = 0;
@@ -51,13 +51,14 @@ struct ArrayEntry {
   Codec codec;
   std::uint64_t chunk_rows = 0;
 
-  /// Identifies the array within its store, in row checksums (RowCrc, chunk_array.h) and the delta.
+  /// Identifies the array within its store, in row checksums (RowCrc, chunk_array.h) and in the
+  /// delta.
   std::uint64_t array_id = 0;
 
-  /// Free-form facts that go with the array, such as the hash of the model that made it.
+  /// Free-form metadata of the array, such as the hash of the model that produced it.
   std::vector<std::pair<std::string, std::string>> attributes;
 
-  /// Rows of an inner chunk if chunks are shards; 0 if they are not.
+  /// Rows of an inner chunk if chunks are shards; otherwise 0.
   std::uint64_t inner_rows = 0;
 
   ArrayForm form = ArrayForm::kMarkedFill;
@@ -78,7 +79,7 @@ enum class ExternalIdKind : std::uint8_t {
   kString = 3,   ///< UTF-8
 };
 
-/// Facts about a generation: its size and types, and the quality of its partitions and order.
+/// Metadata of a generation: its size and types, and the quality of its partitions and order.
 struct GenerationInfo {
   std::uint64_t vertices = 0;
   std::uint64_t edges = 0;  ///< directed edges; an undirected pair counts twice, a self-loop once
@@ -86,7 +87,7 @@ struct GenerationInfo {
   ExternalIdKind id_kind = ExternalIdKind::kDense;
   bool symmetric = false;  ///< undirected: every edge is stored in both directions
   bool weighted = false;
-  Direction directions = Direction::kBoth;  ///< lists to read (symmetric: kBoth, stored as one)
+  Direction directions = Direction::kBoth;  ///< readable lists (symmetric: kBoth, stored once)
   std::string partitioner;
   std::string order;
   double replication_factor = 0;
@@ -97,11 +98,12 @@ struct GenerationInfo {
   std::vector<std::string> edge_types;
 };
 
-/// A word that stands for one version of an array: `live` in emb@live.
+/// A name for one version of an array: `live` in emb@live.
 struct ArrayAlias {
   std::string name;
 
-  /// The versions that it has stood for, oldest first; it stands for the last. All of them exist.
+  /// The versions to which it has referred, oldest first; the last is the current one. All of them
+  /// exist.
   std::vector<std::uint64_t> history;
   friend bool operator==(const ArrayAlias&, const ArrayAlias&) = default;
 };
@@ -109,38 +111,38 @@ struct ArrayAlias {
 /// An array that has versions: the versions of `emb` are the arrays emb.v1, emb.v2 and so on.
 struct ArraySeries {
   std::string name;
-  std::uint64_t last_version = 0;   ///< the highest number given so far: none is given twice
+  std::uint64_t last_version = 0;   ///< highest number assigned; never reused
   std::vector<ArrayAlias> aliases;  ///< sorted by name
   friend bool operator==(const ArraySeries&, const ArraySeries&) = default;
 };
 
-/// The rule on how many generations before the current one stay on disk, for programs that read
-/// their arrays as Zarr and hold no PIN. The newest stay, as long as all of them together have at
-/// most `bytes`. They go earlier if a compaction needs the room.
+/// How many generations before the current one are kept on disk, for programs that read their
+/// arrays as Zarr and hold no PIN. The newest are kept, as long as they have at most `bytes` in
+/// total. They are removed earlier if a compaction needs the space.
 struct KeepRule {
   std::uint32_t generations = 1;
   std::uint64_t bytes = std::uint64_t{64} << 30;
   friend bool operator==(const KeepRule&, const KeepRule&) = default;
 };
 
-/// The sealed list of all files and arrays of one generation. The catalogue names the current
-/// manifest with its length and hash; a file that no manifest names is not part of the store.
+/// The sealed list of all files and arrays of one generation. The catalogue identifies the current
+/// manifest by its length and hash; a file that no manifest names is not part of the store.
 struct Manifest {
   std::uint64_t generation = 0;
-  std::uint64_t version = 0;  ///< counts up when arrays come or go
+  std::uint64_t version = 0;  ///< incremented when arrays are added or removed
   GenerationInfo info;
   std::vector<FileEntry> files;     ///< sorted by path
   std::vector<ArrayEntry> arrays;   ///< sorted by name
   std::vector<ArraySeries> series;  ///< sorted by name
   KeepRule keep;
 
-  /// Finds the file of that path; nullptr if there is none. This and the following pointers are
-  /// valid until the manifest changes.
+  /// Finds the file with that path; nullptr if there is none. The pointers that this and the
+  /// following functions return are valid until the manifest changes.
   const FileEntry* FindFile(std::string_view path) const;
 
   /// Finds the array of that name or, if there is none, the version that it refers to
-  /// (array_versions.h): emb@3, emb@live, or emb for the live version, else the newest. Returns
-  /// nullptr if there is none.
+  /// (array_versions.h): emb@3, emb@live, or emb for the live version, otherwise the newest.
+  /// Returns nullptr if there is none.
   const ArrayEntry* FindArray(std::string_view name) const;
   const ArraySeries* FindSeries(std::string_view name) const;
 };
@@ -148,8 +150,9 @@ struct Manifest {
 /// Serialises a manifest (storage/FORMAT.md, "Manifest"). Files, arrays and series must be sorted.
 std::vector<std::byte> EncodeManifest(const Manifest& manifest, const StoreId& store_id);
 
-/// Parses and checks everything: magic, version, store id, seal, every size, name and path; touches
-/// no file, so that fuzz/ can drive it. Errors: kCorruption naming offset and field; kUnsupported.
+/// Parses a manifest and checks everything: magic, version, store id, seal, every size, name and
+/// path. Accesses no file, so that fuzz/ can drive it. Errors: kCorruption, naming offset and
+/// field; kUnsupported.
 Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StoreId& store_id);
 
 }  // namespace rhizome

@@ -18,13 +18,13 @@ namespace {
 constexpr std::uint64_t kSmallBytes = 4096;
 constexpr std::uint64_t kLargeBytes = std::uint64_t{1} << 20;
 
-// A measurement takes about this time, however slow the disk is.
+// A measurement takes about this long, even on a slow disk.
 constexpr double kSeconds = 0.02;
 
-// The most files that are opened, which is enough to lie in several places of the disk.
+// Max number of files that are opened; enough to cover several regions of the disk.
 constexpr std::uint64_t kMostFiles = 64;
 
-// The depths that MeasureDepth tries. The first within 5 % of the fastest wins.
+// The depths that MeasureDepth tries. It returns the first that is within 5 % of the fastest.
 constexpr std::array<std::uint32_t, 4> kDepths = {16, 32, 64, 128};
 constexpr double kAboutAsFast = 1.05;
 
@@ -52,8 +52,7 @@ class Probe {
 
   bool empty() const { return files_.empty(); }
 
-  /// Measures the seconds of one read of `bytes` bytes when `batch` of them are submitted at a
-  /// time.
+  /// Measures the seconds per read of `bytes` bytes when `batch` reads are submitted at a time.
   Result<double> Measure(std::uint64_t bytes, std::size_t batch) {
     RHIZOME_ASSIGN_OR_RETURN(const AlignedBuffer memory, AlignedBuffer::Allocate(batch * bytes));
     std::vector<ReadRequest> requests(batch);
@@ -79,7 +78,7 @@ class Probe {
  private:
   std::vector<std::unique_ptr<ReadableFile>> files_;
   std::unique_ptr<IoQueue> queue_;
-  std::mt19937_64 random_{1};  // the places of reads influence nothing but their time
+  std::mt19937_64 random_{1};  // the positions of reads affect only their timing
 };
 
 }  // namespace

@@ -19,22 +19,22 @@ namespace rhizome {
 
 namespace {
 
-// Rows of a mapped file that are on their way from memory while one is copied.
+// Rows of a mapped file that are prefetched while one is copied.
 constexpr std::size_t kMappedAhead = 4;
 constexpr std::size_t kLineBytes = 64;
 
-/// Allocates pieces of a ring buffer. They are freed in the order in which they were taken.
+/// Allocates pieces of a ring buffer. They are freed in the order of their allocation.
 class StagingRing {
  public:
   explicit StagingRing(std::size_t capacity_bytes = 0) : capacity_bytes_(capacity_bytes) {}
 
-  /// Takes `size_bytes` at a multiple of `unit`; returns false if they are not free. The caller
-  /// passes `used_bytes` to Free.
+  /// Allocates `size_bytes` at a multiple of `unit`; returns false if there is not enough free
+  /// space. The caller must pass `used_bytes` to Free.
   bool Take(std::size_t size_bytes, std::size_t unit, std::size_t& offset_bytes,
             std::size_t& used_bytes) {
     std::size_t skipped = AlignUp(head_bytes_, unit) - head_bytes_;
     if (head_bytes_ + skipped + size_bytes > capacity_bytes_)
-      skipped = capacity_bytes_ - head_bytes_;  // pieces do not wrap
+      skipped = capacity_bytes_ - head_bytes_;  // pieces do not wrap around
     if (taken_bytes_ + skipped + size_bytes > capacity_bytes_) return false;
     offset_bytes = (head_bytes_ + skipped) % capacity_bytes_;
     used_bytes = skipped + size_bytes;
@@ -56,24 +56,27 @@ class StagingRing {
   std::size_t taken_bytes_ = 0;
 };
 
-/// A read in flight: the targets that it serves and the place of its bytes.
+/// A read in flight: the targets that it serves and where its bytes are.
 struct Flight {
   std::size_t first_target = 0;
   std::size_t end_target = 0;
   std::uint64_t chunk = 0;
   std::uint64_t file_offset_bytes = 0;
-  std::size_t used_bytes = 0;               ///< its bytes of the ring
-  std::shared_ptr<ReadableFile> file = {};  ///< kept open until the read is done
+  std::size_t used_bytes = 0;               ///< the bytes that it occupies in the ring
+  std::shared_ptr<ReadableFile> file = {};  ///< remains open until the read is done
   bool done = false;
 };
 
 }  // namespace
 
+/// Reads rows in batches: PlanOne turns runs of sorted targets into reads (flights), SubmitPlanned
+/// submits them, ReapSome waits for completed reads, and Deliver checks and copies their rows.
+///
 /// Invariants:
 ///   (1) flights [retired_, planned_) (modulo the capacity) are live; the queue knows the requests
-///       of those below submitted_;
-///   (2) their pieces of staging memory are freed in the order in which they were taken;
-///   (3) outside Read nothing is in flight, whatever the outcome was.
+///       of flights below submitted_;
+///   (2) their pieces of staging memory are freed in the order of their allocation;
+///   (3) outside Read nothing is in flight, regardless of the outcome.
 class RowReader::Impl {
  public:
   Status Init(const ChunkArray& array, std::shared_ptr<const RowSums> sums,
@@ -118,18 +121,18 @@ class RowReader::Impl {
   std::shared_ptr<const RowSums> sums_;
   std::shared_ptr<ArrayFiles> files_;
 
-  // Declared before the queue, whose destructor waits for reads in flight, which use these.
+  // Declared before the queue, whose destructor waits for reads in flight that use these.
   AlignedBuffer staging_;
   std::vector<ReadRequest> requests_;
   std::vector<Flight> flights_;
   std::unique_ptr<IoQueue> queue_;
 
-  std::shared_ptr<ReadableFile> file_;  // the file of chunk_, which was read last
+  std::shared_ptr<ReadableFile> file_;  // the file of chunk_, which was used last
   std::uint64_t chunk_ = 0;
   bool direct_ = false;
   std::uint64_t rows_ = 0;
   MappedFiles mapped_files_;
-  IoMeter meter_;  // of what is copied from there
+  IoMeter meter_;  // counts the reads from mapped files
   StagingRing ring_;
   std::uint64_t planned_ = 0;
   std::uint64_t submitted_ = 0;
@@ -195,12 +198,13 @@ Result<bool> RowReader::Impl::TakeFile(std::uint64_t chunk) {
   return true;
 }
 
-/// 1. Checks and sorts the targets, and loads the checksums that they need.
-/// 2. Transfer plans reads, each for a run of targets that lie near one another (PlanOne), submits
-///    them in deep batches, and reaps them.
-/// 3. Deliver checks each row of a read that is done, and copies it to its target.
-/// 4. After an error, waits until nothing is in flight (Drain).
-/// Rows of mapped files need no reads: CopyMapped takes the place of 2 and 3.
+/// Reads in these steps:
+///   1. Checks and sorts the targets, and loads the checksums that they need.
+///   2. Transfer plans reads, each for a run of adjacent targets (PlanOne), submits them in deep
+///      batches, and reaps them.
+///   3. Deliver checks each row of a completed read, and copies it to its target.
+///   4. After an error, waits until nothing is in flight (Drain).
+/// For mapped files CopyMapped replaces steps 2 and 3.
 Status RowReader::Impl::Read(std::span<RowTarget> targets) {
   for (const RowTarget& target : targets) {
     if (target.row >= 0 && static_cast<std::uint64_t>(target.row) < entry_.rows) continue;
@@ -217,7 +221,7 @@ Status RowReader::Impl::Read(std::span<RowTarget> targets) {
   const Status status = Guarded([&] { return mapped() ? CopyMapped(targets) : Transfer(targets); });
   if (!status.ok()) Drain();
   RHIZOME_DCHECK(!status.ok() || mapped() ||
-                 (queue_->in_flight() == 0 && next_target_ == targets.size()));  // (3)
+                 (queue_->in_flight() == 0 && next_target_ == targets.size()));  // invariant (3)
   file_ = nullptr;
   if (status.ok()) rows_ += targets.size();
   return status;
@@ -232,7 +236,7 @@ Status RowReader::Impl::Transfer(std::span<RowTarget> targets) {
       if (planned_ - submitted_ >= options_.io.depth) RHIZOME_RETURN_IF_ERROR(SubmitPlanned());
     }
     RHIZOME_RETURN_IF_ERROR(SubmitPlanned());
-    // (1)
+    // Invariant (1).
     RHIZOME_DCHECK(retired_ <= submitted_ && submitted_ <= planned_ &&
                    planned_ - retired_ <= flights_.size());
     if (queue_->in_flight() == 0)
@@ -243,7 +247,7 @@ Status RowReader::Impl::Transfer(std::span<RowTarget> targets) {
   return Status::Ok();
 }
 
-/// Returns the end of the run of targets, from next_target_ on, that one read of at most
+/// Returns the end of the run of targets, starting at next_target_, that one read of at most
 /// max_read_bytes within one chunk can serve.
 std::size_t RowReader::Impl::EndOfRead(std::span<RowTarget> targets, std::uint64_t chunk_end,
                                        std::uint32_t unit) const {
@@ -348,8 +352,8 @@ Status RowReader::Impl::Deliver(const Flight& flight, std::span<const std::byte>
   return Status::Ok();
 }
 
-/// Copies rows of mapped files to their targets, and checks the copies: the pages may be written
-/// meanwhile.
+/// Copies rows of mapped files to their targets, then checks the copies, because the pages may be
+/// modified concurrently.
 Status RowReader::Impl::CopyMapped(std::span<RowTarget> targets) {
   std::span<const std::byte> bytes;
   for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -372,7 +376,7 @@ Status RowReader::Impl::CopyMapped(std::span<RowTarget> targets) {
   return Status::Ok();
 }
 
-/// Has a row of the chunk in hand, and where it goes, come from memory.
+/// Prefetches a row of the current chunk and its destination.
 void RowReader::Impl::Prefetch(std::span<const std::byte> bytes, const RowTarget& target) const {
   if (static_cast<std::uint64_t>(target.row) / entry_.chunk_rows != chunk_) return;
   const std::byte* const from = bytes.data() + OffsetOf(target.row);
@@ -382,7 +386,7 @@ void RowReader::Impl::Prefetch(std::span<const std::byte> bytes, const RowTarget
   }
 }
 
-// The staging memory and the requests may be used again only when the kernel has let go of them.
+// Staging memory and requests may be reused only when the kernel no longer uses them.
 void RowReader::Impl::Drain() {
   while (queue_->in_flight() > 0)
     if (!queue_->Reap(queue_->in_flight())) return;

@@ -26,19 +26,20 @@ struct RowTarget {
 struct RowReaderOptions {
   IoQueueOptions io;
 
-  /// Reads with O_DIRECT if the file system grants it.
+  /// Reads with O_DIRECT if the file system supports it.
   bool direct = true;
 
-  /// Two wanted ranges that are at most this far apart, in bytes, are read as one. A read costs a
-  /// fixed time plus bytes over bandwidth (ReadCost), so a small gap is cheaper to read than to
-  /// skip.
+  /// Two requested ranges that are at most this far apart, in bytes, are read as one. The cost of a
+  /// read is a fixed time plus bytes divided by bandwidth (ReadCost), so reading a small gap is
+  /// cheap compared with another read.
   std::uint64_t gap_bytes = 4096;
 
-  /// The longest single read, in bytes; a longer row is still read at once.
+  /// Max size of a single read, in bytes; a longer row is still read at once.
   std::uint64_t max_read_bytes = 256 << 10;
 
-  /// Memory, in bytes, into which reads go before the rows are checked and copied out; none is
-  /// taken with IoMaker::kMapped, which reads nothing. It must hold the longest read and 8 KiB.
+  /// Size, in bytes, of the staging memory into which reads go before the rows are checked and
+  /// copied out. None is allocated with IoMaker::kMapped, which reads nothing. Must hold the
+  /// longest read and 8 KiB.
   std::size_t staging_bytes = std::size_t{16} << 20;
 };
 
@@ -53,10 +54,11 @@ struct RowReaderStats {
 };
 
 /// Reads random rows of an array in layout kRow. It sorts and coalesces them, reads them in deep
-/// batches, and checks each row against its checksum in the sidecar (RowSums; 4 bytes of memory a
+/// batches, and verifies each row by its checksum in the sidecar (RowSums; 4 bytes of memory per
 /// row).
-/// Threads: one at a time; each reading thread has a reader of its own.
-/// Ownership: `array` and `sidecar` are used during Open only; their FileSystem must outlive it.
+/// Threads: one at a time; each reading thread needs its own reader.
+/// Ownership: `array` and `sidecar` are used only during Open; their FileSystem must outlive the
+/// reader.
 class RowReader {
  public:
   /// Opens a reader, and loads and verifies the whole sidecar. Errors: kInvalidArgument, not layout
@@ -64,9 +66,9 @@ class RowReader {
   static Result<std::unique_ptr<RowReader>> Open(const ChunkArray& array, const ChunkArray& sidecar,
                                                  const RowReaderOptions& options);
 
-  /// Opens a reader that shares files and checksums with others. Checksums may be loaded when they
-  /// are needed (RowSums::Open); Read then returns the errors of loading. `files` decide whether
-  /// reads are direct, not options.direct.
+  /// Opens a reader that shares files and checksums with others. Checksums may be loaded on demand
+  /// (RowSums::Open); Read then returns the errors of loading. `files` determine whether reads are
+  /// direct; options.direct is ignored.
   static Result<std::unique_ptr<RowReader>> Open(const ChunkArray& array,
                                                  std::shared_ptr<const RowSums> sums,
                                                  std::shared_ptr<ArrayFiles> files,
@@ -77,7 +79,7 @@ class RowReader {
   /// checksums and open files.
   Result<std::unique_ptr<RowReader>> Another() const;
 
-  /// Reads all targets, and sorts them by row. Duplicates are allowed and read once.
+  /// Reads all targets, and sorts `targets` by row. Duplicates are allowed and read once.
   /// Errors: kInvalidArgument, a row out of range; kCorruption, naming array and row; kIoError.
   /// After an error the targets' memory is unspecified.
   Status Read(std::span<RowTarget> targets);

@@ -25,8 +25,8 @@ Status CheckSidecar(const ArrayEntry& array, const ChunkArray& sidecar) {
 
 }  // namespace
 
-// The lengths in the manifest fit the row count (ChunkArray::Open) and the files (CheckSidecar), so
-// this allocates no more bytes than there are on disk.
+// The lengths in the manifest match the row count (ChunkArray::Open) and the files (CheckSidecar),
+// so this allocates no more bytes than there are on disk.
 RowSums::RowSums(const ArrayEntry& array, const ChunkArray& sidecar)
     : rows_(array.rows),
       chunk_rows_(std::max<std::uint64_t>(sidecar.entry().chunk_rows, 1)),

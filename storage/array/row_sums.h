@@ -15,23 +15,23 @@
 namespace rhizome::inline internal {
 
 /// The checksum of each row of an array (RowCrc), loaded from its sidecar and verified. Load reads
-/// the whole sidecar; after Open, a chunk is loaded when a row of it is first needed. Memory: 4
-/// bytes for each loaded row.
+/// the whole sidecar; with Open, each chunk is loaded when one of its rows is first needed. Memory:
+/// 4 bytes per loaded row.
 /// Threads: any. Ownership: the sidecar's file system must outlive it.
 class RowSums {
  public:
-  /// Loads all checksums. Errors: kCorruption, a damaged sidecar, or that of another array;
+  /// Loads all checksums. Errors: kCorruption, the sidecar is damaged or belongs to another array;
   /// kIoError.
   static Result<std::shared_ptr<const RowSums>> Load(const ArrayEntry& array,
                                                      const ChunkArray& sidecar);
 
-  /// Loads nothing yet. Errors: kCorruption, the sidecar of another array, or a file of another
-  /// length.
+  /// Loads nothing yet. Errors: kCorruption, the sidecar belongs to another array, or a file has a
+  /// wrong length.
   static Result<std::shared_ptr<const RowSums>> Open(const ArrayEntry& array,
                                                      std::unique_ptr<ChunkArray> sidecar);
 
-  /// Makes sure that the checksum of `row` is loaded. Errors: kInvalidArgument, no such row, or a
-  /// forked child would have to load; kCorruption; kIoError.
+  /// Ensures that the checksum of `row` is loaded. Errors: kInvalidArgument, no such row, or it
+  /// would have to be loaded in a forked child; kCorruption; kIoError.
   Status Need(std::uint64_t row) const {
     if (row >= rows_) return NoRow(row);
     const std::uint64_t chunk = row / chunk_rows_;
@@ -39,7 +39,7 @@ class RowSums {
     return LoadChunk(chunk);
   }
 
-  /// Returns the checksum of a row; Need(row) must have succeeded.
+  /// Returns the checksum of a row; Need(row) must have succeeded before.
   std::uint32_t operator[](std::uint64_t row) const { return sums_[row]; }
 
  private:
@@ -50,10 +50,10 @@ class RowSums {
 
   const std::uint64_t rows_;
   const std::uint64_t chunk_rows_;
-  const std::unique_ptr<std::uint32_t[]> sums_;  // not initialised: untouched pages take no memory
+  const std::unique_ptr<std::uint32_t[]> sums_;  // not initialised: untouched pages use no memory
   const std::unique_ptr<std::atomic<bool>[]> loaded_;
-  std::unique_ptr<const ChunkArray> sidecar_;  // null if all is loaded
-  const OwnerProcess owner_;                   // in a fork, mutex_ may stay locked for ever
+  std::unique_ptr<const ChunkArray> sidecar_;  // null if everything is loaded
+  const OwnerProcess owner_;                   // in a fork, mutex_ may remain locked forever
   mutable Mutex mutex_;                        // held by the thread that loads
 };
 

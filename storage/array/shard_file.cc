@@ -11,10 +11,14 @@
 
 namespace rhizome::inline internal {
 namespace {
+// EncodeShard writes the inner chunks, then the table of their checksums, then Zarr's index.
+// DecodeShardTail reads in the opposite order: index, positions (CheckPlaces), table, and finally
+// the CRC-32C of the file, which it derives from the table (SumOfFile). DecodeInner then needs only
+// the table and the bytes of one inner chunk.
 
 constexpr std::size_t kSumBytes = sizeof(std::uint32_t);
 
-// The CRC-32C of any bytes that end in their own CRC-32C: the residue of this polynomial.
+// The CRC-32C of any byte sequence that ends in its own CRC-32C: the residue of this polynomial.
 constexpr std::uint32_t kSumOfSummed = 0x48674BC7;
 
 ShardIndexFormat IndexFormat(const ArrayEntry& entry) {
@@ -27,7 +31,7 @@ std::uint32_t SumAtEnd(std::span<const std::byte> encoded) {
   return LoadLittle<std::uint32_t>(encoded.data() + encoded.size() - kSumBytes);
 }
 
-/// Encodes an inner chunk. It ends in its CRC-32C, whatever the codec is.
+/// Encodes an inner chunk. It ends in its CRC-32C with every codec.
 Result<std::vector<std::byte>> EncodeInner(const Codec& codec, std::span<const std::byte> raw) {
   RHIZOME_ASSIGN_OR_RETURN(std::vector<std::byte> encoded, EncodeChunk(codec, raw));
   if (codec.kind != CodecKind::kRaw) return encoded;
@@ -49,7 +53,7 @@ Status DecodeRawInner(std::span<const std::byte> encoded, std::span<std::byte> o
   return Status::Ok();
 }
 
-/// Checks that inner chunks with rows lie one after another from the start up to the table, and
+/// Checks that inner chunks that contain rows are contiguous from the start up to the table, and
 /// that those without rows are missing.
 Status CheckPlaces(const ArrayEntry& entry, std::uint64_t rows, std::span<const InnerRange> ranges,
                    std::uint64_t table_begin) {
@@ -70,7 +74,7 @@ Status CheckPlaces(const ArrayEntry& entry, std::uint64_t rows, std::span<const 
       fmt::format("inner chunks end at {}, but the table of sums begins at {}", end, table_begin));
 }
 
-/// Computes the CRC-32C of the file, given that every inner chunk ends in its own CRC-32C.
+/// Computes the CRC-32C of the file, using that every inner chunk ends in its own CRC-32C.
 std::uint32_t SumOfFile(const ShardTable& table, std::span<const std::byte> sums,
                         std::uint64_t index_bytes) {
   std::uint32_t sum = 0;

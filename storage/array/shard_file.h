@@ -11,48 +11,48 @@
 
 namespace rhizome::inline internal {
 
-/// The tables at the end of a shard's file (storage/FORMAT.md, "Shards"). The file holds the inner
-/// chunks one after another, the table of their checksums, and Zarr's index. Inner chunks without a
-/// row of the shape are missing.
+/// The tables at the end of a shard's file (storage/FORMAT.md, "Shards"). The file contains the
+/// inner chunks one after another, the table of their checksums, and Zarr's index. Inner chunks
+/// without a row of the shape are missing.
 ///
 /// Each inner chunk ends in its own CRC-32C, so the CRC-32C of the file does not depend on their
-/// contents. It follows from the table and the lengths alone. So a reader that has only the end of
-/// the file can tell whether this is the file that the manifest names, and, by the table, whether
-/// an inner chunk is the one that belongs there.
+/// contents, but only on the table and the lengths. Thus a reader that has only the end of the file
+/// can verify that it is the file named by the manifest, and, using the table, that an inner chunk
+/// belongs there.
 struct ShardTable {
   std::vector<InnerRange> ranges;   ///< [inner chunks of a shard]
-  std::vector<std::uint32_t> sums;  ///< the CRC-32C that each ends in; 0 for a missing one
+  std::vector<std::uint32_t> sums;  ///< CRC-32C at the end of each inner chunk; 0: missing
 };
 
-/// Returns the number of inner chunks of a shard of `entry`, which is sharded; with `rows`, the
-/// number that exist in a shard of `rows` rows.
+/// Returns the number of inner chunks of a shard of `entry`, which must be sharded; with `rows`,
+/// the number that exist in a shard of `rows` rows.
 std::uint64_t InnerChunks(const ArrayEntry& entry);
 std::uint64_t InnerChunks(const ArrayEntry& entry, std::uint64_t rows);
 
-/// Returns the bytes of table and index, which end the file.
+/// Returns the bytes of table and index, at the end of the file.
 std::uint64_t ShardTailBytes(const ArrayEntry& entry);
 
-/// Return the most bytes that a shard's file, or an inner chunk, can have.
+/// Return the max size in bytes of a shard's file, and of an inner chunk.
 std::uint64_t MaxShardBytes(const ArrayEntry& entry);
 std::uint64_t MaxInnerBytes(const ArrayEntry& entry);
 
-/// Makes the bytes of a shard's file from its rows of the shape, row-major. Errors: those of
+/// Creates the bytes of a shard's file from its rows within the shape, row-major. Errors: as for
 /// EncodeChunk.
 Result<std::vector<std::byte>> EncodeShard(const ArrayEntry& entry,
                                            std::span<const std::byte> rows);
 
 /// Parses `tail`, the last ShardTailBytes of the file of a shard with `rows` rows, and compares it
-/// with `file`, the manifest's entry. Touches no file, so that fuzz/ can drive it.
-/// Errors: kCorruption naming the bytes.
+/// with `file`, the manifest's entry. Accesses no file, so that fuzz/ can drive it.
+/// Errors: kCorruption, naming the bytes.
 Result<ShardTable> DecodeShardTail(const ArrayEntry& entry, std::uint64_t rows,
                                    std::span<const std::byte> tail, const FileEntry& file);
 
-/// Decodes the bytes of inner chunk `inner` into `out`, its rows of the shape. Errors: kCorruption
-/// naming inner chunk and bytes.
+/// Decodes the bytes of inner chunk `inner` into `out`, its rows within the shape. Errors:
+/// kCorruption, naming inner chunk and bytes.
 Status DecodeInner(const ArrayEntry& entry, const ShardTable& table, std::uint64_t inner,
                    std::span<const std::byte> encoded, std::span<std::byte> out);
 
-/// A defect of a shard, and the offset in its file at which it begins.
+/// A defect of a shard, and its offset in the file.
 struct ShardDamage {
   std::uint64_t offset_bytes = 0;
   std::string what;

@@ -47,7 +47,7 @@ Status CheckSums(const ShardIndexFormat& format, std::span<const std::byte> byte
   return Status::Ok();
 }
 
-/// Checks that an inner chunk lies inside the file and outside the index.
+/// Checks that an inner chunk is inside the file and outside the index.
 Status CheckRange(const ShardIndexFormat& format, std::uint64_t inner, const InnerRange& range,
                   std::uint64_t file_bytes) {
   const auto bad = [&](std::string_view why) {
@@ -66,7 +66,7 @@ Status CheckRange(const ShardIndexFormat& format, std::uint64_t inner, const Inn
   return Status::Ok();
 }
 
-// A file whose index names the same bytes many times could decode to any amount of memory.
+// A file whose index refers to the same bytes many times could decode to any amount of memory.
 Status CheckDisjoint(const ShardIndexFormat& format, std::span<const InnerRange> ranges,
                      std::uint64_t file_bytes) {
   std::vector<std::uint32_t> order;
@@ -117,7 +117,7 @@ Result<std::vector<InnerRange>> DecodeShardIndex(const ShardIndexFormat& format,
   if (format.inner_chunks > kMaxInnerChunks || bytes.size() != format.size_bytes() ||
       file_bytes < bytes.size())
     return Fail(TooShort(format, std::min<std::uint64_t>(bytes.size(), file_bytes)));
-  // The outermost checksum covers those before it.
+  // The outermost checksum covers the inner ones.
   RHIZOME_RETURN_IF_ERROR(CheckSums(format, bytes, file_bytes));
   std::vector<InnerRange> ranges(format.inner_chunks);
   for (std::size_t i = 0; i < ranges.size(); ++i) {

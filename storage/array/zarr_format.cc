@@ -24,15 +24,16 @@ Json Named(std::string_view name, Json configuration) {
   return out;
 }
 
-/// Makes the object of a codec that Zarr has a name for.
+/// Creates the JSON object of a codec that has a name in Zarr.
 Json CodecJson(const CodecEntry& known, const Codec& codec) {
   return Named(known.zarr_name, known.zarr_configuration(codec));
 }
 
-/// Makes the codecs of a chunk, or of an inner chunk, which ends in its CRC-32C whatever its codec.
+/// Creates the codecs of a chunk, or of an inner chunk, which ends in its CRC-32C with every codec.
 Json ChunkCodecsJson(const ArrayEntry& entry) {
   const std::size_t element_bytes = DataTypeBytes(entry.dtype);
-  // One byte has no byte order: zarr-python leaves the configuration out, and TensorStore agrees.
+  // Single bytes have no byte order: zarr-python omits the configuration, and TensorStore accepts
+  // that.
   Json codecs = Json::Array();
   codecs.Add(
       Named("bytes", element_bytes > 1 ? Json::Object().With("endian", "little") : Json::Object()));
@@ -40,7 +41,7 @@ Json ChunkCodecsJson(const ArrayEntry& entry) {
   codec.element_bytes = element_bytes;
   if (codec.kind == CodecKind::kRaw && !entry.sharded()) return codecs;
   const CodecEntry* const known = FindCodec(codec.kind);
-  // The raw codec has no object: nothing stands between the elements and their checksum.
+  // The raw codec has no object: elements are directly followed by their checksum.
   if (known != nullptr && !known->zarr_name.empty()) codecs.Add(CodecJson(*known, codec));
   codecs.Add(Named("crc32c", Json::Object()));
   return codecs;
@@ -63,7 +64,7 @@ Json CodecsJson(const ArrayEntry& entry) {
 Json AttributesJson(const ArrayEntry& entry) {
   Json free = Json::Object();
   for (const auto& [key, value] : entry.attributes) free.Set(key, value);
-  // array_id is a string, because many readers keep JSON's numbers as doubles.
+  // array_id is a string, because many readers store JSON numbers as doubles.
   Json ours = Json::Object();
   ours.Set("layout", ArrayLayoutName(entry.layout));
   ours.Set("array_id", std::to_string(entry.array_id));
@@ -71,7 +72,7 @@ Json AttributesJson(const ArrayEntry& entry) {
   return Json::Object().With("rhizome", std::move(ours));
 }
 
-/// The fill value, as which Zarr reads a missing chunk: one that cannot be taken for a row.
+/// Returns the fill value, as which Zarr reads a missing chunk. It cannot be mistaken for a row.
 Json FillValue(const ArrayEntry& entry) {
   if (entry.form == ArrayForm::kZeroFill) return 0;
   switch (entry.dtype) {
@@ -183,16 +184,17 @@ Result<ArrayEntry> DecodeEntry(const Json& json, std::string_view name) {
 
 std::string EncodeArrayJson(const ArrayEntry& entry) { return ArrayJson(entry).Dump(2) + "\n"; }
 
-/// 1. Parses the JSON, within bounds on length and depth.
-/// 2. DecodeEntry reads the fields that make up an entry.
-/// 3. The entry must pass CheckArrayEntry.
-/// 4. The document must be equal to the one that this engine would write for the entry.
+/// Decodes in these steps:
+///   1. Parses the JSON, with bounds on length and depth.
+///   2. DecodeEntry reads the fields that make up an entry.
+///   3. The entry must pass CheckArrayEntry.
+///   4. The document must equal the one that this engine would write for the entry.
 Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name) {
   RHIZOME_ASSIGN_OR_RETURN(const Json json, ParseZarrJson(text));
   RHIZOME_ASSIGN_OR_RETURN(ArrayEntry entry, DecodeEntry(json, name));
   if (const Status rules = CheckArrayEntry(entry); !rules.ok())
     return Fail(Status::Corruption("zarr.json: " + rules.message()));
-  // If it differs, the document says something that is not understood here.
+  // If it differs, the document contains something that this build does not understand.
   const Json expected = ArrayJson(entry);
   if (json == expected) return entry;
   for (const auto& [key, value] : expected.members()) {

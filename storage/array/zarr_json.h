@@ -11,13 +11,15 @@ namespace rhizome::inline internal {
 
 using ZarrJson = JsonValue;
 
-/// Makes kCorruption, "zarr.json, <field>: <why>".
+/// Creates kCorruption, "zarr.json, <field>: <why>".
 Status BadZarrJson(std::string_view field, std::string_view why);
 
-/// Parses a zarr.json, which must be an object of at most 1 MiB and 32 levels. Errors: kCorruption.
+/// Parses a zarr.json, which must be an object of at most 1 MiB and 32 nesting levels.
+/// Errors: kCorruption.
 Result<ZarrJson> ParseZarrJson(std::string_view text);
 
-/// Returns the value at a JSON pointer such as "/a/0", or null. The result lives as long as `json`.
+/// Returns the value at a JSON pointer such as "/a/0", or null. The result is valid as long as
+/// `json`.
 const ZarrJson& ZarrAt(const ZarrJson& json, const char* pointer);
 
 /// Return the unsigned number, or the text, at a JSON pointer. Errors: kCorruption.

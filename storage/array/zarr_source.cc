@@ -22,13 +22,13 @@ namespace {
 using Compressor = ZarrSourceFormat::Compressor;
 
 constexpr std::size_t kChunkCrcBytes = 4;
-// A bound on the compression ratio of all compressors that are read here.
+// A bound on the compression ratio of all supported compressors.
 constexpr std::uint64_t kMaxRatio = std::uint64_t{1} << 16;
-// An array may have up to this many bytes of fill value, whatever the length of its chunk files.
+// An array may contain this many bytes of fill values in addition to what its chunk files justify.
 constexpr std::uint64_t kMaxUnfoundedBytes = std::uint64_t{1} << 28;
 
-/// Returns the most bytes that a compressed chunk may have: headers, and data that does not
-/// compress, may make it longer than the chunk.
+/// Returns the max size of a compressed chunk: headers, and incompressible data, may make it longer
+/// than the chunk.
 std::uint64_t MaxFileBytes(std::uint64_t chunk_bytes) {
   return chunk_bytes + chunk_bytes / 64 + 4096;
 }
@@ -49,7 +49,7 @@ Status DecodeGzip(std::span<const std::byte> frame, std::span<std::byte> out) {
   return Damaged("a damaged gzip stream, or one of another length");
 }
 
-/// Checks the checksum at the end, and returns the bytes before it. Errors: kInvalidArgument.
+/// Verifies the checksum at the end, and returns the bytes before it. Errors: kInvalidArgument.
 Result<std::span<const std::byte>> TakeCrc(std::span<const std::byte> bytes) {
   if (bytes.size() < kChunkCrcBytes) return Fail(Damaged("too short for its checksum"));
   const auto content = bytes.first(bytes.size() - kChunkCrcBytes);
@@ -60,7 +60,7 @@ Result<std::span<const std::byte>> TakeCrc(std::span<const std::byte> bytes) {
       Damaged(fmt::format("the checksum is {:08x}, but its bytes give {:08x}", stored, computed)));
 }
 
-/// Converts elements one by one from their stored form to the form that is returned.
+/// Converts elements one by one from their stored form to the returned form.
 class ElementReader {
  public:
   ElementReader(const ZarrSourceFormat& format, bool keeps_nonzero)
@@ -100,7 +100,7 @@ class ElementReader {
 
 Result<std::unique_ptr<ZarrSource>> ZarrSource::Open(FileSystem& fs, const Path& folder,
                                                      bool keeps_nonzero) {
-  // A user's folder may be a link, which FileSystem refuses for the sake of stores.
+  // A user's folder may be a link, but FileSystem refuses links, to protect stores.
   std::error_code unresolved;
   const Path canonical = std::filesystem::canonical(folder, unresolved);
   const Path& real = unresolved ? folder : canonical;
@@ -136,10 +136,12 @@ Path ZarrSource::ChunkPath(std::uint64_t strip, std::uint64_t across) const {
   return folder_ / key;
 }
 
-/// For each chunk of the strip, from left to right:
-///   1. LoadChunk reads and decodes it; in a sharded array LoadInner finds it by the shard's index;
-///   2. Place converts its elements into their columns of `out`, or fills these if it is missing.
-/// Then it refuses an array that has given far more bytes than its files can hold.
+/// Reads a strip. For each of its chunks, from left to right:
+///   1. LoadChunk reads and decodes it; in a sharded array LoadInner finds it through the shard's
+///      index;
+///   2. Place converts its elements into their columns of `out`, or writes fill values if it is
+///      missing.
+/// Then it refuses an array that has produced far more bytes than its files can contain.
 Status ZarrSource::ReadStrip(std::uint64_t strip, std::span<std::byte> out) {
   if (strip >= format_.strips() || out.size() != RowsInStrip(strip) * format_.row_bytes())
     return Status::InvalidArgument(fmt::format("no strip {} of {} bytes", strip, out.size()));

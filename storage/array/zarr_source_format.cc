@@ -91,7 +91,7 @@ Status ParseShape(const ZarrJson& json, ZarrSourceFormat& format) {
   return Status::Ok();
 }
 
-/// Checks the size of a chunk, in a sharded array of an inner chunk.
+/// Checks the size of a chunk (in a sharded array: of an inner chunk).
 Status CheckChunkBytes(const ZarrSourceFormat& format) {
   std::uint64_t chunk_bytes = format.stored_element_bytes();
   if (!__builtin_mul_overflow(chunk_bytes, format.chunk_rows, &chunk_bytes) &&
@@ -133,7 +133,8 @@ bool PutInteger(const ZarrJson& value, std::array<std::byte, 8>& fill) {
   return true;
 }
 
-/// Parses a float that is given by its bits, such as "0x7fc00001", with all digits of its width.
+/// Parses a float that is specified by its bits, such as "0x7fc00001", with all digits of its
+/// width.
 std::optional<double> FloatOfBits(std::string_view text, const ZarrSourceFormat& format) {
   const std::size_t digits = 2 * format.stored_element_bytes();
   if (!text.starts_with("0x") || text.size() != 2 + digits) return std::nullopt;
@@ -239,7 +240,7 @@ Result<bool> ParseBytes(const ZarrJson& codec, const char* field) {
   return endian == "big";
 }
 
-/// Parses the codecs of a chunk, in a sharded array of an inner chunk.
+/// Parses the codecs of a chunk (in a sharded array: of an inner chunk).
 Status ParseChunkCodecs(const ZarrJson& codecs, const char* field, ZarrSourceFormat& format) {
   RHIZOME_RETURN_IF_ERROR(CheckCodecList(codecs, field));
   RHIZOME_ASSIGN_OR_RETURN(const bool big_endian, ParseBytes(codecs[0], field));
@@ -266,8 +267,8 @@ Status ParseChunkCodecs(const ZarrJson& codecs, const char* field, ZarrSourceFor
   return Status::Ok();
 }
 
-/// Parses the codecs of a shard's index. Only those that keep its length fixed are accepted, so
-/// that the place of the index is known.
+/// Parses the codecs of a shard's index. Only codecs that keep its length fixed are accepted,
+/// because its position must be known.
 Status ParseIndexCodecs(const ZarrJson& codecs, ShardIndexFormat& index) {
   constexpr const char* kField = "/codecs/0/configuration/index_codecs";
   RHIZOME_RETURN_IF_ERROR(CheckCodecList(codecs, kField));
@@ -279,8 +280,8 @@ Status ParseIndexCodecs(const ZarrJson& codecs, ShardIndexFormat& index) {
   return Status::Ok();
 }
 
-/// Computes how many chunks a shard holds, and checks that the indexes of a row of the shard grid
-/// fit into memory.
+/// Computes the number of chunks in a shard, and checks that the indexes of a row of the shard grid
+/// fit in memory.
 Status CountInnerChunks(ZarrSourceFormat& format) {
   constexpr const char* kField = "/codecs/0/configuration/chunk_shape";
   if (format.chunk_rows == 0 || format.chunk_dim == 0) return Bad(kField, "an extent is 0");
@@ -323,9 +324,9 @@ Status ParseCodecs(const ZarrJson& codecs, ZarrSourceFormat& format) {
 
 }  // namespace
 
-/// Parses the JSON, refuses unknown fields, then reads element type, shape and grid, fill value,
-/// chunk keys, and the codecs, which may replace the grid's chunks by those inside shards. The
-/// order matters: the fill value needs the type, and the codecs need type and shape.
+/// Parses a zarr.json in this order: JSON; unknown fields are refused; element type; shape and
+/// grid; fill value; chunk keys; codecs, which may replace the grid's chunks by those inside
+/// shards. The order matters: the fill value needs the type, and the codecs need type and shape.
 Result<ZarrSourceFormat> ParseZarrSource(std::string_view text) {
   const auto parsed = ParseZarrJson(text);
   if (!parsed) return Fail(Status::InvalidArgument(parsed.error().message()));

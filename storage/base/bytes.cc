@@ -11,6 +11,11 @@
 
 namespace rhizome::inline internal {
 
+// This file reads and writes little-endian fields of variable length, and checks and escapes UTF-8.
+// ByteReader::Bytes is the only place that advances the read position; every other read goes
+// through it and returns a zero or an empty value after a failure. ShownText walks over a text one
+// UTF-8 sequence at a time and escapes the sequences that a terminal would obey or hide.
+
 void ByteWriter::Bytes(std::span<const std::byte> bytes) {
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
 }
@@ -58,8 +63,8 @@ void ByteReader::Refuse(std::string_view field, std::string_view why) {
 
 namespace {
 
-/// The length of the UTF-8 sequence that a lead byte begins (0: no sequence begins with it), and
-/// the range of its second byte. Source: table 3-7 of the Unicode Standard.
+/// Length of the UTF-8 sequence that starts with a given lead byte (0: not a lead byte), and the
+/// valid range of its second byte. Source: table 3-7 of the Unicode Standard.
 struct Sequence {
   std::size_t length;
   unsigned char second_min;
@@ -81,8 +86,8 @@ Sequence SequenceOf(unsigned char lead) {
   return {4, min, max};
 }
 
-/// Returns the length of the well-formed UTF-8 sequence at the beginning of `text`, which is not
-/// empty; 0: there is none.
+/// Returns the length of the well-formed UTF-8 sequence at the beginning of `text`, which must not
+/// be empty; returns 0 if there is none.
 std::size_t Utf8Length(std::string_view text) {
   const Sequence sequence = SequenceOf(static_cast<unsigned char>(text[0]));
   if (sequence.length > text.size()) return 0;
@@ -104,7 +109,8 @@ std::uint32_t CodePointOf(std::string_view sequence) {
   return code;
 }
 
-/// Returns whether a character controls a terminal or the order of text, or shows nothing.
+/// Returns whether a character is invisible, controls the terminal or changes the order of the
+/// text.
 bool IsHidden(std::uint32_t code) {
   struct Range {
     std::uint32_t first;

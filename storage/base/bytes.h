@@ -15,7 +15,7 @@
 
 namespace rhizome::inline internal {
 
-/// Appends little-endian fields, unaligned and without gaps, to a growing buffer.
+/// Appends little-endian fields to a growing buffer, without alignment or padding.
 class ByteWriter {
  public:
   template <std::integral T>
@@ -39,9 +39,9 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Reads what ByteWriter wrote, never past the end. The first failure sticks: later reads return
-/// zeros, so that a parser may read a whole record and ask once. Allocates nothing that the bytes
-/// do not hold. Ownership: borrows the bytes.
+/// Reads what ByteWriter wrote, and never reads past the end. The first failure is sticky: all
+/// later reads return zeros, so a parser can read a whole record and check the status once. It
+/// never allocates more than the remaining bytes can justify. Ownership: borrows the bytes.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -54,14 +54,15 @@ class ByteReader {
   /// Fails on infinities and NaN.
   double Double(std::string_view field);
   std::string String(std::string_view field, std::size_t max_bytes);
-  /// Returns the next `count` bytes, borrowed, or none after a failure.
+  /// Returns a view of the next `count` bytes; empty after a failure.
   std::span<const std::byte> Bytes(std::string_view field, std::size_t count);
 
-  /// Reads a uint64 count of records that are each at least `record_bytes` long. Fails when the
-  /// rest of the bytes cannot hold that many, so that the caller may reserve memory for them.
+  /// Reads a uint64 count of records that are each at least `record_bytes` long. Fails if the
+  /// remaining bytes are too few for that many records, so that the caller may safely reserve
+  /// memory for them.
   std::size_t Count(std::string_view field, std::size_t record_bytes, std::size_t max_count);
 
-  /// Fails with kCorruption at the place that was read last, unless something failed before.
+  /// Sets kCorruption at the position of the last read, unless an earlier read failed already.
   void Refuse(std::string_view field, std::string_view why);
 
   bool ok() const { return status_.ok(); }

@@ -5,7 +5,7 @@
 
 namespace rhizome::inline internal {
 
-/// Returns the bytes that a limit leaves beside those that are taken already; 0 if more are taken.
+/// Returns the bytes that remain of a limit; 0 if more than the limit is in use.
 constexpr std::uint64_t BytesLeft(std::uint64_t limit_bytes, std::uint64_t taken_bytes) {
   return limit_bytes - std::min(limit_bytes, taken_bytes);
 }

@@ -3,7 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-/// Stops the process when a bug is found (never for bad input or a failing disk: those are Status).
+/// Aborts the process when an invariant of the program is violated, that is, at a bug. Bad input
+/// and failing disks return a Status instead.
 #define RHIZOME_CHECK(condition)                                                                 \
   do {                                                                                           \
     if (!(condition)) [[unlikely]] {                                                             \
@@ -12,9 +13,9 @@
     }                                                                                            \
   } while (false)
 
-/// The same for invariants that are looked at in tests alone, because they stand in inner loops or
-/// cost a pass over their data: on under a sanitizer and in a build without NDEBUG. Elsewhere
-/// `condition` is compiled and never evaluated, so that it must have no effect.
+/// As RHIZOME_CHECK, for invariants that are too expensive to check in production: inside inner
+/// loops, or with a pass over the data. Enabled under a sanitizer and in builds without NDEBUG.
+/// Elsewhere `condition` is compiled but never evaluated, so it must have no side effects.
 #if defined(RHIZOME_SANITIZED) || !defined(NDEBUG)
 #define RHIZOME_DCHECK_IS_ON 1
 #define RHIZOME_DCHECK(condition) RHIZOME_CHECK(condition)

@@ -20,13 +20,13 @@ enum class DataType : std::uint8_t {
   kUint8 = 6,
 };
 
-/// Returns the bytes of one element; 0 for kInvalid.
+/// Returns the size of one element in bytes; 0 for kInvalid.
 std::size_t DataTypeBytes(DataType type);
 
 /// Returns the name that Zarr v3 and NumPy use, such as "float32"; "invalid" for kInvalid.
 std::string_view DataTypeName(DataType type);
 
-/// The inverse of DataTypeName; nothing for a name that is not supported.
+/// The inverse of DataTypeName; returns nullopt for an unsupported name.
 std::optional<DataType> ParseDataType(std::string_view name);
 
 }  // namespace rhizome

@@ -11,7 +11,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Returns the text of an exception on one line. Those of libtorch have several.
+/// Returns the text of an exception on one line. Exceptions of libtorch have several lines.
 std::string TextOf(const std::exception& error) {
   std::string text = error.what();
   while (text.ends_with('\n')) text.pop_back();
@@ -28,13 +28,13 @@ Status Translate() {
     return Status::OutOfMemory("no memory left: " + TextOf(error));
   } catch (const std::system_error& error) {
     const int number = error.code().value();
-    // pthread_create says EAGAIN at a limit on processes, threads or memory.
+    // pthread_create fails with EAGAIN at a limit on processes, threads or memory.
     if (error.code() == std::errc::resource_unavailable_try_again)
       return Status::OutOfMemory("no thread can be started: " + TextOf(error) +
                                  "; allow more processes or memory");
     return Status::FromErrno(number, "system call");
   } catch (const std::exception& error) {
-    // oneTBB and libtorch turn an error of pthread_create into an exception that names the call.
+    // oneTBB and libtorch turn a failed pthread_create into an exception that names the call.
     if (std::string_view(error.what()).find("pthread_create") != std::string_view::npos)
       return Status::OutOfMemory("no thread can be started: " + TextOf(error) +
                                  "; allow more processes or memory");

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Marks what librhizome and librhizome_gnn export: a public header opens its namespace with it.
-/// All else is compiled with hidden visibility and stays in `rhizome::internal`, but for the
-/// classes of the engine that librhizome_gnn is built on: librhizome exports those too, to it
-/// alone.
+/// Marks the symbols that librhizome and librhizome_gnn export; public headers open their namespace
+/// with it. Everything else is compiled with hidden visibility and belongs to `rhizome::internal`.
+/// The exception are classes of the engine on which librhizome_gnn is built: librhizome exports
+/// them for that library only.
 #define RHIZOME_API [[gnu::visibility("default")]]

@@ -17,7 +17,7 @@ inline float HalfToFloat(std::uint16_t half) {
 }
 
 /// Rounds binary32 to the nearest binary16, ties to even. A value that is too large becomes
-/// infinite, NaN stays NaN.
+/// infinite; NaN remains NaN.
 inline std::uint16_t FloatToHalf(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);

@@ -3,7 +3,7 @@
 #include <isa-l/crc.h>
 #include <xxhash.h>
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
-#include <xxh_x86dispatch.h>  // the same names, for the vectors that this processor has
+#include <xxh_x86dispatch.h>  // same names, dispatched to this processor's SIMD level
 #endif
 
 #include <algorithm>
@@ -14,11 +14,15 @@
 namespace rhizome {
 namespace {
 
+// This file wraps ISA-L (CRC-32C) and xxHash (XXH3-128). Combining two CRCs without their bytes
+// uses that appending zero bytes is a linear map of the CRC state over GF(2): kZeros holds the maps
+// for 2^i zero bytes, from which ZerosMap composes the map for any length.
+
 // ISA-L takes the length as an int.
 constexpr std::size_t kMaxCrcPiece = std::size_t{1} << 30;
 
-/// Lets the library choose its code for this processor before a second thread can ask: it keeps the
-/// choice in plain variables.
+/// Makes xxHash choose its implementation for this processor now, while only one thread can be
+/// here: it stores the choice in plain, unsynchronised variables.
 void ChooseVectors() {
   static const XXH128_hash_t once = [] {
     constexpr std::array<char, 1024> kLong = {};
@@ -90,7 +94,7 @@ std::uint32_t Crc32cOfBlocks(std::span<const std::uint32_t> blocks, std::uint64_
                              std::uint64_t total_bytes) {
   if (blocks.empty()) return 0;
   const CrcMap block = ZerosMap(block_bytes);
-  std::array<std::array<std::uint32_t, 256>, 4> table;  // the map, a byte of the state at a time
+  std::array<std::array<std::uint32_t, 256>, 4> table;  // the map, for each byte of the state
   for (std::size_t byte = 0; byte < table.size(); ++byte)
     for (std::uint32_t value = 0; value < 256; ++value)
       table[byte][value] = Apply(block, value << (8 * byte));
@@ -103,7 +107,7 @@ std::uint32_t Crc32cOfBlocks(std::span<const std::uint32_t> blocks, std::uint64_
 }
 
 std::uint32_t Crc32c(std::span<const std::byte> bytes, std::uint32_t seed) {
-  // ISA-L works on the bare shift register: the complement before and after is the caller's.
+  // ISA-L computes on the raw shift register: the caller complements the state before and after.
   std::uint32_t state = ~seed;
   while (!bytes.empty()) {
     const std::size_t piece = std::min(bytes.size(), kMaxCrcPiece);
@@ -139,8 +143,8 @@ StreamHash::StreamHash(StreamHash&&) noexcept = default;
 StreamHash& StreamHash::operator=(StreamHash&&) noexcept = default;
 
 void StreamHash::Update(std::span<const std::byte> bytes) {
-  // Both sums take a block at a time, so that the second finds it in the L1 data cache, which has
-  // at least 32 KiB on common processors.
+  // Both hashes process one block at a time, so that the second hash finds the block in the L1 data
+  // cache (at least 32 KiB on common processors).
   constexpr std::size_t kBlockBytes = std::size_t{32} << 10;
   while (!bytes.empty()) {
     const auto block = bytes.first(std::min(kBlockBytes, bytes.size()));

@@ -11,9 +11,9 @@
 
 namespace RHIZOME_API rhizome {
 
-/// How a long operation reports its progress and learns that it should stop.
-/// Threads: Cancel may be called from anywhere, a signal handler included; `on_progress` is called
-/// from one thread at a time. Ownership: outlives the operation that it was given to.
+/// Progress reports and cancellation of a long operation. Threads: Cancel may be called from any
+/// thread and from a signal handler; `on_progress` is called from one thread at a time. Ownership:
+/// must outlive the operation that uses it.
 class JobControl {
  public:
   /// One report: `done` of `total` units of `phase` (total 0: unknown).
@@ -31,8 +31,8 @@ class JobControl {
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
-  /// Reports, then returns kInterrupted if the job was cancelled. Cheap enough for inner loops that
-  /// do at least a few microseconds of work a turn.
+  /// Reports progress, then returns kInterrupted if the job was cancelled. Cheap enough for inner
+  /// loops whose iterations do at least a few microseconds of work.
   Status Report(const Progress& progress) const {
     if (on_progress_) on_progress_(progress);
     return CheckCancelled();

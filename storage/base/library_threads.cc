@@ -14,7 +14,7 @@ namespace rhizome::inline internal {
 namespace {
 
 std::atomic<std::uint64_t> held{0};
-std::atomic<bool> left_behind{false};  // this is a fork of a process that had such threads
+std::atomic<bool> left_behind{false};  // this process is a fork of one that had such threads
 
 void AfterForkInChild() {
   if (held.exchange(0) > 0) left_behind = true;
@@ -30,7 +30,8 @@ void EndOfProcess(int status, void*) {
 
 bool RegisterEnd() { return on_exit(EndOfProcess, nullptr) == 0; }
 
-// Runs when this library is loaded. Handlers that a program registers later run earlier.
+// Runs when this library is loaded. Exit handlers run in reverse order, so that handlers which a
+// program registers later run before this one.
 [[maybe_unused]] const bool prepared =
     pthread_atfork(nullptr, nullptr, AfterForkInChild) == 0 && RegisterEnd();
 

@@ -22,7 +22,7 @@ bool NeedsQuotes(const std::string& text) {
 
 std::string Quoted(const std::string& text) {
   if (!NeedsQuotes(text)) return text;
-  // JSON leaves DEL, C1 controls and invisible characters as they are.
+  // JSON leaves DEL, C1 controls and invisible characters unescaped.
   return ShownText(
       nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
@@ -60,13 +60,16 @@ std::string ToText(const LogLine& line) {
   return text;
 }
 
-/// Invariant: only the worker calls the callback, and never under the mutex. (Without a worker,
-/// because the system gave no thread, Stop calls it.)
+/// A queue of lines and one worker thread. Push appends a line and wakes the worker; Deliver takes
+/// all queued lines at once and calls the callback for each, then reports how many were dropped.
+///
+/// Invariant: only the worker calls the callback, and never while it holds the mutex. (If the
+/// system granted no thread, Stop calls it.)
 class Logger::Impl {
  public:
   explicit Impl(LogCallback callback) : callback_(std::move(callback)) { StartWorker(); }
 
-  // Delivers the lines that wait, then ends the worker.
+  // Delivers the queued lines, then ends the worker.
   void Stop() {
     {
       const MutexLock lock(mutex_);
@@ -74,10 +77,11 @@ class Logger::Impl {
     }
     arrived_.NotifyOne();
     static_cast<void>(worker_.Join());
-    Deliver();  // if there never was a thread
+    Deliver();  // in case no thread was ever started
   }
 
-  /// Queues the line that `make` returns. A line that cannot be made or kept is counted as dropped.
+  /// Queues the line that `make` returns. If memory is too short for the line, it counts as
+  /// dropped.
   template <typename Make>
   void Push(const Make& make) noexcept RHIZOME_EXCLUDES(mutex_) {
     const Status kept = Guarded([&] { return TryPush(make()); });
@@ -90,7 +94,7 @@ class Logger::Impl {
   bool of_this_process() const { return process_.here(); }
 
  private:
-  // If the system gives no thread now, the next line tries again.
+  // If the system grants no thread now, the next line tries again.
   void StartWorker() {
     if (!worker_.started())
       static_cast<void>(worker_.Start([this] {
@@ -112,7 +116,8 @@ class Logger::Impl {
     return Status::Ok();
   }
 
-  // When memory is short, the lines that were taken out are lost, and later ones are delivered.
+  // If memory is short, the lines that were taken out of the queue are lost; later ones are
+  // delivered.
   void Deliver() RHIZOME_EXCLUDES(mutex_) {
     while (!Guarded([&]() -> Status {
               DeliverAll();
@@ -156,7 +161,7 @@ class Logger::Impl {
   std::vector<LogLine> waiting_ RHIZOME_GUARDED_BY(mutex_);
   std::uint64_t dropped_ RHIZOME_GUARDED_BY(mutex_) = 0;
   bool stopping_ RHIZOME_GUARDED_BY(mutex_) = false;
-  Thread worker_;  // last: it uses all others; started under mutex_
+  Thread worker_;  // last, because it uses all other members; started under mutex_
 };
 
 Logger::Logger() = default;
@@ -165,7 +170,7 @@ Logger::Logger(LogCallback callback, LogLevel least)
 
 Logger::~Logger() {
   if (impl_ == nullptr) return;
-  // A forked child does not have the worker, so nothing of it may be touched there.
+  // A forked child does not have the worker, so the object must not be touched there.
   if (!impl_->of_this_process()) {
     static_cast<void>(impl_.release());
     return;

@@ -16,21 +16,21 @@ namespace RHIZOME_API rhizome {
 enum class LogLevel : std::uint8_t {
   kDebug,    ///< details for developers of the engine
   kInfo,     ///< rare events: opened, compacted, a new generation
-  kWarning,  ///< the operation goes on, but the user should look at this
-  kError,    ///< an operation failed in a way that its caller alone cannot mend
+  kWarning,  ///< the operation continues, but the user should investigate
+  kError,    ///< an operation failed in a way that its caller alone cannot repair
 };
 
-/// "debug", "info", "warning" or "error".
+/// Returns "debug", "info", "warning" or "error".
 std::string_view LogLevelName(LogLevel level);
 
-/// One named value of a line.
+/// One named value of a log line.
 struct LogField {
   std::string key;
   Variant<std::int64_t, double, std::string> value;
 };
 
-/// One event in a form that programs can read: `component` ("store", "graph", "catalogue") and
-/// `message` are constant texts, and `fields` holds the values that vary.
+/// One event in machine-readable form. `component` ("store", "graph", "catalogue") and `message`
+/// are constant texts; `fields` holds the values that vary.
 struct LogLine {
   std::chrono::system_clock::time_point time;
   LogLevel level = LogLevel::kInfo;
@@ -39,23 +39,23 @@ struct LogLine {
   std::vector<LogField> fields;
 };
 
-/// "2026-11-22T03:34:25.120Z info store: opened generation=3 path=\"a b.rz\"": values that are
-/// empty or hold blanks, quotes or control characters are quoted as in JSON.
+/// Formats a line as "2026-11-22T03:34:25.120Z info store: opened generation=3 path=\"a b.rz\"".
+/// Values that are empty or contain blanks, quotes or control characters are quoted as in JSON.
 std::string ToText(const LogLine& line);
 
-/// Receives log lines. The logger calls it from one thread of its own, in order, a little after the
-/// event, with no lock of the engine held. A slow callback delays nobody (lines beyond
-/// Logger::kMaxWaiting are dropped, and a later line says how many); one that throws loses only its
-/// line. It may call the engine, but must not release the last handle of the store whose line it
-/// was given.
+/// Receives log lines. The logger calls it from its own thread, in order, shortly after the event
+/// and without holding a lock of the engine. A slow callback delays no operation: if more than
+/// Logger::kMaxWaiting lines are queued, further lines are dropped, and a later line reports their
+/// number. A callback that throws loses only the current line. It may call the engine, but must not
+/// release the last handle of the store that the line comes from.
 using LogCallback = std::function<void(const LogLine&)>;
 
-/// Takes lines from any thread and hands them to a callback. Without a callback, logging costs a
-/// branch. The destructor delivers the lines that wait; a forked child drops all lines.
-/// Threads: any.
+/// Accepts lines from any thread and passes them to a callback. Without a callback, logging costs
+/// one branch. The destructor delivers the queued lines; a forked child drops all lines. Threads:
+/// any.
 class Logger {
  public:
-  /// The most lines that wait for the callback, a bound on their memory.
+  /// Max number of queued lines, a bound on their memory.
   static constexpr std::size_t kMaxWaiting = 4096;
 
   Logger();  ///< silent
@@ -64,7 +64,8 @@ class Logger {
   Logger(const Logger&) = delete;
   Logger& operator=(const Logger&) = delete;
 
-  /// Returns whether a line of that level would be delivered. Ask before making costly fields.
+  /// Returns whether a line of this level would be delivered. Check before computing expensive
+  /// fields.
   bool Wants(LogLevel level) const { return impl_ != nullptr && level >= least_; }
 
   void Log(LogLevel level, std::string_view component, std::string_view message,

@@ -83,7 +83,7 @@ std::string Escaped(std::string_view value) {
   return text;
 }
 
-/// Writes metrics one after another, each with HELP and TYPE.
+/// Writes metrics one after another, each with its HELP and TYPE lines.
 class TextWriter {
  public:
   explicit TextWriter(MetricsLabels labels) {
@@ -172,7 +172,7 @@ std::string MetricsText(const MetricsSnapshot& snapshot, MetricsLabels labels) {
 Metrics::Metrics() : shards_(std::make_unique<Shard[]>(kShards)) {}
 Metrics::~Metrics() = default;
 
-// Threads take shards in turn, so that the first kShards threads share none.
+// Shards are assigned to threads round-robin, so that the first kShards threads share none.
 std::size_t Metrics::ShardOfThread() {
   static std::atomic<std::size_t> next{0};
   thread_local const std::size_t shard = next.fetch_add(1, std::memory_order_relaxed) % kShards;
@@ -192,9 +192,9 @@ void Metrics::CountError(StatusCode code) {
   Own().errors[static_cast<std::size_t>(code)].fetch_add(1, std::memory_order_relaxed);
 }
 
-/// A count reaches a user in three steps: Add, Observe and CountError count in the shard of the
-/// calling thread; Snapshot sums the shards up, and takes the gauges, of which there is one each,
-/// as they are; MetricsText writes the sums as text.
+/// Collects the counts. Add, Observe and CountError count in the shard of the calling thread; this
+/// function sums the shards and copies the gauges, which are not sharded. MetricsText formats the
+/// result.
 MetricsSnapshot Metrics::Snapshot() const {
   MetricsSnapshot all;
   const auto add = [](auto& to, const auto& from) {
@@ -245,7 +245,7 @@ class MetricsReporter::Impl {
       lock.unlock();
       try {
         callback_(metrics_->Snapshot());
-      } catch (...) {  // the user's code
+      } catch (...) {  // thrown by user code
       }
       if (last) return;
       lock.lock();
@@ -260,7 +260,7 @@ class MetricsReporter::Impl {
   std::condition_variable stop_;
   bool stopping_ = false;
   Status started_;
-  Thread worker_;  // last: it uses all others
+  Thread worker_;  // last: it uses all other members
 };
 
 MetricsReporter::MetricsReporter(std::shared_ptr<const Metrics> metrics, MetricsCallback callback,
@@ -271,7 +271,7 @@ Status MetricsReporter::status() const { return impl_->started(); }
 
 MetricsReporter::~MetricsReporter() {
   if (!impl_->of_this_process()) {
-    static_cast<void>(impl_.release());  // its thread did not come along
+    static_cast<void>(impl_.release());  // the worker thread does not exist in a forked child
     return;
   }
   impl_->Stop();

@@ -18,26 +18,26 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Counts since the store was opened; they only rise. MetricsText gives their names and meanings.
+/// Counters since the store was opened; they never decrease. MetricsText has their names and help.
 enum class Counter : std::uint8_t {
   kWrites,              ///< batches that were written
   kWriteOperations,     ///< operations in them
-  kWriteBytes,          ///< bytes of their records and rows, as the catalogue's log takes them
-  kGroupCommits,        ///< writes of the catalogue, each of one or more batches
+  kWriteBytes,          ///< bytes of their records and rows, as written to the catalogue's log
+  kGroupCommits,        ///< writes to the catalogue, each of one or more batches
   kNeighborLookups,     ///< calls of LookUpNeighbors
   kNeighborVertices,    ///< vertices in them
   kRowLookups,          ///< calls of RowLookup::Read
   kRowVertices,         ///< vertices in them
   kRowCacheHits,        ///< rows found in memory
   kRowCacheMisses,      ///< rows that were read from disk
-  kRowCacheEvictions,   ///< blocks of rows that made room for others
+  kRowCacheEvictions,   ///< blocks of rows that were evicted
   kListCacheHits,       ///< blocks of neighbour lists found in memory
   kListCacheMisses,     ///< blocks of neighbour lists that were read from disk
-  kListCacheEvictions,  ///< blocks of neighbour lists that made room for others
-  kFileReads,           ///< reads of the store's files, the catalogue's own excepted
+  kListCacheEvictions,  ///< blocks of neighbour lists that were evicted
+  kFileReads,           ///< reads of the store's files, without the catalogue
   kFileReadBytes,       ///< bytes that those reads returned
-  kFileWriteBytes,      ///< bytes written to the store's files, the catalogue's own excepted
-  kCompactions,         ///< compactions that made a generation
+  kFileWriteBytes,      ///< bytes written to the store's files, without the catalogue
+  kCompactions,         ///< compactions that created a generation
   kCompactedCommits,    ///< commits that compactions merged into a generation
   kRefreshes,           ///< moves of a reader to a newer commit
   kCount_,
@@ -45,21 +45,21 @@ enum class Counter : std::uint8_t {
 
 /// Current values, which rise and fall.
 enum class Gauge : std::uint8_t {
-  kGeneration,         ///< number of the generation that is read
-  kSequence,           ///< number of the last commit that is seen
+  kGeneration,         ///< number of the current generation
+  kSequence,           ///< number of the latest visible commit
   kVertices,           ///< vertices that are not deleted
   kEdges,              ///< directed edges of the generation
-  kDeltaEntries,       ///< edges, vertices and rows that were written since the generation was made
-  kDeltaCommits,       ///< commits since the generation was made
+  kDeltaEntries,       ///< edges, vertices and rows written since the generation was created
+  kDeltaCommits,       ///< commits since the generation was created
   kPinnedGenerations,  ///< generations that handles and snapshots of this store keep on disk
-  kCacheBytes,         ///< memory of the caches of rows and lists that is in use
+  kCacheBytes,         ///< memory in use by the caches of rows and neighbour lists
   kCount_,
 };
 
-/// Timed operations. For look-ups, about one call in kSampledCalls is timed, so that most calls do
-/// not read the clock; every call of the other operations is timed.
+/// Timed operations. Only about one look-up in kSampledCalls is timed, so that most look-ups do not
+/// read the clock; the other operations are always timed.
 enum class Timer : std::uint8_t {
-  kWrite,           ///< Graph::Write, waiting for others' commits included
+  kWrite,           ///< Graph::Write, including the wait for other threads' commits
   kNeighborLookup,  ///< LookUpNeighbors
   kRowLookup,       ///< RowLookup::Read
   kCompaction,      ///< a compaction
@@ -72,8 +72,7 @@ inline constexpr std::size_t kTimers = static_cast<std::size_t>(Timer::kCount_);
 inline constexpr std::size_t kStatusCodes = static_cast<std::size_t>(StatusCode::kInterrupted) + 1;
 inline constexpr std::uint64_t kSampledCalls = 16;
 
-/// A histogram of times. Bucket i counts times of at most 256 ns * 2^i that no earlier bucket
-/// counts; the last bucket counts all longer ones.
+/// A histogram of durations. The upper bound of bucket i is 256 ns * 2^i; the last bucket has none.
 struct LatencyHistogram {
   static constexpr std::size_t kBuckets = 27;  // the last but one ends at 8.6 s
   static constexpr std::uint64_t kFirstNanoseconds = 256;
@@ -97,7 +96,8 @@ struct LatencyHistogram {
   double Quantile(double share) const;
 };
 
-/// All metrics of a store at one moment (threads that count meanwhile may be seen in part).
+/// All metrics of a store at one moment. Updates by other threads during the snapshot may be
+/// included in part.
 struct MetricsSnapshot {
   std::array<std::uint64_t, kCounters> counters{};
   std::array<std::int64_t, kGauges> gauges{};
@@ -113,14 +113,13 @@ struct MetricsSnapshot {
 using MetricsCallback = std::function<void(const MetricsSnapshot&)>;
 using MetricsLabels = std::span<const std::pair<std::string, std::string>>;
 
-/// Writes a snapshot in Prometheus' text exposition format 0.0.4: HELP and TYPE of every metric,
+/// Formats a snapshot in Prometheus' text exposition format 0.0.4: HELP and TYPE of every metric,
 /// names that begin with "rhizome_", seconds and bytes as units. Every sample carries `labels`; a
-/// label whose name is not [a-zA-Z_][a-zA-Z0-9_]* is left out, values may be any text.
+/// label whose name is not [a-zA-Z_][a-zA-Z0-9_]* is omitted, values may be any text.
 std::string MetricsText(const MetricsSnapshot& snapshot, MetricsLabels labels = {});
 
-/// The metrics of a store. Counting takes no lock, and up to kShards threads share no cache line;
-/// Snapshot sums the shards up.
-/// Threads: any.
+/// The metrics of a store. Counting takes no lock, and the first kShards threads share no cache
+/// line; Snapshot sums the shards. Threads: any.
 class Metrics {
  public:
   Metrics();
@@ -128,8 +127,8 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  /// Adds to a counter and returns the previous count of this thread's shard, by which callers
-  /// choose the calls that they time.
+  /// Adds to a counter and returns the previous count of this thread's shard. Callers use the
+  /// returned count to decide which calls to time.
   std::uint64_t Add(Counter counter, std::uint64_t count = 1) {
     return Own().counters[static_cast<std::size_t>(counter)].fetch_add(count,
                                                                        std::memory_order_relaxed);
@@ -162,13 +161,13 @@ class Metrics {
   std::array<std::atomic<std::int64_t>, kGauges> gauges_{};
 };
 
-/// Times a call and counts its error; `metrics` may be null, and then nothing happens.
+/// Times a call and counts its error. Does nothing if `metrics` is null.
 class CallMetrics {
  public:
   /// Times this call.
   CallMetrics(Metrics* metrics, Timer timer) : CallMetrics(metrics, timer, metrics != nullptr) {}
 
-  /// Counts this call in `calls`, and times it if it is one in kSampledCalls.
+  /// Counts this call in `calls`, and times one call in kSampledCalls.
   CallMetrics(Metrics* metrics, Timer timer, Counter calls)
       : CallMetrics(metrics, timer,
                     metrics != nullptr && metrics->Add(calls) % kSampledCalls == 0) {}
@@ -179,7 +178,7 @@ class CallMetrics {
     if (timed_) metrics_->Observe(timer_, std::chrono::steady_clock::now() - start_);
   }
 
-  /// Counts the error of `status`, if it is one, and returns `status`.
+  /// Counts `status` if it is an error, and returns it.
   Status Done(Status status) const {
     if (metrics_ != nullptr && !status.ok()) metrics_->CountError(status.code());
     return status;
@@ -197,16 +196,17 @@ class CallMetrics {
   std::chrono::steady_clock::time_point start_;
 };
 
-/// Calls a callback with a snapshot every `period`, and once more when it is destroyed, from a
-/// thread of its own. Exceptions of the callback are dropped. A forked child reports nothing.
-/// Ownership: shares `metrics`.
+/// Calls a callback with a snapshot every `period`, and once more on destruction, from its own
+/// thread. Exceptions of the callback are dropped. A forked child reports nothing. Ownership:
+/// shares `metrics`.
 class MetricsReporter {
  public:
   MetricsReporter(std::shared_ptr<const Metrics> metrics, MetricsCallback callback,
                   std::chrono::milliseconds period);
   ~MetricsReporter();
 
-  /// Returns kOutOfMemory if the system gave no thread, in which case nothing is reported; else OK.
+  /// Returns kOutOfMemory if the system granted no thread, in which case nothing is reported; else
+  /// OK.
   Status status() const;
 
   MetricsReporter(const MetricsReporter&) = delete;

@@ -4,9 +4,9 @@
 
 namespace rhizome::inline internal {
 
-/// A bijection of 64-bit words that scatters them (the step of the generator SplitMix64; Steele,
-/// Lea and Flood, OOPSLA 2014). Always inlined: kernels that are compiled for wider instructions
-/// call it, and a copy of theirs must not become the one that other code calls.
+/// A bijection of 64-bit words that scatters them: the output step of the generator SplitMix64
+/// (Steele, Lea and Flood, OOPSLA 2014). Always inlined, because kernels that are compiled for
+/// wider instructions call it: the linker must not pick their copy for other code.
 [[gnu::always_inline]] inline std::uint64_t Mix64(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
@@ -14,12 +14,12 @@ namespace rhizome::inline internal {
   return x ^ (x >> 31);
 }
 
-/// Returns number `n` (from 0) of the words that SplitMix64 draws from `seed`.
+/// Returns the n-th word (from 0) of the SplitMix64 sequence with this seed.
 [[gnu::always_inline]] inline std::uint64_t SplitMix64(std::uint64_t seed, std::uint64_t n) {
   return Mix64(seed + n * 0x9E3779B97F4A7C15);
 }
 
-/// Scales a scattered word to [0, bound). The bias is below bound / 2^64, which suits hashing and
+/// Maps a scattered word to [0, bound). The bias is below bound / 2^64, which suits hashing and
 /// arbitrary choices, but not sampling.
 inline std::uint64_t ScaleTo(std::uint64_t word, std::uint64_t bound) {
   __extension__ using Wide = unsigned __int128;

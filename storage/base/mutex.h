@@ -3,8 +3,8 @@
 #include <condition_variable>
 #include <mutex>
 
-// Clang checks these at compile time (-Wthread-safety, preset `clang`); other compilers ignore
-// them.
+// Annotations that Clang checks at compile time (-Wthread-safety, preset `clang`). Other compilers
+// ignore them.
 #if defined(__clang__)
 #define RHIZOME_THREAD_ATTRIBUTE(x) __attribute__((x))
 #else
@@ -29,7 +29,7 @@ class RHIZOME_THREAD_ATTRIBUTE(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-/// Holds a Mutex for a scope.
+/// Holds a Mutex for the current scope.
 class RHIZOME_THREAD_ATTRIBUTE(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) RHIZOME_THREAD_ATTRIBUTE(acquire_capability(mutex))
@@ -44,7 +44,7 @@ class RHIZOME_THREAD_ATTRIBUTE(scoped_lockable) MutexLock {
   Mutex& mutex_;
 };
 
-/// A condition variable for Mutex. Wait in a loop that tests the guarded state.
+/// A condition variable for Mutex. Call Wait in a loop that tests the guarded state.
 class CondVar {
  public:
   void Wait(Mutex& mutex) RHIZOME_REQUIRES(mutex) {

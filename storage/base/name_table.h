@@ -8,11 +8,11 @@
 
 namespace rhizome::inline internal {
 
-/// The words of an enumeration: one table, by which they are printed and parsed.
+/// The names of an enumeration, in one table that is used for printing and for parsing.
 template <typename Kind, std::size_t count>
 using NameTable = std::array<std::pair<Kind, std::string_view>, count>;
 
-/// The word of `kind`; "unknown" where the table has none.
+/// Returns the name of `kind`; "unknown" if the table has none.
 template <typename Kind, std::size_t count>
 constexpr std::string_view NameOf(const NameTable<Kind, count>& names, Kind kind) {
   for (const auto& [known, name] : names) {
@@ -21,7 +21,7 @@ constexpr std::string_view NameOf(const NameTable<Kind, count>& names, Kind kind
   return "unknown";
 }
 
-/// Returns the kind of `name`; nothing if the table does not have it.
+/// Returns the value called `name`; nullopt if the table has none.
 template <typename Kind, std::size_t count>
 constexpr std::optional<Kind> KindOf(const NameTable<Kind, count>& names, std::string_view name) {
   for (const auto& [kind, known] : names) {

@@ -18,10 +18,10 @@ namespace rhizome::inline internal {
 namespace {
 
 constexpr std::size_t kElementBytes = 4;
-constexpr std::size_t kGroup = 64;  // elements of one word of bits
+constexpr std::size_t kGroup = 64;  // elements per word of the bit mask
 constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 
-/// Packs one group of up to 64 elements behind `to`, and returns its bits.
+/// Packs one group of up to 64 elements, advances `to` past them, and returns the group's bit mask.
 std::uint64_t PackGroup(const std::byte* raw, std::size_t count, std::byte*& to) {
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -50,11 +50,11 @@ bool HasAvx512() {
   return has;
 }
 
-// Elements of one AVX-512 register.
+// Elements in one AVX-512 register.
 constexpr std::size_t kLanes = 16;
 
-// VPCOMPRESSD with a memory operand is slow on Zen 4, so elements are compressed into a register
-// and stored from there.
+// VPCOMPRESSD with a memory operand is slow on Zen 4, so elements are compressed into a register,
+// which is then stored.
 [[gnu::target("avx512f,popcnt")]] std::uint64_t PackWholeGroup(const std::byte* raw,
                                                                std::byte*& to) {
   std::uint64_t bits = 0;
@@ -90,8 +90,7 @@ void UnpackWholeGroup(std::uint64_t bits, const std::byte*& from, std::byte* out
 
 std::size_t WordsOf(std::size_t elements) { return (elements + kGroup - 1) / kGroup; }
 
-/// Checks that the frame's length is what the bits of its `elements` elements ask for. Errors:
-/// kCorruption.
+/// Checks that the frame's length matches its bit mask. Errors: kCorruption.
 Status CheckFrame(std::span<const std::byte> frame, std::size_t elements) {
   const std::size_t words = WordsOf(elements);
   if (frame.size() < words * kWordBytes)

@@ -2,12 +2,11 @@
 
 namespace rhizome::inline internal {
 
-/// Waits 10 ms, so that a writer that is in a reader's way can go on.
-/// Threads: any.
+/// Waits 10 ms, to let a writer finish that blocks a reader. Threads: any.
 void PauseForWriter();
 
-/// Makes PauseForWriter return at once from now on, in the whole process. For tests that try
-/// thousands of damaged or failing disks and have no writer that could go on.
+/// Makes PauseForWriter return immediately from now on, in the whole process. For tests that try
+/// thousands of damaged or failing disks and have no writer to wait for.
 void PauseNoMore();
 
 }  // namespace rhizome::inline internal

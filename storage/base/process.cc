@@ -13,8 +13,8 @@ namespace {
 
 std::atomic<std::uint64_t> forks{0};
 
-/// All ForkMutexes, locked from before a fork until after it. Never destroyed: a program may fork
-/// while it ends.
+/// All ForkMutexes. They are locked before a fork and unlocked after it. The registry is never
+/// destroyed, because a program may fork while it ends.
 class ForkMutexes {
  public:
   static ForkMutexes& Instance() {
@@ -54,7 +54,7 @@ void UnlockInChild() {
 
 std::uint64_t ForkCount() {
   if (RHIZOME_MUTANT("a fork is not noticed")) return 0;
-  // If there is no memory for the handlers, the pid takes the place of the count.
+  // If there is no memory for the handlers, the pid serves instead of the count.
   static const bool handled = pthread_atfork(LockBeforeFork, UnlockInParent, UnlockInChild) == 0;
   return handled ? forks.load(std::memory_order_relaxed) : static_cast<std::uint64_t>(getpid());
 }

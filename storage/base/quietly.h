@@ -5,7 +5,7 @@
 namespace rhizome::inline internal {
 
 /// Runs `work` in a destructor, which must not throw. If memory runs out, the rest of the work is
-/// left to the next opening, as after a crash.
+/// left to the next opening of the store, as after a crash.
 template <typename Work>
 void Quietly(const Work& work) noexcept {
   try {

@@ -8,12 +8,12 @@
 
 namespace RHIZOME_API rhizome {
 
-/// A value or the Status that explains its absence (never an OK Status). Stands for std::expected
-/// until C++23: `if (!result) return result.error();`.
+/// A value, or the Status that explains why there is none (never an OK Status). A replacement for
+/// C++23's std::expected: `if (!result) return result.error();`.
 template <typename T>
 using Result = tl::expected<T, Status>;
 
-/// Makes a failed Result of any T: `return Fail(Status::NotFound("..."));`.
+/// Creates a failed Result of any T: `return Fail(Status::NotFound("..."));`.
 inline tl::unexpected<Status> Fail(Status status) {
   return tl::unexpected<Status>(std::move(status));
 }
@@ -31,7 +31,7 @@ bool Failed(const Result<T>& result) {
   return !result.has_value();
 }
 
-/// Converts to Status or to any failed Result, so that one macro serves both kinds of function.
+/// Converts to Status or to any failed Result, so that one macro serves functions of both types.
 struct Failure {
   Status status;
   operator Status() && { return std::move(status); }  // NOLINT(google-explicit-constructor)
@@ -47,7 +47,7 @@ struct Failure {
 #define RHIZOME_CONCAT_INNER(a, b) a##b
 #define RHIZOME_CONCAT(a, b) RHIZOME_CONCAT_INNER(a, b)
 
-/// Returns from the enclosing function (of type Status or Result) when `expression` failed.
+/// Returns from the enclosing function (of type Status or Result) if `expression` failed.
 #define RHIZOME_RETURN_IF_ERROR(expression)                                                  \
   do {                                                                                       \
     if (auto&& rhizome_outcome = (expression); ::rhizome::internal::Failed(rhizome_outcome)) \

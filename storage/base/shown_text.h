@@ -9,20 +9,20 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Returns `text` in a form that is safe to show to a person, in a terminal, a log or a page: it
-/// has no line breaks and cannot move the cursor, recolour the screen, reorder or hide what stands
-/// beside it. Names, ids and file names may come from an untrusted store, so every message and
-/// table passes through this function.
+/// Returns `text` in a form that is safe to show in a terminal, a log or a page: it has no line
+/// breaks and cannot move the cursor, change colours, reorder or hide adjacent text. Names, ids and
+/// file names may come from an untrusted store, so every message and table passes through this
+/// function.
 ///
 /// C0 and C1 controls, DEL, line and paragraph separators, bidirectional controls and invisible
-/// characters are written as escapes of JSON ("\n", "\u001b", "\u202e"), those above U+FFFF as
-/// "\U000e0041", and bytes that are not UTF-8 as "\x9b". All other text is unchanged, backslashes
-/// too, so that applying the function twice changes nothing. Printable ASCII is returned as it is,
-/// without an allocation.
+/// characters are written as JSON escapes ("\n", "\u001b", "\u202e"), characters above U+FFFF as
+/// "\U000e0041", and bytes that are not UTF-8 as "\x9b". All other text is unchanged, including
+/// backslashes, so that applying the function twice changes nothing. Printable ASCII is returned as
+/// it is, without an allocation.
 std::string ShownText(std::string text);
 
-/// Shortens a text that came from outside, such as a line of input, for use in a message: at most
-/// `most_bytes` bytes, cut between two UTF-8 characters, with " ..." behind them if any was cut.
+/// Shortens external text, such as a line of input, for use in a message: keeps at most
+/// `most_bytes` bytes, cuts between two UTF-8 characters, and appends " ..." if anything was cut.
 inline std::string Excerpt(std::string_view text, std::size_t most_bytes = 300) {
   if (text.size() <= most_bytes) return std::string(text);
   std::size_t end = most_bytes;

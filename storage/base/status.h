@@ -8,33 +8,33 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Kinds of errors that a caller can tell apart. The command line maps these to exit codes.
+/// Kinds of errors that a caller can distinguish. The command line maps them to exit codes.
 enum class StatusCode : std::uint8_t {
   kOk = 0,
-  kInvalidArgument,   ///< wrong usage or malformed input; trying again cannot help
-  kAlreadyExists,     ///< the path, array or name is taken
+  kInvalidArgument,   ///< wrong usage or malformed input; retrying cannot help
+  kAlreadyExists,     ///< the path, array or name is in use
   kNotFound,          ///< no such file, store, array or id
   kPermissionDenied,  ///< the operating system refused
   kIoError,           ///< a read, write or sync failed; the message carries path, offset and errno
   kCorruption,        ///< stored bytes are not what was written; the message names file and place
-  kBusy,              ///< a lock is held; the message names the process where it is known
+  kBusy,              ///< a lock is held; the message names the process if it is known
   kOutOfSpace,        ///< the disk, a quota or a file-size limit is exhausted
-  kOutOfMemory,       ///< the memory budget cannot hold what was asked for
+  kOutOfMemory,       ///< the memory budget is too small for the request
   kUnsupported,       ///< a newer format, or a feature that this build lacks
   kInterrupted,       ///< cancelled by the caller; nothing was published
 };
 
-/// The snake_case name of `code`, such as "corruption".
+/// Returns the snake_case name of `code`, such as "corruption".
 std::string_view StatusCodeName(StatusCode code);
 
-/// The outcome of an operation: OK, or a code and a message that says what, where and what to do.
-/// Threads: a value; copy it freely.
+/// The outcome of an operation: OK, or a code and a message that says what failed, where, and what
+/// to do. Threads: a value; copy it freely.
 class [[nodiscard]] Status {
  public:
   Status() = default;
 
-  /// Control and bidirectional characters in `message`, such as those of a file's name, are
-  /// escaped, so that a terminal shows them and does not obey them.
+  /// Control and bidirectional characters in `message` (from a file name, for example) are escaped,
+  /// so that a terminal shows them instead of obeying them.
   Status(StatusCode code, std::string message);
 
   static Status Ok() { return {}; }
@@ -50,17 +50,17 @@ class [[nodiscard]] Status {
   static Status Unsupported(std::string message);
   static Status Interrupted(std::string message);
 
-  /// Translates `error_number` of a failed system call; `what` names operation, path and offset.
+  /// Translates the errno of a failed system call; `what` names operation, path and offset.
   static Status FromErrno(int error_number, std::string_view what);
 
   bool ok() const { return code_ == StatusCode::kOk; }
   StatusCode code() const { return code_; }
   const std::string& message() const { return message_; }
 
-  /// "corruption: <message>", or "ok".
+  /// Returns "corruption: <message>", or "ok".
   std::string ToString() const;
 
-  /// Returns the same code with "<where>: " before the message; OK stays OK.
+  /// Returns the same code with "<where>: " before the message; OK remains OK.
   Status WithContext(std::string_view where) const;
 
  private:

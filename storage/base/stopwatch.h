@@ -4,7 +4,7 @@
 
 namespace rhizome::inline internal {
 
-/// Measures the time since it was made, by the steady clock. Threads: any.
+/// Measures the time since its construction, by the steady clock. Threads: any.
 class Stopwatch {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }

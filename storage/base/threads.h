@@ -10,10 +10,11 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-// The library starts its threads by these, so that neither a thread that cannot be started nor an
-// exception in one ends the process.
+// The library starts its threads with these functions, so that neither a thread that cannot be
+// started nor an exception in a thread ends the process.
 
-/// A thread that runs one function. Its destructor joins. Threads: call Start and Join from one.
+/// A thread that runs one function. The destructor joins it. Threads: call Start and Join from the
+/// same thread.
 class Thread {
  public:
   Thread() = default;
@@ -21,7 +22,7 @@ class Thread {
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
-  /// Errors: kOutOfMemory, the system gives no more threads.
+  /// Errors: kOutOfMemory, the system grants no more threads.
   Status Start(std::function<Status()> work);
 
   /// Waits for the work and returns its Status; an exception counts as an error. Returns OK if
@@ -32,12 +33,12 @@ class Thread {
 
  private:
   std::thread thread_;
-  Status status_;  // written by the thread; read after it was joined
+  Status status_;  // written by the thread; read after the join
 };
 
-/// Runs `work` on up to `threads` threads at once, the caller's among them, and waits for all.
-/// `work` must take pieces until none is left, because the system may give fewer threads, which
-/// then do all of it. Returns the error of the first thread that has one (the caller's first;
+/// Runs `work` on up to `threads` threads at once, including the calling one, and waits for all.
+/// `work` must fetch pieces until none is left, because the system may grant fewer threads, which
+/// then do all pieces. Returns the error of the first thread that failed (the caller's first;
 /// exceptions count as errors). An error in one thread does not stop the others.
 Status RunOnThreads(std::size_t threads, const std::function<Status()>& work) noexcept;
 

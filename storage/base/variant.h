@@ -8,10 +8,11 @@
 
 namespace RHIZOME_API rhizome {
 
-/// A std::variant of numbers and strings whose copies end in std::bad_alloc where memory is short.
-/// That of libstdc++ 12 takes such a variant to hold something always: when a string cannot be
-/// copied, it destroys the copy that there is not, and the process ends. Here the value is copied
-/// first and then moved in. Works wherever a std::variant does: std::get, std::visit, ==.
+/// A std::variant of numbers and strings whose copies fail with std::bad_alloc when memory is
+/// short. The std::variant of libstdc++ 12 assumes that such a variant always holds a value: if
+/// copying a string throws, it destroys a copy that was never created, and the process ends. Here
+/// the value is copied first and then moved in. Works wherever a std::variant does: std::get,
+/// std::visit, ==.
 template <typename... Types>
 class Variant : public std::variant<Types...> {
   using Base = std::variant<Types...>;

@@ -35,7 +35,7 @@ namespace {
 using Kind = DirectoryEntry::Kind;
 using LockMode = FileSystem::LockMode;
 
-constexpr std::size_t kPieceBytes = std::size_t{4} << 20;  // of one read while files are copied
+constexpr std::size_t kPieceBytes = std::size_t{4} << 20;  // one read while files are copied
 
 /// Reports the bytes that were copied or read back. Add fails if the job was cancelled.
 struct Progress {
@@ -49,8 +49,8 @@ struct Progress {
   }
 };
 
-/// Reads a file piece by piece and passes the pieces to `take`. Fails if length or hashes are not
-/// those of `entry`.
+/// Reads a file piece by piece and passes the pieces to `take`. Fails if length or hashes do not
+/// match `entry`.
 Status ReadChecked(FileSystem& fs, const Path& path, const FileEntry& entry, Progress& progress,
                    const std::function<Status(std::span<const std::byte>)>& take) {
   RHIZOME_ASSIGN_OR_RETURN(const auto file, OpenStored(fs, path));
@@ -73,7 +73,7 @@ Status ReadChecked(FileSystem& fs, const Path& path, const FileEntry& entry, Pro
   return Status::Corruption(fmt::format("'{}' is damaged: its hash is another", path.string()));
 }
 
-/// Copies a file and compares it with its entry. If that fails, it removes the copy.
+/// Copies a file and compares it with its entry. If this fails, it removes the copy.
 Status CopyChecked(FileSystem& fs, const Path& from, const Path& to, const FileEntry& entry,
                    Progress& progress) {
   RHIZOME_ASSIGN_OR_RETURN(const auto target, fs.CreateFile(to));
@@ -102,16 +102,16 @@ BackupInfo InfoOf(const BackupRecord& record) {
 
 /// One run of BackupStore:
 ///   1. opens the store for reading, which pins its generation, and takes the lock of the folder of
-///      backups, which it makes if need be (OpenFolder);
+///      backups, creating the folder if needed (OpenFolder);
 ///   2. reads the records of earlier backups (ReadRecords);
-///   3. finds the files that earlier backups hold whole (CheckShared), and copies all others
-///      (CopyFiles) and the delta (CopyDelta), everything with a comparison of hashes;
+///   3. finds the files that earlier backups contain intact (CheckShared), and copies all
+///      others (CopyFiles) and the delta (CopyDelta); all hashes are verified;
 ///   4. syncs the folders, then writes the record: from then on the backup exists (Seal);
 ///   5. removes older backups, and files that no record names (Remove).
 ///
-/// A file below files/ that a whole record names was synced before the record was written. It is
-/// compared with its hash before it is shared. Any other file, of a run that was killed, is
-/// replaced.
+/// A file below files/ that an intact record names was synced before the record was written. It is
+/// compared with its hash before it is shared. Any other file comes from a run that was killed, and
+/// is replaced.
 /// Threads: one.
 class Backup {
  public:
@@ -141,8 +141,8 @@ class Backup {
   std::unique_ptr<FileLock> lock_;
   std::vector<std::uint64_t> numbers_;
   std::map<std::uint64_t, BackupRecord> records_;
-  std::set<Hash128> named_;  // files that whole records name
-  std::set<Hash128> whole_;  // those of them that are sound, and files that were copied
+  std::set<Hash128> named_;  // files that intact records name
+  std::set<Hash128> whole_;  // files among named_ that are intact, and copied files
   std::set<Path> touched_;   // folders with new names
   BackupRecord next_;
   BackupReport report_;
@@ -159,7 +159,7 @@ Status Backup::CheckFolder() {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(dir_));  // dir_ may be a link to a folder
   const std::set<std::string_view> ours = {kLockName, kBackupName, kBackupFilesName,
                                            kBackupDeltasName, kBackupRecordsName};
-  bool marked = true;  // by a file of ours, if there is any file but foreign ones
+  bool marked = true;  // whether a file of ours is there, or only foreign files
   for (const DirectoryEntry& entry : entries) marked = marked && IsForeignEntry(entry);
   for (const DirectoryEntry& entry : entries) {
     if (IsForeignEntry(entry)) continue;
@@ -200,8 +200,8 @@ Status Backup::OpenFolder(const StoreId& id) {
   return fs_.SyncDirectory(dir_);
 }
 
-// A record that cannot be read is a leftover of a killed run, or damaged. Its number is not used
-// again, and files that it may name stay.
+// A record that cannot be read is the leftover of a killed run, or damaged. Its number is not
+// reused, and files that it may name are kept.
 Status Backup::ReadRecords() {
   for (const std::uint64_t number : numbers_) {
     auto record = ReadBackupRecord(fs_, dir_, number, store_->id());
@@ -213,8 +213,8 @@ Status Backup::ReadRecords() {
   return Status::Ok();
 }
 
-/// Checks that the store continues the newest backup, since a folder holds the backups of one store
-/// over time: not those of copies that have diverged. States that are not known are not compared.
+/// Checks that the store continues the newest backup, since a folder contains the backups of one
+/// store over time, and not of copies that have diverged. Unknown states are not compared.
 Status Backup::CheckHistory() const {
   if (records_.empty()) return Status::Ok();
   const BackupRecord& newest = records_.rbegin()->second;
@@ -232,8 +232,8 @@ Status Backup::CheckHistory() const {
                         "choose another folder for its backups");
 }
 
-/// Replaces a file of a killed run, or of a backup whose record cannot be read at the moment. The
-/// old file is removed only when the whole new one exists.
+/// Replaces a file of a killed run, or of a backup whose record currently cannot be read. The old
+/// file is removed only when the new one is complete.
 Status Backup::ReplaceFile(const Path& from, const Path& to, const FileEntry& file,
                            Progress& progress) {
   const Path aside = to.string() + ".new";
@@ -267,7 +267,7 @@ Status Backup::CopyFile(const FileEntry& file) {
   return Status::Ok();
 }
 
-/// Finds the store's files that earlier backups hold whole, and adds them to whole_.
+/// Finds the store's files that earlier backups contain intact, and adds them to whole_.
 Status Backup::CheckShared() {
   std::vector<ScanFile> files;
   std::vector<const FileEntry*> entries;
@@ -334,7 +334,7 @@ Status Backup::CopyDelta() {
   return file->Close();
 }
 
-/// Makes the backup exist: writes its record when all that it names is durable.
+/// Creates the backup: writes its record after everything that it names is durable.
 Status Backup::Seal() {
   for (const Path& folder : touched_) RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(folder));
   RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupFilesName));
@@ -347,8 +347,8 @@ Status Backup::Seal() {
   return Status::Ok();
 }
 
-/// Removes files that no backup names, of backups that were removed or killed. They are known only
-/// if every record can be read.
+/// Removes files that no backup names; they belonged to backups that were removed or killed. They
+/// can be determined only if every record is readable.
 Status Backup::RemoveUnnamed() {
   std::set<std::string> named;
   for (const auto& [number, record] : records_) {
@@ -379,7 +379,7 @@ Status Backup::Remove(std::uint64_t keep) {
     RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupRecordsName));
   RHIZOME_ASSIGN_OR_RETURN(const auto left, ListBackupNumbers(fs_, dir_));
   if (left.size() != records_.size()) return Status::Ok();
-  // The new backup exists, so a failure to remove leftovers of killed runs is no error.
+  // The new backup exists, so a failure to remove leftovers of killed runs is not an error.
   const Status removed = RemoveUnnamed();
   return report_.removed.empty() ? Status::Ok() : removed;
 }
@@ -406,9 +406,9 @@ Result<BackupReport> Backup::Run(const Path& store_path) {
 }
 
 /// One run of RestoreStore:
-///   1. reads the record of the backup (ReadRecord), and makes an empty store;
-///   2. copies the files with a comparison of hashes, and reads them back (CopyFiles, ReadBack);
-///   3. puts the delta (PutDelta), and commits the manifest;
+///   1. reads the record of the backup (ReadRecord), and creates an empty store;
+///   2. copies the files while verifying their hashes, and reads them back (CopyFiles, ReadBack);
+///   3. writes the delta (PutDelta), and commits the manifest;
 ///   4. after an error, removes the store again.
 /// Threads: one.
 class Restore {
@@ -444,7 +444,7 @@ Status Restore::ReadRecord(std::optional<std::uint64_t> number) {
     RHIZOME_ASSIGN_OR_RETURN(record_, ReadBackupRecord(fs_, dir_, *number, id_));
     return Status::Ok();
   }
-  // Take the newest backup whose record is whole, as killed runs leave torn records.
+  // Take the newest backup whose record is intact, as killed runs leave torn records.
   Status status = Status::NotFound(fmt::format("no backup in '{}'", dir_.string()));
   for (auto at = numbers.rbegin(); at != numbers.rend(); ++at) {
     auto record = ReadBackupRecord(fs_, dir_, *at, id_);
@@ -452,7 +452,8 @@ Status Restore::ReadRecord(std::optional<std::uint64_t> number) {
       record_ = *std::move(record);
       return Status::Ok();
     }
-    // The record is torn or damaged, so take the backup before it; the report names the one taken.
+    // The record is torn or damaged, so try the previous backup; the report names the one that was
+    // restored.
     status = record.error();
     if (status.code() != StatusCode::kCorruption) return status;
   }
@@ -489,7 +490,8 @@ Status Restore::ReadBack() {
   return Status::Ok();
 }
 
-/// Splits the bytes of a backup's delta into entries as they arrive, and puts these into a store.
+/// Splits the bytes of a backup's delta into entries as they arrive, and writes the entries to a
+/// store.
 class DeltaSplitter {
  public:
   explicit DeltaSplitter(Store& store) : store_(store) {}
@@ -517,9 +519,9 @@ class DeltaSplitter {
   std::uint64_t count() const { return count_; }
 
  private:
-  static constexpr std::size_t kBatch = 1024;  // entries that are put at once
+  static constexpr std::size_t kBatch = 1024;  // entries that are written at once
 
-  /// Returns the bytes behind the length at `at`; an empty optional if not all have arrived yet.
+  /// Returns the bytes after the length at `at`; an empty optional if not all have arrived yet.
   Result<std::optional<std::string>> Part(std::size_t at) const {
     if (held_.size() < at + 4) return std::optional<std::string>();
     std::uint32_t length = 0;
@@ -569,8 +571,8 @@ Status Restore::Fill() {
 Result<RestoreReport> Restore::Run(const Path& target, std::optional<std::uint64_t> number) {
   const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(ReadRecord(number));
-  // This lock keeps backups from removing files meanwhile. A folder that cannot be written needs
-  // none.
+  // This lock prevents backups from removing files during the restore. It is not needed in a folder
+  // that is not writable.
   const auto lock = fs_.Lock(dir_ / kLockName, LockMode::kShared, "");
   if (!lock && lock.error().code() == StatusCode::kBusy) return Fail(lock.error());
   RHIZOME_ASSIGN_OR_RETURN(store_, Store::Create(fs_, target, id_));
@@ -604,8 +606,8 @@ Result<std::vector<BackupInfo>> ListBackups(FileSystem& fs, const Path& dir) try
   std::vector<BackupInfo> infos;
   for (const std::uint64_t number : numbers) {
     const auto record = ReadBackupRecord(fs, dir, number, id);
-    // Leave out torn records of killed runs. They cannot be told from damaged ones here; restoring
-    // a damaged backup by its number says what is wrong.
+    // Skip torn records of killed runs. They cannot be distinguished from damaged ones here;
+    // restoring a damaged backup by its number reports what is wrong.
     const bool torn = !record && record.error().code() == StatusCode::kCorruption;
     if (!record && !torn) return Fail(record.error());
     if (record) infos.push_back(InfoOf(*record));

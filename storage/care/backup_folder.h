@@ -10,11 +10,11 @@
 
 namespace rhizome::inline internal {
 
-/// Reads the id of the store that the backups in `dir` are of. Errors: kNotFound, BACKUP is
-/// missing; kCorruption; kUnsupported.
+/// Reads the id of the store whose backups are in `dir`. Errors: kNotFound, BACKUP is missing;
+/// kCorruption; kUnsupported.
 Result<StoreId> ReadBackupId(FileSystem& fs, const Path& dir);
 
-/// Lists the numbers of the backups in `dir`, ascending, whether their records are whole or not.
+/// Lists the numbers of the backups in `dir`, ascending, including backups with damaged records.
 Result<std::vector<std::uint64_t>> ListBackupNumbers(FileSystem& fs, const Path& dir);
 
 /// Reads the record of a backup. Errors: kNotFound; kCorruption; kUnsupported.

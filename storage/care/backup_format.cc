@@ -24,7 +24,7 @@ std::vector<std::byte> EncodeBackupRecord(const BackupRecord& record, const Stor
   const std::vector<std::byte> manifest = EncodeManifest(record.manifest, store_id);
   ByteWriter out;
   out.Bytes(std::as_bytes(std::span(kMagic)));
-  // Version 1 has no states.
+  // Version 1 does not store states.
   const bool states = record.base_state.known() && record.state.known();
   out.Number(states ? kVersion : 1U);
   out.Number(std::uint32_t{0});

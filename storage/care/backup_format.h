@@ -19,9 +19,9 @@ struct BackupRecord {
   std::int64_t unix_seconds = 0;
   std::uint64_t sequence = 0;
   std::uint64_t base_sequence = 0;
-  HistoryState base_state = {};  ///< after commit base_sequence; not known in version 1
-  std::uint64_t last_delta = 0;  ///< the last commit of the delta; that or base_sequence
-  HistoryState state = {};       ///< after it
+  HistoryState base_state = {};  ///< after commit base_sequence; unknown in version 1
+  std::uint64_t last_delta = 0;  ///< last commit of the delta, or base_sequence
+  HistoryState state = {};       ///< after commit last_delta
   std::uint64_t delta_entries = 0;
   FileEntry delta = {};  ///< the file deltas/NNNNNN; its path is not stored
   Manifest manifest = {};
@@ -29,20 +29,20 @@ struct BackupRecord {
 
 std::vector<std::byte> EncodeBackupRecord(const BackupRecord& record, const StoreId& store_id);
 
-/// Parses a record; touches no file. Errors: kCorruption; kUnsupported, a newer format.
+/// Parses a record; accesses no file. Errors: kCorruption; kUnsupported, a newer format.
 Result<BackupRecord> DecodeBackupRecord(std::span<const std::byte> bytes, const StoreId& store_id);
 
-/// Appends an entry of the delta as deltas/NNNNNN has it: uint32 length of the key, key, uint32
-/// length of the value, value.
+/// Appends an entry of the delta in the format of deltas/NNNNNN: uint32 length of the key, key,
+/// uint32 length of the value, value.
 void AppendDeltaEntry(std::vector<std::byte>& out, std::string_view key, std::string_view value);
 
-/// The longest key or value that a reader accepts, so that a bad length takes no memory.
+/// Max length of a key or value that a reader accepts, so that a bad length uses no memory.
 inline constexpr std::uint32_t kMaxDeltaEntryBytes = std::uint32_t{1} << 30;
 
 /// Returns the path of the file with this content, "files/ab/ab…".
 std::string BackupFilePath(const Hash128& xxh3);
 
-/// Make and parse the content of BACKUP.
+/// Create and parse the content of BACKUP.
 std::string BackupText(const StoreId& id);
 Result<StoreId> ParseBackupText(std::string_view text);
 

@@ -22,10 +22,10 @@ namespace {
 
 using Kind = DirectoryEntry::Kind;
 
-/// One run of VerifyBackups, which goes on after damage:
+/// One run of VerifyBackups, which continues after damage:
 ///   1. takes the folder's lock, and reads BACKUP;
-///   2. checks the entries at the top (CheckTop), and reads the records (ReadRecords), which say
-///      which backup needs which file;
+///   2. checks the top-level entries (CheckTop), and reads the records (ReadRecords), which
+///      determine which backup needs which file;
 ///   3. reads every needed file and compares its hashes (Scan);
 ///   4. finds files that no backup needs, and entries that are neither files nor folders
 ///      (FindUnnamed, FindSpecial).
@@ -37,7 +37,7 @@ class BackupVerifier {
   Result<VerifyReport> Run();
 
  private:
-  /// A file and the backups that need it.
+  /// A file and the numbers of the backups that need it.
   struct Needed {
     FileEntry entry;
     std::set<std::uint64_t> by;
@@ -92,8 +92,8 @@ void BackupVerifier::Need(const std::string& path, const FileEntry& entry, std::
     report_.damaged.push_back({path, 0, "two backups say different things of it"});
 }
 
-/// Returns whether this record is cut off, as a power cut may leave it. The length of its manifest,
-/// which it holds twice, tells how long it should be.
+/// Returns whether this record is truncated, as a power cut may leave it. The length of its
+/// manifest, which is stored in it twice, determines its expected length.
 bool BackupVerifier::IsTorn(const Path& record) const {
   constexpr std::size_t kHeadBytes = 108;  // storage/FORMAT.md, "Backups"
   constexpr std::size_t kLengthAt = 100;
@@ -161,7 +161,7 @@ Status BackupVerifier::Scan() {
   return Status::Ok();
 }
 
-/// Finds files that no backup names. They are known only if every record can be read.
+/// Finds files that no backup names. They can be determined only if every record is readable.
 Status BackupVerifier::FindUnnamed() {
   if (!records_sound_) return Status::Ok();
   for (const std::string_view folder : {kBackupFilesName, kBackupDeltasName}) {
@@ -178,11 +178,11 @@ Status BackupVerifier::FindUnnamed() {
   return Status::Ok();
 }
 
-/// Finds entries that are neither files nor folders, except in the places of needed files, which
-/// Scan has reported. They are damage, because the next backup refuses them.
+/// Finds entries that are neither files nor folders, except in place of needed files, which Scan
+/// has reported. They are damage, because the next backup refuses them.
 void BackupVerifier::FindSpecial(const std::vector<DirectoryEntry>& entries) {
   for (const DirectoryEntry& entry : entries) {
-    if (entry.kind != Kind::kDirectory) continue;  // CheckTop has seen it
+    if (entry.kind != Kind::kDirectory) continue;  // already checked by CheckTop
     const auto visit = [&](const std::string& relative, Kind kind) {
       std::string path = fmt::format("{}/{}", entry.name, relative);
       if (kind == Kind::kOther && !needed_.contains(path))
@@ -196,8 +196,8 @@ void BackupVerifier::FindSpecial(const std::vector<DirectoryEntry>& entries) {
 
 Result<VerifyReport> BackupVerifier::Run() {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(dir_));
-  // This lock keeps backups from removing files meanwhile. A folder that cannot be written needs
-  // none.
+  // This lock prevents backups from removing files during the verification. It is not needed in a
+  // folder that is not writable.
   const auto lock = fs_.Lock(dir_ / kLockName, FileSystem::LockMode::kShared, "");
   if (!lock && lock.error().code() == StatusCode::kBusy) return Fail(lock.error());
   const auto id = ReadBackupId(fs_, dir_);

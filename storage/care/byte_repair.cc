@@ -7,11 +7,11 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// The usual table of a table-driven CRC, which maps a byte to its sum in the shift register, and
-/// its inverse.
+/// The usual table of a table-driven CRC, which maps a byte to its contribution to the shift
+/// register, and its inverse.
 struct ByteTable {
   std::array<std::uint32_t, 256> sum{};
-  std::array<std::uint8_t, 256> of_top{};  // the byte whose sum has this top byte; all differ
+  std::array<std::uint8_t, 256> of_top{};  // byte whose `sum` has this top byte; all differ
 
   ByteTable() {
     constexpr std::uint32_t kPolynomial = 0x82F63B78;  // CRC-32C, reflected
@@ -38,8 +38,8 @@ bool CorrectByte(std::span<std::byte> bytes, std::uint32_t crc32c,
   std::uint32_t difference = Crc32c(bytes) ^ crc32c;
   if (difference == 0) return accept();
   for (std::size_t at = bytes.size(); at-- > 0;) {
-    // `difference` is now the difference of the registers after byte `at`. A change of this byte
-    // alone explains it if the sum of some `change` is equal to it.
+    // `difference` is now the difference of the registers after byte `at`. A change of only this
+    // byte explains it if the entry of some `change` in the table equals it.
     const std::uint8_t change = kTable.of_top[difference >> 24];
     if (kTable.sum[change] == difference) {
       bytes[at] ^= std::byte{change};

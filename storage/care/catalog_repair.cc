@@ -13,14 +13,14 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Copies a file that may end too soon. Any other reason why it cannot be copied is an error, so
-/// that no data is left behind.
+/// Copies a file that may end too early. Any other failure to copy it is an error, so that no data
+/// is left behind.
 Status CopyLeft(FileSystem& fs, const Path& from, const Path& to) {
   for (int attempt = 1;; ++attempt) {
     RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs.Stat(from));
     const Status copied = CopyFile(fs, from, to, info.size_bytes);
     if (copied.ok() || !ProvesDamage(copied)) return copied;
-    if (attempt == 2) return Status::Ok();  // RocksDB goes on without the rest
+    if (attempt == 2) return Status::Ok();  // RocksDB repairs without the rest
     const Status removed = fs.RemoveFile(to);
     if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
   }
@@ -38,7 +38,7 @@ Status CopyFolder(FileSystem& fs, const Path& from, const Path& to) {
   return Status::Ok();
 }
 
-/// Returns the numbers in the names of a folder's entries, the largest first.
+/// Returns the numbers in the names of a folder's entries, largest first.
 Result<std::vector<std::uint64_t>> NumbersIn(FileSystem& fs, const Path& folder,
                                              std::string_view prefix) {
   std::vector<std::uint64_t> numbers;
@@ -51,7 +51,7 @@ Result<std::vector<std::uint64_t>> NumbersIn(FileSystem& fs, const Path& folder,
   return numbers;
 }
 
-/// Makes a commit record for the newest manifest that is sound; nothing if there is none.
+/// Creates a commit record for the newest intact manifest; nullopt if there is none.
 Result<std::optional<CommitRecord>> NewestManifest(FileSystem& fs, const Path& store,
                                                    const StoreId& id) {
   RHIZOME_ASSIGN_OR_RETURN(const auto generations, NumbersIn(fs, store / kGenerationsName, ""));
@@ -73,7 +73,8 @@ Result<std::optional<CommitRecord>> NewestManifest(FileSystem& fs, const Path& s
   return std::optional<CommitRecord>();
 }
 
-/// Copies entries of the delta, a commit at a time, while each commit follows the one before.
+/// Copies entries of the delta, one commit at a time, as long as each commit follows the previous
+/// one.
 class DeltaCopier {
  public:
   DeltaCopier(std::uint64_t base, Catalog& to) : to_(to), base_(base), last_(base) {}
@@ -120,13 +121,17 @@ class DeltaCopier {
   Catalog& to_;
   const std::uint64_t base_;
   std::uint64_t last_;
-  std::uint64_t begun_ = 0;  // the commit whose entries are collected
+  std::uint64_t begun_ = 0;  // the commit whose entries are being collected
   bool stopped_ = false;
   std::vector<std::pair<std::string, std::string>> entries_;
 };
 
 }  // namespace
 
+/// Salvages in these steps:
+///   1. Copies the catalogue to `work`, runs RocksDB's repair on the copy, and opens it.
+///   2. Uses the commit record of the copy if it names an intact manifest.
+///   3. Otherwise creates a record for the newest intact manifest.
 Result<CatalogSalvage> SalvageCatalog(FileSystem& fs, const Path& store, const StoreId& id,
                                       const Path& work) {
   RHIZOME_RETURN_IF_ERROR(CopyFolder(fs, store / kCatalogName, work));
@@ -151,8 +156,8 @@ Result<CatalogSalvage> SalvageCatalog(FileSystem& fs, const Path& store, const S
     }
   }
   RHIZOME_ASSIGN_OR_RETURN(salvage.record, NewestManifest(fs, store, id));
-  // Without the record it is not known which commits are in the generation, so numbers continue
-  // above all of them.
+  // Without the record it is unknown which commits are in the generation, so numbers continue above
+  // all of them.
   const auto last = salvage.left == nullptr ? Result<std::uint64_t>(0) : salvage.left->LastDelta();
   if (!last && !ProvesDamage(last.error())) return Fail(last.error());
   if (salvage.record) {
@@ -190,7 +195,7 @@ Result<std::uint64_t> CopyDelta(Catalog& from, std::uint64_t base, Catalog& to) 
   const Status scanned = from.ScanDeltaEntries(
       base, [&](std::string_view key, std::string_view value) { return copier.See(key, value); });
   if (!scanned.ok() && scanned.code() != StatusCode::kCorruption) return Fail(scanned);
-  // A commit in which damage was found is not put.
+  // A commit in which damage was found is not written.
   if (scanned.ok()) RHIZOME_RETURN_IF_ERROR(copier.Flush());
   return copier.last();
 }

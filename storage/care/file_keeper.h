@@ -9,12 +9,12 @@
 
 namespace rhizome::inline internal {
 
-/// Keeps the bytes of one file while it is scanned, and hands them to a FileTaker if they have the
-/// hashes of the manifest. Threads: one at a time.
+/// Collects the bytes of one file while it is scanned, and passes them to a FileTaker if they have
+/// the hashes in the manifest. Threads: one at a time.
 class FileKeeper : public FileWatcher {
  public:
   FileKeeper(const FileEntry& file, FileTaker& taker) : file_(file), taker_(taker) {
-    bytes_.reserve(file.size_bytes);  // the scan has compared this with the file's length
+    bytes_.reserve(file.size_bytes);  // the scan has compared this with the length of the file
   }
 
   void See(std::uint64_t, std::span<const std::byte> bytes) override {

@@ -24,6 +24,9 @@ std::string DescribeRows(std::span<const RowRange> rows) {
   return text;
 }
 
+/// Find checks each damaged chunk (Look): in layout kRow row by row, against the checksums of the
+/// sidecar (LookByRows); otherwise by inner chunk or chunk (LookByPieces). Rows that fail are added
+/// to lost_. ReadChunk and WholeFile then read the remaining rows.
 Result<SoundRows> SoundRows::Find(FileSystem& fs, const Path& generation, const Manifest& manifest,
                                   const std::string& array,
                                   const std::set<std::uint64_t>& damaged) {
@@ -33,8 +36,8 @@ Result<SoundRows> SoundRows::Find(FileSystem& fs, const Path& generation, const 
   return rows;
 }
 
-/// Opens the array, unless it is in layout row: its chunks are read by the manifest alone, as its
-/// metadata may be damaged, too.
+/// Opens the array. In layout kRow it stays null: its chunks are read using only the manifest, as
+/// its metadata may be damaged, too.
 Status SoundRows::OpenArray() {
   if (entry_->layout == ArrayLayout::kRow) return Status::Ok();
   auto opened = ChunkArray::Open(*fs_, generation_, *entry_, manifest_->files);
@@ -58,7 +61,7 @@ void SoundRows::Lose(std::uint64_t first, std::uint64_t last) {
     lost_.push_back({first, last});
 }
 
-/// Reads what is left of a chunk of layout row, and fills it up with zeros.
+/// Reads what is left of a chunk of layout kRow, and pads it with zeros.
 Result<std::vector<std::byte>> SoundRows::ReadLeft(const ArrayEntry& entry,
                                                    std::uint64_t chunk) const {
   const std::uint64_t chunk_bytes = entry.chunk_rows * entry.row_bytes();
@@ -71,8 +74,8 @@ Result<std::vector<std::byte>> SoundRows::ReadLeft(const ArrayEntry& entry,
   return left;
 }
 
-/// Compares rows with their checksums, and calls `wrong` for each that differs. A checksum that is
-/// damaged itself fits no row, so the sidecar need not be sound.
+/// Compares rows with their checksums, and calls `wrong` for each row that differs. A damaged
+/// checksum matches no row, so the sidecar need not be intact.
 Status SoundRows::CheckRows(std::uint64_t chunk, std::span<const std::byte> rows,
                             const std::function<void(std::uint64_t row)>& wrong) const {
   const ArrayEntry* sidecar = FindStoredArray(manifest_->arrays, SidecarName(entry_->name));
@@ -116,7 +119,7 @@ Status SoundRows::LookByPieces(std::uint64_t chunk) {
   return Status::Ok();
 }
 
-/// Reads rows, twice if the first read fails. Returns false if both reads prove damage.
+/// Reads rows, a second time if the first read fails. Returns false if both reads prove damage.
 Result<bool> SoundRows::ReadPiece(std::uint64_t first, std::uint64_t count,
                                   std::span<std::byte> out) const {
   if (array_ == nullptr) return false;
@@ -126,9 +129,9 @@ Result<bool> SoundRows::ReadPiece(std::uint64_t first, std::uint64_t count,
   return read.ok();
 }
 
-/// Reads the rows of a chunk of layout row. Either the file is sound, or each row that is not lost
-/// must fit its checksum. The rows will be written with new checksums, so no damage may pass here
-/// unnoticed.
+/// Reads the rows of a chunk of layout kRow. Either the file is intact, or each row that is not
+/// lost must match its checksum. The rows will be written with new checksums, so no damage may go
+/// unnoticed here.
 Status SoundRows::ReadRowsOf(std::uint64_t chunk, std::vector<std::byte>& rows) const {
   RHIZOME_ASSIGN_OR_RETURN(rows, ReadLeft(*entry_, chunk));
   const FileEntry* file = manifest_->FindFile(ChunkPath(entry_->name, chunk));

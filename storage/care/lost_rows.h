@@ -28,14 +28,14 @@ struct RowRange {
 /// Describes ranges as text, such as "3,128-255".
 std::string DescribeRows(std::span<const RowRange> rows);
 
-/// Finds the rows of a damaged array that are still sound. A row of layout row is sound if it fits
-/// its checksum in the sidecar, even in a damaged chunk; a row of a shard if its inner chunk is
-/// sound; any other row if its chunk is sound. Pieces of layout chunk are read a second time before
-/// they count as lost.
+/// Finds the rows of a damaged array that are still intact. A row in layout kRow is intact if it
+/// matches its checksum in the sidecar, even in a damaged chunk; a row of a shard if its inner
+/// chunk is intact; any other row if its chunk is intact. In layout kChunk a failed read is
+/// repeated before rows count as lost.
 /// Threads: one at a time. Ownership: file system and manifest must outlive it.
 class SoundRows {
  public:
-  /// `damaged` are the chunks whose files are damaged or missing. Errors: those of reading them
+  /// `damaged` are the chunks whose files are damaged or missing. Errors: errors of reading them
   /// that do not prove damage.
   static Result<SoundRows> Find(FileSystem& fs, const Path& generation, const Manifest& manifest,
                                 const std::string& array, const std::set<std::uint64_t>& damaged);
@@ -46,7 +46,8 @@ class SoundRows {
   /// Reads the rows of a chunk. Lost rows get the values of FillMissingRows.
   Status ReadChunk(std::uint64_t chunk, std::span<std::byte> out);
 
-  /// Makes the file of a chunk of layout row in which no row is lost: its rows, then zeros.
+  /// Creates the file of a chunk of layout kRow in which no row is lost: its rows, padded with
+  /// zeros.
   Result<std::vector<std::byte>> WholeFile(std::uint64_t chunk);
 
  private:
@@ -68,7 +69,7 @@ class SoundRows {
   Path generation_;
   const Manifest* manifest_;
   const ArrayEntry* entry_;
-  std::unique_ptr<ChunkArray> array_;  // null in layout row, and if zarr.json is damaged
+  std::unique_ptr<ChunkArray> array_;  // null in layout kRow, and if zarr.json is damaged
   std::vector<RowRange> lost_;
 };
 

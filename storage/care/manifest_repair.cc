@@ -24,14 +24,14 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// Sizes from storage/FORMAT.md, "Manifest": the offset of the generation's info, each of the counts
-// of files, arrays and series, and the seal.
+// Sizes from storage/FORMAT.md, "Manifest": the offset of the generation's info, the size of each
+// count (of files, arrays and series), and the seal.
 constexpr std::size_t kInfoOffset = 56;
 constexpr std::size_t kCountBytes = 8;
 constexpr std::size_t kSealBytes = 4;
 
-// Returns the bytes of the rule on generations to keep, which follows the series if any array has
-// the second form.
+// Returns the size of the rule on which generations to keep, which follows the series if any array
+// has a form other than kZeroFill.
 std::size_t KeepBytes(const std::vector<ArrayEntry>& arrays) {
   const bool there = std::any_of(arrays.begin(), arrays.end(), [](const ArrayEntry& array) {
     return array.form != ArrayForm::kZeroFill;
@@ -39,8 +39,8 @@ std::size_t KeepBytes(const std::vector<ArrayEntry>& arrays) {
   return there ? sizeof(KeepRule::generations) + sizeof(KeepRule::bytes) : 0;
 }
 
-// MostLike searches the beginning of the list of files up to kMostInfoBytes behind the head, and
-// compares about kComparedBytes of it at each place.
+// MostLike searches for the beginning of the list of files up to kMostInfoBytes after the head, and
+// compares about kComparedBytes of it at each position.
 constexpr std::size_t kMostInfoBytes = std::size_t{64} << 10;
 constexpr std::size_t kComparedBytes = 512;
 
@@ -48,7 +48,7 @@ std::span<const std::byte> Cut(const Bytes& bytes, std::size_t first, std::size_
   return std::span(bytes).subspan(first, bytes.size() - first - behind);
 }
 
-/// Encodes pieces of a manifest, by encoding manifests that have only this piece.
+/// Encodes pieces of a manifest, by encoding manifests that contain only this piece.
 class Pieces {
  public:
   Pieces(const StoreId& id, const CommitRecord& record) : id_(id), record_(record) {
@@ -73,7 +73,7 @@ class Pieces {
     manifest.series = std::move(series);
     return Copy(Cut(Encode(manifest), kInfoOffset + info_bytes_ + kCountBytes, kSealBytes));
   }
-  /// `arrays` decide on the version of the format.
+  /// `arrays` determine the version of the format.
   Bytes Head(std::vector<ArrayEntry> arrays) const {
     constexpr std::size_t kLengthOffset = 32;  // storage/FORMAT.md, "Manifest"
     Manifest manifest;
@@ -98,11 +98,11 @@ class Pieces {
 };
 
 /// One run of RebuildManifest:
-///   1. hashes the files of the generation, and reads zarr.json of its arrays and its other sound
+///   1. hashes the files of the generation, and reads zarr.json of its arrays and its other intact
 ///      manifests (HashFiles, ReadArrays, ReadSiblings);
 ///   2. finds the offsets at which the list of files may begin (StartsOf);
-///   3. for each, joins candidates for head, info, list and tail, and tries whether the result, or
-///      the result with one byte corrected, has the committed hash (TryAt, TryPieces).
+///   3. for each offset, joins candidates for head, info, list and tail, and checks whether the
+///      result, or the result with one byte corrected, has the committed hash (TryAt, TryPieces).
 /// Threads: one.
 class ManifestRepair {
  public:
@@ -162,7 +162,7 @@ class ManifestRepair {
     return Status::Ok();
   }
 
-  /// Reads the entries of arrays whose zarr.json is sound.
+  /// Reads the entries of arrays whose zarr.json is intact.
   Status ReadArrays() {
     constexpr std::string_view kName = "/zarr.json";
     constexpr std::uint64_t kMostJsonBytes = std::uint64_t{1} << 20;
@@ -194,8 +194,8 @@ class ManifestRepair {
     return Status::Ok();
   }
 
-  /// Returns the offsets at which the list of files may begin: those that fit the lengths of known
-  /// pieces before or behind it, and the one at which the bytes are most like it.
+  /// Returns the offsets at which the list of files may begin: those that match the lengths of
+  /// known pieces before or after it, and the one at which the bytes are most similar to it.
   std::set<std::size_t> StartsOf(const Bytes& list) const {
     std::set<std::size_t> starts;
     if (list.size() + kInfoOffset + kSealBytes > left_.size()) return starts;
@@ -208,7 +208,7 @@ class ManifestRepair {
     return starts;
   }
 
-  /// Returns the offset at which the bytes that are left are most like the list.
+  /// Returns the offset at which the remaining bytes are most similar to the list.
   std::size_t MostLike(const Bytes& list, std::size_t last) const {
     const std::size_t step = std::max<std::size_t>(list.size() / kComparedBytes, 1);
     std::size_t best = kInfoOffset;
@@ -224,8 +224,8 @@ class ManifestRepair {
     return best;
   }
 
-  /// Returns the files with the hashes of those entries that are left with the right path and
-  /// length. A damaged file needs it, as its own bytes give a wrong hash.
+  /// Returns the files, with the hashes of those entries in the remaining bytes that have the right
+  /// path and length. A damaged file needs this, because its own bytes have a wrong hash.
   std::vector<FileEntry> WithEntriesLeft(std::size_t start) const {
     std::vector<FileEntry> files = files_;
     std::size_t at = start + kCountBytes;
@@ -250,7 +250,7 @@ class ManifestRepair {
     for (const Bytes& info : infos_)
       if (info.size() == infos.front().size()) infos.push_back(info);
     std::vector<Bytes> tails = {Slice(behind, left_.size() - kSealBytes)};
-    // Another candidate has the arrays by their zarr.json, and the series that are left.
+    // Another candidate has the arrays according to their zarr.json, and the remaining series.
     const Bytes arrays = pieces_.Tail(arrays_, {});
     if (arrays.size() <= tails.front().size()) {
       tails.push_back(tails.front());
@@ -297,11 +297,11 @@ class ManifestRepair {
   Bytes left_;
   const JobControl& control_;
   const Pieces pieces_;
-  std::vector<FileEntry> files_;    // by path
-  std::vector<ArrayEntry> arrays_;  // by name
+  std::vector<FileEntry> files_;    // sorted by path
+  std::vector<ArrayEntry> arrays_;  // sorted by name
   Bytes head_;
-  std::vector<Bytes> infos_;  // from sound manifests of the generation
-  std::vector<Bytes> tails_;  // arrays by their zarr.json, series of those manifests or none
+  std::vector<Bytes> infos_;  // from intact manifests of the generation
+  std::vector<Bytes> tails_;  // arrays from their zarr.json; series from those manifests, or none
 };
 
 }  // namespace

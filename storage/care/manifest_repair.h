@@ -12,19 +12,17 @@
 
 namespace rhizome::inline internal {
 
-/// Rebuilds the committed manifest, of which any number of bytes are wrong or missing, from
+/// Rebuilds the committed manifest, in which any number of bytes may be wrong or missing, from
 ///   - `record`: length, generation and version;
-///   - the files of the generation: paths, lengths and hashes, which are most of a manifest's
-///   bytes;
+///   - the files of the generation: paths, lengths and hashes, which make up most of a manifest;
 ///   - zarr.json of each array;
-///   - `left`, the bytes that are left of it, and other sound manifests of the generation: the
-///   info,
-///     type names, series and aliases;
+///   - `left`, the remaining bytes of the manifest, and other intact manifests of the generation:
+///     the info, type names, series and aliases;
 ///   - the seal, which corrects one more byte.
-/// The result has the committed hash; nothing is returned if none has. It needs every listed file
-/// to be sound, or its entry to be still readable.
-/// Memory: the manifest a few times. Time: one read of the generation. Errors: kIoError;
-/// kInterrupted.
+/// The result has the committed hash; nullopt if no candidate has it. Every listed file must be
+/// intact, or its entry must still be readable.
+/// Memory: a few times the size of the manifest. Time: one read of the generation. Errors:
+/// kIoError; kInterrupted.
 Result<std::optional<std::vector<std::byte>>> RebuildManifest(
     FileSystem& fs, const Path& generation, const StoreId& id, const CommitRecord& record,
     std::vector<std::byte> left, const JobControl& control);

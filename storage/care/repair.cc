@@ -50,10 +50,10 @@ std::string TimeStamp() {
   return text;
 }
 
-/// Returns the array that a file of a generation belongs to; empty if none.
+/// Returns the array to which a file of a generation belongs; empty if there is none.
 std::string ArrayOf(std::string_view relative) { return std::string(ArrayOfFile(relative)); }
 
-/// Returns the number in "c.<chunk>.0"; nothing for another name.
+/// Returns the number in "c.<chunk>.0"; nullopt for any other name.
 std::optional<std::uint64_t> ChunkOf(std::string_view relative) {
   const std::string name = Path(relative).filename().string();
   if (!name.starts_with("c.") || !name.ends_with(".0") || name.size() < 5) return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<std::uint64_t> ChunkOf(std::string_view relative) {
                          : ParseVersion(std::string_view(name).substr(2, name.size() - 4));
 }
 
-/// A file system for a caller that holds a lock already and keeps it: taking this lock always
+/// A file system for a caller that already holds a lock and keeps it: taking this lock always
 /// succeeds.
 class LockIsHeld final : public ForwardingFileSystem {
  public:
@@ -77,7 +77,7 @@ class LockIsHeld final : public ForwardingFileSystem {
   const Path lock_;
 };
 
-/// One run of RepairStore. Run has the steps. Threads: one.
+/// One run of RepairStore. The steps are listed at Run. Threads: one.
 class Repair {
  public:
   Repair(FileSystem& fs, Path store, const RepairOptions& options, const JobControl& control)
@@ -140,18 +140,18 @@ class Repair {
   const RepairOptions& options_;
   const JobControl& control_;
   RepairReport report_;
-  std::unique_ptr<FileLock> lock_;  // the writer's, from the first look to the last change
+  std::unique_ptr<FileLock> lock_;  // the writer's, from first check to last change
   std::unique_ptr<FileLock> scratch_lock_;
   std::optional<StoreId> id_;
   std::optional<CommitRecord> record_;
   std::optional<Manifest> current_;
-  std::string generation_;      // folder of the current one, relative to the store
-  std::set<std::string> done_;  // files that were put back
+  std::string generation_;      // folder of the current generation, relative to the store
+  std::set<std::string> done_;  // files that were restored
   std::map<std::string, std::set<std::uint64_t>> lost_chunks_;  // by array
-  std::vector<std::shared_ptr<FolderEnclosure>> enclosed_;      // quarantines
+  std::vector<std::shared_ptr<FolderEnclosure>> enclosed_;      // quarantine folders
 };
 
-/// Returns the store's id from a sound manifest; nothing if there is none.
+/// Returns the store's id from an intact manifest; nullopt if there is none.
 Result<std::optional<StoreId>> Repair::IdOfManifests() const {
   constexpr std::size_t kIdOffset = 16;  // storage/FORMAT.md, "Manifest"
   const auto generations = fs_.List(store_ / kGenerationsName);
@@ -191,7 +191,7 @@ Result<std::optional<Damage>> Repair::LookAtFormat() {
              format ? "its store id is not that of the manifests" : format.error().message()});
 }
 
-/// Finds the store's id, and repairs FORMAT if need be. This comes first, because files that carry
+/// Finds the store's id, and repairs FORMAT if needed. This comes first, because files that contain
 /// the store's id are compared with it.
 Status Repair::CheckId() {
   RHIZOME_ASSIGN_OR_RETURN(const auto first, LookAtFormat());
@@ -203,8 +203,8 @@ Status Repair::CheckId() {
   return RepairFormat();
 }
 
-/// Verifies the store, and once more if there is damage. Fails if the two results differ, or if any
-/// file could not be read.
+/// Verifies the store, and a second time if there is damage. Fails if the two results differ, or if
+/// any file could not be read.
 Result<VerifyReport> Repair::LookTwice() {
   const auto look = [&]() -> Result<VerifyReport> {
     auto report = VerifyFiles(fs_, store_, control_);
@@ -232,7 +232,7 @@ Result<VerifyReport> Repair::LookTwice() {
   return Fail(Status::IoError(fmt::format("'{}' {}", differ.front(), kDiffers)));
 }
 
-/// Reads the commit record and the manifest that it names, as far as they can be read.
+/// Reads the commit record and the manifest that it names, as far as they are readable.
 Status Repair::FindManifest() {
   const auto fault = [](const Status& status) {
     return ProvesDamage(status) ? Status::Ok() : status;
@@ -249,7 +249,7 @@ Status Repair::FindManifest() {
   return Status::Ok();
 }
 
-/// Returns a new path for the quarantine. It does not use that of an earlier repair.
+/// Returns a new path for the quarantine. Does not reuse the quarantine of an earlier repair.
 Path Repair::NewQuarantine() {
   const std::string name = fmt::format("{}.quarantine-{}", store_.string(), TimeStamp());
   Path unused = name;
@@ -258,9 +258,9 @@ Path Repair::NewQuarantine() {
   return unused;
 }
 
-/// Returns the paths at which bytes of a file may be: its own, then those in quarantines, the
-/// latest first. A repair that was killed may have moved a damaged file away before it put the
-/// sound one in its place.
+/// Returns the paths at which bytes of a file may be: its own, then quarantines, latest first. A
+/// repair that was killed may have moved a damaged file away before it put the intact one in its
+/// place.
 Result<std::vector<Path>> Repair::PlacesOf(const std::string& file) {
   if (RHIZOME_MUTANT("quarantine is forgotten")) return std::vector<Path>{store_ / file};
   std::vector<Path> places;
@@ -269,7 +269,7 @@ Result<std::vector<Path>> Repair::PlacesOf(const std::string& file) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(parent));
   for (const DirectoryEntry& entry : entries) {
     if (!entry.name.starts_with(prefix)) continue;
-    // A quarantine holds links that were in the store.
+    // A quarantine may contain links that were in the store.
     enclosed_.push_back(fs_.Enclose(parent / entry.name));
     const auto info = fs_.Stat(parent / entry.name / file);
     if (!info && !ProvesDamage(info.error())) return Fail(info.error());
@@ -281,8 +281,8 @@ Result<std::vector<Path>> Repair::PlacesOf(const std::string& file) {
   return places;
 }
 
-/// Links or copies an entry. A link, a pipe or a device can only be linked: it has no bytes to
-/// copy.
+/// Links or copies an entry. A link, a pipe or a device can only be linked, because it has no bytes
+/// to copy.
 Status Repair::GiveSecondName(const Path& from, const Path& to, const FileInfo& info) {
   if (info.kind == Kind::kFile) return LinkOrCopyFile(fs_, from, to, info.size_bytes);
   const Status linked = fs_.LinkFile(from, to);
@@ -291,8 +291,8 @@ Status Repair::GiveSecondName(const Path& from, const Path& to, const FileInfo& 
       "'{}' is a link, a pipe or a device, and cannot be moved: take it away", from.string()));
 }
 
-/// Moves a file or folder out of the store: it gets a second name in the quarantine, then the first
-/// is removed. With `keep` the first stays for now.
+/// Moves a file or folder out of the store: creates a second name in the quarantine, then removes
+/// the first. With `keep` the first name is kept for now.
 Status Repair::Quarantine(const std::string& file, bool keep) {
   const Path from = store_ / file;
   const auto info = fs_.Stat(from);
@@ -319,8 +319,8 @@ Status Repair::Quarantine(const std::string& file, bool keep) {
   return fs_.SyncDirectory(from.parent_path());
 }
 
-/// Moves a file that only earlier manifests name out of the store, and these manifests with it,
-/// since they would name a missing file.
+/// Moves a file that only earlier manifests name out of the store, together with these manifests,
+/// since they would refer to a missing file.
 Status Repair::QuarantineEarlier(const std::string& file, const std::string& relative) {
   RHIZOME_RETURN_IF_ERROR(Quarantine(file));
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(store_ / generation_));
@@ -335,7 +335,7 @@ Status Repair::QuarantineEarlier(const std::string& file, const std::string& rel
   return Status::Ok();
 }
 
-/// Puts a whole file in the place of a damaged or missing one.
+/// Replaces a damaged or missing file by a complete one.
 Status Repair::Replace(const std::string& file, std::span<const std::byte> bytes) {
   RHIZOME_RETURN_IF_ERROR(Quarantine(file));
   if (options_.dry_run) return Status::Ok();
@@ -345,7 +345,7 @@ Status Repair::Replace(const std::string& file, std::span<const std::byte> bytes
   return fs_.SyncDirectory(path.parent_path());
 }
 
-/// Replaces a file if the bytes have the committed hash; else notes it as lost.
+/// Replaces a file if the bytes have the committed hash; otherwise reports it as lost.
 Status Repair::Rebuild(const std::string& file, const FileEntry& entry,
                        std::span<const std::byte> bytes, std::string_view from) {
   if (bytes.size() != entry.size_bytes || Xxh3(bytes) != entry.xxh3) {
@@ -357,7 +357,7 @@ Status Repair::Rebuild(const std::string& file, const FileEntry& entry,
   return Status::Ok();
 }
 
-/// Replaces a file if these bytes have the committed hash; returns whether they have.
+/// Replaces a file if these bytes have the committed hash; returns whether they do.
 Result<bool> Repair::PutBack(const std::string& file, const FileEntry& entry,
                              std::span<const std::byte> bytes, std::string_view from) {
   if (bytes.size() != entry.size_bytes || Xxh3(bytes) != entry.xxh3) return false;
@@ -374,15 +374,15 @@ std::optional<FileKind> KindOf(std::string_view relative) {
   return std::nullopt;
 }
 
-/// Reads a file, and once more if that fails, since the fault of a device may pass.
+/// Reads a file, and a second time if that fails, since a device error may be transient.
 Result<std::vector<std::byte>> ReadTwice(FileSystem& fs, const Path& path, std::uint64_t most) {
   auto bytes = ReadWholeFile(fs, path, most);
   return bytes || bytes.error().code() == StatusCode::kNotFound ? std::move(bytes)
                                                                 : ReadWholeFile(fs, path, most);
 }
 
-/// Reads what is left of a file, and fills its end up with zeros. Returns nothing if more is
-/// missing than the checksums and footer of a section file, which follow from the rest.
+/// Reads what is left of a file, and pads it with zeros. Returns nullopt if more is missing than
+/// the checksums and footer of a section file, which can be derived from the rest.
 Result<std::optional<std::vector<std::byte>>> LeftOf(FileSystem& fs, const Path& path,
                                                      const FileEntry& entry) {
   constexpr std::uint64_t kEnds = std::uint64_t{16} << 10;
@@ -396,7 +396,7 @@ Result<std::optional<std::vector<std::byte>>> LeftOf(FileSystem& fs, const Path&
   return std::optional(*std::move(bytes));
 }
 
-/// Tries to derive a file, from its bytes in each of its places.
+/// Tries to derive a file from its bytes, at each of the paths where they may be.
 Result<bool> Repair::TryDerive(const std::string& file, const FileEntry& entry) {
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<Path> places, PlacesOf(file));
   for (const Path& place : places) {
@@ -432,7 +432,7 @@ Result<bool> Repair::DeriveFrom(const Path& place, const std::string& file,
 }
 
 /// Corrects a manifest in which one byte, or only the seal, is wrong. Returns false, and changes
-/// nothing, if that does not give the committed hash.
+/// nothing, if the result does not have the committed hash.
 bool CorrectManifest(const FileEntry& entry, std::vector<std::byte>& bytes) {
   if (bytes.size() != entry.size_bytes || bytes.size() < sizeof(std::uint32_t)) return false;
   const std::vector<std::byte> before = bytes;
@@ -445,8 +445,8 @@ bool CorrectManifest(const FileEntry& entry, std::vector<std::byte>& bytes) {
   return false;
 }
 
-/// Repairs the committed manifest, from its bytes in each of its places: by its seal if one byte is
-/// wrong, else from the files that it lists.
+/// Repairs the committed manifest from its bytes, at each of the paths where they may be: by its
+/// seal if one byte is wrong, otherwise from the files that it lists.
 Status Repair::RepairManifest() {
   const FileEntry entry{.path = ManifestName(record_->manifest_version),
                         .size_bytes = record_->manifest_bytes,
@@ -483,8 +483,8 @@ Result<std::optional<std::vector<std::byte>>> Repair::ManifestFrom(const Path& p
                          bytes ? *std::move(bytes) : std::vector<std::byte>(), control_);
 }
 
-/// Makes a new catalogue from what is left of the damaged one:
-///   1. makes it whole in the scratch folder, before anything is moved (SalvageInto); if an earlier
+/// Creates a new catalogue from what is left of the damaged one:
+///   1. completes it in the scratch folder, before anything is moved (SalvageInto); if an earlier
 ///      repair was killed after that, its catalogue is found there and used;
 ///   2. moves CURRENT, then the rest of the damaged catalogue, to quarantine;
 ///   3. puts the new catalogue in its place, CURRENT last.
@@ -496,7 +496,7 @@ Status Repair::RepairCatalog() {
     return Status::Ok();
   }
   const Path fresh = Scratch() / "fresh";
-  // While CURRENT exists nothing was moved, and it is better to begin again.
+  // While CURRENT exists nothing was moved, and it is better to start over.
   const auto current = fs_.Stat(store_ / name / kCatalogCurrent);
   const bool begun = !current && current.error().code() == StatusCode::kNotFound;
   bool made_before = false;
@@ -512,15 +512,15 @@ Status Repair::RepairCatalog() {
     RHIZOME_ASSIGN_OR_RETURN(const bool made, SalvageInto(fresh));
     if (!made) return RemoveScratch();
   }
-  // Without CURRENT, remains of the old or the new one do not count as a catalogue.
+  // Without CURRENT, remains of the old or the new catalogue do not count as a catalogue.
   RHIZOME_RETURN_IF_ERROR(Quarantine(name + "/" + std::string(kCatalogCurrent)));
   RHIZOME_RETURN_IF_ERROR(Quarantine(name));
   RHIZOME_RETURN_IF_ERROR(PutCatalog(fs_, fresh, store_ / name));
   return RemoveScratch();
 }
 
-/// Makes an empty folder below scratch/, with a job's lock, as other jobs may be at work there. An
-/// existing one is removed and made anew.
+/// Creates an empty folder below scratch/, with a job's lock, as other jobs may use scratch/
+/// concurrently. An existing folder is removed and created again.
 Status Repair::TakeScratch() {
   for (int i = 0; i < 2; ++i) {
     scratch_lock_.reset();
@@ -538,8 +538,8 @@ Status Repair::RemoveScratch() {
   return Status::Ok();
 }
 
-/// Makes the new catalogue in the folder `fresh`. Returns false if there is neither a commit record
-/// nor a sound manifest.
+/// Creates the new catalogue in the folder `fresh`. Returns false if there is neither a commit
+/// record nor an intact manifest.
 Result<bool> Repair::SalvageInto(const Path& fresh) {
   const std::string name(kCatalogName);
   RHIZOME_ASSIGN_OR_RETURN(CatalogSalvage salvage,
@@ -582,7 +582,7 @@ Status Repair::RepairFormat() {
 /// Computes the bytes of a sidecar's chunk from chunks of the array that have the committed hash.
 Result<std::vector<std::byte>> Repair::SumsOf(const ArrayEntry& rows, const ArrayEntry& sidecar,
                                               std::uint64_t chunk) const {
-  // zarr.json may be damaged too, so the chunks are read by the manifest alone.
+  // zarr.json may be damaged too, so the chunks are read using only the manifest.
   const std::uint64_t first = chunk * sidecar.chunk_rows;
   const std::uint64_t count = std::min(sidecar.chunk_rows, rows.rows - first);
   const std::uint64_t row_bytes = rows.row_bytes();
@@ -596,7 +596,8 @@ Result<std::vector<std::byte>> Repair::SumsOf(const ArrayEntry& rows, const Arra
       const FileEntry* file = current_->FindFile(ChunkPath(rows.name, from));
       if (file == nullptr) return Fail(Status::Corruption("a chunk is not in the manifest"));
       auto chunk_bytes = ReadTwice(fs_, store_ / generation_ / file->path, kMaxChunkBytes);
-      // A chunk that was sound before and cannot be read now is no reason to give up the array.
+      // The array must not be given up because of a chunk that was intact before and cannot be read
+      // now.
       const bool fault = !chunk_bytes && !ProvesDamage(chunk_bytes.error());
       if (fault || (!chunk_bytes && !WasFound(file->path))) return Fail(chunk_bytes.error());
       if (!chunk_bytes || chunk_bytes->size() != file->size_bytes ||
@@ -621,7 +622,7 @@ bool Repair::WasFound(const std::string& relative) const {
 }
 
 /// Returns, in a dry run, whether some chunks of the array are damaged and all of them would be
-/// repaired. To be asked after the array's chunks were handled.
+/// repaired. Must be called after the array's chunks were handled.
 bool Repair::WillBePutRight(const std::string& array) const {
   const std::string folder = generation_ + "/" + ArrayFolder(array) + "/";
   const auto first = done_.lower_bound(folder);
@@ -643,7 +644,7 @@ Status Repair::RebuildSidecar(const std::string& file, const FileEntry& entry,
     report_.rebuilt.push_back({file, "from the rows, as they will be"});
     return Status::Ok();
   }
-  lost_chunks_[array];  // without its sums the array cannot be read row by row
+  lost_chunks_[array];  // without its checksums the array cannot be read row by row
   return Status::Ok();
 }
 
@@ -670,7 +671,7 @@ Status Repair::RepairArrayFile(const std::string& file, const std::string& relat
   return Status::Ok();
 }
 
-/// Repairs a chunk all of whose rows are sound; the rest of its file is zeros.
+/// Repairs a chunk all of whose rows are intact; the rest of its file is zeros.
 Result<bool> Repair::TryRows(const std::string& file, const FileEntry& entry,
                              const ArrayEntry& array, std::uint64_t chunk) {
   RHIZOME_ASSIGN_OR_RETURN(
@@ -680,7 +681,7 @@ Result<bool> Repair::TryRows(const std::string& file, const FileEntry& entry,
   return PutBack(file, entry, bytes, "its rows, whose checksums hold");
 }
 
-/// Repairs a file of a coordinate, which follows from order and ids.
+/// Repairs a file of a coordinate, which can be derived from order and ids.
 Status Repair::RepairCoordinate(const std::string& file, const FileEntry& entry,
                                 const std::string& name) {
   for (const Coordinate& coordinate : CoordinatesOf(*current_)) {
@@ -691,7 +692,7 @@ Status Repair::RepairCoordinate(const std::string& file, const FileEntry& entry,
     }
     RHIZOME_ASSIGN_OR_RETURN(bool done, TryDerive(file, entry));
     if (!done && options_.deriver != nullptr) {
-      // The deriver needs no bytes of the file itself.
+      // The deriver does not need the bytes of the file itself.
       RHIZOME_ASSIGN_OR_RETURN(
           const auto derived,
           options_.deriver->Derive({fs_, store_ / generation_, *id_, *current_}, entry, {}));
@@ -721,7 +722,8 @@ Status Repair::RepairInGeneration(const std::string& file, const std::string& re
                      kRestore));
     return Status::Ok();
   }
-  // The file is an earlier manifest, or only such name it: readers of that version cannot use it.
+  // The file is an earlier manifest, or only such manifests name it: readers of that version cannot
+  // use it.
   if (relative.starts_with(kManifestPrefix)) return Quarantine(file);
   const FileEntry* entry = current_->FindFile(relative);
   if (entry == nullptr) return QuarantineEarlier(file, relative);
@@ -740,7 +742,7 @@ Status Repair::RepairOne(const Damage& damage) {
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "repair", .detail = damage.file}));
   const std::string& file = damage.file;
   if (file == kFormatName) return RepairFormat();
-  if (file == kCatalogName) return Status::Ok();  // RepairRoots has handled it
+  if (file == kCatalogName) return Status::Ok();  // handled by RepairRoots
   if (file == kGenerationsName) {
     Lost(file, fmt::format("it says which files are current; {}", kRestore));
     return Status::Ok();
@@ -751,13 +753,13 @@ Status Repair::RepairOne(const Damage& damage) {
   }
   if (!generation_.empty() && file.starts_with(generation_ + "/"))
     return RepairInGeneration(file, file.substr(generation_.size() + 1));
-  // Without a catalogue it is not known which generation is current, so none is touched.
+  // Without a catalogue it is unknown which generation is current, so none is changed.
   if (generation_.empty() && file.starts_with(kGenerationsName)) {
     Lost(file, fmt::format("which generation is current is not known; {}", kRestore));
     return Status::Ok();
   }
-  // Nothing needs an earlier generation. Without manifests, the next opening for writing removes
-  // it.
+  // Nothing depends on an earlier generation. Without manifests, it is removed by the next opening
+  // for writing.
   const Path path(file);
   if (file.starts_with(kGenerationsName) && path.begin() != path.end()) {
     const std::string name = std::next(path.begin())->string();
@@ -777,7 +779,7 @@ Status Repair::QuarantineManifests(const std::string& folder) {
   return Status::Ok();
 }
 
-/// Puts all files of an array that will be dropped into the quarantine, sound or not.
+/// Moves all files of an array that will be dropped into the quarantine, intact or not.
 Status Repair::QuarantineArray(const std::string& array) {
   const std::string sidecar = SidecarName(array);
   for (const FileEntry& file : current_->files) {
@@ -788,7 +790,7 @@ Status Repair::QuarantineArray(const std::string& array) {
   return Status::Ok();
 }
 
-/// Writes the array anew, with the values of FillMissingRows in the lost rows, and replaces it.
+/// Rewrites the array, with the values of FillMissingRows in the lost rows, and replaces it.
 Status Repair::FillHoles(SoundRows& rows) {
   ArrayEntry entry = rows.entry();
   const std::string array = entry.name;
@@ -860,7 +862,7 @@ Status Repair::TakeCareOfLostArrays() {
   });
 }
 
-/// Moves links, pipes and devices out of the catalogue. Returns whether it is sound now.
+/// Moves links, pipes and devices out of the catalogue. Returns whether it is intact now.
 Result<bool> Repair::MoveSpecial() {
   std::vector<std::string> special;
   const Status walked =
@@ -883,8 +885,8 @@ Result<bool> Repair::MoveSpecial() {
   return status.ok();
 }
 
-/// Repairs the catalogue and the manifest that it names, without which nothing else can be judged.
-/// Returns whether either was repaired.
+/// Repairs the catalogue and the manifest that it names, without which no other file can be
+/// checked. Returns whether either was repaired.
 Result<bool> Repair::RepairRoots(const VerifyReport& before) {
   const auto damaged = [&](std::string_view file) {
     return std::any_of(before.damaged.begin(), before.damaged.end(),
@@ -901,19 +903,20 @@ Result<bool> Repair::RepairRoots(const VerifyReport& before) {
   return !options_.dry_run && current_ && (catalog || manifest);
 }
 
-/// 1. Makes sure that this is a store, and takes the writer's lock.
-/// 2. Finds the store's id, and repairs FORMAT (CheckId).
-/// 3. Verifies the store twice (LookTwice).
-/// 4. Repairs the catalogue and the manifest (RepairRoots); if they were damaged, verifies again,
-///    now that it is known which files there should be.
-/// 5. Repairs the other files (RepairOne): chunks before row checksums, which follow from them, and
-///    coordinates last, which follow from order and ids.
-/// 6. Drops arrays that lost rows, or fills their holes (TakeCareOfLostArrays).
-/// 7. Releases the lock, and verifies the store for the report.
+/// Repairs in these steps:
+///   1. Checks that this is a store, and takes the writer's lock.
+///   2. Finds the store's id, and repairs FORMAT (CheckId).
+///   3. Verifies the store twice (LookTwice).
+///   4. Repairs the catalogue and the manifest (RepairRoots); if they were damaged, verifies again,
+///      now that the set of expected files is known.
+///   5. Repairs the other files (RepairOne): chunks before row checksums, which are derived from
+///      them, and coordinates last, which are derived from order and ids.
+///   6. Drops arrays that lost rows, or fills their holes (TakeCareOfLostArrays).
+///   7. Releases the lock, and verifies the store for the report.
 Result<RepairReport> Repair::Run() {
   const auto info = fs_.Stat(store_);
   if (!info) return Fail(info.error());
-  // Taking the lock makes a file, which must not appear in a folder that was named by mistake.
+  // Taking the lock creates a file, which must not appear in a folder that was named by mistake.
   const auto format = fs_.Stat(store_ / kFormatName);
   const auto generations = fs_.Stat(store_ / kGenerationsName);
   for (const auto* one : {&format, &generations})
@@ -922,17 +925,17 @@ Result<RepairReport> Repair::Run() {
     return Fail(Status::NotFound(fmt::format("no Rhizome store at '{}'", store_.string())));
   RHIZOME_ASSIGN_OR_RETURN(lock_, LockForWriting(fs_, store_));
   RHIZOME_RETURN_IF_ERROR(CheckId());
-  std::set<std::string> seen;  // files that were handled; one may have several damages
+  std::set<std::string> seen;  // files that were handled; a file may have several damages
   for (const Damage& damage : report_.found) seen.insert(damage.file);
   if (options_.dry_run && !report_.found.empty()) {
-    report_.after.damaged = report_.found;  // the rest can be judged only with the right id
+    report_.after.damaged = report_.found;  // the rest can be checked only with the right id
     return std::move(report_);
   }
   RHIZOME_ASSIGN_OR_RETURN(VerifyReport before, LookTwice());
   report_.found.insert(report_.found.end(), before.damaged.begin(), before.damaged.end());
   RHIZOME_ASSIGN_OR_RETURN(const bool again, RepairRoots(before));
   if (again) {
-    // Only now is it known which files the store should have.
+    // Only now the set of expected files is known.
     RHIZOME_ASSIGN_OR_RETURN(before, LookTwice());
     const std::vector<Damage> first = report_.found;
     for (const Damage& damage : before.damaged) {
@@ -940,14 +943,14 @@ Result<RepairReport> Repair::Run() {
       if (std::none_of(first.begin(), first.end(), same)) report_.found.push_back(damage);
     }
   }
-  // Row checksums follow from chunks, so chunks come first.
+  // Row checksums are derived from chunks, so chunks come first.
   const auto is_sidecar = [](const std::string& file) {
     return Path(file).parent_path().native().ends_with(kSidecarSuffix);
   };
   std::vector<Damage> in_order = report_.found;
   std::stable_partition(in_order.begin(), in_order.end(),
                         [&](const Damage& damage) { return !is_sidecar(damage.file); });
-  // Coordinates follow from order and ids, so they come last.
+  // Coordinates are derived from order and ids, so they come last.
   const auto is_coordinate = [&](const std::string& file) {
     const std::string prefix = generation_ + "/";
     const bool there = current_ && !generation_.empty() && file.starts_with(prefix);
@@ -976,10 +979,11 @@ Result<RepairReport> RepairStore(FileSystem& fs, const Path& store, const Repair
                                  const JobControl& control) try {
   return WithAbsolute(fs, store, [&](const Path& folder) -> Result<RepairReport> {
     const auto enclosed = fs.Enclose(folder);
-    static_cast<void>(HoldFolder(enclosed));  // what follows says more of an absent store
+    static_cast<void>(HoldFolder(enclosed));  // Run has the better message for an absent store
     RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, folder));
     RHIZOME_ASSIGN_OR_RETURN(RepairReport report, Repair(fs, folder, options, control).Run());
-    // The quarantine is named as the caller named the store.
+    // The path of the quarantine is reported in the form in which the caller wrote the store's
+    // path.
     const auto as_written = [&](std::string& path) {
       if (path.starts_with(folder.string()))
         path.replace(0, folder.string().size(), store.string());

@@ -11,14 +11,14 @@
 
 namespace rhizome::inline internal {
 
-/// Compares the rows of one chunk of a row array with the checksums of its sidecar while the chunk
+/// Compares the rows of one chunk of a row array with the checksums in its sidecar while the chunk
 /// is scanned. Threads: one at a time.
 class RowWatcher : public FileWatcher {
  public:
   using SeeRow = std::function<void(std::uint64_t row, std::span<const std::byte> bytes)>;
 
-  /// `tell(row)` is called for the first row that differs, and `see`, if it is set, with each row.
-  /// Errors: those of reading the checksums.
+  /// The first callback receives the first row that differs; `see`, if set, receives each
+  /// row. Errors: errors of reading the checksums.
   static Result<std::unique_ptr<RowWatcher>> Make(const ArrayEntry& rows, std::uint64_t chunk,
                                                   const ChunkArray& sums,
                                                   std::function<void(std::uint64_t row)> tell,

@@ -10,8 +10,8 @@
 
 namespace rhizome {
 
-// Format 1 is the first. With each later format a step is added here, and a store of the format
-// before it to tests/storage/golden.
+// Format 1 is the first. Each later format adds a step here, and a store of the previous format to
+// tests/storage/golden.
 std::span<const UpgradeStep> UpgradeSteps() { return {}; }
 
 namespace {

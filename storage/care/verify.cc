@@ -34,24 +34,23 @@ using Kind = DirectoryEntry::Kind;
 
 using LockMode = FileSystem::LockMode;
 
-/// One run of VerifyFiles, which checks everything below a store and goes on after damage:
-///   1. reads FORMAT, and checks whether a writer is at work (CheckFormat, NoWriter);
+/// One run of VerifyFiles, which checks everything below a store and continues after damage:
+///   1. reads FORMAT, and checks whether a writer is active (CheckFormat, NoWriter);
 ///   2. opens the catalogue, pins the current generation, and checks all blocks of the catalogue
 ///      (CheckCatalog);
-///   3. checks the entries at the top and in scratch/ (CheckTop, CheckScratch);
-///   4. for each generation reads its manifests (CheckManifest), compares their files with those
-///   that
-///      exist (CheckFiles), and reads and hashes all of them (ScanKnown, Judge);
-///   5. takes back orphans that a writer may have made meanwhile (DropOrphansOfWriter).
+///   3. checks the entries at the top level and in scratch/ (CheckTop, CheckScratch);
+///   4. for each generation reads its manifests (CheckManifest), compares their files with the
+///      existing files (CheckFiles), and reads and hashes all of them (ScanKnown, Judge);
+///   5. drops orphans that a concurrent writer may have created (DropOrphansOfWriter).
 /// Threads: one.
 ///
 /// Leftovers of a killed writer are orphans (FORMAT.md, "Store directory and commit protocol"):
-///   (1) a generation or a manifest later than the committed one, whatever is in it;
+///   (1) a generation or a manifest later than the committed one, with any content;
 ///   (2) in the committed generation, a file that no committed manifest names;
-///   (3) an earlier generation without manifests, because those are removed first;
+///   (3) an earlier generation without manifests, because manifests are removed first;
 ///   (4) a job's scratch folder whose lock is free.
-/// Every other difference from what was committed is damage. Earlier manifests were committed, so
-/// they and the files that they name must be whole.
+/// Every other difference from the committed state is damage. Earlier manifests were committed, so
+/// they and the files that they name must be intact.
 class Verifier {
  public:
   Verifier(FileSystem& fs, Path store, const JobControl& control, FileTaker* taker)
@@ -91,7 +90,8 @@ class Verifier {
   void CheckCatalogKinds();
   void FindSpecial(const std::string& folder);
   bool IsForeign(const DirectoryEntry& entry, const std::string& path);
-  /// Reports a folder that was left, and what keeps the next writer from removing it.
+  /// Reports a leftover folder, and everything in it that prevents the next writer from removing
+  /// it.
   void Left(const std::string& folder) {
     FindSpecial(folder);
     Orphaned(folder);
@@ -128,19 +128,19 @@ class Verifier {
   bool id_known_ = false;
   std::optional<CommitRecord> record_;
   std::unique_ptr<Catalog> catalog_;
-  // Shared locks, as those of Store::Pins.
-  std::unique_ptr<FileLock> pin_;                         // of the committed generation
-  std::unique_ptr<FileLock> committed_pin_;               // of the committed manifest
+  // Shared locks, like those in Store::Pins.
+  std::unique_ptr<FileLock> pin_;                         // PIN of the committed generation
+  std::unique_ptr<FileLock> committed_pin_;               // the committed manifest
   std::vector<std::unique_ptr<FileLock>> manifest_pins_;  // of the generation being checked
-  bool quiet_ = false;  ///< no writer was at work at the beginning
+  bool quiet_ = false;                                    ///< no writer was active at the beginning
 
-  /// The result of checking the rows of a chunk. The thread that scans the chunk's file writes it.
+  /// The result of checking the rows of a chunk. Written by the thread that scans the chunk's file.
   struct RowFinding {
     std::optional<std::uint64_t> wrong_row;
     Status sums;  ///< the status of reading the sidecar
   };
 
-  /// A chunk of a row array and the sidecar that its rows are compared with.
+  /// A chunk of a row array and the sidecar with which its rows are compared.
   struct WatchedChunk {
     ArrayEntry rows;
     std::uint64_t chunk = 0;
@@ -148,18 +148,18 @@ class Verifier {
     FileTaker::SeeRow see;
   };
 
-  // The state of the generation that is being checked.
+  // State of the generation that is being checked.
   std::map<std::string, FileEntry> known_;                              // by path
   std::map<std::string, WatchedChunk> watched_;                         // by path
   std::map<std::string, std::pair<ArrayEntry, std::uint64_t>> shards_;  // array and chunk, by path
   std::set<std::string> current_files_;  // files that the committed manifest names
   bool manifests_sound_ = true;
   bool current_seen_ = false;
-  bool offered_ = false;  // the taker gets its files
+  bool offered_ = false;  // files are passed to taker_
 };
 
-/// Returns whether an error is a fault of reading, and not damage. If an entry of another kind is
-/// in the place of a file, opening it fails, too; that is damage.
+/// Returns whether an error is a failure to read, and not damage. If an entry of another kind is in
+/// place of a file, opening it fails, too; that is damage.
 bool Verifier::IsFault(const std::string& file, const Status& status, Kind wanted) const {
   if (ProvesDamage(status) || RHIZOME_MUTANT("shortage is damage")) return false;
   if (status.code() != StatusCode::kIoError) return true;
@@ -189,9 +189,9 @@ Status Verifier::CheckFormat(bool anything_else) {
 }
 
 // Checks the catalogue, unless FORMAT is damaged: then the store's id, which the check needs, is
-// not known. The verification goes on after damage of the catalogue, as manifests are found in
-// their folders. It ends if the catalogue cannot be read at the moment: which files are orphans
-// depends on which generation is current.
+// unknown. The verification continues after damage of the catalogue, as manifests are found in
+// their folders. It ends if the catalogue currently cannot be read: which files are orphans depends
+// on which generation is current.
 Status Verifier::CheckCatalog() {
   if (!id_known_) return Status::Ok();
   const std::string name(kCatalogName);
@@ -199,7 +199,8 @@ Status Verifier::CheckCatalog() {
   auto catalog = Catalog::Open(fs_, store_ / kCatalogName, Catalog::Mode::kRead, id_);
   if (!catalog) {
     if (IsFault(name, catalog.error(), Kind::kDirectory)) return catalog.error();
-    // The catalogue is made before any manifest, so without a manifest nothing was ever committed.
+    // The catalogue is created before any manifest, so without a manifest nothing was ever
+    // committed.
     RHIZOME_ASSIGN_OR_RETURN(const bool has_manifest, HasManifest(fs_, store_));
     if (catalog.error().code() == StatusCode::kNotFound && !has_manifest) return NothingCommitted();
     Damaged(name, catalog.error().message());
@@ -215,11 +216,11 @@ Status Verifier::CheckCatalog() {
   return Status::Ok();
 }
 
-/// Reports what is no file in the folder of the catalogue. A reader does without some files that a
-/// writer needs, such as RocksDB's IDENTITY and LOCK.
+/// Reports everything that is not a file in the folder of the catalogue. A reader does not need
+/// some files that a writer needs, such as RocksDB's IDENTITY and LOCK.
 void Verifier::CheckCatalogKinds() {
   const auto entries = fs_.List(store_ / kCatalogName);
-  if (!entries) return;  // opening the catalogue says why
+  if (!entries) return;  // opening the catalogue reports the error
   for (const DirectoryEntry& entry : *entries) {
     const std::string file = fmt::format("{}/{}", kCatalogName, entry.name);
     if (IsForeign(entry, file)) continue;
@@ -239,18 +240,18 @@ void Verifier::FindSpecial(const std::string& folder) {
   if (!walked.ok() && !ProvesDamage(walked)) Note(folder, walked, Kind::kDirectory);
 }
 
-/// Reports a file or folder whose name is not one of ours, and returns true. A link or a pipe is
-/// not foreign: a writer refuses a store that holds one.
+/// Reports a file or folder with a name that stores do not use, and returns true. A link or a pipe
+/// is never foreign: a writer refuses a store that contains one.
 bool Verifier::IsForeign(const DirectoryEntry& entry, const std::string& path) {
   if (!IsForeignEntry(entry)) return false;
-  // lost+found at the top of a disk cannot be read by its users, and need not be.
+  // lost+found at the top of a disk is not readable by its users, and need not be.
   if (entry.kind == Kind::kDirectory && path.starts_with(kGenerationsName)) FindSpecial(path);
   report_.strangers.push_back(path);
   return true;
 }
 
 // Pins the current generation and its manifest as Store::TryPin does: a writer may commit the next
-// ones at any moment, and holds PIN for a moment while it cleans up. What is missing is reported
+// ones at any moment, and holds PIN for a moment while it cleans up. Missing files are reported
 // later.
 Status Verifier::PinCurrent(Catalog& catalog) {
   constexpr int kAttempts = 500;  // 5 s with pauses of 10 ms, as in Store::Refresh
@@ -296,7 +297,7 @@ void Verifier::CheckTop(const std::vector<DirectoryEntry>& entries) {
   }
 }
 
-// Finds folders of jobs that do not run; a job holds the lock of its folder while it runs.
+// Finds folders of jobs that are not running; a job holds the lock of its folder while it runs.
 void Verifier::CheckScratch() {
   const auto entries = fs_.List(store_ / kScratchName);
   if (!entries && entries.error().code() != StatusCode::kNotFound)
@@ -332,7 +333,7 @@ void Verifier::CheckManifest(const std::string& folder, const std::string& name,
   auto pin = fs_.Lock(store_ / folder / name, LockMode::kShared, "");
   const bool gone = !pin && (pin.error().code() == StatusCode::kBusy ||
                              pin.error().code() == StatusCode::kNotFound);
-  if (gone && !is_current) return;  // a writer removes it, as nobody uses it
+  if (gone && !is_current) return;  // unused: a writer is removing it
   if (pin) manifest_pins_.push_back(*std::move(pin));
   ++report_.files;
   current_seen_ = current_seen_ || is_current;
@@ -362,7 +363,7 @@ void Verifier::CheckManifest(const std::string& folder, const std::string& name,
 }
 
 /// Prepares the comparison of the rows of row arrays with their sidecars during the scan. Sidecars
-/// that cannot be opened are left out; other checks report their damage.
+/// that cannot be opened are skipped; other checks report their damage.
 void Verifier::WatchRows(const std::string& folder, const Manifest& manifest) {
   for (const ArrayEntry& entry : manifest.arrays) {
     const bool sidecar = entry.name.ends_with(kSidecarSuffix);
@@ -408,7 +409,7 @@ void Verifier::BadHash(const std::string& name, const FileEntry& entry) {
     report_.damaged.push_back({name, one.offset_bytes, one.what});
 }
 
-/// Returns the files in the order of the scan: those that the taker wants come first.
+/// Returns the files in the order of the scan: the files that the taker wants come first.
 std::vector<const FileEntry*> Verifier::ScanOrder() const {
   std::vector<const FileEntry*> entries;
   for (const auto& [path, entry] : known_) entries.push_back(&entry);
@@ -485,7 +486,7 @@ void Verifier::Judge(const std::string& folder, const FileEntry& entry, const Sc
     report_.unread.push_back({name, finding.sums});
 }
 
-// Compares the files that exist with those that manifests name, then scans the latter.
+// Compares the existing files with those that manifests name, then scans the latter.
 Status Verifier::CheckFiles(const std::string& folder, std::uint64_t generation) {
   const auto visit = [&](const std::string& relative, Kind kind) {
     if (relative == kPinName || relative.starts_with(kManifestPrefix)) return Status::Ok();
@@ -515,8 +516,8 @@ Status Verifier::CheckFiles(const std::string& folder, std::uint64_t generation)
 
 Status Verifier::CheckGeneration(const std::string& folder, std::uint64_t generation) {
   if (IsCurrent(generation)) return CheckWithPin(folder, generation);
-  // The lock keeps writers from removing the generation while it is read. A writer that holds it is
-  // removing the generation.
+  // The lock prevents writers from removing the generation while it is read. If a writer holds it,
+  // it is removing the generation.
   const auto pin = fs_.Lock(store_ / folder / kPinName, LockMode::kShared, "");
   if (!pin && pin.error().code() == StatusCode::kBusy) return Status::Ok();
   if (!pin && IsFault(fmt::format("{}/{}", folder, kPinName), pin.error())) {
@@ -600,15 +601,15 @@ Status Verifier::Look() {
   return id_known_ ? CheckGenerations() : Status::Ok();
 }
 
-/// Returns whether no writer is at work; a writer has files that no manifest names yet. Its lock is
-/// taken and released at once: a verification that takes hours must not keep writers out.
+/// Returns whether no writer is active; a writer has files that no manifest names yet. Its lock is
+/// taken and released at once, so that a verification that takes hours does not block writers.
 bool Verifier::NoWriter() const {
   const auto lock = fs_.Lock(store_ / kLockName, LockMode::kShared, "");
   return lock || lock.error().code() == StatusCode::kNotFound;  // a copy may lack it
 }
 
-/// Drops orphans from the report if a writer began meanwhile: a file that looked like an orphan may
-/// be one that it has not committed yet, has committed since, or has removed.
+/// Drops orphans from the report if a writer has begun since the start: a file that looked like an
+/// orphan may be one that it has not committed yet, has committed since, or has removed.
 void Verifier::DropOrphansOfWriter() {
   if (!quiet_ || catalog_ == nullptr || !record_) return;
   const auto caught_up = catalog_->CatchUp();

@@ -44,11 +44,18 @@ namespace rhizome::inline internal {
 
 namespace {
 
+// The catalogue is a RocksDB database whose files are all accessed through catalog_env.h. A writer
+// opens it with DB::Open and writes each commit as one WriteBatch that starts with a SyncMark;
+// closing flushes and seals it (catalog_seal.h). A reader opens a secondary instance, which RocksDB
+// does not protect against concurrent writers and damaged tables: OpenBesideWriters,
+// CheckShowsLatest and CatchUp make sure that it shows the latest state. If RocksDB throws, the
+// database is abandoned (LeaveBehind).
+
 constexpr std::uint8_t kRecordVersion = 2;
 
-/// Passes RocksDB's warnings and errors to the store's log and drops its other lines: results come
-/// back as a status, and a store holds no log files. RocksDB may call it under its own locks, which
-/// is why Logger delivers lines later, from a thread of its own.
+/// Forwards RocksDB's warnings and errors to the store's log and drops its other lines: outcomes
+/// are returned as a status, and a store contains no log files. RocksDB may call it while holding
+/// its own locks, which is why Logger delivers lines later, from its own thread.
 class CatalogLogger : public rocksdb::Logger {
  public:
   explicit CatalogLogger(std::shared_ptr<const rhizome::Logger> logger)
@@ -75,8 +82,8 @@ Status Translate(const rocksdb::Status& status, const Path& path) {
   const std::string where = fmt::format("catalogue '{}'", path.string());
   std::string message = fmt::format("{}: {}", where, status.ToString());
   if (status.IsNotFound()) return Status::NotFound(std::move(message));
-  // RocksDB has no code for a lock that another process holds, only words. A message about a bad
-  // block ("block checksum") must not match them.
+  // RocksDB has no status code for a lock that another process holds, only message text. A message
+  // about a bad block ("block checksum") must not match it.
   const bool locked = status.IsIOError() && (message.find("lock hold by") != std::string::npos ||
                                              message.find("While lock file") != std::string::npos);
   if (status.IsBusy() || locked) return Status::Busy(std::move(message));
@@ -90,8 +97,8 @@ rocksdb::Env& EnvOf(FileSystem& fs) {
   return disk == nullptr ? PosixCatalogEnv() : disk->env();
 }
 
-// With these options bad bytes are errors, a failed sync stays failed, and recovery after a crash
-// accepts a torn tail of the write-ahead log and nothing else (docs/DESIGN.md, section 3).
+// With these options bad bytes are errors, a failed sync remains failed, and recovery after a crash
+// accepts only a torn tail of the write-ahead log (docs/DESIGN.md, section 3).
 rocksdb::DBOptions DatabaseOptions(rocksdb::Env& env, Catalog::Mode mode,
                                    const CatalogOptions& given = {}) {
   rocksdb::DBOptions options;
@@ -104,8 +111,8 @@ rocksdb::DBOptions DatabaseOptions(rocksdb::Env& env, Catalog::Mode mode,
   options.max_bgerror_resume_count = 0;
   options.track_and_verify_wals_in_manifest = true;
   options.max_open_files = -1;  // a secondary must keep files that the writer deletes
-  // By default RocksDB starts 15 threads for each family to open tables, which takes longer than
-  // opening our few.
+  // By default RocksDB starts 15 threads per column family to open tables, which takes longer than
+  // opening our few tables.
   options.max_file_opening_threads = 1;
   options.max_background_jobs = 2;
   options.max_manifest_file_size = kMaxCatalogManifestBytes / 2;
@@ -120,8 +127,8 @@ rocksdb::DBOptions DatabaseOptions(rocksdb::Env& env, Catalog::Mode mode,
 std::vector<rocksdb::ColumnFamilyDescriptor> Families(const CatalogOptions& given = {}) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(given.cache_bytes);
-  table.format_version = 5;                    // the last that CatalogTable knows
-  table.cache_index_and_filter_blocks = true;  // else their memory is outside of the budget
+  table.format_version = 5;                    // the last that CatalogTable supports
+  table.cache_index_and_filter_blocks = true;  // counts their memory in the budget
   rocksdb::ColumnFamilyOptions options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   options.write_buffer_size = std::min<std::size_t>(std::size_t{4} << 20, given.write_bytes / 2);
@@ -197,8 +204,8 @@ std::string RowKey(std::uint64_t sequence, std::uint64_t array_id, std::int64_t 
   return key;
 }
 
-// A value is its content, then the CRC-32C of key and content, so that a value under a wrong key is
-// noticed.
+// A value is its content followed by the CRC-32C of key and content, so that a value under a wrong
+// key is detected.
 std::uint32_t ValueCrc(std::string_view key, std::span<const std::byte> content) {
   return Crc32c(content, Crc32c(std::as_bytes(std::span(key))));
 }
@@ -210,7 +217,7 @@ std::string SealValue(std::string_view key, std::span<const std::byte> content) 
   return value;
 }
 
-/// Returns the content of a sealed value, or nothing if it is damaged.
+/// Returns the content of a sealed value; nullopt if it is damaged.
 std::optional<std::span<const std::byte>> OpenValue(std::string_view key, std::string_view value) {
   const auto bytes = std::as_bytes(std::span(value));
   if (bytes.size() < sizeof(std::uint32_t)) return std::nullopt;
@@ -220,19 +227,19 @@ std::optional<std::span<const std::byte>> OpenValue(std::string_view key, std::s
   return content;
 }
 
-// RocksDB asks for a folder in which a secondary may keep an info log. DatabaseOptions gives it a
-// logger instead, and nothing can be made in this folder.
+// RocksDB requires a folder in which a secondary may write an info log. DatabaseOptions passes a
+// logger instead, and nothing can be created in this folder.
 constexpr const char* kNoFolder = "/dev/null/rhizome";
 
-// Checks that the creation of the catalogue was finished. RocksDB makes column families one after
-// the other, so a killed creation leaves some of them, and nothing was ever committed. Errors:
+// Checks that the creation of the catalogue was completed. RocksDB creates column families one
+// after another, so a killed creation leaves some of them, and nothing was ever committed. Errors:
 // kNotFound; kCorruption.
 Status CheckComplete(FileSystem& fs, rocksdb::Env& env, const Path& path) {
   const auto current = fs.Stat(path / "CURRENT");
   if (!current && current.error().code() == StatusCode::kNotFound)
     return Status::NotFound(fmt::format("'{}' has no catalogue", path.string()));
   if (!current) return current.error();
-  // RocksDB ends the process in an assertion if it cannot read this file.
+  // If RocksDB cannot read this file, it ends the process by an assertion.
   constexpr std::uint64_t kMaxIdentityBytes = 4096;
   const auto identity = fs.Stat(path / "IDENTITY");
   if (identity && identity->size_bytes > kMaxIdentityBytes)
@@ -265,10 +272,11 @@ class Catalog::Impl {
     if (abandoned()) LeaveBehind();
   }
 
-  /// 1. Checks that the folder has only plain files.
-  /// 2. A reader continues in OpenBesideWriters.
-  /// 3. A writer checks the seal and that the catalogue is complete, then breaks the seal.
-  /// 4. Starts the threads for RocksDB's background work, and opens the database.
+  /// Opens the catalogue in these steps:
+  ///   1. Checks that the folder contains only plain files.
+  ///   2. A reader continues in OpenBesideWriters.
+  ///   3. A writer checks the seal and that the catalogue is complete, then breaks the seal.
+  ///   4. Starts the threads for RocksDB's background work, and opens the database.
   Status Open(Mode mode) {
     // RocksDB ends the process if it cannot read some of its files.
     RHIZOME_RETURN_IF_ERROR(CheckPlain(fs_, path_));
@@ -385,7 +393,7 @@ class Catalog::Impl {
     const std::unique_ptr<rocksdb::Iterator> at = NewDeltaIterator();
     std::string end;
     AppendBig(end, last);
-    end += '\xFF';  // behind the rows of commit `last`, too
+    end += '\xFF';  // also past the rows of commit `last`
     Ask([&] { at->SeekForPrev(end); });
     RHIZOME_RETURN_IF_ERROR(Translate(at->status(), path_));
     if (!at->Valid() || CommitOfDeltaKey(at->key().ToStringView()) <= base) return base_state;
@@ -415,8 +423,8 @@ class Catalog::Impl {
 
   Status DropDelta(std::uint64_t last) {
     RHIZOME_RETURN_IF_ERROR(CheckUsable());
-    // This write is not synced. The lock keeps a synced write from counting it as durable
-    // (SyncMark).
+    // This write is not synced. The lock prevents a concurrent synced write from recording it as
+    // durable (SyncMark).
     const MutexLock lock(writes_);
     {
       const std::unique_ptr<rocksdb::Iterator> at = NewDeltaIterator();
@@ -453,10 +461,11 @@ class Catalog::Impl {
     return Translate(Ask([&] { return db_->Write({}, &batch); }), path_);
   }
 
-  /// A secondary (RocksDB 7.8) that comes to a table which a writer has removed already waits for
-  /// word that it is gone, and shows nothing newer until then. Where the next writer has begun
-  /// another MANIFEST meanwhile, which does not name that table, no such word comes. So a secondary
-  /// only follows as long as it shows all; else another one takes its place.
+  /// Follows the writer. When a secondary (RocksDB 7.8) encounters a table that a writer has
+  /// already removed, it shows nothing newer until the MANIFEST reports the removal. If the next
+  /// writer has already begun a new MANIFEST, which does not mention that table, this never
+  /// happens. So a secondary is reused only as long as it shows all tables; otherwise a new one
+  /// replaces it.
   Status CatchUp() {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
     if (!abandoned() && !shown_.name.empty() &&
@@ -507,8 +516,8 @@ class Catalog::Impl {
   }
 
  private:
-  /// The name and length of the current MANIFEST. A writer only appends to it, so an equal state
-  /// means that nothing changed.
+  /// Name and length of the current MANIFEST. A writer only appends to it, so equal states mean
+  /// that nothing changed.
   struct ManifestState {
     std::string name;
     std::uint64_t bytes = 0;
@@ -524,8 +533,9 @@ class Catalog::Impl {
   ///   1. checks the seal and that the catalogue is complete;
   ///   2. opens RocksDB as a secondary;
   ///   3. checks that it shows the latest state (CheckShowsLatest).
-  /// A writer that begins, ends or compacts meanwhile removes files that a reader still looks for.
-  /// So an error counts only if the MANIFEST is the same before and after; else it tries again.
+  /// A writer that concurrently opens, closes or compacts the catalogue removes files that the
+  /// reader is about to open. So an error counts only if the MANIFEST is the same before and after;
+  /// otherwise the steps are retried.
   Status OpenBesideWriters() {
     Status status;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -546,8 +556,8 @@ class Catalog::Impl {
   }
 
   Status OpenSecondary() {
-    // A new environment forgets the claims of an earlier MANIFEST (CatalogClaims), which need not
-    // hold for the files of the next.
+    // A new environment drops the claims of an earlier MANIFEST (CatalogClaims), which may not hold
+    // for the files of the next one.
     env_ = MakeCatalogEnv(EnvOf(fs_), fault_, threads_, gate_);
     rocksdb::DB* db = nullptr;
     const rocksdb::DBOptions options = DatabaseOptions(*env_, Mode::kRead, options_);
@@ -570,8 +580,8 @@ class Catalog::Impl {
     return closed;
   }
 
-  /// Runs a call of RocksDB. An exception leaves RocksDB's locks held, and writers in its queue
-  /// that are gone: any further call, and closing, might wait for ever.
+  /// Runs a call of RocksDB. An exception may leave RocksDB's locks held, and dead writers in its
+  /// queue: any further call, and closing, could then wait forever.
   template <typename Call>
   auto Ask(const Call& call) -> decltype(call()) {
     try {
@@ -583,8 +593,8 @@ class Catalog::Impl {
   }
   bool abandoned() const { return why_abandoned_.load() != StatusCode::kOk; }
 
-  /// Gives up a database that cannot be closed, with what its threads use. The next opening
-  /// recovers what was committed, as after a crash.
+  /// Abandons a database that cannot be closed, together with the objects that its threads use. The
+  /// next opening recovers everything that was committed, as after a crash.
   void LeaveBehind() noexcept {
     gate_->Shut();
     families_.clear();
@@ -612,7 +622,7 @@ class Catalog::Impl {
     Ask([&] { at.Seek(key); });
   }
 
-  /// Swaps the database with that of `fresh`.
+  /// Exchanges the databases of this object and `fresh`.
   void TakePlace(Impl& fresh) {
     const std::unique_lock<std::shared_mutex> replacing(replacing_);
     fault_.swap(fresh.fault_);
@@ -625,10 +635,10 @@ class Catalog::Impl {
     std::swap(shown_, fresh.shown_);
   }
 
-  /// Moves to the current state of the catalogue. A secondary that could not show the tables of one
-  /// MANIFEST, because a writer had removed some, would end the process in an assertion of RocksDB
-  /// 7.8 (BaseReferencedVersionBuilder) when it follows to the next. So it is opened anew until it
-  /// has shown one MANIFEST.
+  /// Moves to the current state of the catalogue. If a secondary failed to show the tables of one
+  /// MANIFEST, because a writer had removed some, then following to the next MANIFEST would end the
+  /// process by an assertion of RocksDB 7.8 (BaseReferencedVersionBuilder). So it is reopened until
+  /// it has shown one MANIFEST completely.
   Status ShowMore() {
     RHIZOME_RETURN_IF_ERROR(Translate(CloseDatabase(), path_));
     return OpenSecondary();
@@ -637,28 +647,29 @@ class Catalog::Impl {
   Status Write(rocksdb::WriteBatch& batch, bool sync) RHIZOME_REQUIRES(writes_) {
     rocksdb::WriteOptions options;
     options.sync = sync && !RHIZOME_MUTANT("commit is not synced");
-    // Commit and AppendDelta promise to throw only before they write.
+    // Commit and AppendDelta guarantee to throw only before they write.
     RHIZOME_RETURN_IF_ERROR(Guarded(
         [&] { return Translate(Ask([&] { return db_->Write(options, &batch); }), path_); }));
     if (sync) synced_change_ = db_->GetLatestSequenceNumber();
     return Status::Ok();
   }
 
-  /// Returns the fault instead of `status` if there was one and `status` speaks of damage: RocksDB
-  /// reports some faults as damage.
+  /// Returns the recorded fault instead of `status` if there was a fault and `status` reports
+  /// damage: RocksDB reports some faults as damage.
   Status UnlessFault(const Status& status) const {
     const Status fault = fault_->status();
     return !status.ok() && ProvesDamage(status) && !fault.ok() ? fault : status;
   }
 
-  // RocksDB's secondary silently shows an earlier state when a table is damaged or missing. So this
-  // compares the tables that it shows with those that the MANIFEST names. A writer may change both
-  // meanwhile, so a difference is damage only if the MANIFEST stays the same:
-  //   1. if name and length of the MANIFEST are those that were shown before, nothing changed;
-  //   2. if no table that the MANIFEST names is missing among the shown ones, all is well;
-  //   3. if some are missing although the MANIFEST is the same as at the look before, finds out
-  //      which are damaged (DamageOf), and reports them if the MANIFEST still is the same;
-  //   4. otherwise lets RocksDB catch up, or opens it anew (ShowMore), and looks again.
+  // Checks that the secondary shows the latest state. When a table is damaged or missing, RocksDB's
+  // secondary silently shows an earlier state, so this compares the tables that it shows with the
+  // tables that the MANIFEST names. A writer may change both at any time, so a difference counts as
+  // damage only if the MANIFEST remains the same:
+  //   1. if name and length of the MANIFEST are unchanged since the last check, nothing changed;
+  //   2. if the database shows every table that the MANIFEST names, it is up to date;
+  //   3. if some are missing although the MANIFEST did not change since the previous attempt, finds
+  //      out which are damaged (DamageOf), and reports them if the MANIFEST is still the same;
+  //   4. otherwise reopens the secondary (ShowMore) and tries again.
   Status CheckShowsLatest() {
     if (RHIZOME_MUTANT("an earlier catalogue is shown")) return Status::Ok();
     ManifestState before;
@@ -680,7 +691,7 @@ class Catalog::Impl {
         if (now == before) {
           const Status damage = DamageOf(missing);
           if (!damage.ok() && CurrentManifest() == now) return damage;
-          // Each table can be opened now, although RocksDB could not open it.
+          // All tables can be opened now, although RocksDB could not open them.
           if (damage.ok() && ++unshown > kLooks) return NotShown(missing);
           std::this_thread::sleep_for(unshown * std::chrono::milliseconds(1));
         }
@@ -694,8 +705,8 @@ class Catalog::Impl {
         fmt::format("catalogue '{}': its MANIFEST never stays the same", path_.string()));
   }
 
-  /// One look at whether all tables that the MANIFEST names are shown; false also where it cannot
-  /// be told.
+  /// Checks once whether the database shows all tables that the MANIFEST names. Returns false also
+  /// if this cannot be determined.
   bool ShowsLatest() {
     if (RHIZOME_MUTANT("an earlier catalogue is shown")) return true;
     ManifestState now;
@@ -724,10 +735,10 @@ class Catalog::Impl {
     return status;
   }
 
-  static constexpr int kAttempts = 1000;  // a bound on retries while writers change the MANIFEST
-  static constexpr int kLooks = 10;       // a bound on retries while the MANIFEST stays the same
+  static constexpr int kAttempts = 1000;  // max retries while writers change the MANIFEST
+  static constexpr int kLooks = 10;       // max retries while the MANIFEST remains the same
 
-  using Tables = std::map<std::uint64_t, std::uint64_t>;  // numbers and lengths
+  using Tables = std::map<std::uint64_t, std::uint64_t>;  // table numbers and lengths
 
   /// Returns the tables that the MANIFEST names and the database does not show.
   Result<Tables> MissingTables(std::span<const std::byte> manifest) {
@@ -746,8 +757,8 @@ class Catalog::Impl {
         fmt::format("catalogue '{}': one of its tables is another's:{}", path_.string(), names));
   }
 
-  /// Returns why some tables are not shown: RocksDB leaves out sound tables together with a damaged
-  /// one. OK: all of them can be opened now.
+  /// Returns why some tables are not shown. (RocksDB leaves out intact tables together with a
+  /// damaged one.) Returns OK if all of them can be opened now.
   Status DamageOf(const Tables& missing) {
     rocksdb::Options options;
     options.env = env_.get();
@@ -773,7 +784,7 @@ class Catalog::Impl {
     return fault_->status();
   }
 
-  /// Returns the state after commit `last` where its record has none.
+  /// Returns the state after commit `last`, for commits whose record does not contain it.
   Result<HistoryState> HashEntries(std::uint64_t base, std::uint64_t last,
                                    const HistoryState& base_state) {
     StreamHash hash;
@@ -802,12 +813,12 @@ class Catalog::Impl {
   const OwnerProcess process_;
   std::shared_ptr<CatalogFault> fault_ = std::make_shared<CatalogFault>();
   bool writable_ = false;
-  ManifestState shown_;  // the MANIFEST of which a reader shows all tables
-  Mutex writes_;         // orders writes, since each asks for RocksDB's last change after it
+  ManifestState shown_;  // the MANIFEST all of whose tables a reader shows
+  Mutex writes_;         // serialises writes and reading the resulting change number
   std::uint64_t synced_change_ RHIZOME_GUARDED_BY(writes_) =
       0;                                   // the last durable change since the catalogue was opened
   std::unique_ptr<LibraryThreads> timer_;  // RocksDB has a timer thread while a writer is open
-  std::shared_mutex replacing_;  // exclusive while TakePlace changes what rows are read from
+  std::shared_mutex replacing_;  // exclusive while TakePlace swaps what rows are read from
   std::atomic<StatusCode> why_abandoned_{StatusCode::kOk};  // the code of the exception
   std::shared_ptr<CatalogThreads> threads_ = std::make_shared<CatalogThreads>();
   std::shared_ptr<CatalogGate> gate_ = std::make_shared<CatalogGate>();
@@ -831,14 +842,14 @@ Catalog::~Catalog() = default;
 
 Result<std::unique_ptr<Catalog>> Catalog::Open(FileSystem& fs, const Path& path, Mode mode,
                                                const StoreId& id, const CatalogOptions& options) {
-  static const OwnerProcess first;  // RocksDB's threads are those of the process that used it first
+  static const OwnerProcess first;  // RocksDB's threads belong to the process that used it first
   if (mode != Mode::kRead && !first.here())
     return Fail(Status::InvalidArgument(fmt::format(
         "catalogue '{}': this process is a fork of one that had a store open, and can only read; "
         "start a new process (exec) to write",
         path.string())));
   auto impl = std::make_unique<Impl>(fs, path, id, options);
-  // RocksDB starts threads, and throws if the system gives none.
+  // RocksDB starts threads, and throws if the system grants none.
   RHIZOME_RETURN_IF_ERROR(Guarded([&] { return impl->Open(mode); }));
   return std::unique_ptr<Catalog>(new Catalog(std::move(impl)));
 }

@@ -18,27 +18,27 @@
 
 namespace rhizome::inline internal {
 
-/// The content of the commit point: it names the current manifest.
+/// The content of the commit point: it identifies the current manifest.
 struct CommitRecord {
   std::uint64_t generation = 0;
   std::uint64_t manifest_version = 0;
   std::uint64_t manifest_bytes = 0;
   Hash128 manifest_xxh3{};
-  std::uint64_t sequence = 0;  ///< number of the last commit; those of the delta count, too
-  /// Commits up to this one are in the generation's files; later ones make up the delta.
+  std::uint64_t sequence = 0;  ///< number of the last commit, including commits in the delta
+  /// Commits up to this one are in the generation's files; later commits form the delta.
   std::uint64_t base_sequence = 0;
-  HistoryState base_state = {};  ///< after commit base_sequence; not known in version 1
+  HistoryState base_state = {};  ///< after commit base_sequence; unknown in version 1
 };
 
-/// A row of an array that a commit of the delta puts.
+/// A row of an array that is written by a commit of the delta.
 struct DeltaRow {
   std::uint64_t array_id = 0;
   std::int64_t vertex = 0;
   std::span<const std::byte> bytes;
 };
 
-/// One commit of the delta: a record of graph changes (delta_run.h), of which only the head is
-/// known here (delta_head.h), and rows. Ownership: borrows both.
+/// A commit of the delta: a record of graph changes (delta_run.h; this layer reads only its head,
+/// see delta_head.h) and rows. Ownership: borrows both.
 struct DeltaCommit {
   std::uint64_t sequence = 0;
   std::span<const std::byte> record;
@@ -53,17 +53,17 @@ struct CatalogOptions {
   std::shared_ptr<const Logger> logger = {};
 };
 
-/// The database under catalog/, kept by RocksDB in the column families meta and delta. It holds the
-/// commit record and the delta; its write-ahead log makes commits durable.
-/// Threads: ReadDeltaRow, Commit, AppendDelta and DropDelta may be called from many threads, beside
-/// one thread that calls the others; Close excludes all. In a forked child every call fails with
-/// kInvalidArgument.
+/// The database under catalog/, a RocksDB database with the column families meta and delta. It
+/// contains the commit record and the delta; its write-ahead log makes commits durable.
+/// Threads: ReadDeltaRow, Commit, AppendDelta and DropDelta may be called from many threads,
+/// concurrently with one thread that calls the others; Close must not overlap any call. In a forked
+/// child every call fails with kInvalidArgument.
 class Catalog {
  public:
-  /// kCreate makes a new database; kWrite opens one for writing; kRead opens it as a secondary,
-  /// which sees the commits up to now and never writes into the store. Errors: kCorruption;
-  /// kNotFound; kBusy, another process writes; kIoError; kOutOfMemory; kInvalidArgument, kCreate or
-  /// kWrite in a fork of a process that had one open.
+  /// kCreate creates a database; kWrite opens one for writing; kRead opens it as a secondary, which
+  /// sees the commits so far and never writes into the store. Errors: kCorruption; kNotFound;
+  /// kBusy, another process is writing; kIoError; kOutOfMemory; kInvalidArgument, kCreate or kWrite
+  /// in a fork of a process that had a catalogue open.
   enum class Mode : std::uint8_t { kCreate, kWrite, kRead };
   static Result<std::unique_ptr<Catalog>> Open(FileSystem& fs, const Path& path, Mode mode,
                                                const StoreId& id,
@@ -73,45 +73,47 @@ class Catalog {
   /// Returns the commit record. Errors: kNotFound, nothing was ever committed; kCorruption.
   Result<CommitRecord> Current();
 
-  /// Replaces the commit record by one synced write: it is durable when this returns.
+  /// Replaces the commit record by one synced write: it is durable when this function returns.
   Status Commit(const CommitRecord& record);
 
-  /// Writes all of `commits` atomically; they are durable when it returns if `sync` is true. Keys
-  /// carry the sequence and are never overwritten. After an error the disk may or may not hold the
-  /// commits. Like Commit, it throws std::bad_alloc only before it writes.
+  /// Writes all of `commits` atomically; if `sync` is true, they are durable when this function
+  /// returns. Keys contain the sequence number and are never overwritten. After an error the
+  /// commits may or may not be on disk. Like Commit, it throws std::bad_alloc only before it
+  /// writes.
   Status AppendDelta(std::span<const DeltaCommit> commits, bool sync);
 
-  /// Visits the records of the delta after commit `after`, in order of their sequence. Errors:
-  /// kCorruption; the visitor's.
+  /// Visits the records of the delta after commit `after`, in order of their sequence numbers.
+  /// Errors: kCorruption; errors of the visitor.
   Status ScanDelta(std::uint64_t after,
                    const std::function<Status(std::uint64_t sequence,
                                               std::span<const std::byte> record)>& visit);
 
-  /// Returns the state after the last commit of the delta that is not above `last`, without a look
-  /// at other records; after commit `base` it is `base_state`. Records of version 1 have no state:
-  /// then it is computed from all records and rows after `base`, to the same value each time.
+  /// Returns the state after the last commit of the delta that is not above `last`, without reading
+  /// other records; the state after commit `base` is `base_state`. Records of version 1 contain no
+  /// state: it is then computed from all records and rows after `base`, and the result is always
+  /// the same.
   /// Errors: kCorruption.
   Result<HistoryState> StateAfter(std::uint64_t last, std::uint64_t base,
                                   const HistoryState& base_state);
 
-  /// Returns the number of the last commit of which the delta holds something; 0: none.
+  /// Returns the number of the last commit that has entries in the delta; 0: none.
   Result<std::uint64_t> LastDelta();
 
-  /// Reads into `out`, which has the row's size, a row that commit `sequence` put. Errors:
-  /// kCorruption, the row is missing, damaged or of another size.
+  /// Reads a row that commit `sequence` wrote into `out`, which must have the row's size.
+  /// Errors: kCorruption, the row is missing, damaged or of another size.
   Status ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
                       std::span<std::byte> out);
 
-  /// Removes the records and rows of commits up to `last` from the delta, without a sync.
+  /// Removes the records and rows of all commits up to `last` from the delta, without a sync.
   Status DropDelta(std::uint64_t last);
 
-  /// Visits the stored entries, records and rows, of commits after `after`, in order of their keys;
-  /// each is checked. For copies of a store. Errors: kCorruption; the visitor's.
+  /// Visits the stored entries (records and rows) of commits after `after`, in order of their keys,
+  /// and checks each entry. For copies of a store. Errors: kCorruption; errors of the visitor.
   Status ScanDeltaEntries(
       std::uint64_t after,
       const std::function<Status(std::string_view key, std::string_view value)>& visit);
 
-  /// Puts such entries, which are checked again. They are durable after the next Commit.
+  /// Writes such entries, which are checked again. They are durable after the next Commit.
   Status PutDeltaEntries(std::span<const std::pair<std::string, std::string>> entries);
 
   /// Moves a reader (kRead) to the latest commit of the writer.
@@ -120,8 +122,8 @@ class Catalog {
   /// Reads every block of the database. Errors: kCorruption.
   Status VerifyChecksums();
 
-  /// Closes. A writer flushes first, so that a closed store has no live write-ahead log, and seals
-  /// the catalogue. The destructor does the same and drops errors.
+  /// Closes the catalogue. A writer flushes first, so that a closed store has no live write-ahead
+  /// log, and seals the catalogue. The destructor does the same and drops errors.
   Status Close();
 
   /// Errors: kInvalidArgument, this process is a fork of the one that opened the catalogue.
@@ -133,11 +135,11 @@ class Catalog {
   std::unique_ptr<Impl> impl_;
 };
 
-/// RocksDB's file that names the current MANIFEST; every database has it.
+/// RocksDB's file that names the current MANIFEST; every database has one.
 inline constexpr std::string_view kCatalogCurrent = "CURRENT";
 
-/// Lets RocksDB repair the database at `path` in place: it rewrites the files with what is left of
-/// the data. Errors: kCorruption; those of the disk.
+/// Runs RocksDB's repair on the database at `path`, in place: it rewrites the files with the data
+/// that is still readable. Errors: kCorruption; errors of the disk.
 Status RepairDatabase(FileSystem& fs, const Path& path);
 
 }  // namespace rhizome::inline internal

@@ -12,15 +12,15 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr std::uint64_t kBatchHeadBytes = 12;  // number of the first change, count
+constexpr std::uint64_t kBatchHeadBytes = 12;  // number of the first change, number of changes
 
-// The place of a physical record in a logical one (RocksDB, db/log_format.h).
+// The position of a physical record within a logical one (RocksDB, db/log_format.h).
 enum class Part : std::uint8_t { kWhole = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
 
 // The entries of a batch (the types of RocksDB's db/dbformat.h that a catalogue's writer uses).
 enum class BatchTag : std::uint8_t { kLogData = 3, kPut = 5, kDeleteRange = 14 };
 
-/// An entry of a batch: its column family and the number of changes that it counts for.
+/// An entry of a batch: its column family and the number of changes that it counts as.
 struct BatchEntry {
   std::uint32_t family = 0;
   std::uint32_t changes = 0;
@@ -30,8 +30,8 @@ std::uint32_t ReadFamily(Unpacker& in) {
   return static_cast<std::uint32_t>(in.NumberTo(std::numeric_limits<std::uint8_t>::max()));
 }
 
-/// Accepts puts of a catalogue's keys only. A reader would not see a put of another key, and would
-/// show the value from before.
+/// Accepts only puts of a catalogue's keys. A reader would not see a put of any other key, and
+/// would silently show the previous value.
 std::optional<BatchEntry> ReadPut(Unpacker& in) {
   const std::uint32_t family = ReadFamily(in);
   const std::string_view key = TextOf(in.Field());
@@ -49,7 +49,7 @@ std::optional<BatchEntry> ReadDeleteRange(Unpacker& in) {
   return known ? std::optional(BatchEntry{family, 1}) : std::nullopt;
 }
 
-/// Reads an entry; nothing if a catalogue's writer does not write such.
+/// Reads an entry; returns nullopt if a catalogue's writer does not write such entries.
 std::optional<BatchEntry> ReadEntry(Unpacker& in) {
   const Bytes tag = in.Take(1);
   if (in.bad()) return std::nullopt;

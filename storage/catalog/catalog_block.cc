@@ -13,8 +13,8 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::size_t kOffsetBytes = sizeof(std::uint32_t);
 
-/// The restart array behind the entries of a block: the offsets of entries whose keys are stored
-/// whole.
+/// The restart array after the entries of a block: the offsets of the entries whose keys are stored
+/// in full.
 class Restarts {
  public:
   explicit Restarts(Bytes block) {
@@ -28,8 +28,8 @@ class Restarts {
   bool good() const { return good_; }
   std::uint64_t begin() const { return begin_; }
 
-  /// Must be called for each entry in order. Returns whether the entry at `offset` may share so
-  /// many bytes with the key before.
+  /// Must be called for each entry in order. Returns whether the entry at `offset` may share
+  /// `shared` bytes with the previous key.
   bool Fits(std::uint64_t offset, std::uint64_t shared) {
     if (next_ * kOffsetBytes == offsets_.size() ||
         LoadLittle<std::uint32_t>(offsets_.data() + next_ * kOffsetBytes) != offset)

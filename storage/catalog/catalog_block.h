@@ -11,16 +11,16 @@ namespace rhizome::inline internal {
 using BlockEntryFunction =
     std::function<bool(std::string_view key, std::span<const std::byte> value)>;
 
-/// The form of the values in a block: kSized, behind their length; kHandles, a block handle (offset
-/// and size in the file), which needs no length.
+/// The encoding of the values in a block: kSized values are preceded by their length; kHandles
+/// values are block handles (offset and size in the file), which need no length.
 enum class BlockValues { kSized, kHandles };
 
-/// Reads a block of one of RocksDB's tables, without its trailer. A block holds entries, each of
-/// which shares a prefix of its key with the one before except at restarts, then the offsets of the
-/// restarts, then their count. Returns false unless the block is exactly what RocksDB writes;
-/// RocksDB itself does not check for offsets outside of the block or lengths beyond its end.
-/// Touches no file.
-/// Source: RocksDB, table/block_based/block_builder.cc, without the index of hashes.
+/// Reads a block of a RocksDB table, without its trailer. A block contains entries, then the
+/// offsets of the restarts, then their number. Except at restarts, an entry shares a prefix of its
+/// key with the previous one. Returns false unless the block is exactly as RocksDB writes it;
+/// RocksDB itself does not check for offsets outside the block or lengths beyond its end. Accesses
+/// no file.
+/// Source: RocksDB, table/block_based/block_builder.cc, without the hash index.
 bool ReadRocksBlock(std::span<const std::byte> block, BlockValues values,
                     const BlockEntryFunction& visit);
 

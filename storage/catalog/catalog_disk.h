@@ -6,9 +6,9 @@ class Env;
 
 namespace rhizome::inline internal {
 
-/// The disk on which RocksDB keeps the catalogues of one FileSystem, if that is not the disk of the
-/// machine: a fake that counts, fails and forgets RocksDB's operations together with those of the
-/// store. It is not public, since RocksDB's types are no part of the interface.
+/// The disk for RocksDB's catalogues of a FileSystem that is not the real one: a fake that counts,
+/// fails and forgets the operations of RocksDB together with the operations of the store. It is not
+/// public, because RocksDB's types are not part of the interface.
 /// Threads: any. Ownership: the FileSystem owns it.
 class CatalogDisk {
  public:

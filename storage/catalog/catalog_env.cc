@@ -26,7 +26,7 @@ bool IsLog(const std::filesystem::path& path) {
 
 IOStatus LeftBehind() { return IOStatus::IOError("the database was left behind"); }
 
-/// A file that is not written any more once the gate is shut.
+/// A file that accepts no more writes once the gate is shut.
 class GatedFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   GatedFile(std::unique_ptr<rocksdb::FSWritableFile> file, std::shared_ptr<CatalogGate> gate)
@@ -45,13 +45,13 @@ class GatedFile final : public rocksdb::FSWritableFileOwnerWrapper {
   const std::shared_ptr<CatalogGate> gate_;
 };
 
-/// Wraps the file system of `base` as MakeCatalogEnv says:
+/// Wraps the file system of `base` as described at MakeCatalogEnv:
 ///   - NewSequentialFile opens logs and MANIFESTs as checked logs, and NewRandomAccessFile opens
 ///     tables as checked tables (catalog_files.h);
-///   - GetChildren refuses names whose number no file of RocksDB's could have;
+///   - GetChildren refuses names with a number that no file of RocksDB can have;
 ///   - RenameFile syncs the folder before it replaces CURRENT;
-///   - faults go into `fault`;
-///   - nothing is changed once `gate` is shut.
+///   - faults are recorded in `fault`;
+///   - files can no longer be changed once `gate` is shut.
 class CatalogFileSystem : public rocksdb::FileSystemWrapper {
  public:
   CatalogFileSystem(const std::shared_ptr<rocksdb::FileSystem>& base,
@@ -88,15 +88,15 @@ class CatalogFileSystem : public rocksdb::FileSystemWrapper {
                        std::vector<std::string>* result, IODebugContext* context) override {
     const IOStatus listed = target()->GetChildren(folder, options, result, context);
     if (!listed.ok()) return listed;
-    // RocksDB numbers its next file behind the largest number, which must not overflow.
+    // RocksDB numbers its next file after the largest number, which must not overflow.
     for (const std::string& name : *result)
       if (NumberOfRocksFile(name) == ~std::uint64_t{0})
         return IOStatus::Corruption(folder + ": no file of RocksDB's is called " + name);
     return listed;
   }
 
-  // If RocksDB cannot get the length of a table, it takes the table for too short; so note the
-  // fault.
+  // If RocksDB cannot determine the length of a table, it treats the table as too short; so record
+  // the fault.
   IOStatus GetFileSize(const std::string& name, const IOOptions& options, std::uint64_t* file_bytes,
                        IODebugContext* context) override {
     return Noted(name, target()->GetFileSize(name, options, file_bytes, context));
@@ -147,8 +147,8 @@ class CatalogFileSystem : public rocksdb::FileSystemWrapper {
 
   static constexpr std::uint64_t kRemoved = ~std::uint64_t{0};
 
-  /// Gets the size of a file that was opened. Sets it to kRemoved if a writer removed the file
-  /// meanwhile, which is no error.
+  /// Gets the size of an open file. Sets it to kRemoved if a writer has removed the file in the
+  /// meantime, which is not an error.
   IOStatus SizeOf(const std::string& name, std::uint64_t* file_bytes, IODebugContext* context) {
     const IOStatus stat = target()->GetFileSize(name, {}, file_bytes, context);
     if (!stat.IsPathNotFound() && !stat.IsNotFound()) return stat;
@@ -232,7 +232,7 @@ class RepairFileSystem final : public CatalogFileSystem {
   Broken broken_;
 };
 
-/// Combines one of our file systems, the clock of `base`, and threads that belong to the catalogue.
+/// Combines one of the file systems above, the clock of `base`, and the threads of the catalogue.
 class CatalogEnv final : public rocksdb::EnvWrapper {
  public:
   CatalogEnv(rocksdb::Env& base, const std::shared_ptr<rocksdb::FileSystem>& files,
@@ -268,7 +268,7 @@ class CatalogEnv final : public rocksdb::EnvWrapper {
 Status TranslateFault(const rocksdb::Status& status, const std::string& where) {
   const std::string words = status.ToString();
   std::string message = fmt::format("{}: {}", where, words);
-  // RocksDB has codes for few of the system's errors, and only messages for the others.
+  // RocksDB has codes for only a few system errors; the others are recognised by their messages.
   const auto says = [&](const char* what) { return words.find(what) != std::string::npos; };
   if (status.IsNoSpace() || says("File too large")) return Status::OutOfSpace(std::move(message));
   if (status.IsMemoryLimit() || says("Cannot allocate memory"))
@@ -326,7 +326,7 @@ std::unique_ptr<rocksdb::Env> MakeRepairEnv(rocksdb::Env& base,
                                             std::shared_ptr<CatalogFault> fault) {
   return std::make_unique<CatalogEnv>(
       base, std::make_shared<RepairFileSystem>(base.GetFileSystem(), fault),
-      std::make_shared<CatalogThreads>());  // a repair schedules nothing
+      std::make_shared<CatalogThreads>());  // a repair schedules no work
 }
 
 }  // namespace rhizome::inline internal

@@ -81,11 +81,11 @@ namespace {
 class RecordChecker {
  public:
   virtual ~RecordChecker() = default;
-  /// Takes the next record; false: it is refused.
+  /// Processes the next record; returns false if the record is refused.
   virtual bool Apply(std::span<const std::byte> record) = 0;
 
-  /// Is called when all records that are there now were applied. Errors: Corruption, they do not
-  /// fit together.
+  /// Called after all currently available records were applied. Errors: Corruption, the records are
+  /// not consistent with each other.
   virtual IOStatus Finish() = 0;
 };
 
@@ -132,8 +132,8 @@ class EditChecker final : public RecordChecker {
   }
 
  private:
-  // Checks logs that still exist although RocksDB needs them no more: all their changes must be in
-  // tables.
+  // Checks logs that still exist although RocksDB no longer needs them: all their changes must be
+  // in tables.
   IOStatus CheckPassedOver() {
     first_log_ = edits_.first_log();
     const auto folder = std::filesystem::path(path_).parent_path();
@@ -150,7 +150,7 @@ class EditChecker final : public RecordChecker {
     return IOStatus::OK();
   }
 
-  // Reads up to the first record that is not whole; later ones were never shown.
+  // Reads up to the first incomplete record; later ones were never visible.
   IOStatus CheckPassedOver(const std::string& path, std::uint64_t number) {
     std::unique_ptr<rocksdb::FSSequentialFile> file;
     const IOStatus opened = files_.NewSequentialFile(path, {}, &file, nullptr);
@@ -174,7 +174,7 @@ class EditChecker final : public RecordChecker {
     return IOStatus::Corruption(fmt::format("{}: {}", path, misfit));
   }
 
-  // RocksDB opens a table with the length that the MANIFEST claims, so that one must be right.
+  // RocksDB opens a table with the length that the MANIFEST claims, so that length must be correct.
   IOStatus CheckSize(std::uint64_t number, std::uint64_t claimed) {
     const std::string name = fmt::format("{:06}.sst", number);
     const auto table = std::filesystem::path(path_).parent_path() / name;
@@ -193,11 +193,11 @@ class EditChecker final : public RecordChecker {
   std::uint64_t first_log_ = 0;
 };
 
-/// A log of which RocksDB sees whole, checked records only. Read does the work:
+/// A log that shows RocksDB only complete, checked records. Read does the work:
 ///   1. when all checked bytes were shown, ReadMore reads to the end of the file;
-///   2. ScanLog finds the end of the whole records, or damage;
-///   3. the checker gets each new record (Apply), then judges them together (Finish);
-///   4. RocksDB gets the next checked bytes.
+///   2. ScanLog finds the end of the complete records, or damage;
+///   3. the checker processes each new record (Apply), then checks them together (Finish);
+///   4. RocksDB receives the next checked bytes.
 class CheckedLog final : public rocksdb::FSSequentialFile {
  public:
   CheckedLog(std::unique_ptr<rocksdb::FSSequentialFile> file, std::string name,
@@ -224,8 +224,8 @@ class CheckedLog final : public rocksdb::FSSequentialFile {
   }
 
  private:
-  // Reads to the end of the file at once. RocksDB takes a short read for the end of the log, and
-  // would neither see later records nor learn that they are damaged.
+  // Reads to the end of the file at once. RocksDB treats a short read as the end of the log, and
+  // would neither see later records nor notice that they are damaged.
   IOStatus ReadMore(const IOOptions& options, IODebugContext* context) {
     if (refused_) return RefusedAt(0);
     DropShown();
@@ -276,11 +276,11 @@ class CheckedLog final : public rocksdb::FSSequentialFile {
   const std::unique_ptr<RecordChecker> checker_;
   LogRecords records_;
   std::optional<std::uint64_t> refused_;
-  std::vector<char> bytes_;  // the bytes of the file from base_ on, where a block begins
+  std::vector<char> bytes_;  // the bytes of the file from base_ (start of a block) on
   std::uint64_t base_ = 0;
-  std::uint64_t at_ = 0;           // end of the shown bytes, from base_
-  std::uint64_t good_ = 0;         // end of the whole records, from base_
-  std::uint64_t last_change_ = 0;  // last change in the whole records
+  std::uint64_t at_ = 0;           // end of the shown bytes, relative to base_
+  std::uint64_t good_ = 0;         // end of the complete records, relative to base_
+  std::uint64_t last_change_ = 0;  // last change in the complete records
 };
 
 IOStatus ToRocks(const Status& status, const std::string& name) {
@@ -289,7 +289,7 @@ IOStatus ToRocks(const Status& status, const std::string& name) {
                                                   : IOStatus::IOError(message);
 }
 
-/// Fills all of `out` from a file. Errors: kIoError; kCorruption, the file ends before.
+/// Fills all of `out` from a file. Errors: kIoError; kCorruption, the file ends too early.
 Status ReadAt(const rocksdb::FSRandomAccessFile& file, std::uint64_t offset,
               std::span<std::byte> out, const IOOptions& options, IODebugContext* context) {
   auto* const scratch = reinterpret_cast<char*>(out.data());
@@ -301,7 +301,7 @@ Status ReadAt(const rocksdb::FSRandomAccessFile& file, std::uint64_t offset,
   return Status::Ok();
 }
 
-/// A table whose blocks of data are checked at each read.
+/// A table whose data blocks are checked at each read.
 class CheckedTable final : public rocksdb::FSRandomAccessFileOwnerWrapper {
  public:
   CheckedTable(std::unique_ptr<rocksdb::FSRandomAccessFile> file, std::string name,
@@ -323,7 +323,7 @@ class CheckedTable final : public rocksdb::FSRandomAccessFileOwnerWrapper {
     return IOStatus::OK();
   }
 
-  // These two use the base class, which calls Read, so that no read goes past the checks.
+  // These two use the base class, which calls Read, so that no read bypasses the checks.
   IOStatus MultiRead(rocksdb::FSReadRequest* requests, std::size_t count, const IOOptions& options,
                      IODebugContext* context) override {
     return FSRandomAccessFile::MultiRead(requests, count, options, context);
@@ -337,7 +337,7 @@ class CheckedTable final : public rocksdb::FSRandomAccessFileOwnerWrapper {
   }
 
  private:
-  // A block of which RocksDB reads only a part (readahead) is read whole to check it.
+  // If RocksDB reads only part of a block (readahead), the whole block is read to check it.
   Status CheckBlock(std::size_t block, std::uint64_t offset, std::span<const std::byte> shown,
                     const IOOptions& options, IODebugContext* context) const {
     const auto [begin, end] = table_.PlaceOf(block);

@@ -12,17 +12,17 @@
 
 namespace rhizome::inline internal {
 
-/// The column families that a catalogue is made with, in the order of RocksDB's numbers.
+/// The column families of a catalogue, in the order of RocksDB's family numbers.
 inline constexpr std::array<const char*, 3> kFamilyNames = {"default", "meta", "delta"};
 inline constexpr std::uint32_t kMetaFamily = 1;
 inline constexpr std::uint32_t kDeltaFamily = 2;
 
-/// The one key of the family "meta".
+/// The only key in the family "meta".
 inline constexpr std::string_view kCurrentKey = "current";
 
-// A key of the family "delta" (storage/FORMAT.md) is the number of the commit, big-endian, so that
-// RocksDB keeps entries in order of commits; then its kind; then, for a row, array and vertex,
-// big-endian.
+// A key of the family "delta" (storage/FORMAT.md) consists of the number of the commit (big-endian,
+// so that RocksDB sorts entries by commit), the kind of the key, and, for a row, array and vertex
+// (big-endian).
 enum class DeltaKey : std::uint8_t { kRecord = 0, kRow = 1 };
 
 /// Returns the number of the commit in such a key.
@@ -42,24 +42,23 @@ inline bool IsDeltaKey(std::string_view key) {
   return (kind == DeltaKey::kRecord && rest == 0) || (kind == DeltaKey::kRow && rest == kRowBytes);
 }
 
-/// The largest number of a change: RocksDB's sequence numbers have 56 bits.
+/// Max number of a change: RocksDB's sequence numbers have 56 bits.
 inline constexpr std::uint64_t kMaxRocksChange = (std::uint64_t{1} << 56) - 1;
 
-/// A bound on RocksDB's file numbers: more than any catalogue needs, and far from an overflow.
+/// Max file number that is accepted: more than any catalogue needs, and far from an overflow.
 inline constexpr std::uint64_t kMaxRocksNumber = std::uint64_t{1} << 48;
 
-/// The type of a change as RocksDB stores it. A catalogue has only puts and range deletions
-/// (tombstones for ranges).
+/// The type of a change, as RocksDB stores it. A catalogue has only puts and range deletions.
 enum class RocksType : std::uint8_t { kValue = 1, kRangeDeletion = 15 };
 
-/// RocksDB's internal key: the user's key, then the number of the change and its type, packed into
-/// 8 bytes. Changes of one user key are ordered with the latest first.
+/// RocksDB's internal key: the user's key, followed by the number of the change and its type,
+/// packed into 8 bytes. Changes of one user key are sorted with the latest first.
 struct RocksKey {
   std::string_view user;
   std::uint64_t change = 0;
   RocksType type = RocksType::kValue;
 
-  /// Returns nothing if a catalogue has no such key.
+  /// Returns nullopt if a catalogue cannot contain such a key.
   static std::optional<RocksKey> Parse(std::string_view bytes) {
     constexpr std::size_t kPackedBytes = 8;
     if (bytes.size() < kPackedBytes) return std::nullopt;

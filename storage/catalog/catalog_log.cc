@@ -19,16 +19,16 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::uint64_t kLengthAt = 4;
 constexpr std::uint64_t kTypeAt = 6;
-constexpr std::uint64_t kSectorBytes = 512;  // the smallest unit that a disk writes as a whole
+constexpr std::uint64_t kSectorBytes = 512;  // the smallest unit that a disk writes atomically
 
 // The types are full, first, middle and last (1 to 4), and the compression setting (9). RocksDB has
-// more for recycled logs, which a catalogue does not use.
+// more types, for recycled logs, which a catalogue does not use.
 bool IsType(std::byte type) {
   const auto value = std::to_integer<unsigned>(type);
   return (value >= 1 && value <= 4) || value == 9;
 }
 
-/// Returns whether there is a record with `length` bytes of payload and the right checksum at `at`.
+/// Returns whether there is a record at `at` with `length` bytes of payload and a correct checksum.
 bool IsRecord(Bytes bytes, std::uint64_t at, std::uint64_t length) {
   const std::uint64_t left = kLogBlockBytes - at % kLogBlockBytes;
   if (left < kLogHeaderBytes + length || bytes.size() - at < kLogHeaderBytes + length) return false;
@@ -37,7 +37,7 @@ bool IsRecord(Bytes bytes, std::uint64_t at, std::uint64_t length) {
   return LoadLittle<std::uint32_t>(bytes.data() + at) == MaskedLogCrc(crc);
 }
 
-/// Returns the end of the right record at `at`, or nothing if there is none.
+/// Returns the end of the valid record at `at`; nullopt if there is none.
 std::optional<std::uint64_t> RecordEnd(Bytes bytes, std::uint64_t at) {
   if (bytes.size() - at < kLogHeaderBytes) return std::nullopt;
   const std::uint64_t length = LoadLittle<std::uint16_t>(bytes.data() + at + kLengthAt);
@@ -45,8 +45,8 @@ std::optional<std::uint64_t> RecordEnd(Bytes bytes, std::uint64_t at) {
   return at + kLogHeaderBytes + length;
 }
 
-/// Returns where the next record begins: the last bytes of a block, too few for a header, hold
-/// none.
+/// Returns where the next record begins: if the rest of a block is too short for a header, it is
+/// skipped.
 std::uint64_t SkipTrailer(std::uint64_t at) {
   const std::uint64_t left = kLogBlockBytes - at % kLogBlockBytes;
   return left < kLogHeaderBytes ? at + left : at;
@@ -56,12 +56,12 @@ bool AllZero(Bytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-/// Finds right records at any offset. It computes the checksum of any part of a block from the sums
-/// of two prefixes of the block; summing each candidate would cost thousands of bytes for every
-/// byte of a log that is made of one pattern.
+/// Finds valid records at arbitrary offsets. It derives the checksum of any part of a block from
+/// the checksums of two prefixes of the block. Computing the checksum of each candidate separately
+/// would cost thousands of bytes per byte of a log with a repetitive pattern.
 class RecordFinder {
  public:
-  /// `bytes` begin at a block's beginning.
+  /// `bytes` must begin at the beginning of a block.
   explicit RecordFinder(Bytes bytes) : bytes_(bytes), sums_(kLogBlockBytes + 1) {}
 
   /// Returns the same as RecordEnd.
@@ -81,7 +81,7 @@ class RecordFinder {
   }
 
  private:
-  /// Computes the CRC register after each prefix of the block, beginning with zero.
+  /// Computes the CRC register after each prefix of the block, starting from zero.
   void SumBlock(std::uint64_t begin) {
     if (begin == block_) return;
     block_ = begin;
@@ -116,7 +116,7 @@ bool HoldsRecord(Bytes bytes, std::uint64_t from) {
 std::uint32_t Unmasked(std::uint32_t masked) { return std::rotl(masked - 0xA282EAD8U, 15); }
 
 /// Returns whether flipping one bit of the record of `length` bytes, or of its checksum, makes it
-/// right. A CRC is linear: the change by one bit does not depend on the other bits.
+/// valid. A CRC is linear: the effect of one bit does not depend on the other bits.
 bool IsOneBitOff(Bytes bytes, std::uint64_t at, std::uint64_t length) {
   const std::uint64_t left = kLogBlockBytes - at % kLogBlockBytes;
   if (left < kLogHeaderBytes + length || bytes.size() - at < kLogHeaderBytes + length) return false;
@@ -135,7 +135,7 @@ bool IsOneBitOff(Bytes bytes, std::uint64_t at, std::uint64_t length) {
   return false;
 }
 
-/// Returns the same for a record whose wrong bit may be in the length.
+/// As above, for a record whose wrong bit may be in the length.
 bool IsFlipped(Bytes bytes, std::uint64_t at) {
   const auto length = LoadLittle<std::uint16_t>(bytes.data() + at + kLengthAt);
   if (IsOneBitOff(bytes, at, length)) return true;
@@ -146,8 +146,9 @@ bool IsFlipped(Bytes bytes, std::uint64_t at) {
 
 constexpr std::string_view kMark = "rzsync";
 
-/// The head of a write batch of RocksDB's, with which the first or only record of a write begins:
-/// number of the first change, count, entries. Our batches have a SyncMark as their first entry.
+/// The head of a RocksDB write batch, with which the first or only record of a write begins: number
+/// of the first change, number of changes, entries. Our batches have a SyncMark as their first
+/// entry.
 struct BatchHead {
   std::uint64_t last_change = 0;
   std::uint64_t synced_change = 0;
@@ -169,8 +170,9 @@ std::optional<BatchHead> HeadOf(Bytes record) {
                    .synced_change = LoadLittle<std::uint64_t>(mark.data() + kMark.size())};
 }
 
-/// Returns whether a sector of the record at `at` is zero, as far as it lies behind `at`, or behind
-/// the header, which RocksDB writes before the rest.
+/// Returns whether the record at `at` contains a sector of zeros. Two partial sectors count as
+/// well: the part from `at` to the end of its sector, and the part after the header, which RocksDB
+/// writes before the rest.
 bool HasHole(Bytes bytes, std::uint64_t at) {
   const std::uint64_t length = LoadLittle<std::uint16_t>(bytes.data() + at + kLengthAt);
   const std::uint64_t end = std::min<std::uint64_t>(at + kLogHeaderBytes + length, bytes.size());
@@ -185,7 +187,7 @@ bool HasHole(Bytes bytes, std::uint64_t at) {
   return false;
 }
 
-/// Returns whether the SyncMark of a record behind `from` says that a change later than
+/// Returns whether a record after `from` has a SyncMark according to which a change later than
 /// `last_change` was durable.
 bool SaysSynced(Bytes bytes, std::uint64_t from, std::uint64_t last_change) {
   RecordFinder finder(bytes);
@@ -202,13 +204,15 @@ bool SaysSynced(Bytes bytes, std::uint64_t from, std::uint64_t last_change) {
   return false;
 }
 
-/// Returns whether a power cut may have left the bytes from `at` on, where a record should begin:
-///   1. too few bytes for a header, or zeros only: yes;
-///   2. a record that is right but for one bit: no, that is damage;
-///   3. a record with a sector of zeros: yes, unless a later record says that it was synced;
-///   4. a right record behind: no;
-///   5. the last sector is zero and not the one of `at`: yes, the length came before the bytes;
-///   6. else only if the file ends inside the record.
+/// Returns whether the bytes from `at` on, where a record should begin, may be the result of a
+/// power cut. The cases are tested in this order:
+///   1. too few bytes for a header, or only zeros: yes;
+///   2. a record that is valid except for one bit: no, this is damage;
+///   3. a record with a sector of zeros: yes, unless a later record proves that it was synced;
+///   4. a valid record follows: no;
+///   5. the last sector is zero and is not the sector of `at`: yes, the length reached the disk
+///      before the bytes;
+///   6. otherwise: only if the file ends inside the record.
 bool IsTorn(Bytes bytes, std::uint64_t at, std::uint64_t last_change) {
   const Bytes rest = bytes.subspan(at);
   if (rest.size() < kLogHeaderBytes || AllZero(rest)) return true;
@@ -237,8 +241,8 @@ std::string SyncMark(std::uint64_t synced_change) {
   return mark;
 }
 
-/// Goes from record to record while their checksums are right, and notes the last change; at the
-/// first bad one IsTorn decides between a torn tail and damage.
+/// Advances from record to record while their checksums are correct, and notes the last change. At
+/// the first invalid record, IsTorn distinguishes a torn tail from damage.
 LogScan ScanLog(std::span<const std::byte> bytes, std::uint64_t begin, std::uint64_t last_change) {
   LogScan scan{.good_bytes = begin, .last_change = last_change};
   for (std::uint64_t at = SkipTrailer(begin); at < bytes.size();

@@ -20,8 +20,8 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// The tags of the fields of an edit (RocksDB, db/version_edit.h). A field with another tag may be
-// passed over if the tag has the bit kIgnorable.
+// The tags of the fields of an edit (RocksDB, db/version_edit.h). An unknown field may be skipped
+// if its tag has the bit kIgnorable.
 enum Tag : std::uint64_t {
   kComparator = 1,
   kLogNumber = 2,
@@ -54,8 +54,8 @@ enum FileTag : std::uint64_t {
   kUniqueId = 12,
 };
 
-// RocksDB's default is 7 levels. The other bounds are far above what a catalogue needs and far from
-// an overflow.
+// RocksDB's default is 7 levels. The other bounds are far above the needs of a catalogue and far
+// from an overflow.
 constexpr std::uint64_t kMaxLevel = 6;
 constexpr std::uint64_t kMaxFamily = 255;
 constexpr std::uint64_t kMaxGroup = 1000;
@@ -63,7 +63,7 @@ constexpr std::uint64_t kMaxTime = std::uint64_t{1} << 48;
 constexpr std::uint64_t kMaxTableBytes = std::uint64_t{1} << 40;
 constexpr std::string_view kBytewise = "leveldb.BytewiseComparator";
 
-/// Returns whether a field is one number up to `most`.
+/// Returns whether a field is a single number, at most `most`.
 bool IsNumberTo(Bytes field, std::uint64_t most) {
   Unpacker in(field);
   in.NumberTo(most);
@@ -96,7 +96,7 @@ bool KeysFit(const TableClaim& claim) {
   const auto smallest = RocksKey::Parse(claim.smallest);
   const auto largest = RocksKey::Parse(claim.largest);
   if (!smallest || !largest || *largest < *smallest) return false;
-  // The largest key may be the exclusive end of a range deletion, whose number is no change's.
+  // The largest key may be the exclusive end of a range deletion, which has no change number.
   const bool end = largest->change == kMaxRocksChange && largest->type == RocksType::kRangeDeletion;
   const auto inside = [&](const RocksKey& key) {
     return claim.smallest_change <= key.change && key.change <= claim.largest_change;
@@ -121,7 +121,7 @@ struct ManifestEdits::Edit {
 /// Reads one edit.
 class ManifestEdits::Parser {
  public:
-  /// Returns nothing if a catalogue's options do not let RocksDB write such an edit.
+  /// Returns nullopt if RocksDB, with a catalogue's options, does not write such edits.
   static std::optional<Edit> Parse(Bytes bytes) {
     Parser parser(bytes);
     while (!parser.in_.empty() && !parser.in_.bad())
@@ -178,7 +178,7 @@ class ManifestEdits::Parser {
   bool Ignorable(std::uint64_t tag) {
     if ((tag & kIgnorable) == 0) return false;
     const Bytes field = in_.Field();
-    if (tag > kLogDeletion) return tag <= 0xFFFFFFFF;  // of a newer RocksDB
+    if (tag > kLogDeletion) return tag <= 0xFFFFFFFF;  // from a newer RocksDB
     Unpacker log(field);
     log.NumberTo(kMaxRocksNumber);
     if (tag == kLogAddition) {
@@ -215,10 +215,11 @@ class ManifestEdits::Parser {
   Edit edit_;
 };
 
-/// 1. Parses the edit, and refuses unknown fields and values out of bounds.
-/// 2. An edit of a group waits until its group is complete.
-/// 3. ApplyAtOnce applies one edit: adds its family, checks that numbers of changes and files only
-///    rise, removes and adds its tables.
+/// Applies an edit in these steps:
+///   1. Parses the edit, and refuses unknown fields and values out of bounds.
+///   2. An edit of a group waits until its group is complete.
+///   3. ApplyAtOnce applies one edit: adds its family, checks that change and file numbers only
+///      increase, removes and adds its tables.
 bool ManifestEdits::Apply(Bytes bytes) {
   if (RHIZOME_MUTANT("the catalogue's MANIFEST is believed")) return true;
   const auto edit = Parser::Parse(bytes);
@@ -268,11 +269,11 @@ bool ManifestEdits::ApplyAtOnce(const Edit& edit) {
   return true;
 }
 
-/// Checks that, for tables of a single key, those of a level hold later changes than those of
-/// deeper levels, which they hide.
+/// Checks, for tables with a single key, that tables at one level contain later changes than those
+/// at deeper levels, which they hide.
 bool ManifestEdits::LevelsFit() const {
   using Place = std::tuple<std::uint32_t, std::string, std::uint32_t>;  // family, key, level
-  std::map<Place, LoggedChanges> levels;  // the changes of tables of a single key
+  std::map<Place, LoggedChanges> levels;  // the changes of tables with a single key
   for (const auto& [number, claim] : live_) {
     const auto smallest = RocksKey::Parse(claim.smallest);
     const auto largest = RocksKey::Parse(claim.largest);

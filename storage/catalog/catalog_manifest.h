@@ -13,11 +13,11 @@
 
 namespace rhizome::inline internal {
 
-/// A bound on the length of a MANIFEST. A catalogue's options make RocksDB begin a new one at half
-/// of this; it also does at each opening by a writer.
+/// Max length of a MANIFEST. With a catalogue's options RocksDB begins a new one at half this
+/// length; it also does so whenever a writer opens the catalogue.
 inline constexpr std::uint64_t kMaxCatalogManifestBytes = std::uint64_t{64} << 20;
 
-/// Returns the name of the MANIFEST from the bytes of CURRENT. It is not checked.
+/// Returns the name of the MANIFEST from the content of CURRENT. The name is not checked.
 std::string ManifestNameIn(std::span<const std::byte> current);
 
 /// The claims of a MANIFEST about a column family.
@@ -26,16 +26,18 @@ struct FamilyClaim {
   std::uint64_t last_change = 0;  ///< the last change in its tables
 };
 
-/// Follows the edits of RocksDB's MANIFEST, and refuses edits that a catalogue's options do not let
-/// RocksDB write, even with a right checksum. RocksDB itself believes numbers of files, levels,
-/// keys and changes; wrong ones make it fail in assertions or overwrite files. Source: RocksDB,
-/// db/version_edit.cc. Touches no file.
+/// Follows the edits of RocksDB's MANIFEST, and refuses edits that RocksDB, with a catalogue's
+/// options, does not write, even if the checksum is correct. RocksDB itself trusts the numbers of
+/// files, levels, keys and changes; wrong ones make it fail in assertions or overwrite files.
+/// Accesses no file.
+/// Source: RocksDB, db/version_edit.cc.
 class ManifestEdits {
  public:
-  /// Takes the next edit, which may wait for others of its group. False: it is refused.
+  /// Processes the next edit, which may wait for others of its group. Returns false if the edit is
+  /// refused.
   bool Apply(std::span<const std::byte> edit);
 
-  /// Returns whether the edits fit together; to be asked when all were applied.
+  /// Returns whether the edits are consistent. To be called after all were applied.
   bool Good() const;
 
   /// Tables (.sst) that are part of the catalogue, by number.
@@ -72,10 +74,10 @@ class ManifestEdits {
   std::uint64_t last_change_ = 0;
 };
 
-/// Returns number and length of the tables that a MANIFEST names after its last whole record; with
-/// the logs they make up a catalogue. Errors: kCorruption, damage (a torn last record is none), or
-/// records that no RocksDB would write for a catalogue. Touches no file; its memory is bounded by
-/// the bytes'.
+/// Returns number and length of the tables that a MANIFEST names after its last complete record;
+/// together with the logs they make up a catalogue. Errors: kCorruption, damage (other than a torn
+/// last record), or records that no RocksDB would write for a catalogue. Accesses no file; memory
+/// is bounded by the size of `manifest`.
 Result<std::map<std::uint64_t, std::uint64_t>> LiveTables(std::span<const std::byte> manifest);
 
 }  // namespace rhizome::inline internal

@@ -27,10 +27,10 @@ using rocksdb::IOStatus;
 using rocksdb::Slice;
 using Kind = DirectoryEntry::Kind;
 
-// Within RocksDB's classes the name FileSystem is RocksDB's.
+// Inside RocksDB's classes the name FileSystem refers to RocksDB's class.
 rhizome::FileSystem& Disk() { return rhizome::FileSystem::Posix(); }
 
-// Translates as RocksDB's own file system does: an absent file is PathNotFound.
+// Translates a Status as RocksDB's own file system does: an absent file is PathNotFound.
 IOStatus ToRocks(const Status& status) {
   if (status.ok()) return IOStatus::OK();
   switch (status.code()) {
@@ -45,7 +45,7 @@ IOStatus ToRocks(const Status& status) {
   }
 }
 
-/// Reads up to `n` bytes, fewer only at the end of the file.
+/// Reads up to `n` bytes; fewer only at the end of the file.
 IOStatus ReadUpTo(ReadableFile& file, std::uint64_t offset, std::size_t n, Slice* result,
                   char* scratch) {
   std::size_t done = 0;
@@ -79,9 +79,9 @@ class SequentialFile final : public rocksdb::FSSequentialFile {
   std::uint64_t at_ = 0;
 };
 
-/// Returns the end of the data of a log, given that it reaches at least to `end`. A power cut may
-/// leave a log whose length goes beyond its data, as a hole at the end. Errors: kCorruption, a hole
-/// of more than 64 MiB before more data, which no log has.
+/// Returns the end of the data of a log, which is known to extend at least to `end`. A power cut
+/// may leave a log that is longer than its data, with a hole at the end. Errors: kCorruption, a
+/// hole of more than 64 MiB before more data, which no log has.
 Result<std::uint64_t> EndOfData(const ReadableFile& file, std::uint64_t end) {
   constexpr std::uint64_t kLongestHoleBytes = std::uint64_t{64} << 20;
   while (true) {
@@ -99,7 +99,7 @@ Result<std::uint64_t> EndOfData(const ReadableFile& file, std::uint64_t end) {
   }
 }
 
-/// A log up to the end of its data. It may grow while it is read.
+/// A log up to the end of its data. It may grow while it is being read.
 class LogFile final : public rocksdb::FSSequentialFile {
  public:
   explicit LogFile(std::unique_ptr<ReadableFile> file) : file_(std::move(file)) {}
@@ -139,8 +139,8 @@ class RandomAccessFile final : public rocksdb::FSRandomAccessFile {
   const std::unique_ptr<ReadableFile> file_;
 };
 
-/// A new file. RocksDB buffers its appends, and allocates blocks ahead (Allocate); without that the
-/// file system would allocate blocks at each commit.
+/// A new file. RocksDB buffers its appends and preallocates blocks (Allocate); without
+/// preallocation the file system would allocate blocks at each commit.
 class NewFile final : public rocksdb::FSWritableFile {
  public:
   NewFile(Descriptor descriptor, Path path, const rocksdb::FileOptions& options)
@@ -173,7 +173,7 @@ class NewFile final : public rocksdb::FSWritableFile {
                                  static_cast<off_t>(bytes));
     if (failed != 0) {
       const IOStatus error = Error("allocate");
-      // A full disk may have given a part of the room; give it back, as others need it.
+      // A full disk may have granted part of the space; return it, as others need it.
       static_cast<void>(ftruncate(descriptor_.get(), static_cast<off_t>(size_bytes_)) == 0);
       return error;
     }
@@ -191,7 +191,8 @@ class NewFile final : public rocksdb::FSWritableFile {
     return ToRocks(SystemError(errno, operation, path_));
   }
 
-  /// Returns room that was allocated and not used. Errors are ignored: the room goes with the file.
+  /// Returns space that was allocated and not used. Errors are ignored: the space is freed with the
+  /// file.
   void GiveBack() const {
     if (allocated_end_ <= size_bytes_) return;
     static_cast<void>(ftruncate(descriptor_.get(), static_cast<off_t>(size_bytes_)) == 0 &&
@@ -218,8 +219,8 @@ class Folder final : public rocksdb::FSDirectory {
   const Path path_;
 };
 
-/// Returns a bound on the length of a file that RocksDB reads as a whole; none (UINT64_MAX) for
-/// logs and tables, which it reads in blocks.
+/// Returns the max length of a file that RocksDB reads as a whole; no limit (UINT64_MAX) for logs
+/// and tables, which it reads in blocks.
 std::uint64_t MostBytes(const Path& path) {
   constexpr std::uint64_t kSmallBytes = std::uint64_t{1} << 20;
   const std::string name = path.filename().string();
@@ -235,26 +236,26 @@ Result<std::unique_ptr<ReadableFile>> OpenBounded(const Path& path) {
                                              path.string(), file->size_bytes(), most)));
 }
 
-/// Checks that there is nothing, or a regular file, at `path`.
+/// Checks that `path` is absent or a regular file.
 Status CheckFileOrAbsent(const Path& path) {
   const auto info = Disk().Stat(path);
   if (!info) return info.error().code() == StatusCode::kNotFound ? Status::Ok() : info.error();
   return info->kind == Kind::kFile ? Status::Ok() : NotRegular(path);
 }
 
-/// Makes the lock file if it is absent, with the mode that the umask gives: RocksDB would make it
-/// with mode 644, and a store that a group shares would have one writer. A file that exists is not
-/// opened, because closing it would release a lock of this process on it.
+/// Creates the lock file if it is absent, with the mode that the umask allows: RocksDB would use
+/// mode 644, so that only one user could write to a store that a group shares. An existing file is
+/// not opened, because closing it would release a lock of this process on it.
 Status MakeForAll(const Path& path) {
   const auto made = OpenDescriptor(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, "create");
   const bool there = !made && made.error().code() == StatusCode::kAlreadyExists;
   return made || there ? Status::Ok() : made.error();
 }
 
-/// Does RocksDB's file operations by FileSystem::Posix(), with these differences from RocksDB's own
-/// file system: files that RocksDB would read whole have bounded lengths (OpenBounded), a log ends
-/// with its data (LogFile), a new file takes the place of an old one instead of truncating it, and
-/// operations that our options do not need are not supported.
+/// Performs RocksDB's file operations through FileSystem::Posix(), with these differences from
+/// RocksDB's own file system: files that RocksDB reads as a whole have bounded lengths
+/// (OpenBounded), a log ends with its data (LogFile), a new file replaces an old one instead of
+/// truncating it, and operations that our options do not need are not supported.
 class PosixCatalogFiles final : public rocksdb::FileSystemWrapper {
  public:
   using FileSystemWrapper::FileSystemWrapper;
@@ -264,8 +265,8 @@ class PosixCatalogFiles final : public rocksdb::FileSystemWrapper {
                              std::unique_ptr<rocksdb::FSSequentialFile>* result,
                              IODebugContext*) override {
     auto file = OpenBounded(name);
-    // RocksDB asserts that IDENTITY is absent or fails to be read: what is no file there, or far
-    // too large a one, is not corrupt for it.
+    // RocksDB asserts that IDENTITY is absent or fails to be read: Corruption, for something that
+    // is not a file or is far too large, would violate that assertion.
     if (!file && Path(name).filename() == "IDENTITY" &&
         file.error().code() == StatusCode::kCorruption)
       return IOStatus::IOError(file.error().message());
@@ -284,8 +285,8 @@ class PosixCatalogFiles final : public rocksdb::FileSystemWrapper {
     *result = std::make_unique<RandomAccessFile>(*std::move(file));
     return IOStatus::OK();
   }
-  // RocksDB's own file system truncates a file of that name. Here the file is removed and made
-  // anew, as it may have another name (a hard link) that somebody uses.
+  // RocksDB's own file system truncates an existing file. Here the file is removed and created
+  // again, as it may have another name (a hard link) that is in use.
   IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result,
                            IODebugContext*) override {
@@ -302,7 +303,7 @@ class PosixCatalogFiles final : public rocksdb::FileSystemWrapper {
     *result = std::make_unique<NewFile>(*std::move(file), path, options);
     return IOStatus::OK();
   }
-  // Our options never make RocksDB call the next three.
+  // With our options RocksDB never calls the next three.
   IOStatus ReopenWritableFile(const std::string& name, const rocksdb::FileOptions&,
                               std::unique_ptr<rocksdb::FSWritableFile>*, IODebugContext*) override {
     return IOStatus::NotSupported("to write on to a file", name);
@@ -327,7 +328,7 @@ class PosixCatalogFiles final : public rocksdb::FileSystemWrapper {
   IOStatus FileExists(const std::string& name, const IOOptions&, IODebugContext*) override {
     const auto info = Disk().Stat(name);
     if (info) return IOStatus::OK();
-    // RocksDB asserts that there is no other error of this call.
+    // RocksDB asserts that this call has no other errors.
     return info.error().code() == StatusCode::kNotFound ? IOStatus::NotFound()
                                                         : IOStatus::IOError(info.error().message());
   }

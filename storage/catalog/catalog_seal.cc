@@ -23,7 +23,7 @@ constexpr std::string_view kSealName = "SEAL";
 constexpr std::string_view kSealMagic = "RZCSEAL1";
 constexpr std::uint64_t kMaxSealBytes = 4096;
 
-/// Returns the bytes of a file, or nothing if the file does not exist.
+/// Returns the bytes of a file; nullopt if the file does not exist.
 Result<std::optional<FileBytes>> ReadIfThere(FileSystem& fs, const Path& path, std::uint64_t max) {
   auto bytes = ReadWholeFile(fs, path, max);
   if (!bytes && bytes.error().code() == StatusCode::kNotFound) return std::nullopt;
@@ -41,15 +41,15 @@ FileBytes EncodeSeal(std::string_view name, const FileBytes& manifest) {
   return out.Take();
 }
 
-/// Returns whether the seal is whole, not torn.
+/// Returns whether the seal is complete, not torn.
 bool IsWhole(const FileBytes& seal) {
   if (seal.size() < kSealMagic.size() + sizeof(std::uint32_t)) return false;
   const std::size_t end = seal.size() - sizeof(std::uint32_t);
   return LoadLittle<std::uint32_t>(seal.data() + end) == Crc32c(std::span(seal).first(end));
 }
 
-/// Returns whether this is the seal of the catalogue as it is now. A catalogue without CURRENT was
-/// never finished, or is being removed; it fits.
+/// Returns whether the seal matches the current catalogue. A catalogue without CURRENT was never
+/// completed, or is being removed; it counts as a match.
 Result<bool> Fits(FileSystem& fs, const Path& catalog, const FileBytes& seal) {
   RHIZOME_ASSIGN_OR_RETURN(const auto current, ReadIfThere(fs, catalog / "CURRENT", kMaxSealBytes));
   if (!current) return true;
@@ -68,8 +68,8 @@ Status CheckCatalogSeal(FileSystem& fs, const Path& catalog) {
     const auto fits = Fits(fs, catalog, *seal);
     if (!fits && fits.error().code() != StatusCode::kCorruption) return fits.error();
     if (fits.value_or(false)) return Status::Ok();
-    // A writer may have changed the catalogue meanwhile. It breaks the seal first, and no two seals
-    // are alike, so the catalogue is damaged if the seal is still the same.
+    // A writer may have changed the catalogue in the meantime. It breaks the seal first, and no two
+    // seals are equal, so the catalogue is damaged if the seal is still the same.
     RHIZOME_ASSIGN_OR_RETURN(auto again, ReadIfThere(fs, catalog / kSealName, kMaxSealBytes));
     if (again == seal)
       return Status::Corruption(fmt::format(

@@ -20,21 +20,21 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// The footer of a table (RocksDB, table/format.h): type of the checksums, handles of the index of
-// meta blocks and of the index, version, magic.
+// The footer of a table (RocksDB, table/format.h): checksum type, handles of the list of meta
+// blocks and of the index, version, magic.
 constexpr std::uint64_t kFooterBytes = 53;
 constexpr std::size_t kVersionAt = 41;
 constexpr std::size_t kTableMagicAt = 45;
 constexpr std::uint64_t kTableMagic = 0x88E241B785F4CFF7;
 constexpr std::uint32_t kFirstVersion = 2;
 constexpr std::uint32_t kLastVersion = 5;
-constexpr std::uint64_t kTrailerBytes = 5;  // of a block: its compression type and checksum
+constexpr std::uint64_t kTrailerBytes = 5;  // trailer of a block: compression type and checksum
 
-// RocksDB begins a new table long before an index has this length; meta blocks are short.
+// RocksDB begins a new table long before an index reaches this length; meta blocks are short.
 constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMaxListBytes = std::uint64_t{1} << 20;
 
-// RocksDB's XXH3 checksum of a block and its compression type, the byte behind it.
+// RocksDB's XXH3 checksum of a block and its compression type (the byte after the block).
 std::uint32_t XxhSum(Bytes with_type) {
   const auto hash = static_cast<std::uint32_t>(XXH3_64bits(with_type.data(), with_type.size() - 1));
   return hash ^ (std::to_integer<std::uint32_t>(with_type.back()) * 0x6B9083D9U);
@@ -44,8 +44,8 @@ Status Bad(std::string_view what) {
   return Status::Corruption(fmt::format("the table's {} is damaged", what));
 }
 
-/// The properties of a table, as its properties block says them. Plain counts are bounded, since
-/// RocksDB adds them up.
+/// The properties of a table, from its properties block. Plain counts are bounded, since RocksDB
+/// adds them up.
 class Properties {
  public:
   bool See(std::string_view name, Bytes value) {
@@ -63,7 +63,8 @@ class Properties {
     return !name.starts_with("rocksdb.external_sst_file");
   }
 
-  // RocksDB's repair knows families from tables alone, and asserts that no two have the same name.
+  // RocksDB's repair learns the families only from tables, and asserts that no two have the same
+  // name.
   bool Good() const {
     return family_ == kFamilyNames[At("rocksdb.column.family.id")] &&
            At("rocksdb.deleted.keys") <= At("rocksdb.num.entries") &&
@@ -80,7 +81,7 @@ class Properties {
   template <typename Value>
   using Facts = std::pair<std::string_view, Value>;
 
-  // Tables that need no initialisation: a store may be opened before main.
+  // Constant-initialised tables, because a store may be opened before main.
   static constexpr std::array<Facts<std::string_view>, 6> kTexts = {{
       {"rocksdb.comparator", "leveldb.BytewiseComparator"},
       {"rocksdb.compression", "NoCompression"},
@@ -137,12 +138,13 @@ bool CatalogTable::SumFits(Checksum kind, Bytes with_trailer) {
 }
 
 /// Opens a table, from its end to its front:
-///   1. the footer, which holds the places of the index and of the list of meta blocks;
-///   2. the list of meta blocks (ReadNames), which holds the places of properties and deletions;
-///   3. the properties, against the bounds of Properties and the claim;
-///   4. the index, which gives the place and the last key of each block of data;
+///   1. the footer, which contains the offsets of the index and of the list of meta blocks;
+///   2. the list of meta blocks (ReadNames), which contains the offsets of properties and
+///      deletions;
+///   3. the properties, which are checked against the bounds in Properties and the claim;
+///   4. the index, which contains the offset and the last key of each data block;
 ///   5. the range deletions;
-///   6. that every byte of the file belongs to one block or the footer.
+///   6. a check that every byte of the file belongs to one block or the footer.
 class CatalogTable::Opener {
  public:
   Opener(std::uint64_t file_bytes, const ReadAtFunction& read) : read_(read), bytes_(file_bytes) {}
@@ -181,7 +183,7 @@ class CatalogTable::Opener {
     if (version < kFirstVersion || version > kLastVersion)
       return Status::Corruption(fmt::format(
           "the table's footer is damaged, or of a newer RocksDB: format version {}", version));
-    // A catalogue's RocksDB writes no other types; 0 would mean no checksums.
+    // RocksDB writes no other types for a catalogue; 0 would mean no checksums.
     table_.checksum_ = static_cast<Checksum>(footer[0]);
     if (table_.checksum_ != Checksum::kCrc32c && table_.checksum_ != Checksum::kXxh3)
       return Bad("footer");
@@ -217,7 +219,7 @@ class CatalogTable::Opener {
       last = name;
       if (name == "rocksdb.properties") properties_ = handle;
       if (name == "rocksdb.range_del") deletions_ = handle;
-      // Filters, dictionaries and the like are not written for a catalogue.
+      // Filters, dictionaries and similar blocks are not written for a catalogue.
       return name == "rocksdb.properties" || name == "rocksdb.range_del";
     };
     if (!ReadRocksBlock(block, BlockValues::kSized, see) || !properties_)
@@ -296,8 +298,8 @@ class CatalogTable::Opener {
   }
 
  public:
-  /// Parses a key of the index. It may be a made-up key between two others, with any type, and is
-  /// only compared.
+  /// Parses a key of the index. It may be an artificial key between two others, with any type, and
+  /// is used only for comparisons.
   static RocksKey SeparatorKey(std::string_view bytes) {
     const std::size_t end = bytes.size() - sizeof(std::uint64_t);
     const auto packed =
@@ -341,7 +343,8 @@ std::string_view CatalogTable::SeparatorOf(std::size_t block) const {
 }
 
 Status CatalogTable::CheckBlock(std::size_t block, Bytes bytes) const {
-  // RocksDB checks the sum itself, but a block must have the right sum before it is parsed here.
+  // RocksDB checks the checksum itself, but here a block is parsed first and must be verified
+  // before that.
   const bool good =
       bytes.size() > kTrailerBytes && bytes.size() == begins_[block + 1] - begins_[block] &&
       SumFits(checksum_, bytes) && bytes[bytes.size() - kTrailerBytes] == std::byte{0} &&

@@ -8,7 +8,7 @@
 
 namespace rhizome::inline internal {
 
-// The thread finishes the jobs that wait before it ends (WorkOff).
+// The thread finishes the queued jobs before it ends (WorkOff).
 CatalogThreads::Lane::~Lane() {
   {
     const MutexLock lock(mutex_);
@@ -76,8 +76,8 @@ int CatalogThreads::CountOf(rocksdb::Env::Priority priority) {
 
 Status CatalogThreads::Start() {
   for (Lane& lane : lanes_) RHIZOME_RETURN_IF_ERROR(lane.Start());
-  // RocksDB starts one more thread by itself, and leaves the database locked if it cannot. So try
-  // first whether the system would give one.
+  // RocksDB starts one more thread itself, and leaves the database locked if it cannot. So first
+  // check whether the system would grant one.
   Thread one_more;
   RHIZOME_RETURN_IF_ERROR(one_more.Start([] { return Status::Ok(); }));
   return one_more.Join();

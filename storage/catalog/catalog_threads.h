@@ -12,11 +12,12 @@
 
 namespace rhizome::inline internal {
 
-/// The threads for RocksDB's background work on one catalogue: one flushes memtables, one does all
-/// else, such as compactions. RocksDB's own pool belongs to the process, and it waits for that pool
-/// when the process ends, even in a forked child, which has no such threads.
-/// Threads: any, except for Start. Ownership: close the database before destroying this; a forked
-/// child must not destroy it.
+/// The threads for RocksDB's background work on one catalogue: one flushes memtables, the other
+/// does everything else, such as compactions. RocksDB's own pool belongs to the process, and
+/// RocksDB waits for it at the end of the process, even in a forked child, which has no such
+/// threads.
+/// Threads: any, except for Start. Ownership: close the database before destroying this object; a
+/// forked child must not destroy it.
 class CatalogThreads {
  public:
   using Work = void (*)(void* argument);
@@ -26,20 +27,21 @@ class CatalogThreads {
   CatalogThreads(const CatalogThreads&) = delete;
   CatalogThreads& operator=(const CatalogThreads&) = delete;
 
-  /// Starts the threads. Call it before a database is opened for writing; readers schedule no work.
-  /// Errors: kOutOfMemory, the system gives no threads.
+  /// Starts the threads. Must be called before a database is opened for writing; readers schedule
+  /// no work.
+  /// Errors: kOutOfMemory, the system grants no threads.
   Status Start();
 
   void Schedule(rocksdb::Env::Priority priority, Work work, void* argument, void* tag,
                 Work unscheduled);
 
-  /// Removes the jobs with `tag` that have not begun, calls their `unscheduled`, and returns how
-  /// many they were.
+  /// Removes the jobs with `tag` that have not started, calls their `unscheduled`, and returns
+  /// their number.
   int Unschedule(rocksdb::Env::Priority priority, void* tag);
 
   std::size_t QueueLength(rocksdb::Env::Priority priority) const;
 
-  /// Returns how many threads serve a priority.
+  /// Returns the number of threads that serve a priority.
   static int CountOf(rocksdb::Env::Priority priority);
 
  private:
@@ -66,7 +68,7 @@ class CatalogThreads {
     CondVar changed_;
     std::deque<Job> jobs_ RHIZOME_GUARDED_BY(mutex_);
     bool ends_ RHIZOME_GUARDED_BY(mutex_) = false;
-    Thread thread_;  // last: it uses all others
+    Thread thread_;  // last, because it uses all other members
   };
 
   static std::size_t LaneOf(rocksdb::Env::Priority priority);

@@ -15,8 +15,8 @@ constexpr std::uint32_t DividedByX(std::uint32_t value) {
 }
 
 #if defined(__x86_64__)
-// The CRC instruction multiplies a word of eight bytes by x^32, and the product of two registers
-// has x^-1 at bit 63. Both together multiply by x^33, so powers_ holds powers divided by x^33.
+// The CRC instruction multiplies an eight-byte word by x^32, and the product of two registers has
+// x^-1 at bit 63. Both together multiply by x^33, so powers_ contains powers divided by x^33.
 constexpr int kReducedBy = 33;
 
 [[gnu::target("pclmul,sse4.2")]] std::uint32_t ProductByInstruction(std::uint32_t value,

@@ -20,16 +20,16 @@ inline constexpr std::array<std::uint32_t, 256> kCrcOfByte = [] {
   return table;
 }();
 
-/// Computes a CRC's register after a given number of zero bytes: its product with x^(8 bytes). Use
-/// it for many registers and short lengths, and Crc32cCombine (hash.h) for any length. It uses
-/// Intel's carry-less multiplication if the processor has it, which takes about a tenth of the
-/// time. Source: M. Adler's crc32_combine in zlib. Threads: const functions may be called from many
-/// threads.
+/// Computes the register of a CRC after a given number of zero bytes, that is, its product with
+/// x^(8 bytes). Suited to many registers and short lengths; for arbitrary lengths use Crc32cCombine
+/// (hash.h). Uses Intel's carry-less multiplication if the processor has it, which takes about a
+/// tenth of the time. Source: M. Adler's crc32_combine in zlib. Threads: const functions may be
+/// called from many threads.
 class CrcShifter {
  public:
   static bool HasInstruction();
 
-  /// Prepares for lengths up to `max_bytes`, of which it keeps 4 bytes each. `instruction` = false
+  /// Prepares for lengths up to `max_bytes`; memory: 4 bytes per length. `instruction` = false
   /// computes without the special instructions.
   explicit CrcShifter(std::uint64_t max_bytes, bool instruction = HasInstruction());
 

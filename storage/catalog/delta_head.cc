@@ -9,7 +9,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-constexpr std::size_t kStateAt = 17;  // behind version, sequence and previous
+constexpr std::size_t kStateAt = 17;  // after version, sequence and previous
 
 Hash128 ReadHash(ByteReader& in, std::string_view field) {
   Hash128 hash{};

@@ -15,22 +15,23 @@ namespace rhizome::inline internal {
 /// state.
 inline constexpr std::uint8_t kDeltaRecordVersion = 2;
 
-/// The head of a commit's record, which storage knows; the rest belongs to index/.
+/// The head of a commit's record, which this layer reads; the rest belongs to index/.
 struct DeltaHead {
   std::uint64_t sequence = 0;
   std::uint64_t previous = 0;
   HistoryState state;  ///< after the commit
 };
 
-/// Write and read a state, as records, commit records and backups have it.
+/// Write and read a state, in the encoding of commit records, delta records and backups.
 void WriteHistoryState(ByteWriter& out, const HistoryState& state);
 HistoryState ReadHistoryState(ByteReader& in);
 
-/// Reads the head of a record. Returns nothing if the bytes cannot be one.
+/// Reads the head of a record. Returns nullopt if the bytes cannot be a record.
 std::optional<DeltaHead> ReadDeltaHead(std::span<const std::byte> record);
 
-/// Computes HistoryState::commits after a commit, given that before it, and writes it into the
-/// record, which has version 2. The hash covers the whole record and the rows, in their order.
+/// Computes HistoryState::commits after a commit from the value before it, and writes it into the
+/// record, which must have version 2. The hash covers the whole record and the rows, in their
+/// order.
 Hash128 SealDeltaRecord(std::span<std::byte> record, const Hash128& before,
                         std::span<const DeltaRow> rows);
 

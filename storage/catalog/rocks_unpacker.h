@@ -12,9 +12,9 @@ inline std::string_view TextOf(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Reads varints as RocksDB writes them (util/coding.h), and refuses longer encodings than a number
-/// needs, since RocksDB's own functions read those in different ways. After a failure every read
-/// gives zeros. Ownership: borrows the bytes.
+/// Reads varints as RocksDB writes them (util/coding.h). Refuses encodings that are longer than
+/// necessary, since RocksDB's own functions decode those inconsistently. After a failure every read
+/// returns zeros. Ownership: borrows the bytes.
 class Unpacker {
  public:
   explicit Unpacker(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -48,7 +48,7 @@ class Unpacker {
     return bad_ ? 0 : value;
   }
 
-  /// Reads a length, then as many bytes.
+  /// Reads a length, then that number of bytes.
   std::span<const std::byte> Field() { return Take(Number()); }
 
   bool bad() const { return bad_; }

@@ -16,10 +16,10 @@ namespace rhizome::inline internal {
 
 namespace {
 
-constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // of one read, as ScanFiles says
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // size of one read
 constexpr std::uint32_t kMostThreads = 8;
 
-/// The state that the threads of one scan share: the next file, the outcomes, the progress.
+/// State that the threads of a scan share: the next file, the outcomes, the progress.
 class SharedScan {
  public:
   SharedScan(std::span<const ScanFile> files, const JobControl& control)
@@ -29,12 +29,13 @@ class SharedScan {
 
   std::span<const ScanFile> files() const { return files_; }
 
-  /// Hands out the next file; files().size() when all are taken.
+  /// Returns the index of the next file; files().size() if all are taken.
   std::size_t TakeFile() { return std::min(next_.fetch_add(1), files_.size()); }
 
   ScanOutcome& outcome(std::size_t file) { return outcomes_[file]; }
 
-  /// Counts bytes that were hashed; fails when the job was cancelled, in any thread.
+  /// Counts hashed bytes and reports progress. Fails if the job was cancelled or failed in any
+  /// thread.
   Status Advance(std::uint64_t bytes, std::size_t file) {
     const MutexLock lock(mutex_);
     done_bytes_ += bytes;
@@ -60,14 +61,14 @@ class SharedScan {
   const JobControl& control_;
   std::uint64_t total_bytes_ = 0;
   std::atomic<std::size_t> next_{0};
-  std::vector<ScanOutcome> outcomes_;  // each written by the thread that took the file
+  std::vector<ScanOutcome> outcomes_;  // each element is written by the thread that took the file
 
   Mutex mutex_;
   std::uint64_t done_bytes_ RHIZOME_GUARDED_BY(mutex_) = 0;
   Status failed_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-/// A file that is being read. Lives until its last piece was hashed.
+/// A file that is being read. It lives until its last piece is hashed.
 struct OpenFile {
   std::size_t index = 0;
   std::unique_ptr<ReadableFile> file;
@@ -76,32 +77,36 @@ struct OpenFile {
   std::uint64_t asked_bytes = 0;
 };
 
-/// One piece of a file, in the order in which pieces are hashed.
+/// A piece of a file. Pieces are queued in the order in which they are hashed.
 struct Piece {
   std::shared_ptr<OpenFile> file;
   std::uint64_t offset_bytes = 0;
-  std::uint64_t size_bytes = 0;  ///< without what a direct read asks for beyond the end
+  std::uint64_t size_bytes = 0;  ///< without the padding that a direct read requests past the end
   ReadRequest request;
   bool submitted = false;
   bool done = false;
 };
 
-/// One thread of a scan. It keeps as many pieces in flight as it has memory for, also across the
-/// ends of files, and hashes them in order.
+/// One thread of a scan. It keeps as many pieces in flight as its memory holds, across the
+/// boundaries of files, and hashes them in order.
 class Scanner {
  public:
   Scanner(FileSystem& fs, SharedScan& scan, IoPacer* pacer) : fs_(fs), scan_(scan), pacer_(pacer) {}
 
-  /// 1. Takes memory for the pieces and opens a queue.
-  /// 2. Fills the queue: opens the next files and submits their pieces (Refill).
-  /// 3. Waits until reads are done (Reap).
-  /// 4. Hashes the pieces in front that are done; the last piece of a file ends it (Hash, Finish).
-  /// It repeats 2 to 4 until no file is left.
+  /// Scans files until none is left:
+  ///   1. Allocates memory for the pieces and opens a queue.
+  ///   2. Fills the queue: opens the next files and submits their pieces (Refill).
+  ///   3. Waits until reads are done (Reap).
+  ///   4. Hashes the completed pieces at the front; the last piece of a file completes it (Hash,
+  ///      Finish).
+  /// Steps 2 to 4 repeat until no file is left.
   Status Run(const IoQueueOptions& io) {
-    // A small store gets a small buffer: pinning a full one would take longer than reading it.
+    // A small store needs only a small buffer: pinning a full one would take longer than reading
+    // it.
     const std::uint32_t slots = std::min(io.depth, CountPieces());
     RHIZOME_ASSIGN_OR_RETURN(memory_, AlignedBuffer::Allocate(slots * kPieceBytes));
-    // The queue is destroyed before buffers and requests, and waits for reads in flight.
+    // The queue is destroyed before buffers and requests, and its destructor waits for reads in
+    // flight.
     RHIZOME_ASSIGN_OR_RETURN(const auto queue, IoQueue::Open(io));
     queue->RegisterMemory(memory_.bytes());
     for (std::uint32_t slot = 0; slot < slots; ++slot) free_.push_back(slot);
@@ -113,7 +118,7 @@ class Scanner {
   }
 
  private:
-  /// The pieces of all files; at least one.
+  /// Returns the number of pieces of all files, at least 1.
   std::uint32_t CountPieces() const {
     std::uint64_t pieces = 1;
     for (const ScanFile& file : scan_.files())
@@ -121,7 +126,8 @@ class Scanner {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(pieces, UINT32_MAX));
   }
 
-  /// Submits what there is room for. Unless the first piece is done, waits for one read.
+  /// Submits as many pieces as memory and queue allow. Waits for one read unless the first piece is
+  /// already done.
   Status ReadSome(IoQueue& queue) {
     const IoPacer::Turn turn(pacer_);
     RHIZOME_RETURN_IF_ERROR(Refill(queue));
@@ -136,7 +142,7 @@ class Scanner {
       if (&piece.request == request) piece.done = true;
   }
 
-  /// Opens the next file; false when there is none left.
+  /// Opens the next file. Returns false if none is left.
   bool OpenNext() {
     while (true) {
       const std::size_t index = scan_.TakeFile();
@@ -192,7 +198,7 @@ class Scanner {
     return Status::Ok();
   }
 
-  /// Hashes the first piece, whose read is done.
+  /// Hashes the first piece, which must have been read.
   Status Hash() {
     Piece piece = std::move(pieces_.front());
     pieces_.pop_front();
@@ -224,7 +230,7 @@ class Scanner {
   SharedScan& scan_;
   IoPacer* const pacer_;
   AlignedBuffer memory_;
-  std::deque<std::uint32_t> free_;  // places in memory_
+  std::deque<std::uint32_t> free_;  // free pieces of memory_, by index
   std::deque<Piece> pieces_;        // a deque: requests must not move while they are in flight
   std::shared_ptr<OpenFile> open_;
 };
@@ -241,7 +247,7 @@ Result<std::vector<ScanOutcome>> ScanFiles(FileSystem& fs, std::span<const ScanF
       std::min<std::size_t>({wanted, kMostThreads, std::max<std::size_t>(files.size(), 1)}));
   RHIZOME_RETURN_IF_ERROR(RunOnThreads(threads, [&] {
     Status status = Guarded([&] { return Scanner(fs, scan, options.pacer).Run(options.io); });
-    if (!status.ok()) scan.Fail(status);  // the others end, too
+    if (!status.ok()) scan.Fail(status);  // makes the other threads stop, too
     return status;
   }));
   RHIZOME_RETURN_IF_ERROR(scan.failed());

@@ -88,7 +88,7 @@ Status CreateDirectories(FileSystem& fs, const Path& path) {
   }
   if (made.ok()) return fs.SyncDirectory(ParentOf(path));
   if (made.code() != StatusCode::kAlreadyExists) return made;
-  // A link to a folder is welcome on the way to a store; List follows it and fails for the rest.
+  // A symbolic link to a folder is allowed here; List follows it, and fails for anything else.
   RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs.Stat(path));
   bool is_folder = info.kind == DirectoryEntry::Kind::kDirectory;
   if (info.kind == DirectoryEntry::Kind::kOther) {
@@ -97,7 +97,7 @@ Status CreateDirectories(FileSystem& fs, const Path& path) {
     is_folder = entries.has_value();
   }
   if (is_folder) {
-    // A process that was killed before its sync may have made the folder.
+    // The folder may have been created by a process that was killed before its sync.
     const Status synced = fs.SyncDirectory(ParentOf(path));
     return synced.code() == StatusCode::kPermissionDenied ? Status::Ok() : synced;
   }

@@ -25,28 +25,30 @@ class ReadableFile {
  public:
   virtual ~ReadableFile() = default;
 
-  /// Reads up to out.size() bytes at `offset_bytes`; returns how many (0 only at or past the end).
-  /// Retries EINTR itself; may otherwise be short. A direct file needs aligned offset, size,
-  /// memory. Errors: kIoError.
+  /// Reads up to out.size() bytes at `offset_bytes`; returns the number of bytes read (0 only at or
+  /// past the end). Retries EINTR itself, but may otherwise read less than requested. A direct file
+  /// needs aligned offset, size and memory.
+  /// Errors: kIoError.
   virtual Result<std::size_t> ReadAt(std::uint64_t offset_bytes, std::span<std::byte> out) = 0;
 
-  /// Length when the file was opened. Files of a store never change, so it stays true.
+  /// Length when the file was opened. Files of a store never change, so it remains valid.
   virtual std::uint64_t size_bytes() const = 0;
   virtual const Path& path() const = 0;
 
-  /// The descriptor, for io_uring; -1 if the file has none (fakes), and then ReadAt must be used.
+  /// The descriptor, for io_uring; -1 if the file has none (fakes): then ReadAt must be used.
   virtual int descriptor() const { return -1; }
 
-  /// Called by a queue that has read `size_bytes` through descriptor(). Only files that keep
-  /// metrics do something.
+  /// Called by a queue that has read `size_bytes` through descriptor(). Does nothing unless the
+  /// file counts metrics.
   virtual void CountRead(std::size_t size_bytes) { static_cast<void>(size_bytes); }
 
-  /// Offset, length and memory of a read must be multiples of this: 1, or the unit of O_DIRECT.
+  /// Offset, length and memory of a read must be multiples of this: 1, or the block size of
+  /// O_DIRECT.
   virtual std::uint32_t alignment_bytes() const { return 1; }
 };
 
-/// A file that is written once, from front to back. Appends may be buffered. Destroying it without
-/// Close keeps what was appended, but drops errors. Threads: one at a time.
+/// A file that is written once, sequentially. Appends may be buffered. If it is destroyed without
+/// Close, the appended bytes are kept but errors are dropped. Threads: one at a time.
 class WritableFile {
  public:
   virtual ~WritableFile() = default;
@@ -54,23 +56,24 @@ class WritableFile {
   /// Errors: kIoError, kOutOfSpace.
   virtual Status Append(std::span<const std::byte> bytes) = 0;
 
-  /// fdatasync: what was appended survives a power cut (the name only after SyncDirectory). After a
-  /// failure every later call fails too: the kernel may have dropped the pages.
+  /// fdatasync: makes the appended bytes survive a power cut (the name only survives after
+  /// SyncDirectory). After a failure every later call fails too, because the kernel may have
+  /// dropped the pages.
   virtual Status Sync() = 0;
   virtual Status Close() = 0;
 
-  /// Bytes appended so far, those of the file before OpenAppend included.
+  /// Bytes in the file so far, including those before OpenAppend.
   virtual std::uint64_t size_bytes() const = 0;
   virtual const Path& path() const = 0;
 };
 
-/// A held flock; destroying it releases the lock.
+/// A held flock. Its destructor releases the lock.
 class FileLock {
  public:
   virtual ~FileLock() = default;
 };
 
-/// Keeps a folder enclosed while it lives; see FileSystem::Enclose.
+/// Keeps a folder enclosed during its lifetime; see FileSystem::Enclose.
 class FolderEnclosure {
  public:
   virtual ~FolderEnclosure() = default;
@@ -89,24 +92,24 @@ struct FileInfo {
   std::uint64_t link_count = 1;
 };
 
-/// The interface to the disk. All access of a store but that to RocksDB's own files and io_uring's
-/// reads passes through it, so that tests can put a fake with a crash model behind it. Files are
+/// The interface to the disk. A store accesses the disk only through it, except for RocksDB's own
+/// files and io_uring's reads, so that tests can substitute a fake with a crash model. Files are
 /// never renamed: each is written under its final name before anything refers to it
-/// (docs/DESIGN.md, section 3). Errors of every function, unless said otherwise: Status::FromErrno
-/// with operation and path.
+/// (docs/DESIGN.md, section 3). Errors of every function, unless documented otherwise:
+/// Status::FromErrno with operation and path.
 /// Threads: all functions may be called from many threads at once.
 class FileSystem {
  public:
   struct ReadOptions {
-    /// Reads by O_DIRECT if the file system grants it, else buffered. The file then asks for
-    /// ReadableFile::alignment_bytes.
+    /// Reads with O_DIRECT if the file system supports it, otherwise buffered. With O_DIRECT, reads
+    /// must respect ReadableFile::alignment_bytes.
     bool direct = false;
   };
   enum class LockMode : std::uint8_t { kShared, kExclusive };
 
   virtual ~FileSystem() = default;
 
-  /// Opens a regular file, never through a symbolic link.
+  /// Opens a regular file. Never follows a symbolic link.
   virtual Result<std::unique_ptr<ReadableFile>> OpenRead(const Path& path,
                                                          const ReadOptions& options) = 0;
   Result<std::unique_ptr<ReadableFile>> OpenRead(const Path& path) { return OpenRead(path, {}); }
@@ -114,17 +117,18 @@ class FileSystem {
   /// Creates a file that must not exist (kAlreadyExists).
   virtual Result<std::unique_ptr<WritableFile>> CreateFile(const Path& path) = 0;
 
-  /// Opens a file for appending after its first `keep_bytes` bytes; the rest is cut off. Logs only.
+  /// Opens a file for appending after its first `keep_bytes` bytes and cuts off the rest. For logs
+  /// only.
   virtual Result<std::unique_ptr<WritableFile>> OpenAppend(const Path& path,
                                                            std::uint64_t keep_bytes) = 0;
 
-  /// Creates one directory. Errors: kAlreadyExists, the name is taken.
+  /// Creates one directory. Errors: kAlreadyExists, the name is in use.
   virtual Status CreateDirectory(const Path& path) = 0;
   virtual Status RemoveFile(const Path& path) = 0;
   virtual Status RemoveDirectory(const Path& path) = 0;
 
-  /// Gives the file `from` a second name (a hard link), to publish it without a copy. Errors:
-  /// kUnsupported if the file system refuses links.
+  /// Creates a second name (a hard link) for the file `from`, to publish it without a copy.
+  /// Errors: kUnsupported, the file system has no hard links.
   virtual Status LinkFile(const Path& from, const Path& to) = 0;
 
   /// Makes the names in a directory survive a power cut (fsync).
@@ -133,75 +137,79 @@ class FileSystem {
   /// Returns the entries of a folder, sorted by name, without "." and "..".
   virtual Result<std::vector<DirectoryEntry>> List(const Path& path) = 0;
 
-  /// Does not follow a symbolic link: its kind is kOther. Errors: kNotFound.
+  /// Describes an entry without following a symbolic link: the kind of a link is kOther.
+  /// Errors: kNotFound.
   virtual Result<FileInfo> Stat(const Path& path) = 0;
 
   /// Returns the bytes that an unprivileged process may still write on the file system of `path`.
   virtual Result<std::uint64_t> FreeBytes(const Path& path) = 0;
 
-  /// Takes a flock without waiting. An exclusive lock creates the file if need be and writes
-  /// `content` into it; if `content` is empty, the file keeps what it holds. Errors: kBusy, and the
+  /// Takes a flock without waiting. An exclusive lock creates the file if needed and writes
+  /// `content` into it; if `content` is empty, the file is left unchanged. Errors: kBusy; the
   /// message names the holder if it is known.
   virtual Result<std::unique_ptr<FileLock>> Lock(const Path& path, LockMode mode,
                                                  std::string_view content) = 0;
 
-  /// Encloses a folder that is not trusted, a store or a folder of backups. While the result lives,
-  /// no function of this file system follows a symbolic link below `root`: it returns kCorruption,
-  /// naming the link. A pipe or a device in the place of a file is kCorruption, too. Links on the
-  /// way to `root`, and `root` itself, are the user's and are followed. The rule holds for paths
-  /// that begin with `root` as it is spelt here. Returns nullptr if the file system has no links
-  /// (fakes).
+  /// Encloses an untrusted folder: a store or a folder of backups. During the lifetime of the
+  /// result, no function of this file system follows a symbolic link below `root`: it returns
+  /// kCorruption and names the link. A pipe or a device in place of a file is kCorruption, too.
+  /// `root` itself and the folders above it belong to the user; links there are followed. The rule
+  /// applies to paths that begin with `root` as it is spelt here. Returns nullptr if the file
+  /// system has no links (fakes).
   virtual std::shared_ptr<FolderEnclosure> Enclose(const Path& root) {
     static_cast<void>(root);
     return nullptr;
   }
 
-  /// For tests: the disk on which RocksDB keeps the catalogues of this file system; nullptr: the
-  /// real one.
+  /// For tests: the disk on which RocksDB keeps the catalogues of this file system; nullptr for the
+  /// real disk.
   virtual CatalogDisk* catalog_disk() { return nullptr; }
 
-  /// The file system of the machine. It is never destroyed.
+  /// The file system of the operating system. It is never destroyed.
   static FileSystem& Posix();
 };
 
-/// Reads exactly out.size() bytes. Errors: those of ReadAt; kCorruption if the file ends before
+/// Reads exactly out.size() bytes. Errors: see ReadAt; kCorruption, the file ends too early
 /// (truncated).
 Status ReadExactly(ReadableFile& file, std::uint64_t offset_bytes, std::span<std::byte> out);
 
-/// Reads a whole file into the front of `room`, which has the file's size rounded up to its
-/// alignment_bytes(). Errors: those of ReadAt; kCorruption if the file ends before its size.
+/// Reads a whole file into the front of a buffer, whose size must be the file's size
+/// rounded up to its alignment_bytes(). Errors: see ReadAt; kCorruption, the file ends before its
+/// size.
 Status ReadWhole(ReadableFile& file, std::span<std::byte> room);
 
 /// Reads a whole file. Errors: kCorruption if it is longer than `max_bytes`.
 Result<std::vector<std::byte>> ReadWholeFile(FileSystem& fs, const Path& path,
                                              std::uint64_t max_bytes);
 
-/// Creates, syncs and closes a file with the given bytes. The directory is the caller's to sync.
+/// Creates, syncs and closes a file with the given bytes. The caller must sync the directory.
 Status WriteWholeFile(FileSystem& fs, const Path& path, std::span<const std::byte> bytes);
 
-/// Creates `path` and the missing folders on the way to it, and syncs the parent of each. A link to
-/// a folder counts as one, unless it lies in an enclosed folder. Errors: kAlreadyExists, `path` or
-/// one on the way is not a folder.
+/// Creates `path` and its missing parent folders, and syncs the parent of each. A link to a folder
+/// counts as a folder, unless it is in an enclosed folder. Errors: kAlreadyExists, `path` or a
+/// parent exists and is not a folder.
 Status CreateDirectories(FileSystem& fs, const Path& path);
 
-/// Returns the folders that CreateDirectories would make, the innermost first. It stops at the
-/// first that exists or whose Stat fails.
+/// Returns the folders that CreateDirectories would create, innermost first. It stops at the first
+/// that exists or whose Stat fails.
 std::vector<Path> MissingFolders(FileSystem& fs, const Path& path);
 
 /// Removes these folders in order, and stops at the first that is not empty or cannot be removed.
 void RemoveEmptyFolders(FileSystem& fs, std::span<const Path> folders);
 
-/// Removes a file or a folder with all below it, without following links. An absent `path` is OK.
+/// Removes a file, or a folder with all its contents, without following links. An absent `path` is
+/// OK.
 Status RemoveTree(FileSystem& fs, const Path& path);
 
-/// Checks that `name` is fit for an array, a type or a job: [A-Za-z0-9_.-]{1,128}, no leading dot,
-/// no "..". `what` says in the message what the name is for. Errors: kInvalidArgument, quoting the
-/// name and the rule.
+/// Checks that `name` is a valid name of an array, a type or a job: [A-Za-z0-9_.-]{1,128}, no
+/// leading dot, no "..". `what` says in the message what is being named. Errors: kInvalidArgument,
+/// with the name and the rule.
 Status CheckName(std::string_view what, std::string_view name);
 
-/// Replaces a file in one step. It is written beside `path` under a temporary name, synced, then
-/// renamed over it, so that a reader sees the old file or the whole new one. For files that users
-/// asked for (exports, models) and files that jobs keep in scratch; nothing else is renamed.
+/// Replaces a file atomically. The new content is written next to `path` under a temporary name,
+/// synced, and renamed over `path`, so that a reader sees either the old file or the complete new
+/// one. Used for files that users ask for (exports, models) and for files that jobs keep in
+/// scratch; no other files are renamed.
 /// Threads: one at a time.
 class OutputFile {
  public:
@@ -209,17 +217,17 @@ class OutputFile {
     kOutside,  ///< not in a store or a folder of backups (CheckOutside)
     kScratch   ///< the scratch folder of the job that writes it, which may be in a store
   };
-  /// Errors: kInvalidArgument, `path` is not in such a place, or names something other than a
-  /// regular file; those of the FileSystem.
+  /// Errors: kInvalidArgument, `path` is not in such a place, or exists and is not a regular file;
+  /// errors of the FileSystem.
   static Result<OutputFile> Create(const Path& path, Place place = Place::kOutside);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();  ///< removes the temporary file unless Commit succeeded
 
-  /// Errors: those of WritableFile; kInvalidArgument after Commit.
+  /// Errors: see WritableFile; kInvalidArgument after Commit.
   Status Append(std::span<const std::byte> bytes);
 
-  /// Syncs the file, renames it to its final name and syncs the folder. Errors: as Append.
+  /// Syncs the file, renames it to its final name and syncs the folder. Errors: as for Append.
   Status Commit();
 
  private:

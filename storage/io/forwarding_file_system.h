@@ -8,7 +8,8 @@
 
 namespace rhizome::inline internal {
 
-/// Forwards every call to another file system; a base class for those that change a few of them.
+/// Forwards every call to another file system. A base class for wrappers that change only a few
+/// calls.
 /// Ownership: `base` must outlive it.
 class ForwardingFileSystem : public FileSystem {
  public:

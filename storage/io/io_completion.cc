@@ -29,14 +29,14 @@ Status Truncated(const PendingRead& pending, std::uint64_t end) {
                   request.file->path().string(), end, pending.wanted_bytes, request.offset_bytes));
 }
 
-/// Errors after which a read is tried again. A ring answers ECANCELED for reads that were begun by
-/// a thread which has ended since.
+/// Errors after which a read is retried. A ring answers ECANCELED for reads that were started by a
+/// thread which has ended.
 bool IsTransient(std::int64_t outcome) {
   return outcome == -EINTR || outcome == -EAGAIN || outcome == -ECANCELED;
 }
 
-// Making the message of an error allocates, which may fail. An exception must not leave a queue
-// with its counters half updated, so it becomes the status of the read.
+// Creating an error message allocates memory, which may fail. An exception must not leave a queue
+// with half updated counters, so it becomes the status of the read.
 ReadStep FinishByException(PendingRead& pending) { return Finish(pending, StatusOfException()); }
 
 ReadStep RetryTransient(PendingRead& pending, std::int64_t outcome) {
@@ -52,7 +52,7 @@ ReadStep Begin(ReadRequest& request, PendingRead& pending) {
   const std::uint64_t size = request.file->size_bytes();
   const std::uint64_t left = size > request.offset_bytes ? size - request.offset_bytes : 0;
   if (left >= request.buffer.size()) return ReadStep::kContinue;
-  // Past the end only the padding of a direct read is legal.
+  // Past the end of the file, only the padding of a direct read is allowed.
   if (left == 0 || request.file->alignment_bytes() == 1)
     return Finish(pending, Truncated(pending, size));
   pending.wanted_bytes = left;
@@ -75,15 +75,15 @@ ReadStep Complete(PendingRead& pending, std::int64_t outcome) {
     pending.done_bytes = pending.wanted_bytes;
     return Finish(pending, Status::Ok());
   }
-  // A direct read must go on at a multiple of the unit, so the bytes behind the last are read
-  // again.
+  // A direct read must continue at a multiple of the block size, so a partial block at the end of
+  // the received bytes is read again.
   const std::size_t kept = AlignDown(arrived, pending.request->file->alignment_bytes());
   if (kept > pending.done_bytes) {
     pending.done_bytes = kept;
     pending.fruitless = 0;
     return ReadStep::kContinue;
   }
-  // The same part of a unit came again and again: the file ends inside it.
+  // The same part of a block was returned again and again: the file ends inside it.
   if (++pending.fruitless < PendingRead::kMaxFruitless) return ReadStep::kContinue;
   return Finish(pending, Truncated(pending, end));
 }
@@ -93,7 +93,7 @@ ReadStep ReadOnce(PendingRead& pending,
   Result<std::size_t> got = pending.request->file->ReadAt(pending.next_offset(), pending.rest());
   const std::int64_t real = got ? static_cast<std::int64_t>(*got) : -EIO;
   const std::int64_t outcome = fault_hook ? fault_hook(*pending.request, real) : real;
-  if (!got && outcome == real)  // keep the file's own words
+  if (!got && outcome == real)  // keep the file's own error message
     return Finish(pending, std::move(got).error());
   return Complete(pending, outcome);
 }

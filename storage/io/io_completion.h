@@ -11,18 +11,19 @@
 
 namespace rhizome::inline internal {
 
-/// A read in flight, which may take several submissions.
+/// A read in flight, which may need several submissions.
 ///
 /// Invariants:
 ///   (1) buffer[0, done_bytes) holds the file's bytes, and done_bytes is a multiple of the file's
 ///       alignment until the read is done;
-///   (2) `fruitless` counts the submissions since done_bytes last grew, and never passes
-///       kMaxFruitless, so that every read ends, whatever the kernel answers.
+///   (2) `fruitless` counts the submissions since done_bytes last grew and never exceeds
+///       kMaxFruitless,
+///       so that every read ends, regardless of the kernel's answers.
 struct PendingRead {
   static constexpr std::uint32_t kMaxFruitless = 16;  ///< above kMaxRingAttempts (uring_queue.cc)
 
   ReadRequest* request = nullptr;
-  std::size_t wanted_bytes = 0;  ///< to read; less than the buffer only at the end of a file
+  std::size_t wanted_bytes = 0;  ///< bytes to read; less than the buffer only at the end of a file
   std::size_t done_bytes = 0;
   std::uint32_t fruitless = 0;
 
@@ -35,23 +36,23 @@ enum class ReadStep : std::uint8_t {
   kContinue,  ///< read rest() at next_offset()
 };
 
-/// Prepares a read. Returns kDone if nothing has to be read, or if the request cannot be served.
+/// Prepares a read. Returns kDone if there is nothing to read or the request cannot be served.
 ReadStep BeginRead(ReadRequest& request, PendingRead& pending) noexcept;
 
-/// Judges the outcome of a submission: the bytes that arrived, or -errno. All queues that submit
-/// reads use it.
+/// Processes the outcome of a submission: the number of bytes that arrived, or -errno. Used by all
+/// queues that submit reads.
 ReadStep CompleteRead(PendingRead& pending, std::int64_t outcome) noexcept;
 
-/// Carries a read through to its end with ReadableFile::ReadAt, in this thread. Returns how many
-/// resubmissions it took.
+/// Completes a read with ReadableFile::ReadAt, in the calling thread. Returns the number of
+/// resubmissions.
 std::uint64_t ReadInline(
     PendingRead& pending,
     const std::function<std::int64_t(const ReadRequest&, std::int64_t)>& fault_hook) noexcept;
 
-/// Counts for IoStats. Threads: the caller locks.
+/// Collects IoStats. Threads: the caller locks.
 class IoMeter {
  public:
-  /// Counts a request that is done and was one of `depth` in flight.
+  /// Counts a completed request that was one of `depth` in flight.
   void Completed(const ReadRequest& request, std::size_t depth) {
     ++stats_.reads;
     stats_.read_bytes += request.buffer.size();
@@ -73,14 +74,15 @@ class IoMeter {
 Result<std::unique_ptr<IoQueue>> OpenUringQueue(const IoQueueOptions& options);
 Result<std::unique_ptr<IoQueue>> OpenPreadQueue(const IoQueueOptions& options);
 
-/// Makes the pread queues of this process start no threads and read in Submit. For tests that open
-/// a store thousands of times on files in memory. Call it before the first queue is opened.
+/// Makes the pread queues of this process start no threads and read inside Submit. For tests that
+/// open a store thousands of times on in-memory files. Must be called before the first queue is
+/// opened.
 void ReadWithoutThreads();
 std::unique_ptr<IoQueue> OpenMappedQueue(const IoQueueOptions& options);
 
-/// Files in memory, whose pages are read as the processor faults on them, as trainers without I/O
-/// of their own do: a file that shrinks ends the process (SIGBUS). Mappings are kept by path, since
-/// the caller may close a file and open it again. Threads: one at a time.
+/// Memory-mapped files, whose pages are read by page faults, as in trainers that leave I/O to the
+/// kernel. A file that shrinks ends the process (SIGBUS). Mappings are cached by path, because the
+/// caller may close a file and open it again. Threads: one at a time.
 class MappedFiles {
  public:
   MappedFiles() = default;
@@ -88,14 +90,15 @@ class MappedFiles {
   MappedFiles& operator=(const MappedFiles&) = delete;
   ~MappedFiles();
 
-  /// Returns the bytes of a file, which stay until this is destroyed. Errors: those of mmap.
+  /// Returns the bytes of a file, which remain valid until this object is destroyed. Errors: see
+  /// mmap.
   Result<std::span<const std::byte>> BytesOf(const ReadableFile& file);
 
  private:
   std::unordered_map<std::string, std::span<std::byte>> files_;
 };
 
-/// Returns some bytes of a mapped file. Errors: kCorruption, it has not so many.
+/// Returns a range of a mapped file. Errors: kCorruption, the file is too short.
 Result<std::span<const std::byte>> PartOf(const ReadableFile& file,
                                           std::span<const std::byte> bytes, std::uint64_t offset,
                                           std::size_t count);

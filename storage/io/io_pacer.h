@@ -9,22 +9,22 @@
 
 namespace rhizome::inline internal {
 
-/// Makes background reads and writes give way to commits on the same disk. While a commit is under
-/// way, or ended a moment ago, all background work together has one small piece in flight, so a
-/// commit waits for one piece at most. Otherwise nothing is held back. Every turn moves a piece, so
-/// the background work ends however many commits there are.
-/// Threads: any. Ownership: outlives what it is given to; a null pointer stands for no pacing.
+/// Makes background reads and writes yield to commits on the same disk. During a commit and for a
+/// short time after it, all background work together has at most one small piece in flight, so a
+/// commit waits for at most one piece. Otherwise nothing is delayed. Every turn transfers a piece,
+/// so background work completes even under a continuous stream of commits.
+/// Threads: any. Ownership: must outlive its users; a null pointer means no pacing.
 class IoPacer {
  public:
-  /// The size of a piece while somebody commits. Most disks read such pieces at nearly their full
-  /// rate even one at a time, and each in less time than a commit's fsync takes.
+  /// Size of a piece while a commit is running. Most disks read pieces of this size at nearly their
+  /// full rate even one at a time, and each takes less time than a commit's fsync.
   static constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 
-  /// `linger` is the time after a commit for which the next one is expected.
+  /// `linger` is the time after a commit during which the next one is expected.
   explicit IoPacer(std::chrono::nanoseconds linger = std::chrono::milliseconds(100))
       : linger_(linger) {}
 
-  /// Is held while a commit is under way.
+  /// Held while a commit is running.
   class Commit {
    public:
     explicit Commit(IoPacer& pacer) : pacer_(pacer) { pacer_.commits_.fetch_add(1); }
@@ -36,11 +36,11 @@ class IoPacer {
     IoPacer& pacer_;
   };
 
-  /// Returns whether a commit is under way, or ended less than `linger` ago.
+  /// Returns whether a commit is running, or ended less than `linger` ago.
   bool busy() const;
 
-  /// Is held by background work while it reads or writes a piece. If the pacer is busy, it waits
-  /// until no other turn is held.
+  /// Held by background work while it reads or writes a piece. If the pacer is busy, the
+  /// constructor waits until no other turn is held.
   class Turn {
    public:
     explicit Turn(IoPacer* pacer) RHIZOME_THREAD_ATTRIBUTE(no_thread_safety_analysis);
@@ -54,12 +54,12 @@ class IoPacer {
 
  private:
   const std::chrono::nanoseconds linger_;
-  std::atomic<std::uint32_t> commits_{0};  // under way
-  std::atomic<std::int64_t> last_{0};      // when one ended, in the steady clock's ticks; 0: never
+  std::atomic<std::uint32_t> commits_{0};  // commits that are running
+  std::atomic<std::int64_t> last_{0};      // end of the last commit, steady-clock ticks; 0: none
   Mutex turn_;
 };
 
-/// Returns how much to read or write in one turn, at most `most`.
+/// Returns the number of bytes to read or write in one turn, at most `most`.
 inline std::size_t PieceBytes(const IoPacer* pacer, std::size_t most) {
   return pacer != nullptr && pacer->busy() && most > IoPacer::kPieceBytes ? IoPacer::kPieceBytes
                                                                           : most;

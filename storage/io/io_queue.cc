@@ -12,7 +12,7 @@
 namespace rhizome {
 namespace {
 
-// Buffers of this size and more ask for huge pages (of 2 MiB on x86-64).
+// Buffers of at least this size request huge pages (of 2 MiB on x86-64).
 constexpr std::size_t kHugeBytes = std::size_t{4} << 20;
 
 Status CheckOptions(const IoQueueOptions& options) {
@@ -59,7 +59,7 @@ Status IoQueue::ReadAll(std::span<ReadRequest> requests) {
       RHIZOME_ASSIGN_OR_RETURN(const std::size_t started, Submit(rest));
       rest = rest.subspan(started);
     }
-    // While there is more to submit, wait for an eighth of the reads in flight, then for all.
+    // While requests are left, wait for an eighth of the reads in flight; at the end, wait for all.
     const std::size_t wait = rest.empty() ? in_flight() : std::max<std::size_t>(in_flight() / 8, 1);
     RHIZOME_RETURN_IF_ERROR(Reap(wait));
   }
@@ -78,7 +78,7 @@ Result<AlignedBuffer> AlignedBuffer::Allocate(std::size_t size_bytes) {
   if (memory == nullptr) {
     return Fail(Status::OutOfMemory(fmt::format("no memory for a buffer of {} bytes", size_bytes)));
   }
-  // The disk fills large buffers faster than the kernel hands out pages of 4 KiB.
+  // The disk fills large buffers faster than the kernel provides pages of 4 KiB.
   if (size_bytes >= kHugeBytes) static_cast<void>(::madvise(memory, size_bytes, MADV_HUGEPAGE));
   buffer.data_.reset(static_cast<std::byte*>(memory));
   buffer.size_bytes_ = size_bytes;
@@ -95,7 +95,7 @@ Result<AlignedBuffer> AlignedBuffer::Reserve(std::size_t size_bytes, std::size_t
     buffer.data_ = {static_cast<std::byte*>(memory), Free{size_bytes}};
     buffer.size_bytes_ = size_bytes;
   }
-  // This second mapping is without MAP_NORESERVE, so the kernel checks that it has the memory.
+  // This second mapping lacks MAP_NORESERVE, so the kernel checks that it has the memory.
   if (memory == MAP_FAILED ||
       (sure_bytes > 0 && ::mmap(memory, sure_bytes, PROT_READ | PROT_WRITE, kPrivate | MAP_FIXED,
                                 -1, 0) == MAP_FAILED)) {

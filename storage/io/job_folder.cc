@@ -21,8 +21,9 @@ constexpr std::uint64_t kMaxMarkBytes = 4096;
 
 std::string MarkText() { return fmt::format("{} {}\n", kMark, getpid()); }
 
-/// The mark in a folder: none of a job's (kNone), none yet in an empty or new folder (kBare), a
-/// job's (kJob), or the text of builds whose jobs had no mark of their own (kOld).
+/// The mark of a folder: it belongs to no job (kNone), it is empty or new and has no mark yet
+/// (kBare), it belongs to a job (kJob), or it has the text of old builds, which did not mark jobs
+/// (kOld).
 enum class Mark : std::uint8_t { kNone, kBare, kJob, kOld };
 
 Result<Mark> MarkOf(FileSystem& fs, const Path& folder, std::vector<DirectoryEntry> entries) {
@@ -37,7 +38,7 @@ Result<Mark> MarkOf(FileSystem& fs, const Path& folder, std::vector<DirectoryEnt
   if (!bytes) return Fail(bytes.error());
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   if (text.starts_with(kMark)) return Mark::kJob;
-  // The mark is cut short or zeros: the job was killed, or the power failed, as it began.
+  // A truncated or zeroed mark: the job was killed, or the power failed, as it began.
   const bool cut = kMark.starts_with(text) || text.find_first_not_of('\0') == text.npos;
   if (cut && entries.size() == 1) return Mark::kBare;
   return text.starts_with("rhizome") ? Mark::kOld : Mark::kNone;
@@ -106,8 +107,8 @@ Status RemoveIdleJobs(FileSystem& fs, const Path& scratch) {
     if (job.kind == Kind::kOther) return NotPlain(scratch / job.name);
     if (job.kind != Kind::kDirectory || IsForeignEntry(job)) continue;
     const Status removed = RemoveIdleJob(fs, scratch / job.name);
-    // The folder of a job that runs stays (kBusy). A job that ended meanwhile has removed its
-    // folder (kNotFound), one that began has filled it (kAlreadyExists).
+    // The folder of a running job remains (kBusy). In the meantime a job may have ended and removed
+    // its folder (kNotFound), or begun and filled it (kAlreadyExists).
     const bool changed = removed.code() == StatusCode::kNotFound ||
                          removed.code() == StatusCode::kAlreadyExists ||
                          removed.code() == StatusCode::kBusy;

@@ -22,8 +22,8 @@ namespace {
 
 bool HasEnded(pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
 
-/// Returns the processes that hold a flock of this file, as far as this process may see them. A
-/// line of /proc/locks looks like "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF".
+/// Returns the processes that hold a flock of this file, as far as this process is allowed to see
+/// them. A line of /proc/locks looks like "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF".
 std::set<pid_t> HoldersOf(const struct stat& file) {
   const std::string place =
       fmt::format("{:02x}:{:02x}:{}", major(file.st_dev), minor(file.st_dev), file.st_ino);
@@ -47,8 +47,8 @@ std::string Describe(pid_t pid) {
   return name.empty() ? fmt::format("process {}", pid) : fmt::format("process {} ({})", pid, name);
 }
 
-/// Describes the holder by the lock file's content, "rhizome 1234" and a newline, which the last
-/// exclusive holder wrote. That process may have ended; shared holders write nothing.
+/// Describes the holder by the content of the lock file, "rhizome 1234" and a newline, as written
+/// by the last exclusive holder. That process may have ended; shared holders write nothing.
 std::string DescribeContent(int descriptor) {
   std::array<char, 128> text{};
   const ssize_t got = pread(descriptor, text.data(), text.size(), 0);

@@ -4,9 +4,9 @@
 
 namespace rhizome::inline internal {
 
-/// Describes, for a message that ends "is locked by", the holder of the flock of an open file, and
-/// says what to do: the processes that the kernel names, else the text that the last writer wrote
-/// into the file about itself.
+/// Describes the holder of the flock of an open file, for a message that ends in "is locked by",
+/// and adds what to do. Names the processes that the kernel reports; otherwise quotes the text that
+/// the last writer wrote into the file about itself.
 std::string DescribeLockHolder(int descriptor);
 
 }  // namespace rhizome::inline internal

@@ -11,8 +11,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Copies out of mapped files. It is a baseline for benchmarks. Submit does the reads. Threads: as
-/// IoQueue.
+/// Copies from memory-mapped files, in Submit. A baseline for benchmarks. Threads: as for IoQueue.
 class MappedQueue : public IoQueue {
  public:
   explicit MappedQueue(std::size_t depth) : depth_(depth) {}

@@ -8,7 +8,7 @@
 namespace rhizome::inline internal {
 
 /// Wraps a file system and counts its reads and writes (Counter::kFileReads, kFileReadBytes,
-/// kFileWriteBytes), reads by io_uring included. Threads: as `base`. Ownership: `base` and
+/// kFileWriteBytes), including reads by io_uring. Threads: as for `base`. Ownership: `base` and
 /// `metrics` must outlive the result and its files.
 std::unique_ptr<FileSystem> MakeMeteredFileSystem(FileSystem& base, Metrics& metrics);
 

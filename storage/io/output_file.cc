@@ -15,8 +15,8 @@
 namespace rhizome {
 namespace {
 
-/// Returns the file that will be replaced: `path`, or the file that it links to. Replacing a device
-/// such as /dev/null by a file would break the machine, so only regular files qualify.
+/// Returns the file to replace: `path`, or the file that it links to. Only regular files are
+/// allowed, because replacing a device such as /dev/null by a file would break the machine.
 Result<Path> Target(const Path& path) {
   std::error_code error;
   const auto type = std::filesystem::status(path, error).type();
@@ -41,7 +41,8 @@ Result<OutputFile> OutputFile::Create(const Path& path, Place place) {
   if (target.filename().empty())
     return Fail(Status::InvalidArgument(fmt::format("'{}' names no file", path.string())));
   if (place == Place::kOutside) RHIZOME_RETURN_IF_ERROR(CheckOutside(FileSystem::Posix(), target));
-  // The name is new for each process and file, so two runs never write into the same temporary.
+  // The name is unique to the process and file, so that two runs never write to the same temporary
+  // file.
   Path temporary = target.parent_path() /
                    fmt::format(".{}.{}-{}.tmp", target.filename().string(), getpid(), counter++);
   RHIZOME_ASSIGN_OR_RETURN(auto file, FileSystem::Posix().CreateFile(temporary));
@@ -54,7 +55,7 @@ OutputFile::OutputFile(Path path, Path temporary, std::unique_ptr<WritableFile> 
 OutputFile::OutputFile(OutputFile&&) noexcept = default;
 
 OutputFile::~OutputFile() {
-  if (file_ == nullptr) return;  // committed, or moved away
+  if (file_ == nullptr) return;  // committed, or moved from
   static_cast<void>(file_->Close().ok());
   static_cast<void>(FileSystem::Posix().RemoveFile(temporary_).ok());
 }

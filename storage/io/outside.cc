@@ -14,7 +14,7 @@ namespace {
 
 using Kind = DirectoryEntry::Kind;
 
-/// Returns the absolute path, with links and dots resolved as far as it exists.
+/// Returns the absolute path; links and dots are resolved in the part that exists.
 Path Resolved(const Path& path) {
   std::error_code error;
   const Path absolute = std::filesystem::absolute(path, error);
@@ -40,7 +40,7 @@ bool BeginsWith(FileSystem& fs, const Path& path, std::string_view head) {
                       .starts_with(head);
 }
 
-// A damaged store counts: a repair would move away whatever else lies in it.
+// A damaged store counts as a store: a repair would move away all other files in it.
 bool IsStore(FileSystem& fs, const Path& folder) {
   return BeginsWith(fs, folder / kFormatName, "rhizome store") ||
          HasFolders(fs, folder, {kCatalogName, kGenerationsName});
@@ -51,8 +51,8 @@ bool HoldsBackups(FileSystem& fs, const Path& folder) {
          HasFolders(fs, folder, {kBackupFilesName, kBackupDeltasName, kBackupRecordsName});
 }
 
-/// Refuses if `folder`, or one above it, is a store or a folder of backups. `path` is the user's
-/// name for it, for the message.
+/// Fails if `folder` or one of its parents is a store or a folder of backups. `path` is the user's
+/// name for it, used in the message.
 Status Check(FileSystem& fs, const Path& folder, const Path& path) {
   if (RHIZOME_MUTANT("outputs go into stores")) return Status::Ok();
   const bool store = IsStore(fs, folder);
@@ -78,7 +78,7 @@ Status CheckScratchPlace(FileSystem& fs, const Path& scratch) {
   RHIZOME_RETURN_IF_ERROR(CheckFolderOutside(fs, scratch));
   const auto info = fs.Stat(scratch);
   if (!info || info->kind == Kind::kDirectory) return Status::Ok();
-  const auto behind = fs.Stat(scratch / ".");  // a link to a folder will do
+  const auto behind = fs.Stat(scratch / ".");  // a link to a folder is allowed
   if (behind && behind->kind == Kind::kDirectory) return Status::Ok();
   return Status::InvalidArgument(fmt::format(
       "scratch '{}' is not a folder: name one, or a path where one can be made", scratch.string()));

@@ -5,20 +5,20 @@
 
 namespace RHIZOME_API rhizome {
 
-/// A store and a folder of backups hold nothing but their own files: any other file in one is
-/// damage, and a repair moves it away. So every function that makes something for a user (a store,
-/// backups, a file, scratch files) calls one of these checks first.
+/// A store and a folder of backups contain only their own files: any other file in one counts as
+/// damage, and a repair moves it away. So every function that creates something for a user (a
+/// store, backups, a file, scratch files) first calls one of these checks.
 ///
-/// Refuses a `path` that, with all links on the way to it resolved, lies in a store or in a folder
-/// of backups. It does not matter what `path` is, nor whether it exists. A folder above it that
-/// cannot be read is passed over. Errors: kInvalidArgument, naming the store or the backups.
+/// Fails if `path`, with all links resolved, is inside a store or a folder of backups. `path` may
+/// be anything, and need not exist. A parent folder that cannot be read is ignored.
+/// Errors: kInvalidArgument, naming the store or the backups.
 Status CheckOutside(FileSystem& fs, const Path& path);
 
-/// Checks a folder into which files of any name go: as CheckOutside, and it may not itself be a
-/// store or a folder of backups either. Errors: kInvalidArgument.
+/// Checks a folder that will receive files of arbitrary names: as CheckOutside, and the folder
+/// itself must not be a store or a folder of backups. Errors: kInvalidArgument.
 Status CheckFolderOutside(FileSystem& fs, const Path& folder);
 
-/// Checks a folder for scratch files: as CheckFolderOutside, and if it exists it must be a folder
+/// Checks a folder for scratch files: as CheckFolderOutside, and if it exists, it must be a folder
 /// or a link to one. Errors: kInvalidArgument.
 Status CheckScratchPlace(FileSystem& fs, const Path& scratch);
 

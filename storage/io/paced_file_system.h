@@ -8,7 +8,7 @@
 
 namespace rhizome::inline internal {
 
-/// Writes and syncs the files that it creates in turns of a pacer (null: without). Ownership:
+/// Paces the writes and syncs of the files that it creates (pacer null: no pacing). Ownership:
 /// `base` and `pacer` must outlive it and its files.
 class PacedFileSystem final : public ForwardingFileSystem {
  public:
@@ -19,7 +19,7 @@ class PacedFileSystem final : public ForwardingFileSystem {
   IoPacer* const pacer_;
 };
 
-/// Appends `bytes` to a file or sink in turns of a pacer; without a pacer in one piece.
+/// Appends `bytes` to a file or sink in paced pieces; without a pacer, in one piece.
 template <typename Sink>
 Status AppendPaced(Sink& sink, std::span<const std::byte> bytes, IoPacer* pacer) {
   while (true) {

@@ -15,7 +15,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-// One read or write call of Linux moves at most 2 GiB - 4 KiB; this stays below.
+// Linux transfers at most 2 GiB - 4 KiB per read or write call; this is below that.
 constexpr std::size_t kMaxTransferBytes = std::size_t{1} << 30;
 
 class PosixReadableFile : public ReadableFile {
@@ -51,22 +51,22 @@ class PosixReadableFile : public ReadableFile {
   const std::uint32_t alignment_bytes_;
 };
 
-/// Returns the unit of direct reads, of which offsets, lengths and memory must be multiples; 0 if
-/// direct reads are not possible after all.
+/// Returns the block size of direct reads: offsets, lengths and memory must be multiples of it.
+/// Returns 0 if direct reads are not possible after all.
 std::uint32_t DirectAlignment(int fd) {
 #ifdef STATX_DIOALIGN
   struct statx facts = {};
   if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &facts) == 0 &&
       (facts.stx_mask & STATX_DIOALIGN) != 0) {
     const std::uint32_t unit = std::max(facts.stx_dio_mem_align, facts.stx_dio_offset_align);
-    // Buffers are aligned to 4 KiB (AlignedBuffer), so a larger unit cannot be served.
+    // Buffers are aligned to 4 KiB (AlignedBuffer), so larger blocks are not supported.
     const bool usable = facts.stx_dio_offset_align != 0 && std::has_single_bit(unit) &&
                         unit <= AlignedBuffer::kAlignmentBytes;
     return usable ? unit : 0;
   }
 #endif
-  // Kernels before 6.1, and some file systems, do not say. Sectors have 512 or 4096 bytes, so try
-  // which read is granted.
+  // Kernels before 6.1, and some file systems, do not report it. Sectors have 512 or 4096 bytes, so
+  // find the smaller read that succeeds.
   const Result<AlignedBuffer> probe = AlignedBuffer::Allocate(AlignedBuffer::kAlignmentBytes);
   if (!probe) return 0;
   for (const std::uint32_t unit : {512U, 4096U}) {
@@ -82,8 +82,8 @@ Status CheckRegular(int fd, const Path& path, struct stat& facts) {
 }
 
 Result<Descriptor> OpenRegular(const Path& path, int flags) {
-  // O_NONBLOCK, because opening a pipe would wait for its writer. OpenPosixRead clears the flag, as
-  // io_uring must not see it.
+  // O_NONBLOCK, because opening a pipe would wait for its writer. OpenPosixRead clears the flag,
+  // which would change the behaviour of io_uring's reads.
   constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
   return OpenDescriptor(path, kFlags | flags, "open");
 }
@@ -95,7 +95,7 @@ Descriptor::~Descriptor() { static_cast<void>(Close()); }
 int Descriptor::Close() {
   if (fd_ < 0) return 0;
   const int error = close(std::exchange(fd_, -1)) == 0 ? 0 : errno;
-  return error == EINTR ? 0 : error;  // Linux has closed it all the same
+  return error == EINTR ? 0 : error;  // Linux has closed it nevertheless
 }
 
 Status SystemError(int error_number, std::string_view operation, const Path& path) {
@@ -113,7 +113,7 @@ Result<Descriptor> OpenDescriptor(const Path& path, int flags, std::string_view 
 
 Result<std::unique_ptr<ReadableFile>> OpenPosixRead(const Path& path, bool direct) {
   Result<Descriptor> opened = OpenRegular(path, direct ? O_DIRECT : 0);
-  if (!opened && direct) {  // EINVAL: the file system refuses; any other reason shows again
+  if (!opened && direct) {  // EINVAL: no direct reads here; other errors occur again
     direct = false;
     opened = OpenRegular(path, 0);
   }

@@ -23,31 +23,31 @@ class Descriptor {
 
   int get() const { return fd_; }
 
-  /// Gives up ownership: the caller closes it.
+  /// Releases ownership: the caller must close the descriptor.
   int Release() { return std::exchange(fd_, -1); }
 
-  /// Closes now. Returns 0 or the errno of close.
+  /// Closes the descriptor now. Returns 0 or the errno of close.
   int Close();
 
  private:
   int fd_ = -1;
 };
 
-/// Calls open(2) with O_CLOEXEC, again after EINTR. Follows no link below an enclosed root
+/// Calls open(2) with O_CLOEXEC; retries EINTR. Follows no link below an enclosed root
 /// (FileSystem::Enclose). `operation` is a word for error messages.
 Result<Descriptor> OpenDescriptor(const Path& path, int flags, std::string_view operation);
 
-/// Makes a Status that names operation, path and the error of the system call.
+/// Creates a Status that names operation, path and the error of the system call.
 Status SystemError(int error_number, std::string_view operation, const Path& path);
 
-/// Opens a regular file; anything else (a link, a pipe, a folder) is refused without blocking.
+/// Opens a regular file. Refuses anything else (a link, a pipe, a folder) without blocking.
 Result<std::unique_ptr<ReadableFile>> OpenPosixRead(const Path& path, bool direct);
 
 /// Takes over a descriptor that is open for writing at the end of a file of `size_bytes` bytes.
 std::unique_ptr<WritableFile> MakePosixWritable(Descriptor descriptor, const Path& path,
                                                 std::uint64_t size_bytes);
 
-/// Calls write(2) until all is written. `offset_bytes` only names the place in messages.
+/// Calls write(2) until everything is written. `offset_bytes` is used only in messages.
 Status WriteFully(int fd, std::span<const std::byte> bytes, const Path& path,
                   std::uint64_t offset_bytes);
 

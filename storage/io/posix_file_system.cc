@@ -34,7 +34,7 @@ DirectoryEntry::Kind KindOf(mode_t mode) {
   return DirectoryEntry::Kind::kOther;
 }
 
-/// The kind of an entry that readdir returned; kOther if it was removed since then.
+/// Returns the kind of an entry that readdir returned; kOther if it was removed since then.
 DirectoryEntry::Kind KindOf(int folder, const dirent& entry) {
   if (entry.d_type != DT_UNKNOWN) return KindOf(DTTOIF(entry.d_type));
   struct stat facts = {};
@@ -43,8 +43,8 @@ DirectoryEntry::Kind KindOf(int folder, const dirent& entry) {
              : DirectoryEntry::Kind::kOther;
 }
 
-/// Returns whether `place` still names the locked file. Its holder may have removed it between our
-/// open and our flock.
+/// Returns whether `place` still names the locked file. The previous holder may have removed it
+/// between our open and our flock.
 bool StillLinked(int fd, const Place& place) {
   struct stat locked = {};
   struct stat named = {};
@@ -53,28 +53,27 @@ bool StillLinked(int fd, const Place& place) {
          locked.st_dev == named.st_dev && locked.st_ino == named.st_ino;
 }
 
-/// Writes the holder's text. Only the holder may call it, so that a loser never wipes out the
-/// winner's name.
+/// Writes the holder's text. Must be called only while holding the lock, so that a process that
+/// failed to lock never overwrites the holder's name.
 Status WriteLockContent(int fd, const Path& path, std::string_view content) {
-  // Writing before truncating reuses the block that the file has: a full disk would not give
-  // another.
+  // Writing before truncating reuses the allocated block, as a full disk might not provide another.
   RHIZOME_RETURN_IF_ERROR(
       WriteFully(fd, std::as_bytes(std::span(content.data(), content.size())), path, 0));
   if (ftruncate(fd, static_cast<off_t>(content.size())) == 0) return Status::Ok();
   return SystemError(errno, "truncate", path);
 }
 
-/// Removes a lock file that was created and could not be written because the disk is full. Others
-/// that have it open notice by StillLinked.
+/// Removes a lock file that was created but could not be written because the disk is full. Other
+/// processes that have it open notice this by StillLinked.
 void RemoveIfEmpty(int fd, const Place& place) {
   struct stat facts = {};
   if (fstat(fd, &facts) == 0 && facts.st_size == 0)
     static_cast<void>(unlinkat(place.folder(), place.name(), 0));
 }
 
-// A caller that would write nothing into the lock only asks whether it is free, as for the PIN of a
-// generation, and is not told by whom it is held: to ask the kernel for that waits for all
-// processors, some 10 ms.
+// If `content` is empty, the caller only wants to know whether the lock is free, as for the PIN of
+// a generation. The error then does not name the holder: asking the kernel for it waits for all
+// processors, about 10 ms.
 Result<Descriptor> OpenAndLock(const Place& place, const Path& path, bool exclusive,
                                std::string_view content) {
   const int flags = exclusive ? O_RDWR | O_CREAT : O_RDONLY;
@@ -163,7 +162,7 @@ Status PosixFileSystem::LinkFile(const Path& from, const Path& to) {
   if (linkat(old_name.folder(), old_name.name(), name.folder(), name.name(), 0) == 0) return {};
   const int error = errno;
   const std::string what = fmt::format("link '{}' as '{}'", from.string(), to.string());
-  // FAT says EPERM, too, and so does a kernel that protects other users' files: a copy works there.
+  // FAT fails with EPERM, as does a kernel that protects other users' files: a copy works there.
   if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EXDEV ||
       error == EMLINK) {
     return Status::Unsupported(what + ": " + std::generic_category().message(error));
@@ -220,15 +219,17 @@ Result<std::uint64_t> PosixFileSystem::FreeBytes(const Path& path) {
   return bytes;
 }
 
-/// 1. Opens the lock file, creating it for an exclusive lock, and takes the flock without waiting.
-/// 2. Checks that the name still means the file that is locked, and starts again if not.
-/// 3. If the lock is exclusive and has content, writes that into it; if that fails, removes an
-/// empty file.
+/// Locks a file in these steps:
+///   1. Opens the lock file, creating it for an exclusive lock, and takes the flock without
+///      waiting.
+///   2. Checks that the name still refers to the locked file, and starts again if not.
+///   3. If the lock is exclusive and has content, writes the content into the file; if that fails,
+///      removes the file if it is empty.
 Result<std::unique_ptr<FileLock>> PosixFileSystem::Lock(const Path& path, LockMode mode,
                                                         std::string_view content) {
   const bool exclusive = mode == LockMode::kExclusive;
-  // A holder may remove the file as its last act. We would then hold a lock that nobody else can
-  // see, and try again with the file that has taken its place.
+  // A holder may remove the file as its last act. We would then hold a lock that no other process
+  // can see, so we retry with the file that has replaced it.
   for (int attempt = 0; attempt < 100; ++attempt) {
     RHIZOME_ASSIGN_OR_RETURN(const Place place, Place::Find(path, "open lock"));
     RHIZOME_ASSIGN_OR_RETURN(Descriptor descriptor, OpenAndLock(place, path, exclusive, content));

@@ -19,6 +19,11 @@
 namespace rhizome::inline internal {
 namespace {
 
+// This file resolves paths for PosixFileSystem. Place::Find checks whether a path is below an
+// enclosed root (Roots). If so, it opens the parent folder without following links (OpenBeneath:
+// openat2, or WalkTo), and refuses if the root no longer names the folder that a handle holds
+// (HeldFolder). Otherwise it uses the path as it is.
+
 constexpr int kFolderFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
 
 template <typename Open>
@@ -34,23 +39,23 @@ int OpenRoot(const std::string& root) {
   return Retried([&] { return open(root.empty() ? "/" : root.c_str(), kFolderFlags); });
 }
 
-/// A folder of the disk, by device and inode number. The number may be given to another folder once
-/// nobody has this one open.
+/// A folder, identified by device and inode number. The inode number can be reused once no process
+/// has the folder open.
 struct FolderKey {
   dev_t device = 0;
   ino_t inode = 0;
   bool operator==(const FolderKey&) const = default;
 };
 
-/// Returns the key of an open folder; nullopt and errno if it cannot be told.
+/// Returns the key of an open folder; nullopt, with errno set, if fstat fails.
 std::optional<FolderKey> KeyOf(int folder) {
   struct stat facts = {};
   if (fstat(folder, &facts) != 0) return std::nullopt;
   return FolderKey{facts.st_dev, facts.st_ino};
 }
 
-/// The roots that are enclosed at the moment, with reference counts, and the folders that they are
-/// held to (HeldFolder): none, or one for each handle. Threads: any.
+/// The roots that are currently enclosed, with reference counts, and the folders that each root
+/// must name (HeldFolder): none, or one per handle. Threads: any.
 class Roots {
  public:
   static Roots& Instance() {
@@ -73,7 +78,7 @@ class Roots {
     roots_[root].held.push_back(key);
   }
 
-  /// Returns whether a root may name the folder `key`; nullopt: no folder.
+  /// Returns whether `root` may name the folder `key`; `key` is nullopt if there is no folder.
   bool Admits(std::string_view root, std::optional<FolderKey> key) const RHIZOME_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     const auto at = roots_.find(root);
@@ -82,7 +87,7 @@ class Roots {
     return key && std::find(held.begin(), held.end(), *key) != held.end();
   }
 
-  /// Returns the length of the outermost root that `path` lies below; npos if there is none.
+  /// Returns the length of the outermost enclosed root above `path`; npos if there is none.
   std::size_t LengthFor(const std::string& path) const RHIZOME_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     if (roots_.empty()) return std::string::npos;
@@ -116,7 +121,7 @@ class PosixEnclosure final : public HeldFolder {
   }
   ~PosixEnclosure() override { Roots::Instance().Remove(root_, held_); }
 
-  // The folder stays open, so that no other folder gets its inode number.
+  // The folder remains open, so that its inode number is not reused.
   Status Hold() override {
     if (held_) return Status::Ok();
     folder_ = Descriptor(OpenRoot(root_));
@@ -142,8 +147,8 @@ class PosixEnclosure final : public HeldFolder {
   std::optional<FolderKey> held_;
 };
 
-/// Opens the folder `relative` below `root` without following a link on the way; else returns -1
-/// and sets errno. For kernels (before 5.6) and system call filters without openat2.
+/// Opens the folder `relative` below `root` without following any link; on failure returns -1 and
+/// sets errno. For kernels (before 5.6) and system call filters without openat2.
 int WalkTo(int root, const std::string& relative) {
   Descriptor at;
   for (std::size_t begin = 0; begin < relative.size();) {
@@ -169,7 +174,8 @@ int OpenBeneath(int root, const std::string& relative) {
   how.flags = kFolderFlags;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
   const long fd = syscall(SYS_openat2, root, relative.c_str(), &how, sizeof(how));
-  // The kernel says EAGAIN if a rename or mount meanwhile keeps it from proving the path safe.
+  // The kernel returns EAGAIN if a concurrent rename or mount prevents it from proving the path
+  // safe.
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EAGAIN))
     return static_cast<int>(fd);
 #endif
@@ -193,8 +199,8 @@ Status LinkInside(std::string_view operation, const Path& path, const std::strin
       operation, path.string(), link));
 }
 
-/// Makes the status for a folder on the way to `path` that could not be opened: names the link that
-/// is in the way, if there is one.
+/// Returns the error for a `path` whose parent folder could not be opened. Names the offending
+/// link, if there is one.
 Status WayError(int error_number, std::string_view operation, const Path& path,
                 std::size_t root_bytes) {
   const std::string& text = path.native();
@@ -224,13 +230,13 @@ Status CheckFolder(const std::shared_ptr<FolderEnclosure>& enclosure) {
   return folder == nullptr ? Status::Ok() : folder->Check();
 }
 
-// The working directory has no links in its path, so that leading ".." can be resolved as text. A
-// path that stays inside an enclosed folder then shows it.
+// The path of the working directory contains no links, so leading ".." can be resolved textually.
+// This reveals whether the path is inside an enclosed folder.
 Path AbsolutePath(FileSystem& fs, const Path& path) {
   if (path.empty() || path.is_absolute() || fs.catalog_disk() != nullptr) return path;
   std::error_code error;
   Path absolute = std::filesystem::current_path(error);
-  if (error) return path;  // the working directory was removed: nothing can be found from it
+  if (error) return path;  // the working directory was removed: relative paths lead nowhere
   auto part = path.begin();
   for (; part != path.end() && (*part == "." || *part == ".."); ++part)
     if (*part == "..") absolute = absolute.parent_path();
@@ -284,7 +290,7 @@ Status Place::Error(int error_number, std::string_view operation) const {
   const bool maybe_link = error_number == ELOOP || error_number == ENOTDIR;
   if (enclosed_ && maybe_link && IsLink(folder(), name()))
     return LinkInside(operation, path_, path_.string());
-  // The place may hold a pipe that nobody reads, a device that does not exist, or a folder.
+  // There may be a pipe without a reader, a device that does not exist, or a folder.
   const bool maybe_special =
       error_number == ENXIO || error_number == ENODEV || error_number == EISDIR;
   const mode_t kind = enclosed_ && maybe_special ? KindAt(folder(), name()) : S_IFREG;

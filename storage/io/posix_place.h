@@ -13,51 +13,51 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Returns `path` made absolute, so that it means the same when the process has moved to another
-/// working directory. Links stay as written. A fake disk has no working directory: its paths stay
-/// as they are.
+/// Returns `path` made absolute, so that it keeps its meaning if the process changes its working
+/// directory. Links are not resolved. A fake disk has no working directory; its paths are returned
+/// unchanged.
 Path AbsolutePath(FileSystem& fs, const Path& path);
 
 }  // namespace internal
 
 inline namespace internal {
 
-/// The enclosure of a folder of the machine's, which can be held: from Hold on, `root` must name
-/// the folder that it names then. If it was moved, removed or replaced, no function of the file
-/// system reaches anything through `root`, because the folder there may be another store. Threads:
-/// any, but Hold comes first.
+/// An enclosure of a folder on the real file system that can be held: after Hold, `root` must name
+/// the same folder as during Hold. If the folder was moved, removed or replaced, no function of the
+/// file system accesses anything through `root`, because the folder there may be another store.
+/// Threads: any, but Hold must come first.
 class HeldFolder : public FolderEnclosure {
  public:
-  /// Errors: those of FileSystem::Stat.
+  /// Errors: see FileSystem::Stat.
   virtual Status Hold() = 0;
 
-  /// Checks that `root` still names the folder held; OK before Hold. Errors: kIoError, it does not.
+  /// Checks that `root` still names the held folder; OK before Hold. Errors: kIoError, it does not.
   virtual Status Check() const = 0;
 };
 
 /// See FileSystem::Enclose.
 std::shared_ptr<HeldFolder> EnclosePosix(const Path& root);
 
-/// Holds an enclosure of the machine's file system. Does nothing for nullptr, that of a fake.
+/// Calls Hold of an enclosure on the real file system. Does nothing for nullptr, the enclosure of a
+/// fake.
 Status HoldFolder(const std::shared_ptr<FolderEnclosure>& enclosure);
 
-/// Checks an enclosure as HeldFolder::Check does; nullptr: OK.
+/// Calls HeldFolder::Check of an enclosure. Returns OK for nullptr.
 Status CheckFolder(const std::shared_ptr<FolderEnclosure>& enclosure);
 
-/// Makes the error for a `path` that should be a regular file and is not: kCorruption below an
-/// enclosed root, where a store writes nothing else; else kIoError.
+/// Creates the error for a `path` that should be a regular file and is not: kCorruption below an
+/// enclosed root, where a store writes only files; elsewhere kIoError.
 Status NotRegular(const Path& path);
 
-/// The place on which a system call acts: an open folder and a name in it, for the functions that
-/// end in "at".
+/// The target of a system call of the "at" family: an open folder and a name in it.
 ///
-/// Below an enclosed root the folder is opened without following a link on the way, and the name is
-/// a single component, which is not followed either. For any other path, the folder is the working
-/// directory and the name is the path, resolved as the system does.
+/// Below an enclosed root the folder is opened without following links, and the name is a single
+/// component, which is not followed either. For any other path, the folder is the working directory
+/// and the name is the whole path, which the system resolves as usual.
 class Place {
  public:
-  /// `operation` is a word for error messages. Errors: kNotFound, a folder on the way is missing;
-  /// kCorruption, it is a link.
+  /// `operation` is a word for error messages. Errors: kNotFound, a parent folder is missing;
+  /// kCorruption, a parent folder is a link.
   static Result<Place> Find(const Path& path, std::string_view operation);
 
   int folder() const { return folder_.get() >= 0 ? folder_.get() : AT_FDCWD; }
@@ -66,10 +66,10 @@ class Place {
   /// O_NOFOLLOW below an enclosed root, else 0.
   int no_follow() const { return enclosed_ ? O_NOFOLLOW : 0; }
 
-  /// Calls openat(2) with O_CLOEXEC, again after EINTR.
+  /// Calls openat(2) with O_CLOEXEC; retries EINTR.
   Result<Descriptor> Open(int flags, std::string_view operation) const;
 
-  /// Makes the Status for a call that failed here. It names a link that was in the way.
+  /// Creates the Status for a call that failed here. Names the link if one caused the failure.
   Status Error(int error_number, std::string_view operation) const;
 
  private:

@@ -14,9 +14,10 @@
 namespace rhizome::inline internal {
 namespace {
 
-// Appends are gathered in a buffer: a small one, since many files may be open that take small
-// appends; a large one from the first large append on, whose writer has memory for such. A buffer
-// is no longer than a disk needs for most of its rate, since other requests wait for it.
+// Appends are collected in a buffer. It is small at first, because many files with small appends
+// may be open at once; it becomes large at the first large append, whose writer can afford the
+// memory. A buffer is only as long as a disk needs for most of its throughput, since other requests
+// wait for it.
 constexpr std::size_t kSmallBytes = std::size_t{64} << 10;
 constexpr std::size_t kLargePieceBytes = std::size_t{128} << 10;
 constexpr std::size_t kLargeBytes = std::size_t{256} << 10;
@@ -24,8 +25,8 @@ constexpr std::size_t kLargeBytes = std::size_t{256} << 10;
 // Offset, length and memory of a direct write are multiples of this: sectors have at most 4 KiB.
 constexpr std::size_t kUnitBytes = AlignedBuffer::kAlignmentBytes;
 
-// If direct writes are refused, write-back of dirty pages starts after this many bytes, so that
-// a sync does not wait for gigabytes.
+// If direct writes are refused, write-back of dirty pages starts each time this many bytes are
+// dirty, so that a sync does not wait for gigabytes.
 constexpr std::size_t kWriteBehindBytes = std::size_t{4} << 20;
 
 std::size_t WholeUnits(std::size_t bytes) { return bytes - bytes % kUnitBytes; }
@@ -35,12 +36,13 @@ bool IsAligned(const std::byte* data) {
 }
 
 /// Appends to a file. Large appends bypass the page cache by direct writes. On the disks where this
-/// was measured that is three times as fast as writing pages and waiting for them, and the
+/// was measured, that is three times as fast as writing pages and waiting for them, and the
 /// write-ahead log of commits on the same file system never waits for those pages (ext4 writes a
 /// file's new pages before it closes the transaction that allocated them).
 ///
-/// Invariant: once `failed_` is set, nothing more reaches the file. The kernel may have dropped
-/// pages of a failed write-back, so going on could leave a hole that a later sync would bless.
+/// Invariant: once `failed_` is set, nothing more is written to the file. The kernel may have
+/// dropped pages of a failed write-back, so continuing could leave a hole that a later sync would
+/// not report.
 class PosixWritableFile : public WritableFile {
  public:
   PosixWritableFile(Descriptor descriptor, Path path, std::uint64_t size_bytes)
@@ -52,10 +54,11 @@ class PosixWritableFile : public WritableFile {
     if (descriptor_.get() >= 0) Quietly([&] { static_cast<void>(Flush().ok()); });
   }
 
-  /// 1. Makes the buffer, or a larger one when a large append comes.
-  /// 2. Writes whole units of a large, aligned append directly from the caller's memory.
-  /// 3. Copies the rest into the buffer, and writes the buffer each time it is full.
-  /// The tail stays in the buffer until Sync, Close or the destructor (Flush).
+  /// Appends in these steps:
+  ///   1. Allocates the buffer, or a larger one at the first large append.
+  ///   2. Writes whole blocks of a large, aligned append directly from the caller's memory.
+  ///   3. Copies the rest into the buffer, and writes the buffer each time it is full.
+  /// The tail remains in the buffer until Sync, Close or the destructor (Flush).
   Status Append(std::span<const std::byte> bytes) override {
     RHIZOME_RETURN_IF_ERROR(CheckUsable());
     if (buffer_.size_bytes() == 0) RHIZOME_RETURN_IF_ERROR(GrowBuffer(kSmallBytes));
@@ -98,7 +101,7 @@ class PosixWritableFile : public WritableFile {
   const Path& path() const override { return path_; }
 
  private:
-  /// kRefused: the file system refuses direct writes, or the file's end is no multiple of the unit.
+  /// kRefused: the file system refuses direct writes, or the end of the file is not block-aligned.
   enum class Direct { kNotYet, kOn, kRefused };
 
   Status CheckUsable() const {
@@ -120,7 +123,7 @@ class PosixWritableFile : public WritableFile {
 
   Status Flush() {
     if (!failed_.ok()) return failed_;
-    // Whole units of a large file are written directly, its tail through the page cache.
+    // Whole blocks of a large file are written directly, the tail through the page cache.
     const std::size_t whole = is_large() ? WholeUnits(gathered_) : 0;
     RHIZOME_RETURN_IF_ERROR(WriteGathered(Gathered().first(whole)));
     const auto tail = Gathered().subspan(whole);
@@ -159,7 +162,7 @@ class PosixWritableFile : public WritableFile {
       written_bytes_ += done;
       bytes = bytes.subspan(done);
       if (done > 0 && done % kUnitBytes == 0) continue;
-      // Some file systems grant O_DIRECT and refuse the write; some stop between two units.
+      // Some file systems accept O_DIRECT and refuse the write; some stop between two blocks.
       StopDirect();
       return Write(bytes);
     }
@@ -185,7 +188,7 @@ class PosixWritableFile : public WritableFile {
     return {};
   }
 
-  // This is only a hint; the sync reports errors of the write-back.
+  // This is only a hint; errors of the write-back are reported by the sync.
   void StartWriteBack() {
     if (written_bytes_ - sent_bytes_ < kWriteBehindBytes) return;
     (void)sync_file_range(descriptor_.get(), static_cast<off_t>(sent_bytes_),
@@ -203,10 +206,10 @@ class PosixWritableFile : public WritableFile {
   Descriptor descriptor_;
   const Path path_;
   std::uint64_t written_bytes_;
-  std::uint64_t sent_bytes_ = 0;  // write-back was started up to here, if direct writes are refused
+  std::uint64_t sent_bytes_ = 0;  // write-back has started up to here, if direct writes are refused
   Direct direct_;
   AlignedBuffer buffer_;
-  std::size_t gathered_ = 0;  // bytes in the buffer that are not written yet
+  std::size_t gathered_ = 0;  // bytes in the buffer that are not yet written
   Status failed_;
 };
 

@@ -14,11 +14,13 @@ namespace {
 
 bool without_threads = false;  // see ReadWithoutThreads
 
-/// Threads that take reads from a queue and carry each to its end. All memory is allocated at the
-/// beginning, none while reads are under way.
+/// Threads that take reads from a queue and complete each with ReadInline. All memory is allocated
+/// at the beginning, none while reads are in flight.
 ///
-/// Invariant, under `mutex_`: in flight == waiting + in a worker's hands + finished_.size().
-/// Threads: one at a time may call; the workers touch only what `mutex_` guards and their request.
+/// Invariant, under `mutex_`: reads in flight == waiting + being read by a worker +
+/// finished_.size().
+/// Threads: one caller at a time; the workers touch only members guarded by `mutex_` and the
+/// request that they took.
 class ReadingThreads {
  public:
   using FaultHook = std::function<std::int64_t(const ReadRequest&, std::int64_t)>;
@@ -34,7 +36,7 @@ class ReadingThreads {
       stopping_ = true;
     }
     work_.NotifyAll();
-    for (std::thread& worker : workers_) worker.join();  // reads under way still own their buffers
+    for (std::thread& worker : workers_) worker.join();  // reads in flight still use their buffers
   }
 
   /// Starts up to `count` threads. Errors: kOutOfMemory, not even one could be started.
@@ -47,7 +49,7 @@ class ReadingThreads {
     return workers_.empty() ? started : Status::Ok();
   }
 
-  /// Queues the requests. The caller makes sure that there is room for all of them.
+  /// Queues the requests. The caller ensures that the queue has space for all of them.
   void Begin(std::span<ReadRequest> requests) {
     {
       const MutexLock lock(mutex_);
@@ -66,7 +68,7 @@ class ReadingThreads {
     work_.NotifyAll();
   }
 
-  /// Waits until at least `least` requests are finished and swaps them into `reaped`, which is
+  /// Waits until at least `least` requests are finished and swaps them into `reaped`, which must be
   /// empty.
   void Take(std::size_t least, std::vector<ReadRequest*>& reaped) {
     const MutexLock lock(mutex_);
@@ -117,7 +119,7 @@ class ReadingThreads {
   mutable Mutex mutex_;
   CondVar work_;
   CondVar done_;
-  std::vector<PendingRead> waiting_ RHIZOME_GUARDED_BY(mutex_);  // a ring
+  std::vector<PendingRead> waiting_ RHIZOME_GUARDED_BY(mutex_);  // a ring buffer
   std::size_t first_waiting_ RHIZOME_GUARDED_BY(mutex_) = 0;
   std::size_t waiting_count_ RHIZOME_GUARDED_BY(mutex_) = 0;
   std::vector<ReadRequest*> finished_ RHIZOME_GUARDED_BY(mutex_);
@@ -126,8 +128,8 @@ class ReadingThreads {
   bool stopping_ RHIZOME_GUARDED_BY(mutex_) = false;
 };
 
-/// Takes the place of io_uring in sandboxes that forbid it. After ReadWithoutThreads it has no
-/// threads, and Submit does the reads. Threads: as IoQueue.
+/// Replaces io_uring in sandboxes that forbid it. After ReadWithoutThreads it has no threads, and
+/// Submit performs the reads. Threads: as for IoQueue.
 class PreadQueue : public IoQueue {
  public:
   explicit PreadQueue(const IoQueueOptions& options)
@@ -136,14 +138,14 @@ class PreadQueue : public IoQueue {
     reaped_.reserve(options.depth);
   }
 
-  // A forked child does not have the threads, and leaves their state untouched.
+  // A forked child does not have the threads and leaves their state untouched.
   ~PreadQueue() override {
     if (!process_.here()) static_cast<void>(threads_.release());
   }
 
   Status Start(std::uint32_t count) { return threads_->Start(count); }
 
-  void RegisterMemory(std::span<std::byte>) override {}  // pread has no use for it
+  void RegisterMemory(std::span<std::byte>) override {}  // of no use to pread
 
   Result<std::size_t> Submit(std::span<ReadRequest> requests) override {
     RHIZOME_RETURN_IF_ERROR(process_.Check("this reading queue"));

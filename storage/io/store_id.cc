@@ -24,8 +24,8 @@ int HexDigit(char c) {
 }  // namespace
 
 StoreId StoreId::Random() {
-  // Processors have been seen whose generator repeats itself, and getrandom may be forbidden in a
-  // sandbox. Hashing time, process and a counter along keeps ids apart even then.
+  // Some processors have a generator that repeats itself, and getrandom may be forbidden in a
+  // sandbox. Hashing time, process id and a counter as well keeps ids distinct even then.
   static std::atomic<std::uint64_t> counter{0};
   struct {
     std::array<std::byte, 32> random{};

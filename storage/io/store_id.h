@@ -13,14 +13,15 @@
 
 namespace RHIZOME_API rhizome {
 
-/// 128 random bits that every file of a store carries, so that a file of another store is noticed.
+/// 128 random bits that are stored in every file of a store, so that a file of another store is
+/// detected.
 struct StoreId {
   std::array<std::byte, 16> bytes{};
 
   friend bool operator==(const StoreId&, const StoreId&) = default;
 
-  /// Makes an id from the kernel's generator, hashed with time, pid and a counter, so that a broken
-  /// generator does not repeat ids.
+  /// Creates an id from the kernel's generator, hashed with time, pid and a counter, so that a
+  /// broken generator does not repeat ids.
   static StoreId Random();
 
   /// Parses 32 hex digits. Errors: kInvalidArgument.
@@ -28,18 +29,18 @@ struct StoreId {
   std::string ToString() const;
 };
 
-/// A state of another store, the leader, whose changes were applied to this one.
+/// A state of another store (the leader) whose changes were applied to this one.
 struct LeaderState {
   StoreId store;
-  std::uint64_t commit = 0;  ///< the leader's last commit that was applied
-  Hash128 commits{};         ///< the leader's HistoryState::commits after it
+  std::uint64_t commit = 0;  ///< the last commit of the leader that was applied
+  Hash128 commits{};         ///< the leader's HistoryState::commits after that commit
   friend bool operator==(const LeaderState&, const LeaderState&) = default;
 };
 
-/// The changes of a store up to a commit. Copies of a store that were written to independently have
-/// commits of equal numbers and different hashes.
+/// Identifies the changes of a store up to a commit. Copies of a store that were written to
+/// independently have commits with equal numbers and different hashes.
 struct HistoryState {
-  Hash128 commits{};                       ///< running hash over the commits; zeros: not known
+  Hash128 commits{};                       ///< running hash over the commits; zeros: unknown
   std::optional<LeaderState> leader = {};  ///< the store that this one follows
   friend bool operator==(const HistoryState&, const HistoryState&) = default;
 

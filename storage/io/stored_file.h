@@ -9,9 +9,8 @@
 
 namespace rhizome::inline internal {
 
-/// Turns kNotFound into kCorruption, for a file that a manifest names or that a store always has:
-/// its absence is damage and not a wrong name given by the user. Returns every other outcome as it
-/// is.
+/// Turns kNotFound into kCorruption, for a file that a manifest names or that every store has: its
+/// absence is damage and not a wrong name from the user. Returns every other outcome unchanged.
 template <typename T>
 Result<T> MissingIsDamage(Result<T> outcome, const Path& path) {
   if (outcome || outcome.error().code() != StatusCode::kNotFound) return outcome;
@@ -19,7 +18,7 @@ Result<T> MissingIsDamage(Result<T> outcome, const Path& path) {
   return Fail(Status::Corruption(fmt::format("'{}' is missing", path.string())));
 }
 
-/// Opens such a file. Errors: those of OpenRead, but kCorruption if it is missing.
+/// Opens such a file. Errors: see OpenRead, but kCorruption if it is missing.
 inline Result<std::unique_ptr<ReadableFile>> OpenStored(
     FileSystem& fs, const Path& path, const FileSystem::ReadOptions& options = {}) {
   return MissingIsDamage(fs.OpenRead(path, options), path);

@@ -8,9 +8,9 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Makes a folder on the local disk whose path is `prefix` and six random letters: a name made of
-/// the process's number may be that of a folder which a killed process left behind. Errors: those
-/// of the system, which begin with `what`.
+/// Creates a folder on the local disk whose path is `prefix` and six random letters. (A name that
+/// is derived from the process id could clash with a folder that a killed process left behind.)
+/// Errors: system errors, whose messages begin with `what`.
 Result<Path> MakeUniqueFolder(const Path& prefix, std::string_view what);
 
 }  // namespace rhizome

@@ -14,38 +14,39 @@
 namespace rhizome::inline internal {
 namespace {
 
-// The kernel takes at most 1 GiB in one registered buffer.
+// The kernel accepts at most 1 GiB per registered buffer.
 constexpr std::size_t kRegisteredPieceBytes = std::size_t{1} << 30;
 
 // After this many fruitless submissions (the ring answers EAGAIN for some large reads), pread takes
 // over. It is below PendingRead::kMaxFruitless, so that pread still has attempts left.
 constexpr std::uint32_t kMaxRingAttempts = 8;
 
-// The queue counts as broken after this many busy answers of the ring itself during one call.
+// The queue counts as broken after the ring itself has answered "busy" this many times in one call.
 constexpr int kMaxBusyAnswers = 1000;
 
-// A ring that answers with errors only is polled this many times, a millisecond apart, for
-// completions of reads under way: for a minute. Disks answer within it; only a program that closes
-// the ring's descriptor makes it last longer.
+// How often a ring that returns only errors is polled for completions of reads in flight, a
+// millisecond apart: one minute in total. Disks answer within that time; it lasts longer only if
+// the program closed the ring's descriptor.
 constexpr int kMaxLooks = 60'000;
 
 /// Reads through one io_uring.
 ///
 /// Invariants:
-///   (1) a slot is free, in the kernel's hands, or in `again_`; in_kernel_ counts the second;
+///   (1) each slot is free or has an entry in the ring; in_kernel_ counts the entries that were
+///       prepared and have not completed;
 ///   (2) in_flight_ <= depth == number of slots, so neither ring overflows;
-///   (3) nothing is in the kernel's hands when the destructor returns, or a call that reports an
-///       error of the ring: from then on the buffers are the caller's;
-///   (4) a fork shares the ring with its parent, and does not use it.
+///   (3) the kernel has no buffer left when the destructor returns, or when a call reports an error
+///       of the ring: from then on the buffers belong to the caller;
+///   (4) a fork shares the ring with its parent and does not use it.
 ///
-/// IORING_SETUP_SINGLE_ISSUER is not used: it ties the ring to the thread that made it, while a
-/// queue may be handed from thread to thread when nothing is in flight.
+/// IORING_SETUP_SINGLE_ISSUER is not used: it ties the ring to the thread that created it, while a
+/// queue may move to another thread when nothing is in flight.
 class UringQueue : public IoQueue {
  public:
   explicit UringQueue(const IoQueueOptions& options)
       : slots_(options.depth), fault_hook_(options.fault_hook) {
     for (std::uint32_t i = 0; i < options.depth; ++i) free_.push_back(options.depth - 1 - i);
-    finished_.reserve(options.depth);  // nothing is allocated while reads are under way
+    finished_.reserve(options.depth);  // nothing is allocated while reads are in flight
     reaped_.reserve(options.depth);
   }
 
@@ -94,15 +95,16 @@ class UringQueue : public IoQueue {
 
 int UringQueue::InitRing() {
   const auto entries = static_cast<unsigned>(slots_.size());
-  // With this flag the kernel does not interrupt the thread for completions, which are looked at
-  // when it enters the kernel anyway. Kernels before 5.19 refuse it.
+  // With this flag the kernel does not interrupt the thread for completions, which are processed at
+  // its next system call anyway. Kernels before 5.19 refuse the flag.
   int error = io_uring_queue_init(entries, &ring_, IORING_SETUP_COOP_TASKRUN);
   if (error == -EINVAL) error = io_uring_queue_init(entries, &ring_, 0);
   ring_open_ = error == 0;
   return error;
 }
 
-/// Makes one round trip through the ring: some sandboxes let a ring be made and forbid its use.
+/// Makes one round trip through the ring, because some sandboxes allow creating a ring but not
+/// using it.
 int UringQueue::TryNop() {
   io_uring_probe* probe = io_uring_get_probe_ring(&ring_);
   const bool can_read = probe != nullptr && io_uring_opcode_supported(probe, IORING_OP_READ) != 0;
@@ -139,10 +141,10 @@ void UringQueue::RegisterMemory(std::span<std::byte> memory) {
   if (pieces.empty()) return;
   const int error =
       io_uring_register_buffers(&ring_, pieces.data(), static_cast<unsigned>(pieces.size()));
-  if (error == 0) registered_ = memory;  // else RLIMIT_MEMLOCK: plain reads do as well
+  if (error == 0) registered_ = memory;  // otherwise RLIMIT_MEMLOCK: ordinary reads work as well
 }
 
-/// Returns the index of the registered piece that holds all of `range`, or -1.
+/// Returns the index of the registered piece that contains all of `range`, or -1.
 int UringQueue::RegisteredPiece(std::span<const std::byte> range) const {
   const auto begin = reinterpret_cast<std::uintptr_t>(range.data());
   const auto base = reinterpret_cast<std::uintptr_t>(registered_.data());
@@ -156,7 +158,7 @@ void UringQueue::Prepare(std::uint32_t slot) {
   const PendingRead& pending = slots_[slot];
   io_uring_sqe* const sqe = io_uring_get_sqe(&ring_);
   RHIZOME_CHECK(sqe != nullptr);  // invariant (2)
-  // A longer read comes back short and is continued.
+  // A longer read completes short and is continued.
   const std::span<std::byte> rest =
       pending.rest().first(std::min(pending.rest().size(), kRegisteredPieceBytes));
   const int fd = pending.request->file->descriptor();
@@ -184,7 +186,7 @@ void UringQueue::Start(ReadRequest& request) {
   ++in_flight_;
   if (BeginRead(request, slots_[slot]) == ReadStep::kDone) return Finish(slot);
   if (request.file->descriptor() >= 0) return Prepare(slot);
-  meter_.Retried(ReadInline(slots_[slot], fault_hook_));  // a fake: the ring cannot reach it
+  meter_.Retried(ReadInline(slots_[slot], fault_hook_));  // a fake, which the ring cannot read
   Finish(slot);
 }
 
@@ -197,7 +199,7 @@ Result<std::size_t> UringQueue::Submit(std::span<ReadRequest> requests) {
   return count;
 }
 
-/// Hands prepared entries to the kernel.
+/// Submits the prepared entries to the kernel.
 Status UringQueue::Flush() {
   int busy = 0;
   while (io_uring_sq_ready(&ring_) > 0) {
@@ -226,7 +228,8 @@ Status UringQueue::WaitForCompletions(std::size_t count) {
   return Break(Status::IoError("io_uring_enter: busy again and again"));
 }
 
-/// Marks the queue as broken and waits for the kernel to let go of the buffers. Returns `status`.
+/// Marks the queue as broken and waits until the kernel no longer uses the buffers. Returns
+/// `status`.
 Status UringQueue::Break(Status status) {
   broken_ = std::move(status);
   AwaitKernel();
@@ -235,7 +238,7 @@ Status UringQueue::Break(Status status) {
   return broken_;
 }
 
-/// Waits until no read is under way. Completions appear in shared memory even when the ring refuses
+/// Waits until no read is in flight. Completions appear in shared memory even if the ring refuses
 /// system calls.
 void UringQueue::AwaitKernel() {
   for (int look = 0; in_kernel_ > 0 && look < kMaxLooks; ++look) {
@@ -262,7 +265,7 @@ void UringQueue::TakeCompletions() {
       continue;
     }
     meter_.Retried(1);
-    // A ring that cancelled a read, because the thread that began it has ended, may do so again.
+    // A ring that cancelled a read because the submitting thread has ended may do so again.
     if (pending.fruitless < kMaxRingAttempts && outcome != -ECANCELED) {
       Prepare(slot);
     } else {
@@ -280,20 +283,21 @@ void UringQueue::DropCompletions() {
   }
 }
 
-/// 1. Takes the completions that are there: each read is done, or prepared again (TakeCompletions).
-/// 2. Hands the prepared ones to the kernel (Flush).
-/// 3. While too few are finished, waits for as many completions as are missing, and repeats 1
-/// and 2.
-/// 4. Returns all that are finished.
+/// Reaps in these steps:
+///   1. Takes the available completions: each read is done, or prepared again (TakeCompletions).
+///   2. Submits the prepared ones to the kernel (Flush).
+///   3. While too few are finished, waits for the missing number of completions, and repeats 1 and
+///      2.
+///   4. Returns all that are finished.
 Result<std::span<ReadRequest* const>> UringQueue::Reap(std::size_t min_count) {
   RHIZOME_RETURN_IF_ERROR(process_.Check("this reading queue"));
   if (!broken_.ok()) return Fail(broken_);
   min_count = std::min(min_count, in_flight_);
   reaped_.clear();
   TakeCompletions();
-  RHIZOME_RETURN_IF_ERROR(Flush());  // reads that have to be continued
+  RHIZOME_RETURN_IF_ERROR(Flush());  // continued reads
   while (finished_.size() < min_count) {
-    // All requests that are not finished are in the kernel's hands.
+    // All requests that are not finished are in the kernel.
     RHIZOME_RETURN_IF_ERROR(WaitForCompletions(min_count - finished_.size()));
     TakeCompletions();
     RHIZOME_RETURN_IF_ERROR(Flush());

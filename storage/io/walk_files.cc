@@ -9,7 +9,7 @@
 namespace rhizome {
 namespace {
 
-/// No store or folder of backups is deeper.
+/// Neither stores nor folders of backups are deeper.
 constexpr std::size_t kMaxDepth = 16;
 
 Status Walk(FileSystem& fs, const Path& folder, const std::string& prefix, std::size_t depth,

@@ -6,8 +6,8 @@
 
 namespace rhizome::inline internal {
 
-/// Returns how many ranks (as threads) or worker processes one job may have on this machine: as
-/// many as it has processors, and at least 64. More of them would only take its memory.
+/// Returns the max number of ranks (as threads) or worker processes of one job on this machine: the
+/// number of its processors, but at least 64. More would only use memory.
 inline std::uint32_t MaxPartsOfJob() {
   constexpr std::uint32_t kAtLeast = 64;
   return std::max<std::uint32_t>(std::thread::hardware_concurrency(), kAtLeast);

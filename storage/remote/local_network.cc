@@ -45,7 +45,7 @@ LocalNetwork::LocalNetwork(std::vector<std::string> hosts, const LocalRanksOptio
 
 LocalNetwork::~LocalNetwork() {
   Stop();
-  // Before the rest goes: they may still answer requests, and send for that.
+  // Transports are destroyed first: they may still answer requests, and send replies.
   for (auto& seat : seats_) seat->transport.reset();
 }
 
@@ -97,7 +97,7 @@ void LocalNetwork::Send(std::uint32_t from, std::uint32_t to, MessageBytes messa
   if (goes && Passes(from, to)) Enqueue(from, to, std::move(message));
 }
 
-/// Lets the faults of this message happen. Returns whether it is still to be sent.
+/// Applies the faults of this message. Returns whether the message is still to be sent.
 bool LocalNetwork::Suffer(std::uint32_t from, std::uint32_t to, MessageBytes& message) {
   const std::uint64_t number = seats_[from]->sent;
   bool goes = true;
@@ -164,6 +164,8 @@ void LocalNetwork::Enqueue(std::uint32_t from, std::uint32_t to, MessageBytes me
   changed_.notify_all();
 }
 
+/// The loop of the network's thread. Each turn does the first of these that is due: announce a rank
+/// that died (Bury), deliver the next message (HandOver), tick all transports (TickAll), or wait.
 Status LocalNetwork::Run() {
   Clock::time_point next_tick = Clock::now() + tick_;
   std::unique_lock lock(mutex_);
@@ -176,7 +178,7 @@ Status LocalNetwork::Run() {
       Bury(rank);
       lock.lock();
     } else if (!parcels_.empty() && parcels_.top().due <= now) {
-      // Moving out of a priority queue needs the cast; the order does not look at the message.
+      // Moving out of a priority queue needs the cast; the order does not depend on the message.
       Parcel parcel = std::move(const_cast<Parcel&>(parcels_.top()));
       parcels_.pop();
       const bool passes = Passes(parcel.from, parcel.to);
@@ -204,7 +206,7 @@ void LocalNetwork::HandOver(Parcel parcel) {
   if (seat.transport) seat.transport->Receive(parcel.from, std::move(parcel.message));
 }
 
-/// Ends a rank that has died, and tells the others.
+/// Ends a rank that has died, and notifies the others.
 void LocalNetwork::Bury(std::uint32_t rank) {
   for (std::uint32_t r = 0; r < ranks(); ++r) {
     Seat& seat = *seats_[r];

@@ -16,9 +16,9 @@
 
 namespace rhizome::inline internal {
 
-/// Carries messages between the ranks of LocalRanks: one thread hands them over when they are due,
-/// in the order in which they were sent, and ticks for all. Faults happen here.
-/// Threads: any, but Start and Stop.
+/// Carries messages between the ranks of LocalRanks: one thread delivers them when they are due, in
+/// the order in which they were sent, and calls Tick of all transports. Faults are applied here.
+/// Threads: any, except Start and Stop.
 class LocalNetwork {
  public:
   LocalNetwork(std::vector<std::string> hosts, const LocalRanksOptions& options);
@@ -30,7 +30,7 @@ class LocalNetwork {
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(seats_.size()); }
   MessageTransport& transport(std::uint32_t rank) { return *seats_[rank]->transport; }
 
-  /// Ends the transport of a rank: no message is handed to it any more.
+  /// Ends the transport of a rank: no more messages are delivered to it.
   void End(std::uint32_t rank);
 
   void Fault(const LocalFault& fault);
@@ -39,18 +39,18 @@ class LocalNetwork {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// A rank, as the network knows it.
+  /// The network's state of a rank.
   struct Seat {
-    std::mutex handing_over;  // while something is handed to the transport, and while it goes
+    std::mutex handing_over;  // held for deliveries to the transport and its end
     std::unique_ptr<MessageTransport> transport;
-    std::uint64_t sent = 0;  // under mutex_, as all below
+    std::uint64_t sent = 0;  // guarded by mutex_, as is everything below
     bool silent = false;
     bool dead = false;
   };
 
   struct Parcel {
     Clock::time_point due;
-    std::uint64_t number;  // of all: those that are due at once stay in order
+    std::uint64_t number;  // over all parcels: keeps the order of equal times
     std::uint32_t from, to;
     MessageBytes message;
   };
@@ -79,15 +79,15 @@ class LocalNetwork {
   const std::uint64_t seed_;
   std::chrono::nanoseconds tick_{};
 
-  // A condition that ends with time needs the standard library's own kind of mutex.
+  // Waiting with a timeout needs the standard library's own mutex.
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Seat>> seats_;
-  std::vector<LocalFault> faults_;    // that are still to happen
-  std::vector<std::uint32_t> dying_;  // that the others have not been told of
+  std::vector<LocalFault> faults_;    // faults that are still pending
+  std::vector<std::uint32_t> dying_;  // ranks whose death was not announced yet
   std::priority_queue<Parcel, std::vector<Parcel>, Later> parcels_;
   std::vector<std::uint32_t> in_flight_;    // parcels, by link
-  std::vector<Clock::time_point> free_at_;  // by link: what is sent begins no sooner
+  std::vector<Clock::time_point> free_at_;  // by link: when the next transfer can begin
   std::vector<bool> cut_;                   // by link
   std::uint64_t numbered_ = 0;
   bool stopping_ = false;

@@ -87,7 +87,7 @@ std::uint64_t LocalRanks::MessagesOf(std::uint32_t rank) const {
 
 Status LocalRanks::Run(const std::function<Status(Transport& transport)>& work) {
   Mutex mutex;
-  Status first;  // under mutex
+  Status first;  // guarded by mutex
   std::vector<std::unique_ptr<Thread>> threads;
   const auto work_as = [&](Transport& transport) {
     const Status status = Guarded([&] { return work(transport); });
@@ -104,7 +104,7 @@ Status LocalRanks::Run(const std::function<Status(Transport& transport)>& work) 
     threads.push_back(std::make_unique<Thread>());
     const Status started = threads.back()->Start([&] { return work_as(transport); });
     if (started.ok()) continue;
-    // The ranks that have begun would wait for this one for ever.
+    // The ranks that have started would wait for this one forever.
     transport.Leave(started);
     for (auto& thread : threads) static_cast<void>(thread->Join());
     return started;

@@ -12,46 +12,46 @@
 
 namespace RHIZOME_API rhizome {
 
-/// A thing that goes wrong between ranks that are threads of one process.
+/// A fault between ranks that are threads of one process.
 struct LocalFault {
   enum class Kind : std::uint8_t {
-    kDie,      ///< the rank ends as a killed process does: the others notice at once
-    kSilence,  ///< nothing comes from the rank or gets there any more; the others notice in time
-    kCut,      ///< the same of the link between the rank and `peer` alone
-    kDrop,     ///< that message is lost
-    kFlip,     ///< a bit of that message is flipped
+    kDie,      ///< the rank ends like a killed process: the others notice at once
+    kSilence,  ///< no message leaves or reaches the rank any more; the others notice by timeout
+    kCut,      ///< as kSilence, for the link between the rank and `peer` only
+    kDrop,     ///< the message is lost
+    kFlip,     ///< a bit of the message is flipped
   };
 
   Kind kind = Kind::kDie;
   std::uint32_t rank = 0;
 
-  /// Number of the message of that rank, from 0, instead of which (kDie, kSilence, kCut: from which
-  /// on) this happens. Messages of a rank to itself, and those by which ranks watch each other, are
-  /// not counted and not chosen.
+  /// Number (from 0) of the rank's message that the fault affects; for kDie, kSilence and kCut, the
+  /// fault occurs instead of this message and persists. Messages of a rank to itself, and those by
+  /// which ranks monitor each other, are neither counted nor affected.
   std::uint64_t at_message = 0;
-  std::uint32_t peer = 0;  ///< of kCut
+  std::uint32_t peer = 0;  ///< for kCut
 };
 
-/// Returns how many ranks of one process are of use on this machine: as many as it has processors,
-/// and at least 64. Create refuses far larger numbers only.
+/// Returns how many ranks in one process are useful on this machine: the number of its processors,
+/// but at least 64. Create refuses only far larger numbers.
 std::uint32_t MaxLocalRanks();
 
 struct LocalRanksOptions {
   double latency_seconds = 0;  ///< one way
-  double bits_per_second = 0;  ///< of each pair of ranks, each way; 0: no limit
+  double bits_per_second = 0;  ///< of each pair of ranks, in each direction; 0: no limit
   double peer_timeout_seconds = 30;
-  std::vector<std::string> hosts = {};  ///< names of machines, by rank; empty: "thread 0", …
+  std::vector<std::string> hosts = {};  ///< names of the machines, by rank; empty: "thread 0", …
   std::vector<LocalFault> faults = {};
-  std::uint64_t seed = 1;  ///< which bit is flipped
+  std::uint64_t seed = 1;  ///< determines which bit is flipped
 };
 
-/// Ranks that are threads of one process, with a network that delays, loses and garbles messages on
-/// command. They are as real as others: the same bytes are sent, checked and counted, and only one
-/// thread in the middle, which carries them, knows that they stay here.
+/// Ranks that are threads of one process, with a network that delays, loses and corrupts messages
+/// on request. They behave like other ranks: the same bytes are sent, checked and counted. Only the
+/// thread that carries messages knows that they are local.
 /// Threads: any.
 class LocalRanks {
  public:
-  /// Errors: kInvalidArgument, no rank, or an option out of range; kOutOfMemory, no thread.
+  /// Errors: kInvalidArgument, no ranks, or an option out of range; kOutOfMemory, no thread.
   static Result<std::unique_ptr<LocalRanks>> Create(std::uint32_t ranks,
                                                     const LocalRanksOptions& options = {});
   ~LocalRanks();
@@ -60,21 +60,21 @@ class LocalRanks {
 
   std::uint32_t ranks() const;
 
-  /// The transport of a rank, until this goes, or End.
+  /// The transport of a rank, valid until End is called or this object is destroyed.
   Transport& operator[](std::uint32_t rank);
 
-  /// Destroys the transport of a rank that is done, before the others are. Requests to it, and
-  /// exchanges with it, fail from then on.
+  /// Destroys the transport of a rank that is done, before the other transports. Requests to it,
+  /// and exchanges with it, fail from then on.
   void End(std::uint32_t rank);
 
-  /// Lets something go wrong now (kDie, kSilence, kCut), or with the next message (kDrop, kFlip).
+  /// Injects a fault now (kDie, kSilence, kCut), or into the next message (kDrop, kFlip).
   void Fault(const LocalFault& fault);
 
-  /// Returns how many messages a rank has sent to others, as LocalFault counts them.
+  /// Returns the number of messages that a rank has sent to others, as counted for LocalFault.
   std::uint64_t MessagesOf(std::uint32_t rank) const;
 
-  /// Calls `work` for each rank, each on a thread of its own; a rank whose work ends with an error
-  /// leaves with it. Returns the error of the rank that ended with one first.
+  /// Calls `work` for each rank, each on its own thread; a rank whose work fails leaves with that
+  /// error. Returns the error of the rank that failed first.
   Status Run(const std::function<Status(Transport& transport)>& work);
 
  private:

@@ -11,15 +11,19 @@
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/request_server.h"
 
-// The part of MessageTransport that others set off: messages that arrive, peers that are silent,
-// and the end.
+// The part of MessageTransport that is driven by the carrier:
+//   1. Receive decodes and counts a message (Accept), and acts on its kind (Take): it queues
+//      requests, completes calls, or fails the job (TakeFailure).
+//   2. Tick fails the job if a peer was silent for too long (SilentPeer); otherwise it sends
+//      heartbeats.
+//   3. FailJob, Die, Leave and End end this rank's part in the job.
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 namespace {
 
-constexpr std::size_t kTextBytes = 4096;             // of an error that is sent, at most
-constexpr auto kFarewell = std::chrono::seconds(2);  // a rank that leaves waits for no longer
+constexpr std::size_t kTextBytes = 4096;             // max length of an error text that is sent
+constexpr auto kFarewell = std::chrono::seconds(2);  // max time that a leaving rank waits
 constexpr auto kFarewellLook = std::chrono::milliseconds(2);
 
 double ThreadSeconds() {
@@ -56,7 +60,7 @@ Status MessageTransport::Accept(std::uint32_t peer, const MessageHeader& header)
   if (header.from != peer || header.to != rank_)
     return Status::Corruption(
         fmt::format("a message from rank {} to rank {} has gone astray", header.from, header.to));
-  if (!failed_.ok()) return Status::Ok();  // what is missing may be why
+  if (!failed_.ok()) return Status::Ok();  // missing messages may be the cause of the failure
   if (from.ended) return Status::Corruption("a message came after the last one");
   if (header.sequence != from.received)
     return Status::Corruption(
@@ -78,7 +82,7 @@ Status MessageTransport::Take(std::uint32_t peer, const MessageHeader& header,
   };
   if (header.kind == MessageKind::kEnd) peers_[peer].ended = true;
   changed_.NotifyAll();
-  if (!failed_.ok()) return Status::Ok();  // no call takes anything any more
+  if (!failed_.ok()) return Status::Ok();  // no call accepts anything any more
   switch (header.kind) {
     case MessageKind::kRequest:
       count(stats_.served[service]);
@@ -185,11 +189,12 @@ void MessageTransport::LosePeer(std::uint32_t peer, const std::string& how) {
   FailJob(Status::IoError(fmt::format("{} is lost: {}", NameOf(peer), how)));
 }
 
-/// Returns the peer that has been silent for longest, if that is too long.
+/// Returns the peer that has been silent for longest, if this is too long.
 std::optional<std::uint32_t> MessageTransport::SilentPeer() {
   if (RHIZOME_MUTANT("silent ranks are waited for")) return std::nullopt;
   const Clock::time_point now = Clock::now();
-  // Whoever was stopped itself must first hear what the others have said meanwhile.
+  // If this process itself was suspended, it must first receive what the others have sent in the
+  // meantime.
   if (now - ticked_ > peer_timeout_ / 2) {
     for (Peer& peer : peers_) peer.heard = now;
   }
@@ -213,7 +218,7 @@ void MessageTransport::Tick() {
     for (std::uint32_t p = 0; p < ranks(); ++p) {
       if (p == rank_ || peers_[p].ended) continue;
       awake.push_back(p);
-      // One that is lost may take another with it, which was heard a moment earlier or later.
+      // Another rank may be lost together with it, and was last heard a moment earlier or later.
       if (silent && p != *silent && ticked_ - peers_[p].heard > peer_timeout_ * 3 / 4)
         others += (others.empty() ? ", and for nearly as long " : ", ") + NameOf(p);
     }
@@ -254,7 +259,7 @@ void MessageTransport::Die(const Status& why) {
   }
   {
     const MutexLock lock(mutex_);
-    for (Peer& peer : peers_) peer.lost = true;  // Leave tells nobody either
+    for (Peer& peer : peers_) peer.lost = true;  // so that Leave notifies no rank
   }
   static_cast<void>(SetFailed(why));
 }
@@ -265,9 +270,8 @@ void MessageTransport::Leave(const Status& why) {
   AwaitThatAllKnow();
 }
 
-/// Waits for a moment until all others have said that they know of the failure, so that this
-/// process may end without taking the message with it. It looks for itself: the carrier may be what
-/// has failed, and then nothing ticks.
+/// Waits briefly until all others have confirmed that they know of the failure, so that the message
+/// is not lost when this process ends. It polls: if the carrier has failed, there are no ticks.
 void MessageTransport::AwaitThatAllKnow() {
   const auto limit = std::min<std::chrono::nanoseconds>(kFarewell, peer_timeout_);
   const Clock::time_point until = Clock::now() + limit;

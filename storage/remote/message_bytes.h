@@ -10,8 +10,9 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The bytes of a message: its header (message_header.h), then what it carries. They are not
-/// cleared when they are made. Ownership: its own.
+/// The bytes of a message: its header (message_header.h), then its payload. They are not
+/// initialised.
+/// Ownership: owns its memory.
 class MessageBytes {
  public:
   MessageBytes() = default;
@@ -21,7 +22,7 @@ class MessageBytes {
   std::span<std::byte> bytes() { return {data_.get(), size_}; }
   std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
 
-  /// Returns what follows the header; there must be one.
+  /// Return the bytes after the header, which must exist.
   std::span<const std::byte> payload() const { return bytes().subspan(kMessageHeaderBytes); }
   std::span<std::byte> payload() { return bytes().subspan(kMessageHeaderBytes); }
 

@@ -28,8 +28,8 @@ Status Wrong(std::string_view what) {
   return Status::Corruption(fmt::format("a message is damaged: {}", what));
 }
 
-/// Checks what the fields of a header whose checksum is right must be. Only a program that writes
-/// other headers than this one gets here.
+/// Checks the fields of a header whose checksum is correct. They are wrong only if the sender runs
+/// another program or version.
 Status CheckFields(const std::byte* at, const MessageHeader& header) {
   const auto kind = static_cast<std::uint8_t>(header.kind);
   if (kind == 0 || kind > static_cast<std::uint8_t>(MessageKind::kEnd)) return Wrong("its kind");

@@ -18,12 +18,17 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-/// Returns how often heartbeats are sent: each second, or oftener where peers have less time.
+/// Returns the interval of heartbeats: one second, or less if the peer timeout is short.
 nanoseconds TickOf(nanoseconds peer_timeout) {
   return std::clamp<nanoseconds>(peer_timeout / 8, milliseconds(1), milliseconds(1000));
 }
 
 }  // namespace
+
+// The part of MessageTransport that is called by the users of a rank: Ask posts a request and
+// registers it in pending_; Wait blocks until Receive (message_arrivals.cc) has stored the answer;
+// Exchange posts its own part and waits for the peer's. Post numbers messages per peer and passes
+// them to the carrier.
 
 MessageTransport::MessageTransport(std::uint32_t rank, std::vector<std::string> hosts,
                                    nanoseconds peer_timeout, Send send, Wake wake)
@@ -67,7 +72,7 @@ Status MessageTransport::CheckPeer(std::uint32_t peer, std::size_t bytes) const 
   return Status::Ok();
 }
 
-/// Returns why nothing comes from `peer` any more, or OK.
+/// Returns why nothing more will come from `peer`, or OK.
 Status MessageTransport::CheckOpen(std::uint32_t peer) const {
   if (!failed_.ok()) return failed_;
   if (peers_[peer].ended)
@@ -76,7 +81,7 @@ Status MessageTransport::CheckOpen(std::uint32_t peer) const {
   return Status::Ok();
 }
 
-/// Sends a message of the kind that `header` says; the rest of the header is set here.
+/// Sends a message with the fields given in `header`; the remaining fields are set here.
 void MessageTransport::Post(std::uint32_t peer, MessageHeader header,
                             std::span<const std::byte> payload) {
   MessageBytes message(kMessageHeaderBytes + payload.size());
@@ -130,7 +135,7 @@ Status MessageTransport::Wait(Ticket ticket) {
     if (found == pending_.end() || found->second.waited_for)
       return Status::InvalidArgument(
           fmt::format("request {} is not under way, or is waited for already", ticket));
-    // Others may come and go meanwhile; what is in the table stays where it is.
+    // Other entries may be added and removed concurrently; entries of the table do not move.
     Pending& entry = found->second;
     entry.waited_for = true;
     Status open;
@@ -145,7 +150,7 @@ Status MessageTransport::Wait(Ticket ticket) {
 
 Status MessageTransport::TakeReply(const Pending& pending) {
   const auto header = DecodeMessageHeader(pending.answer.bytes());
-  RHIZOME_CHECK(header.has_value());  // Receive has read it
+  RHIZOME_CHECK(header.has_value());  // Receive has decoded it before
   const std::span<const std::byte> payload = pending.answer.payload();
   if (const Status sound = CheckMessagePayload(*header, payload); !sound.ok()) {
     FailJob(sound.WithContext(fmt::format("{} to {}", NameOf(pending.peer), NameOf(rank_))));
@@ -205,7 +210,7 @@ Status MessageTransport::Exchange(std::uint32_t peer, std::span<const std::byte>
 Status MessageTransport::TakeExchanged(std::uint32_t peer, const MessageBytes& message,
                                        std::span<std::byte> in) {
   const auto header = DecodeMessageHeader(message.bytes());
-  RHIZOME_CHECK(header.has_value());  // Receive has read it
+  RHIZOME_CHECK(header.has_value());  // Receive has decoded it before
   const std::span<const std::byte> payload = message.payload();
   if (const Status sound = CheckMessagePayload(*header, payload); !sound.ok()) {
     FailJob(sound.WithContext(fmt::format("{} to {}", NameOf(peer), NameOf(rank_))));

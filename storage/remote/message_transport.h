@@ -22,29 +22,31 @@ inline namespace RHIZOME_API internal {
 class RequestServer;
 struct MessageHeader;
 
-/// A Transport over anything that carries messages in order: it knows which message answers which,
-/// checks them, and watches who is silent. Threads, sockets and MPI are its user's, the carrier's.
+/// A Transport over anything that carries messages in order: it matches answers to requests,
+/// verifies messages, and monitors peers for silence. Threads, sockets and MPI belong to its user,
+/// the carrier.
 ///
 /// Invariants, under mutex_:
-///   (1) failed_ is set once, before anybody is told of it; from then on no call succeeds;
-///   (2) a peer that has ended sends nothing more, and is neither silent nor lost;
-///   (3) the n-th message of a peer that is taken has the sequence n: nothing is lost, twice or out
-///       of turn.
+///   (1) failed_ is set once, before any rank is notified; from then on no call succeeds;
+///   (2) a peer that has ended sends nothing more, and counts as neither silent nor lost;
+///   (3) the n-th accepted message of a peer has the sequence number n: no message is lost,
+///       duplicated or reordered.
 class MessageTransport final : public Transport {
  public:
-  /// Carries a message to a peer: returns without waiting for it, and without calling the
+  /// Carries a message to a peer. Returns without waiting for the transfer, and without calling the
   /// MessageTransport of any rank. Messages to one peer arrive in the order of the calls.
   using Send = std::function<void(std::uint32_t peer, MessageBytes message)>;
 
-  /// Hears that a call begins to wait for what a peer sends unasked. As Send, it returns at once.
+  /// Notified when a call begins to wait for an unsolicited message of a peer. Like Send, it
+  /// returns at once.
   using Wake = std::function<void()>;
 
-  /// `hosts`: of each rank, by rank. Peers count as silent after `peer_timeout`. `wake` may be
-  /// empty.
+  /// `hosts` are the hosts of the ranks, by rank. Peers count as silent after `peer_timeout`.
+  /// `wake` may be empty.
   MessageTransport(std::uint32_t rank, std::vector<std::string> hosts,
                    std::chrono::nanoseconds peer_timeout, Send send, Wake wake = {});
 
-  /// The carrier must call no more; requests that are being answered are waited for.
+  /// The carrier must not call this object any more. Waits for requests that are being answered.
   ~MessageTransport() override;
 
   std::uint32_t rank() const override { return rank_; }
@@ -61,36 +63,36 @@ class MessageTransport final : public Transport {
 
   // --- For the carrier.
 
-  /// Takes a message of a peer. Threads: for one peer, one at a time.
+  /// Processes a message of a peer. Threads: one at a time for each peer.
   void Receive(std::uint32_t peer, MessageBytes message);
 
-  /// Knows that a peer is alive: a message of it is on its way, and may take long.
+  /// Notes that a peer is alive: one of its messages is in transit, and may take long.
   void HearFrom(std::uint32_t peer);
 
-  /// Returns whether a call of this rank waits for a message, or will. A carrier that looks for
-  /// messages may learn of others somewhat later.
+  /// Returns whether a call of this rank waits, or will wait, for a message. If not, a carrier may
+  /// poll for messages less often.
   bool Awaits() const;
 
-  /// Names peers, those that were heard least recently first, at most eight.
+  /// Returns the names of at most eight peers, those heard least recently first.
   std::string LeastHeard() const;
 
-  /// Knows that nothing comes from a peer any more. `how` follows "rank 2 (host) is lost: ".
+  /// Notes that nothing more comes from a peer. `how` follows "rank 2 (host) is lost: ".
   void LosePeer(std::uint32_t peer, const std::string& how);
 
-  /// Ends all calls with `why`, and tells the others.
+  /// Ends all calls with `why`, and notifies the other ranks.
   void FailJob(const Status& why);
 
-  /// Ends all calls of this rank with an error, and tells nobody: as if its process had died.
+  /// Ends all calls of this rank with an error, and notifies no rank: as if its process had died.
   void Die(const Status& why);
 
-  /// Sends heartbeats, and looks who is silent. To be called each tick(), by one thread.
+  /// Sends heartbeats, and checks for silent peers. Must be called every tick(), by one thread.
   void Tick();
   std::chrono::nanoseconds tick() const { return tick_; }
 
-  /// Tells all others that this rank is done. Nothing can be sent afterwards.
+  /// Notifies all others that this rank is done. Nothing can be sent afterwards.
   void End();
 
-  /// Waits until all others have ended too, or the job has failed: returns whether all have ended.
+  /// Waits until all others have ended too, or the job has failed; returns whether all have ended.
   bool AwaitEnds();
 
   /// Returns why the job has failed, or OK.
@@ -101,11 +103,11 @@ class MessageTransport final : public Transport {
 
   struct Peer {
     std::uint64_t received = 0;          // messages
-    std::deque<MessageBytes> exchanged;  // that no Exchange has taken
+    std::deque<MessageBytes> exchanged;  // received, and not yet consumed by Exchange
     Clock::time_point heard;
     bool ended = false;
     bool lost = false;
-    bool knows = false;  // that the job has failed: it has said so
+    bool knows = false;  // it has confirmed that it knows of the job's failure
   };
 
   struct Pending {

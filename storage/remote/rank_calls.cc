@@ -45,7 +45,7 @@ Result<std::vector<std::byte>> ReceiveBytes(Transport& transport, std::uint32_t 
   return bytes;
 }
 
-/// Writes texts one after another, each after its length.
+/// Appends a text, preceded by its length.
 void AppendText(std::string_view text, std::vector<std::byte>& out) {
   Length length = {};
   StoreLittle<std::uint64_t>(length.data(), text.size());
@@ -54,7 +54,7 @@ void AppendText(std::string_view text, std::vector<std::byte>& out) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-/// Takes one off `in`, or returns false if it is not there.
+/// Removes a text from the front of `in`; returns false if there is none.
 bool TakeText(std::span<const std::byte>& in, std::string& text) {
   if (in.size() < sizeof(Length)) return false;
   const auto size = LoadLittle<std::uint64_t>(in.data());
@@ -69,7 +69,7 @@ std::string Having(const RankFact* fact) {
   return fact == nullptr ? "nothing more to compare" : fact->name + " " + fact->value;
 }
 
-/// Compares the facts of a rank with those of rank 0: returns the first difference, or an empty
+/// Compares the facts of a rank with the facts of rank 0. Returns the first difference, or an empty
 /// text.
 Result<std::string> DifferenceOf(const Transport& transport, std::uint32_t rank,
                                  std::span<const std::byte> in, std::span<const RankFact> facts) {
@@ -131,6 +131,8 @@ Status Barrier(Transport& transport) {
   return Status::Ok();
 }
 
+/// Gathers the facts on rank 0, compares them there, and broadcasts the outcome: an empty text, or
+/// the first difference.
 Status Agree(Transport& transport, std::span<const RankFact> facts) {
   RHIZOME_ASSIGN_OR_RETURN(const auto all, GatherAtFirst(transport, EncodeFacts(facts)));
   std::string verdict;

@@ -12,7 +12,7 @@ Status RequestServer::SetHandler(Transport::Handler handler) {
   if (handler != nullptr && !thread_.started())
     RHIZOME_RETURN_IF_ERROR(thread_.Start([this] { return Run(); }));
   const MutexLock lock(mutex_);
-  // Empty meanwhile, so that no further request begins.
+  // Empty in the meantime, so that no further request begins.
   handler_ = nullptr;
   while (answers_) changed_.Wait(mutex_);
   handler_ = std::move(handler);
@@ -51,7 +51,7 @@ Status RequestServer::Run() {
     if (stopped_) break;
     const Request request = std::move(waiting_.front());
     waiting_.pop_front();
-    // SetHandler waits for answers_ before it touches what this copy shares.
+    // SetHandler waits for answers_ before it changes what this copy shares.
     Transport::Handler handler = handler_;
     answers_ = true;
     mutex_.Unlock();

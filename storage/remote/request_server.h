@@ -13,8 +13,8 @@
 
 namespace rhizome::inline internal {
 
-/// Has the requests to one service answered, in the order in which they came, one at a time, on a
-/// thread of its own; they wait while there is no handler. Threads: any.
+/// Answers the requests to one service, in order of arrival, one at a time, on its own thread;
+/// requests wait while there is no handler. Threads: any.
 class RequestServer {
  public:
   struct Request {
@@ -29,15 +29,16 @@ class RequestServer {
   RequestServer(const RequestServer&) = delete;
   RequestServer& operator=(const RequestServer&) = delete;
 
-  /// See Transport::Serve. Errors: kInvalidArgument, called by the handler; those of Thread::Start.
+  /// See Transport::Serve. Errors: kInvalidArgument, called by the handler; errors of
+  /// Thread::Start.
   Status SetHandler(Transport::Handler handler);
 
   void Add(Request request);
 
-  /// Forgets what waits, and everything that comes later.
+  /// Discards all waiting and all future requests.
   void Drop();
 
-  /// Does that, and ends the thread once the request that is being answered is.
+  /// Does the same, and ends the thread after the request that is being answered.
   void Stop();
 
  private:
@@ -48,11 +49,11 @@ class RequestServer {
   CondVar changed_;
   Transport::Handler handler_ RHIZOME_GUARDED_BY(mutex_);
   std::deque<Request> waiting_ RHIZOME_GUARDED_BY(mutex_);
-  std::thread::id runs_on_ RHIZOME_GUARDED_BY(mutex_);  // of Run
+  std::thread::id runs_on_ RHIZOME_GUARDED_BY(mutex_);  // the thread of Run
   bool answers_ RHIZOME_GUARDED_BY(mutex_) = false;     // handler_ is in use
   bool dropped_ RHIZOME_GUARDED_BY(mutex_) = false;
   bool stopped_ RHIZOME_GUARDED_BY(mutex_) = false;
-  Thread thread_;  // started and joined under no lock: by SetHandler, under serving_, and Stop
+  Thread thread_;  // started and joined without mutex_: by SetHandler, under serving_, and by Stop
   Mutex serving_;  // held by SetHandler, before mutex_
 };
 

@@ -12,7 +12,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-// A disk reads larger pieces no faster; with pieces of this size, checking overlaps reading.
+// Larger pieces are not read any faster; with pieces of this size, checking overlaps with reading.
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
 
 }  // namespace
@@ -20,7 +20,7 @@ constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
 Result<std::unique_ptr<BlockFile>> BlockFile::Open(FileSystem& fs, const Path& path, FileKind kind,
                                                    const StoreId& store_id, bool direct) {
   std::unique_ptr<BlockFile> opened(new BlockFile());
-  // The tables are read through the page cache, without alignment: they are read once.
+  // The tables are read only once, so they go through the page cache, without alignment.
   RHIZOME_ASSIGN_OR_RETURN(auto tables, fs.OpenRead(path));
   Status status = opened->ReadTables(*tables, kind, store_id);
   if (!status.ok() && status.code() != StatusCode::kIoError)
@@ -54,7 +54,7 @@ Status BlockFile::ReadTables(ReadableFile& file, FileKind kind, const StoreId& s
   crc32c_ = Crc32cCombine(crc32c_, footer_.crc_table_crc, table.size());
   crc32c_ = Crc32cCombine(crc32c_, Crc32c(footer), footer.size());
 
-  // The section table and the preamble lie in blocks, whose checksums must be right, too.
+  // The section table and the preamble are in blocks whose checksums must be correct, too.
   const std::uint64_t begin = AlignDown(footer_.table_offset, kSectionBlockBytes);
   std::vector<std::byte> last(footer_.crc_table_offset - begin);
   RHIZOME_RETURN_IF_ERROR(ReadExactly(file, begin, last));

@@ -13,9 +13,12 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// A log is a head of magic, version and reserved bytes, then records, each at a multiple of 8
-// bytes: marker, length, index, CRC-32C of length, index and payload, reserved bytes, payload,
-// zeros up to a multiple of 8 (storage/FORMAT.md, "Job log").
+// A log starts with a header of magic, version and reserved bytes. Records follow, each at a
+// multiple of 8 bytes: marker, length, index, CRC-32C of length, index and payload, reserved bytes,
+// payload, zero padding to a multiple of 8 (storage/FORMAT.md, "Job log").
+//
+// Open reads the whole log (ReadContents): it checks the header (CheckHead), decodes records up to
+// the first that is incomplete (Decode), cuts off the torn tail, and continues to append after it.
 constexpr std::string_view kMagic = "RZJOBLOG";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeadBytes = 16;
@@ -61,7 +64,7 @@ struct Record {
   std::size_t end = 0;
 };
 
-/// Returns the record at `offset`, or nothing unless it is whole and sound.
+/// Returns the record at `offset`; nullopt unless it is complete and its checksum is correct.
 std::optional<Record> DecodeRecord(std::span<const std::byte> log, std::size_t offset) {
   if (log.size() - offset < kRecordHeadBytes) return std::nullopt;
   const std::byte* head = log.data() + offset;
@@ -86,8 +89,8 @@ struct Contents {
   std::size_t sound_bytes = 0;
 };
 
-// A crash can only tear the end. A sound record behind a bad part proves that the bad part was
-// whole once, and that its records are lost: damage.
+// A crash can only tear the end of the log. A valid record after an invalid part proves that this
+// part was once complete and that its records are lost: damage.
 Result<Contents> Decode(std::span<const std::byte> log) {
   const std::vector<std::byte> head = EncodeHead();
   const bool head_sound =

@@ -37,8 +37,8 @@ void AppendQuoted(std::string_view text, std::string& out) {
   out += '"';
 }
 
-/// Writes values as text. Each level is indented by `indent` more blanks; a negative `indent`
-/// writes one line.
+/// Writes values as text. Each nesting level is indented by `indent` more blanks; if `indent` is
+/// negative, everything is on one line.
 class Dumper {
  public:
   explicit Dumper(int indent) : indent_(indent) {}
@@ -103,8 +103,8 @@ class Dumper {
   std::string out_;
 };
 
-/// Builds a JsonValue from the events of nlohmann's SAX parser. Its depth is bounded: ParseJson has
-/// refused text beyond kMaxJsonNesting.
+/// Builds a JsonValue from the events of nlohmann's SAX parser. Its depth is bounded, because
+/// ParseJson refuses text that is nested deeper than kMaxJsonNesting.
 class Builder {
  public:
   JsonValue Take() { return std::move(done_); }
@@ -115,7 +115,7 @@ class Builder {
   bool number_unsigned(std::uint64_t value) { return Put(value); }
   bool number_float(double value, const std::string&) { return Put(value); }
   bool string(std::string& value) { return Put(std::move(value)); }
-  bool binary(std::vector<std::uint8_t>&) { return false; }  // no JSON has it
+  bool binary(std::vector<std::uint8_t>&) { return false; }  // not part of JSON
   bool start_object(std::size_t) { return Open(JsonValue::Object()); }
   bool start_array(std::size_t) { return Open(JsonValue::Array()); }
   bool end_object() { return Close(); }
@@ -131,7 +131,7 @@ class Builder {
  private:
   struct Level {
     JsonValue value;
-    std::string key;  // the name of the member that comes next
+    std::string key;  // name of the next member
   };
 
   bool Open(JsonValue empty) {
@@ -245,9 +245,10 @@ bool operator==(const JsonValue& a, const JsonValue& b) {
   return as_doubles ? a.number() == b.number() : a.value_ == b.value_;
 }
 
-/// 1. Refuses text that is nested too deep, before a parser sees it.
-/// 2. Lets nlohmann's SAX parser read the text; it checks the syntax and numbers.
-/// 3. Builder makes the value from the parser's events, with members sorted by name.
+/// Parses in these steps:
+///   1. Refuses text that is nested too deep, before a parser reads it.
+///   2. nlohmann's SAX parser reads the text and checks the syntax and numbers.
+///   3. Builder creates the value from the parser's events, with members sorted by name.
 Result<JsonValue> ParseJson(std::string_view text) {
   if (IsJsonTooDeep(text))
     return Fail(Status::Corruption(fmt::format("nested deeper than {}", kMaxJsonNesting)));

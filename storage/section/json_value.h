@@ -15,9 +15,9 @@ namespace rhizome::inline internal {
 
 struct JsonMember;
 
-/// A JSON document that a store reads or writes. The destructor of nlohmann's own type allocates,
-/// which ends the process when memory is short; this one never does. Other functions throw
-/// std::bad_alloc then. Members of an object are sorted by name.
+/// A JSON document that a store reads or writes. Unlike the destructor of nlohmann::json, which may
+/// allocate and so end the process when memory is short, its destructor never allocates. Other
+/// functions may throw std::bad_alloc. Members of an object are sorted by name.
 /// Threads: a value; const functions may be called from many threads.
 class JsonValue {
  public:
@@ -54,7 +54,7 @@ class JsonValue {
   bool is_array() const { return std::holds_alternative<Items>(value_); }
   bool is_object() const { return std::holds_alternative<Members>(value_); }
 
-  /// The content of a value of that kind. A value of another kind gives 0, "" or no items.
+  /// Return the content of a value of the matching kind; for any other kind, 0, "" or no items.
   std::uint64_t unsigned_number() const;
   std::int64_t integer() const;  ///< at most INT64_MAX
   double number() const;
@@ -62,25 +62,25 @@ class JsonValue {
   const Items& items() const;
   const Members& members() const;
 
-  /// The number of items of an array or members of an object; 0 for everything else.
+  /// Returns the number of items of an array or members of an object; 0 for any other kind.
   std::size_t size() const;
   bool empty() const { return size() == 0; }
   const JsonValue& operator[](std::size_t i) const { return items()[i]; }
 
-  /// Returns the member of that name, or nullptr if there is none or this is no object. The pointer
-  /// is valid until this value changes.
+  /// Returns the member of that name; nullptr if there is none or the value is not an object. The
+  /// pointer is valid until this value changes.
   const JsonValue* Find(std::string_view name) const;
 
-  /// Adds an item to an array, or sets a member of an object, replacing one of the same name. A
-  /// null value becomes an array or an object first.
+  /// Adds an item to an array, or sets a member of an object (replacing a member of the same name).
+  /// A null value first becomes an array or an object.
   void Add(JsonValue item);
   void Set(std::string name, JsonValue value);
 
-  /// Sets a member and returns the object, for chains.
+  /// Sets a member and returns the object, for chaining.
   JsonValue With(std::string name, JsonValue value) &&;
 
-  /// Returns the value as text, laid out as nlohmann's dump() does: in one line, or, with `indent`
-  /// >= 0, a line for each member, with `indent` blanks a level.
+  /// Returns the value as text, formatted as by nlohmann's dump(): on one line, or, if `indent` >=
+  /// 0, with one line per member and `indent` blanks per level.
   std::string Dump(int indent = -1) const;
 
   /// Numbers are compared by their values.
@@ -89,9 +89,9 @@ class JsonValue {
  private:
   static JsonValue EmptyArray();
 
-  // Its copy constructor is not trivial on purpose: libstdc++ 12 treats a variant that it believes
-  // never to be valueless in such a way that, when a copy throws, an object is destroyed that was
-  // never made.
+  // The copy constructor is deliberately non-trivial: libstdc++ 12 assumes that a variant with such
+  // alternatives always holds a value, so if copying another alternative throws, it destroys an
+  // object that was never created.
   struct Null {
     Null() = default;
     Null(const Null&) noexcept {}

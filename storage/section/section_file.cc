@@ -15,7 +15,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-// Smaller pieces are gathered up to this size before they go to the sink.
+// Smaller pieces are collected up to this size before they are passed to the sink.
 constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 10;
 
 template <typename T>
@@ -26,12 +26,12 @@ std::span<const std::byte> BytesOf(const T& value) {
 }  // namespace
 
 /// Writes a section file in one pass:
-///   1. the constructor puts the preamble;
-///   2. TryBegin pads to the alignment and begins a section, Append puts its bytes (Put gathers
-///      small pieces, Write passes them on and sums their blocks);
-///   3. TryFinish puts the section table, then the checksums of the blocks, then the footer.
-/// It keeps 32 bytes a section and 4 bytes a block of 4 KiB in memory; the sections themselves pass
-/// through. Once a call has failed, every later one fails too.
+///   1. the constructor writes the preamble;
+///   2. TryBegin pads to the alignment and begins a section, Append writes its bytes (Put collects
+///      small pieces; Write passes them on and computes the checksums of their blocks);
+///   3. TryFinish writes the section table, the checksums of the blocks, and the footer.
+/// Memory: 32 bytes per section and 4 bytes per block of 4 KiB; the sections themselves are
+/// streamed. Once a call has failed, every later call fails too.
 class SectionFileWriter::Impl {
  public:
   Impl(ByteSink& sink, FileKind kind, const StoreId& store_id) : sink_(sink) {
@@ -80,7 +80,8 @@ class SectionFileWriter::Impl {
     return {};
   }
 
-  /// Counts the elements of the open section, and pads up to the next section or the table.
+  /// Sets the element count of the open section, and pads up to the next section or the section
+  /// table.
   Status EndSection() {
     if (open_) {
       SectionEntry& entry = entries_.back();
@@ -157,12 +158,12 @@ class SectionFileWriter::Impl {
   }
 
   ByteSink& sink_;
-  std::uint64_t offset_ = 0;   // of the next byte in the file, behind the buffered ones
-  std::uint64_t written_ = 0;  // bytes that the sink has and that are summed
+  std::uint64_t offset_ = 0;   // offset in the file of the next byte, after the buffered ones
+  std::uint64_t written_ = 0;  // bytes that were passed to the sink and checksummed
   std::vector<std::byte> buffer_;
   std::vector<SectionEntry> entries_;
   std::vector<std::uint32_t> block_crcs_;
-  std::uint32_t block_crc_ = 0;  // CRC of the block that is being filled
+  std::uint32_t block_crc_ = 0;  // CRC of the incomplete current block
   bool open_ = false;
   bool finished_ = false;
   Status failed_;
@@ -222,7 +223,7 @@ Status SectionFile::LoadAll(const IoQueueOptions& io) {
   return {};
 }
 
-// Loads each run of neighbouring sections that are wanted into one buffer.
+// Loads each run of adjacent sections that are not left on disk into one buffer.
 Status SectionFile::LoadSome(std::span<const std::uint32_t> leave, const IoQueueOptions& io) {
   const auto left = [&](const Entry& entry) {
     return std::find(leave.begin(), leave.end(), entry.kind) != leave.end();

@@ -25,20 +25,20 @@ enum class FileKind : std::uint32_t {
   kNeighborCache = 4,  // a job's scratch file
 };
 
-/// Receives the bytes of a file that is being written, front to back. GenerationWriter has one that
-/// hashes and syncs; tests use plain files. Threads: one at a time.
+/// Receives the bytes of a file that is being written, in order. GenerationWriter implements one
+/// that hashes and syncs; tests use plain files. Threads: one at a time.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
   virtual Status Append(std::span<const std::byte> bytes) = 0;
 };
 
-/// Writes a section file front to back: preamble, 64-byte aligned sections, section table, one
-/// CRC-32C for each 4 KiB block, footer (storage/FORMAT.md, "Section file"). The sections may be
-/// larger than memory when they are appended piece by piece.
+/// Writes a section file sequentially: preamble, 64-byte aligned sections, section table, one
+/// CRC-32C per 4 KiB block, footer (storage/FORMAT.md, "Section file"). Sections that are appended
+/// piece by piece may be larger than memory.
 ///
-/// Use: for each section BeginSection and Append..., then Finish. A file without Finish is refused
-/// by readers. After an error every later call fails.
+/// Use: BeginSection and Append (once or more) for each section, then Finish. Readers refuse a file
+/// without Finish. After an error every later call fails.
 /// Threads: one at a time. Ownership: `sink` must outlive the writer.
 class SectionFileWriter {
  public:
@@ -47,15 +47,17 @@ class SectionFileWriter {
   SectionFileWriter(const SectionFileWriter&) = delete;
   SectionFileWriter& operator=(const SectionFileWriter&) = delete;
 
-  /// Begins a section and ends the one before. `kind` is not 0 and must not repeat; `element_bytes`
-  /// is 1, 2, 4 or 8. Errors: kInvalidArgument, these rules, more than 256 sections, or the section
-  /// before does not hold whole elements; those of the sink.
+  /// Begins a section and ends the previous one. `kind` must not be 0 and must not repeat;
+  /// `element_bytes` is 1, 2, 4 or 8. Errors: kInvalidArgument, a violation of these rules, more
+  /// than 256 sections, or the previous section does not consist of whole elements; errors of the
+  /// sink.
   Status BeginSection(std::uint32_t kind, std::uint32_t element_bytes);
 
-  /// Appends bytes to the section. Errors: kInvalidArgument, there is none; those of the sink.
+  /// Appends bytes to the open section. Errors: kInvalidArgument, no section is open; errors of the
+  /// sink.
   Status Append(std::span<const std::byte> bytes);
 
-  /// Writes the tables and the footer. At most once. Errors: as BeginSection.
+  /// Writes the tables and the footer. May be called at most once. Errors: as for BeginSection.
   Status Finish();
 
   /// Calls BeginSection and Append.
@@ -72,10 +74,10 @@ class SectionFileWriter {
 
 class BlockFile;
 
-/// A section file that was loaded and verified: every block's checksum, the tables, the footer.
-/// Sections may be left on disk; ReadBytes then reads and verifies pieces of them.
+/// A section file that was loaded and verified: all block checksums, the tables, the footer.
+/// Sections may be left on disk; ReadBytes then reads and verifies parts of them.
 /// Threads: const functions may be called from many threads. Ownership: spans of sections are valid
-/// while the file lives, also after it was moved.
+/// for the lifetime of the file, even after it was moved.
 class SectionFile {
  public:
   SectionFile();  ///< no sections
@@ -84,20 +86,20 @@ class SectionFile {
   ~SectionFile();
 
   struct LoadOptions {
-    /// Kinds to leave on disk.
+    /// Kinds of sections to leave on disk.
     std::span<const std::uint32_t> leave = {};
 
-    /// The CRC-32C that the whole file must have, from a manifest.
+    /// The expected CRC-32C of the whole file, from a manifest.
     std::optional<std::uint32_t> crc32c = {};
 
-    /// Reads with O_DIRECT if the file system grants it.
+    /// Reads with O_DIRECT if the file system supports it.
     bool direct = true;
     IoQueueOptions io = {.depth = 16};
   };
 
-  /// Loads the file at `path`, which must be of that kind and store. Errors: kNotFound; kCorruption
-  /// naming path, offset and field; kUnsupported, a newer version of the format; kIoError. The
-  /// memory that it takes is bounded by the file's length, whatever its bytes say.
+  /// Loads the file at `path`, which must be of the given kind and store. Errors: kNotFound;
+  /// kCorruption, naming path, offset and field; kUnsupported, a newer version of the format;
+  /// kIoError. Memory is bounded by the length of the file, regardless of its content.
   static Result<SectionFile> Load(FileSystem& fs, const Path& path, FileKind kind,
                                   const StoreId& store_id, const LoadOptions& options);
   static Result<SectionFile> Load(FileSystem& fs, const Path& path, FileKind kind,
@@ -105,59 +107,59 @@ class SectionFile {
     return Load(fs, path, kind, store_id, LoadOptions());
   }
 
-  /// Does the same with bytes in memory; touches no file, so that fuzz/ can drive it. `path` only
-  /// names the source in messages.
+  /// As Load, from bytes in memory; accesses no file, so that fuzz/ can drive it. `path` is used
+  /// only in messages.
   static Result<SectionFile> Parse(std::vector<std::byte> bytes, const Path& path, FileKind kind,
                                    const StoreId& store_id);
 
   bool Has(std::uint32_t kind) const;
 
-  /// The size of an element of a section; 0 if the section is absent.
+  /// Returns the size of an element of a section; 0 if the section is absent.
   std::uint32_t ElementBytes(std::uint32_t kind) const;
 
-  /// The section's elements, without a copy. Errors: kCorruption if it is absent, or its elements
-  /// are not sizeof(T) bytes, or there are not exactly `expected_count` of them;
-  /// kInvalidArgument, it was left on disk.
+  /// Returns the section's elements, without a copy. Errors: kCorruption, the section is absent,
+  /// its elements do not have sizeof(T) bytes, or their number is not `expected_count`;
+  /// kInvalidArgument, the section was left on disk.
   template <typename T>
   Result<std::span<const T>> Section(std::uint32_t kind, std::uint64_t expected_count) const {
     RHIZOME_ASSIGN_OR_RETURN(auto bytes, RawSection(kind, sizeof(T), expected_count));
     return std::span<const T>(reinterpret_cast<const T*>(bytes.data()), expected_count);
   }
-  /// Like the above without an expected count.
+  /// As above, without an expected count.
   template <typename T>
   Result<std::span<const T>> Section(std::uint32_t kind) const {
     return Section<T>(kind, Count(kind));
   }
 
-  /// The number of elements of a section; 0 if it is absent.
+  /// Returns the number of elements of a section; 0 if it is absent.
   std::uint64_t Count(std::uint32_t kind) const;
 
-  /// The kinds of all sections, in file order.
+  /// Returns the kinds of all sections, in file order.
   std::vector<std::uint32_t> Kinds() const;
 
-  /// Checks the shape of a section that may have been left on disk. Errors: kCorruption, as
-  /// Section.
+  /// Checks the element size and count of a section, which may have been left on disk.
+  /// Errors: kCorruption, as for Section.
   Status Expect(std::uint32_t kind, std::uint32_t element_bytes,
                 std::uint64_t expected_count) const;
 
   /// Returns whether the section exists and is in memory.
   bool Resident(std::uint32_t kind) const;
 
-  /// The offset of a section in the file; 0 if it is absent.
+  /// Returns the offset of a section in the file; 0 if it is absent.
   std::uint64_t OffsetBytes(std::uint32_t kind) const;
 
-  /// Reads a range of the file in this thread, and verifies its blocks. Errors: kInvalidArgument,
-  /// nothing was left on disk; kCorruption; kIoError.
+  /// Reads a range of the file in the calling thread, and verifies its blocks. Errors:
+  /// kInvalidArgument, no section was left on disk; kCorruption; kIoError.
   Result<std::vector<std::byte>> ReadBytes(std::uint64_t offset_bytes,
                                            std::uint64_t size_bytes) const;
 
-  /// The open file if sections were left on disk, else nullptr.
+  /// The open file if sections were left on disk, otherwise nullptr.
   const BlockFile* blocks() const { return blocks_.get(); }
 
   const Path& path() const { return path_; }
   std::uint64_t size_bytes() const { return size_bytes_; }
 
-  /// The size of a section in bytes, without padding and checksums; 0 if it is absent.
+  /// Returns the size of a section in bytes, without padding and checksums; 0 if it is absent.
   std::uint64_t SectionBytes(std::uint32_t kind) const;
 
  private:
@@ -166,7 +168,7 @@ class SectionFile {
     std::uint32_t element_bytes;
     std::uint64_t offset_bytes;
     std::uint64_t count;
-    const std::byte* data;  // of size count * element_bytes; null: left on disk
+    const std::byte* data;  // count * element_bytes bytes; null: left on disk
   };
   const Entry* Find(std::uint32_t kind) const;
   Result<std::span<const std::byte>> RawSection(std::uint32_t kind, std::uint32_t element_bytes,
@@ -176,8 +178,8 @@ class SectionFile {
 
   Path path_;
   std::uint64_t size_bytes_ = 0;
-  std::vector<std::byte> bytes_;        // of Parse
-  std::vector<AlignedBuffer> buffers_;  // of Load
+  std::vector<std::byte> bytes_;        // set by Parse
+  std::vector<AlignedBuffer> buffers_;  // set by Load
   std::unique_ptr<BlockFile> blocks_;
   std::vector<Entry> entries_;
 };

@@ -50,8 +50,8 @@ Status CheckVersion(const SectionPreamble& preamble, const SectionFooter& footer
   return {};
 }
 
-/// Checks the footer. Its fields follow from each other and from the file's length, so that every
-/// wrong place is noticed.
+/// Checks the footer. Its fields are determined by each other and by the length of the file, so
+/// every wrong offset is detected.
 Status CheckFooter(const SectionFooter& footer, std::span<const std::byte> footer_bytes,
                    std::uint64_t file_bytes) {
   const std::uint64_t at = file_bytes - sizeof(SectionFooter);
@@ -107,7 +107,8 @@ Status CheckPreamble(const SectionPreamble& preamble, FileKind kind, const Store
   return {};
 }
 
-/// Checks an entry, whose section must begin at `begin` and end up to `limit`. Returns its end.
+/// Checks an entry, whose section must begin at `begin` and end at or before `limit`. Returns its
+/// end.
 Result<std::uint64_t> CheckEntry(const SectionEntry& entry, std::uint64_t entry_offset,
                                  std::uint64_t begin, std::uint64_t limit) {
   const auto bad = [&](std::size_t field, std::string what) {
@@ -166,7 +167,7 @@ Result<std::vector<SectionEntry>> CheckSectionTable(const SectionFooter& footer,
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::uint64_t at = footer.table_offset + i * sizeof(SectionEntry);
     entries[i] = LoadStruct<SectionEntry>(table, i * sizeof(SectionEntry));
-    // Sections lie one after the other, so a table cannot describe gaps or overlaps.
+    // Sections are contiguous, so a table cannot describe gaps or overlaps.
     const std::uint64_t begin = AlignUp(end, kSectionAlignment);
     if (begin > footer.table_offset) return Fail(Bad(at, "no room for the section"));
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t next,
@@ -209,10 +210,11 @@ Status CheckSectionBlocks(std::span<const std::uint32_t> block_crcs, std::uint64
   return {};
 }
 
-/// 1. Checks magic and version of both ends, then the footer, which says where the tables are.
-/// 2. Checks the table of block checksums, then every block with it.
-/// 3. Checks the preamble and the section table, now that their bytes are known to be sound.
-/// 4. Checks that the padding between sections is zero.
+/// Checks in these steps:
+///   1. Magic and version of both ends, then the footer, which contains the offsets of the tables.
+///   2. The table of block checksums, then every block against it.
+///   3. The preamble and the section table, whose bytes are now known to be intact.
+///   4. The padding between sections must be zero.
 Result<std::vector<SectionEntry>> CheckSectionFile(std::span<const std::byte> bytes, FileKind kind,
                                                    const StoreId& store_id) {
   if (bytes.size() < sizeof(SectionPreamble) + sizeof(SectionFooter)) {

@@ -22,7 +22,8 @@ std::uint64_t BlockCount(std::uint64_t covered) {
   return (covered + kSectionBlockBytes - 1) / kSectionBlockBytes;
 }
 
-/// Returns the offset of the block checksums in a file of that length; 0 if no offset fits.
+/// Returns the offset of the block checksums in a file of that length; 0 if there is no valid
+/// offset.
 std::uint64_t CoveredBytes(std::uint64_t file_bytes) {
   const std::uint64_t rest = file_bytes - sizeof(SectionFooter);
   const std::uint64_t guess = rest / (kSectionBlockBytes + sizeof(std::uint32_t));
@@ -84,8 +85,8 @@ bool ResealSections(std::span<std::byte> bytes, FileKind kind, const StoreId& st
 std::optional<SectionSalvage> SectionSalvage::Read(std::span<const std::byte> bytes, FileKind kind,
                                                    const StoreId& store_id) {
   if (bytes.size() < sizeof(SectionPreamble) + sizeof(SectionFooter)) return std::nullopt;
-  // CheckSectionEnds gets the preamble that the file must have. The checksum of the first block
-  // tells below whether the file has it.
+  // CheckSectionEnds receives the preamble that the file should have. The checksum of the first
+  // block shows below whether it actually has it.
   const SectionPreamble preamble = PreambleOf(kind, store_id);
   std::array<std::byte, sizeof(SectionPreamble)> first;
   std::memcpy(first.data(), &preamble, sizeof(preamble));
@@ -106,9 +107,9 @@ std::optional<SectionSalvage> SectionSalvage::Read(std::span<const std::byte> by
   auto entries = CheckSectionTable(
       *footer,
       bytes.subspan(footer->table_offset, footer->crc_table_offset - footer->table_offset));
-  // A table is used even if its block is damaged, since the damage may lie in a section of the same
-  // block. A table that fits its rules is hardly ever wrong, and the caller compares the result
-  // with a hash.
+  // The table is used even if its block is damaged, since the damage may be in a section in the
+  // same block. A table that satisfies all rules is almost certainly correct, and the caller
+  // compares the result with a hash.
   if (!entries) return std::nullopt;
   salvage.entries_ = *std::move(entries);
   return salvage;

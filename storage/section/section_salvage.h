@@ -12,31 +12,31 @@
 
 namespace rhizome::inline internal {
 
-/// Rewrites the parts of a section file that follow from the others: the preamble, the block
-/// checksums and the footer. `bytes` has the file's length. Its sections are taken to be sound; the
-/// caller finds out whether they are from a hash of the whole. Returns false if no section table is
-/// found.
+/// Rewrites the parts of a section file that can be derived from the rest: the preamble, the block
+/// checksums and the footer. `bytes` has the length of the file. Its sections are assumed to be
+/// intact; the caller verifies this with a hash of the whole file. Returns false if no section
+/// table is found.
 bool ResealSections(std::span<std::byte> bytes, FileKind kind, const StoreId& store_id);
 
-/// A damaged section file in memory. It tells the places of its sections, and which blocks of 4 KiB
-/// still fit their checksums. Ownership: borrows the bytes. Threads: const functions may be called
-/// from many threads.
+/// A damaged section file in memory. Knows where its sections are, and which blocks of 4 KiB still
+/// match their checksums. Ownership: borrows the bytes. Threads: const functions may be called from
+/// many threads.
 class SectionSalvage {
  public:
-  /// Returns nothing if footer, section table or checksums themselves are damaged.
+  /// Returns nullopt if the footer, the section table or the checksums are damaged.
   static std::optional<SectionSalvage> Read(std::span<const std::byte> bytes, FileKind kind,
                                             const StoreId& store_id);
 
   const std::vector<SectionEntry>& entries() const { return entries_; }
   const SectionEntry* Find(std::uint32_t kind) const;
 
-  /// Returns whether the section exists and all of its bytes are sound.
+  /// Returns whether the section exists and all of its bytes are intact.
   bool Whole(std::uint32_t kind) const;
 
-  /// Returns whether element i of a section is sound.
+  /// Returns whether element i of a section is intact.
   bool Sound(const SectionEntry& entry, std::uint64_t i) const;
 
-  /// The bytes of a section, sound or not; empty if it is absent.
+  /// Returns the bytes of a section, intact or not; empty if it is absent.
   std::span<const std::byte> Bytes(std::uint32_t kind) const;
 
  private:

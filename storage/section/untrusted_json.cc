@@ -26,7 +26,7 @@ bool IsJsonTooDeep(std::string_view text) {
 
 nlohmann::json ParseUntrustedJson(std::string_view text, std::optional<std::string>* repeated) {
   if (IsJsonTooDeep(text)) return nlohmann::json::value_t::discarded;
-  std::vector<std::set<std::string>> open;  // keys so far of each object that is open
+  std::vector<std::set<std::string>> open;  // keys so far of each unclosed object
   std::optional<std::string> twice;
   const auto see = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
     using Event = nlohmann::json::parse_event_t;

@@ -11,16 +11,16 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The deepest nesting of arrays and objects that JSON from users and stores may have: a bound on
-/// the stack of functions that recurse over a value.
+/// Max nesting of arrays and objects in JSON from users and stores. It bounds the stack of
+/// functions that recurse over a value.
 inline constexpr std::size_t kMaxJsonNesting = 32;
 
 /// Returns whether `text` is nested deeper than kMaxJsonNesting. Brackets in strings do not count.
 bool IsJsonTooDeep(std::string_view text);
 
-/// Parses JSON that came from outside. The result is_discarded() if `text` is not JSON, is nested
-/// too deep, or repeats a key in one object (a plain parser silently keeps the last). `*repeated`,
-/// if given, is set to the first such key.
+/// Parses JSON from an external source. The result is_discarded() if `text` is not JSON, is nested
+/// too deep, or repeats a key in one object (an ordinary parser silently keeps the last).
+/// `*repeated`, if given, is set to the first repeated key.
 nlohmann::json ParseUntrustedJson(std::string_view text,
                                   std::optional<std::string>* repeated = nullptr);
 

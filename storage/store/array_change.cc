@@ -68,10 +68,11 @@ Result<ArrayChange> ArrayChange::Begin(Store& store) {
   return Guarded([&]() -> Result<ArrayChange> { return ArrayChange(store); });
 }
 
-/// 1. Makes the disk's reserve available if any generation will do.
-/// 2. Opens the store for writing, and checks that it is at the wanted generation.
-/// 3. Lets `steps` make the change in memory, and commits it.
-/// 4. Closes the store, and removes the files of dropped arrays that nobody reads.
+/// Runs a change in these steps:
+///   1. Makes the disk's reserve available if `generation` is 0.
+///   2. Opens the store for writing, and checks that it is at the requested generation.
+///   3. `steps` makes the change in memory, which is then committed.
+///   4. Closes the store, and removes the files of dropped arrays that no reader uses.
 Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generation,
                         const std::function<Status(ArrayChange&)>& steps) try {
   return WithAbsolute(fs, path, [&](const Path& absolute) -> Status {
@@ -89,8 +90,8 @@ Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generati
     RHIZOME_RETURN_IF_ERROR(steps(change));
     const bool drops = change.drops_;
     RHIZOME_RETURN_IF_ERROR(change.Commit());
-    // Remove the files of dropped arrays now if nobody reads them. If somebody does, or this fails,
-    // a later opening for writing removes them.
+    // Remove the files of dropped arrays now if no reader uses them. Otherwise, or if this fails, a
+    // later opening for writing removes them.
     store.reset();
     if (drops) static_cast<void>(RemoveDropped(fs, absolute));
     return Status::Ok();
@@ -221,7 +222,7 @@ Status ArrayChange::MoveStored(const std::string& from, const std::string& to) {
   }
   if (arrays.empty()) return NotFound(from);
   RemoveStored(from);
-  // Publish passes over the files of other arrays.
+  // Publish skips the files of other arrays.
   return Publish({arrays, store_->GenerationFolder(), now->files}, to);
 }
 
@@ -468,7 +469,7 @@ Result<std::vector<std::uint64_t>> ArrayChange::KeepNewest(std::string_view name
 
 // --- Commit --------------------------------------------------------------------------------------
 
-/// Checks that the store is still as it was when the change began, and that no generation is being
+/// Checks that the store has not changed since the change began, and that no generation is being
 /// written, which would undo the change.
 Status ArrayChange::CheckBase() const {
   Manifest next;
@@ -481,8 +482,9 @@ Status ArrayChange::CheckBase() const {
                                   store_->path().string()));
 }
 
-/// Makes the folder of a new array. A folder that exists can only be a leftover of an earlier
-/// attempt on the same handle. It is removed only after every manifest was checked for files in it.
+/// Creates the folder of a new array. An existing folder can only be left over from an earlier
+/// attempt on the same handle. It is removed, but only after every manifest was checked for files
+/// in it.
 Status ArrayChange::MakeFolder(const Path& folder) {
   FileSystem& fs = store_->fs();
   const auto info = fs.Stat(folder);
@@ -527,12 +529,13 @@ Status ArrayChange::WriteFiles() {
   return Status::Ok();
 }
 
-/// 1. Checks that the store has not moved on (CheckBase).
-/// 2. Links or writes the new files, and syncs their folders (WriteFiles).
-/// 3. Writes the group's zarr.json if there is none.
-/// 4. Commits the next version of the manifest.
+/// Commits in these steps:
+///   1. Checks that the store has not changed (CheckBase).
+///   2. Links or writes the new files, and syncs their folders (WriteFiles).
+///   3. Writes the group's zarr.json if there is none.
+///   4. Commits the next version of the manifest.
 Status ArrayChange::Commit() try {
-  const MutexLock files(store_->files_);  // keeps files that no manifest names yet from removal
+  const MutexLock files(store_->files_);  // protects files that no manifest names yet from removal
   RHIZOME_RETURN_IF_ERROR(CheckBase());
   RHIZOME_RETURN_IF_ERROR(WriteFiles());
   if (!new_files_.empty() && next_.FindFile(kGroupPath) == nullptr) {

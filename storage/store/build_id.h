@@ -6,9 +6,9 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Returns the id of the build of librhizome: its version, the compiler, and the options on which
-/// the layout of its types depends. Libraries that share its classes, as librhizome_gnn does, must
-/// be of the same build. Threads: any.
+/// Returns the id of the build of librhizome: its version, the compiler, and the options that
+/// affect the layout of its types. Libraries that share its classes, such as librhizome_gnn, must
+/// be from the same build. Threads: any.
 std::string_view BuildId();
 
 }  // namespace rhizome

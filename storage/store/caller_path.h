@@ -7,8 +7,8 @@
 
 namespace rhizome::inline internal {
 
-/// Returns `text` with each `absolute` in it, which messages name after an opening quote, replaced
-/// by the path as the caller wrote it.
+/// Returns `text` with each occurrence of the quoted path `absolute` replaced by the path as the
+/// caller wrote it.
 inline std::string NamedAsWritten(std::string text, const Path& absolute, const Path& written) {
   if (absolute == written || absolute.empty()) return text;
   std::string from = "'", to = "'";
@@ -24,8 +24,8 @@ inline Status NamedAsWritten(const Status& status, const Path& absolute, const P
   return {status.code(), NamedAsWritten(status.message(), absolute, written)};
 }
 
-/// Returns run(path made absolute), so that `run` keeps its place when the process moves to another
-/// working directory meanwhile. An error names the path as the caller wrote it.
+/// Returns run(path made absolute), so that `run` is not affected if the process changes its
+/// working directory. Errors name the path as the caller wrote it.
 template <typename Run>
 std::invoke_result_t<Run, const Path&> WithAbsolute(FileSystem& fs, const Path& path, Run&& run) {
   const Path absolute = AbsolutePath(fs, path);

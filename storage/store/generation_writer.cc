@@ -17,6 +17,13 @@
 
 namespace rhizome::inline internal {
 
+// Writes a generation in these steps:
+//   1. Create marks the generation as being written, and creates its folder and PIN.
+//   2. CreateFile and AddArray add files and arrays to the manifest.
+//   3. Seal sorts the manifest's lists, carries over the series, and syncs all folders.
+//   4. Commit lets the Store write and commit the manifest. Preview does the slow part of this in
+//      advance.
+
 namespace {
 
 template <typename Entries, typename Key>
@@ -45,8 +52,8 @@ Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store)
     if (store.building_ != 0)
       return Fail(Status::Busy(fmt::format("'{}': generation {} is being written already",
                                            store.path().string(), store.building_)));
-    // The writer is there before the generation is marked as being written, because its destructor
-    // takes the mark away: a mark without a writer, for lack of memory, would stay.
+    // The writer is created before the generation is marked as being written, because its
+    // destructor removes the mark: a mark without a writer (if memory runs out) would remain.
     writer.reset(new GenerationWriter(store));
     store.building_ = generation;
   }
@@ -122,7 +129,7 @@ Status GenerationWriter::SyncFolders() {
   return fs().SyncDirectory(root_.parent_path());
 }
 
-// May run again, after a preview or after a commit that was refused.
+// Completes the manifest and syncs all folders. May run again, after a preview or a refused commit.
 Status GenerationWriter::Seal(const GenerationInfo& info) {
   manifest_.info = info;
   const auto path = [](const FileEntry& file) -> const std::string& { return file.path; };

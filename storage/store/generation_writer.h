@@ -17,18 +17,18 @@
 namespace rhizome::inline internal {
 
 /// Writes the files of a new generation and commits it. If it is destroyed without Commit, its
-/// files are orphans, which the next opening for writing removes. Threads: one at a time (files
-/// that it created may be filled from other threads). Ownership: `store`, open for writing or just
-/// created, must outlive it.
+/// files are orphans, which the next opening for writing removes.
+/// Threads: one at a time (files that it created may be filled from other threads).
+/// Ownership: `store`, open for writing or just created, must outlive it.
 class GenerationWriter {
  public:
-  /// Begins the next generation. Errors: kBusy, another writer is at work on this store;
+  /// Begins the next generation. Errors: kBusy, another writer is working on this store;
   /// kInvalidArgument, open for reading; kIoError.
   static Result<std::unique_ptr<GenerationWriter>> Create(Store& store);
   ~GenerationWriter() { store_.EndBuilding(); }
 
   /// A file below the generation's folder that is written and hashed. Close syncs it and adds it to
-  /// the manifest; it must not run at the same time as another function of the writer.
+  /// the manifest; it must not run concurrently with another function of the writer.
   class File : public ByteSink {
    public:
     Status Append(std::span<const std::byte> bytes) override;
@@ -43,34 +43,36 @@ class GenerationWriter {
     std::string relative_path_;
   };
 
-  /// Creates the file `relative_path`, such as "topology/part-0000.adj", and the missing folders on
-  /// the way. Errors: kInvalidArgument, the path breaks CheckRelativePath (array_rules.h);
-  /// kAlreadyExists; kIoError, kOutOfSpace.
+  /// Creates the file `relative_path`, such as "topology/part-0000.adj", and its missing parent
+  /// folders.
+  /// Errors: kInvalidArgument, the path violates CheckRelativePath (array_rules.h); kAlreadyExists;
+  /// kIoError, kOutOfSpace.
   Result<std::unique_ptr<File>> CreateFile(std::string_view relative_path);
 
-  /// Sets the rule on earlier generations, in place of that of the store so far.
+  /// Sets the rule on keeping earlier generations, replacing the store's current rule.
   void set_keep(const KeepRule& rule) { manifest_.keep = rule; }
 
   /// Adds an array that a ChunkArrayWriter finished below root(): its arrays() and the result of
-  /// Finish. Errors: kInvalidArgument, a bad entry, or a file of another length.
+  /// Finish.
+  /// Errors: kInvalidArgument, a bad entry, or a file of another length.
   Status AddArray(std::span<const ArrayEntry> arrays, std::span<const FileEntry> files);
 
-  /// The generation's folder, absolute or as the store's path was given.
+  /// The generation's folder; absolute or relative like the store's path.
   const Path& root() const { return root_; }
   std::uint64_t generation() const { return manifest_.generation; }
   const StoreId& store_id() const { return store_.id(); }
   FileSystem& fs() const { return store_.fs(); }
 
-  /// Returns the store as it will be after Commit, to read back what was written. It does the slow
-  /// part of Commit, so nothing can be added afterwards. Errors: as Commit.
+  /// Returns the store as it will be after Commit, to read back what was written. Performs the slow
+  /// part of Commit, so nothing can be added afterwards. Errors: as for Commit.
   Result<std::shared_ptr<const Store>> Preview(const GenerationInfo& info,
                                                std::uint64_t base_sequence);
 
-  /// Syncs the folders, writes and syncs the manifest, and commits. From then on the generation is
-  /// the store's current one; nothing of it is visible before. `base_sequence` is the last commit
-  /// of the delta that the generation holds; later ones become its delta. Errors: kAlreadyExists, a
-  /// file or an array was added twice; kInvalidArgument, the store has moved on; kIoError,
-  /// kOutOfSpace.
+  /// Syncs the folders, writes and syncs the manifest, and commits. This makes the generation the
+  /// store's current one; before, nothing of it is visible. `base_sequence` is the last commit of
+  /// the delta that the generation contains; later commits form its delta. Errors: kAlreadyExists,
+  /// a file or an array was added twice; kInvalidArgument, the store has changed in the meantime;
+  /// kIoError, kOutOfSpace.
   Status Commit(const GenerationInfo& info, std::uint64_t base_sequence = 0);
 
  private:

@@ -22,8 +22,8 @@ using LockMode = FileSystem::LockMode;
 
 constexpr std::uint64_t kMaxHeadBytes = 4096;
 
-/// Removes the manifests of `folder` that are not in `kept`. It is called before any of their files
-/// is removed, since a manifest promises that its files exist, whenever the power fails.
+/// Removes the manifests of `folder` that are not in `kept`. Called before any of their files is
+/// removed, since a manifest guarantees that its files exist, even after a power cut.
 Status RemoveManifests(FileSystem& fs, const Path& folder, const std::set<std::string>& kept) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(folder));
   bool removed = false;
@@ -46,7 +46,8 @@ Status RemoveSuperseded(FileSystem& fs, const Path& folder) {
   return RemoveTree(fs, folder);
 }
 
-/// Returns the bytes of a generation's files by its newest manifest; nothing unless that is sound.
+/// Returns the total size of a generation's files according to its newest manifest; nullopt unless
+/// that manifest is intact.
 std::optional<std::uint64_t> BytesOf(FileSystem& fs, const Path& folder, const StoreId& id) {
   const auto entries = fs.List(folder);
   if (!entries) return std::nullopt;
@@ -61,7 +62,7 @@ std::optional<std::uint64_t> BytesOf(FileSystem& fs, const Path& folder, const S
   return bytes;
 }
 
-/// Returns the numbers of the generations before `current`, the newest first.
+/// Returns the numbers of the generations before `current`, newest first.
 Result<std::vector<std::uint64_t>> EarlierGenerations(FileSystem& fs, const Path& store,
                                                       std::uint64_t current) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(store / kGenerationsName));
@@ -75,8 +76,8 @@ Result<std::vector<std::uint64_t>> EarlierGenerations(FileSystem& fs, const Path
   return earlier;
 }
 
-/// Removes files of ours that are not in `keep`, and folders that hold nothing afterwards. Returns
-/// whether anything is left in `folder`.
+/// Removes files of the store that are not in `keep`, and folders that are empty afterwards.
+/// Returns whether anything is left in `folder`.
 Result<bool> Prune(FileSystem& fs, const Path& folder, const std::string& prefix,
                    const std::set<std::string>& keep) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(folder));
@@ -99,9 +100,9 @@ Result<bool> Prune(FileSystem& fs, const Path& folder, const std::string& prefix
   return left;
 }
 
-// Removes from the current generation everything that no manifest in use names. A reader holds PIN
-// and its manifest; later manifests than the current one were never committed. Manifests that
-// nobody uses stay locked until they are removed, so that nobody begins to use one.
+// Removes from the current generation everything that no manifest in use names. A reader locks PIN
+// and its manifest; manifests later than the current one were never committed. Unused manifests
+// stay locked until they are removed, so that no reader begins to use one.
 Status PruneCurrent(FileSystem& fs, const Path& folder, const StoreId& id,
                     const Manifest& current) {
   const auto pin = fs.Lock(folder / kPinName, LockMode::kExclusive, "");
@@ -125,7 +126,7 @@ Status PruneCurrent(FileSystem& fs, const Path& folder, const StoreId& id,
       continue;
     }
     const auto manifest = ReadManifestFile(fs, folder / entry.name, id);
-    if (!manifest) return Status::Ok();  // it may name any file, so leave all to the next opening
+    if (!manifest) return Status::Ok();  // it may name any file: leave all of them
     keep.insert(entry.name);
     keep_files(*manifest);
   }
@@ -134,8 +135,8 @@ Status PruneCurrent(FileSystem& fs, const Path& folder, const StoreId& id,
   return Status::Ok();
 }
 
-// Removes from an earlier generation that is kept the files that none of its manifests names. A
-// power cut may bring back files whose removal was not durable when the next generation came.
+// Removes from a kept earlier generation the files that none of its manifests names. A power cut
+// may bring back files whose removal was not durable when the next generation was committed.
 Status PruneKept(FileSystem& fs, const Path& folder, const StoreId& id) {
   std::set<std::string> keep = {std::string(kPinName)};
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(folder));
@@ -156,7 +157,7 @@ Status TakenBy(const Path& store, std::string_view what) {
 }
 
 /// Returns whether a file of ours that begins with `head` may look like `text` after a kill or a
-/// power cut: whole, cut off anywhere, or with zeros in places that were never written.
+/// power cut: complete, truncated anywhere, or with zeros in places that were never written.
 bool IsOursOrTorn(std::string_view text, std::string_view head) {
   for (std::size_t i = 0; i < std::min(text.size(), head.size()); ++i)
     if (text[i] != head[i] && text[i] != '\0') return false;
@@ -186,7 +187,8 @@ Status CheckNothingCommitted(FileSystem& fs, const Path& store) {
     if (!ProvesDamage(catalog.error())) return catalog.error();
     if (catalog.error().code() != StatusCode::kNotFound)
       return TakenBy(store, "its catalogue cannot be read");
-    // The catalogue is made before any manifest, so a manifest proves that the catalogue was lost.
+    // The catalogue is created before any manifest, so a manifest proves that the catalogue was
+    // lost.
     RHIZOME_ASSIGN_OR_RETURN(const bool has_manifest, HasManifest(fs, store));
     return has_manifest ? TakenBy(store, "is a damaged store") : Status::Ok();
   }
@@ -240,18 +242,18 @@ Result<bool> EarlierIsPinned(FileSystem& fs, const Path& store, std::uint64_t cu
   return false;
 }
 
-/// 1. Refuses a store that holds links, pipes or devices, before anything is removed.
-/// 2. Removes generations after the current one, which were never committed.
-/// 3. Removes earlier generations, unless a reader pins them or the rule of the manifest keeps
-/// them;
-///    of the kept ones, removes files that no manifest names.
-/// 4. Removes from the current generation what no manifest in use names.
-/// 5. Removes the scratch folders of jobs that do not run, if `with_scratch`.
+/// Removes orphans in these steps:
+///   1. Refuses a store that contains links, pipes or devices, before anything is removed.
+///   2. Removes generations after the current one, which were never committed.
+///   3. Removes earlier generations, unless a reader pins them or the manifest's rule keeps them;
+///      from the kept ones, removes files that no manifest names.
+///   4. Removes from the current generation everything that no manifest in use names.
+///   5. Removes the scratch folders of jobs that are not running, if `with_scratch`.
 Status RemoveOrphans(FileSystem& fs, const Path& store, const StoreId& id, const Manifest& current,
                      bool with_scratch, std::uint64_t building) {
   if (RHIZOME_MUTANT("orphans stay")) return Status::Ok();
   const Path generations = store / kGenerationsName;
-  // An entry that no store holds is a sign that this folder may not be what it seems.
+  // An entry that no store contains is a sign that this folder may not be a store.
   RHIZOME_RETURN_IF_ERROR(CheckPlain(fs, generations));
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(generations));
   const auto kept = KeptGenerations(fs, store, id, current);
@@ -291,17 +293,18 @@ Status CheckLeftover(FileSystem& fs, const Path& store) {
       only_head = false;
     }
   }
-  // Nothing else is made before FORMAT is synced, so a folder with only these is a leftover.
+  // Nothing else is created before FORMAT is synced, so a folder with only these files is a
+  // leftover.
   return only_head ? Status::Ok() : CheckNothingCommitted(fs, store);
 }
 
 Status ClearLeftover(FileSystem& fs, const Path& store) {
-  // With its seal, a catalogue that is half removed would count as damaged.
+  // With its seal, a half removed catalogue would count as damaged.
   RHIZOME_RETURN_IF_ERROR(BreakCatalogSeal(fs, store / kCatalogName));
   for (const std::string_view name : {kScratchName, kGenerationsName, kCatalogName})
     RHIZOME_RETURN_IF_ERROR(CheckPlain(fs, store / name));
   // Each removal is durable before the next: manifests without a catalogue would look like a
-  // damaged store, and a catalogue without FORMAT like somebody's database.
+  // damaged store, and a catalogue without FORMAT like another program's database.
   for (const std::string_view name : {kScratchName, kGenerationsName, kCatalogName}) {
     RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, store / name));
     RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(store));

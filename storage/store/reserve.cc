@@ -15,10 +15,10 @@
 namespace rhizome::inline internal {
 namespace {
 
-// With less space left, RocksDB's allocation ahead of its writes may take all of it.
+// With less free space, RocksDB's preallocation may use up all of it.
 constexpr std::uint64_t kNearlyFull = 8 * kReserveBytes;
 
-/// The file FORMAT, behind whose end the reserve lies. Every store has it, it is small, and it
+/// The file FORMAT, after whose end the reserve is allocated. Every store has it; it is small and
 /// never changes.
 struct Head {
   Descriptor descriptor;
@@ -29,7 +29,7 @@ struct Head {
 Result<Head> OpenHead(FileSystem& fs, const Path& store) {
   const Path path = store / kFormatName;
   if (fs.catalog_disk() != nullptr) return Fail(Status::Unsupported("a fake disk"));
-  RHIZOME_RETURN_IF_ERROR(ReadFormat(fs, store));  // makes sure that the file is ours
+  RHIZOME_RETURN_IF_ERROR(ReadFormat(fs, store));  // ensures that the file is ours
   Head head;
   RHIZOME_ASSIGN_OR_RETURN(head.descriptor,
                            OpenDescriptor(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK, "open"));
@@ -41,8 +41,8 @@ Result<Head> OpenHead(FileSystem& fs, const Path& store) {
   return head;
 }
 
-/// Allocates all or nothing: if the disk is too full, a file system may have allocated a part,
-/// which is given back.
+/// Allocates everything or nothing: if the disk is too full, a file system may have allocated a
+/// part, which is released again.
 bool Allocate(const Head& head, std::uint64_t bytes) {
   const int fd = head.descriptor.get();
   if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0) return true;
@@ -62,7 +62,7 @@ Status GiveUp(FileSystem& fs, const Path& store) {
   return SystemError(errno, "truncate", store / kFormatName);
 }
 
-/// Sets the reserve aside again. On a full disk it takes half as much, or a quarter, and so on.
+/// Allocates the reserve again. On a full disk it tries half the size, a quarter, and so on.
 Status TakeBack(FileSystem& fs, const Path& store) {
   constexpr std::uint64_t kLeastBytes = std::uint64_t{128} << 10;
   RHIZOME_ASSIGN_OR_RETURN(const Head head, OpenHead(fs, store));

@@ -6,18 +6,18 @@
 
 namespace rhizome::inline internal {
 
-/// The size of a store's reserve: blocks of the disk that are set aside, so that an operation which
-/// frees space finds room for its commit on a full disk. They are allocated behind the end of the
-/// file FORMAT, and are no bytes of it (storage/FORMAT.md, "Store directory"). A store works
-/// without a reserve, so no failure here is an error. Nothing is done on a fake disk.
+/// The size of a store's reserve: disk blocks that are set aside, so that an operation which frees
+/// space has space for its commit on a full disk. They are allocated past the end of the file
+/// FORMAT, without changing its length (storage/FORMAT.md, "Store directory"). A store works
+/// without a reserve, so no failure here is an error. Does nothing on a fake disk.
 inline constexpr std::uint64_t kReserveBytes = std::uint64_t{2} << 20;
 
-/// Sets the reserve of a store aside if it has none and the disk has at least eight times as much
-/// space left. Writers call it once they hold the lock.
+/// Allocates the reserve of a store if it has none and the disk has at least eight times its size
+/// left. Writers call it once they hold the lock.
 void SetReserveAside(FileSystem& fs, const Path& store) noexcept;
 
-/// Frees the reserve while it lives, if the disk is nearly full. Its destructor sets aside again as
-/// much as there is room for.
+/// Releases the reserve during the lifetime of this object if the disk is nearly full. The
+/// destructor allocates it again, as far as there is space.
 class ReserveInUse {
  public:
   ReserveInUse(FileSystem& fs, Path store) noexcept;

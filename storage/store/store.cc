@@ -26,10 +26,16 @@ namespace rhizome {
 
 namespace {
 
-// Section files up to this size are read in one piece: a queue would cost more than it gains.
+// Opening tries to lock and show one consistent state: OpenForWriting holds LOCK, so nothing can
+// change concurrently; OpenForReading repeats TryPin, or TryPinAt, until no writer interferes. A
+// change of the arrays or a new generation is committed by PrepareManifest, which writes the
+// manifest, and CommitPrepared, which writes the commit record and shows the new state. CommitDelta
+// appends to the delta only.
+
+// Section files up to this size are read in one piece: a queue would cost more than it saves.
 constexpr std::uint64_t kSmallSectionFileBytes = std::uint64_t{64} << 10;
 
-// A writer holds PIN for moments only. With pauses of 10 ms (PauseForWriter) this is 5 s.
+// A writer holds PIN only for moments. With pauses of 10 ms (PauseForWriter) this is 5 s.
 constexpr int kPinAttempts = 500;
 
 using LockMode = FileSystem::LockMode;
@@ -41,13 +47,13 @@ Status NothingCommitted(const Path& store) {
                   store.string()));
 }
 
-/// Makes the error for a catalogue that is missing or was never finished. It is made before any
-/// manifest, so a manifest proves that the catalogue was lost. `held` says that this process has
-/// the writer's lock.
+/// Returns the error for a catalogue that is missing or was never completed. It is created before
+/// any manifest, so a manifest proves that the catalogue was lost. `held` means that this process
+/// has the writer's lock.
 Status NoCatalog(FileSystem& fs, const Path& store, bool held) {
   RHIZOME_ASSIGN_OR_RETURN(const bool has_manifest, HasManifest(fs, store));
   if (!has_manifest) return NothingCommitted(store);
-  // An ingestion may be making a new store in the place of a killed one's leftover.
+  // An ingestion may be creating a new store in place of a killed one's leftover.
   const auto lock = held ? Result<std::unique_ptr<FileLock>>(nullptr)
                          : fs.Lock(store / kLockName, LockMode::kShared, "");
   if (!lock && lock.error().code() == StatusCode::kBusy) return NothingCommitted(store);
@@ -56,7 +62,7 @@ Status NoCatalog(FileSystem& fs, const Path& store, bool held) {
       store.string()));
 }
 
-/// Returns the names and lengths of the files of a folder; nothing if it cannot be listed.
+/// Returns the names and lengths of the files of a folder; empty if it cannot be listed.
 std::vector<std::pair<std::string, std::uint64_t>> FilesIn(FileSystem& fs, const Path& folder) {
   std::vector<std::pair<std::string, std::uint64_t>> files;
   const auto entries = fs.List(folder);
@@ -68,12 +74,12 @@ std::vector<std::pair<std::string, std::uint64_t>> FilesIn(FileSystem& fs, const
   return files;
 }
 
-// Opens the catalogue for reading. A writer that flushes may remove a file of the catalogue between
-// two looks of the secondary, so after an error it tries again if the files have changed meanwhile.
-// If they have not, that would only read all of a damaged catalogue again.
+// Opens the catalogue for reading. A writer that flushes may remove a file of the catalogue while
+// the secondary opens it, so after an error this retries if the files have changed. If they have
+// not, a retry would only read a damaged catalogue completely once more.
 Result<std::unique_ptr<Catalog>> OpenSecondary(FileSystem& fs, const Path& path, const StoreId& id,
                                                const CatalogOptions& options) {
-  constexpr int kAttempts = 5;  // pauses of 10 ms between them (PauseForWriter)
+  constexpr int kAttempts = 5;  // with pauses of 10 ms between them (PauseForWriter)
   for (int attempt = 1;; ++attempt) {
     const auto before = FilesIn(fs, path);
     auto catalog = Catalog::Open(fs, path, Catalog::Mode::kRead, id, options);
@@ -121,8 +127,8 @@ Path Store::GenerationFolder(const Path& store, std::uint64_t generation) {
 }
 Path Store::GenerationFolder() const { return GenerationFolder(path_, Shown()->generation); }
 
-// A snapshot never shows another manifest, so that it needs no lock: jobs and writes ask it for
-// each vertex.
+// A snapshot never shows another manifest, so it needs no lock: jobs and writes call this for each
+// vertex.
 const Manifest& Store::manifest() const RHIZOME_THREAD_ATTRIBUTE(no_thread_safety_analysis) {
   if (snapshot_) return *manifest_;
   const MutexLock lock(shown_);
@@ -157,19 +163,21 @@ Result<std::unique_ptr<Store>> Store::Open(FileSystem& fs, const Path& path, Mod
   return Fail(StatusOfException());
 }
 
-/// 1. Reads FORMAT, then takes LOCK.
-/// 2. Opens the catalogue, which replays its write-ahead log, and reads the commit record and the
-///    number of the last commit of the delta.
-/// 3. Reads the manifest that the record names, and checks it against the record.
-/// 4. Removes orphans: what no manifest names, and scratch folders of jobs that do not run.
-/// 5. Pins the generation and shows it.
-/// 6. Drops commits of the delta that no generation in use needs, and sets the reserve aside.
+/// Opens for writing in these steps:
+///   1. Reads FORMAT, then takes LOCK.
+///   2. Opens the catalogue, which replays its write-ahead log, and reads the commit record and the
+///      number of the last commit of the delta.
+///   3. Reads the manifest that the record names, and checks it against the record.
+///   4. Removes orphans: files that no manifest names, and scratch folders of jobs that are not
+///      running.
+///   5. Pins the generation and shows it.
+///   6. Drops commits of the delta that no generation in use needs, and sets the reserve aside.
 Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path& path,
                                                      bool clear_scratch,
                                                      const StoreOptions& options) {
   std::unique_ptr<Store> store(new Store(fs, path, options));
   const Status held = store->context_->HoldFolder();
-  RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));  // says more of an absent store
+  RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));  // best message if store is absent
   RHIZOME_RETURN_IF_ERROR(held);
   RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, path));
   RHIZOME_ASSIGN_OR_RETURN(store->lock_, LockForWriting(fs, path));
@@ -184,7 +192,8 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
     return Fail(NothingCommitted(path));
   if (!record) return Fail(record.error());
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t last_delta, store->catalog_->LastDelta());
-  // This process has LOCK, so nobody else removes the manifest: if it is missing, that is damage.
+  // This process has LOCK, so no other process removes the manifest: if it is missing, that is
+  // damage.
   RHIZOME_ASSIGN_OR_RETURN(Manifest manifest,
                            MissingIsDamage(ReadCommittedManifest(fs, path, store->id_, *record),
                                            CommittedManifestPath(path, *record)));
@@ -201,13 +210,13 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
 }
 
 // Reads FORMAT, opens the catalogue as a secondary, and pins the current generation (Refresh).
-// Before its PIN is held, a writer may make the next generation current and remove this one; it
-// also holds PIN itself for a moment while it cleans up. In both cases Refresh tries again.
+// Before its PIN is held, a writer may make the next generation current and remove this one; a
+// writer also holds PIN itself for a moment while it cleans up. In both cases Refresh retries.
 Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path& path,
                                                      const StoreOptions& options) {
   std::unique_ptr<Store> store(new Store(fs, path, options));
   const Status held = store->context_->HoldFolder();
-  RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));  // says more of an absent store
+  RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));  // best message if store is absent
   RHIZOME_RETURN_IF_ERROR(held);
   RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, path));
   auto catalog =
@@ -231,10 +240,10 @@ Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path&
   return store;
 }
 
-/// Tries once to pin the current state and show it; returns false if a writer was in the way:
+/// Tries once to pin the current state and show it; returns false if a writer interfered:
 ///   1. reads the commit record, and locks the PIN of its generation;
-///   2. reads the record again: only if the generation is still current does the lock protect it;
-///   3. locks the manifest, which is there only as long as all of its files, and reads it;
+///   2. reads the record again: the lock protects the generation only if it is still current;
+///   3. locks the manifest, which exists only as long as all of its files, and reads it;
 ///   4. shows it.
 Result<bool> Store::TryPin() {
   RHIZOME_RETURN_IF_ERROR(catalog_->CatchUp());
@@ -249,7 +258,7 @@ Result<bool> Store::TryPin() {
   RHIZOME_RETURN_IF_ERROR(catalog_->CatchUp());
   RHIZOME_ASSIGN_OR_RETURN(const CommitRecord record, catalog_->Current());
   const bool same_generation = record.generation == first->generation;
-  // Nobody removes the current generation, so a missing PIN is damage.
+  // No process removes the current generation, so a missing PIN is damage.
   if (!pin && same_generation) return Fail(MissingIsDamage(std::move(pin), pin_path).error());
   if (!pin || !same_generation || !fs_->Stat(pin_path)) return false;
   const Path manifest_path = CommittedManifestPath(path_, record);
@@ -272,7 +281,7 @@ Result<bool> Store::TryPin() {
   }
   if (RHIZOME_MUTANT("pin leaks")) static_cast<void>(new std::shared_ptr(held.generation));
   const auto before = Shown();
-  // If nothing changed, keep the same object, to which callers may hold references.
+  // If nothing changed, keep the same object, to which callers may have references.
   if (before->generation == next->generation && before->version == next->version) next = before;
   MakeRoomToShow();
   const Numbers numbers = NumbersOf(record, *next);
@@ -288,13 +297,13 @@ Status Store::NotThere(const StorePoint& at) const {
                   path_.string(), at.sequence, at.generation));
 }
 
-/// Tries once to pin the state of a point and show it; returns false if a writer was in the way.
-/// The holder of the point keeps its files and commits until they are locked here, too; that it was
-/// there so long is not taken for granted:
-///   1. locks PIN, and looks whether it still has its name;
+/// Tries once to pin the state of a point and show it; returns false if a writer interfered. The
+/// holder of the point should keep its files and commits until they are locked here, too, but this
+/// does not rely on it:
+///   1. locks PIN, and checks that it still has its name;
 ///   2. locks and reads the manifest of the point;
-///   3. looks for the first and the last commit of its delta. Commits are dropped from the front;
-///   4. compares the hashes with those of the point.
+///   3. checks for the first and the last commit of its delta (commits are dropped from the front);
+///   4. compares the hashes with those in the point.
 Result<bool> Store::TryPinAt(const StorePoint& at) {
   const Path pin_path = GenerationFolder(path_, at.generation) / kPinName;
   auto pin = fs_->Lock(pin_path, LockMode::kShared, "");
@@ -315,7 +324,7 @@ Result<bool> Store::TryPinAt(const StorePoint& at) {
   RHIZOME_RETURN_IF_ERROR(CheckCommits(at));
   Numbers numbers{.sequence = at.sequence, .base_sequence = at.base_sequence};
   numbers.manifest_xxh3 = Xxh3(EncodeManifest(manifest, id_));
-  // The record has the state of the current generation only.
+  // The record contains only the state of the current generation.
   if (now->generation == at.generation)
     numbers.base_state = NumbersOf(*now, manifest).base_state;
   else if (at.first_commit == 0)
@@ -335,7 +344,7 @@ Result<Manifest> Store::ManifestAt(const StorePoint& at, const CommitRecord& now
   record.generation = at.generation;
   record.manifest_version = at.manifest_version;
   const Path path = CommittedManifestPath(path_, record);
-  // The record of an earlier version was overwritten. A manifest has checksums of its own, too.
+  // The record of an earlier version was overwritten. But a manifest has its own checksums, too.
   auto manifest =
       current ? ReadCommittedManifest(*fs_, path_, id_, record) : ReadManifestFile(*fs_, path, id_);
   if (!manifest && manifest.error().code() == StatusCode::kNotFound) return Fail(NotThere(at));
@@ -346,7 +355,7 @@ Result<Manifest> Store::ManifestAt(const StorePoint& at, const CommitRecord& now
   return manifest;
 }
 
-/// Compares what this store has at the numbers of a point with the hashes of the point.
+/// Compares the hashes of a point with what this store has under the point's numbers.
 Status Store::CheckState(const StorePoint& at, const CommitRecord& now,
                          const Numbers& numbers) const {
   if (now.generation == at.generation && now.base_sequence != at.base_sequence) return NotThere(at);
@@ -376,7 +385,7 @@ Status Store::CheckCommits(const StorePoint& at) const {
   return Status::Ok();
 }
 
-// Makes room in earlier_ for one more manifest, so that Show needs no memory.
+// Reserves memory in earlier_ for one more manifest, so that Show allocates nothing.
 void Store::MakeRoomToShow() {
   const MutexLock lock(shown_);
   earlier_.reserve(earlier_.size() + 1);
@@ -394,8 +403,8 @@ void Store::Show(std::shared_ptr<const Manifest> manifest, Pins pins,
   numbers_ = numbers;
 }
 
-// Before the first compaction no commit is in the generation's files. The state is then derived
-// from these, so that copies agree on it, and stores of version 1 have one.
+// Before the first compaction the generation's files contain no commit. The state is then derived
+// from the files, so that copies agree on it, and stores of version 1 have one.
 Store::Numbers Store::NumbersOf(const CommitRecord& record, const Manifest& manifest) const {
   Numbers numbers{.sequence = record.sequence,
                   .base_sequence = record.base_sequence,
@@ -428,7 +437,7 @@ Result<HistoryState> Store::StateAt(std::uint64_t commit) const try {
   return Fail(StatusOfException());
 }
 
-// For the writer: nobody else removes a manifest, or a generation that is not superseded.
+// For the writer: no other process removes a manifest, or a generation that is not superseded.
 Result<Store::Pins> Store::PinsOf(const Manifest& manifest) const {
   const Path folder = GenerationFolder(path_, manifest.generation);
   const auto lock = [&](const Path& path) {
@@ -441,8 +450,8 @@ Result<Store::Pins> Store::PinsOf(const Manifest& manifest) const {
       .manifest = std::move(named)};
 }
 
-// Drops commits that the current generation holds, unless a reader of an earlier generation still
-// needs them. A generation that is only kept has no reader that uses the delta.
+// Drops commits that the current generation contains, unless a reader of an earlier generation
+// still needs them. A generation that is only kept by the rule has no reader that uses the delta.
 Status Store::DropOldDelta(std::uint64_t generation, std::uint64_t base_sequence) {
   RHIZOME_ASSIGN_OR_RETURN(const bool pinned, EarlierIsPinned(*fs_, path_, generation));
   return pinned ? Status::Ok() : catalog_->DropDelta(base_sequence);
@@ -450,7 +459,7 @@ Status Store::DropOldDelta(std::uint64_t generation, std::uint64_t base_sequence
 
 std::shared_ptr<const Store> Store::Snapshot() const { return Copy(); }
 
-// A writer may compact, which copies the attributes of edges that its graph was opened with.
+// A writer may compact, which copies the edge attributes that its graph was opened with.
 std::shared_ptr<const Store> Store::SnapshotOfGraph() const {
   std::shared_ptr<Store> snapshot = Copy();
   if (lock_ != nullptr) return snapshot;
@@ -551,15 +560,15 @@ Status Store::MakeEmpty() {
   return fs.SyncDirectory(path_);
 }
 
-// LOCK is held until all else is gone; otherwise another ingestion could begin in the folder that
-// is being removed.
+// LOCK is held until everything else is removed; otherwise another ingestion could begin in the
+// folder that is being removed.
 Status Store::Discard(std::unique_ptr<Store> store) try {
   FileSystem& fs = *store->fs_;
   const Path path = store->path_;
   if (store->catalog_ != nullptr) static_cast<void>(store->catalog_->Close());  // removed below
   RHIZOME_RETURN_IF_ERROR(ClearLeftover(fs, path));
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(path));
-  // A process that waits for the lock finds that its file is gone, and makes another.
+  // A process that waits for the lock notices that its file is gone, and creates another.
   RHIZOME_RETURN_IF_ERROR(fs.RemoveFile(path / kLockName));
   RemoveEmptyFolders(fs, store->made_folders_);
   return Status::Ok();
@@ -584,7 +593,7 @@ Status Store::CommitManifest(const Manifest& manifest, std::uint64_t base_sequen
   return CommitPrepared(manifest, base_sequence);
 }
 
-// Does the slow part of a commit, writing the manifest, without holding commits_.
+// Performs the slow part of a commit, writing the manifest, without holding commits_.
 Status Store::PrepareManifest(const Manifest& manifest) {
   const std::vector<std::byte> bytes = EncodeManifest(manifest, id_);
   if (bytes.size() > kMaxManifestBytes)
@@ -606,7 +615,7 @@ Status Store::PrepareManifest(const Manifest& manifest) {
 Status Store::Break(Status status, std::string_view what) noexcept {
   if (!RHIZOME_MUTANT("failed write is forgotten")) {
     Status words = Guarded([&] { return status.WithContext(what); });
-    const bool said = words.code() == status.code();  // there was memory for the words
+    const bool said = words.code() == status.code();  // there was memory for the text
     broken_ = said ? std::move(words) : Status(status.code(), "read-only");
   }
   static_cast<void>(Guarded([&] {
@@ -618,7 +627,7 @@ Status Store::Break(Status status, std::string_view what) noexcept {
 }
 
 // Accepts only the next version, or the next generation, of the shown manifest. A change that began
-// before another one was committed would undo that.
+// before another one was committed would undo that one.
 Status Store::CheckFollows(const Manifest& next) const {
   const auto now = Shown();
   const bool version = next.generation == now->generation && next.version == now->version + 1;
@@ -630,16 +639,17 @@ Status Store::CheckFollows(const Manifest& next) const {
                   path_.string(), now->generation, now->version));
 }
 
-/// 1. Checks that the handle may write, and that the manifest follows the shown one.
-/// 2. Pins the manifest and its generation, and takes all memory that Show needs.
-/// 3. Writes the commit record, synced: the commit point.
-/// 4. Shows the manifest.
+/// Commits in these steps:
+///   1. Checks that the handle may write, and that the manifest follows the shown one.
+///   2. Pins the manifest and its generation, and allocates all memory that Show needs.
+///   3. Writes the commit record, synced: the commit point.
+///   4. Shows the manifest.
 Status Store::CommitPrepared(const Manifest& manifest, std::uint64_t base_sequence) {
   const std::vector<std::byte> bytes = EncodeManifest(manifest, id_);
   const MutexLock lock(commits_);
   RHIZOME_RETURN_IF_ERROR(CheckWritable());
   RHIZOME_RETURN_IF_ERROR(CheckFollows(manifest));
-  // After the commit nothing may fail, or a commit that was made would be reported as failed.
+  // Nothing may fail after the commit, or a completed commit would be reported as failed.
   RHIZOME_ASSIGN_OR_RETURN(Pins pins, PinsOf(manifest));
   CommitRecord record{.generation = manifest.generation,
                       .manifest_version = manifest.version,
@@ -653,16 +663,16 @@ Status Store::CommitPrepared(const Manifest& manifest, std::uint64_t base_sequen
   record.base_state = numbers.base_state;
   MakeRoomToShow();
   Status status = catalog_->Commit(record);
-  // The disk may or may not hold the commit now: only opening the store again can tell.
+  // The commit may or may not be on disk now: only opening the store again can determine it.
   if (!status.ok())
     return Break(std::move(status), "an earlier commit failed, open the store again");
   Show(std::move(next), std::move(pins), numbers);
   return Status::Ok();
 }
 
-/// Returns the state that the next commit record has of `base_sequence`: that of the shown
-/// generation, or the one that its delta had reached. Not known for a new store, unless a copy gave
-/// it one (StoreCopy).
+/// Returns the state at `base_sequence` for the next commit record: the shown generation's state,
+/// or the state that its delta had reached. Unknown for a new store, unless a copy provides it
+/// (StoreCopy).
 Result<HistoryState> Store::BaseStateOf(const Manifest& next, std::uint64_t base_sequence) const {
   const Numbers now = numbers();
   const std::uint64_t generation = Shown()->generation;
@@ -760,7 +770,7 @@ Status Store::CommitDelta(bool sync, const MakeCommits& make) try {
   }
   const std::vector<DeltaCommit> commits = make(sequence() + 1, *last_state_);
   if (commits.empty()) return Status::Ok();
-  // A record without a state makes the next commit look for it.
+  // After a record without a state the next commit must look it up.
   const auto head = ReadDeltaHead(commits.back().record);
   if (Status status = catalog_->AppendDelta(commits, sync); !status.ok())
     return Break(std::move(status), "an earlier write failed, open the store again");
@@ -815,9 +825,9 @@ Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileK
   const SectionFile::LoadOptions options{.leave = leave, .crc32c = file->crc32c};
   if (size_bytes > kSmallSectionFileBytes) return SectionFile::Load(*fs_, path, kind, id_, options);
 
-  // A small file is read at once and compared by its hash. Its CRC-32C is no help: in a file of one
-  // block followed by that block's CRC-32C it is always the same, so it cannot tell the file from a
-  // sound one of another generation or partition.
+  // A small file is read at once and compared by its hash. Its CRC-32C is useless: a file that
+  // consists of one block followed by that block's CRC-32C always has the same CRC-32C, so it
+  // cannot distinguish the file from an intact one of another generation or partition.
   std::vector<std::byte> bytes(size_bytes);
   RHIZOME_RETURN_IF_ERROR(ReadExactly(*source, 0, bytes));
   const Hash128 hash = Xxh3(bytes);

@@ -15,12 +15,12 @@
 
 namespace rhizome::inline internal {
 
-/// The state that all handles and snapshots of one open store share: options, log, metrics, counts
-/// of pins. The last of them destroys it.
+/// State shared by all handles and snapshots of one open store: options, log, metrics, pin counts.
+/// The last handle destroys it.
 /// Threads: any.
 class StoreContext {
  public:
-  /// `store` is absolute (AbsolutePath).
+  /// `store` must be absolute (AbsolutePath).
   StoreContext(FileSystem& base, const Path& store, const StoreOptions& options)
       : options_(WithAbsoluteScratch(base, options)),
         enclosure_(base.Enclose(store)),
@@ -32,7 +32,8 @@ class StoreContext {
     if (options_.frees_space) reserve_.emplace(base_, store);
   }
 
-  // Removes the store's scratch folder elsewhere (--scratch DIR) if no job's folder is left in it.
+  // Removes the store's scratch folder in an external location (--scratch DIR) if it contains no
+  // job's folder.
   ~StoreContext() {
     Quietly([&] {
       const MutexLock lock(mutex_);
@@ -40,14 +41,14 @@ class StoreContext {
     });
   }
 
-  /// Returns the folder elsewhere for the scratch files of store `id`; empty: use the store's own.
+  /// Returns the external folder for the scratch files of store `id`; empty: use the store's own.
   Path ScratchOf(const StoreId& id) RHIZOME_EXCLUDES(mutex_) {
     if (options_.scratch.empty()) return {};
     const MutexLock lock(mutex_);
     return scratch_ = options_.scratch / id.ToString();
   }
 
-  /// Holds the store's folder (HeldFolder). Call it while one thread uses this.
+  /// Holds the store's folder (HeldFolder). Must be called while only one thread uses this object.
   Status HoldFolder() { return internal::HoldFolder(enclosure_); }
 
   /// Checks that the store's path still names its folder. Errors: kIoError.
@@ -84,8 +85,8 @@ class StoreContext {
   Path scratch_ RHIZOME_GUARDED_BY(mutex_);  ///< set by the first ScratchOf
 };
 
-/// A shared lock on a generation's PIN that is counted in the context. While it lives, nobody
-/// removes the generation.
+/// A shared lock on a generation's PIN that is counted in the context. During its lifetime, no
+/// process removes the generation.
 class CountedPin final : public FileLock {
  public:
   CountedPin(std::unique_ptr<FileLock> lock, std::shared_ptr<StoreContext> context,

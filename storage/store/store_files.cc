@@ -14,6 +14,10 @@
 
 namespace rhizome::inline internal {
 
+// The files at the top level of a store and the manifests: FORMAT and LOCK, names of generations
+// and manifests, reading a manifest with or without comparing it with its commit record, and hashes
+// over a manifest's files.
+
 namespace {
 
 constexpr std::uint64_t kMaxFormatBytes = 4096;
@@ -27,7 +31,7 @@ std::optional<std::uint64_t> ParseNumber(std::string_view digits) {
   return number;
 }
 
-/// Returns the number behind "format", and removes the text up to its end from `text`.
+/// Returns the number after "format", and removes the text up to its end from `text`.
 Result<std::uint64_t> ParseFormatVersion(std::string_view& text) {
   if (!text.starts_with(kFormatHead))
     return Fail(Status::Corruption("line 1: not 'rhizome store', or 'format' does not follow"));
@@ -55,8 +59,8 @@ Result<StoreId> ParseFormat(std::string_view text) {
   return id;
 }
 
-// FORMAT is durable before anything else is made, so a power cut can only have torn it if the store
-// holds nothing else.
+// FORMAT is durable before anything else is created, so a power cut can have torn it only if the
+// store contains nothing else.
 bool HoldsNothingElse(FileSystem& fs, const Path& store) {
   for (const std::string_view name : {kCatalogName, kGenerationsName}) {
     const auto info = fs.Stat(store / name);
@@ -182,7 +186,7 @@ Hash128 HashOfArray(const Manifest& manifest, const ArrayEntry& array) {
   for (const FileEntry& file : manifest.files) {
     if (!file.path.starts_with(folder)) continue;
     const std::string_view name = std::string_view(file.path).substr(folder.size());
-    if (name == "zarr.json") continue;  // it has the array's name
+    if (name == "zarr.json") continue;  // contains the array's name
     facts.String(name);
     facts.Bytes(file.xxh3);
   }

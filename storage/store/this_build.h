@@ -1,7 +1,7 @@
 #pragma once
 
-// The id of the build that a file belongs to. RHIZOME_VERSION is given to the two files that
-// include this: one of librhizome, one of librhizome_gnn.
+// The id of the build to which a source file belongs. RHIZOME_VERSION is defined only for the two
+// files that include this header: one of librhizome, one of librhizome_gnn.
 
 #define RHIZOME_TEXT_OF(x) #x
 #define RHIZOME_TEXT(x) RHIZOME_TEXT_OF(x)

@@ -12,12 +12,15 @@
 #include "testing/test_store.h"
 #include "testing/testing.h"
 
+// Tests that the caches refuse numbers of rows, chunks, workers, targets and places that do not
+// exist.
+
 namespace rhizome {
 namespace {
 
 constexpr std::uint64_t kGraphVertices = 40;
 
-/// Numbers of rows and chunks that do not exist, for every parameter that takes such a number.
+/// Returns numbers of rows and chunks that do not exist.
 std::vector<std::int64_t> RowsThatAreNot() {
   return {static_cast<std::int64_t>(kGraphVertices),
           std::int64_t{1} << 31,

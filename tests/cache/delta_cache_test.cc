@@ -9,6 +9,9 @@
 #include "rhizome/index/sampler.h"
 #include "testing/update_history.h"
 
+// Tests of caches over a store with a delta: sampling from neighbour lists on disk, weighted
+// degrees, and rows of features, compared with lists in memory and with a model of the graph.
+
 namespace rhizome {
 namespace {
 
@@ -54,14 +57,14 @@ class DeltaCacheTest : public ::testing::Test {
   testing::TempDir folder_;
   int stores_ = 0;
   bool string_ids_ = false;
-  bool positive_ = false;  // no weight of an edge is negative
+  bool positive_ = false;  // no edge weight is negative
   std::unique_ptr<UpdateModel> model_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<GraphSnapshot> graph_;
   std::unique_ptr<GraphSnapshot> direct_;
 };
 
-// Both directions on disk, with a cache for each that has room for a part of the lists, or all.
+// Both directions on disk, each with a cache for none, a part or all of its lists.
 TEST_F(DeltaCacheTest, BothDirectionsOnDiskAreSampledAsInMemory) {
   std::mt19937_64 rng(testing::TestSeed());
   int sampled = 0;
@@ -106,7 +109,7 @@ TEST_F(DeltaCacheTest, BothDirectionsOnDiskAreSampledAsInMemory) {
   EXPECT_GT(sampled, 0);
 }
 
-// Weighted degrees are sums over the lists as Graph merges them.
+// Weighted degrees include the edges of the delta.
 TEST_F(DeltaCacheTest, WeightedDegreesHaveTheDeltasEdges) {
   std::mt19937_64 rng(testing::TestSeed());
   positive_ = true;
@@ -130,7 +133,7 @@ TEST_F(DeltaCacheTest, WeightedDegreesHaveTheDeltasEdges) {
   EXPECT_GT(summed, 0);
 }
 
-// Lists on disk with a delta give the same samples as lists in memory, whole hops at a time.
+// Lists on disk with a delta give the same samples as lists in memory, one hop at a time.
 TEST_F(DeltaCacheTest, ListsOnDiskAreSampledWithTheDelta) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 4; ++round) {
@@ -160,7 +163,7 @@ TEST_F(DeltaCacheTest, ListsOnDiskAreSampledWithTheDelta) {
   }
 }
 
-// Every policy and pools of every size give rows that were put, rows of new vertices and all others
+// For every policy and pool size, rows that were put, rows of new vertices and all other rows are
 // right.
 TEST_F(DeltaCacheTest, GatheredRowsAreThoseOfTheModel) {
   std::mt19937_64 rng(testing::TestSeed());

@@ -11,7 +11,7 @@
 
 namespace rhizome::simulator {
 
-/// Lists, rows and factors.
+/// Neighbour lists, rows and factors of an aggregation.
 struct AggregateCase {
   Csr csr;
   std::size_t sources = 0, dim = 0, stride = 0;
@@ -20,7 +20,7 @@ struct AggregateCase {
   std::vector<float> source_scale, edge_weight, target_scale, initial, initial_scale;
 };
 
-/// Numbers of many sizes; some are zero, or equal to others.
+/// Returns a number of random magnitude; some are zero, and some repeat.
 inline float RandomFloat(Random& random) {
   if (random() % 16 == 0) return 0;
   if (random() % 16 == 0) return 2;
@@ -34,7 +34,8 @@ inline std::vector<float> RandomFloats(Random& random, std::size_t count) {
   return values;
 }
 
-/// Rows of `type` that hold random bits of 16, where NaNs and infinities are rare, or floats.
+/// Returns `count` random values of `type`. 16-bit values are random bits, with NaN and infinity
+/// rare.
 inline std::vector<unsigned char> RandomRows(Random& random, RowType type, std::size_t count) {
   std::vector<unsigned char> rows(count * BytesOf(type));
   if (type == RowType::kFloat32) {
@@ -68,7 +69,7 @@ inline AggregateCase MakeAggregate(Random& random, std::size_t dim, std::size_t 
       c.csr.neighbors.push_back(static_cast<std::uint32_t>(random() % c.sources));
     c.csr.offsets.push_back(static_cast<std::uint32_t>(c.csr.neighbors.size()));
   }
-  // The last row has nothing behind its columns.
+  // The last row has no padding after its columns.
   c.x = RandomRows(random, c.type, (c.sources - 1) * c.stride + dim);
   if (random() % 2 == 0) c.source_scale = RandomFloats(random, c.sources);
   if (random() % 2 == 0) c.edge_weight = RandomFloats(random, c.csr.neighbors.size());
@@ -138,7 +139,7 @@ inline std::string SumOf(const AggregateCase& c, Random& random) {
 }
 inline std::string SumCase(Random& random) { return SumOf(MakeAggregate(random), random); }
 
-/// Returns lists of which each piece of `long_lists` is one, and the others are as they were.
+/// Returns lists in which each piece of `long_lists` is a list; the others are unchanged.
 inline Csr PiecesOf(const Csr& csr, const LongLists& long_lists) {
   Csr cut;
   std::size_t next = 0;
@@ -154,7 +155,8 @@ inline Csr PiecesOf(const Csr& csr, const LongLists& long_lists) {
   return cut;
 }
 
-/// Long lists in pieces: as the sum over each piece, added in order, then finished.
+/// A sum over long lists in pieces equals the sums over the pieces, added in order and then
+/// finished.
 inline std::string PiecesCase(Random& random) {
   AggregateCase c = MakeAggregate(random);
   c.initial.clear();
@@ -206,7 +208,7 @@ inline std::string SharedSumCase(Random& random) {
                 [&](const auto& args) { cuda::LaunchSumInSharedMemory(0, args, blocks); });
 }
 
-/// The maximum, and its gradient over the transposed lists.
+/// Runs the maximum and its gradient over the transposed lists.
 inline std::string MaxOf(const AggregateCase& c, Random& random) {
   const std::size_t targets = c.csr.offsets.size() - 1;
   std::vector<float> expected(targets * c.dim);

@@ -12,7 +12,7 @@ inline cuda::Dropout RandomDropout(Random& random) {
   return {dropped, random() % 2 == 0 ? 2.0F : 1.25F, random(), random() % 1000};
 }
 
-/// Lists, rows of heads, and what the forward pass leaves.
+/// Lists, rows of all heads, and the results of the forward pass.
 struct AttendCase {
   AggregateCase lists;
   std::size_t heads = 1, width = 1;
@@ -35,7 +35,7 @@ inline AttendCase MakeAttend(Random& random, std::size_t heads, std::size_t widt
   }
   c.own = random() % 2 == 0 && c.targets() <= c.lists.sources;
   c.dropout = RandomDropout(random);
-  // Scores are far enough apart that maxima rise.
+  // Scores are far enough apart for maxima to rise.
   const auto scores = [&](std::size_t rows) {
     std::vector<float> values = RandomFloats(random, rows * heads);
     for (float& value : values) value *= random() % 2 == 0 ? 2.0F : 0.1F;
@@ -60,7 +60,7 @@ inline AttendDropout OnCpu(const cuda::Dropout& dropout) {
           .first_target = dropout.first_row};
 }
 
-/// Runs the forward pass on the processor, into the case.
+/// Runs the forward pass on the CPU and stores its results in the case.
 inline void AttendOnCpu(AttendCase& c) {
   const AggregateCase& lists = c.lists;
   std::vector<float> own(c.own ? c.targets() * lists.dim : 0);

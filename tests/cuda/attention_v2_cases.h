@@ -8,8 +8,8 @@
 
 namespace rhizome::simulator {
 
-/// Lists, dense rows of heads, and what the forward pass leaves. The gradient is near the
-/// processor's, which adds up edges by chunks.
+/// Lists, dense rows of all heads, and the results of the forward pass. The gradient is only close
+/// to the CPU's, which adds up edges in chunks.
 struct AttendV2Case {
   AttendCase c;
   std::vector<float> x, query, attention, gradient;
@@ -29,7 +29,7 @@ inline AttendV2Case MakeAttendV2(Random& random, std::size_t heads, std::size_t 
   c.out.resize(c.targets() * heads * width);
   made.x = RandomFloats(random, c.lists.sources * heads * width);
   made.query = RandomFloats(random, c.out.size());
-  // Scores are far enough apart that maxima rise, and near enough that weights do not vanish.
+  // Scores are far enough apart for maxima to rise, and close enough that weights do not vanish.
   made.attention = RandomFloats(random, heads * width);
   for (float& number : made.attention)
     number *= (random() % 2 == 0 ? 0.5F : 0.05F) / std::sqrt(static_cast<float>(width));
@@ -60,7 +60,7 @@ inline void AttendV2OnCpu(AttendV2Case& made) {
   KernelsOf(SimdPath::kPortable).attend(args, 0, c.targets());
 }
 
-/// Fills in what the arguments of both passes have.
+/// Fills in the arguments that forward and backward pass have in common.
 template <typename Args>
 void FillAttendV2(const AttendV2Case& made, Args& args) {
   args.heads = made.c.heads;
@@ -99,10 +99,10 @@ inline float LargestOf(const std::vector<float>& numbers) {
   return largest;
 }
 
-/// The gradients of rows, queries and vectors.
+/// The gradients of rows, queries and attention vectors.
 struct AttendV2Gradients {
   std::vector<float> x, query, attention;
-  float largest_term = 0;  // of the scores' gradients, which cancel out
+  float largest_term = 0;  // of the gradients of scores, which cancel out
 };
 
 inline AttendV2Gradients AttendV2GradientOnCpu(const AttendV2Case& made) {
@@ -154,15 +154,16 @@ inline AttendV2Gradients AttendV2GradientOnCpu(const AttendV2Case& made) {
   return of;
 }
 
-/// Adds up the gradient of the vectors from what the device leaves, as AttendV2GradientArgsOf says.
+/// Adds up the gradient of the attention vectors from the slopes that the device returns
+/// (AttendV2GradientArgsOf).
 inline void AddSlopes(const std::vector<float>& rows, const std::vector<float>& slopes,
                       std::vector<float>& of_attention) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     of_attention[i % of_attention.size()] += rows[i] * slopes[i];
 }
 
-/// Whether `a` and `b` can be sums of the same numbers in other orders. `term` is about as large as
-/// these are.
+/// Returns whether `a` and `b` can be sums of the same numbers in different orders. `term`:
+/// approximate size of these numbers.
 inline bool AreNear(const std::vector<float>& a, const std::vector<float>& b, float term) {
   const float scale = std::max(term, LargestOf(b));
   for (std::size_t i = 0; i < b.size(); ++i)

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kFramesKeys = 60;
 
-/// A trace whose steps ask for some keys more often than for others.
+/// Returns a trace whose steps use some keys more often than others.
 Trace FramesTrace(std::mt19937_64& random, std::size_t steps) {
   Trace trace;
   for (std::size_t s = 0; s < steps; ++s) {
@@ -27,7 +27,7 @@ Trace FramesTrace(std::mt19937_64& random, std::size_t steps) {
   return trace;
 }
 
-/// Frames that hold what plans put into them.
+/// Frames whose contents follow the plans.
 struct SimulatedFrames {
   std::vector<CacheKey> held;
   std::uint64_t uploads = 0;
@@ -59,12 +59,12 @@ TEST(DeviceFramesTest, FramesHoldWhatPlansSayOverSuperbatches) {
       const auto frame_count = static_cast<std::uint32_t>(random() % 20);
       DeviceFrames frames(kind, frame_count, kFramesKeys);
       SimulatedFrames simulated{.held = std::vector<CacheKey>(frame_count, -1)};
-      std::uint64_t reads = 0;  // of policies that begin anew in each superbatch
+      std::uint64_t reads = 0;  // of policies that start again in each superbatch
       std::vector<Trace> traces;
       for (int s = 0; s < 4; ++s) traces.push_back(FramesTrace(random, random() % 8));
       ASSERT_OK(frames.Announce(traces[0]));
       for (std::size_t s = 0; s < traces.size(); ++s) {
-        // The next superbatch is announced while one is used.
+        // The next superbatch is announced while one is in use.
         if (s + 1 < traces.size()) ASSERT_OK(frames.Announce(traces[s + 1]));
         const auto policy = MakePolicy(
             {.kind = kind, .frame_count = frame_count, .key_count = kFramesKeys}, traces[s]);
@@ -77,7 +77,7 @@ TEST(DeviceFramesTest, FramesHoldWhatPlansSayOverSuperbatches) {
           ASSERT_OK(frames.Step(traces[s].step(step), plan));
           simulated.Do(plan, traces[s].step(step));
         }
-        // No more goes up than by a prefill before the superbatch.
+        // Uploads are at most those with a prefill before each superbatch.
         EXPECT_LE(simulated.uploads, reads);
       }
     }

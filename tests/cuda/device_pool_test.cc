@@ -6,6 +6,10 @@
 #include "rhizome/cache/policies.h"
 #include "testing/testing.h"
 
+// Tests of DevicePool, which keeps rows in frames of a device's memory: with every policy the
+// delivered rows are right and uploads are those of a replay; failures of the device are reported
+// without leaks; memory is predicted; wrong plans are refused.
+
 namespace rhizome {
 namespace {
 
@@ -13,10 +17,10 @@ using testing::FakeDevice;
 using Random = std::mt19937_64;
 
 constexpr std::uint32_t kKeys = 40;
-constexpr std::uint32_t kMost = 16;  // keys of a step
+constexpr std::uint32_t kMost = 16;  // max keys of a step
 constexpr std::size_t kRowBytes = 20;
 
-/// A trace over kKeys keys, some of them asked for often.
+/// Returns a trace over kKeys keys; the first ones are used more often.
 Trace RandomTrace(Random& random, std::size_t steps) {
   Trace trace;
   for (std::size_t s = 0; s < steps; ++s) {
@@ -43,8 +47,8 @@ struct HostRows {
   std::vector<std::byte> bytes;
 };
 
-/// Takes the rows of a trace through a pool, which reaches the first `reached` of them where they
-/// are, reads them back and compares.
+/// Passes the rows of a trace through a pool, reads them back and compares. The device reads the
+/// first `reached` host rows in place.
 class PoolRun {
  public:
   PoolRun(FakeDevice& device, const HostRows& rows, const Trace& trace, Policy& policy,
@@ -64,7 +68,7 @@ class PoolRun {
     Status status = reader ? Status::Ok() : reader.error();
     if (status.ok() && reached_ > 0) {
       status = pool->Reach(std::span(rows_.bytes).first(reached_ * kRowBytes));
-      // Then all rows are packed.
+      // In this case all rows are packed.
       if (status.code() == StatusCode::kUnsupported) status = Status::Ok();
     }
     if (status.ok()) status = Steps(*pool, *reader);
@@ -167,7 +171,7 @@ TEST(DevicePoolTest, DeliversTheRowsOfEveryPolicyAndUploadsWhatAReplayCounts) {
   }
 }
 
-// Whichever call of the device fails, the error comes out, and nothing is left behind.
+// If any call of the device fails, the error is returned and no resource leaks.
 TEST(DevicePoolTest, EveryCallOfTheDeviceMayFail) {
   const std::uint64_t seed = testing::TestSeed();
   std::uint64_t failed = 0;
@@ -195,7 +199,7 @@ TEST(DevicePoolTest, EveryCallOfTheDeviceMayFail) {
   EXPECT_GT(failed, 60U);
 }
 
-// A reader that gives rows back need not have waited for them.
+// A reader may release rows without having waited for them.
 TEST(DevicePoolTest, RowsThatNobodyReadMayBeGivenBack) {
   const std::uint64_t seed = testing::TestSeed();
   for (std::uint64_t i = 0; i < 30; ++i) {
@@ -234,7 +238,8 @@ TEST(DevicePoolTest, RefusesPlansAndSizesThatDoNotFit) {
     plan.misses = {0};
     EXPECT_STATUS((*pool)->Step(plan, 1, {}), kInvalidArgument);
     EXPECT_STATUS((*pool)->Step(plan, 5, std::vector{row.data()}), kInvalidArgument);
-    // A frame that there is not is found by the kernel, and said when its buffers are used again.
+    // The kernel detects a frame that does not exist; the error is returned when its buffers are
+    // used again.
     plan.inserts = {{0, 4}};
     for (int i = 0; i < 2; ++i) {
       const auto rows = (*pool)->Step(plan, 1, std::vector{row.data()});
@@ -282,8 +287,8 @@ TEST(DevicePoolTest, SaysBeforehandWhatItTakes) {
   (*pool)->Leave();
 }
 
-// Rows that are reached are read late: they stay the same until the event that says so, or what is
-// read is another row, or the device finds them changed.
+// Rows that the device reads in place are read late. They must not change before the `read` event;
+// otherwise other bytes are read, or the device reports the change.
 TEST(DevicePoolTest, RowsStayUntilTheyAreRead) {
   const std::uint64_t seed = testing::TestSeed();
   for (std::uint64_t i = 0; i < 40; ++i) {

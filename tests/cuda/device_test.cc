@@ -3,8 +3,8 @@
 #include "cuda/fake_device.h"
 #include "testing/testing.h"
 
-// The fake device finds what a real one punishes; a real one, where there is one, does the same
-// work.
+// Tests of FakeDevice: it detects the mistakes that are errors on a real device. If there is a real
+// device, it does the same work.
 
 namespace rhizome {
 namespace {
@@ -36,7 +36,7 @@ struct TwoStreams {
   DeviceStream first, second;
 };
 
-/// Copies 64 bytes up and down again, on two streams with an event between.
+/// Copies 64 bytes to the device and back, on two streams with an event between.
 void CopyThereAndBack(Device& device) {
   TwoStreams two(device);
   for (int i = 0; i < 64; ++i) two.host[i] = static_cast<std::byte>(i * 3);
@@ -71,7 +71,7 @@ TEST(CudaDeviceTest, DoesTheSameWhereThereIsOne) {
   CopyThereAndBack(**device);
 }
 
-/// Runs `work` on fake devices of 30 seeds, each of which must list `fault`.
+/// Runs `work` on fake devices with 30 seeds. Each must list `fault`.
 template <typename Work>
 void ExpectFault(const std::string& fault, const Work& work) {
   const std::uint64_t seed = testing::TestSeed();
@@ -126,8 +126,7 @@ TEST(FakeDeviceTest, FindsMemoryThatIsGivenBackInUseOrNeverOrIsOfTheWrongKind) {
   });
 }
 
-// A host that writes to memory whose copy it has not waited for sends the wrong bytes, in some
-// orders.
+// If the host changes memory without waiting for its copy, some schedules copy the wrong bytes.
 TEST(FakeDeviceTest, CopiesAreLate) {
   const std::uint64_t seed = testing::TestSeed();
   int wrong = 0;

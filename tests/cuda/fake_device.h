@@ -18,25 +18,25 @@
 
 namespace rhizome::testing {
 
-/// A device in the memory of the test. Work that is queued is done late, and in any order that
-/// streams and events allow, as a seed decides. Faults lists what a real device may punish: work on
-/// two streams that uses the same bytes in no order, memory of the host that changes while a kernel
-/// may read it, memory that is not there or given back while work that uses it may be under way,
-/// copies of memory that is not pinned, and after Finish what was not given back. The n-th fallible
-/// call can be made to fail. Threads: one.
+/// A device in host memory for tests. Queued work is done late, in any order that streams and
+/// events allow; a seed determines the order. faults() lists what may go wrong on a real device:
+/// unordered work on two streams that uses the same bytes, host memory that changes while a kernel
+/// may read it, memory that does not exist or is freed while work that uses it may be running,
+/// copies of memory that is not pinned, and, after Finish, leaks. The n-th fallible call can be
+/// made to fail. Threads: one.
 class FakeDevice : public Device {
  public:
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   explicit FakeDevice(std::uint64_t seed) : random_(seed) {}
 
-  std::uint64_t fail_at = kNever;  ///< the number of the call that fails, from 0
+  std::uint64_t fail_at = kNever;  ///< number of the call that fails, from 0
   bool may_register = true;
-  bool has_tensors = false;  ///< memory that it did not give is the device's too: libtorch's
+  bool has_tensors = false;  ///< memory of unknown origin is libtorch's, on this device
   std::uint64_t calls() const { return calls_; }
   const std::vector<std::string>& faults() const { return faults_; }
   std::uint64_t uploaded_bytes() const { return uploaded_bytes_; }
 
-  /// Returns the bytes of the device that are allocated now.
+  /// Returns the bytes of device memory that are allocated now.
   std::uint64_t allocated_bytes() const {
     std::uint64_t bytes = 0;
     for (const auto& [begin, piece] : pieces_) {
@@ -45,7 +45,7 @@ class FakeDevice : public Device {
     return bytes;
   }
 
-  /// Does all that is left, and lists what nobody gave back.
+  /// Does all remaining work and lists leaks.
   void Finish() {
     while (RunOne()) {
     }
@@ -106,7 +106,7 @@ class FakeDevice : public Device {
     RHIZOME_RETURN_IF_ERROR(Call(StatusCode::kIoError));
     Check(from, bytes, {Kind::kDevice}, "copied from");
     Check(to, bytes, {Kind::kPinned, Kind::kRegistered}, "copied to");
-    std::memset(to, 0xDB, bytes);  // so that nobody reads it before its time
+    std::memset(to, 0xDB, bytes);  // so that reading before the copy shows
     Queue(stream, {{from, bytes, false}, {to, bytes, true}}, [=] { std::memcpy(to, from, bytes); });
     return Status::Ok();
   }
@@ -301,7 +301,7 @@ class FakeDevice : public Device {
 
  private:
   enum class Kind : std::uint8_t { kDevice, kPinned, kRegistered };
-  using Clock = std::vector<std::uint64_t>;  // of each stream, the work that came before
+  using Clock = std::vector<std::uint64_t>;  // for each stream, the work that came before
   struct Use {
     const void* begin;
     std::size_t bytes;
@@ -319,7 +319,7 @@ class FakeDevice : public Device {
     std::vector<Access> accesses;
     std::vector<std::byte> storage = {};
   };
-  /// A row that a kernel read in memory of the host.
+  /// A row in host memory that a kernel has read.
   struct HostRead {
     const unsigned char* at;
     std::vector<unsigned char> bytes;
@@ -337,7 +337,7 @@ class FakeDevice : public Device {
   };
   struct Event {
     bool open = false;
-    std::shared_ptr<bool> happened = nullptr;  // whatever waits for it keeps it
+    std::shared_ptr<bool> happened = nullptr;  // shared with the work that waits for it
     Clock clock = {};
   };
 
@@ -346,7 +346,8 @@ class FakeDevice : public Device {
            : kind == Kind::kPinned ? "pinned memory"
                                    : "registered memory";
   }
-  /// Each list of more than `longest` edges is in pieces that lie one after another, and no other.
+  /// Checks that each list of more than `longest` edges is covered by consecutive pieces, and no
+  /// other list has pieces.
   void CheckPieces(const cuda::SumArgs& args) {
     std::uint32_t next = 0;
     for (std::uint32_t t = 0; t < args.targets && args.piece_count > 0; ++t) {
@@ -371,7 +372,8 @@ class FakeDevice : public Device {
     for (std::size_t i = 0; i < from.size(); ++i) into[i] = std::max(into[i], from[i]);
   }
 
-  /// The host has waited: what it did to memory before that, a kernel may have read.
+  /// Records that the host has waited. Host memory that kernels read must not have changed until
+  /// now.
   void JoinHost(const Clock& clock) {
     Join(host_, clock);
     std::erase_if(host_reads_, [&](const HostRead& read) {
@@ -400,7 +402,7 @@ class FakeDevice : public Device {
         break;
       }
     }
-    while (RunOne()) {  // the test goes on
+    while (RunOne()) {  // the test can continue
     }
     pieces_.erase(found);
   }
@@ -427,7 +429,7 @@ class FakeDevice : public Device {
     }
   }
 
-  /// Queues work, and compares its uses with all that nothing orders before it.
+  /// Queues work, and reports unordered uses of the same bytes.
   void Queue(DeviceStream stream, std::vector<Use> uses, std::function<void()> run) {
     Clock& clock = streams_[stream].clock;
     Join(clock, host_);
@@ -450,7 +452,7 @@ class FakeDevice : public Device {
     FinishDefault(stream);
   }
 
-  /// Queues an aggregation over `rows` lists, which writes `out_count` numbers (0: not known).
+  /// Queues an aggregation over `rows` lists, which writes `out_count` numbers (0: unknown).
   Status Aggregate(DeviceStream stream, const std::uint32_t* offsets, std::size_t rows, float* out,
                    std::size_t out_count, std::function<void()> run) {
     RHIZOME_RETURN_IF_ERROR(Call(StatusCode::kIoError));
@@ -487,7 +489,7 @@ class FakeDevice : public Device {
     }
   }
 
-  /// Does one piece of work that may be done now, of any stream. Returns whether there was one.
+  /// Does one piece of work of any stream that may run now. Returns whether there was one.
   bool RunOne() {
     std::vector<Stream*> able;
     for (Stream& stream : streams_) {
@@ -509,7 +511,7 @@ class FakeDevice : public Device {
   std::vector<std::string> faults_;
   std::map<std::byte*, Piece> pieces_;
   std::vector<Stream> streams_;
-  std::vector<HostRead> host_reads_;  // that the host has not waited for
+  std::vector<HostRead> host_reads_;  // for which the host has not waited
   std::optional<DeviceStream> default_;
   std::vector<Event> events_;
   Clock host_;

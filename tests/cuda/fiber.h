@@ -11,9 +11,9 @@
 
 namespace rhizome::simulator {
 
-/// A stack that runs a function by turns with its owner, on one thread of the system.
-/// Threads: one. Ownership: owns its stack; what lies on a stack that is dropped before its
-/// function returned is not destroyed.
+/// A stack on which a function runs in alternation with its owner, on one thread of the system.
+/// Threads: one. Ownership: owns its stack; objects on a stack that is dropped before its function
+/// returns are not destroyed.
 class Fiber {
  public:
   static constexpr std::size_t kStackBytes = std::size_t{64} << 10;
@@ -28,10 +28,10 @@ class Fiber {
   Fiber& operator=(const Fiber&) = delete;
 
 #if defined(__x86_64__)
-  /// Lets the next Resume begin `entry`, which never returns: its last act is a Suspend.
+  /// Makes the next Resume call `entry`, which must not return; its last call is Suspend.
   void Begin(void (*entry)()) {
     auto* top = reinterpret_cast<void**>(static_cast<char*>(stack_) + kStackBytes);
-    *--top = nullptr;  // where `entry` would return to
+    *--top = nullptr;  // return address of `entry`
     *--top = reinterpret_cast<void*>(entry);
     for (int saved = 0; saved < 6; ++saved) *--top = nullptr;
     self_ = top;
@@ -40,8 +40,8 @@ class Fiber {
   void Suspend() { Switch(&self_, owner_); }
 
  private:
-  /// Saves the registers that a call preserves on the stack of the caller, whose top it stores, and
-  /// takes up those of another stack.
+  /// Pushes the callee-saved registers on the current stack, stores its top, and pops the registers
+  /// of another stack.
   [[gnu::naked, gnu::noinline]] static void Switch(void**, void*) {
     asm("pushq %rbp\n pushq %rbx\n pushq %r12\n pushq %r13\n pushq %r14\n pushq %r15\n"
         "movq %rsp, (%rdi)\n movq %rsi, %rsp\n"

@@ -16,7 +16,7 @@ struct GatherCase {
   std::vector<std::int64_t> rows, place;
 };
 
-/// `widening`: the factor by which rows grow. `element`: what sizes are multiples of.
+/// `widening`: the factor by which rows grow. `element`: sizes are multiples of it.
 inline GatherCase MakeGather(Random& random, std::size_t row_bytes, std::size_t element,
                              std::size_t widening) {
   GatherCase c;
@@ -47,7 +47,7 @@ inline GatherCase MakeGather(Random& random, std::size_t row_bytes, std::size_t 
   return c;
 }
 
-/// Computes what the output and the flag must hold. `widen` appends a row as it is in the output.
+/// Computes the expected output and flag. `widen` writes a row in the form of the output.
 template <typename Widen>
 void Expect(const GatherCase& c, const Widen& widen, std::vector<unsigned char>& out,
             std::uint32_t& first_bad) {

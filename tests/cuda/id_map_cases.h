@@ -8,7 +8,7 @@
 
 namespace rhizome::simulator {
 
-/// The scan between two launches, by the processor.
+/// Computes on the CPU the prefix sum that is needed between two launches.
 inline void ScanRegion(const Mem<std::uint32_t>& from, const Mem<std::uint32_t>& to,
                        std::uint32_t count) {
   const std::vector<std::uint32_t> values = Download(from);
@@ -21,7 +21,7 @@ inline void ScanRegion(const Mem<std::uint32_t>& from, const Mem<std::uint32_t>&
   }
 }
 
-/// A table and what is numbered in it; the regions belong to the machine.
+/// A hash table and the arrays of a numbering; the regions belong to the machine.
 struct DeviceIdMap {
   /// `positions`: of all calls.
   DeviceIdMap(std::uint32_t capacity, std::size_t most_ids, std::size_t positions) {
@@ -32,11 +32,11 @@ struct DeviceIdMap {
     args.found = Upload("found", std::vector<std::uint32_t>{0});
     args.errors = Upload("errors", std::vector<std::uint32_t>{0});
   }
-  /// Races are looked for in cells of four bytes, as first position and number are used.
+  /// Races are detected in cells of four bytes, the size of first positions and numbers.
   void SetTable(const std::vector<std::uint32_t>& words) {
     args.table = cuda::Cast<std::int64_t>(Upload("table", words));
   }
-  /// Makes the arrays of one call over `ids`.
+  /// Allocates the arrays of a call over `ids`.
   void Next(const std::vector<std::int64_t>& ids) {
     args.ids = Upload("ids", ids);
     args.count = static_cast<std::uint32_t>(ids.size());
@@ -46,7 +46,7 @@ struct DeviceIdMap {
     args.counts = Allocate<std::uint32_t>("counts", words);
     args.ranks = Allocate<std::uint32_t>("ranks", words);
   }
-  /// Returns the numbers that the last call gave.
+  /// Returns the numbers that the last call assigned.
   std::vector<std::int64_t> locals() const {
     const std::vector<std::int64_t> all = Download(args.locals);
     return {all.begin() + args.base, all.begin() + args.base + args.count};
@@ -61,7 +61,7 @@ struct DeviceIdMap {
   cuda::IdMapArgsOf<Mem> args;
 };
 
-/// Numbers by first appearance, with the standard library.
+/// Reference: numbers ids by first appearance, with the standard library.
 struct ExpectedNumbers {
   std::unordered_map<std::int64_t, std::int64_t> number;
   std::vector<std::int64_t> distinct;
@@ -76,7 +76,7 @@ struct ExpectedNumbers {
   }
 };
 
-/// Ids with repeats, some of them very large.
+/// Returns ids with repeats, some of them very large.
 inline std::vector<std::int64_t> RandomIds(Random& random, std::size_t count,
                                            std::uint64_t universe) {
   std::vector<std::int64_t> ids(count);
@@ -87,8 +87,8 @@ inline std::vector<std::int64_t> RandomIds(Random& random, std::size_t count,
   return ids;
 }
 
-/// Numbers two or three lists of ids, one after another, in one table; the table is as small as it
-/// may be, or even full to the last slot.
+/// Numbers two or three lists of ids with the same table, whose size is the minimum, or so small
+/// that every slot is used.
 inline std::string IdMapCase(Random& random) {
   ExpectedNumbers expected;
   std::vector<std::vector<std::int64_t>> calls(2 + random() % 2);
@@ -117,7 +117,7 @@ inline std::string IdMapCase(Random& random) {
   return wrong + Machine::Current().Describe();
 }
 
-/// More distinct ids than slots, or an id that is no id: said, and the launch ends.
+/// With more distinct ids than slots, or an invalid id, the error is reported and the launch ends.
 inline std::string IdMapErrorCase(Random& random) {
   std::vector<std::int64_t> ids = RandomIds(random, 40, 1000);
   ids.push_back(77);
@@ -144,7 +144,7 @@ inline std::string ThreeStepsCase(Random& random) {
                "three steps");
 }
 
-/// FastGL's numbers: each id has one, and they are 0, 1, ... in some order.
+/// FastGL's numbering: each distinct id has one number; the numbers are 0, 1, ... in some order.
 inline std::string FusedMapCase(Random& random) {
   const std::vector<std::int64_t> ids = RandomIds(random, 1 + random() % 200, 1 + random() % 100);
   ExpectedNumbers expected;

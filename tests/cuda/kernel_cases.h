@@ -4,12 +4,13 @@
 #include "cuda/gather_cases.h"
 #include "cuda/id_map_cases.h"
 
-// One random input for each kernel, run in one schedule and compared with the processor. A case
-// returns what is wrong, or nothing; tests run hundreds of them, and seeded mistakes must show.
+// One random input for each kernel, run in one schedule and compared with the CPU. A case returns a
+// description of what is wrong, or an empty string. Tests run hundreds of cases, which must also
+// catch seeded mistakes.
 
 namespace rhizome::simulator {
 
-/// A kernel and its case. Mistakes are named after the case that must show them.
+/// A kernel and its case. Seeded mistakes start with the name of the case that must catch them.
 struct KernelCase {
   const char* name;
   std::string (*run)(Random&);

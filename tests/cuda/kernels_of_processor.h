@@ -10,8 +10,8 @@
 #include "rhizome/cuda/attention_args.h"
 #include "rhizome/cuda/attention_v2_args.h"
 
-// The work of a device for the arguments of attention's kernels, by the processor's: the same
-// bits, as the tests of the kernels show.
+// Runs the work of attention kernels, given the arguments of a device, with the CPU's kernels. The
+// kernel tests show that both have the same bits.
 
 namespace rhizome::testing {
 
@@ -22,7 +22,7 @@ inline AttendDropout DropoutOfProcessor(const cuda::Dropout& dropout) {
           .first_target = dropout.first_row};
 }
 
-/// Copies the own rows of targets, which the processor's kernel reads apart, as floats.
+/// Copies the targets' own rows as floats; the CPU's kernel reads them separately.
 inline std::vector<float> OwnRowsOf(const cuda::AttendArgs& args) {
   const std::size_t dim = args.heads * args.width;
   const auto type = static_cast<RowType>(args.type);
@@ -128,8 +128,8 @@ inline void AttendV2WithKernels(const cuda::AttendV2Args& args) {
   Kernels().attend(same, 0, args.targets);
 }
 
-/// Keeps or drops a number of an edge at `place` of the list of a target, as a mask of ones that
-/// the processor's kernel makes.
+/// Applies the dropout of an edge at `place` of a target's list to a number, using the mask that
+/// the CPU's kernel makes.
 inline float KeptPlainly(const cuda::AttendV2GradientArgs& args, std::size_t target,
                          std::size_t place, std::size_t head, float number) {
   if (args.dropout.dropped == 0) return number;
@@ -149,7 +149,8 @@ inline float KeptPlainly(const cuda::AttendV2GradientArgs& args, std::size_t tar
   return number * mask[place * args.heads + head];
 }
 
-/// The gradient by its definition, edge by edge: the processor's kernel leaves other numbers.
+/// Computes the gradient by its definition, edge by edge; the CPU's kernel has other intermediate
+/// results.
 inline void AttendV2GradientPlainly(const cuda::AttendV2GradientArgs& args) {
   const std::size_t dim = args.heads * args.width;
   for (float* const rows : {args.x_gradient, args.x_slopes})

@@ -5,6 +5,10 @@
 #include "rhizome/index/sampler_numbering.h"
 #include "testing/testing.h"
 
+// Tests of the CUDA kernels in a simulated machine: in every schedule they have no races and the
+// bits of the CPU, for all widths, long lists and alignments. The id map is compared with the
+// sampler's numbering and with FastGL's algorithm as printed.
+
 namespace rhizome {
 namespace {
 
@@ -46,7 +50,7 @@ TEST(KernelsTest, RowsOfAllWidthsAreAggregatedWithTheBitsOfTheProcessor) {
   }
 }
 
-// Hubs too are summed in list order, whatever their length.
+// Lists of hubs are summed in list order, too, for any length.
 TEST(KernelsTest, ListsOfHubsHaveTheBitsOfTheProcessor) {
   Random random(testing::TestSeed());
   for (const std::size_t degree : {std::size_t{1023}, std::size_t{1024}, std::size_t{3000}}) {
@@ -63,7 +67,7 @@ TEST(KernelsTest, ListsOfHubsHaveTheBitsOfTheProcessor) {
   }
 }
 
-// Rows of two bytes may begin where the float32 of the output may not.
+// 16-bit rows may start at an alignment that does not suit the float32 output.
 TEST(KernelsTest, AdjacentColumnsAreWrittenWhereTheOutputIsAligned) {
   Random random(testing::TestSeed());
   for (const std::size_t offset : {0, 1, 2, 4}) {
@@ -142,7 +146,7 @@ TEST(KernelsTest, SumsAndTheirGradientsAreThoseOfAPlainLoopInDouble) {
   }
 }
 
-/// Numbers `sequence` on the simulated device, in calls that end at `ends`.
+/// Numbers `sequence` on the simulated device, in calls that end at `ends`, and compares.
 void ExpectNumbered(const std::vector<std::int64_t>& sequence, const std::vector<std::size_t>& ends,
                     const std::vector<std::int64_t>& rows,
                     const std::vector<std::int64_t>& locals) {
@@ -195,7 +199,7 @@ TEST(IdMapTest, NumbersAreThoseOfASampledSubgraph) {
     for (VertexId& vertex : seeds) vertex = static_cast<VertexId>(random() % 200);
     const auto sample = (*sampler)->Sample(seeds, batch);
     ASSERT_OK(sample);
-    // The sampler came to see the seeds, then the draws hop by hop.
+    // The sampler numbers the seeds first, then the sampled neighbours hop by hop.
     std::vector<std::int64_t> locals = sample->seed_locals;
     std::vector<std::size_t> ends = {locals.size()};
     locals.insert(locals.end(), sample->neighbors.begin(), sample->neighbors.end());
@@ -210,8 +214,8 @@ TEST(IdMapTest, NumbersAreThoseOfASampledSubgraph) {
   }
 }
 
-// FastGL's fused map, with the mistakes of its print mended, gives valid numbers, but others in
-// other schedules; the first position gives one numbering.
+// FastGL's fused map, with the errors in print corrected, assigns valid numbers, but they depend on
+// the schedule. Numbers by first position do not.
 TEST(IdMapTest, OnlyFirstPositionsGiveOneNumberingInAllSchedules) {
   const std::uint64_t seed = testing::TestSeed();
   Random random(seed);
@@ -234,9 +238,9 @@ TEST(IdMapTest, OnlyFirstPositionsGiveOneNumberingInAllSchedules) {
   EXPECT_GT(by_addition.size(), 25U);
 }
 
-/// Algorithm 2 of FastGL as it is printed. Line 16 sets Flag where the key is new, though the text
-/// says the opposite; lines 27 to 30 number where it is not set, and read and add apart.
-/// `flag_mended`: as the text says.
+/// Algorithm 2 of FastGL as printed. Line 16 sets Flag if the key is new, although the text says
+/// the opposite; lines 27 to 30 assign a number if Flag is not set, with a separate read and add.
+/// `flag_mended`: Flag as in the text.
 RZ_KERNEL PrintedFusedMap(cuda::IdMapArgsOf<Mem> args, bool flag_mended) {
   for (std::size_t i = cuda::GridThread(); i < args.count; i += cuda::GridThreads()) {
     const std::int64_t id = args.ids[i];
@@ -252,13 +256,13 @@ RZ_KERNEL PrintedFusedMap(cuda::IdMapArgsOf<Mem> args, bool flag_mended) {
     }
     args.slots[i] = slot;
     if (flag) continue;
-    cuda::NumberAt(args, slot)[0] = AtomicLoad(args.found + 0);  // as leniently as it can be read
+    cuda::NumberAt(args, slot)[0] = AtomicLoad(args.found + 0);  // the most lenient reading
     cuda::AtomicAdd(args.found + 0, 1);
   }
 }
 
-/// Returns in how many of 50 schedules two ids have one number, or an id has none below the count
-/// of distinct ids.
+/// Returns in how many of 50 schedules two ids have the same number, or an id has no number below
+/// the count of distinct ids.
 int WrongNumberings(bool flag_mended, int& racing) {
   const std::uint64_t seed = testing::TestSeed();
   int wrong = 0;
@@ -269,7 +273,7 @@ int WrongNumberings(bool flag_mended, int& racing) {
     expected.Number(ids);
     Machine machine(seed + i);
     simulator::DeviceIdMap map(256, ids.size(), ids.size());
-    // Line 1: values begin at 0.
+    // Line 1: values start at 0.
     std::vector<std::uint32_t> table(1024, 0xFFFFFFFF);
     for (std::size_t slot = 0; slot < 256; ++slot) table[4 * slot + 3] = 0;
     map.SetTable(table);
@@ -294,8 +298,8 @@ TEST(IdMapTest, TheAlgorithmAsPrintedNumbersWrongly) {
   int racing = 0;
   EXPECT_EQ(WrongNumberings(false, racing), 50);
   EXPECT_EQ(racing, 50);
-  // With the flag as the text has it numbers are read before they are added to: wrong where
-  // threads take turns.
+  // With Flag as in the text, numbers are read before they are incremented, which is wrong if
+  // threads interleave.
   const int mended = WrongNumberings(true, racing);
   std::printf("mended flag: wrong numbers in %d of 50 schedules\n", mended);
   EXPECT_GT(mended, 10);

@@ -16,15 +16,15 @@
 namespace rhizome::simulator {
 
 enum class Fault : std::uint8_t {
-  kRace,           ///< two threads use an element, one writes, and nothing orders them
+  kRace,           ///< unordered use of an element by two threads, one of which writes
   kSameValueRace,  ///< the same, but both write the same value
   kBounds,
   kAlignment,
-  kUninitialized,  ///< read before anything was written
-  kBarrier,        ///< a barrier that not all threads of the block reach, or not the same one
-  kWarp,           ///< lanes of a mask that do not meet
+  kUninitialized,  ///< a read before any write
+  kBarrier,        ///< threads of a block miss a barrier, or wait at different ones
+  kWarp,           ///< lanes of a mask never meet
   kEndless,
-  kLaunch,  ///< a launch that no device takes
+  kLaunch,  ///< a launch that no device accepts
 };
 
 struct Finding {
@@ -32,13 +32,14 @@ struct Finding {
   std::string text;
 };
 
-/// A device that runs the threads of a launch by turns, each a fiber, in an order that a seed
-/// decides: at every access, atomic and barrier another thread may go on, of any block. It checks
-/// what CUDA promises nothing about. Blocks are ordered by launches alone, threads of a block by
-/// barriers, lanes of a warp also by SyncWarp; shuffles and atomics order nothing.
+/// Simulates a device. The threads of a launch are fibers that run in alternation, in an order
+/// determined by a seed: at every access, atomic and barrier, another thread of any block may
+/// continue. Reports what CUDA leaves undefined. Only launches order blocks, only barriers order
+/// the threads of a block, and SyncWarp also orders the lanes of a warp; shuffles and atomics order
+/// nothing.
 ///
-/// It does not show weak ordering of atomics, speed, or registers.
-/// Threads: one. The one that was made last is Current().
+/// Does not simulate weak memory ordering of atomics, speed, or registers.
+/// Threads: one. Current() is the machine that was created last.
 class Machine {
  public:
   static constexpr std::uint64_t kStepsOfALaunch = 4'000'000;
@@ -47,7 +48,8 @@ class Machine {
   explicit Machine(std::uint64_t seed) : random_(seed * 0x9E3779B97F4A7C15ULL + 1) {
     before_ = current_;
     current_ = this;
-    // Some schedules change threads at every step, some seldom, some run one thread after another.
+    // Some schedules switch threads at every step, some rarely, and some run one thread after
+    // another.
     constexpr std::uint32_t kRuns[] = {1, 2, 2, 7, 40, 0};
     mean_run_ = kRuns[Random() % 6];
     order_ = static_cast<Order>(Random() % 4);
@@ -72,7 +74,7 @@ class Machine {
     return all;
   }
 
-  /// Makes a region that lives as long as the machine.
+  /// Creates a region that lives as long as the machine.
   Region* NewRegion(std::string name, std::size_t bytes, std::size_t element_bytes, bool filled) {
     regions_.push_back(std::make_unique<Region>(std::move(name), bytes, element_bytes, filled));
     return regions_.back().get();
@@ -81,7 +83,7 @@ class Machine {
   /// Runs `body` once for each thread.
   void Run(std::size_t grid, std::size_t block, std::function<void()> body);
 
-  // Kernels call these.
+  // Called by kernels.
   std::uint32_t thread_index() const { return thread().number % block_size_; }
   std::uint32_t block_index() const { return thread().number / block_size_; }
   std::uint32_t block_size() const { return block_size_; }
@@ -97,8 +99,8 @@ class Machine {
   }
 
   enum class Access : std::uint8_t { kRead, kWrite, kAtomicRead, kAtomic };
-  /// Checks an access of `bytes` at `offset` of a region; other threads may run before it. `value`:
-  /// what is written, or null. Returns where the bytes are, or null if there are none.
+  /// Checks an access of `bytes` bytes at `offset` of a region; other threads may run before it.
+  /// `value`: what is written, or null. Returns the address of the bytes, or null if out of bounds.
   unsigned char* Touch(Region* region, std::int64_t offset, std::size_t bytes, Access access,
                        const void* value);
 
@@ -113,9 +115,10 @@ class Machine {
     State state = State::kReady;
     std::uint32_t phase = 0;
     std::uint32_t clock = 1;
-    std::uint32_t seen[kLanes] = {};  ///< clocks of the lanes of its warp that came before
-    std::uint32_t place = 0;          ///< in ready_
-    int line = 0;                     ///< of the barrier at which it waits
+    /// for each lane of the warp, the last clock that is ordered before
+    std::uint32_t seen[kLanes] = {};
+    std::uint32_t place = 0;  ///< index in ready_
+    int line = 0;             ///< source line of the barrier at which it waits
     Meeting meeting = Meeting::kNone;
     std::uint32_t mask = 0;
     std::uint64_t value = 0;
@@ -177,7 +180,7 @@ class Machine {
   std::vector<std::unique_ptr<Region>> regions_;
   std::uint64_t switches_ = 0;
 
-  // State of the launch.
+  // State of the current launch.
   std::uint32_t launch_ = 0;
   std::uint32_t block_size_ = 0;
   std::function<void()> body_;
@@ -190,7 +193,7 @@ class Machine {
   bool stopped_ = false;
 };
 
-/// Fibers are kept: a launch takes those of the one before.
+/// Returns the fibers, which are reused by all launches.
 inline std::vector<std::unique_ptr<Fiber>>& Fibers() {
   static std::vector<std::unique_ptr<Fiber>> fibers;
   return fibers;
@@ -252,7 +255,7 @@ inline Machine::Thread& Machine::Next() {
   switch (order_) {
     case Order::kAny:
       break;
-    case Order::kWarpFirst:  // mostly a lane of the warp that ran
+    case Order::kWarpFirst:  // most often a lane of the warp that ran last
       if (running_ != nullptr && Random() % 8 != 0) {
         const std::size_t first = running_->number / kLanes * kLanes + Random() % kLanes;
         if (first < threads_.size() && threads_[first].state == State::kReady)
@@ -299,7 +302,7 @@ inline void Machine::SyncBlock(int line) {
   self.fiber->Suspend();
 }
 
-/// Opens the barrier of a block at which all threads that are left wait.
+/// Opens the barrier of a block if all threads that have not ended wait at it.
 inline void Machine::OpenBarrier(std::uint32_t block_number) {
   Block& block = blocks_[block_number];
   if (block.waiting == 0 || block.waiting + block.done < block_size_) return;
@@ -369,7 +372,7 @@ inline std::uint64_t Machine::Meet(Meeting meeting, std::uint32_t mask, std::uin
   return self.result;
 }
 
-/// Gives each lane of a mask, all of which have come, its result; those that wait go on.
+/// Gives each lane of a mask its result and wakes the waiting lanes. All lanes have arrived.
 inline void Machine::Exchange(std::uint32_t first, std::uint32_t mask, Meeting meeting) {
   std::uint32_t flags = 0;
   std::uint32_t latest[kLanes] = {};
@@ -412,7 +415,7 @@ inline Region* Machine::Shared(int place, std::size_t bytes, std::size_t element
   return block.shared.back().second.get();
 }
 
-/// Returns whether a stamp of this launch lies before what the running thread does now.
+/// Returns whether a stamp of this launch is ordered before the running thread's next action.
 inline bool Machine::Before(const Stamp& stamp) const {
   const Thread& self = thread();
   if (stamp.thread == Stamp::kNobody || stamp.thread == self.number) return true;

@@ -5,8 +5,8 @@
 #include "cuda/kernel_cases.h"
 #include "testing/testing.h"
 
-// Seeded mistakes of the kernels (RZ_MUTANT in their text): the cases must show each of them. A
-// name begins with the case that it belongs to.
+// Seeded mistakes of the kernels (RZ_MUTANT in their source). The test cases must catch each of
+// them. The name of a mistake starts with the name of its case.
 
 namespace rhizome {
 namespace {
@@ -71,7 +71,7 @@ constexpr const char* kMutants[] = {
     "activate: gradients pass what is dropped",
 };
 
-/// Returns the number of schedules until one of a mutant's cases shows it; 0: none of 200 does.
+/// Returns the number of schedules until one of the mutant's cases catches it; 0 if 200 do not.
 int SchedulesUntilCaught(std::string_view mutant, std::uint64_t seed) {
   for (std::uint64_t i = 0; i < 200; ++i) {
     for (const simulator::KernelCase& kernel : simulator::kKernelCases) {
@@ -96,7 +96,7 @@ TEST(KernelMutantsTest, EachSeededMistakeIsCaught) {
   }
 }
 
-// A mistake that nobody names in the list above would never be made.
+// A mistake that is missing from the list above would never be activated.
 TEST(KernelMutantsTest, TheListHasEveryMistakeOfTheKernels) {
   simulator::asked_mutants.emplace();
   const std::uint64_t seed = testing::TestSeed();

@@ -10,19 +10,18 @@
 
 namespace rhizome::simulator {
 
-/// When a thread did something: the barriers of its block and the synchronisations of its own that
-/// it had passed by then.
+/// When a thread did something: the block barriers and warp synchronisations that it had passed.
 struct Stamp {
   static constexpr std::uint32_t kNobody = 0xFFFFFFFFU;
-  std::uint32_t thread = kNobody;  ///< in the grid
+  std::uint32_t thread = kNobody;  ///< index in the grid
   std::uint32_t phase = 0;
   std::uint32_t clock = 0;
   bool atomic = false;
 };
 
-/// The state of one element of a region since the launch began: the last write, and two reads
-/// that are not ordered, which is enough to tell a race with any later write (as in FastTrack,
-/// Flanagan and Freund, PLDI 2009, but for reads beyond the second).
+/// State of one element of a region since the launch began: the last write and two unordered reads.
+/// This suffices to detect a race with any later write (as in FastTrack, Flanagan and Freund, PLDI
+/// 2009, except for reads beyond the second).
 struct Cell {
   std::uint32_t launch = 0;
   bool initialized = false;
@@ -30,15 +29,14 @@ struct Cell {
   Stamp read[2];
 };
 
-/// Memory of the device or of a block, with a cell for each element.
-/// Ownership: owns both.
+/// Memory of the device or of a block, with a cell for each element. Ownership: owns both.
 struct Region {
   Region(std::string called, std::size_t size, std::size_t element_bytes, bool filled)
       : name(std::move(called)),
         bytes(size),
         cell_bytes(element_bytes),
         cells(size / element_bytes) {
-    // As cudaMalloc gives it: aligned, and with anything in it.
+    // Like memory from cudaMalloc: aligned, with arbitrary contents.
     storage = std::make_unique<unsigned char[]>(size + 256);
     void* at = storage.get();
     std::size_t space = size + 256;

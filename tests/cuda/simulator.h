@@ -13,13 +13,14 @@
 
 #include "cuda/machine.h"
 
-// The words of cuda/launch.h, for kernels that run in a Machine. Include it before any kernel.
+// Implements the vocabulary of cuda/launch.h for kernels that run in a Machine. Include it before
+// any kernel.
 
 namespace rhizome::simulator {
 
-/// The mistake that kernels make; empty: none. A kernel's text names it in RZ_MUTANT.
+/// Name of the seeded mistake that kernels make; empty: none. Kernels name it in RZ_MUTANT.
 inline std::string_view active_mutant;
-/// The mistakes that were asked for, where a test wants to know.
+/// If set, records all mistakes that kernels have asked for.
 inline std::optional<std::set<std::string_view>> asked_mutants;
 
 inline bool Mutant(std::string_view name) {
@@ -62,7 +63,7 @@ namespace rhizome::cuda {
 
 using Stream = int;
 
-/// Stands for a pointer to the device's memory.
+/// A pointer to device memory.
 template <typename T>
 class Mem {
  public:
@@ -115,7 +116,7 @@ inline unsigned Ballot(unsigned mask, bool flag) {
 }
 inline unsigned CountBits(unsigned bits) { return static_cast<unsigned>(std::popcount(bits)); }
 
-/// Replaces an element by change(old) in one step, and returns the old one.
+/// Replaces an element by change(old) in one step, and returns the old value.
 template <typename T, typename Change>
 T Atomically(const Mem<T>& at, const Change& change) {
   T old{};
@@ -179,7 +180,7 @@ inline std::uint32_t BitsOfFloat(float value) { return std::bit_cast<std::uint32
 
 namespace rhizome::simulator {
 
-/// Makes a region with a copy of `values`.
+/// Creates a region with a copy of `values`.
 template <typename T>
 cuda::Mem<T> Upload(const char* name, std::span<const T> values) {
   Region* const region = Machine::Current().NewRegion(name, values.size_bytes(), sizeof(T), true);
@@ -190,12 +191,12 @@ template <typename T>
 cuda::Mem<T> Upload(const char* name, const std::vector<T>& values) {
   return Upload(name, std::span<const T>(values));
 }
-/// Makes a region in which nothing is written yet.
+/// Creates a region without initialised elements.
 template <typename T>
 cuda::Mem<T> Allocate(const char* name, std::size_t count) {
   return {Machine::Current().NewRegion(name, count * sizeof(T), sizeof(T), false), 0};
 }
-/// Returns what a region holds, written or not.
+/// Returns the contents of a region, initialised or not.
 template <typename T>
 std::vector<T> Download(const cuda::Mem<T>& mem) {
   std::vector<T> values(mem.region()->bytes / sizeof(T));

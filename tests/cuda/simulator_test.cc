@@ -5,7 +5,8 @@
 #include "rhizome/cuda/launch.h"
 #include "testing/testing.h"
 
-// The simulator finds what is wrong in small kernels, and nothing in sound ones.
+// Tests of the simulator: it detects the mistakes in small faulty kernels, and none in correct
+// ones.
 
 namespace rhizome {
 namespace {
@@ -17,7 +18,7 @@ using cuda::ThreadIndex;
 using simulator::Fault;
 using simulator::Machine;
 
-/// Runs `kernel` on two blocks of 64 threads in 60 schedules, and returns how many of them show
+/// Runs `kernel` on two blocks of 64 threads in 60 schedules. Returns how many schedules show
 /// `fault`. Other faults fail the test.
 template <typename Kernel>
 int SchedulesWith(Fault fault, const Kernel& kernel) {
@@ -103,7 +104,7 @@ TEST(SimulatorTest, OrdersTheLanesOfASyncWarpAndNoOthers) {
   };
   EXPECT_EQ(SchedulesWith(Fault::kRace, swap(kAllLanes)), 0);
   EXPECT_EQ(SchedulesWith(Fault::kRace, swap(0xFFFFFFFCU)), 60);
-  // A shuffle orders no memory.
+  // A shuffle does not order memory accesses.
   EXPECT_GT(SchedulesWith(Fault::kRace,
                           [](Numbers, Numbers zeros) {
                             const unsigned at = cuda::BlockIndex() * 64 + ThreadIndex();

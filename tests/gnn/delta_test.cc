@@ -9,6 +9,9 @@
 #include "rhizome/index/write_batch.h"
 #include "testing/test_store.h"
 
+// Tests that training and inference over a store with a delta give the same result as on a store
+// that was ingested from the final graph, before, during and after a compaction.
+
 namespace rhizome {
 namespace {
 
@@ -66,8 +69,8 @@ class Updates {
     }
   }
 
-  /// Deletes vertices. Call last: a later mention would create new vertices. A deleted vertex stays
-  /// in the planted graph as one that is in no set.
+  /// Deletes vertices. Call last: a later mention would create new vertices. A deleted vertex
+  /// remains in the planted graph, as a vertex that is in no set.
   void DeleteVertices(int count) {
     for (int i = 0; i < count; ++i) {
       const auto vertex = static_cast<VertexId>(rng_() % graph_.labels.size());
@@ -170,7 +173,7 @@ class GnnDeltaTest : public ::testing::TestWithParam<testing::NetworkCase> {
     return rhizome_gnn_entry_v1()->Infer(options, control);
   }
 
-  /// Returns rows by vertex id, including those of new vertices.
+  /// Returns rows by vertex id, including the rows of new vertices.
   static std::vector<float> RowsOf(const Path& path, const std::string& array) {
     const auto open = testing::OpenStoreGraph(path);
     EXPECT_OK(open);
@@ -291,7 +294,8 @@ TEST_P(GnnDeltaTest, InferenceBeforeACompactionIsInferenceAfterIt) {
   EXPECT_EQ(RowsOf(changed(), "late"), early);
 }
 
-// A compaction that runs during the inference gives the new vertices rows of the generation.
+// If a compaction runs during the inference, the rows of new vertices are stored in the order of
+// the new generation.
 TEST_P(GnnDeltaTest, InferenceOverADeltaThatIsCompactedMeanwhile) {
   ASSERT_NO_FATAL_FAILURE(MakeStores(20));
   ASSERT_OK(Train(changed()));

@@ -12,10 +12,10 @@ extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1();
 
 namespace rhizome::testing {
 
-/// The kinds of networks, and what stands around a layer in other networks than the plain one:
-/// every test over these meets each registered kind without naming it.
+/// A model to test. RegisteredNetworks() lists every registered kind of layer and NetworkVariants()
+/// the options around a layer, so that tests over both cover a new kind without naming it.
 struct NetworkCase {
-  std::string name;  ///< of the case, letters and digits
+  std::string name;  ///< of the test case, letters and digits
   ModelSpec spec;
 };
 inline void PrintTo(const NetworkCase& network, std::ostream* out) { *out << network.name; }
@@ -27,7 +27,7 @@ inline std::vector<NetworkCase> RegisteredNetworks() {
   return networks;
 }
 
-/// Each choice of each option that changes what a layer computes.
+/// Returns one model for each value of each option that changes what a layer computes.
 inline std::vector<NetworkCase> NetworkVariants() {
   using Options = std::map<std::string, std::string>;
   std::vector<NetworkCase> networks;
@@ -52,7 +52,7 @@ inline std::vector<NetworkCase> NetworkVariants() {
   return networks;
 }
 
-/// A training that takes a second and learns a planted graph.
+/// Returns the options of a training that takes a second and learns a planted graph.
 inline TrainOptions SmallTraining(const Path& store) {
   TrainOptions options;
   options.store = store;

@@ -5,9 +5,9 @@
 
 namespace rhizome::testing {
 
-/// Returns a value that a chi-square statistic with so many degrees of freedom exceeds once in 10^8
-/// times (Wilson and Hilferty's approximation, which is above the true value there), so that a
-/// correct sampler practically never fails.
+/// Returns a bound that a chi-square statistic with the given degrees of freedom exceeds with a
+/// probability of 10^-8. Correct samplers therefore practically never fail. The approximation
+/// (Wilson and Hilferty) is above the true value in this range.
 inline double ChiSquareBound(std::size_t degrees_of_freedom) {
   constexpr double kNormalQuantile = 5.612;
   const auto k = static_cast<double>(degrees_of_freedom);

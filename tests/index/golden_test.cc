@@ -1,6 +1,6 @@
-// Golden files of format 1, which tests/index/golden/write_index_files.py wrote from
-// storage/FORMAT.md alone. They must be readable for ever; a change of the bytes needs a new
-// version and new files beside them.
+// Golden files of format 1. tests/index/golden/write_index_files.py wrote them from
+// storage/FORMAT.md alone. All later builds must be able to read them; a change of the bytes needs
+// a new version and additional golden files.
 
 #include "testing/golden.h"
 
@@ -77,7 +77,7 @@ TEST(GoldenTest, OrderIsRead) {
   EXPECT_EQ(order.segments()[3].first_typed_row, 2);  // (owner 1, type 1)
 }
 
-// Local ids 0 to 3 are rows 0 to 3 (vertices 4, 1, 0, 6), and 4 is row 4 (vertex 3), a mirror.
+// Local ids 0 to 3 are rows 0 to 3 (vertices 4, 1, 0, 6). Local id 4 is row 4 (vertex 3), a mirror.
 TEST(GoldenTest, ListsTypesAndWeightsAreRead) {
   const VertexOrder order = GoldenOrder();
   const Adjacency part = GoldenPartition(order);
@@ -148,7 +148,7 @@ TEST(GoldenTest, OurWriterWritesTheSameBytes) {
   add(1, 1, 1, 3.25F);
   add(4, 1, 0, 1.0F);
   add(4, 1, 0, -2.0F);
-  // By row: vertices 4, 1, 0, 6, 3, 2, 5.
+  // By row, for vertices 4, 1, 0, 6, 3, 2, 5.
   const std::vector<std::uint64_t> out_degree = {3, 1, 1, 0, 3, 1, 0};
   const std::vector<std::uint64_t> in_degree = {1, 4, 1, 0, 2, 1, 0};
   const std::vector<std::uint64_t> sets = {1, 1, 3, 0, 3, 2, 0};
@@ -183,7 +183,7 @@ TEST(GoldenTest, EdgeAttributesKeepTheIdsOfInEdges) {
   EXPECT_TRUE(part.attributed());
   EXPECT_FALSE(part.weighted());
   ASSERT_TRUE(part.has_edge_ids(Direction::kIn));
-  // The in-list of vertex 1: 4 twice by type 0, itself, and 4 by type 2.
+  // The in-list of vertex 1: vertex 4 twice by type 0, itself, and vertex 4 by type 2.
   const auto in = part.Neighbors(1, Direction::kIn);
   EXPECT_THAT(in.neighbors, ElementsAre(0, 0, 1, 0));
   std::vector<LocalEdge> edges;

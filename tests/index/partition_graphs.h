@@ -12,11 +12,11 @@
 #include "rhizome/index/partitioner_table.h"
 #include "testing/testing.h"
 
-// Graphs that partitioners must cope with, and metrics by their definition.
+// Graphs that partitioners must handle, and metrics computed from their definitions.
 
 namespace rhizome {
 
-/// The kinds of the table, all or those that stream.
+/// Returns all partitioners, or only the streaming ones.
 inline std::vector<PartitionerKind> PartitionerKinds(bool streaming) {
   std::vector<PartitionerKind> kinds;
   for (const PartitionerEntry& entry : AllPartitioners()) {
@@ -25,10 +25,10 @@ inline std::vector<PartitionerKind> PartitionerKinds(bool streaming) {
   return kinds;
 }
 
-/// By their numbers.
+/// In the order of their numbers.
 inline const std::vector<PartitionerKind> kAllPartitioners = PartitionerKinds(/*streaming=*/false);
 
-/// A graph with its columns, to take spans of.
+/// A graph that owns its columns. Inputs are spans of them.
 struct TestGraph {
   std::string name;
   std::uint64_t vertex_count = 0;
@@ -105,7 +105,7 @@ inline TestGraph Crumbs(std::uint64_t count) {
   return graph;
 }
 
-// Returns a graph of so few vertices that most edges are parallel to others, with loops.
+// Returns a graph with so few vertices that most edges are parallel to others. It has loops.
 inline TestGraph Multigraph(std::uint64_t vertices, std::uint64_t edges, std::uint64_t seed) {
   TestGraph graph{.name = "multigraph", .vertex_count = vertices, .src = {}, .dst = {}};
   std::mt19937_64 random(seed);
@@ -159,7 +159,7 @@ inline std::vector<PartitionId> Owners(const TestGraph& graph,
   return owners ? *std::move(owners) : std::vector<PartitionId>();
 }
 
-// Computes the metrics by their definition.
+// Computes the metrics from their definitions.
 inline PartitionMetrics BruteForce(const TestGraph& graph, const std::vector<PartitionId>& parts,
                                    std::uint32_t partitions) {
   std::map<VertexId, std::set<PartitionId>> replicas;

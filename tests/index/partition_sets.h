@@ -24,8 +24,8 @@ inline bool Covers(const PartitionMarks& set, const PartitionMarks& needed) {
   return true;
 }
 
-/// Expects kInvalidArgument that names a partition which is needed and is not in the set, and says
-/// which partitions are.
+/// Expects kInvalidArgument. The message names a partition that is needed but not in the set, and
+/// lists the partitions that are in the set.
 inline void ExpectNotLoaded(const Status& status, const PartitionMarks& set,
                             const PartitionMarks& needed) {
   ASSERT_EQ(status.code(), StatusCode::kInvalidArgument) << status.ToString();
@@ -43,8 +43,9 @@ inline void ExpectNotLoaded(const Status& status, const PartitionMarks& set,
   EXPECT_NE(status.message().find(opened), std::string::npos) << status.ToString();
 }
 
-/// A random graph in a store of 2 to 21 partitions, opened whole, and all of its edges. Each edge
-/// has its number in the input as the attribute "eid", each vertex the row UpdateModel::AddRows.
+/// A random graph in a store of 2 to 21 partitions, opened with all partitions, and a list of all
+/// its edges. Each edge has its number in the input as the attribute "eid"; each vertex has a row
+/// from UpdateModel::AddRows.
 class PartitionSets : public ::testing::Test {
  protected:
   static constexpr int kRounds = 4;
@@ -87,7 +88,7 @@ class PartitionSets : public ::testing::Test {
 
   PartitionMarks All() const { return PartitionMarks(store_->manifest().info.partitions, true); }
 
-  /// Draws some of the partitions, and not all.
+  /// Draws some of the partitions, but not all.
   PartitionMarks DrawSet() {
     PartitionMarks set(All().size(), false);
     const std::uint64_t of_eight = 1 + rng_() % 7;
@@ -97,7 +98,7 @@ class PartitionSets : public ::testing::Test {
     return set;
   }
 
-  /// The partitions of a set in any order, some of them twice.
+  /// Returns the partitions of a set in random order, some of them twice.
   std::vector<PartitionId> Named(const PartitionMarks& set) {
     std::vector<PartitionId> named;
     for (std::size_t p = 0; p < set.size(); ++p)
@@ -120,7 +121,7 @@ class PartitionSets : public ::testing::Test {
     return rng_() % 2 == 0 ? TopologyPlace::kMemory : TopologyPlace::kDirect;
   }
 
-  /// The partition that owns a vertex.
+  /// Returns the partition that owns a vertex.
   std::size_t OwnerOf(VertexId vertex) const {
     return whole_->order().OwnerOf(*whole_->RowOf(vertex));
   }
@@ -137,7 +138,7 @@ class PartitionSets : public ::testing::Test {
   GraphInput input_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<GraphSnapshot> whole_;
-  std::vector<PartitionMarks> holders_;  // by vertex: its owner, and where an edge of it is
+  std::vector<PartitionMarks> holders_;  // by vertex: its owner, and the partitions with its edges
 
  private:
   void FindHolders() {

@@ -66,7 +66,7 @@ inline GraphInput EmptyInput(std::uint64_t vertices) {
   return input;
 }
 
-// Returns random edges over a few hubs and many other vertices, with loops, parallel edges and
+// Returns random edges between a few hubs and many other vertices, with loops, parallel edges and
 // isolated vertices.
 inline GraphInput RandomInput(std::uint64_t vertices, std::uint64_t edges, bool rich,
                               std::uint64_t seed) {
@@ -86,7 +86,7 @@ inline GraphInput RandomInput(std::uint64_t vertices, std::uint64_t edges, bool 
   return input;
 }
 
-// Returns vertex 0 with an edge from each of 1 .. degree.
+// Returns a graph in which vertex 0 has an edge from each of 1 .. degree.
 inline GraphInput StarInput(std::uint64_t degree) {
   GraphInput input = EmptyInput(degree + 1);
   for (std::uint64_t v = 1; v <= degree; ++v) {
@@ -116,7 +116,7 @@ inline bool Same(const SampledSubgraph& a, const SampledSubgraph& b) {
                   b.edges, b.hop_lists, b.seed_of);
 }
 
-// Returns the neighbours in list `list` of a sample (with Frontier::kOnce those drawn for local
+// Returns the neighbours in list `list` of a sample (with Frontier::kOnce, those drawn for local
 // vertex `list`).
 inline std::vector<Neighbor> DrawnFor(const GraphSnapshot& graph, const SampledSubgraph& sample,
                                       std::size_t list) {
@@ -130,7 +130,7 @@ inline std::vector<Neighbor> DrawnFor(const GraphSnapshot& graph, const SampledS
 }
 
 /// Counts how often each set of vertices was drawn for the first list of a sample of vertex 0, over
-/// `batches` batches; `seed_times` as in Sampler::Sample.
+/// `batches` batches. `seed_times` is as in Sampler::Sample.
 inline std::map<std::vector<VertexId>, double> CountSets(
     const GraphSnapshot& graph, const Sampler& sampler, std::uint64_t batches,
     const std::vector<std::int64_t>& seed_times = {}) {
@@ -153,7 +153,7 @@ inline void Sort(std::vector<Neighbor>& list) {
   });
 }
 
-// Returns whether `part` is contained in `whole`, entry by entry. Sorts both.
+// Returns whether `part` is contained in `whole` as a multiset. Sorts both.
 inline bool Contained(std::vector<Neighbor>& part, std::vector<Neighbor>& whole) {
   Sort(part);
   Sort(whole);
@@ -170,13 +170,13 @@ inline std::vector<VertexId> AllVertices(const GraphSnapshot& graph) {
   return vertices;
 }
 
-/// Time stamps that exist for no edge.
+/// Time stamps that are missing for every edge.
 class NoTimes final : public EdgeTimes {
  public:
   std::span<const std::int64_t> OfPartition(std::uint32_t) const override { return {}; }
 };
 
-/// Lists in memory that count look-ups and fail on request.
+/// Neighbour lists in memory. Counts look-ups, and fails on request.
 class CountingSource final : public NeighborSource {
  public:
   CountingSource(const GraphSnapshot& graph, bool whole_hops)

@@ -11,12 +11,12 @@
 
 namespace rhizome::testing {
 
-/// A store with the array "feat" of 300 rows, and jobs' folders with arrays to publish.
+/// A store with the array "feat" of 300 rows, and job folders with arrays to publish.
 class ArrayChangeTest : public ::testing::Test {
  protected:
   ArrayChangeTest() : path_(dir_ / "s") { EXPECT_OK(MakeStore(fs_, path_)); }
 
-  /// Writes an array of the formula's rows into a new scratch folder.
+  /// Writes an array whose rows follow the formula into a new scratch folder.
   ArraySource Source(const std::string& name, ArrayLayout layout = ArrayLayout::kChunk) {
     const Path root = path_ / "scratch" / ("job" + std::to_string(made_.size()));
     EXPECT_OK(CreateDirectories(fs_, root));

@@ -14,7 +14,7 @@
 
 namespace rhizome::testing {
 
-/// Returns byte `b` of row `row` by a formula, so that a misplaced row shows.
+/// Returns byte `b` of row `row` by a formula, so that a misplaced row is noticed.
 inline std::byte ByteOfRow(std::uint64_t row, std::uint64_t b) {
   return static_cast<std::byte>((row * 131 + b * 7 + row / 256) & 0xFF);
 }
@@ -79,8 +79,8 @@ inline GenerationInfo SmallInfo(std::uint64_t vertices = 10) {
   return info;
 }
 
-/// Makes a store with one generation: a file topology/part-0000.adj of some bytes and, if `array`,
-/// a row array "feat" of `rows` rows. The bytes are no topology: storage/ does not look inside.
+/// Creates a store with one generation: a file topology/part-0000.adj of arbitrary bytes and, if
+/// `array`, a row array "feat" of `rows` rows. storage/ does not parse the topology file.
 inline Status MakeStore(FileSystem& fs, const Path& path, bool array = true,
                         std::uint64_t rows = 300) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Create(fs, path, FixedStoreId()));

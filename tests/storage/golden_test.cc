@@ -1,6 +1,6 @@
-// Golden files of format 1, which tests/storage/golden/write_store_files.py wrote from
-// storage/FORMAT.md alone. They must be readable for ever; a change of the bytes needs a new
-// version and new files beside them.
+// Golden files of format 1. tests/storage/golden/write_store_files.py wrote them from
+// storage/FORMAT.md alone. All later builds must be able to read them; a change of the bytes needs
+// a new version and additional golden files.
 
 #include "testing/golden.h"
 
@@ -49,7 +49,7 @@ std::vector<ArrayEntry> Arrays() {
   return arrays;
 }
 
-// Returns the arrays of the second form, which the third manifest has too.
+// Returns the arrays of the second form, which the third manifest has as well.
 std::vector<ArrayEntry> ArraysOfSecondForm() {
   const Codec raw{.kind = CodecKind::kRaw, .level = 0};
   const Codec zstd{.kind = CodecKind::kZstd, .level = 5, .element_bytes = 8};
@@ -190,7 +190,7 @@ TEST(StorageGoldenTest, RowArrayIsWrittenTheSame) {
   EXPECT_EQ(files->size(), 6U);
 }
 
-// A compressor may change its output, but the metadata must stay the same.
+// A compressor may change its output, but the metadata must remain the same.
 TEST(StorageGoldenTest, ArrayMetadataIsWrittenTheSame) {
   std::vector<ArrayEntry> arrays = Arrays();
   for (const ArrayEntry& array : ArraysOfSecondForm()) arrays.push_back(array);
@@ -203,7 +203,7 @@ TEST(StorageGoldenTest, ArrayMetadataIsWrittenTheSame) {
   }
 }
 
-// Version 3 has the arrays of version 2 and of the second form, and keeps two generations.
+// Version 3 has the arrays of version 2 and arrays of the second form, and keeps two generations.
 TEST(StorageGoldenTest, TheSecondFormIsRead) {
   const Manifest manifest = ThirdManifest();
   EXPECT_EQ(EncodeManifest(manifest, GoldenStoreId()), ReadBytes(Folder() / "MANIFEST-000003"));
@@ -226,7 +226,7 @@ TEST(StorageGoldenTest, TheSecondFormIsRead) {
   }
 }
 
-// Version 2 of the manifest has the arrays of version 1 and one whose chunks are shards.
+// Version 2 of the manifest has the arrays of version 1 and an array whose chunks are shards.
 TEST(StorageGoldenTest, ShardsAreReadAndWrittenTheSame) {
   const auto bytes = ReadBytes(Folder() / "MANIFEST-000002");
   const auto manifest = DecodeManifest(bytes, GoldenStoreId());

@@ -9,14 +9,14 @@
 #include "testing/fake_file_system.h"
 
 // Checks of stores on a disk that stops at a chosen operation. The quick tests stop at some
-// operations, those of the ci tier at each.
+// operations; the ci tier stops at each one.
 
 namespace rhizome::testing {
 
 using CrashMode = FakeFileSystem::CrashMode;
 
-/// A fake disk on which a store's catalogue is on the real disk, because RocksDB knows no other.
-/// What RocksDB has written survives a crash of the fake, as its own synced writes do.
+/// A fake disk on which the store's catalogue is on the real disk, because RocksDB can use no
+/// other. What RocksDB writes survives a crash of the fake disk, as its synced writes would.
 class StoreFileSystem : public FakeFileSystem {
  public:
   explicit StoreFileSystem(const Path& store) : store_(store), catalog_(store / "catalog") {
@@ -41,7 +41,7 @@ class StoreFileSystem : public FakeFileSystem {
   }
   bool HasCatalog() const { return std::filesystem::exists(catalog_); }
 
-  /// Makes everything fail from the operation that is `count` operations away.
+  /// Makes all operations fail after the next `count`.
   void StopAfter(std::uint64_t count) { FailAt(operation_count() + count, EIO, /*sticky=*/true); }
 
  private:
@@ -65,8 +65,8 @@ inline void ExpectSound(FileSystem& fs, const Path& path) {
   for (const Damage& damage : report->damaged) ADD_FAILURE() << damage.file << ": " << damage.what;
 }
 
-// The catalogue must come last of what makes a store: without FORMAT it could not be told from
-// somebody's database.
+// The catalogue must be created after FORMAT. Without FORMAT, a store could not be distinguished
+// from an unrelated database.
 inline void ExpectFormatBeforeCatalog(const StoreFileSystem& fs, const Path& path) {
   if (!fs.HasCatalog()) return;
   EXPECT_TRUE(fs.Files().contains((path / "FORMAT").string()));
@@ -78,7 +78,8 @@ struct Stops {
   std::uint64_t stride = 1;
 };
 
-/// Calls `attempt(count)` with the number of operations it is granted, until it says that it ended.
+/// Calls `attempt(count)` with an increasing number of allowed operations, until it returns true
+/// for a completed attempt.
 template <typename Attempt>
 void StopEverywhere(const Stops& stops, Attempt attempt) {
   for (std::uint64_t count = stops.first;; count += stops.stride) {
@@ -104,7 +105,7 @@ inline void ExpectNoStore(FileSystem& fs, const Path& path) {
   EXPECT_STATUS(VerifyFiles(fs, path, JobControl()), kNotFound);
 }
 
-/// An ingestion that stops, then one that does not.
+/// Checks an ingestion that is interrupted, followed by one that is not.
 inline void CheckIngestion(const Stops& stops, CrashMode mode, std::uint64_t seed) {
   StopEverywhere(stops, [&](std::uint64_t count) {
     TempDir dir;
@@ -123,7 +124,8 @@ inline void CheckIngestion(const Stops& stops, CrashMode mode, std::uint64_t see
   });
 }
 
-/// Ingestions that stop, each on what the one before left and one step further.
+/// Checks a series of interrupted ingestions. Each starts from the leftovers of the previous one
+/// and gets one more step.
 inline void CheckIngestionAgainAndAgain(const Stops& stops, CrashMode mode, std::uint64_t seed) {
   TempDir dir;
   const Path path = dir / "s";
@@ -143,7 +145,7 @@ inline void CheckIngestionAgainAndAgain(const Stops& stops, CrashMode mode, std:
   });
 }
 
-/// Opens for writing and commits one more generation, with an array of `rows` rows.
+/// Opens the store for writing and commits a new generation with an array of `rows` rows.
 inline Status NextGeneration(FileSystem& fs, const Path& path, std::uint64_t rows) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(fs, path, Store::Mode::kWrite));
   RHIZOME_ASSIGN_OR_RETURN(const auto writer, GenerationWriter::Create(*store));
@@ -196,7 +198,7 @@ inline void CheckCleaningUp(const Stops& stops, CrashMode mode, std::uint64_t se
   EXPECT_STATUS(fs.Stat(path / "generations/000001"), kNotFound);
 }
 
-/// Writes array "emb" as a job does, into its scratch folder.
+/// Writes the array "emb" into a scratch folder as a job does.
 inline Result<WrittenArray> WriteScratch(FileSystem& fs, const Path& scratch) {
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, scratch));
   return WriteByFormula(

@@ -32,8 +32,8 @@ const std::map<std::string, std::function<Complaint()>>& Complaints() {
 
 std::string UnfitForSanitizers(const std::string& name) {
   static const std::map<std::string, std::string> reasons = {
-      // The sanitizer tests with a pipe whether a vtable can be read, and calls a sound object
-      // invalid if it gets none (LLVM, IsAccessibleMemoryRange).
+      // The sanitizer uses a pipe to test whether a vtable is readable. Without a free descriptor
+      // it reports a valid object as invalid (LLVM, IsAccessibleMemoryRange).
       {"FewDescriptorsAreNoDamage", "a sanitizer needs descriptors to look at a vtable"},
       {"FewDescriptorsKeepTheDelta", "a sanitizer needs descriptors to look at a vtable"},
       {"ForksAreNoticed", "children of a sanitized process with threads hang"},

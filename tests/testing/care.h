@@ -7,22 +7,22 @@
 
 namespace rhizome::testing {
 
-/// The result of a check: what is wrong, or nothing if all is well. Each check makes a store and
-/// harms it or its surroundings. The checks are here because the tests of seeded mistakes run them
-/// too.
+/// The result of a check: a description of the failure, or nullopt on success. Each check creates a
+/// store and damages it or its environment. The checks are here because both the unit tests and the
+/// tests with seeded faults run them.
 using Complaint = std::optional<std::string>;
 
-/// Files that cannot be opened, listed or read, for any reason that does not prove damage, make
-/// verify of a sound store report no damage, and make repair of a damaged store change nothing.
+/// If files cannot be opened, listed or read for a reason that does not prove damage, verify of an
+/// intact store reports no damage, and repair of a damaged store changes nothing.
 Complaint FaultsAreNoDamage();
 
-/// The same holds with few free descriptors, also for RocksDB's files.
+/// The same with few free descriptors, also for RocksDB's files.
 Complaint FewDescriptorsAreNoDamage();
 
 /// A repair of the catalogue with few free descriptors loses no commit of the delta.
 Complaint FewDescriptorsKeepTheDelta();
 
-/// Bytes that are read wrongly only once are no reason to repair anything.
+/// Repair changes nothing because of bytes that were read wrongly only once.
 Complaint DamageIsReadTwice();
 
 /// No writer can start between a repair's check and its last change.
@@ -31,49 +31,47 @@ Complaint RepairKeepsTheLock();
 /// Repair leaves the scratch folders of running jobs alone.
 Complaint RepairKeepsOtherJobs();
 
-/// A repair beside a writer is refused and changes nothing. Readers and jobs that began before a
-/// repair go on after it: they read on, and publish what they made.
+/// A repair fails and changes nothing while there is a writer. Readers and jobs that started before
+/// a repair remain usable after it: readers can read, and jobs can publish their arrays.
 Complaint JobsGoOnAfterARepair();
 
 /// In a damaged chunk of layout row only the rows with wrong checksums are lost.
 Complaint OneRowCostsOneRow();
 
-/// A file of an earlier backup that is damaged by now is not shared but copied again.
+/// A damaged file of an earlier backup is not shared but copied again.
 Complaint RottenSharedFilesAreCopiedAgain();
 
-/// A verification does not block writers, neither while it reads nor while it checks whether there
-/// is one.
+/// A verification does not block writers, neither while it reads nor while it checks for a writer.
 Complaint VerifyLetsWritersIn();
 
-/// Opening a store follows no link in it, and removes nothing beyond one.
+/// Opening a store does not follow links inside it, and removes nothing behind a link.
 Complaint LinksAreNotFollowed();
 
-/// Opening a store does not remove a folder in scratch/ without a job's mark.
+/// Opening a store does not remove a folder in scratch/ that has no job mark.
 Complaint UnmarkedFoldersStay();
 
-/// No output that a user asks for is put into a store or a folder of backups.
+/// No output path of a user may be inside a store or a folder of backups.
 Complaint OutputsStayOutside();
 
-/// Missing files of a store are reported as damage, not as a mistake of the user's.
+/// Missing files of a store are reported as damage, not as a user error.
 Complaint MissingFilesAreDamage();
 
-/// No memory is allocated for rows of a file that is shorter than the manifest says.
+/// No memory is allocated for the rows of a file that is shorter than the manifest says.
 Complaint ClaimedLengthsAreCompared();
 
-/// A forked child may not use what it inherited, and the parent is not affected.
+/// A forked child cannot use the inherited handles, and the parent is not affected.
 Complaint ForksAreNoticed();
 
-/// A child of a writer that calls exit() terminates.
+/// The child of a writer terminates when it calls exit().
 Complaint ForksMayExit();
 
-/// If the system gives no thread, a compaction fails and changes nothing, and the next one
-/// succeeds.
+/// If no thread can be started, a compaction fails and changes nothing, and the next one succeeds.
 Complaint ThreadsThatDoNotStartAreErrors();
 
-/// Returns all checks, by name.
+/// Returns all checks by name.
 const std::map<std::string, std::function<Complaint()>>& Complaints();
 
-/// Returns why this check cannot run under a sanitizer; empty if it can.
+/// Returns why a check cannot run under a sanitizer, or an empty string if it can.
 std::string UnfitForSanitizers(const std::string& name);
 
 }  // namespace rhizome::testing

@@ -17,6 +17,10 @@
 #include "testing/care.h"
 #include "testing/harmed_store.h"
 
+// Checks of care.h about faults that do not prove damage. Each check creates an intact and a
+// damaged store, makes operations on each file or folder fail or takes away descriptors, runs
+// verify and repair, and checks their reports and that no file has changed.
+
 namespace rhizome::testing {
 namespace {
 
@@ -28,7 +32,7 @@ const std::array<Status, 6>& Faults() {
   return faults;
 }
 
-/// A fault must not make verify report damage of a sound store, nor make repair report damage.
+/// Checks that a fault makes neither verify nor repair report damage.
 Complaint Judge(const Result<VerifyReport>& report, const std::string& when) {
   if (!report && ProvesDamage(report.error()))
     return "verify fails with " + report.error().ToString() + " " + when;
@@ -55,10 +59,11 @@ void WithDescriptors(std::uint64_t count, const Run& run) {
 
 constexpr int kDeltaCommits = 3;
 
-/// Makes a store in which each commit of the delta is in a catalogue table of its own.
+/// Creates a store in which each commit of the delta is in a separate catalogue table.
 Status MakeStoreWithDelta(const Path& store) {
   RHIZOME_RETURN_IF_ERROR(MakeStore(Disk(), store));
-  // A record that names no commit before it, and itself; see "Catalogue records" in FORMAT.md.
+  // The record holds only its sequence and the previous record's; see "Catalogue records" in
+  // FORMAT.md.
   for (int i = 0; i < kDeltaCommits; ++i) {
     RHIZOME_ASSIGN_OR_RETURN(const auto writer, Store::Open(Disk(), store, Store::Mode::kWrite));
     std::vector<std::byte> record(17);
@@ -86,7 +91,7 @@ Complaint FaultsAreNoDamage() {
   for (const auto& [file, _] : sound) {
     const Status& fault = Faults()[next++ % Faults().size()];
     const std::string when = fmt::format("while '{}' cannot be opened ({})", file, fault.message());
-    // The fault hits each folder on the path and the file itself.
+    // The fault affects the file itself, and in the second file system its folder.
     Watched of_file([&, file = file](const Path& path) {
       return path == store / file || path == harmed / file ? fault : Status::Ok();
     });
@@ -146,7 +151,7 @@ Complaint FewDescriptorsKeepTheDelta() {
     Result<RepairReport> repaired = RepairReport();
     WithDescriptors(count, [&] { repaired = RepairStore(Disk(), store, {}, JobControl()); });
     if (!repaired && ProvesDamage(repaired.error())) return repaired.error().ToString();
-    // The repair runs again with enough descriptors: what the first run began must not cost
+    // The repair runs again with enough descriptors: an interrupted first run must not lose
     // anything.
     if (!repaired)
       repaired = RepairStore(Disk(), store, {}, JobControl());

@@ -15,10 +15,14 @@
 #include "testing/care.h"
 #include "testing/harmed_store.h"
 
+// Checks of care.h about repair: transient read errors, locks and concurrent jobs, and the rows
+// lost in a damaged chunk. Each check creates a store, damages it, runs repair, and examines the
+// report and the files.
+
 namespace rhizome::testing {
 namespace {
 
-/// A file that returns one byte wrongly.
+/// A file in which one byte is read wrongly.
 class WrongByte final : public ReadableFile {
  public:
   explicit WrongByte(std::unique_ptr<ReadableFile> file) : file_(std::move(file)) {}
@@ -34,7 +38,7 @@ class WrongByte final : public ReadableFile {
   const std::unique_ptr<ReadableFile> file_;
 };
 
-/// Returns one file's bytes wrongly, the first time only.
+/// Returns wrong bytes for one file, the first time only.
 class WrongOnce final : public ForwardingFileSystem {
  public:
   WrongOnce(Path file) : ForwardingFileSystem(Disk()), file_(std::move(file)) {}
@@ -79,7 +83,8 @@ Complaint RepairKeepsTheLock() {
     Complaint wrong;
     Watched fs([&](const Path& path) {
       const std::lock_guard lock(mutex);
-      // The last check of the lock, without holding it, comes after the last change.
+      // The last check of the lock comes after the last change and happens without holding the
+      // lock.
       if (path.filename() == "MANIFEST-000002") changed = true;
       if (path.filename() == "LOCK") return Status::Ok();
       if (!changed && Disk().Lock(store / "LOCK", FileSystem::LockMode::kExclusive, "thief\n"))
@@ -149,7 +154,7 @@ Complaint JobsGoOnAfterARepair() {
       return std::string(name) + " is not read: " + read.ToString();
     if (name == std::string("emb") && rows != RowsByFormula(0, 300, 16)) return "other rows";
   }
-  // While the reader was there, the generation that it had open was kept, damage included.
+  // The generation that the reader had open was kept, with its damage, until the reader closed.
   reader->reset();
   if (const auto writer = Store::Open(Disk(), store, Store::Mode::kWrite); !writer)
     return writer.error().ToString();
@@ -163,8 +168,8 @@ Complaint OneRowCostsOneRow() {
   TempDir dir;
   const Path store = dir / "s";
   if (!MakeStore(Disk(), store).ok()) return "no store";
-  // Damages rows 1 and 7, and in the sidecar the checksums of rows 9 (whose chunk is damaged) and
-  // 2.
+  // Damages rows 1 and 7, and in the sidecar the checksums of row 2 and of row 9, which is in a
+  // damaged chunk.
   Change(store / kRows, {kRowBytes + 2, kRowBytes + 9, 7 * kRowBytes});
   Change(store / "generations/000001/sums/feat.crc32c/c.0.0", {9 * 4, 9 * 4 + 1});
   const auto report = RepairStore(Disk(), store, {.fill_holes = true}, JobControl());

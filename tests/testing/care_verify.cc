@@ -36,7 +36,8 @@ class NotedLocks final : public ForwardingFileSystem {
   const std::function<void()> tried_;
 };
 
-/// Starts a writer whenever a verification takes the writer's lock to see whether there is one.
+/// Starts a writer whenever a verification takes the writer's lock to check whether there is a
+/// writer.
 class WriterAtEveryLook final : public ForwardingFileSystem {
  public:
   WriterAtEveryLook(Path store, std::atomic<int>& writers)
@@ -57,13 +58,13 @@ class WriterAtEveryLook final : public ForwardingFileSystem {
       };
       NotedLocks disk(tried);
       writers_ += Store::Open(disk, store_, Store::Mode::kWrite).has_value();
-      tried();  // where it has not come to a lock
+      tried();  // if it failed before it tried the lock
     });
     tried_.wait(false);  // the lock is held while the writer tries to take it
     return lock;
   }
 
-  /// Returns how often the lock was tried; all writers have ended.
+  /// Returns how often the lock was taken. All writers have ended.
   int count() {
     Join();
     return count_;

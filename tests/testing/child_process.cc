@@ -15,7 +15,7 @@ extern char** environ;
 namespace rhizome::testing {
 namespace {
 
-/// As execve takes them; the strings stay where they are.
+/// Returns a null-terminated array of pointers as execve expects it. The strings must outlive it.
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   for (std::string& string : strings) pointers.push_back(string.data());

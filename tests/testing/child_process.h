@@ -10,42 +10,44 @@
 
 namespace rhizome::testing {
 
-/// A child process of a test. It is killed, and waited for, when this goes. Threads: one at a time.
+/// A child process of a test. The destructor kills the child and waits for it. Threads: one at a
+/// time.
 class ChildProcess {
  public:
-  /// A fork that runs `body` and ends at once with the exit code which that returns; after
-  /// `seconds` times Patience() a signal ends it. What stdio holds is written before, or the child
-  /// might say it again.
+  /// Forks a child that runs `body` and exits with the code that `body` returns. A signal ends the
+  /// child after `seconds` times Patience(). The buffers of stdio are flushed first; otherwise the
+  /// child might print them a second time.
   static ChildProcess Fork(const std::function<int()>& body, unsigned seconds = 60);
 
-  /// How this program is started once more.
+  /// Describes how to start this program again.
   struct Again {
     std::vector<std::string> arguments = {};
-    std::vector<std::string> variables = {};  ///< NAME=value, beside those of this process
+    std::vector<std::string> variables = {};  ///< NAME=value, in addition to this process's
 
-    /// Descriptors of this process, and the numbers that the child has them by.
+    /// Descriptors of this process, each with its number in the child.
     std::vector<std::pair<int, int>> descriptors = {};
   };
 
-  /// A process that runs this program, without the variables GTEST_*, which say what is to be run.
+  /// Starts this program again. The variables GTEST_*, which select tests, are not inherited.
   static ChildProcess RunAgain(const Again& again);
 
-  /// The arguments by which it runs one test, quietly.
+  /// Returns the arguments that make the program run one test with brief output.
   static std::vector<std::string> OnlyTest(const std::string& filter);
 
-  /// No process.
+  /// Constructs a handle without a process.
   ChildProcess() = default;
   ChildProcess(ChildProcess&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
   ChildProcess& operator=(ChildProcess&& other) noexcept;
   ~ChildProcess() { Kill(); }
 
-  /// -1: it could not be started, or has ended.
+  /// Process id; -1 if the process could not be started or has ended.
   pid_t id() const { return id_; }
 
-  /// Waits for its end. How it ended, as waitpid says it: 0, it exited with 0; -1: there is none.
+  /// Waits for the end of the process. Returns its status as from waitpid: 0 if it exited with code
+  /// 0; -1 if there is no process.
   int Wait();
 
-  /// The same if it has ended.
+  /// Returns the status if the process has ended, else nullopt.
   std::optional<int> Poll();
   void Kill();
 
@@ -54,7 +56,7 @@ class ChildProcess {
   pid_t id_ = -1;
 };
 
-/// Runs `body` in a fork, to its end. As ChildProcess::Wait.
+/// Runs `body` in a fork and waits for its end. Returns the same as ChildProcess::Wait.
 int RunForked(const std::function<int()>& body, unsigned seconds = 60);
 
 }  // namespace rhizome::testing

@@ -47,7 +47,7 @@ std::string Zstd(std::string_view text) {
   const auto encoded = EncodeChunk({.kind = CodecKind::kZstd, .level = 3, .element_bytes = 1},
                                    std::as_bytes(std::span(text)));
   EXPECT_OK(encoded);
-  // After the frame, a chunk has a checksum of four bytes.
+  // A chunk is a frame and a checksum of four bytes.
   return {reinterpret_cast<const char*>(encoded->data()), encoded->size() - 4};
 }
 

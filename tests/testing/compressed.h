@@ -7,10 +7,10 @@
 
 namespace rhizome::testing {
 
-/// Returns a gzip member that holds `text` in stored blocks, made without zlib.
+/// Returns a gzip member with `text` in stored blocks, built without zlib.
 std::string Gzip(std::string_view text);
 
-/// Returns a zstd frame that holds `text`, compressed.
+/// Returns a zstd frame with `text`, compressed.
 std::string Zstd(std::string_view text);
 
 /// Writes `text` to `path`, compressed by its extension (.gz, .zst).

@@ -16,8 +16,8 @@
 
 namespace rhizome::testing {
 
-/// Draws commits by number, in the form in which a resolver hands them to a DeltaRunBuilder, and
-/// derives from the plain list of all changes what a delta must answer.
+/// Draws commits by number, in the form that a DeltaRunBuilder receives from a resolver, and
+/// derives the expected contents of the delta from the plain list of all changes.
 class DeltaHistory {
  public:
   struct Shape {
@@ -41,13 +41,13 @@ class DeltaHistory {
   std::uint64_t vertices() const { return vertices_; }
   std::uint64_t sequence() const { return sequence_; }
   TypeId edge_types() const { return edge_types_; }
-  const std::vector<ExternalId>& ids() const { return ids_; }  ///< of new vertices
+  const std::vector<ExternalId>& ids() const { return ids_; }  ///< ids of new vertices
   const std::set<VertexId>& deleted() const { return deleted_; }
   const std::map<std::pair<std::uint64_t, VertexId>, std::uint64_t>& rows() const { return rows_; }
   const std::vector<Edge>& edges() const { return edges_; }
   const std::set<std::tuple<VertexId, TypeId, VertexId>>& erased() const { return erased_; }
 
-  /// Returns the next commit, of up to `most` changes.
+  /// Returns the next commit. It has between 1 and `most` changes.
   DeltaRun Commit(std::mt19937_64& rng, std::size_t most) {
     DeltaRunBuilder builder(shape_.symmetric, shape_.attribute_count,
                             static_cast<VertexId>(vertices_));

@@ -5,13 +5,17 @@
 
 #include "testing/fake_file_state.h"
 
+// Computes the state of a fake disk after a power cut. For each directory, the crash chooses which
+// unsynced changes of names survive; for each file it chooses the surviving bytes, as the mode says
+// (FakeFileSystem::CrashMode). The result becomes the durable state.
+
 namespace rhizome::testing {
 namespace {
 
 using Mode = FakeFileSystem::CrashMode;
 using Random = std::mt19937_64;
 
-// A disk writes a sector whole.
+// A disk writes each sector atomically.
 constexpr std::size_t kSectorBytes = 512;
 
 void Apply(const FakeWrite& write, std::vector<std::byte>& bytes) {
@@ -22,7 +26,7 @@ void Apply(const FakeWrite& write, std::vector<std::byte>& bytes) {
             bytes.begin() + static_cast<std::ptrdiff_t>(write.offset_bytes));
 }
 
-/// Returns the contents of a file after its last sync and after each write since.
+/// Returns the contents of a file after its last sync and after each later write, oldest first.
 std::vector<std::vector<std::byte>> Moments(const FakeNode& file) {
   std::vector<std::vector<std::byte>> moments = {file.durable_bytes};
   for (const FakeWrite& write : file.unsynced) {
@@ -32,10 +36,10 @@ std::vector<std::vector<std::byte>> Moments(const FakeNode& file) {
   return moments;
 }
 
-/// Mixes moments of a file from `first` on: each sector comes from some moment, and so does the
-/// length, because a page is written whole, as it is at that time. With `holes` the order is
-/// arbitrary, as the kernel chooses which page it writes first; otherwise no sector is of a later
-/// moment than one before it.
+/// Mixes the contents of a file at several moments, none before number `first`. A page is written
+/// as it is at that time, so each sector, and the length, comes from one of the moments. With
+/// `holes` any sector may come from any moment, because the kernel writes pages in any order;
+/// otherwise no sector comes from a later moment than a sector before it.
 std::vector<std::byte> Mix(const std::vector<std::vector<std::byte>>& moments, std::size_t first,
                            bool holes, Random& random) {
   std::size_t last = moments.size() - 1;
@@ -54,7 +58,8 @@ std::vector<std::byte> Mix(const std::vector<std::vector<std::byte>>& moments, s
   return bytes;
 }
 
-/// Returns all of a file's writes, except that the disk's last write is only partly there.
+/// Returns a file with all of its writes. If the last write to the disk was to this file, only some
+/// sectors of that write are there.
 std::vector<std::byte> TornAt(const FakeNode& file, std::uint64_t last, Random& random) {
   if (file.unsynced.empty() || file.unsynced.back().operation != last) return file.bytes;
   const auto moments = Moments(file);
@@ -79,7 +84,7 @@ FakeNames SomeNames(const FakeNode& directory, Mode mode, Random& random) {
   return left;
 }
 
-/// A crash of one tree.
+/// Applies a crash to one tree.
 class Crash {
  public:
   Crash(FakeNode& root, Mode mode, std::uint64_t seed) : mode_(mode), random_(seed) {

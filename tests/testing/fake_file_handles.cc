@@ -4,6 +4,10 @@
 
 #include "testing/fake_file_state.h"
 
+// Files and locks that a FakeFileSystem has opened. Each operation locks the shared state, fails if
+// the disk has crashed since the file was opened or if a failure was requested for it, and then
+// reads or changes the node.
+
 namespace rhizome::testing {
 namespace {
 

@@ -23,8 +23,8 @@ struct FakeNode;
 using NodePtr = std::shared_ptr<FakeNode>;
 using FakeNames = std::map<std::string, NodePtr>;
 
-/// A change of a file that is not durable yet: the file is cut to `offset_bytes` if `cut`, then
-/// written.
+/// A change of a file that is not durable yet. The file is truncated to `offset_bytes` if `cut`,
+/// then written.
 struct FakeWrite {
   std::uint64_t operation = 0;
   std::uint64_t offset_bytes = 0;
@@ -32,15 +32,14 @@ struct FakeWrite {
   bool cut = false;
 };
 
-/// A change of names of a directory in one operation that is not durable yet.
+/// The change of a directory's names by one operation that is not durable yet.
 struct FakeNaming {
   bool replaces = false;  ///< a removal or a move, by which names disappear
   FakeNames names;        ///< null: the name disappears
 };
 
-/// A file or a directory. Several names may share a node (links). Each has the contents that a
-/// reader sees, the contents that a power cut leaves at least, and the changes from these to those,
-/// oldest first.
+/// A file or a directory. Several names may refer to one node (links). A node has its current
+/// contents, its durable contents, and the changes between them, oldest first.
 struct FakeNode {
   bool is_directory = false;
 
@@ -67,17 +66,17 @@ inline NodePtr MakeDirectory() {
   return node;
 }
 
-/// Returns the names on the way from the root to `path`.
+/// Returns the components of `path` from the root.
 std::vector<std::string> FakeComponents(const Path& path);
 
 std::string_view FakeOperationName(FakeFileSystem::Operation operation);
 
 Status FakeErrno(int error, std::string_view operation, const Path& path);
 
-/// Changes a directory, and everything below it, to what a crash leaves.
+/// Changes a directory, and everything below it, to its state after a crash.
 void CrashTree(FakeNode& directory, FakeFileSystem::CrashMode mode, std::uint64_t seed);
 
-/// Copies a tree; names that share a node share one in the copy.
+/// Copies a tree. Names that share a node share one in the copy.
 NodePtr CopyTree(const NodePtr& root);
 
 struct FakeFileSystem::State {
@@ -117,7 +116,7 @@ struct FakeFileSystem::State {
     return Find(parts, parts.size());
   }
 
-  /// Returns the directory that holds `path`, and the last component of it.
+  /// Returns the parent directory of `path`, and its last component.
   Result<std::pair<NodePtr, std::string>> Parent(const Path& path, std::string_view operation)
       RHIZOME_REQUIRES(mutex) {
     const auto parts = FakeComponents(path);
@@ -154,7 +153,7 @@ struct FakeFileSystem::State {
   NodePtr root RHIZOME_GUARDED_BY(mutex) = MakeDirectory();
   std::uint64_t epoch RHIZOME_GUARDED_BY(mutex) = 0;  // crashes so far
   std::uint64_t operations RHIZOME_GUARDED_BY(mutex) = 0;
-  int locks RHIZOME_GUARDED_BY(mutex) = 0;  // held
+  int locks RHIZOME_GUARDED_BY(mutex) = 0;  // currently held
   std::vector<std::string> trace RHIZOME_GUARDED_BY(mutex);
   std::uint64_t fail_at RHIZOME_GUARDED_BY(mutex) = 0;
   int fail_error RHIZOME_GUARDED_BY(mutex) = 0;

@@ -8,6 +8,13 @@
 
 #include "testing/fake_file_state.h"
 
+// Implementation of the in-memory file system. Each file operation
+//   1. locks the shared state (fake_file_state.h),
+//   2. counts the operation, records it in the trace, and fails if a failure was requested for it,
+//   3. applies the change to the tree of nodes as an unsynced change.
+// Syncs make changes durable. Crash() replaces the tree by one of the states that a crash may leave
+// (fake_file_crash.cc). Open files and locks are in fake_file_handles.cc.
+
 namespace rhizome::testing {
 namespace {
 

@@ -21,11 +21,11 @@ struct FakeNode;
 struct FakeImage {
   std::shared_ptr<FakeNode> root;
 
-  /// Hashes all names and bytes, synced or not.
+  /// Returns a hash of all names and bytes, synced or not.
   Hash128 Hash() const;
 };
 
-/// The moment before an operation that changes the disk.
+/// The state just before an operation that changes the disk.
 struct FakeCrashPoint {
   std::uint64_t operation = 0;  ///< its number
   std::string what;             ///< as in Trace
@@ -34,49 +34,49 @@ struct FakeCrashPoint {
   FakeImage image;
 };
 
-/// A file system in memory that forgets what was not synced, and that fails on demand.
+/// A file system in memory that loses unsynced changes in a crash, and that fails on demand.
 ///
-/// The model is as harsh as POSIX allows:
-///   (1) bytes survive a crash once their file was synced (WritableFile::Sync), not before;
-///   (2) a name (and the absence of a removed one) survives once its directory was synced
-///       (SyncDirectory), not before, even if the file's bytes were; those that changed in one
-///       operation survive together or not at all;
-///   (3) a directory that is lost takes everything below it along;
-///   (4) locks do not survive, and no file or lock opened before a crash works after it.
+/// The model is as strict as POSIX allows:
+///   (1) the bytes of a file survive a crash only after a sync of the file (WritableFile::Sync);
+///   (2) a name, or its removal, survives only after a sync of its directory (SyncDirectory), even
+///       if the file's bytes are durable; the names that one operation changes survive together or
+///       not at all;
+///   (3) with a directory, everything below it is lost;
+///   (4) locks do not survive a crash, and files and locks that were opened before it fail after
+///   it.
 ///
-/// There is one root, "/"; relative paths begin there, "." and ".." are resolved by name. The root
-/// itself is always durable. Files have no descriptor, so both makers of IoQueue read them through
-/// ReadAt.
+/// There is one root, "/". Relative paths start there, and "." and ".." are resolved lexically. The
+/// root itself is always durable. Files have no descriptor, so every kind of IoQueue reads them
+/// through ReadAt.
 ///
-/// Threads: all functions from many threads at once.
-/// Ownership: shared_ptr inside, so that open files outlive removal, as they do in Unix.
+/// Threads: all functions may be called concurrently.
+/// Ownership: files share the state, so that open files remain usable after removal, as in Unix.
 class FakeFileSystem : public FileSystem {
  public:
   FakeFileSystem();
 
-  /// A disk that starts as `image`.
+  /// Creates a disk with the contents of `image`.
   explicit FakeFileSystem(const FakeImage& image);
   ~FakeFileSystem() override;
 
   /// The unsynced changes that survive a power cut.
   enum class CrashMode : std::uint8_t {
     kDropUnsynced,  ///< none of them
-    kKeepUnsynced,  ///< all of them: a process was killed, the machine lives on
-    /// Each sector (512 bytes), and the length, is of some moment since the last sync; no sector is
-    /// of a later moment than one before it.
+    kKeepUnsynced,  ///< all of them: only the process was killed
+    /// Each sector (512 bytes), and the length, is from some moment since the last sync. No sector
+    /// is from a later moment than a sector before it.
     kRandom,
-    kTornLast,     ///< all, but of the last write only some sectors
-    kZeroLength,   ///< the names, but none of the bytes
-    kNamesUndone,  ///< the bytes and the new names, but names that were removed or moved are back
-    kNamesReordered,  ///< any subset of the changes of names; of each file all bytes or none
+    kTornLast,        ///< all, except some sectors of the last write
+    kZeroLength,      ///< the changes of names, but not of bytes
+    kNamesUndone,     ///< all bytes and new names; removed and moved names are back
+    kNamesReordered,  ///< any subset of name changes; each file has all of its bytes or none
     kHoles,           ///< like kRandom, but sectors in any order
   };
 
-  /// Cuts the power. `seed` is for the random modes. Failures that were requested are cleared.
+  /// Cuts the power. `seed` is for the random modes. Clears the failures that were requested.
   void Crash(CrashMode mode = CrashMode::kDropUnsynced, std::uint64_t seed = 0);
 
-  /// The operations that are counted: changes, syncs, and also reads, so that each of them can
-  /// fail.
+  /// The operations that are counted. Reads are counted, too, so that each of them can fail.
   enum class Operation : std::uint8_t {
     kOpenRead,
     kRead,
@@ -97,7 +97,7 @@ class FakeFileSystem : public FileSystem {
     kRename,
   };
 
-  /// Returns whether such an operation changes the disk.
+  /// Returns whether an operation changes the disk.
   static bool Changes(Operation operation);
 
   /// Returns the number of operations so far.
@@ -113,34 +113,34 @@ class FakeFileSystem : public FileSystem {
   static constexpr int kShortRead = -1;
   static constexpr int kEmptyRead = -2;
 
-  /// From now on matching syncs on all fake disks of this process do nothing and report success.
-  /// For seeded mistakes; call before any thread starts.
+  /// Makes matching syncs on all fake disks of this process do nothing and report success. For
+  /// tests with seeded faults. Call before any thread starts.
   static void LieAboutSyncs(std::function<bool(const Path&)> matches);
 
-  /// Makes all operations fail for which `matches` returns true; it is called under the file
-  /// system's lock.
+  /// Makes all operations fail for which `matches` returns true. `matches` is called under the lock
+  /// of the file system.
   void FailWhen(std::function<bool(Operation, const Path&)> matches, int error_number);
   void ClearFailures();
 
-  /// Returns the names of all operations with their paths, oldest first, for messages and for tests
-  /// of order.
+  /// Returns the names of all operations with their paths, oldest first. For messages and for tests
+  /// that check the order of operations.
   std::vector<std::string> Trace() const;
 
   FakeImage Image() const;
 
-  /// Returns what a crash now would leave; this disk is not changed.
+  /// Returns the contents that a crash at this moment would leave. Does not change this disk.
   FakeImage ImageAfterCrash(CrashMode mode, std::uint64_t seed) const;
 
-  /// Starts keeping an image of the moment before each operation that changes the disk.
+  /// Starts recording an image of the disk before each operation that changes it.
   void RecordCrashPoints();
   std::vector<FakeCrashPoint> TakeCrashPoints();
 
-  /// Notes the knowledge of an oracle outside the store in the crash points: promises up to
-  /// `acknowledged` were given, and those up to `begun` may have been kept.
+  /// Records the state of an external oracle in the crash points. Promises up to `acknowledged`
+  /// have been confirmed; promises up to `begun` may have been fulfilled.
   void SetProgress(int acknowledged, int begun);
 
-  /// Moves a file over whatever has that name, within one folder. It is not a function of
-  /// FileSystem, because stores move nothing; RocksDB does.
+  /// Moves a file within one folder, replacing any file of that name. Not part of FileSystem,
+  /// because only RocksDB moves files; stores do not.
   Status RenameFile(const Path& from, const Path& to);
 
   /// Flips one bit of a file; the change is durable at once. Errors: kNotFound.
@@ -152,14 +152,15 @@ class FakeFileSystem : public FileSystem {
   /// Returns the number of locks that are held.
   int lock_count() const;
 
-  /// Returns all files with their bytes, to compare two states.
+  /// Returns all files with their bytes, for comparing two states.
   std::map<std::string, std::vector<std::byte>> Files() const;
 
   /// Makes LinkFile return kUnsupported, as on FAT.
   void RefuseLinks(bool refuse);
   void SetFreeBytes(std::uint64_t bytes);
 
-  /// Sets the unit of direct reads that files report when opened for them; 1: O_DIRECT is refused.
+  /// Sets the alignment in bytes of direct reads that opened files report. 1: O_DIRECT is not
+  /// supported.
   void SetDirectAlignment(std::uint32_t bytes);
 
   Result<std::unique_ptr<ReadableFile>> OpenRead(const Path& path,

@@ -2,8 +2,8 @@
 
 namespace rhizome::testing {
 
-/// Makes the system refuse call `number` (SYS_...) with `error` to this thread and those that it
-/// starts, as sandboxes and older systems do. Returns false if the system has no seccomp.
+/// Makes the system call `number` (SYS_...) fail with `error` in this thread and in threads that it
+/// starts, as in sandboxes and older systems. Returns false if the system has no seccomp.
 bool ForbidCall(unsigned number, unsigned error);
 
 }  // namespace rhizome::testing

@@ -21,7 +21,7 @@ namespace rhizome::testing {
 /// make relative.
 std::filesystem::path GoldenFolder(const char* layer);
 
-/// The store id that every golden file carries; STORE_ID of tests/testing/golden.py.
+/// The store id in every golden file; STORE_ID in tests/testing/golden.py.
 inline StoreId GoldenStoreId() {
   StoreId id;
   for (std::size_t i = 0; i < id.bytes.size(); ++i) id.bytes[i] = static_cast<std::byte>(0x10 + i);
@@ -36,8 +36,7 @@ inline std::vector<std::byte> ReadBytes(const std::filesystem::path& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Returns every file below `folder` by its path there, except scripts and what Python leaves
-/// beside them.
+/// Returns every file below `folder` by its relative path, except scripts and Python bytecode.
 inline std::map<std::string, std::vector<std::byte>> ReadTree(const std::filesystem::path& folder) {
   std::map<std::string, std::vector<std::byte>> files;
   for (const auto& item : std::filesystem::recursive_directory_iterator(folder)) {
@@ -48,7 +47,7 @@ inline std::map<std::string, std::vector<std::byte>> ReadTree(const std::filesys
   return files;
 }
 
-/// Runs the script `name` of the golden files in `golden`: it must write them all, byte by byte.
+/// Runs the script `name` in folder `golden`. It must write all golden files byte by byte.
 inline void ExpectScriptWrites(const std::filesystem::path& golden, const std::string& name) {
   if (std::system("python3 -c pass") != 0) GTEST_SKIP() << "python3 is not installed";
   const TempDir folder;

@@ -29,8 +29,8 @@ inline bool ComesBefore(const Neighbor& a, const Neighbor& b) {
   return std::tie(a.type, a.vertex, a.weight) < std::tie(b.type, b.vertex, b.weight);
 }
 
-/// A graph as a list of edges, which answers every question by reading all of them. The engine's
-/// answers are compared with it.
+/// A graph as a list of edges. It answers every query by a scan of all edges; tests compare the
+/// engine's answers with it.
 class GraphModel {
  public:
   explicit GraphModel(const GraphInput& input)
@@ -48,7 +48,7 @@ class GraphModel {
   const std::vector<ModelEdge>& edges() const { return edges_; }
   std::uint64_t vertex_count() const { return vertex_count_; }
 
-  /// Returns what Graph::Neighbors and NeighborsOfType promise.
+  /// Returns the expected result of Graph::Neighbors or NeighborsOfType.
   std::vector<Neighbor> Neighbors(VertexId vertex, Direction direction,
                                   std::optional<TypeId> type = std::nullopt) const {
     if (direction == Direction::kBoth) {
@@ -91,7 +91,7 @@ inline std::vector<std::string> TypeNames(const std::string& prefix, std::uint32
   return names;
 }
 
-/// Draws distinct external ids in no order, some negative and some beyond 32 bits.
+/// Draws distinct external ids in random order, some negative and some beyond 32 bits.
 inline void DrawExternalIds(std::mt19937_64& rng, GraphInput& input) {
   for (std::uint64_t v = 0; v < input.vertex_count; ++v) {
     const auto noise = static_cast<std::int64_t>(rng() % 1000000);
@@ -102,7 +102,8 @@ inline void DrawExternalIds(std::mt19937_64& rng, GraphInput& input) {
   }
 }
 
-/// Returns a typed multigraph with so few pairs that parallel edges and self-loops are common.
+/// Returns a typed multigraph with so few vertex pairs that parallel edges and self-loops are
+/// common.
 inline GraphInput RandomGraph(std::mt19937_64& rng, const RandomGraphOptions& options) {
   GraphInput input;
   input.vertex_count = options.vertices;

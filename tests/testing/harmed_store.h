@@ -13,8 +13,8 @@
 
 #include "rhizome/storage/forwarding_file_system.h"
 
-// The harm that the complaints of testing/care.h do to the store of storage/array_fixture.h, and to
-// its surroundings.
+// Tools that damage the store of storage/array_fixture.h and its environment, for the checks in
+// testing/care.h.
 
 namespace rhizome::testing {
 
@@ -22,7 +22,7 @@ constexpr const char* kRows = "generations/000001/arrays/feat/c.0.0";
 
 inline FileSystem& Disk() { return FileSystem::Posix(); }
 
-/// A file system whose operations can be watched, and refused.
+/// A file system that calls a function before operations. The function may make an operation fail.
 class Watched final : public ForwardingFileSystem {
  public:
   using Watch = std::function<Status(const Path& path)>;
@@ -56,7 +56,7 @@ inline std::string BytesOf(const Path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Returns all files below a folder except LOCK, which names its last holder.
+/// Returns all files below a folder except LOCK, which contains the name of its last holder.
 inline std::map<std::string, std::string> Tree(const Path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))

@@ -16,8 +16,8 @@
 
 namespace rhizome::testing {
 
-/// A graph divided and written in memory, without store, partitioner or builder. Tests of the
-/// partition file compare it with the model.
+/// A graph divided into partition files in memory, without store, partitioner or builder. Tests of
+/// the partition file compare it with the model.
 struct PartitionParts {
   std::uint32_t partitions = 1;
   std::uint32_t edge_types = 1;
@@ -47,10 +47,10 @@ struct DivideOptions {
   bool grouped = true;
   Direction directions = Direction::kBoth;
   TopologyCodec codec = TopologyCodec::kNone;
-  bool attributed = false;  ///< as if the edges had attributes
+  bool attributed = false;  ///< sets the flag for edge attributes
 };
 
-/// Writes the order of `vertex_of_row` and parses it.
+/// Encodes the order of `vertex_of_row` and parses it.
 inline VertexOrder MakeOrder(const std::vector<VertexId>& vertex_of_row,
                              const std::vector<PartitionId>& owner, const std::vector<TypeId>& type,
                              std::uint32_t partitions, std::uint32_t types) {
@@ -60,8 +60,8 @@ inline VertexOrder MakeOrder(const std::vector<VertexId>& vertex_of_row,
   return *VertexOrder::Parse(*std::move(file), vertex_of_row.size(), partitions, types);
 }
 
-/// Divides at random, mostly by source, so that there are interior vertices, hubs in several
-/// partitions, and partitions without an edge.
+/// Divides a graph at random, mostly by source, so that there are interior vertices, hubs in
+/// several partitions, and partitions without an edge.
 inline PartitionParts Divide(std::mt19937_64& rng, const GraphInput& input,
                              const DivideOptions& options) {
   const GraphModel model(input);

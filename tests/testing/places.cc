@@ -1,5 +1,5 @@
-// Checks of where things are: no output of a user's goes into a store, and missing files of a store
-// are damage.
+// Checks of file locations: no user output goes into a store, and missing files of a store are
+// damage.
 
 #include <filesystem>
 #include <memory>

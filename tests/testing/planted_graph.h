@@ -17,14 +17,14 @@
 
 namespace rhizome::testing {
 
-/// A planted-partition graph: vertices of one class are linked more often than others, and the
-/// features are weak hints at the class, so that the neighbourhood reveals far more than the vertex
-/// alone.
+/// A planted-partition graph. Vertices of the same class are linked more often than others. The
+/// features are only weakly correlated with the class, so that a vertex's neighbourhood predicts it
+/// far better than the vertex alone.
 struct PlantedOptions {
   std::uint64_t vertices = 1200;
   std::uint32_t classes = 4;
   std::uint64_t dim = 16;
-  std::uint64_t degree = 8;  ///< undirected edges a vertex begins
+  std::uint64_t degree = 8;  ///< undirected edges drawn per vertex
   double inside = 0.85;      ///< share of edges within the class
   double hint = 0.35;        ///< strength of the class in the features, noise being 1
   DataType dtype = DataType::kFloat32;
@@ -65,7 +65,7 @@ inline PlantedGraph MakePlanted(const PlantedOptions& options) {
   return planted;
 }
 
-/// Makes an array of a store from values by vertex id.
+/// Builds an array of a store from values by vertex id.
 template <typename T>
 ArrayInput MakeArray(const std::string& name, std::uint64_t dim, DataType dtype,
                      std::vector<T> values) {
@@ -127,7 +127,7 @@ inline Result<std::vector<float>> ReadArray(const Path& store_path, const std::s
   return values;
 }
 
-/// Returns the files of an array as the manifest lists them; equal lists mean equal bytes.
+/// Returns the files of an array as the manifest lists them. Equal lists mean equal bytes.
 inline Result<std::vector<FileEntry>> FilesOf(const Path& store_path, const std::string& name) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), store_path, Store::Mode::kRead));

@@ -2,9 +2,9 @@
 
 namespace rhizome::testing {
 
-/// Whether a sanitizer watches this process whose runtime takes locks of its own in every
-/// allocation and allocates the stacks of threads itself. A child that was forked while another
-/// thread held such a lock waits for it for ever (LLVM until 17), whatever the library does.
+/// Whether this process runs under a sanitizer whose runtime takes locks in every allocation and
+/// allocates the stacks of threads itself. If another thread holds such a lock during a fork, the
+/// child waits for it without end, and the library cannot prevent that (LLVM up to 17).
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitized = true;
 #elif defined(__has_feature)
@@ -17,8 +17,8 @@ inline constexpr bool kSanitized = false;
 inline constexpr bool kSanitized = false;
 #endif
 
-/// Whether it is the thread sanitizer, with which a child that was forked beside other threads may
-/// start none.
+/// Whether it is the thread sanitizer. Under it, a child of a process with several threads cannot
+/// start threads.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool kThreadSanitized = true;
 #elif defined(__has_feature)

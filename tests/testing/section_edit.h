@@ -9,8 +9,8 @@
 
 namespace rhizome::testing {
 
-/// Takes the sections of a section file apart, so that a test can change them and seal the file
-/// again with right checksums: what a reader meets if the writer, not the disk, was wrong or
+/// Splits a section file into its sections, so that a test can change them and seal the file again
+/// with correct checksums. Readers meet such files if the writer, not the disk, was faulty or
 /// malicious.
 class SectionEdit {
  public:

@@ -12,10 +12,10 @@
 
 namespace rhizome::testing {
 
-/// Source, type's name and target. The type's name is "edge" if the only type has no name.
+/// Source, name of the type, and target. The name is "edge" if there is a single, unnamed type.
 using NamedEdge = std::tuple<VertexId, std::string, VertexId>;
 
-/// Returns all edges of a store, sorted, from its lists of out-neighbours.
+/// Returns all edges of a store, sorted, from its out-neighbour lists.
 inline std::vector<NamedEdge> AllEdges(const OpenGraph& open) {
   std::vector<NamedEdge> edges;
   for (std::uint64_t v = 0; v < open.graph->vertex_count(); ++v) {
@@ -30,8 +30,8 @@ inline std::vector<NamedEdge> AllEdges(const OpenGraph& open) {
   return edges;
 }
 
-/// Returns the values of an attribute of every edge, sorted; the attribute has an array for each
-/// partition, by edge id.
+/// Returns the values of an attribute for every edge, sorted. The attribute has an array per
+/// partition, indexed by edge id.
 template <typename T>
 std::vector<std::pair<NamedEdge, std::vector<T>>> EdgeRowsOf(const OpenGraph& open,
                                                              std::string_view attribute) {

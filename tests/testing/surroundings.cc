@@ -1,5 +1,5 @@
-// Checks of a store's surroundings: links and folders that belong to nobody, files whose length is
-// not as claimed, forks, a system without threads.
+// Checks of a store's environment: links and unmarked folders, files of a wrong length, forks, a
+// system that starts no threads.
 
 #include <pthread.h>
 #include <unistd.h>
@@ -27,7 +27,8 @@ namespace {
 
 FileSystem& DiskAround() { return FileSystem::Posix(); }
 
-/// Lets no thread start while it lives, by a stack size that no address space holds.
+/// Prevents new threads during its lifetime, by a default stack size that exceeds the address
+/// space.
 class NoNewThreads {
  public:
   NoNewThreads() {
@@ -95,7 +96,7 @@ Complaint ClaimedLengthsAreCompared() {
   if (!opened) return opened.error().ToString();
   const auto array = (*opened)->OpenArray("feat");
   auto sums = (*opened)->OpenArray("feat.crc32c");
-  if (!array || !sums) return std::nullopt;  // it was refused earlier
+  if (!array || !sums) return std::nullopt;  // rejected earlier
   const auto loaded = RowSums::Open((*array)->entry(), *std::move(sums));
   if (loaded) return "memory is taken for sums that are not there";
   if (loaded.error().code() != StatusCode::kCorruption) return loaded.error().ToString();
@@ -121,7 +122,7 @@ Complaint ForksMayExit() {
   if (!MakeStore(DiskAround(), path).ok()) return "no store";
   const auto store = Store::Open(DiskAround(), path, Store::Mode::kWrite);
   if (!store) return store.error().ToString();
-  ::usleep(200'000);  // RocksDB's thread waits by then
+  ::usleep(200'000);  // gives RocksDB's thread time to go to sleep
   const auto exit = [&]() -> int { std::exit((*store)->OpenArray("feat") ? 0 : 1); };
   const int how = RunForked(exit, 5);
   return how == 0 ? std::nullopt : Complaint("a child that ends by exit() does not end");

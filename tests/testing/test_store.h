@@ -18,7 +18,7 @@ inline Status BuildStore(const Path& path, GraphInput input, const BuildOptions&
   return BuildGeneration(*store, std::move(input), options, control);
 }
 
-/// A store opened for reading, and its graph as of then.
+/// A store opened for reading, and a snapshot of its graph.
 struct OpenGraph {
   std::unique_ptr<Store> store;
   std::unique_ptr<GraphSnapshot> graph;

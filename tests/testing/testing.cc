@@ -11,9 +11,9 @@
 #include "rhizome/storage/unique_folder.h"
 
 #if defined(__SANITIZE_THREAD__)
-// liburing unmaps a ring with a system call of its own, so the sanitizer takes the next ring at
-// that address, perhaps of another thread, for the same memory. RocksDB is not built for the
-// sanitizer, which sees its memcpy and memcmp but not the atomics that order them. The only code of
+// liburing unmaps a ring with a raw system call, so the sanitizer takes a later ring at that
+// address, perhaps of another thread, for the same memory. RocksDB is built without the sanitizer,
+// which therefore sees its memcpy and memcmp but not the atomics that order them. The only code of
 // ours that RocksDB calls is a logger that does nothing.
 extern "C" const char* __tsan_default_suppressions() {
   return "race:^io_uring_\nrace:librocksdb\n";
@@ -22,8 +22,8 @@ extern "C" const char* __tsan_default_suppressions() {
 
 namespace rhizome::testing {
 
-// mkdtemp chooses the name: one made of the process's number may be that of a folder which a killed
-// process left behind.
+// mkdtemp chooses a unique name. A name derived from the process id could belong to a folder that a
+// killed process left behind.
 TempDir::TempDir() {
   const auto made = MakeUniqueFolder(std::filesystem::temp_directory_path() / "rhizome-test-",
                                      "no folder for a test");

@@ -33,14 +33,15 @@ class TempDir {
 /// failure can be repeated.
 std::uint64_t TestSeed();
 
-/// Returns how many times as long tests wait as on an idle machine: RHIZOME_TEST_PATIENCE, or 1.
+/// Returns the factor by which tests extend their timeouts: RHIZOME_TEST_PATIENCE, or 1. Busy
+/// machines need more than 1.
 unsigned Patience();
 
-/// Waits until `holds` returns true, for at most `seconds` times Patience(). Returns what it
-/// returned last.
+/// Waits until `holds` returns true, for at most `seconds` times Patience(). Returns the last
+/// result of `holds`.
 bool Eventually(const std::function<bool()>& holds, unsigned seconds = 10);
 
-/// Returns the folder of further data sets (RHIZOME_TEST_DATA), if there is one.
+/// Returns the folder of additional data sets (RHIZOME_TEST_DATA), if there is one.
 std::optional<std::filesystem::path> TestData();
 
 inline const Status& AsStatus(const Status& status) { return status; }
@@ -49,8 +50,8 @@ Status AsStatus(const Result<T>& result) {
   return result ? Status::Ok() : result.error();
 }
 
-/// Returns the files of a store's generations, by their paths in the store, with their bytes.
-/// RocksDB's own files are not compared.
+/// Returns the files of all generations of a store by their paths in the store, with their bytes.
+/// RocksDB's own files are not included.
 std::map<std::string, std::string> GenerationBytes(const std::filesystem::path& store);
 
 }  // namespace rhizome::testing

@@ -39,8 +39,8 @@ inline Result<std::unique_ptr<Store>> OpenStore(const Path& path, Store::Mode mo
   return Store::Open(FileSystem::Posix(), path, mode);
 }
 
-/// Calls `check` with random graphs that have the array "feat", in either layout, at first and
-/// after each of some random updates.
+/// Calls `check` with random graphs that have the array "feat" in either layout, initially and
+/// after each of several random updates.
 template <typename Check>
 void WithUpdatedGraphs(std::mt19937_64& rng, Check check) {
   for (int round = 0; round < 6; ++round) {
@@ -75,7 +75,7 @@ inline CompactOptions DrawCompaction(std::mt19937_64& rng) {
   return options;
 }
 
-/// Returns a memory bound in which the edges do not fit as a whole, but the parts of them do.
+/// Returns a memory limit that is too small for all edges at once, but large enough for each part.
 inline std::uint64_t JustNotHolding(const GraphSnapshot& graph, const CompactOptions& options) {
   const std::uint64_t edges = graph.info().edges + graph.delta()->entries();
   const std::uint32_t partitions =
@@ -93,8 +93,9 @@ inline void ExpectVerifies(const Path& path) {
   for (const Damage& damage : report->damaged) ADD_FAILURE() << damage.file << ": " << damage.what;
 }
 
-/// Makes random updates and after each compares every query with the model: live, in a snapshot, in
-/// a second handle that follows, after reopening and, if `compact`, after compaction.
+/// Applies random updates, and after each compares every query with the model: on the live graph, a
+/// snapshot, a second handle that follows the first, after reopening and, if `compact`, after a
+/// compaction.
 inline void RunHistories(std::mt19937_64& rng, int rounds, bool compact) {
   for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE(round);

@@ -20,8 +20,8 @@
 
 namespace rhizome::testing {
 
-/// A changing graph as plain lists by external id, which answers every question by reading all of
-/// them. Batches are applied to it and to the engine, and then both must give the same answers.
+/// A changing graph as plain lists by external id. It answers every query by a scan of all of them.
+/// Batches are applied to the model and to the engine, and both must then return the same answers.
 class UpdateModel {
  public:
   struct Edge {
@@ -34,15 +34,15 @@ class UpdateModel {
     }
     friend bool operator==(const Edge&, const Edge&) = default;
   };
-  /// An entry of a list: neighbour, type, weight.
+  /// An entry of a neighbour list: neighbour, type, weight.
   using Entry = std::tuple<std::string, std::string, float>;
   struct Vertex {
     std::string type;
-    std::vector<float> row;  ///< of the array "feat"
+    std::vector<float> row;  ///< its row of the array "feat"
   };
   static constexpr std::uint64_t kDim = 3;
 
-  /// Gives `input` the array "feat".
+  /// Adds the array "feat" to `input`.
   static void AddRows(GraphInput& input) {
     ArrayInput array;
     array.name = "feat";
@@ -162,7 +162,7 @@ class UpdateModel {
     return batch;
   }
 
-  /// Compares every query of `graph` with the model. `directions` are those that the store keeps.
+  /// Compares every query of `graph` with the model. `directions` are those stored in the graph.
   void ExpectAgrees(const Graph& graph, Direction directions) const {
     EXPECT_EQ(graph.live_vertex_count(), vertices_.size());
     const auto count = graph.CountEdges();
@@ -190,7 +190,7 @@ class UpdateModel {
     }
   }
 
-  /// The list of a vertex, in order.
+  /// Returns the neighbour list of a vertex, in order.
   std::vector<Entry> EntriesOf(const std::string& id, Direction direction) const {
     std::vector<Entry> entries;
     for (const Edge& edge : edges_) {
@@ -202,7 +202,7 @@ class UpdateModel {
     return entries;
   }
 
-  /// A list of the engine in the same words, in order.
+  /// Translates a neighbour list of the engine into entries of the model, in order.
   static std::vector<Entry> Translated(const Graph& graph, const std::vector<Neighbor>& list) {
     std::vector<Entry> entries;
     for (const Neighbor& neighbor : list)
@@ -267,7 +267,7 @@ class UpdateModel {
     ExpectPieces(graph, vertex, direction, *found);
   }
 
-  // The view that samplers draw from holds the same list.
+  // The view that samplers read must contain the same list.
   static void ExpectPieces(const Graph& live, VertexId vertex, Direction direction,
                            std::vector<Neighbor> expected) {
     const auto snapshot = live.Snapshot();

@@ -16,8 +16,8 @@ void AddLookupBench(const Bench& bench, CLI::App& root, Session& session);
 void AddWriteBench(const Bench& bench, CLI::App& root, Session& session);
 void AddCompactBench(const Bench& bench, CLI::App& root, Session& session);
 
-// These link libtorch and are in rhizome-bench-gnn alone; in rhizome-bench their addresses are
-// null.
+// These benches link libtorch and exist only in rhizome-bench-gnn. In rhizome-bench their addresses
+// are null.
 [[gnu::weak]] void AddAggregateBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddStepBench(const Bench& bench, CLI::App& root, Session& session);
 [[gnu::weak]] void AddInferBench(const Bench& bench, CLI::App& root, Session& session);

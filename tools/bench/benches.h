@@ -6,7 +6,7 @@
 
 namespace rhizome {
 
-/// The table of benches, in the order of `rhizome bench --help`.
+/// Returns the table of benches, in the order of `rhizome bench --help`.
 std::span<const Bench> AllBenches();
 
 }  // namespace rhizome

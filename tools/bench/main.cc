@@ -6,10 +6,10 @@
 #include "program.h"
 #include "sibling.h"
 
-// The main of two binaries: rhizome-bench, and rhizome-bench-gnn, which has all of it and the
-// benches that link libtorch. rhizome-bench runs the other for those, so that the rest start
-// without libtorch: loading it takes 0.3 s of a processor and 110 MB, which would be part of what
-// a bench measures.
+// Main function of two binaries: rhizome-bench, and rhizome-bench-gnn, which also contains the
+// benches that link libtorch. rhizome-bench runs rhizome-bench-gnn for those, so that other benches
+// start without libtorch: loading it takes 0.3 s of processor time and 110 MB, which would be
+// included in the measurements.
 
 namespace rhizome {
 namespace {
@@ -26,7 +26,7 @@ void AddBenches(CLI::App& root, Session& session) {
   }
 }
 
-/// Is `name` a bench that this binary has only the name of?
+/// Returns whether `name` is a bench that exists only in the other binary.
 bool IsElsewhere(const char* name) {
   for (const Bench& bench : AllBenches()) {
     if (std::strcmp(bench.name, name) == 0) return bench.add == nullptr;
@@ -34,9 +34,9 @@ bool IsElsewhere(const char* name) {
   return false;
 }
 
-/// Returns only where it fails, with the exit code.
+/// Runs rhizome-bench-gnn in place of this process. Returns the exit code, only on failure.
 int BecomeGnnBenches(char** argv) {
-  // libtorch's OpenMP threads spin while they wait, unless this is set before they are loaded.
+  // The OpenMP threads of libtorch spin while they wait, unless this is set before it is loaded.
   setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);  // NOLINT(concurrency-mt-unsafe)
   const Status status = BecomeSibling(kGnnBinary, argv);
   std::fprintf(

@@ -10,6 +10,9 @@
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/storage/shown_text.h"
 
+// Helpers shared by all verbs: exit codes, output, options, opening a store, and common fields of
+// answers.
+
 namespace rhizome {
 
 int ExitCode(StatusCode code) {

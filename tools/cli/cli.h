@@ -20,22 +20,24 @@
 
 namespace rhizome {
 
-/// The answer of a verb: the fields that `--json` prints (docs/DESIGN.md, section 10), and the
-/// function that describes them to a person. Names in the fields may come from an untrusted store:
-/// `--json` prints them as they are, `describe` gets them by ShownText. `describe` is null if
-/// standard output holds the result itself (--out -); then nothing is described. A verdict that is
-/// not OK is printed after them and sets the exit code (`verify` has an answer and still fails).
+/// The result of a verb: the fields that `--json` prints (docs/DESIGN.md, section 10) and the
+/// function that formats them for people. Names in the fields may come from an untrusted store:
+/// `--json` prints them unchanged; `describe` receives them escaped by ShownText. `describe` is
+/// null if the verb writes its result to standard output (--out -); no description is printed then.
+/// If `verdict` is not OK, it is printed after the fields and sets the exit code. `verify`, for
+/// example, returns an answer and still fails.
 struct Answer {
   Json fields;
   std::string (*describe)(const Json& fields) = nullptr;
   Status verdict;
 };
 
-/// One run of the binary: the verb that was parsed, and how it reports progress.
+/// State of one run of the binary: the parsed verb and how progress is reported.
 /// Threads: one, except for `control`, which the signal handler cancels.
 struct Session {
   bool json = false;
-  std::optional<ProgressStyle> progress;  ///< absent: a bar on a terminal, else nothing
+  /// absent: a bar if stderr is a terminal, otherwise no progress output
+  std::optional<ProgressStyle> progress;
   std::unique_ptr<ProgressPrinter> printer;
   JobControl control{[this](const JobControl::Progress& report) {
     if (printer) printer->Show(report);
@@ -43,36 +45,38 @@ struct Session {
   std::function<Result<Answer>()> run;  ///< set by the verb that was parsed
 };
 
-/// Returns the exit code for the outcome of a verb; docs/DESIGN.md, section 10, lists them.
+/// Returns the process exit code for the status of a verb; docs/DESIGN.md, section 10, lists them.
 int ExitCode(StatusCode code);
 
-/// Writes to standard output; a full disk or a closed pipe is an error.
+/// Writes `text` to standard output and flushes it. A full disk or a closed pipe is an error.
 Status PrintOut(std::string_view text);
 
-/// Prints "<kind>: <text>" on standard error, where `kind` is a word such as "note", and `text` may
-/// quote names (ShownText).
+/// Prints "<kind>: <text>" on standard error. `kind` is a word such as "note". `text` may quote
+/// untrusted names: it is escaped by ShownText.
 void Tell(std::string_view kind, std::string text);
 
-/// Checks the outputs of a verb. Errors: kInvalidArgument, --json although `out` is standard output
-/// ("-").
+/// Checks that --json and the output `out` do not both use standard output.
+/// Errors: kInvalidArgument, --json was given and `out` is "-".
 Status CheckOutputs(const Session& session, const std::string& out);
 
-/// Checks that a file can be written to `path`, before the work whose result goes there. An empty
-/// path is fine. Errors: those of OutputFile::Create.
+/// Checks that a file can be created at `path`, so that a verb fails before it computes a result
+/// that it cannot write. An empty path is accepted.
+/// Errors: as OutputFile::Create.
 Status ProbeOutput(const std::string& path);
 
-/// Writes `text` to a file, which appears whole or not at all. Nothing is written to an empty path.
-/// Errors: those of OutputFile.
+/// Writes `text` to a file atomically. Does nothing if `path` is empty.
+/// Errors: as OutputFile.
 Status WriteText(const std::string& path, std::string_view text);
 
-/// Cancels `control` at the first SIGINT or SIGTERM, and ends the process at the second.
+/// Installs handlers for SIGINT and SIGTERM. The first signal cancels `control`; the second ends
+/// the process.
 void InstallSignalHandlers(JobControl& control);
 
-/// Adds --help, --json and --progress.
+/// Adds --json and --progress.
 void AddCommonFlags(CLI::App& verb, Session& session);
 
-/// Adds verb `name`, which fills `flags` and calls `run`. `example` is printed at the end of its
-/// --help; the tests run it.
+/// Adds the verb `name`, whose options fill `flags` and whose callback calls `run`. `example` is
+/// printed at the end of the verb's --help; the tests run it.
 template <typename Flags>
 CLI::App* AddVerb(CLI::App& root, Session& session, const std::string& name,
                   const std::string& description, const std::string& example,
@@ -87,8 +91,8 @@ CLI::App* AddVerb(CLI::App& root, Session& session, const std::string& name,
   return verb;
 }
 
-// --- Kinds of flags that CLI11 does not know. A wrong value throws CLI::ValidationError: exit code
-// 1.
+// --- Option types that CLI11 does not provide. An invalid value throws CLI::ValidationError, which
+// ends the program with exit code 1.
 
 CLI::Option* AddSize(CLI::App& verb, const std::string& name, std::uint64_t& bytes,
                      const std::string& description);
@@ -102,7 +106,7 @@ CLI::Option* AddThreads(CLI::App& verb, std::uint32_t& threads);
 CLI::Option* AddList(CLI::App& verb, const std::string& name, std::vector<std::string>& list,
                      const std::string& description);
 
-/// Adds a flag whose value is one of `choices`; the first must be the default of `value`.
+/// Adds an option whose value is one of `choices`. The first choice must be the default of `value`.
 template <typename T>
 CLI::Option* AddChoice(CLI::App& verb, const std::string& name, T& value,
                        std::vector<std::pair<std::string, T>> choices,
@@ -135,23 +139,24 @@ struct OpenedGraph {
 };
 Result<OpenedGraph> OpenGraph(const std::string& path, Session& session);
 
-/// Adds --metrics F, the file that WriteMetrics writes. Metrics are counted only if the flag is
-/// given. Errors of MetricsFor: those of ProbeOutput.
+/// Adds --metrics F, the file that WriteMetrics writes. MetricsFor returns null if the option was
+/// not given, so that no metrics are collected.
+/// Errors: as ProbeOutput (MetricsFor).
 CLI::Option* AddMetricsFile(CLI::App& verb, std::string& path);
 Result<std::shared_ptr<Metrics>> MetricsFor(const std::string& path);
 
-/// Writes metrics as Prometheus text, with the label store="<store>". Does nothing if `path` is
-/// empty.
+/// Writes metrics in the Prometheus text format, with the label store="<store>". Does nothing if
+/// `path` is empty.
 Status WriteMetrics(const std::string& path, const Metrics* metrics, const std::string& store);
 
 /// Returns an external id as JSON: a number for an integer id, else a string.
 Json IdJson(const ExternalId& id);
 
-/// Adds the fields that ingest, import and info have in common.
+/// Adds the fields that the answers of ingest, import and info share.
 void AddGenerationFields(const GenerationInfo& info, Json& fields);
 
-/// Returns the resident memory of the bare process, in bytes, and tells the user if there is a
-/// limit (0: none).
+/// Returns the resident memory of the process before the job starts, in bytes. Prints it for the
+/// user if there is a memory limit (`limit_bytes` is not 0).
 std::uint64_t StartMemory(Session& session, std::uint64_t limit_bytes);
 
 }  // namespace rhizome

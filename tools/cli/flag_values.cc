@@ -66,7 +66,7 @@ std::optional<Codec> ParseCodecFlag(std::string_view text) {
   const std::string_view level = text.substr(colon + 1);
   const char* const end = level.data() + level.size();
   const auto [rest, error] = std::from_chars(level.data(), end, codec.level);
-  // A codec without levels ignores one that any other could have.
+  // A codec without levels ignores the level, but it must still be one that some codec accepts.
   const int highest = levels.highest == 0 ? 9 : levels.highest;
   if (error != std::errc() || rest != end || codec.level < 1 || codec.level > highest) {
     return std::nullopt;

@@ -10,16 +10,18 @@
 
 namespace rhizome {
 
-/// Parsers of flag values. They touch nothing else, so that fuzz/ can drive them.
+/// Parsers of flag values. They are pure functions, so that the fuzz targets can call them.
 
-/// Parses a size with a 1024-based suffix: "512M", "4G", "1.5g", "65536". Returns nothing for other
-/// text.
+/// Parses a size with a 1024-based suffix: "512M", "4G", "1.5g", "65536". Returns nullopt for any
+/// other text.
 std::optional<std::uint64_t> ParseSize(std::string_view text);
 
-/// Parses "10,10,5" or "all,10"; "all" is kAllNeighbors. Returns nothing for other text.
+/// Parses a list of fanouts such as "10,10,5" or "all,10"; "all" is kAllNeighbors. Returns nullopt
+/// for any other text.
 std::optional<std::vector<std::int64_t>> ParseFanouts(std::string_view text);
 
-/// Parses "zstd", "zstd:19", "blosc-lz4:5". Returns nothing for other text or a level out of range.
+/// Parses a codec such as "zstd", "zstd:19" or "blosc-lz4:5". Returns nullopt for any other text
+/// and for a level out of range.
 std::optional<Codec> ParseCodecFlag(std::string_view text);
 
 std::vector<std::string> SplitList(std::string_view text, char separator);

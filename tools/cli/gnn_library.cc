@@ -20,15 +20,16 @@ namespace {
 
 constexpr const char* kLibraryName = "librhizome_gnn.so." RHIZOME_SOVERSION;
 
-/// Returns the paths to try, in order. The last is a bare name, which the system's loader looks up.
+/// Returns the paths to try, in order. The last is a bare file name, which dlopen searches for on
+/// its own path.
 std::vector<std::string> Candidates() {
   std::vector<std::string> paths;
   std::error_code error;
   const Path binary = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) {
     const Path folder = binary.parent_path();
-    // In a folder of Python packages the program is rhizome/bin/rhizome, and the library is in the
-    // package beside it.
+    // In a Python installation the binary is rhizome/bin/rhizome in the folder of packages, and the
+    // library is in the package rhizome_gnn next to it.
     for (const Path& beside : {folder, folder.parent_path() / "lib",
                                folder.parent_path().parent_path() / "rhizome_gnn"}) {
       const Path path = beside / kLibraryName;
@@ -46,24 +47,26 @@ Status NoRoom(const std::string& reasons) {
       reasons));
 }
 
-/// Returns whether so many bytes can be mapped now. None of them is used.
+/// Returns whether `bytes` of address space can be mapped now. The mapping is removed without being
+/// touched.
 bool CanMap(std::size_t bytes, int protection) {
   void* const place =
       mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return place != MAP_FAILED && munmap(place, bytes) == 0;
 }
 
-/// libtorch allocates memory in its static initialisers. An exception there ends the process and
-/// cannot be caught, so memory is checked beforehand. (Loading takes 434 MiB of addresses, 62 MiB
-/// of them writable, and its threads take as much again when it works.)
+/// Checks that there is enough memory to load libtorch. Its static initialisers allocate memory,
+/// and an exception in them ends the process and cannot be caught. Loading takes 434 MiB of address
+/// space, 62 MiB of it writable; its threads take about the same again once it runs.
 bool HasRoomForTorch() {
   constexpr std::size_t kMiB = std::size_t{1} << 20;
   return CanMap(512 * kMiB, PROT_NONE) && CanMap(96 * kMiB, PROT_READ | PROT_WRITE);
 }
 
-/// Returns the loader's reason if it failed for lack of memory or of descriptors, where installing
-/// something would not help. The loader reports it in words alone. Some messages name no reason;
-/// then it is memory if that is limited (else, for example, a disk mounted noexec).
+/// Returns an error if the dynamic loader failed for lack of memory or of file descriptors, in
+/// which case installing a package would not help. The loader reports the cause only in its
+/// message. Some messages name no cause; they are taken to mean memory if the address space is
+/// limited (otherwise the cause may be, for example, a disk mounted noexec).
 std::optional<Status> ShortageIn(const std::string& reasons) {
   const auto says = [&](const char* what) { return reasons.find(what) != std::string::npos; };
   rlimit limit{};
@@ -77,8 +80,7 @@ std::optional<Status> ShortageIn(const std::string& reasons) {
   return std::nullopt;
 }
 
-/// Checks that a library that was found is of the same build as librhizome, whose classes it
-/// shares.
+/// Checks that a library is of the same build as librhizome, because the two share C++ classes.
 Status CheckBuild(void* handle, const std::string& path) {
   void* const build = dlsym(handle, kGnnBuildSymbol);
   const std::string_view its =
@@ -90,12 +92,11 @@ Status CheckBuild(void* handle, const std::string& path) {
                   path, BuildId(), its));
 }
 
-/// Returns the address of the library's `symbol`.
+/// Loads the library and returns the address of its `symbol`.
 Result<void*> Find(const char* symbol) {
-  // libtorch's OpenMP threads spin while they wait, and on busy cores they steal each other's time
-  // (an epoch of 0.7 s took 17 s beside two busy processes). The variable is read when the library
-  // is loaded.
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads
+  // The OpenMP threads of libtorch spin while they wait, and take processor time from each other on
+  // busy cores: an epoch of 0.7 s took 17 s next to two busy processes. The variable is read when
+  // the library is loaded.
   setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
   if (!HasRoomForTorch()) return Fail(NoRoom(""));
   std::string reasons;
@@ -119,7 +120,7 @@ Result<void*> Find(const char* symbol) {
       reasons)));
 }
 
-/// Returns what the library's function `symbol` returns.
+/// Calls the library's function `symbol` and returns its result.
 template <typename Door>
 Result<const Door*> Load(const char* symbol) {
   RHIZOME_ASSIGN_OR_RETURN(void* const entry, Find(symbol));

@@ -6,13 +6,15 @@
 
 namespace rhizome {
 
-/// Loads librhizome_gnn, which brings libtorch, at most once in a process: from the binary's
-/// folder, from ../lib, from the Python package rhizome_gnn beside that of the binary, or from
-/// where the system's loader finds it. The binary itself links neither.
-/// Errors: kUnsupported, it is not installed or does not match; the message says how to get it.
+/// Loads librhizome_gnn and with it libtorch, to which the binary itself is not linked. Searches
+/// the binary's folder, ../lib, the folder of the Python package rhizome_gnn next to the package
+/// that contains the binary, and the search path of the dynamic loader. The library is loaded at
+/// most once per process.
+/// Errors: kUnsupported, the library is not installed or is of another build; the message says how
+/// to install it.
 Result<const GnnEntry*> LoadGnnLibrary();
 
-/// Does the same for link scores.
+/// Like LoadGnnLibrary, but returns the interface for link scores.
 Result<const LinkScores*> LoadLinkScores();
 
 }  // namespace rhizome

@@ -7,8 +7,8 @@
 namespace rhizome {
 namespace {
 
-/// A reader skips this at the beginning of a file, and would also skip it at the beginning of an
-/// id.
+/// UTF-8 byte order mark. Readers skip it at the beginning of a file, so an id that begins with it
+/// would lose it if it came first.
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 void AppendQuoted(std::string_view text, std::string& line) {

@@ -4,7 +4,7 @@
 
 namespace rhizome {
 
-/// The JSON type of answers. Keys keep the order in which they were added.
+/// JSON type of answers. Keys keep their insertion order.
 using Json = nlohmann::ordered_json;
 
 }  // namespace rhizome

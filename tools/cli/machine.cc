@@ -20,7 +20,7 @@ double SecondsOf(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// Returns the CPU model of /proc/cpuinfo.
+/// Returns the CPU model name from /proc/cpuinfo.
 std::string CpuModel() {
   std::ifstream cpuinfo("/proc/cpuinfo");
   for (std::string line; std::getline(cpuinfo, line);) {
@@ -32,7 +32,7 @@ std::string CpuModel() {
   return "unknown";
 }
 
-/// Type and source of the mount that holds a path, as in the kernel's mountinfo.
+/// Type and source of the mount that contains a path, from the kernel's mountinfo.
 struct Mount {
   std::string filesystem = "unknown";
   std::string device = "unknown";

@@ -7,16 +7,16 @@
 
 namespace rhizome {
 
-/// Describes the machine that a command ran on: processor, kernel, and the file system and device
-/// under `path`.
+/// Describes the machine that a command runs on: processor, kernel, and the file system and device
+/// of `path`.
 nlohmann::ordered_json DescribeMachine(const Path& path);
 
-/// Tells whether a lock of a file may be known to the machine alone that took it: on file systems
-/// over a network, by the names that DescribeMachine gives. Some pass locks on, if they are mounted
-/// for it (NFS: flock(2) and nfs(5), local_lock).
+/// Returns whether `filesystem`, a name as DescribeMachine reports it, is a network file system, on
+/// which a file lock may be visible only on the machine that took it. Some network file systems
+/// forward locks if mounted accordingly (NFS: flock(2) and nfs(5), local_lock).
 bool LocksMayBeLocal(std::string_view filesystem);
 
-/// Processor time that this process, or the calling thread, has used, in seconds.
+/// Processor time used so far by this process (or by the calling thread), in seconds.
 double ProcessCpuSeconds();
 double ThreadCpuSeconds();
 

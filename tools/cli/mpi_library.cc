@@ -23,7 +23,8 @@ constexpr const char* kMpiLibraryName = "librhizome_mpi.so";
 
 std::atomic<const MpiEntry*> g_loaded_mpi{nullptr};
 
-/// Variables that launchers set: of the rank, and of the number of ranks (null: there is none).
+/// Names of the environment variables by which a launcher passes the rank and the number of ranks
+/// (null if it does not pass the number).
 struct LauncherVariables {
   const char* launcher;
   const char* rank;
@@ -36,10 +37,10 @@ constexpr std::array<LauncherVariables, 3> kLaunchers = {{
 }};
 
 const char* Variable(const char* name) {
-  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any meanwhile
+  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread sets variables
 }
 
-/// Returns the number that a variable has; nothing if there is none.
+/// Returns the value of an environment variable as a number, or nullopt if it is not one.
 std::optional<std::uint32_t> NumberOf(const char* name) {
   const std::string_view text = Variable(name) == nullptr ? "" : Variable(name);
   std::uint32_t number = 0;
@@ -48,7 +49,7 @@ std::optional<std::uint32_t> NumberOf(const char* name) {
   return number;
 }
 
-/// Describes a process that a launcher has started: "rank 1 of 3 (Open MPI started it)".
+/// Describes a process that a launcher started, such as "rank 1 of 3 (Open MPI started it)".
 std::string Describe(const LaunchedRank& launched) {
   const auto number = [](const std::optional<std::uint32_t>& of) {
     return of ? std::to_string(*of) : std::string("?");
@@ -69,7 +70,7 @@ std::vector<std::string> MpiCandidates() {
   return paths;
 }
 
-/// Checks that the module is of the build of librhizome, whose classes it shares.
+/// Checks that the module is of the same build as librhizome, because the two share C++ classes.
 Status CheckMpiBuild(void* handle, const std::string& path) {
   void* const build = dlsym(handle, kMpiBuildSymbol);
   const std::string_view its =

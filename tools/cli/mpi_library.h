@@ -11,29 +11,31 @@
 
 namespace rhizome {
 
-/// Says how a process was started as one of several.
+/// Describes how a launcher started this process as one of several ranks.
 struct LaunchedRank {
-  std::string launcher;                ///< whose variables say so: "Open MPI", "PMIx", "PMI"
-  std::optional<std::uint32_t> rank;   ///< where the launcher says it
+  std::string launcher;  ///< the launcher whose variables are set: "Open MPI", "PMIx", "PMI"
+  std::optional<std::uint32_t> rank;   ///< absent if the launcher does not set it
   std::optional<std::uint32_t> ranks;  ///< likewise
 };
 
-/// Returns how this process was started, if a launcher of MPI (mpirun, mpiexec, srun) did it, by
-/// the variables that it sets. Threads: none may change the environment meanwhile.
+/// Returns how an MPI launcher (mpirun, mpiexec, srun) started this process, from the environment
+/// variables that it sets, or nullopt.
+/// Threads: no thread may change the environment concurrently.
 std::optional<LaunchedRank> LaunchedAsRank();
 
-/// Loads librhizome_mpi, which brings MPI, from the binary's folder, from ../lib, or from where the
-/// system's loader finds it. The binary itself links no MPI.
-/// Errors: kUnsupported, it is not there or does not match; the message says how to get it.
+/// Loads librhizome_mpi and with it MPI, to which the binary itself is not linked. Searches the
+/// binary's folder, ../lib, and the search path of the dynamic loader.
+/// Errors: kUnsupported, the library is missing or of another build; the message says how to
+/// install it.
 Result<const MpiEntry*> LoadMpi();
 
-/// Opens the transport of this process among those that the launcher has started; once in a
-/// process. Errors: those of LoadMpi and MpiEntry::Open; kUnsupported, the launcher is of another
-/// MPI.
+/// Opens the transport of this process to the other ranks that the launcher started. At most once
+/// per process.
+/// Errors: as LoadMpi and MpiEntry::Open; kUnsupported, the launcher belongs to another MPI.
 Result<std::unique_ptr<Transport>> OpenRanks(double peer_timeout_seconds);
 
-/// Returns `code`, with which main is to return, or ends the process with it at once if MPI could
-/// not be ended.
+/// Returns `code`, the exit code that main must return. If MPI could not be finalised, ends the
+/// process with `code` at once instead.
 int EndProcess(int code);
 
 }  // namespace rhizome

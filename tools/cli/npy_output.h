@@ -9,14 +9,14 @@
 
 namespace rhizome {
 
-/// Returns the header of a .npy file (format 1.0, C order) with shape [rows, dim], or [rows]
-/// without a `dim`. Either may be 0. Its length is a multiple of 64 bytes, so that the data after
-/// it is aligned.
+/// Returns the header of a .npy file (format 1.0, C order) of shape [rows, dim], or [rows] if `dim`
+/// is absent. `rows` and `dim` may be 0. The length of the header is a multiple of 64 bytes, so
+/// that the data after it is aligned.
 std::string NpyHeaderBytes(DataType dtype, std::uint64_t rows,
                            std::optional<std::uint64_t> dim = {});
 
-/// Does the same for a type that arrays of a store cannot have, given as NumPy describes it, such
-/// as "<u2".
+/// As above, for a type that the arrays of a store do not support. `description` is NumPy's name of
+/// the type, such as "<u2".
 std::string NpyHeaderBytes(std::string_view description, std::uint64_t rows,
                            std::optional<std::uint64_t> dim = {});
 

@@ -89,7 +89,7 @@ class NpyPairs {
   std::vector<std::int64_t> ids_;
 };
 
-/// Wraps `pairs` so that copies of the PairSource share its state.
+/// Wraps `pairs` in a PairSource whose copies share its state.
 template <typename Pairs>
 PairSource Shared(std::shared_ptr<Pairs> pairs) {
   return [pairs](std::span<VertexPair> out) { return pairs->Next(out); };

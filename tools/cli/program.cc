@@ -16,8 +16,8 @@ namespace {
 
 constexpr const char* kVersionLine = "rhizome 0.1.0";
 
-/// Returns the fields of an answer as a person may see them: all strings, and the keys of objects,
-/// by ShownText. Recurses only as deep as a verb nests its fields.
+/// Returns a copy of an answer's fields that is safe to print on a terminal: all strings and all
+/// keys are escaped by ShownText. Recurses as deep as the verb nests its fields.
 Json Shown(const Json& fields) {
   if (fields.is_string()) return ShownText(fields.get<std::string>());
   if (!fields.is_structured()) return fields;
@@ -66,14 +66,14 @@ int RunVerb(Session& session) {
   return answer->verdict.ok() ? 0 : Explain(answer->verdict);
 }
 
-/// Prints what is wrong with the arguments of a verb and where to find help; returns the exit code.
+/// Prints the usage error and where to find help. Returns the exit code.
 int WrongUsage(const std::string& about, const CLI::ParseError& error) {
   std::fprintf(stderr, "%s: %s\nTry '%s --help'.\n", about.c_str(), ShownText(error.what()).c_str(),
                about.c_str());
   return 1;
 }
 
-/// Returns the verb that the arguments begin with, as users type it: "rhizome plan train".
+/// Returns the full name of the verb that the arguments begin with, such as "rhizome plan train".
 std::string NameOfVerb(const CLI::App& root, std::span<char* const> arguments) {
   std::string name = root.get_name();
   const CLI::App* at = &root;
@@ -87,14 +87,14 @@ std::string NameOfVerb(const CLI::App& root, std::span<char* const> arguments) {
   return name;
 }
 
-/// Refuses arguments that are empty, and options that end in "=". No option and no operand may be
-/// empty, so "$NAME" in a script, with NAME unset, cannot pass for an option that was not given.
-/// Throws CLI::ValidationError.
+/// Rejects empty arguments and options that end in "=". No option and no operand may be empty;
+/// otherwise "$NAME" in a script, with NAME unset, would be taken for an option that was not given.
+/// Throws: CLI::ValidationError.
 void RefuseEmptyValues(std::span<char* const> arguments) {
   const std::string why =
       "the value is empty; is a variable of the shell unset? To get the default, leave the option "
       "out";
-  std::string_view option;  // that the argument may be the value of
+  std::string_view option;  // the preceding option, whose value the argument may be
   bool options_end = false;
   for (const std::string_view argument : arguments) {
     const bool is_option = !options_end && argument.starts_with("--") && argument.size() > 2;

@@ -20,7 +20,7 @@ constexpr double kJsonSeconds = 0.5;
 
 bool LocaleIsUtf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
+    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread sets it
     if (value == nullptr || *value == '\0') continue;
     const std::string_view locale = value;
     return locale.find("UTF-8") != locale.npos || locale.find("utf8") != locale.npos;
@@ -71,7 +71,8 @@ void ProgressPrinter::Show(const JobControl::Progress& report) {
   const double pause = style_ == ProgressStyle::kBar     ? kBarSeconds
                        : style_ == ProgressStyle::kPlain ? kPlainSeconds
                                                          : kJsonSeconds;
-  // A log shows every phase once; a bar must not flicker through phases of a millisecond.
+  // A log shows every phase once. The bar skips phases that last a few milliseconds, so that it
+  // does not flicker.
   const bool announce = new_phase && style_ != ProgressStyle::kBar;
   if (!announce && (since(last_shown_) < pause || since(start_) < kSilentSeconds)) return;
   last_shown_ = now;

@@ -9,17 +9,18 @@
 
 namespace rhizome {
 
-/// The style in which progress is shown.
+/// How progress is shown.
 enum class ProgressStyle : std::uint8_t {
   kNone,
-  kBar,    ///< one line that is redrawn in place, for a terminal
-  kPlain,  ///< a line now and then, for logs
-  kJson,   ///< one JSON object a line, for programs
+  kBar,    ///< one line, redrawn in place, for a terminal
+  kPlain,  ///< a line every few seconds, for logs
+  kJson,   ///< one JSON object per line, for programs
 };
 
-/// Shows the reports of a JobControl on a stream: phase, share, rate and time left. Redraws at most
-/// ten times a second and stays silent for the first quarter of a second, so that short work shows
-/// nothing. Threads: one at a time, as JobControl promises.
+/// Shows the reports of a JobControl on a stream: phase, share done, rate and time left. Redraws at
+/// most ten times per second and prints nothing during the first quarter of a second, so that short
+/// jobs show no progress.
+/// Threads: one at a time, as JobControl guarantees.
 class ProgressPrinter {
  public:
   ProgressPrinter(ProgressStyle style, std::FILE* out);
@@ -29,7 +30,8 @@ class ProgressPrinter {
 
   void Show(const JobControl::Progress& report);
 
-  /// Prints the memory of the bare process, on top of which a job's --memory counts.
+  /// Prints the memory that the process used before the job started. A job's --memory limit does
+  /// not include it.
   void ShowMemory(std::uint64_t base_bytes, std::uint64_t limit_bytes);
 
   /// Removes the bar, so that something else can be printed.
@@ -47,7 +49,7 @@ class ProgressPrinter {
   const Clock::time_point start_ = Clock::now();
   std::string phase_;
   Clock::time_point phase_start_ = start_;
-  std::uint64_t phase_first_ = 0;  // `done` when the phase began: a resumed job starts above 0
+  std::uint64_t phase_first_ = 0;  // `done` when the phase began; above 0 for a resumed job
   Clock::time_point last_shown_{};
   bool bar_shown_ = false;
 };

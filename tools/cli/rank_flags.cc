@@ -7,7 +7,7 @@
 namespace rhizome {
 namespace {
 
-/// Reads the N of --ranks N, threads of this process.
+/// Parses the N of --ranks N, the number of ranks that run as threads of this process.
 std::uint32_t RanksIn(const std::string& text) {
   const std::uint32_t most = MaxLocalRanks();
   std::uint32_t ranks = 0;

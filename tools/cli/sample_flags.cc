@@ -25,13 +25,14 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
 
 bool IsTyped(std::string_view fanout) { return fanout.find('=') != std::string_view::npos; }
 
-/// One `type=N` of a hop.
+/// One `type=N` item of a hop.
 struct TypedFanout {
   std::string_view type;
   std::int64_t fanout = 0;
 };
 
-/// Parses "a=5,*=2;b=all", hop by hop. Returns nothing if it is malformed.
+/// Parses fanouts by edge type, such as "a=5,*=2;b=all", with hops separated by ";". Returns
+/// nullopt if the text is malformed.
 std::optional<std::vector<std::vector<TypedFanout>>> ParseTyped(std::string_view text) {
   std::vector<std::vector<TypedFanout>> hops;
   for (const std::string_view hop : Split(text, ';')) {
@@ -47,8 +48,8 @@ std::optional<std::vector<std::vector<TypedFanout>>> ParseTyped(std::string_view
   return hops;
 }
 
-/// Resolves one hop to a fanout for each edge type. Types that the hop names neither by name nor by
-/// * get 0: they are not walked.
+/// Resolves one hop to one fanout per edge type. Edge types that the hop does not mention, by name
+/// or by *, get 0 and are not followed.
 Result<std::vector<std::int64_t>> ResolveHop(const GraphSnapshot& graph,
                                              const std::vector<TypedFanout>& hop) {
   std::vector<std::int64_t> fanouts(graph.edge_types().size(), 0);

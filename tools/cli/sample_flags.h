@@ -22,8 +22,8 @@ struct SampleFlags {
 /// --time-pick and --seed. Returns the option --fanout.
 CLI::Option* AddSampleFlags(CLI::App& verb, SampleFlags& flags);
 
-/// Resolves the names of edge types and attributes in `graph`. Errors: kInvalidArgument, a
-/// malformed fanout; kNotFound, no such edge type or attribute.
+/// Resolves the names of edge types and attributes in `graph`.
+/// Errors: kInvalidArgument, a malformed fanout; kNotFound, an unknown edge type or attribute.
 Result<SamplerOptions> ResolveSampleFlags(const SampleFlags& flags, const GraphSnapshot& graph);
 
 }  // namespace rhizome

@@ -19,7 +19,7 @@ Result<ScratchFolder> ScratchFolder::Create(const Path& parent) {
 
 ScratchFolder::~ScratchFolder() {
   if (path_.empty()) return;
-  std::error_code ignored;  // a folder that stays behind shows by its name what it was
+  std::error_code ignored;  // ignored: the name of a folder that remains shows its origin
   std::filesystem::remove_all(path_, ignored);
 }
 

@@ -6,10 +6,10 @@
 
 namespace rhizome {
 
-/// A folder that is removed with all its contents when the command ends.
+/// A temporary folder. The destructor removes it with all its contents.
 class ScratchFolder {
  public:
-  /// Makes `parent`/rhizome-<random>. Errors: kNotFound, kPermissionDenied, ...
+  /// Creates `parent`/rhizome-<random>. Errors: kNotFound, kPermissionDenied, ...
   static Result<ScratchFolder> Create(const Path& parent);
   ~ScratchFolder();
   ScratchFolder(ScratchFolder&& other) noexcept : path_(std::move(other.path_)) {

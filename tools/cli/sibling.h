@@ -6,11 +6,12 @@
 
 namespace rhizome {
 
-/// The path of binary `name` in this binary's folder. Errors: kIoError, /proc is not there.
+/// Returns the path of the binary `name` in the folder of the running binary. Errors: kIoError,
+/// /proc is not mounted.
 Result<std::string> SiblingPath(const std::string& name);
 
-/// Runs the sibling `name` with `argv` in place of this program. Returns only where that fails.
-/// Errors: kNotFound, there is no such binary; kIoError.
+/// Replaces this process by the binary `name` of the same folder, run with `argv`. Returns only on
+/// failure. Errors: kNotFound, there is no such binary; kIoError.
 Status BecomeSibling(const std::string& name, char** argv);
 
 }  // namespace rhizome

@@ -8,7 +8,7 @@
 namespace rhizome {
 namespace {
 
-// Constant-initialised and lock-free, so that the handler may read it.
+// Constant-initialised and lock-free, so that the signal handler may read it.
 std::atomic<JobControl*> g_control{nullptr};
 static_assert(std::atomic<JobControl*>::is_always_lock_free);
 
@@ -28,7 +28,8 @@ void InstallSignalHandlers(JobControl& control) {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  // A write beyond `ulimit -f` becomes an error that is reported, instead of killing the process.
+  // A write beyond `ulimit -f` then returns an error that is reported, instead of killing the
+  // process.
   std::signal(SIGXFSZ, SIG_IGN);
 }
 

@@ -8,7 +8,7 @@
 
 namespace rhizome {
 
-/// Formatting for people: numbers, tables. Pure functions of their arguments.
+/// Formatting of numbers and tables for people. All functions are pure.
 
 std::string WithCommas(std::uint64_t number);  ///< "117,659"
 std::string HumanCount(double number);         ///< "1.2 M"
@@ -20,21 +20,21 @@ std::string Percent(double share);             ///< "64.5 %"
 /// Returns "1 file", "3 files".
 std::string Plural(std::uint64_t count, std::string_view noun);
 
-/// Returns the number of terminal columns: one for each code point, which is right for the scripts
-/// that ids mostly use.
+/// Returns the number of terminal columns that `utf8` occupies. Counts one column per code point,
+/// which is right for most scripts used in ids.
 std::size_t DisplayWidth(std::string_view utf8);
 
 /// Cuts text to at most `columns` columns, never inside a code point.
 std::string Shorten(std::string_view utf8, std::size_t columns);
 
-/// A table of text cells, laid out in columns with two spaces between them. Columns listed in
-/// `right` are aligned to the right; trailing blanks are dropped.
+/// A table of text cells, printed in columns with two spaces between them. The columns whose
+/// indexes are listed in `right` are right-aligned. Trailing blanks are dropped.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::size_t> right = {}) : right_(std::move(right)) {}
   void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
 
-  /// Every line begins with `indent` and ends with a newline.
+  /// Returns the table as text. Every line begins with `indent` and ends with a newline.
   std::string ToString(std::string_view indent = "  ") const;
 
  private:

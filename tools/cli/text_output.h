@@ -12,11 +12,10 @@
 
 namespace rhizome {
 
-/// Returns whether a path is "-", which means standard output.
+/// Returns whether `path` is "-", which names standard output.
 inline bool IsStandardOutput(std::string_view path) { return path == "-"; }
 
-/// Writes lines in large pieces to standard output or to a file that appears whole or not at all
-/// (OutputFile).
+/// Writes lines, in pieces of 1 MiB, to standard output or atomically to a file (OutputFile).
 class TextOutput {
  public:
   static Result<TextOutput> Create(const std::string& path) {

@@ -6,20 +6,21 @@
 
 namespace rhizome {
 
-/// Adds --topology, which the verbs that sample share. `place` must outlive `verb`.
+/// Adds --topology, which all verbs that sample share. `place` must outlive `verb`.
 void AddTopologyFlag(CLI::App& verb, TopologyPlace& place);
 
-/// Adds --io, which selects the IoQueue that reads.
+/// Adds --io, which selects the kind of IoQueue that reads use.
 void AddIoFlag(CLI::App& verb, IoMaker& maker, const std::string& help);
 
-/// Adds --io with the further choice of mapped files, for verbs that compare with them.
+/// Adds --io with the additional choice of memory-mapped files, for verbs that measure them as a
+/// baseline.
 void AddBaselineIoFlag(CLI::App& verb, IoMaker& maker, const std::string& help);
 
 inline constexpr const char* kNeighborCacheFlag = "--neighbor-cache";
 inline constexpr const char* kNeighborCacheHelp =
     "Memory for the lists most worth it, with --topology direct; 0: none";
 
-/// The statistics of lists that were read from disk, as answers print them.
+/// Returns the statistics of neighbour lists read from disk, as answers print them.
 Json ListReadsJson(const ListReads& reads);
 
 }  // namespace rhizome

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kMaxBytes = std::uint64_t{16} << 20;
 constexpr std::size_t kMaxDepth = 32;
 
-/// A libyaml event, which is deleted with this object.
+/// Owner of a libyaml event, which it deletes.
 struct Event {
   Event() = default;
   Event(const Event&) = delete;
@@ -40,7 +40,9 @@ nlohmann::json ScalarOf(const yaml_event_t& event) {
   return std::string(text);
 }
 
-/// Builds values from libyaml's events; keeps its own stack.
+/// Builds a JSON value from libyaml's stream of events. A stack holds the open sequences and
+/// mappings, so that nesting does not recurse: a start event pushes a container, a scalar becomes a
+/// key or a value of the innermost one, and an end event adds the finished container to its parent.
 class YamlReader {
  public:
   YamlReader(std::span<const std::byte> bytes, std::string place) : place_(std::move(place)) {

@@ -7,10 +7,10 @@
 
 namespace rhizome {
 
-/// Reads a YAML file of at most 16 MiB and 32 levels as JSON values. Plain scalars that are decimal
-/// integers, true, false, null, ~ or empty become the corresponding values, all others strings;
-/// keys are strings. Aliases (which could make a small file huge) and multiple documents are
-/// refused.
+/// Reads a YAML file of at most 16 MiB and 32 nesting levels as JSON values. Plain scalars that are
+/// decimal integers, true, false, null, ~ or empty become the corresponding JSON values; all others
+/// become strings. Keys are strings. Aliases (with which a small file could expand to a huge value)
+/// and multiple documents are rejected.
 /// Errors: kInvalidArgument, naming file and line; kNotFound; kIoError.
 Result<nlohmann::json> ReadYaml(FileSystem& fs, const Path& path);
 

@@ -13,7 +13,7 @@ constexpr std::uint32_t kLocator64Signature = 0x07064b50;
 constexpr std::uint32_t kEndSignature = 0x06054b50;
 constexpr std::uint16_t kZipVersion = 20;
 constexpr std::uint16_t kVersion64 = 45;
-// 1980-01-01, so that the same content gives the same archive
+// 1980-01-01, a fixed time, so that equal content results in equal archives
 constexpr std::uint32_t kNoTime = 0x00210000;
 constexpr std::uint32_t kInZip64 = 0xFFFFFFFF;
 
@@ -41,7 +41,8 @@ class Record {
 };
 
 std::uint32_t Crc(std::uint32_t seed, std::span<const std::byte> bytes) {
-  // The data of an empty span may be null, which zlib takes for the wish to begin anew.
+  // The data pointer of an empty span may be null, which zlib interprets as a request to restart
+  // the checksum.
   if (bytes.empty()) return seed;
   return static_cast<std::uint32_t>(
       crc32_z(seed, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
@@ -89,7 +90,8 @@ Status ZipOutput::Finish() {
     entry.Put32(member.crc32).Put32(member.size_bytes).Put32(member.size_bytes);
     entry.Put16(member.name.size()).Put16(far ? 12 : 0).Put16(0).Put16(0).Put16(0).Put32(0);
     entry.Put32(far ? kInZip64 : member.offset_bytes).PutText(member.name);
-    if (far) entry.Put16(1).Put16(8).Put64(member.offset_bytes);  // zip64: the offset alone
+    // zip64 extra field: only the offset
+    if (far) entry.Put16(1).Put16(8).Put64(member.offset_bytes);
     RHIZOME_RETURN_IF_ERROR(Append(entry.bytes()));
   }
   const std::uint64_t count = members_.size();

@@ -11,21 +11,21 @@
 
 namespace rhizome {
 
-/// Writes a zip archive of stored (uncompressed) members sequentially, which numpy.load reads as
-/// .npz. Zip64 records are written only where needed: for more than 65,534 members, or offsets from
-/// 4 GiB on.
+/// Writes a zip archive of stored (uncompressed) members sequentially. numpy.load reads it as .npz.
+/// Zip64 records are written only where needed: for more than 65,534 members, or offsets of 4 GiB
+/// and above.
 /// Source: PKWARE APPNOTE 6.3.3, sections 4.3 and 4.5.3.
 /// Threads: one at a time.
 class ZipOutput {
  public:
   static Result<ZipOutput> Create(const Path& path);
 
-  /// Adds a member made of two consecutive pieces (a header and its data). Errors:
-  /// kInvalidArgument, 4 GiB or more; kOutOfSpace; kIoError.
+  /// Adds a member whose content is `head` (a header) followed by `body`.
+  /// Errors: kInvalidArgument, 4 GiB or more; kOutOfSpace; kIoError.
   Status Add(std::string_view name, std::string_view head, std::span<const std::byte> body);
 
-  /// Writes the directory and commits the file. The archive appears at its path only if this
-  /// returns OK.
+  /// Writes the central directory and commits the file. The archive appears at its path only if
+  /// this returns OK.
   Status Finish();
 
  private:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Times the kernels of cuda/ on a device beside torch's and PyG's, in one process. usage: bench.py LIBRARY
+"""Times the kernels of cuda/ on a device next to those of torch and PyG, in one process. usage: bench.py LIBRARY
 
-LIBRARY is what tools/device/run.sh builds of door.cc. Prints one line of JSON: seconds are medians of events of the
-device, ratios are reference over ours (above 1: ours is faster), and results are compared before they are timed. Work
-is queued behind a pause of the device, so that no figure holds the time that Python takes to queue it.
+LIBRARY is built from door.cc by tools/device/run.sh. Prints one line of JSON: seconds are medians measured by events
+of the device, ratios are reference over ours (above 1: ours is faster). Results are compared before they are timed.
+Work is queued while the device executes a pause, so that no figure contains the time that Python takes to queue it.
 """
 import ctypes
 import datetime

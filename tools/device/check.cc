@@ -12,9 +12,9 @@
 #include "rhizome/cuda/device_pool.h"
 #include "rhizome/cuda/kernels.h"
 
-// Compares the kernels on a device with the processor, and takes rows through a DevicePool on it.
-// usage: check [cases]; prints a line of JSON; exits with 1 if something differs, with 77 where
-// there is no device. tools/device/run.sh builds it from few files of the engine.
+// Compares the kernels on a device with the processor, and passes rows through a DevicePool. usage:
+// check [cases]. Prints one line of JSON. Exits with 1 if a result differs, with 77 if there is no
+// device. tools/device/run.sh builds it from a few files of the engine.
 
 namespace rhizome {
 namespace {
@@ -122,7 +122,7 @@ bool IdMapEquals(Random& random, cuda::IdMapForm form) {
   return true;
 }
 
-/// Lists and rows; a hub now and then.
+/// Random neighbour lists and rows; 2 % of the lists are long.
 struct Lists {
   explicit Lists(Random& random) : dim(1 + random() % 513), sources(1 + random() % 400) {
     for (std::size_t t = 0; t < 1 + sources / 3; ++t) {
@@ -251,7 +251,8 @@ bool EdgeDotsEqual(Random& random) {
   return SameBits(out.Read(), expected);
 }
 
-/// Keys 0 .. 63 with the last step's first eight in frames, which is no good policy but a plan.
+/// Steps a pool with keys 0 .. 63 and checks the rows that it delivers. The frames always hold the
+/// first eight keys of the previous step: a poor policy, but a valid plan.
 bool PoolDelivers(Random& random, Device& device) {
   constexpr std::size_t kRowBytes = 96;
   const std::vector<unsigned char> host = RandomBytes(random, 64 * kRowBytes);

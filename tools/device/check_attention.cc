@@ -6,7 +6,7 @@
 #include "rhizome/cuda/kernels.h"
 #include "rhizome/cuda/long_lists.h"
 
-// Attention, activation and sums of long lists on a device against the processor.
+// Compares attention, activation and sums of long lists on a device with the processor.
 
 namespace rhizome {
 namespace {
@@ -15,7 +15,7 @@ const unsigned char* Bytes(const OnDevice<float>& values) {
   return reinterpret_cast<const unsigned char*>(values.get());
 }
 
-/// An attention on both, all arrays of which are float32.
+/// Attention with random float32 inputs, computed on the processor and on the device.
 class Attention {
  public:
   explicit Attention(Random& random)
@@ -30,7 +30,7 @@ class Attention {
         maximum_(lists_.targets() * heads_),
         denominator_(maximum_.size()),
         out_(gradient_.size()) {
-    for (float& value : source_) value *= 40;  // maxima rise
+    for (float& value : source_) value *= 40;  // so that the running maximum changes
     if (random() % 2 == 0) dropout_ = {1U << 30, 4.0F / 3, random(), random() % 1000};
   }
 
@@ -216,8 +216,8 @@ bool ActivationEquals(Random& random) {
   return SameBits(out.Read(), expected);
 }
 
-// Lists of up to 1,024 edges have the bits of the processor; longer ones are summed in another
-// order.
+// Lists of up to 1,024 edges must yield the same bits as on the processor; longer ones are summed
+// in another order.
 bool SumInPiecesIsNear(Random& random) {
   const RandomLists lists(random, 400, 6000);
   const std::size_t dim = 1 + random() % 200;

@@ -5,12 +5,13 @@
 #include "rhizome/cache/attention_kernels.h"
 #include "rhizome/cuda/kernels.h"
 
-// GATv2's attention on a device against the processor.
+// Compares GATv2 attention on a device with the processor.
 
 namespace rhizome {
 namespace {
 
-/// One on both: the forward pass with the same bits, gradients that are near.
+/// GATv2 attention with random inputs, computed on the processor and on the device. The forward
+/// pass must yield the same bits; gradients must be close.
 class AttentionV2 {
  public:
   explicit AttentionV2(Random& random)
@@ -135,7 +136,8 @@ class AttentionV2 {
       sums[i % sums.size()] += double{rows[i]} * slopes[i];
   }
 
-  /// Sums of some hundred numbers of size 1 that may cancel out, in another order.
+  /// Compares sums of a few hundred numbers of magnitude 1, added in different orders; terms may
+  /// cancel out.
   static bool AreNear(const std::vector<float>& a, const std::vector<float>& b) {
     float largest = 1;
     for (const float number : b) largest = std::max(largest, std::abs(number));

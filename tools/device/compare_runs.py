@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Sums up the runs of train.sh. usage: compare_runs.py RUNS.json FOLDER, which has on_cpu.npy and on_cuda.npy
+"""Summarises the runs of train.sh. usage: compare_runs.py RUNS.json FOLDER, which has on_cpu.npy and on_cuda.npy
 
-Prints a line of JSON for each training: milliseconds a minibatch, and megabytes and milliseconds of what went up for
-one, means of the epochs after the first that measured nothing, and its losses, with how far they are from the
-processor's; a line for the inferences. Exits with 1 if losses or embeddings are far from the processor's.
+Prints one line of JSON per training: milliseconds per minibatch, megabytes and milliseconds of the upload of a
+minibatch (means over the epochs after the first that ran no validation), the losses, and their difference from those
+of the processor. Prints one line for the inferences. Exits with 1 if losses or embeddings differ too much from those
+of the processor.
 """
 import json
 import sys

@@ -5,8 +5,9 @@
 #include "rhizome/cuda/kernels.h"
 #include "rhizome/cuda/long_lists.h"
 
-// The kernels for Python's ctypes, as bench.py calls them with the addresses of torch's tensors:
-// that machine's torch is another than the engine's, and no header of it is needed here.
+// C functions for Python's ctypes, by which bench.py calls the kernels with the addresses of torch
+// tensors. They use no header of torch, because the torch of the device machine is not the version
+// of the engine.
 
 using rhizome::cuda::AttendArgs;
 using rhizome::cuda::AttendGradientArgs;
@@ -34,8 +35,8 @@ void rhizome_device_gather(void* stream, const void* table, std::uint64_t table_
   rhizome::cuda::CopyRowsOnDevice(stream, args);
 }
 
-/// Writes the pieces of long lists, four numbers each, to `pieces` if it is not null; returns their
-/// number, and that of partial sums in `partials`.
+/// Writes the pieces of long lists, four numbers each, to `pieces` if it is not null. Returns the
+/// number of pieces, and in `partials` the number of partial sums.
 std::size_t rhizome_device_long_lists(const std::uint32_t* offsets, std::size_t targets,
                                       std::uint32_t* pieces, std::uint32_t* partials) {
   const rhizome::LongLists lists = rhizome::FindLongLists({offsets, targets + 1});
@@ -72,7 +73,7 @@ void rhizome_device_sum(void* stream, int form, const float* x, std::size_t dim,
   }
 }
 
-/// GAT's aggregation over lists with own edges. `statistics`: [2, targets, heads].
+/// GAT's aggregation over lists with self-loops. `statistics`: [2, targets, heads].
 void rhizome_device_attend(void* stream, const float* x, std::size_t heads, std::size_t width,
                            std::size_t targets, const std::uint32_t* offsets,
                            const std::uint32_t* index, const float* source, const float* query,
@@ -95,8 +96,8 @@ void rhizome_device_attend(void* stream, const float* x, std::size_t heads, std:
   rhizome::cuda::AttendOnDevice(stream, args);
 }
 
-/// Its gradient. `scratch`: [(4 + 1) * targets + edges, heads]; `of_scores`: the gradients of
-/// sources' scores, then of targets'.
+/// Gradient of rhizome_device_attend. `scratch`: [(4 + 1) * targets + edges, heads]; `of_scores`:
+/// the gradients of the sources' scores, then of the targets' scores.
 void rhizome_device_attend_gradient(
     void* stream, const float* x, std::size_t heads, std::size_t width, std::size_t sources,
     std::size_t targets, const std::uint32_t* offsets, const std::uint32_t* turned_offsets,
@@ -133,8 +134,8 @@ std::size_t rhizome_device_id_map_scratch(std::uint32_t count) {
   return rhizome::cuda::IdMapScratchBytes(count);
 }
 
-/// form: 0 first positions, 1 FastGL's, 2 three steps. `scratch_arrays` has count + 3 *
-/// ceil(count / 32) numbers, `counts` holds found and errors.
+/// `form`: 0 first positions, 1 FastGL's, 2 three steps. `scratch_arrays` has count + 3 *
+/// ceil(count / 32) numbers. `counts` receives the number of distinct ids and of errors.
 void rhizome_device_id_map(void* stream, int form, const std::int64_t* ids, std::uint32_t count,
                            std::uint32_t capacity, std::int64_t* table,
                            std::uint32_t* scratch_arrays, std::int64_t* distinct,

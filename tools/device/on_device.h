@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-// Arrays of the device and random values, as the comparisons of tools/device need them.
+// Device arrays and random values for the checks in tools/device.
 
 namespace rhizome {
 
@@ -22,7 +22,7 @@ inline void Must(cudaError_t error, const char* what) {
   std::exit(1);
 }
 
-/// An array of the device.
+/// An array in device memory.
 template <typename T>
 class OnDevice {
  public:

@@ -7,7 +7,7 @@
 
 namespace rhizome {
 
-/// Lists of up to `longest` sources, and their transpose.
+/// Random neighbour lists of fewer than `longest` sources, and their transpose.
 struct RandomLists {
   RandomLists(Random& random, std::size_t most_sources, std::size_t longest)
       : sources(1 + random() % most_sources) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds cuda/ alone on a machine with nvcc and a GPU, compares the kernels with the processor, runs the sanitizers
-# over that, and measures. usage: tools/device/run.sh OUT; writes OUT/check.json, sanitize.json, bench.json and logs.
-# Needs nvcc, g++, python3 with torch; no network, nothing else of what the engine needs. Takes at most 9 minutes.
-# Exits with 1 if something is wrong, with 77 where there is no device (the build is then still checked).
+# Builds only cuda/ on a machine with nvcc and a GPU, compares the kernels with the processor, also under the CUDA
+# sanitizers, and benchmarks them. usage: tools/device/run.sh OUT; writes OUT/check.json, sanitize.json, bench.json, logs.
+# Needs nvcc, g++ and python3 with torch, but no network and no other dependency of the engine. Takes up to 9 minutes.
+# Exit code: 1 on a failure, 77 if there is no device (the build is still checked).
 set -uo pipefail
 out=$(mkdir -p "${1:?usage: tools/device/run.sh OUT}" && cd "$1" && pwd)
 cd "$(dirname "$0")/../.."

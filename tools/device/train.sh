@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Trains and infers with rhizome on a machine with a GPU, on its processor and on the device, and prints what each took.
-# usage: RHIZOME=PROGRAM tools/device/train.sh OUT; writes OUT/runs.json (a line a run), OUT/compared.json and logs.
-# Needs a rhizome whose libtorch has its part for CUDA, python3 with numpy, 4 GB of disk. Takes at most 8 minutes.
-# Exits with 1 if a run failed, or if an answer of the device is far from that of the processor.
+# Runs trainings and inferences on a machine with a GPU, both on its processor and on the device, and prints the times.
+# usage: RHIZOME=PROGRAM tools/device/train.sh OUT; writes OUT/runs.json (one line per run), OUT/compared.json and logs.
+# Needs a rhizome whose libtorch includes CUDA, python3 with numpy, and 4 GB of disk. Takes up to 8 minutes.
+# Exit code: 1 if a run failed, or if results of the device and the processor differ too much.
 set -uo pipefail
 rhizome=${RHIZOME:?RHIZOME names the program rhizome}
 out=$(mkdir -p "${1:?usage: tools/device/train.sh OUT}" && cd "$1" && pwd)

@@ -13,13 +13,17 @@
 #include "rhizome/index/row_sources.h"
 #include "rhizome/index/table_reader.h"
 
+// Columns shared by the importers of data sets. Arrays of several vertex types or edge files are
+// joined if dtype and columns agree (AddArray, AddEdgeArray). Labels and splits are read from lists
+// of vertex numbers in blocks (LabelColumn, SplitColumn, IntegerReader).
+
 namespace rhizome {
 namespace {
 
-// A larger number of vertices is not believed, because a file of a few bytes can claim it.
+// Upper bound of plausible vertex counts: a file of a few bytes can claim any number.
 constexpr std::uint64_t kMaxVertices = std::uint64_t{1} << 40;
 
-// The columns `split` (1 byte) and `label` (8 bytes).
+// Bytes per vertex of the columns `split` (1 byte) and `label` (8 bytes).
 constexpr std::uint64_t kColumnBytesPerVertex = 9;
 
 constexpr std::size_t kBlockIntegers = std::size_t{1} << 15;
@@ -72,10 +76,10 @@ class NpyIntegers final : public IntegerReader {
   std::vector<std::byte> bytes_;
 };
 
-/// Returns whether the rows of two parts can be in one array.
+/// Returns whether two parts can be joined into one array.
 bool Alike(const RowSource& a, const RowSource& b) { return a.dim == b.dim && a.dtype == b.dtype; }
 
-/// Adds one array made of parts with the same dtype and columns.
+/// Adds one array from parts with the same dtype and number of columns.
 Status AddJoined(const std::string& name, const std::vector<ArrayPart>& parts,
                  const std::vector<std::byte>& fill, Dataset& dataset) {
   struct Opened {
@@ -127,7 +131,7 @@ bool InRange(std::int64_t number, const IdRange& range) {
   return number >= 0 && static_cast<std::uint64_t>(number) < range.count;
 }
 
-/// Adds one edge attribute made of parts with the same dtype and columns.
+/// Adds one edge attribute from parts with the same dtype and number of columns.
 void AddEdgeRows(EdgeArrayFile array, const std::vector<EdgePart>& parts, Dataset& dataset) {
   array.files.resize(dataset.options.edges.size());
   for (const EdgePart& part : parts) {
@@ -139,7 +143,8 @@ void AddEdgeRows(EdgeArrayFile array, const std::vector<EdgePart>& parts, Datase
   dataset.options.edge_arrays.push_back(std::move(array));
 }
 
-/// Returns whether array.name is free for an edge attribute of that dtype and number of columns.
+/// Returns whether array.name is not yet used, so that an edge attribute of this dtype and number
+/// of columns may have it.
 bool IsFree(const EdgeArrayFile& array, const Dataset& dataset) {
   for (const char* reserved : {"src", "dst", "type", "weight", "id"})
     if (array.name == reserved) return false;
@@ -192,8 +197,9 @@ Status Dataset::SetVertices(std::uint64_t memory_bytes) {
   return Status::Ok();
 }
 
-// The parts are compared first (dtype and columns, and rows against the type's vertices), by
-// opening each once. Parts that are alike become one array; others become an array each.
+// Opens each part once, to check its number of rows against the vertices of its type and to compare
+// dtypes and columns. Equal parts are joined into one array; otherwise each becomes an array of its
+// own.
 Status AddArray(FileSystem& fs, const std::string& name, std::vector<ArrayPart> parts,
                 const std::vector<std::byte>& fill, Dataset& dataset) {
   bool alike = true;
@@ -280,7 +286,7 @@ Status LabelColumn::Read(FileSystem& fs, const Path& numbers_path, const Path& l
   for (std::size_t entry = 0;;) {
     RHIZOME_ASSIGN_OR_RETURN(const auto numbers, all_numbers->Next());
     RHIZOME_ASSIGN_OR_RETURN(const auto labels, all_labels->Next());
-    // Blocks of both have the same length, except for the last.
+    // Blocks of both lists have the same length, except for the last.
     if (numbers.size() != labels.size())
       return Status::InvalidArgument(
           fmt::format("{}: {} labels{} for {} vertices{}", labels_path.string(),

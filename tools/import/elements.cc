@@ -13,6 +13,9 @@
 #include "rhizome/index/number.h"
 #include "rhizome/storage/untrusted_json.h"
 
+// Conversion of array elements: binary to float32 and JSON (ToFloats, ToJson), text and JSON to
+// binary (ParseElement, ParseElementJson), and the class names of a store (ClassNames).
+
 namespace rhizome {
 namespace {
 
@@ -57,12 +60,12 @@ void VisitElement(DataType dtype, std::span<const std::byte> raw, std::size_t i,
   }
 }
 
-/// The bits of the values of a float type that are not finite.
+/// Bit patterns of the non-finite values of a float type.
 struct FloatBits {
   std::uint32_t sign;
   std::uint32_t infinity;
-  std::uint32_t nan;  // the usual one: quiet, positive, without payload
-  int digits;         // hexadecimal
+  std::uint32_t nan;  // the default NaN: quiet, positive, without payload
+  int digits;         // number of hexadecimal digits
 };
 
 std::optional<FloatBits> FloatBitsOf(DataType dtype) {
@@ -83,7 +86,7 @@ std::string NameOfNonFinite(const FloatBits& format, std::uint32_t bits) {
   return fmt::format("{}{:0{}x})", kNanBits, bits, format.digits);
 }
 
-/// Returns the bits that NameOfNonFinite names, or nothing for other text.
+/// Returns the bits that NameOfNonFinite printed as `name`, or nullopt for any other text.
 std::optional<std::uint32_t> NonFiniteBits(const FloatBits& format, std::string_view name) {
   if (name == kInfinity) return format.infinity;
   if (name == kNegativeInfinity) return format.infinity | format.sign;
@@ -96,7 +99,7 @@ std::optional<std::uint32_t> NonFiniteBits(const FloatBits& format, std::string_
   const auto [at, error] = std::from_chars(name.data(), end, bits, 16);
   const bool whole =
       error == std::errc() && at == end && name.size() == static_cast<std::size_t>(format.digits);
-  // A NaN is above infinity, its sign aside.
+  // Sign aside, the bits of a NaN are above the bits of infinity.
   return whole && (bits & ~format.sign) > format.infinity ? std::optional(bits) : std::nullopt;
 }
 
@@ -212,7 +215,7 @@ Result<std::optional<ClassNames>> ClassNames::Open(const OpenedGraph& opened) {
   RHIZOME_ASSIGN_OR_RETURN(labels.array_, opened.store->OpenArray("label"));
   for (const auto& [key, value] : entry->attributes) {
     if (key != kLabelNames) continue;
-    // Data of a store is untrusted: names that do not parse are ignored.
+    // The contents of a store are untrusted: names that do not parse are ignored.
     const Json names = ParseUntrustedJson(value);
     if (!names.is_array()) continue;
     for (const Json& name : names) {

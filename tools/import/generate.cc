@@ -19,11 +19,11 @@ namespace {
 
 constexpr std::uint64_t kBlock = 1 << 14;  // edges or lines between two progress reports
 
-/// The uses of random words. Each has its own key, so that no two uses share words.
+/// Uses of random words. Each use has its own key, so that no two uses share words.
 enum class Use : std::uint64_t { kEdge = 1, kPermute = 2, kSplit = 3, kNoise = 4, kMean = 5 };
 
-/// Returns the `counter`-th random word of an object: a function of its arguments alone, so that
-/// the output does not depend on the order of the work.
+/// Returns the `counter`-th random word of an object. The word depends only on the arguments, so
+/// that the output does not depend on the order of the work.
 std::uint64_t Word(std::uint64_t seed, Use use, std::uint64_t object, std::uint64_t counter) {
   return Mix64(Mix64(Mix64(seed ^ static_cast<std::uint64_t>(use) << 56) ^ object) + counter);
 }
@@ -31,7 +31,8 @@ std::uint64_t Word(std::uint64_t seed, Use use, std::uint64_t object, std::uint6
 /// Maps a random word to a number in [0, 1).
 double Unit(std::uint64_t word) { return static_cast<double>(word >> 11) * 0x1p-53; }
 
-/// Returns noise of mean 0 and deviation 1: the scaled sum of eight 16-bit uniform numbers.
+/// Returns noise of mean 0 and standard deviation 1: the scaled sum of eight uniform 16-bit
+/// numbers.
 float Noise(std::uint64_t seed, std::uint64_t row, std::uint64_t column) {
   std::int64_t sum = 0;
   for (const std::uint64_t half : {std::uint64_t{0}, std::uint64_t{1}}) {
@@ -51,7 +52,7 @@ struct Edge {
 };
 
 /// Draws the edges and vertices of one graph.
-/// Threads: const.
+/// Threads: all const functions may be called concurrently.
 class Generator {
  public:
   explicit Generator(const GenerateOptions& options)
@@ -74,8 +75,8 @@ class Generator {
   }
 
  private:
-  /// Draws an edge: each of `scale` levels chooses one quarter of the adjacency matrix by 32 random
-  /// bits.
+  /// Draws an R-MAT edge: each of `scale` levels chooses one quarter of the adjacency matrix with
+  /// 32 random bits.
   Edge Rmat(std::uint64_t i) const {
     constexpr auto kShare = [](double p) { return static_cast<std::uint64_t>(p * 0x1p32); };
     constexpr std::uint64_t kA = kShare(0.57);
@@ -180,8 +181,8 @@ Result<PendingArray> WriteAllEdges(const Path& path, const Generator& generator,
   return array;
 }
 
-/// Draws all edges and returns the distinct ones without self-loops, sorted, each in one word (ids
-/// have 32 bits).
+/// Draws all edges and returns the distinct ones without self-loops, sorted. An edge is packed into
+/// one 64-bit word (ids have 32 bits).
 Result<std::vector<std::uint64_t>> DrawSimpleEdges(const Generator& generator,
                                                    const JobControl& control) {
   std::vector<std::uint64_t> packed;
@@ -237,7 +238,7 @@ Result<OutputFile> WriteNodes(const Path& path, const GenerateOptions& options,
   return file;
 }
 
-/// Writes [rows, dim] noise, to which `mean_of` adds the mean of each row and column.
+/// Writes noise of shape [rows, dim]; `mean_of(row, column)` is added to each element.
 template <typename MeanOf>
 Result<PendingArray> WriteFeatures(const Path& path, std::uint64_t rows, std::uint64_t dim,
                                    std::uint64_t seed, const JobControl& control, MeanOf mean_of) {
@@ -268,7 +269,7 @@ Result<PendingArray> WriteGraphFeatures(const Path& path, const GenerateOptions&
   return WriteFeatures(path, generator.vertices(), options.dim, options.seed, control, mean_of);
 }
 
-/// The files of a graph below `out` that are not there.
+/// Returns the output files that do not exist in `out` yet.
 std::vector<Path> MissingFiles(FileSystem& fs, const Path& out) {
   std::vector<Path> missing;
   for (const char* name : {"edges.npy", "nodes.tsv", "features.npy"}) {
@@ -278,6 +279,9 @@ std::vector<Path> MissingFiles(FileSystem& fs, const Path& out) {
   return missing;
 }
 
+// Generates a graph: (1) draws the edges and writes them, with `simple` after sorting them and
+// dropping duplicates; (2) writes the vertices with class and split; (3) writes features, if
+// requested; (4) commits all files, so that none appears if a step fails.
 Result<std::vector<GeneratedFile>> WriteGraph(FileSystem& fs, const Path& out,
                                               const GenerateOptions& options,
                                               const JobControl& control) {
@@ -295,7 +299,7 @@ Result<std::vector<GeneratedFile>> WriteGraph(FileSystem& fs, const Path& out,
                              WriteGraphFeatures(out / "features.npy", options, generator, control));
     features.emplace(std::move(written));
   }
-  // All files are complete, so they may appear.
+  // All files are complete: commit them.
   RHIZOME_RETURN_IF_ERROR(edges.writer.Commit());
   RHIZOME_RETURN_IF_ERROR(nodes.Commit());
   const std::uint64_t node_columns = options.kind == GraphKind::kRmat ? 1 : 3;
@@ -319,7 +323,8 @@ Result<std::vector<GeneratedFile>> GenerateGraph(FileSystem& fs, const Path& out
   const std::vector<Path> files = MissingFiles(fs, out);
   auto written = WriteGraph(fs, out, options, control);
   if (written) return written;
-  // A disk may turn out to be full when the first file is there already.
+  // The disk may have become full after the first file was committed: remove the files and folders
+  // that did not exist before.
   for (const Path& file : files) static_cast<void>(fs.RemoveFile(file));
   RemoveEmptyFolders(fs, folders);
   return written;

@@ -14,7 +14,8 @@ namespace rhizome {
 namespace {
 
 using DocumentCounts = std::unordered_map<std::string, std::uint64_t>;
-using WordCounts = std::map<std::string, std::uint64_t>;  // sorted, so that sums have one order
+// sorted, so that sums are added in a fixed order
+using WordCounts = std::map<std::string, std::uint64_t>;
 
 WordCounts CountWords(std::string_view text) {
   WordCounts counts;

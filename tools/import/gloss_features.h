@@ -8,12 +8,12 @@
 
 namespace rhizome {
 
-/// Returns the runs of at least two ASCII letters and digits in `text`, in lower case.
+/// Returns the words of `text`: runs of at least two ASCII letters or digits, in lower case.
 std::vector<std::string> WordsOf(std::string_view text);
 
-/// Computes features of texts. Each word adds sign * (1 + ln count) * ln((n + 1) / (texts with it +
-/// 1)) to one of `dim` columns; column and sign come from a hash of the word. Rows have L2 norm 1
-/// (a text without words: zeros). Returns [texts.size(), dim], row-major.
+/// Computes features of texts by feature hashing. Each word adds sign * (1 + ln count) * ln((n + 1)
+/// / (texts with it + 1)) to one of `dim` columns; a hash of the word selects the column and the
+/// sign. Rows have L2 norm 1 (a text without words: zeros). Returns [texts.size(), dim], row-major.
 /// Source: Weinberger et al., Feature Hashing for Large Scale Multitask Learning, ICML 2009.
 std::vector<float> HashTexts(std::span<const std::string_view> texts, std::uint64_t dim);
 

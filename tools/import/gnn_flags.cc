@@ -12,6 +12,9 @@
 #include "text.h"
 #include "topology_flags.h"
 
+// Flags shared by `train`, `infer`, `plan infer` and `export --predictions`, one function per group
+// of flags, and the text of their notes.
+
 namespace rhizome {
 
 const char* const kIgnoredHelp =
@@ -80,7 +83,7 @@ void AddLayoutFlag(CLI::App& verb, std::optional<RowRule>& layout) {
       ->default_str("auto");
 }
 
-/// Adds --fanout and what goes with it.
+/// Adds --fanout and the flags related to it.
 void AddWalkFlags(CLI::App& verb, InferOptions& options) {
   verb.add_option_function<std::string>(
           "--fanout",

@@ -19,17 +19,18 @@ void AddGnnArrayFlags(CLI::App& verb, std::string& features, std::string& labels
 void AddGnnMemoryFlags(CLI::App& verb, std::uint64_t& memory_bytes, PolicyKind& cache,
                        std::optional<std::uint64_t>& cache_bytes);
 
-/// Adds the flags that a layerwise inference depends on, which `plan infer` takes too: arrays,
-/// --fanout, memory, blocks and chunks, --seed, --threads, --codec.
+/// Adds the flags of layerwise inference that `plan infer` accepts as well: arrays, --fanout,
+/// memory, blocks and chunks, --seed, --threads, --codec.
 void AddInferFlags(CLI::App& verb, InferOptions& options);
 
 /// Adds --mode.
 void AddInferModeFlag(CLI::App& verb, InferOptions& options);
 
-/// Adds the flags of `export --predictions`: what the inference reads and which edges it walks.
+/// Adds the flags of `export --predictions`: the arrays that the inference reads and the edges that
+/// it follows.
 void AddPredictionFlags(CLI::App& verb, InferOptions& options);
 
-/// The text of --help about the parts of a graph that networks ignore.
+/// Text for --help about the parts of a graph that models ignore.
 extern const char* const kIgnoredHelp;
 
 /// Returns a JobNote that prints to standard error without disturbing the progress bar.

@@ -17,7 +17,7 @@
 namespace rhizome {
 namespace {
 
-/// The parts of an edge type such as `user:likes:item`.
+/// Parts of an edge type such as `user:likes:item`.
 struct EdgeTypeParts {
   std::string src;
   std::string relation;
@@ -32,7 +32,8 @@ std::optional<EdgeTypeParts> SplitEdgeType(const std::string& text) {
                        text.substr(second + 1)};
 }
 
-/// The name of the reader of what is not read here.
+/// Hint for errors about files that this reader does not support: names the Python reader that
+/// does.
 constexpr std::string_view kInPython =
     "rhizome.graphbolt.Dataset(folder), in Python, makes a store of it and reads torch's files and "
     "arrays of more dimensions, too";
@@ -76,13 +77,13 @@ class GraphBoltReader {
     return json.is_object() && json.contains(key) ? json.at(key) : nlohmann::json();
   }
 
-  /// Returns a string member, or an empty string if there is none.
+  /// Returns a string member, or an empty string if it is missing or not a string.
   static std::string TextOf(const nlohmann::json& json, const char* key) {
     const nlohmann::json value = Member(json, key);
     return value.is_string() ? value.get<std::string>() : std::string();
   }
 
-  /// Returns a list of objects; null counts as an empty list.
+  /// Returns `value` as a list of objects; null counts as an empty list.
   Result<nlohmann::json> ListOf(const nlohmann::json& value, std::string_view entry) const {
     if (value.is_null()) return nlohmann::json::array();
     if (!value.is_array()) return Fail(Bad(entry, "is not a list"));
@@ -91,8 +92,8 @@ class GraphBoltReader {
     return value;
   }
 
-  /// Returns the path of an item's file. Errors: kInvalidArgument, it has none, or one of another
-  /// format.
+  /// Returns the path of an item's file. Errors: kInvalidArgument, the item has no file, or one of
+  /// another format.
   Result<Path> FileOf(const nlohmann::json& item, std::string_view entry, const std::string& format,
                       const char* extension) const {
     const std::string path = TextOf(item, "path");
@@ -163,7 +164,7 @@ class GraphBoltReader {
 
   Status AddFeatures(const nlohmann::json& list, const char* entry) {
     RHIZOME_ASSIGN_OR_RETURN(const nlohmann::json features, ListOf(list, entry));
-    std::map<std::string, std::vector<ArrayPart>> parts;  // by the array's name
+    std::map<std::string, std::vector<ArrayPart>> parts;  // key: name of the array
     for (const nlohmann::json& item : features) {
       const std::string name = TextOf(item, "name");
       const std::string domain = TextOf(item, "domain");
@@ -194,7 +195,7 @@ class GraphBoltReader {
     return Status::Ok();
   }
 
-  /// Checks that a file has rows, which an array of more dimensions does not have here.
+  /// Checks that a file can be read as rows; arrays of more than two dimensions cannot.
   Status CheckRows(const Path& path) const {
     const auto reader = NpyReader::Open(fs_, path, {.float64 = true});
     if (reader) return Status::Ok();
@@ -209,7 +210,7 @@ class GraphBoltReader {
                        [&](const ArrayFile& array) { return array.name == name; });
   }
 
-  /// Adds split and labels of the first task whose seeds are vertices.
+  /// Adds splits and labels of the first task whose seeds are vertices.
   Status AddTasks() {
     RHIZOME_ASSIGN_OR_RETURN(const nlohmann::json tasks, ListOf(Member(root_, "tasks"), "tasks"));
     bool taken = false;
@@ -226,7 +227,7 @@ class GraphBoltReader {
     return Status::Ok();
   }
 
-  /// A list of seeds, with its labels.
+  /// A list of seeds and, optionally, their labels.
   struct ItemSet {
     IdRange range;
     std::uint8_t split = 0;
@@ -254,15 +255,16 @@ class GraphBoltReader {
     return true;
   }
 
-  /// Returns a list of seeds with its labels, or nothing if its seeds are pairs of vertices or
-  /// edges.
+  /// Returns a list of seeds with its labels, or nullopt if the seeds are edges or pairs of
+  /// vertices.
   Result<std::optional<ItemSet>> SetOf(const nlohmann::json& item, const std::string& entry) const {
     const std::string type = TextOf(item, "type");
     if (type.find(':') != type.npos) return std::nullopt;
     RHIZOME_ASSIGN_OR_RETURN(const nlohmann::json data, ListOf(Member(item, "data"), entry));
     ItemSet set;
     for (std::size_t i = 0; i < data.size(); ++i) {
-      // In older data sets the lists have no names: the first is of seeds, the second of labels.
+      // In older data sets the lists have no names: the first holds the seeds, the second the
+      // labels.
       std::string name = TextOf(data[i], "name");
       if (name.empty()) name = i == 0 ? "seeds" : "labels";
       const bool seeds = name == "seeds" || name == "seed_nodes";
@@ -321,8 +323,8 @@ class GraphBoltReader {
   const Path file_;
   const std::uint64_t memory_bytes_;
   nlohmann::json root_;
-  std::map<std::string, std::size_t> edge_files_;            // by GraphBolt's edge type
-  std::map<std::string, std::vector<EdgePart>> edge_parts_;  // by the feature's name
+  std::map<std::string, std::size_t> edge_files_;            // key: GraphBolt's edge type
+  std::map<std::string, std::vector<EdgePart>> edge_parts_;  // key: name of the feature
   Dataset dataset_;
 };
 

@@ -9,16 +9,17 @@
 
 namespace rhizome {
 
-/// Returns the facts about a store's homes; null if it keeps none.
+/// Returns the description of the homes of a store (the part that each vertex's rows are assigned
+/// to) as JSON, or null if the store has none.
 Json HomesJson(const std::optional<StoredHomes>& homes);
 
-/// Returns a text of these facts: "8 by edgecut".
+/// Formats the result of HomesJson: "8 by edgecut".
 std::string HomesText(const Json& homes);
 
-/// Returns what divides them: "7.81 % of edges between homes; ...".
+/// Formats the quality of the assignment: "7.81 % of edges between homes; ...".
 std::string HomesQuality(const Json& homes);
 
-/// Sets the homes that --homes asks for: empty, "edgecut", "owner", or else the name of a file.
+/// Sets the homes requested by --homes: empty (none), "edgecut", "owner", or the name of a file.
 void SetHomes(const std::string& given, IngestOptions& options);
 
 }  // namespace rhizome

@@ -87,7 +87,7 @@ Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataTyp
 
 namespace {
 
-/// Parses --edge-array and reads the head of the file: integers stay integers, other numbers become
+/// Parses --edge-array and reads the header of the file: integers become int64, other numbers
 /// float32.
 Result<EdgeArrayFile> ParseEdgeArrayFlag(const std::string& given) {
   constexpr DataType kFloats = DataType::kFloat32;

@@ -10,7 +10,7 @@
 
 namespace rhizome {
 
-/// The flags for input and layout of a new store, which `ingest` and `plan ingest` share.
+/// Flags for the input and the layout of a new store, shared by `ingest` and `plan ingest`.
 struct IngestFlags {
   std::string store;
   std::vector<std::string> edges;
@@ -21,7 +21,8 @@ struct IngestFlags {
   IngestOptions options;
   LayoutFlags layout;
 
-  /// Converts the flags. Errors: kInvalidArgument, an --array that cannot be read.
+  /// Converts the flags to options. Errors: kInvalidArgument, a file of --array or --edge-array
+  /// cannot be read.
   Result<IngestOptions> ToOptions() const;
 };
 

@@ -14,6 +14,9 @@
 #include "text.h"
 #include "topology_json.h"
 
+// Flags for the layout of a new store, the start of a process with a memory limit (StartLimited),
+// and the answer of `ingest` and `import` (IngestAnswer).
+
 namespace rhizome {
 
 void AddChunkRowsFlag(CLI::App& verb, std::uint64_t& chunk_rows) {
@@ -43,7 +46,8 @@ void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows) {
 
 namespace {
 
-/// Returns the words that --codec takes: "raw", "zstd[:1-19]", ... with `levels`, else the names.
+/// Returns the values that --codec accepts: with `levels`, "raw", "zstd[:1-19]", ...; otherwise
+/// only the names.
 std::vector<std::string> CodecWords(bool levels) {
   std::vector<std::string> words;
   for (const CodecKind codec : PublishedCodecs()) {
@@ -206,7 +210,7 @@ Answer IngestAnswer(const std::string& store, const IngestReport& report,
   Json fields = {{"store", store}};
   AddGenerationFields(report.info, fields);
   fields["vertex_max_over_min"] = fields["edge_max_over_min"] = nullptr;
-  // The store exists by now, so an error in opening it again is ignored.
+  // The store has been written, so an error on reopening it is ignored.
   if (const auto made = Store::Open(FileSystem::Posix(), store, Store::Mode::kRead))
     static_cast<void>(AddMaxOverMin(**made, fields));
   fields["seconds"] = report.seconds;

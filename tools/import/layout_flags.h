@@ -9,14 +9,15 @@
 
 namespace rhizome {
 
-/// Memory for making a store in addition to what the input needs: the catalogue, and pages of code
-/// that run for the first time. Measured: 5.9 to 6.2 MiB for a graph of one edge.
+/// Memory for creating a store in addition to the memory for its input: the catalogue, and code
+/// pages that are loaded on first use. Measured: 5.9 to 6.2 MiB for a graph of one edge.
 inline constexpr std::uint64_t kStoreMemoryBytes = std::uint64_t{6} << 20;
 
-/// The smallest --memory: below it, file blocks and thread stacks no longer shrink with the limit.
+/// Smallest accepted --memory. Below it, file blocks and thread stacks no longer shrink with the
+/// limit.
 inline constexpr std::uint64_t kLeastMemoryBytes = std::uint64_t{20} << 20;
 
-/// The flags for the layout of a new store, which `ingest` and `import` share.
+/// Flags for the layout of a new store, shared by `ingest` and `import`.
 struct LayoutFlags {
   BuildOptions build;
   ArrayLayout layout = ArrayLayout::kRow;
@@ -25,18 +26,18 @@ struct LayoutFlags {
   std::uint64_t inner_rows = 0;
   std::uint64_t memory_bytes = 0;
 
-  /// Returns the part of memory_bytes that the input may use; 0: no limit.
+  /// Returns the part of memory_bytes that is left for the input; 0: no limit.
   std::uint64_t input_memory_bytes() const {
     if (memory_bytes == 0) return 0;
     return memory_bytes > kStoreMemoryBytes ? memory_bytes - kStoreMemoryBytes : 1;
   }
 
   std::string homes;                             ///< --homes (SetHomes)
-  const CLI::Option* partitions_flag = nullptr;  ///< to see whether --partitions was given
+  const CLI::Option* partitions_flag = nullptr;  ///< for checking whether --partitions was given
   std::optional<StoreId> store_id;
 };
 
-/// Adds --partitioner, by name.
+/// Adds --partitioner, which selects a partitioner by name.
 void AddPartitioner(CLI::App& verb, PartitionerKind& kind);
 
 /// Adds --spill and --scratch.
@@ -45,26 +46,26 @@ void AddSpill(CLI::App& verb, IngestOptions::Spill& spill, Path& scratch);
 /// Adds all flags of LayoutFlags. `flags` must outlive `verb`.
 void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags);
 
-/// Adds --codec, which `infer` has too.
+/// Adds --codec, which `infer` also has.
 void AddCodecFlag(CLI::App& verb, Codec& codec);
 
-/// The largest number of rows that a flag may ask for in a chunk or inner chunk; far more than one
-/// can hold.
+/// Largest number of rows that a flag may request for a chunk or inner chunk; far more than one can
+/// hold.
 inline constexpr std::uint64_t kMostRows = std::uint64_t{1} << 40;
 
-/// Adds --chunk-rows; 0 means chosen.
+/// Adds --chunk-rows; 0 means that the number is chosen automatically.
 void AddChunkRowsFlag(CLI::App& verb, std::uint64_t& chunk_rows);
 
-/// Adds --inner-rows, which takes 0, a number, or "auto" (kChosenInnerRows).
+/// Adds --inner-rows, which accepts 0, a number, or "auto" (kChosenInnerRows).
 void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows);
 
-/// Prepares for the memory limit of `flags`, if there is one: freed memory is returned to the
-/// system at once. Call before anything large is allocated. Returns the memory of the bare process
-/// in bytes.
-/// Errors: kOutOfMemory, the limit is less than kLeastMemoryBytes.
+/// Prepares the process for the memory limit of `flags`, if there is one: freed memory is returned
+/// to the system at once. Call it before any large allocation. Returns the memory that the process
+/// uses before the job, in bytes.
+/// Errors: kOutOfMemory, the limit is below kLeastMemoryBytes.
 Result<std::uint64_t> StartLimited(Session& session, const LayoutFlags& flags);
 
-/// Makes the answer of `ingest` and `import`.
+/// Creates the answer of `ingest` and `import`.
 Answer IngestAnswer(const std::string& store, const IngestReport& report,
                     const PartitionOptions& partition, std::uint64_t base_memory_bytes);
 

@@ -8,6 +8,9 @@
 
 #include "text.h"
 
+// Flags of `train` by group (task, optimiser, schedule, stopping), then the reports of metrics and
+// seeds as JSON and as text.
+
 namespace rhizome {
 namespace {
 

@@ -10,7 +10,7 @@
 namespace rhizome {
 namespace {
 
-/// An option, and the models that have it.
+/// A model option, and the names of the models that have it.
 struct Owned {
   ModelOption option;
   std::vector<std::string> models;
@@ -67,7 +67,8 @@ void AddModelKindFlags(CLI::App& verb, ModelSpec& spec) {
   verb.preparse_callback([&verb, &spec](std::size_t) {
     const Result<const GnnEntry*> gnn = LoadGnnLibrary();
     if (!gnn) {
-      // The verb itself says why; here options of models would only seem to be unknown.
+      // The verb will report the error. Until then, accept unknown options: reporting a model's
+      // options as unknown would hide the cause.
       verb.allow_extras();
       return;
     }

@@ -5,8 +5,8 @@
 
 namespace rhizome {
 
-/// Adds --model and, when the verb is parsed, a flag for each option of each model that
-/// librhizome_gnn knows (GnnEntry::Models): the library has to be loaded to know them. `spec` must
+/// Adds --model. When the verb is parsed, also adds a flag for each option of each model that
+/// librhizome_gnn provides (GnnEntry::Models), which requires loading that library. `spec` must
 /// outlive `verb`.
 void AddModelKindFlags(CLI::App& verb, ModelSpec& spec);
 

@@ -11,7 +11,7 @@
 namespace rhizome {
 namespace {
 
-/// Parses "cites:10,5;default:5,all". Returns nothing if it is malformed.
+/// Parses fanouts by edge type, such as "cites:10,5;default:5,all". Returns nullopt if malformed.
 std::optional<std::vector<TypedFanouts>> ParseTypedFanouts(std::string_view text) {
   std::vector<TypedFanouts> types;
   for (;;) {

@@ -8,7 +8,7 @@
 
 namespace rhizome {
 
-/// Adds the flags of `train` and `infer` that say which edges are walked, and how: --direction,
+/// Adds the flags of `train` and `infer` that select the edges to follow and how: --direction,
 /// --weighted, --typed-fanout, --meta-path, --time-attribute, --seed-times and --edge-weights. The
 /// variables that they fill must outlive `verb`.
 void AddNeighborFlags(CLI::App& verb, NeighborSampling& sampling,
@@ -17,8 +17,8 @@ void AddNeighborFlags(CLI::App& verb, NeighborSampling& sampling,
 /// Returns "in", "out" or "both".
 const char* DirectionName(Direction direction);
 
-/// Describes which edges a job walked, from its fields `direction` and `edge_weights`; empty if
-/// they are in-edges without weights.
+/// Describes the edges that a job followed, from its fields `direction` and `edge_weights`. Empty
+/// for the default, in-edges without weights.
 std::string DescribeEdges(const Json& fields);
 
 }  // namespace rhizome

@@ -37,7 +37,7 @@ Result<std::vector<std::vector<std::string>>> ReadTable(FileSystem& fs, const Pa
   }
 }
 
-/// Reads a list that has one number for each graph, and returns its only number.
+/// Reads a list with one number per graph, and returns its only number.
 Result<std::uint64_t> ReadOneCount(FileSystem& fs, const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(const auto counts, ReadIntegers(fs, path));
   if (counts.size() != 1 || counts[0] < 0)
@@ -110,7 +110,7 @@ class OgbReader {
     }
     for (const auto& line : lines) {
       const Triplet triplet{line[0], line[1], line[2]};
-      // The three names become the name of a folder.
+      // The three names form the name of a folder.
       for (const std::string& name : line) RHIZOME_RETURN_IF_ERROR(CheckName(path.string(), name));
       RHIZOME_RETURN_IF_ERROR(
           AddEdges(raw_ / "relations" / triplet.folder(), triplet.src, triplet.dst,
@@ -146,7 +146,7 @@ class OgbReader {
     const auto open = [path, edges, dtype](FileSystem& fs) {
       return OpenTextRows(fs, path, edges, dtype, std::nullopt);
     };
-    // A table without lines does not say how many columns it would have.
+    // An empty table does not show how many columns it has; it is only checked.
     if (edges == 0) {
       const auto empty = open(fs_);
       return empty ? Status::Ok() : empty.error();
@@ -161,7 +161,7 @@ class OgbReader {
                                                                          : DataType::kFloat32;
   }
 
-  /// Returns the names of the tables in a folder, sorted; none if the folder does not exist.
+  /// Returns the sorted names of the tables in a folder; empty if the folder does not exist.
   std::vector<std::string> Tables(const Path& folder) const {
     std::vector<std::string> names;
     std::error_code unresolved;
@@ -173,12 +173,12 @@ class OgbReader {
     return names;
   }
 
-  /// Returns the folder of the arrays of a type.
+  /// Returns the folder that holds the arrays of a vertex type.
   Path FolderOf(const VertexRange& range, const char* typed_folder) const {
     return typed_ ? raw_ / typed_folder / range.type : raw_;
   }
 
-  /// Adds the file `name` of each type that has it.
+  /// Adds an array from the files `name` of those types that have one.
   Status AddTables(const std::string& array, const char* typed_folder, const std::string& name,
                    std::optional<DataType> dtype, std::optional<std::int64_t> missing) {
     std::vector<ArrayPart> parts;
@@ -264,7 +264,7 @@ class OgbReader {
   const Path raw_;
   const std::uint64_t memory_bytes_;
   bool typed_ = false;
-  std::map<std::string, std::vector<EdgePart>> edge_parts_;  // by the attribute's name
+  std::map<std::string, std::vector<EdgePart>> edge_parts_;  // key: name of the attribute
   Dataset dataset_;
 };
 

@@ -28,7 +28,7 @@ bool ResetPeak() {
 Result<PartitionRun> RunPartitioner(const PartitionInput& input, const PartitionOptions& options,
                                     const JobControl& control) {
   PartitionRun run;
-  // Otherwise memory that was freed before would be reused and not be counted.
+  // Otherwise memory that was freed earlier would be reused and not be counted.
   malloc_trim(0);
   const bool reset = ResetPeak();
   const std::uint64_t before = ResidentBytes();

@@ -5,11 +5,11 @@
 
 namespace rhizome {
 
-/// Returns {"offsets": bytes, ...} without groups of 0 bytes.
+/// Returns the sizes in bytes, {"offsets": bytes, ...}, without empty groups.
 Json ToJson(const TopologySections& sections);
 
-/// Adds "vertex_max_over_min" and "edge_max_over_min" of a store's partitions, null where one has
-/// none. Errors: kCorruption; kIoError.
+/// Adds "vertex_max_over_min" and "edge_max_over_min" of a store's partitions; null if a partition
+/// is empty. Errors: kCorruption; kIoError.
 Status AddMaxOverMin(const Store& store, Json& fields);
 
 }  // namespace rhizome

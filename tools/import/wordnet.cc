@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t kMaxFeatureDim = 65536;
 
-/// Finds synsets by file and offset.
+/// Index of synsets by file and offset.
 class SynsetIndex {
  public:
   explicit SynsetIndex(const std::vector<Synset>& synsets) {
@@ -29,7 +29,7 @@ class SynsetIndex {
       vertices_.emplace(Key(synsets[i].file, synsets[i].offset), static_cast<VertexId>(i));
   }
 
-  /// Returns the synset of a link, or -1 if there is none.
+  /// Returns the target of a link, or -1 if there is no such synset.
   VertexId Find(const WordNetLink& link) const {
     const auto found = vertices_.find(Key(link.file, link.offset));
     return found == vertices_.end() ? -1 : found->second;
@@ -42,7 +42,7 @@ class SynsetIndex {
   std::unordered_map<std::uint64_t, VertexId> vertices_;
 };
 
-/// Adds the edges of one synset: its pointers, with those of equal type and target merged into one.
+/// Adds the edges of one synset. Pointers of equal type and target are merged into one edge.
 Status AddEdges(const Synset& synset, VertexId src, const SynsetIndex& index, EdgeList& edges) {
   std::vector<std::pair<TypeId, VertexId>> targets;
   for (const WordNetLink& link : synset.links) {
@@ -67,7 +67,7 @@ Status AddEdges(const Synset& synset, VertexId src, const SynsetIndex& index, Ed
   return Status::Ok();
 }
 
-/// Returns the split by a hash of the external id: 60 % train, 20 % valid, 20 % test.
+/// Returns the split, chosen by a hash of the external id: 60 % train, 20 % valid, 20 % test.
 std::uint8_t SynsetSplitOf(std::string_view id) {
   const Hash128 hash = Xxh3(std::as_bytes(std::span(id)));
   std::uint32_t draw = 0;

@@ -11,7 +11,7 @@
 
 namespace rhizome {
 
-/// The folder in which Debian's wordnet-base installs the database files.
+/// Folder in which Debian's wordnet-base installs the database files.
 inline constexpr const char* kWordNetFolder = "/usr/share/wordnet";
 
 struct WordNetOptions {
@@ -30,25 +30,27 @@ struct WordNetOptions {
 /// Reads the WordNet 3.0 database (data.* and index.*, format wndb(5WN)) as a graph for
 /// IngestGraph.
 ///
-/// Vertices are synsets, in the order of data.noun, data.verb, data.adj, data.adv. External ids are
-/// those of NLTK: `dog.n.01` is the first word in lower case, the synset's letter (n, v, a, s, r)
-/// and the position of the synset in the word's list in index.*. Vertex types are the five letters.
-/// There is one edge for each (source, target, pointer kind). Edge types are the names of the 26
-/// kinds, such as "hypernym"; the weight is the number of pointers of that kind between the two
-/// synsets, be they semantic or between words. Arrays: `feat` float32 [n, feature_dim], hashed
-/// words of the gloss, L2 norm 1; `label` int64 [n, 1], the lexicographer file (see
-/// WordNetLabelNames); `split` uint8 [n, 1], 0 train, 1 valid, 2 test, by a hash of the external
-/// id, 60/20/20. The label comes from a field that neither features nor ids contain.
+/// - Vertices are synsets, in the order of data.noun, data.verb, data.adj, data.adv. External ids
+///   are the same as in NLTK: `dog.n.01` is the first word in lower case, the letter of the synset
+///   (n, v, a, s, r) and the position of the synset in the word's list in index.*. Vertex types are
+///   the five letters.
+/// - There is one edge for each (source, target, pointer kind). Edge types are the names of the 26
+///   kinds, such as "hypernym". The weight is the number of pointers of that kind between the two
+///   synsets, both semantic ones and ones between words.
+/// - Arrays: `feat` float32 [n, feature_dim], hashed words of the gloss, L2 norm 1; `label` int64
+///   [n, 1], the lexicographer file (see WordNetLabelNames); `split` uint8 [n, 1], 0 train, 1
+///   valid, 2 test, by a hash of the external id, 60/20/20. The label is taken from a field that
+///   neither features nor ids contain.
+///
 /// Errors: kNotFound, the folder or a file is missing (the message names the package);
 /// kInvalidArgument, naming file and line; kInterrupted.
 Result<GraphInput> ReadWordNet(FileSystem& fs, const WordNetOptions& options,
                                const JobControl& control);
 
-/// Returns the names of the 45 classes by label, such as "noun.animal".
+/// Returns the names of the 45 classes, such as "noun.animal", indexed by label.
 std::span<const std::string_view> WordNetLabelNames();
 
-/// A pointer kind: the symbol that the files use, and its name. Kinds are in the order of their
-/// edge type.
+/// A pointer kind: its symbol in the files and its name. The index of a kind is its edge type.
 struct WordNetPointer {
   std::string_view symbol;  ///< such as "@"
   std::string_view name;    ///< such as "hypernym"

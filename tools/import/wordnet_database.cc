@@ -17,12 +17,12 @@ namespace {
 constexpr std::uint64_t kLinesPerReport = 4096;
 constexpr std::uint8_t kLabels = 45;
 
-/// Takes the fields of a line one after the other; single spaces separate them.
+/// Splits a line into its fields, which are separated by single spaces.
 class Fields {
  public:
   explicit Fields(std::string_view line) : rest_(line) {}
 
-  /// Returns an empty field at the end of the line.
+  /// Returns the next field, or an empty one at the end of the line.
   std::string_view Next() {
     const std::size_t space = rest_.find(' ');
     const std::string_view field = rest_.substr(0, space);
@@ -80,7 +80,7 @@ Result<std::string_view> WholeLine(TableReader& reader, TableReader::Next next) 
   return reader.fields()[0];
 }
 
-/// Calls `take(line)` for every line after the licence text at the head.
+/// Calls `take(line)` for every line after the licence text at the beginning of the file.
 template <typename Take>
 Status ForEachLine(FileSystem& fs, const Path& path, const JobControl& control, Take take) {
   auto opened = TableReader::Open(fs, path, false);
@@ -117,7 +117,7 @@ Status ReadData(FileSystem& fs, const Path& folder, std::uint8_t file, const Job
   return ForEachLine(fs, folder / fmt::format("data.{}", kWordNetFiles[file]), control, take);
 }
 
-/// Takes a line of index.*: `lemma pos synset_cnt p_cnt [symbol ...] sense_cnt tagsense_cnt offset
+/// Parses a line of index.*: `lemma pos synset_cnt p_cnt [symbol ...] sense_cnt tagsense_cnt offset
 /// ...`. Sets the sense of the synsets whose first word is the lemma.
 Status TakeIndexLine(std::string_view line, const OffsetMap& by_offset,
                      std::vector<Synset>& synsets) {
@@ -177,7 +177,8 @@ Result<Synset> ParseSynset(std::string_view line, std::uint8_t file) {
   return synset;
 }
 
-// Reads each data file, then its index, which gives the senses. Every synset must be in the index.
+// Reads each data file, then its index, which determines the senses. Every synset must be in the
+// index.
 Result<std::vector<Synset>> ReadSynsets(FileSystem& fs, const Path& folder,
                                         const JobControl& control) {
   std::vector<Synset> synsets;

@@ -11,21 +11,21 @@
 
 namespace rhizome {
 
-/// A pointer from one synset to another, as in data.*.
+/// A pointer to another synset, as in data.*.
 struct WordNetLink {
   TypeId type = 0;
   std::uint8_t file = 0;  ///< file of the target: an index into kWordNetFiles
   std::uint32_t offset = 0;
 };
 
-/// A synset, one line of data.*.
+/// A synset: one line of data.*.
 struct Synset {
   std::uint8_t file = 0;
-  std::uint32_t offset = 0;  ///< the key of a synset in its file
+  std::uint32_t offset = 0;  ///< byte offset, the key of the synset in its file
   std::uint32_t line = 0;
   std::uint8_t label = 0;   ///< lexicographer file
   char letter = 0;          ///< n, v, a, s or r
-  std::uint32_t sense = 0;  ///< sense of `word`, from index.*; 0: not listed there
+  std::uint32_t sense = 0;  ///< position in the list of `word` in index.*; 0: not listed there
   std::string word;         ///< the first word, in lower case, without syntactic marker
   std::string gloss;
   std::vector<WordNetLink> links;
@@ -35,8 +35,8 @@ struct Synset {
 };
 
 /// Parses a line of data.*: `offset lex_filenum ss_type w_cnt word lex_id [word lex_id ...] p_cnt
-/// [symbol offset pos source/target ...] [frames] | gloss` (wndb(5WN)); w_cnt is hexadecimal.
-/// Touches no file. Errors: kInvalidArgument, naming the field.
+/// [symbol offset pos source/target ...] [frames] | gloss` (wndb(5WN)); w_cnt is hexadecimal. Does
+/// not access any file. Errors: kInvalidArgument, naming the field.
 Result<Synset> ParseSynset(std::string_view line, std::uint8_t file);
 
 /// Reads data.* and index.* of `folder`. Returns all synsets with their senses, in the order of the

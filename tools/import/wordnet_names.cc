@@ -7,7 +7,7 @@
 namespace rhizome {
 namespace {
 
-// By number of the lexicographer file; see lexnames(5WN).
+// Indexed by the number of the lexicographer file; see lexnames(5WN).
 constexpr std::array<std::string_view, 45> kLabelNames = {
     "adj.all",          "adj.pert",           "adv.all",
     "noun.Tops",        "noun.act",           "noun.animal",

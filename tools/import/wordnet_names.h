@@ -8,10 +8,10 @@
 
 namespace rhizome {
 
-/// The files of the database, by part of speech, in the order in which synsets are numbered.
+/// Files of the database, one per part of speech, in the order in which synsets are numbered.
 inline constexpr std::string_view kWordNetFiles[] = {"noun", "verb", "adj", "adv"};
 
-/// Returns the number of the file that holds synsets of type `letter` (n, v, a, s, r).
+/// Returns the index of the file that holds synsets of type `letter` (n, v, a, s, r).
 std::optional<std::size_t> WordNetFileOf(char letter);
 
 /// The vertex type of a synset is the position of its letter in this string.

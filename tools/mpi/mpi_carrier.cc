@@ -19,25 +19,26 @@ using std::chrono::seconds;
 
 constexpr int kMessageTag = 1;
 constexpr int kProbesAtOnce = 64;
-constexpr int kLooks = 8;  // at once, before the first nap
+constexpr int kLooks = 8;  // polls without a pause before the first nap
 constexpr microseconds kLongestNap{1000};
 constexpr microseconds kLongestNapAwaited{200};
 constexpr microseconds kLongestNapInTransfer{50};
-constexpr auto kFlush = seconds(1);  // for what is still to be sent when a rank is lost
+constexpr auto kFlush = seconds(1);  // for the messages still queued when a rank is lost
 constexpr std::size_t kHostBytes = 256;
 
-// Ranks do not begin together: one may still load its libraries while the others wait for it, and
-// on a busy machine that takes a while.
+// Ranks do not start at the same time: one may still be loading its libraries while the others wait
+// for it, which takes a while on a busy machine.
 constexpr auto kMinStart = seconds(30);
 constexpr int kLooksAtStart = 10;
 
-// The thread that calls MPI is stuck when it has not come by for six looks, four of which are as
-// long as a rank may be silent. (By looks, not by time: this process may itself have been stopped.)
+// The thread that calls MPI counts as stuck if it makes no progress during six checks; four checks
+// are as long as a rank may be silent. Checks are counted instead of measuring time, because this
+// process may itself have been stopped.
 constexpr int kLooksToPeerTimeout = 4;
 constexpr int kLooksUntilStuck = 6;
 
-/// Lets this thread, and those that it starts, have errors instead of a signal from sockets whose
-/// other end is gone: MPI writes to them without asking for that, and the signal ends the process.
+/// Blocks SIGPIPE in this thread and those that it starts, so that a write to a closed socket
+/// returns an error. MPI writes without MSG_NOSIGNAL, and the signal would end the process.
 void BlockBrokenPipes() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -57,9 +58,10 @@ Status MpiFailed(std::string_view what, int error) {
   return Status::IoError(fmt::format("{} failed: {}", what, MpiErrorText(error)));
 }
 
-/// Returns how long to nap when nothing has happened so many times in a row. A thread that yields
-/// instead waits for a whole turn of each other one; whoever sleeps comes first when it wakes. Naps
-/// grow with the time in which nothing has happened, and to wake takes longer than the first.
+/// Returns how long to sleep after `idle` polls in a row without an event. A thread that yields
+/// instead would wait until every other thread has used its time slice; a thread that sleeps is
+/// scheduled first when it wakes. Naps grow with the idle time. The first ones are shorter than a
+/// wake-up takes.
 microseconds NapAfter(int idle, microseconds longest) {
   if (idle < kLooks) return microseconds(0);
   return std::min(microseconds(10 << std::min(idle - kLooks, 10)), longest);
@@ -97,8 +99,9 @@ Result<MpiCarrier::Opened> MpiCarrier::Open(const std::shared_ptr<MpiCarrier>& s
   return Fail(self->started_);
 }
 
-/// Waits until MPI has started or has failed to; or gives up, as it waits without end for a rank
-/// that is stopped or lost. (By looks, not by time: this process may itself have been stopped.)
+/// Waits until MPI has started or failed to start. Gives up after a limit, because MPI waits
+/// without a limit for a rank that is stopped or lost. Intervals are counted instead of measuring
+/// time, because this process may itself have been stopped.
 Status MpiCarrier::AwaitStart(std::unique_lock<std::mutex>& lock) {
   const auto limit = std::max<std::chrono::nanoseconds>(peer_timeout_, kMinStart);
   for (int looks = 0; looks < kLooksAtStart && state_ == State::kStarting; ++looks)
@@ -142,7 +145,7 @@ bool MpiCarrier::Close(bool orderly) {
     changed_.notify_all();
   }
   if (watch_.joinable()) watch_.join();
-  // MPI may never come back from a call when a rank is lost: then its thread is left alone.
+  // MPI may never return from a call when a rank is lost. Its thread is then detached.
   const auto limit = orderly ? peer_timeout_ : std::chrono::nanoseconds(2 * kFlush);
   std::unique_lock lock(mutex_);
   const bool ended = changed_.wait_for(lock, limit, [&] { return state_ == State::kEnded; });
@@ -156,15 +159,21 @@ bool MpiCarrier::Close(bool orderly) {
   return finalized;
 }
 
+// Main function of the thread that calls MPI:
+// 1. Start: initialises MPI, duplicates the communicator and collects the hosts of all ranks; Open
+//    waits for this.
+// 2. Serve: until Close, sends queued messages, receives incoming ones, ticks the transport, and
+//    sleeps if idle.
+// 3. Finish: sends the remaining messages; if all ranks ended in order, finalises MPI.
 void MpiCarrier::Run() {
-  prctl(PR_SET_TIMERSLACK, 1000UL);  // naps of microseconds, not of 50 more
+  prctl(PR_SET_TIMERSLACK, 1000UL);  // default slack would add 50 us to a nap
   BlockBrokenPipes();
   Opened opened;
   Status started = Guarded([&] { return Start(opened); });
   bool ok = started.ok();
   {
     const std::lock_guard lock(mutex_);
-    ok = ok && state_ == State::kStarting;  // else Open has given up
+    ok = ok && state_ == State::kStarting;  // otherwise Open has given up
     started_ = std::move(started);
     opened_ = opened;
     state_ = ok ? State::kOpened : State::kEnded;
@@ -181,7 +190,7 @@ void MpiCarrier::Run() {
   changed_.notify_all();
 }
 
-/// Starts MPI, in a communicator of its own, and learns where the ranks are.
+/// Starts MPI with a communicator of its own and learns the hosts of all ranks.
 Status MpiCarrier::Start(Opened& opened) {
   int provided = MPI_THREAD_SINGLE;
   if (const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
@@ -231,7 +240,7 @@ Status MpiCarrier::Start(Opened& opened) {
   return Status::Ok();
 }
 
-/// Waits for a request of the start, for which Open has a limit.
+/// Waits for a request of the start procedure. Open limits the time.
 Status MpiCarrier::AwaitRequest(MPI_Request& request, const std::string& what) {
   while (StartsWith(what)) {
     int done = 0;
@@ -243,14 +252,14 @@ Status MpiCarrier::AwaitRequest(MPI_Request& request, const std::string& what) {
   return Status::Interrupted(what + " took too long");
 }
 
-/// Notes what the start does now. Returns whether Open still waits for it.
+/// Records the current step of the start. Returns whether Open still waits for it.
 bool MpiCarrier::StartsWith(const std::string& what) {
   const std::lock_guard lock(mutex_);
   starting_ = what;
   return state_ == State::kStarting;
 }
 
-/// Carries messages until the end.
+/// Carries messages until the state changes, then finishes.
 void MpiCarrier::Serve() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return state_ != State::kOpened; });
@@ -278,7 +287,7 @@ microseconds MpiCarrier::LongestNap() const {
   return transport_->Awaits() ? kLongestNapAwaited : kLongestNap;
 }
 
-/// Ends the calls of this rank where the thread that calls MPI does not come by any more.
+/// Fails the requests of this rank if the thread that calls MPI stops making progress.
 void MpiCarrier::Watch() {
   std::unique_lock lock(mutex_);
   std::uint64_t seen = rounds_;
@@ -297,7 +306,7 @@ void MpiCarrier::Watch() {
                   seconds, transport_->LeastHeard())));
 }
 
-/// Sends what is still to be sent; then ends MPI, if all ranks do.
+/// Sends the remaining messages; then finalises MPI if all ranks end in order.
 void MpiCarrier::Finish() {
   bool orderly = false;
   {
@@ -356,8 +365,8 @@ bool MpiCarrier::TakeOrders() {
   return !orders.empty();
 }
 
-/// Returns the first message to or from a peer, if it is done. Those behind it are not looked at,
-/// as each look is a round of MPI's own, and they are done at about the same time.
+/// Returns the first message to or from a peer if its transfer is complete. Later ones are not
+/// tested: each test is a round of MPI's progress engine, and they complete at about the same time.
 std::optional<MessageBytes> MpiCarrier::TakeFirst(std::uint32_t peer, Transfers& transfers) {
   std::deque<Transfer>& queue = transfers[peer];
   if (queue.empty()) return std::nullopt;
@@ -365,7 +374,7 @@ std::optional<MessageBytes> MpiCarrier::TakeFirst(std::uint32_t peer, Transfers&
   if (const int error = MPI_Test(&queue.front().request, &done, MPI_STATUS_IGNORE);
       error != MPI_SUCCESS) {
     Lose(peer, error);
-    queue.pop_front();  // MPI may still have the others in hand
+    queue.pop_front();  // MPI may still use the other buffers
     return std::nullopt;
   }
   if (done == 0) return std::nullopt;
@@ -381,7 +390,7 @@ bool MpiCarrier::TestSends() {
   return any;
 }
 
-/// Begins to receive what has been announced.
+/// Starts to receive the messages that peers have announced.
 bool MpiCarrier::Probe() {
   for (int n = 0; n < kProbesAtOnce; ++n) {
     int found = 0;

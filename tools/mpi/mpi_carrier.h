@@ -19,11 +19,12 @@
 
 namespace rhizome::inline internal {
 
-/// Carries messages by MPI. One thread makes all calls of MPI, from its start to its end; none of
-/// them blocks by its contract, and between them it naps, for longer the longer nothing happens.
-/// But Open MPI 4.1 may lock itself out when a peer's socket breaks while it sends, so another
-/// thread watches that this one comes by, and ends the calls of this rank where it does not.
-/// Threads: Send and Wake, any; the others, one.
+/// Carries messages by MPI. One thread makes all calls of MPI, from its initialisation to its
+/// finalisation. It uses only calls that do not block by contract, and sleeps between them, for
+/// longer the longer no message arrives. Because Open MPI 4.1 may deadlock if the socket of a peer
+/// breaks while it sends, a second thread watches that the first one makes progress, and fails the
+/// requests of this rank if it does not.
+/// Threads: Send and Wake, any; the other functions, one.
 class MpiCarrier {
  public:
   struct Opened {
@@ -34,21 +35,22 @@ class MpiCarrier {
 
   explicit MpiCarrier(std::chrono::nanoseconds peer_timeout) : peer_timeout_(peer_timeout) {}
 
-  /// Starts MPI. `self` is the carrier: its thread keeps it, and may outlive the caller.
-  /// Errors: those of MPI; kIoError, not all ranks have come within the peer timeout (30 s where
-  /// that is shorter): MPI must then be left as it is.
+  /// Starts MPI. `self` is the carrier; its thread shares ownership and may outlive the caller.
+  /// Errors: as MPI; kIoError, not all ranks have arrived within the peer timeout (at least 30 s).
+  /// After kIoError MPI may not be called any more.
   static Result<Opened> Open(const std::shared_ptr<MpiCarrier>& self);
 
-  /// Begins to hand over what arrives, and to tick. Errors: kOutOfMemory, no thread to watch.
+  /// Starts to deliver incoming messages to `transport` and to call its Tick. Errors: kOutOfMemory,
+  /// the watching thread cannot be created.
   Status Begin(MessageTransport& transport);
 
   void Send(std::uint32_t peer, MessageBytes message);
 
-  /// Has the thread look for messages now.
+  /// Makes the thread check for messages now.
   void Wake();
 
-  /// Ends the thread; nothing is handed over afterwards. If all ranks have ended (`orderly`) it
-  /// ends MPI too. Returns whether that is done: if not, MPI must be left as it is.
+  /// Ends the thread; no message is delivered afterwards. If all ranks have ended (`orderly`), also
+  /// finalises MPI. Returns whether MPI is finalised: if not, it may not be called any more.
   bool Close(bool orderly);
 
  private:
@@ -58,7 +60,7 @@ class MpiCarrier {
     MPI_Request request = MPI_REQUEST_NULL;
     MessageBytes message;
   };
-  using Transfers = std::vector<std::deque<Transfer>>;  // by peer, in the order of its messages
+  using Transfers = std::vector<std::deque<Transfer>>;  // by peer, in message order
 
   void Run();
   Status Start(Opened& opened);
@@ -81,18 +83,18 @@ class MpiCarrier {
 
   const std::chrono::nanoseconds peer_timeout_;
 
-  // Used by the thread alone.
+  // Used only by the thread.
   MPI_Comm comm_ = MPI_COMM_NULL;
   Transfers sends_, receives_;
   std::vector<bool> unreachable_;          // by peer
   MessageTransport* transport_ = nullptr;  // set before Begin wakes the thread
 
-  // A condition that ends with time needs the standard library's own kind of mutex.
+  // std::condition_variable, needed for timed waits, requires a std::mutex.
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::pair<std::uint32_t, MessageBytes>> orders_;
   bool woken_ = false;
-  std::string starting_ = "MPI_Init";  // what the start does
+  std::string starting_ = "MPI_Init";  // current step of the start, for errors
   Status started_;
   Opened opened_;
   enum class State {
@@ -104,7 +106,7 @@ class MpiCarrier {
     kEnded
   } state_ = State::kStarting;
   bool finalized_ = false;
-  std::uint64_t rounds_ = 0;  // of Serve
+  std::uint64_t rounds_ = 0;  // iterations of Serve, which Watch observes
   std::thread thread_;
   std::thread watch_;
 };

@@ -13,9 +13,9 @@ namespace {
 
 std::atomic<bool> g_mpi_opened = false;
 std::atomic<bool> g_mpi_unfinished = false;
-MpiFacts g_mpi_facts;  // written by Open, before it returns
+MpiFacts g_mpi_facts;  // written by Open before it returns
 
-/// The transport of this process: messages as MessageTransport makes them, carried by MPI.
+/// Transport of this process: the message protocol of MessageTransport, carried by MPI.
 class MpiTransport final : public Transport {
  public:
   MpiTransport(std::shared_ptr<MpiCarrier> carrier, const MpiCarrier::Opened& opened,
@@ -34,7 +34,7 @@ class MpiTransport final : public Transport {
     messages_->End();
     if (carrier_->Close(messages_->AwaitEnds())) return;
     g_mpi_unfinished = true;
-    // A thread that MPI does not let go may still have it in hand.
+    // Leak the object: a thread that is blocked in MPI may still use it.
     static_cast<void>(messages_.release());
   }
 
@@ -89,7 +89,7 @@ class MpiDoor final : public MpiEntry {
 }  // namespace
 }  // namespace rhizome::inline internal
 
-// The classes of the engine that this module shares with librhizome are those of one build.
+// Returns null if librhizome is of another build, because this module shares C++ classes with it.
 extern "C" RHIZOME_API const rhizome::MpiEntry* rhizome_mpi_entry_v1() {
   static const rhizome::MpiDoor door;
   return rhizome::BuildId() == rhizome::kThisBuild ? &door : nullptr;

@@ -7,29 +7,29 @@
 
 namespace rhizome {
 
-/// Returns text as HTML and SVG show it, in elements and in quoted attributes: & < > " ' become
-/// entities, after ShownText has escaped what controls or hides text.
+/// Escapes text for elements and quoted attributes of HTML and SVG: ShownText first escapes
+/// characters that control or hide text, then & < > " ' become entities.
 std::string Escaped(std::string_view text);
 
-/// The styles that pages and pictures share: colours for light and for dark, fonts, lines of charts
+/// CSS shared by pages and charts: colours for light and dark mode, fonts, lines of charts
 /// (svg_chart.h).
 extern const char* const kStyles;
 
-/// A table. Cells are text, which is escaped, unless they were added as markup.
+/// An HTML table. Cells are text, which is escaped.
 class HtmlTable {
  public:
-  /// Columns listed in `right` are aligned to the right.
+  /// The columns whose indexes are listed in `right` are right-aligned.
   explicit HtmlTable(std::vector<std::size_t> right = {}) : right_(std::move(right)) {}
 
   void Head(const std::vector<std::string>& cells) { AddRow("th", cells, {}); }
   void Add(const std::vector<std::string>& cells) { AddRow("td", cells, {}); }
 
-  /// `styles`: of each cell, in CSS; empty: none.
+  /// `styles`: the CSS of each cell; an empty string: none.
   void Add(const std::vector<std::string>& cells, const std::vector<std::string>& styles) {
     AddRow("td", cells, styles);
   }
 
-  /// `kind`: the class of the element, which tests and readers of the page find it by.
+  /// `kind`: the class attribute of the element, by which tests and readers of the page find it.
   std::string ToString(std::string_view kind) const;
 
  private:
@@ -40,8 +40,8 @@ class HtmlTable {
   std::string rows_;
 };
 
-/// A whole page without scripts, which asks nothing of a network: its Content-Security-Policy
-/// forbids it, should anything in it try. `body` is markup.
+/// Returns a complete page without scripts. It loads no external resources, and its
+/// Content-Security-Policy forbids any. `body` is markup.
 std::string HtmlPage(std::string_view title, std::string_view body);
 
 }  // namespace rhizome

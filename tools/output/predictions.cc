@@ -31,8 +31,8 @@ bool AreFinite(std::span<const float> scores) {
   return std::all_of(scores.begin(), scores.end(), [](float s) { return std::isfinite(s); });
 }
 
-/// Turns the scores of a row into what the network says: probabilities, or values as they are.
-/// Scores of classes that are not all finite give NaN.
+/// Converts the scores of a row to predictions: probabilities, or unchanged values for regression.
+/// If a score of a class is not finite, all probabilities are NaN.
 void ToAnswers(Task task, std::span<float> row) {
   if (task == Task::kRegression) return;
   if (task != Task::kMultilabel && !AreFinite(row)) {
@@ -49,13 +49,14 @@ void ToAnswers(Task task, std::span<float> row) {
   for (float& score : row) score = static_cast<float>(std::exp(score - most) / sum);
 }
 
-/// The first class with the highest score; nothing if a score is NaN or infinite.
+/// Returns the first class with the highest score; nullopt if a score is NaN or infinite.
 std::optional<std::size_t> BestOf(std::span<const float> scores) {
   if (!AreFinite(scores)) return std::nullopt;
   return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
-/// Reads rows of scores in vertex-id order, a tile at a time; chunks in order within a tile.
+/// Reads rows of scores in vertex-id order, one tile at a time; within a tile, chunks are read in
+/// order.
 class ScoreReader {
  public:
   explicit ScoreReader(const InferResult& scores)
@@ -65,7 +66,7 @@ class ScoreReader {
   std::size_t columns() const { return scores_.array.entry().dim; }
   VertexId VertexOf(std::uint64_t place) const { return live_.At(place); }
 
-  /// Memory of a row of a tile, and of a chunk beside it.
+  /// Returns the memory per row of a tile; a chunk is held in addition.
   std::uint64_t bytes_per_row() const {
     return columns() * sizeof(float) + sizeof(std::pair<Row, std::uint64_t>);
   }
@@ -97,11 +98,11 @@ class ScoreReader {
   const InferResult& scores_;
   const LiveVertices live_;
   std::vector<std::pair<Row, std::uint64_t>> places_;
-  std::optional<std::uint64_t> chunk_;  // that `values_` holds
+  std::optional<std::uint64_t> chunk_;  // the chunk that `values_` holds
   std::vector<float> values_;
 };
 
-/// Calls use(first place, rows [count, columns]) for each tile.
+/// Calls use(first place, rows [count, columns]) for each tile of rows.
 Status ForTiles(ScoreReader& reader, std::uint64_t memory_bytes, const JobControl& control,
                 const std::function<Status(std::uint64_t, std::span<float>)>& use) {
   const std::uint64_t all = reader.rows();
@@ -128,14 +129,14 @@ std::string HeadLine(Task task, std::size_t columns, char separator) {
   return line;
 }
 
-/// As ToAnswers. A NaN has no sign, which would be printed.
+/// As ToAnswers, but replaces each NaN by a positive one, because a sign would be printed.
 void ToShownAnswers(Task task, std::span<float> row) {
   ToAnswers(task, row);
   for (float& value : row)
     if (std::isnan(value)) value = std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Appends what follows the id in a vertex's line.
+/// Appends the fields that follow the id in the line of a vertex.
 void AppendAnswer(Task task, std::span<float> row, char separator, std::string& line) {
   if (task == Task::kMulticlass) {
     const std::optional<std::size_t> best = BestOf(row);
@@ -154,7 +155,7 @@ void AppendAnswer(Task task, std::span<float> row, char separator, std::string& 
     line += separator;
     const char* between = "";
     const bool known = AreFinite(row);
-    if (!known) line += "nan";  // nothing would mean that it has no label
+    if (!known) line += "nan";  // an empty field would mean that it has no label
     for (std::size_t c = 0; known && c < row.size(); ++c) {
       if (!(row[c] > 0)) continue;
       line += fmt::format("{}{}", between, c);
@@ -213,6 +214,9 @@ Status CheckPredictionFiles(const PredictionFiles& files) {
       "--out {}: the name of predictions must end in .csv, .tsv or .npy", files.rows.string()));
 }
 
+// Writes either an array of rows and a file of ids, which are committed together, or a text table.
+// Both read the scores tile by tile (ScoreReader, ForTiles). Then describes the files for the
+// answer.
 Result<Json> WritePredictions(const InferResult& scores, const PredictionFiles& files,
                               std::uint64_t memory_bytes, const JobControl& control) {
   const std::size_t columns = scores.array.entry().dim;

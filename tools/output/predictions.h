@@ -8,28 +8,28 @@
 
 namespace rhizome {
 
-/// The files that predictions go to. The name of `rows` says in which form:
-///   .csv, .tsv  a head line, then one line a vertex: its id, and by task
+/// Output files of predictions. The extension of `rows` determines the format:
+///   .csv, .tsv  a header line, then one line per vertex: its id, and by task
 ///               multiclass  class,probability           of the class with the highest score
-///               binary      class,probability           of class 1, which it is above one half
-///               multilabel  labels,probability_0,...    labels above one half, with blanks between
-///               regression  value                       or value_0,... of several columns
-///   .npy        float32 [vertices, columns]: probabilities of all classes or labels, of class 1,
-///   or
-///               values; and the ids in a file of their own
+///               binary      class,probability           of class 1, predicted if above one half
+///               multilabel  labels,probability_0,...    labels above one half, space-separated
+///               regression  value                       or value_0,... (several columns)
+///   .npy        float32 [vertices, columns]: probabilities of all classes or labels or of class 1,
+///               or values; the ids are written to a file of their own
 struct PredictionFiles {
   Path rows;
-  Path ids;  ///< of .npy
+  Path ids;  ///< used with .npy only
 };
 
-/// Errors: kInvalidArgument, another ending.
+/// Checks the file names. Errors: kInvalidArgument, an unknown extension.
 Status CheckPredictionFiles(const PredictionFiles& files);
 
-/// Writes what a network says of the vertices that are not deleted, in vertex-id order, from its
-/// scores. Probabilities are softmax or sigmoid of scores. A vertex whose scores are NaN or
-/// infinite has an empty class, "nan" for its labels, and probabilities or values that are nan.
-/// Memory: a tile of rows, `memory_bytes` or 1024 rows. Returns the entries of "files". Errors:
-/// those of reading the array, of AppendIdField and of OutputFile; then neither file is there.
+/// Writes the predictions for all vertices that are not deleted, in vertex-id order, from the
+/// model's scores. Probabilities are the softmax or sigmoid of the scores. A vertex whose scores
+/// are NaN or infinite gets an empty class, "nan" as its labels, and probabilities or values that
+/// are nan. Returns the entries of "files".
+/// Memory: a tile of rows, of `memory_bytes` or 1024 rows, whichever is more.
+/// Errors: as reading the array, AppendIdField and OutputFile; no file is created then.
 Result<Json> WritePredictions(const InferResult& scores, const PredictionFiles& files,
                               std::uint64_t memory_bytes, const JobControl& control);
 

@@ -36,7 +36,7 @@ Status CommitBoth(WrittenFile rows, const Path& rows_path, WrittenFile ids, cons
   Status committed = rows.file.Commit();
   if (committed.ok()) committed = ids.file.Commit();
   if (committed.ok()) return committed;
-  // A full disk may be noticed as late as here.
+  // The second commit may fail because the disk is full: do not leave rows without ids.
   if (!before && before.error().code() == StatusCode::kNotFound)
     static_cast<void>(FileSystem::Posix().RemoveFile(rows_path));
   return committed;

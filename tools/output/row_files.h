@@ -7,23 +7,23 @@
 
 namespace rhizome {
 
-/// A file of so many lines or rows, which is not there until it is committed.
+/// A file with a number of lines or rows. It appears at its path only when committed.
 struct WrittenFile {
   OutputFile file;
   std::uint64_t rows = 0;
 };
 
-/// Returns the file in which `export` writes the ids of `rows`, one a line: F.ids.tsv beside F.npy.
+/// Returns the path of the file of ids that `export` writes for `rows`: F.ids.tsv for F.npy.
 inline Path IdsBeside(Path rows) { return rows.replace_extension(".ids.tsv"); }
 
-/// Writes the external ids of the vertices that are not deleted, one a line, in vertex-id order; as
-/// CSV if the name says so. Errors: those of AppendIdField and OutputFile.
+/// Writes the external ids of the vertices that are not deleted, one per line, in vertex-id order;
+/// as CSV if the file name ends accordingly. Errors: as AppendIdField and OutputFile.
 Result<WrittenFile> WriteIds(const GraphSnapshot& graph, const Path& path,
                              const JobControl& control);
 
-/// Lets both appear, `rows` as `rows_path`. The ids of an earlier export are removed first: if this
-/// one is cut off, rows may lack their ids but are never beside the wrong ones. Errors: those of
-/// OutputFile::Commit.
+/// Commits both files, `rows` as `rows_path`. The ids of an earlier export are removed first: if
+/// this function is interrupted, the rows may lack their ids but are never next to wrong ones.
+/// Errors: as OutputFile::Commit.
 Status CommitBoth(WrittenFile rows, const Path& rows_path, WrittenFile ids, const Path& ids_path);
 
 }  // namespace rhizome

@@ -11,7 +11,7 @@
 namespace rhizome {
 namespace {
 
-// The picture of a chart, in its own units: the plot lies within the margins.
+// Dimensions of a chart, in SVG units; the plot is inside the margins.
 constexpr double kWidth = 560, kHeight = 260;
 constexpr double kLeft = 62, kRight = 14, kTop = 44, kBottom = 34;
 
@@ -29,7 +29,7 @@ double RoundStep(double rough) {
   return 10 * power;
 }
 
-/// The range of an axis whose ends are ticks.
+/// Returns a range for an axis whose ends are ticks.
 Range RangeOf(double low, double high, int ticks) {
   if (!(high > low)) {
     const double around = std::max(std::abs(low) / 10, 1e-9);
@@ -61,7 +61,7 @@ std::size_t EpochsOf(const Chart& chart) {
   return epochs;
 }
 
-/// The place of epochs and values in the picture.
+/// Maps epochs and values to coordinates.
 struct Scale {
   Range values;
   double epochs;  // the last one
@@ -153,7 +153,8 @@ std::string DrawLegend(const Chart& chart) {
   return drawn;
 }
 
-/// Draws a chart without the element around it.
+/// Draws the content of a chart, without the surrounding <svg> element: title, axes, the marked
+/// epoch, lines and legend.
 std::string DrawInside(const Chart& chart) {
   const Scale scale{.values = ValueRange(chart), .epochs = static_cast<double>(EpochsOf(chart))};
   const std::string unit = chart.unit.empty() ? "" : fmt::format(" ({})", chart.unit);

@@ -8,38 +8,39 @@
 
 namespace rhizome {
 
-/// A line of a chart: a value for each epoch, the first of number 1.
+/// A line of a chart: one value per epoch, beginning with epoch 1.
 struct ChartLine {
   enum class Style : std::uint8_t { kFirst, kSecond };
   std::string name = {};  ///< empty: not in the legend
   Style style = Style::kFirst;
-  bool other = false;  ///< drawn thinly, behind
+  bool other = false;  ///< drawn thinly, in the background
   std::vector<std::optional<double>> values = {};
 };
 
 struct Chart {
   std::string title;
-  std::string unit = {};                     ///< of the values; may be empty
+  std::string unit = {};                     ///< unit of the values; may be empty
   bool from_zero = false;                    ///< the axis begins at 0
-  std::optional<std::uint32_t> marked = {};  ///< an epoch
+  std::optional<std::uint32_t> marked = {};  ///< epoch marked by a vertical line
   std::vector<ChartLine> lines = {};
 
-  /// Whether any line has a value to draw.
+  /// Returns whether any line has a value to draw.
   bool has_values() const;
 };
 
-/// Most points of a line that are drawn; of more every k-th and the last.
+/// Maximum number of points drawn per line; of a longer line only every k-th point and the last are
+/// drawn.
 inline constexpr std::size_t kMostChartPoints = 1000;
 
-/// Draws a chart as an <svg> element, for a page that has kStyles. Values that are not finite are
-/// left out.
+/// Draws a chart as an <svg> element for a page that includes kStyles. Values that are not finite
+/// are omitted.
 std::string DrawChart(const Chart& chart);
 
-/// Draws charts below each other, two beside each other, as a file .svg of its own.
+/// Draws charts in two columns as a self-contained .svg file.
 std::string DrawCharts(std::span<const Chart> charts);
 
-/// Counts [rows, columns], row-major, as an <svg> element: the darker, the larger its share of the
-/// row's sum. `row_title`: of the axis of rows, downwards.
+/// A matrix of counts [rows, columns], row-major, drawn as an <svg> element. A cell is the darker
+/// the larger its share of the sum of its row. `row_title` labels the vertical axis.
 struct HeatMap {
   std::size_t rows = 0;
   std::size_t columns = 0;
@@ -47,7 +48,7 @@ struct HeatMap {
   std::string title;
   std::string row_title;
   std::string column_title;
-  std::string first_label;  ///< of both axes, at their begin and end
+  std::string first_label;  ///< labels of the first and last entry of both axes
   std::string last_label;
   bool upwards = false;  ///< the first row at the bottom
 };

@@ -33,7 +33,7 @@ ValueOf ValidMetric(Metric metric) {
   return [metric](const EpochReport& epoch) { return Find(epoch.valid_metrics, metric); };
 }
 
-/// Adds the line of the best seed, and those of the others.
+/// Adds a line for the best seed and one for each other seed.
 void AddLines(const TrainReport& report, const std::string& name, Style style, double scale,
               const ValueOf& value, Chart& chart) {
   const SeedReport& best = BestSeed(report);
@@ -47,7 +47,7 @@ void AddLines(const TrainReport& report, const std::string& name, Style style, d
   }
 }
 
-/// A chart of bytes, in the unit that fits the largest.
+/// Returns a chart of byte counts, in a unit that suits the largest.
 Chart BytesChart(const TrainReport& report, const std::string& title,
                  const std::function<std::uint64_t(const EpochReport&)>& bytes) {
   std::uint64_t most = 0;

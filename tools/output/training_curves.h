@@ -8,19 +8,20 @@
 
 namespace rhizome {
 
-/// Whether a metric is a share of what there is, and shown in percent.
+/// Returns whether a metric is a ratio, which is shown in percent.
 bool IsShare(Metric metric);
 
-/// The loss, each metric and the learning rate by epoch, of the training set while it was learnt
-/// and of the validation set; lines of the best seed, with those of the others behind.
+/// Returns charts by epoch of the loss, each metric and the learning rate, for the training set
+/// (measured during training) and the validation set. The best seed is drawn in the foreground, the
+/// others behind it.
 std::vector<Chart> LearningCharts(const TrainReport& report);
 
-/// Memory, bytes read from disk and seconds by epoch, of the best seed.
+/// Returns charts by epoch of memory, bytes read from disk and seconds, for the best seed.
 std::vector<Chart> CostCharts(const TrainReport& report);
 
-/// One line for each seed and epoch, below a head line, as CSV: seed, epoch, best (1 in the epoch
-/// that was kept), learning_rate, loss, valid_loss, then each metric of the training and the
-/// validation set, then costs. What was not measured is empty.
+/// Returns CSV with a header line and one line per seed and epoch: seed, epoch, best (1 in the
+/// epoch whose weights were kept), learning_rate, loss, valid_loss, then each metric of the
+/// training and the validation set, then costs. A field that was not measured is empty.
 std::string CurvesCsv(const TrainReport& report);
 
 }  // namespace rhizome

@@ -14,7 +14,7 @@
 namespace rhizome {
 namespace {
 
-constexpr std::size_t kMostTableClasses = 30;  // of a confusion matrix that shows its numbers
+constexpr std::size_t kMostTableClasses = 30;  // largest confusion matrix shown with its numbers
 
 std::string Figure(Metric metric, const std::optional<double>& value) {
   if (!value) return "none";
@@ -39,9 +39,10 @@ std::string List(const std::vector<std::string>& lines) {
   return list + "</ul>\n";
 }
 
-/// The set that the kept weights are looked at on in detail: that which is furthest from learning.
+/// The set for which details are shown: the test set if measured, else the validation set, else the
+/// training set.
 struct MeasuredSet {
-  const SplitMetrics* metrics = nullptr;  // null: nothing was measured
+  const SplitMetrics* metrics = nullptr;  // null: no set was measured
   const char* name = "";
 };
 MeasuredSet Measured(const TaskMetrics& metrics) {
@@ -132,7 +133,8 @@ std::string ConfusionTable(const SplitMetrics& metrics) {
 std::string DescribeConfusion(const SplitMetrics& metrics) {
   const std::size_t classes = metrics.classes.size();
   if (metrics.confusion.empty()) {
-    if (classes <= SplitMetrics::kMostConfusionClasses) return "";  // of labels there is none
+    // multilabel tasks have no confusion matrix
+    if (classes <= SplitMetrics::kMostConfusionClasses) return "";
     return Paragraph(fmt::format("{} classes are too many for a confusion matrix.", classes),
                      "soft");
   }

@@ -8,16 +8,16 @@
 
 namespace rhizome {
 
-/// The facts that the page of a training tells beside its report.
+/// Facts about a training that its page shows besides the report.
 struct TrainingPageFacts {
   std::string store;
   std::vector<std::pair<std::string, std::string>> options;  ///< of the run: name, value
-  std::string stopped;  ///< why it ended before its end; empty: it did not
+  std::string stopped;  ///< reason for an early end; empty: it was not stopped
 };
 
-/// Describes a training as a page (HtmlPage): its figures, curves, confusion or what there is in
-/// its place, seeds, network, memory and disk, what of the store was ignored, and the options of
-/// the run. `report` has a seed with an epoch.
+/// Describes a training as an HTML page (HtmlPage): result, curves, confusion matrix or the details
+/// that replace it, seeds, model, memory and disk, ignored parts of the store, and the options of
+/// the run. `report` must have a seed with at least one epoch.
 std::string TrainingPage(const TrainReport& report, const TrainingPageFacts& facts);
 
 }  // namespace rhizome

@@ -15,15 +15,19 @@
 namespace rhizome {
 namespace {
 
-/// Number of lists that are in memory at once.
+/// Number of neighbour lists in memory at a time.
 constexpr std::size_t kListsAtOnce = 256;
 
-/// An edge as the vertex that owns the list, the vertex in the list, and the number of its type.
+/// An edge: the vertex that owns the list, the vertex in the list, and the number of the edge type.
 using GraphEdge = std::tuple<VertexId, VertexId, TypeId>;
-/// An edge as a batch names it: ids as text, which is the same however they were given.
+/// An edge as named in a batch. Ids are text, so that equal ids compare equal however they were
+/// given.
 using NamedEdge = std::tuple<std::string, std::string, std::string>;
 
-/// Replays a batch, operation by operation, and counts deletions of what is not there.
+/// Replays a batch and counts deletions that have no effect:
+/// 1. Collects the edges that the batch deletes and looks them up in the graph.
+/// 2. Applies the operations in order to a model of the vertices and edges that the batch names.
+/// 3. Counts each deletion whose object does not exist at that point.
 class DeletionCounter {
   using Operation = WriteBatch::Operation;
   using Kind = WriteBatch::Kind;
@@ -48,11 +52,11 @@ class DeletionCounter {
   }
 
  private:
-  /// The effects of the batch so far on a vertex or an edge that it named.
+  /// State of a vertex or an edge named by the batch, after the operations applied so far.
   struct State {
     bool there = false;
-    std::uint64_t put = 0;      // the last operation that put it; 0: none
-    std::uint64_t deleted = 0;  // the last operation that deleted it; 0: none
+    std::uint64_t put = 0;      // number of the last operation that put it; 0: none
+    std::uint64_t deleted = 0;  // number of the last operation that deleted it; 0: none
   };
 
   bool symmetric() const { return graph_.info().symmetric; }
@@ -65,8 +69,8 @@ class DeletionCounter {
             operation.name.empty() ? types_.front() : operation.name};
   }
 
-  /// Returns the edge as it is in the graph before the batch, or nothing if its ends or its type
-  /// are not there.
+  /// Returns the edge as the graph before the batch would store it, or nullopt if one of its ends
+  /// or its type does not exist.
   std::optional<GraphEdge> InGraph(const Operation& operation) const {
     const auto src = graph_.Find(operation.id);
     const auto dst = graph_.Find(operation.dst);
@@ -79,7 +83,7 @@ class DeletionCounter {
                      static_cast<TypeId>(type - types_.begin())};
   }
 
-  /// Looks up the edges of `wanted_`, and inserts into `found_` those that the graph has.
+  /// Looks up the edges of `wanted_` and inserts those that the graph has into `found_`.
   Status FindWanted() {
     std::vector<VertexId> owners;
     for (const GraphEdge& edge : wanted_)
@@ -103,7 +107,7 @@ class DeletionCounter {
     return Status::Ok();
   }
 
-  /// Applies one operation. Returns false for a deletion of what is not there.
+  /// Applies one operation. Returns false for a deletion whose object does not exist.
   bool Apply(const Operation& operation) {
     switch (operation.kind) {
       case Kind::kDeleteVertex: {
@@ -137,7 +141,8 @@ class DeletionCounter {
     return own != vertices_.end() ? own->second.there : graph_.Find(id).has_value();
   }
 
-  /// Returns the operation in which the batch last deleted a vertex (with its edges), or 0.
+  /// Returns the number of the operation in which the batch last deleted a vertex (with its edges),
+  /// or 0.
   std::uint64_t DeletedAt(const std::string& id) const {
     const auto own = vertices_.find(id);
     return own == vertices_.end() ? 0 : own->second.deleted;

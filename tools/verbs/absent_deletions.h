@@ -7,11 +7,11 @@
 
 namespace rhizome {
 
-/// Counts the deletions of a batch that delete nothing when their turn comes: a vertex that the
-/// graph does not have, or an edge of a source, type and target that has no edge. Earlier
-/// operations of the batch are taken into account. Reads the lists of the edges' sources, in the
-/// order in which they are stored.
-/// Errors: those of LookUpNeighbors.
+/// Counts the deletions of a batch that have no effect: deletions of a vertex that the graph does
+/// not have, or of an edge for whose source, type and target no edge exists. Earlier operations of
+/// the batch are taken into account. Reads the neighbour lists of the edges' sources, in storage
+/// order.
+/// Errors: as LookUpNeighbors.
 Result<std::uint64_t> CountAbsentDeletions(const GraphSnapshot& graph, const WriteBatch& batch);
 
 }  // namespace rhizome

@@ -13,7 +13,7 @@ constexpr const char* kAfterHash = "after_hash";
 constexpr const char* kLast = "last";
 constexpr const char* kLastHash = "last_hash";
 
-/// Reads one of the two states. Returns false if it is malformed.
+/// Parses one of the two states of a mark. Returns false if it is malformed.
 bool ReadState(const Json& json, const char* commit, const char* hash,
                std::optional<LeaderState>& state) {
   if (!json.contains(commit)) return true;
@@ -60,7 +60,8 @@ std::optional<ChangeMark> ParseMark(const Json& json) {
   return read && (mark.continues || mark.reaches) ? std::optional(mark) : std::nullopt;
 }
 
-// A store that has followed none yet may be a copy of the leader: then its own history tells.
+// A store that has not followed any leader may be a copy of the leader; its own history is compared
+// then.
 Status ChangeMarks::CheckContinues(const LeaderState& state) const {
   constexpr std::string_view kAnew =
       "the leader is a copy that has diverged, or was restored from a backup and written to since: "

@@ -8,46 +8,47 @@
 
 namespace rhizome {
 
-/// The field of a change's JSON line that says which changes these are. No edge attribute can have
-/// its name.
+/// JSON field of a line of `changes` that identifies the range of commits. No edge attribute can
+/// have this name.
 inline constexpr const char* kMarkField = "$changes";
 
-/// The states that the first and the last line of `changes` name: that which the changes continue,
-/// and the one that they lead to. A single line says both.
+/// Range of commits of an export by `changes`, as recorded in its first line (`continues`, the
+/// state that the changes continue) and its last line (`reaches`, the state that they lead to). A
+/// single line records both.
 struct ChangeMark {
   std::optional<LeaderState> continues;
   std::optional<LeaderState> reaches;
 };
 
 Json MarkJson(const ChangeMark& mark);
-/// Returns nothing if `json` is not such a mark.
+/// Returns nullopt if `json` is not a mark.
 std::optional<ChangeMark> ParseMark(const Json& json);
 
-/// Checks that changes are applied to the store that has what they continue, all of them, and in
+/// Checks that changes are applied to a store that has the state they continue, completely and in
 /// order.
 class ChangeMarks {
  public:
-  /// `graph` is the follower's, before anything is applied.
+  /// `graph` is the graph of the follower, before any change is applied.
   explicit ChangeMarks(const GraphSnapshot& graph)
       : graph_(graph), known_(graph.history().leader) {}
 
-  /// Takes the mark of a line. Errors: kInvalidArgument, saying what does not fit.
+  /// Processes the mark of a line. Errors: kInvalidArgument, naming the mismatch.
   Status Take(const ChangeMark& mark);
 
-  /// Checks that all of the changes were there. Errors: kInvalidArgument.
+  /// Checks that no changes are missing at the end. Errors: kInvalidArgument.
   Status Finish() const;
 
-  /// The state that all lines so far have led to; nothing if none has a mark, or the last changes
-  /// are not complete.
+  /// State reached by the lines so far; nullopt if no line had a mark, or the last changes are
+  /// incomplete.
   std::optional<LeaderState> reached() const { return reached_; }
 
  private:
   Status CheckContinues(const LeaderState& state) const;
 
   const GraphSnapshot& graph_;
-  std::optional<LeaderState> known_;    // what the follower has of its leader
-  std::optional<LeaderState> reached_;  // by the lines so far
-  std::optional<LeaderState> open_;     // changes have begun that are not complete
+  std::optional<LeaderState> known_;    // the leader's state that the follower has
+  std::optional<LeaderState> reached_;  // state after the lines so far
+  std::optional<LeaderState> open_;     // set while changes have begun and are not complete
 };
 
 }  // namespace rhizome

@@ -25,7 +25,7 @@ constexpr std::size_t kRoundTripBytes = 8;
 constexpr int kBulkTurns = 8;
 constexpr std::size_t kBulkBytes = std::size_t{1} << 20;
 
-/// Sends bytes to a peer, has them sent back, and returns the seconds that it took.
+/// Sends bytes to a peer, which returns them, and returns the duration in seconds.
 Result<double> EchoSeconds(Transport& transport, std::uint32_t peer,
                            std::span<const std::byte> bytes, std::vector<std::byte>& reply) {
   reply.assign(bytes.size(), std::byte{0});
@@ -39,7 +39,7 @@ Result<double> EchoSeconds(Transport& transport, std::uint32_t peer,
   return seconds;
 }
 
-/// Measures the way to a peer and back.
+/// Measures latency and bandwidth of the round trip to a peer.
 Result<Json> MeasurePair(Transport& transport, std::uint32_t peer) {
   std::vector<std::byte> bytes(kRoundTripBytes, std::byte{7}), reply;
   std::vector<double> seconds;
@@ -62,7 +62,8 @@ Result<Json> MeasurePair(Transport& transport, std::uint32_t peer) {
               {"bytes_per_second", 2 * static_cast<double>(kBulkBytes) / bulk[bulk.size() / 2]}};
 }
 
-/// Measures every pair, one after another, so that none disturbs another; the lower rank measures.
+/// Measures all pairs, one after the other, so that they do not disturb each other. The lower rank
+/// of a pair measures.
 Result<Json> MeasureAll(Transport& transport, const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(transport.Serve(
       Service::kEcho,
@@ -88,12 +89,13 @@ Result<Json> MeasureAll(Transport& transport, const JobControl& control) {
   return own;
 }
 
-/// Measures how fast the ranks serve the rows of a store, and adds it to the pairs of this rank.
+/// Measures the rate at which the ranks serve the rows of a store, and adds it to the pairs of this
+/// rank.
 Status MeasureRows(Transport& transport, const DoctorRankFlags& flags, const JobControl& control,
                    Json& own) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
-  // Homes and rows need no edges.
+  // No neighbour lists are needed, so only one partition is opened.
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
                            Graph::Open(std::as_const(*store), {.partitions = {0}}));
   RHIZOME_RETURN_IF_ERROR(
@@ -112,7 +114,7 @@ Status MeasureRows(Transport& transport, const DoctorRankFlags& flags, const Job
   return Status::Ok();
 }
 
-/// Gathers what the ranks have found on the first, which gets all of it; the others get nothing.
+/// Collects the reports of all ranks at rank 0. The other ranks receive an empty report.
 Result<Json> GatherReports(Transport& transport, const Json& own) {
   const std::string text = own.dump();
   RHIZOME_ASSIGN_OR_RETURN(const auto all,
@@ -177,7 +179,7 @@ std::string DescribeRanks(const Json& f) {
   return text + pairs.ToString();
 }
 
-/// Adds what the process knows to what the ranks have found.
+/// Adds the fields known to this process to the reports of the ranks.
 Answer Finished(Json found, const RankFlags& flags, Json mpi) {
   found["transport"] = mpi.is_null() ? "threads" : "mpi";
   found["mpi"] = std::move(mpi);
@@ -218,6 +220,9 @@ Result<Answer> ExamineProcesses(const DoctorRankFlags& flags, Session& session) 
 
 }  // namespace
 
+// Examines the ranks: (1) creates ranks as threads (ExamineThreads) or joins those that a launcher
+// started (ExamineProcesses); (2) measures all pairs, and the serving of rows if a store is given;
+// (3) collects the reports at rank 0.
 Result<Answer> ExamineRanks(const DoctorRankFlags& flags, Session& session) {
   if (flags.ranks.local > 0 && LaunchedAsRank())
     return Fail(Status::InvalidArgument(

@@ -10,16 +10,16 @@ namespace rhizome {
 
 struct DoctorRankFlags {
   RankFlags ranks;
-  std::string store;     ///< whose rows are served, to measure that; empty: none
-  std::string features;  ///< its array
+  std::string store;  ///< store whose rows the ranks serve to measure the rate; empty: not measured
+  std::string features;  ///< the array of rows
   IoMaker io = IoMaker::kAuto;
 };
 
-/// Examines the ranks of a job: where they are, what their MPI is, how fast each pair is, and with
-/// a store how fast they serve its rows. All ranks call it; the answer of the first describes them,
-/// those of the others are silent.
-/// Errors: those of OpenRanks, LocalRanks, the transport and MeasureServing; kInvalidArgument,
-/// neither a launcher nor a number of ranks.
+/// Examines the ranks of a job: their hosts, their MPI, the speed of each pair and, if a store is
+/// given, the rate at which they serve its rows. All ranks call it. The answer of rank 0 describes
+/// all ranks; the other ranks print no answer.
+/// Errors: as OpenRanks, LocalRanks, the transport and MeasureServing; kInvalidArgument, neither a
+/// launcher nor a number of ranks.
 Result<Answer> ExamineRanks(const DoctorRankFlags& flags, Session& session);
 
 }  // namespace rhizome

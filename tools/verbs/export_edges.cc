@@ -14,10 +14,11 @@
 namespace rhizome {
 namespace {
 
-// Cancellation is checked once in so many edges.
+// Number of edges between two checks for cancellation.
 constexpr std::uint64_t kReportEdges = 65536;
 
-/// The 3 of "edge_p0003". Errors: kInvalidArgument, no such partition.
+/// Returns the partition of an edge array: 3 for the dimension "edge_p0003". Errors:
+/// kInvalidArgument, no such partition.
 Result<std::uint32_t> PartitionOf(const GraphSnapshot& graph, const ArrayEntry& entry) {
   const std::string_view dimension = FirstDimension(entry);
   const std::string_view digits = dimension.substr(dimension.find_last_of('p') + 1);

@@ -9,17 +9,17 @@
 
 namespace rhizome {
 
-/// Writes all edges of a graph in the form that `ingest` and `put` read: src, dst, then the type if
-/// there are several types, then the weight if the graph is weighted; of an undirected graph each
-/// pair once. The form is CSV if `out` ends in .csv, else tab-separated; "-" is standard output.
-/// Returns the file's entry for "files".
-/// Errors: those of AppendIdField, EdgeScan and OutputFile.
+/// Writes all edges of a graph in the format that `ingest` and `put` read: src, dst, then the type
+/// if there are several types, then the weight if the graph is weighted. Each pair of an undirected
+/// graph is written once. The format is CSV if `out` ends in .csv, otherwise tab-separated; "-" is
+/// standard output. Returns the file's entry for "files".
+/// Errors: as AppendIdField, EdgeScan and OutputFile.
 Result<Json> ExportEdges(const GraphSnapshot& graph, const std::string& out,
                          const JobControl& control);
 
-/// Writes whose the rows of an array of edges are, `entry`: source and target of each, and the type
-/// where there are several, one edge a line, in the order of the edge ids. Errors: those of
-/// AppendIdField and OutputFile.
+/// Writes the edges to which the rows of the edge array `entry` belong: source and target, and the
+/// type if there are several, one edge per line, in edge-id order.
+/// Errors: as AppendIdField and OutputFile.
 Result<WrittenFile> WriteEdgesOfRows(const GraphSnapshot& graph, const ArrayEntry& entry,
                                      const Path& path, const JobControl& control);
 

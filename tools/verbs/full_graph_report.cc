@@ -7,6 +7,9 @@
 #include "learning_flags.h"
 #include "text.h"
 
+// Reports of full-graph training: the plan by pass, its arrays and bytes, and the measured epochs,
+// first as JSON, then as tables formatted from that JSON.
+
 namespace rhizome {
 namespace {
 
@@ -88,7 +91,8 @@ void AddFullGraphReport(const TrainReport& report, Json& json) {
 }
 
 std::string DescribeFullGraphPlan(const Json& f) {
-  const bool times = f.contains("plan_seconds");  // a training knows them itself
+  // only plans have them; a training measures its times
+  const bool times = f.contains("plan_seconds");
   TextTable table({1, 2, 3, 4, 5, 7, 8});
   std::vector<std::string> head = {"pass",   "in memory", "features", "reads",
                                    "writes", "blocks",    "sums"};

@@ -7,15 +7,15 @@
 
 namespace rhizome {
 
-/// Adds to `json` how an epoch on the full graph goes: plan, arrays, planned_bytes and what else
-/// the plan has.
+/// Adds the plan of an epoch of full-graph training to `json`: passes, arrays, planned_bytes and
+/// the other figures of the plan.
 void AddFullGraphPlan(const FullGraphReport& plan, Json& json);
 
-/// Adds the same of a training, with measured_bytes, those of the last epoch; and to its epochs
-/// times and bytes.
+/// As above, for a completed training. Also adds measured_bytes, the bytes of the last epoch, and
+/// times and bytes to each epoch.
 void AddFullGraphReport(const TrainReport& report, Json& json);
 
-/// Describe, in words, what these functions added.
+/// Format the fields that these functions added, for people.
 std::string DescribeFullGraphPlan(const Json& f);
 std::string DescribeFullGraphEpochs(const Json& f);
 

@@ -27,7 +27,8 @@ void AddHelpVerb(CLI::App& root) {
   verb->add_option("VERB", flags->verb, "The verb to explain");
   verb->footer("Example: rhizome help ingest");
   verb->callback([flags, &root] {
-    // App::help() of the root would explain the subcommand that was parsed, which is `help` itself.
+    // App::help() of the root would describe the subcommand that was parsed, which is `help`
+    // itself.
     const CLI::App* about = &root;
     std::string name = "rhizome";
     if (!flags->verb.empty()) {
@@ -74,7 +75,8 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddHelpVerb(root);
 }
 
-/// Replaces this process by rhizome-bench, which is beside this binary. Returns only if that fails.
+/// Replaces this process by rhizome-bench, which is in the folder of this binary. Returns only on
+/// failure.
 int BecomeBench(char** argv) {
   const Status status = BecomeSibling("rhizome-bench", argv + 1);
   std::fprintf(stderr, "rhizome: %s; build the target rhizome_bench\n", status.ToString().c_str());

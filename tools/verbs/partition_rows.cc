@@ -19,7 +19,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers go to files as they are");
 
-/// Reads whole numbers below `bound`; `what` names one of them in messages.
+/// Reads integers from 0 to `bound` - 1; `what` names one of them in error messages.
 template <typename T>
 Result<std::vector<T>> ReadNumbers(const std::string& path, std::string_view what,
                                    std::uint64_t bound) {
@@ -39,7 +39,7 @@ Result<std::vector<T>> ReadNumbers(const std::string& path, std::string_view wha
   }
 }
 
-/// Homes are written as int32, which other programs read and `--beside` does, too.
+/// Writes homes as int32, a format that other programs and `--beside` read.
 Status WriteHomes(const std::string& path, const std::vector<PartitionId>& home_of) {
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
   const std::string header = NpyHeaderBytes(DataType::kInt32, home_of.size());

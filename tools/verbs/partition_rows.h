@@ -9,16 +9,16 @@
 
 namespace rhizome {
 
-/// The input of `partition --rows` besides the edges.
+/// Input of `partition --rows` in addition to the edges.
 struct RowsFlags {
   HomeOptions options;
   std::string seeds;   ///< a file of vertex numbers; empty: no vertex is a seed
-  std::string beside;  ///< a file of homes that another program made; empty: none
-  std::string out;     ///< empty: homes are measured and not written
+  std::string beside;  ///< a file of homes made by another program, for comparison; empty: none
+  std::string out;     ///< output file; empty: homes are measured but not written
 };
 
-/// Divides rows, measures the homes, and those of `beside` in the same way. Errors: those of
-/// DivideRows, naming the file that was wrong; kIoError.
+/// Assigns rows to homes and measures the result; measures the homes of `beside` in the same way.
+/// Errors: as DivideRows, naming the invalid file; kIoError.
 Result<Answer> PartitionRows(const PartitionInput& input, const RowsFlags& flags, Session& session);
 
 }  // namespace rhizome

@@ -7,10 +7,14 @@
 
 #include "text.h"
 
+// Parses --link, and reports a plan over ranks: AddRankPlan writes the totals and the share of each
+// rank as JSON, DescribeRankPlan formats that JSON as tables.
+
 namespace rhizome {
 namespace {
 
-/// Reads a number at the head of `text`, and leaves the rest there. Nothing: there is none above 0.
+/// Parses a positive number at the beginning of `text` and removes it from there. Returns nullopt
+/// if there is none.
 std::optional<double> TakeNumber(std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
@@ -53,7 +57,7 @@ Json ShareJson(std::size_t rank, const RankShare& one) {
   return json;
 }
 
-/// The largest over the mean, by rank; 1 if all are 0.
+/// Returns the largest value of `figure` over the mean of all ranks; 1 if all are 0.
 double Imbalance(const Json& shares, const char* figure) {
   double sum = 0, most = 0;
   for (const Json& one : shares) {

@@ -9,19 +9,20 @@
 
 namespace rhizome {
 
-/// "10G" or "10G,50us": bits a second, and how long a byte is on its way; nullopt if it is neither.
+/// Parses the bandwidth of a link in bits per second and its one-way latency: "10G" or "10G,50us".
+/// Returns nullopt for any other text.
 std::optional<LinkModel> ParseLink(const std::string& text);
 
-/// The same of the flag --link. Errors: kInvalidArgument.
+/// As ParseLink, for the value of --link. Errors: kInvalidArgument.
 Result<LinkModel> LinkOf(const std::string& flag);
 
-/// The counts of a rank, as `plan train --ranks` and a training over ranks print them.
+/// Returns the counts of a rank, as printed by `plan train --ranks` and by a training over ranks.
 Json RankCountsJson(std::size_t rank, const RankCounts& counts);
 
-/// Adds what `plan train --ranks` prints as JSON to `fields`.
+/// Adds the JSON fields of `plan train --ranks` to `fields`.
 void AddRankPlan(const RankPlanReport& report, const RankPlanOptions& options, Json& fields);
 
-/// Describes that to a person.
+/// Formats the fields of AddRankPlan for people.
 std::string DescribeRankPlan(const Json& fields);
 
 }  // namespace rhizome

@@ -12,8 +12,8 @@
 namespace rhizome {
 namespace {
 
-/// --layers, --fanout, --typed-fanout and --meta-path imply the same number of layers; any of them
-/// is enough.
+/// Determines the number of layers. --layers, --fanout, --typed-fanout and --meta-path each imply
+/// one; any of them is sufficient, and all that are given must agree.
 Status ReconcileLayers(const TrainFlags& flags, TrainOptions& options) {
   constexpr std::int64_t kDefaultFanout = 10;
   if (options.full_graph) {
@@ -52,7 +52,7 @@ Status ReconcileLayers(const TrainFlags& flags, TrainOptions& options) {
                   options.fanouts.size(), options.model.layers));
 }
 
-/// Flags of minibatches, their rows and lists.
+/// Rejects flags of minibatch training, which do not apply to --full-graph.
 Status CheckFullGraphFlags(const CLI::App& verb) {
   for (const char* const name :
        {"--steps", "--batch-size", "--eval-fanout", "--typed-fanout", "--meta-path", "--superbatch",
@@ -261,6 +261,9 @@ Status CheckAlone(const CLI::App& verb) {
   return Status::Ok();
 }
 
+// Completes the options: (1) copies paths; (2) rejects flags of the other mode (full graph or
+// minibatches) and flags without the device they need; (3) reconciles the number of layers
+// (ReconcileLayers); (4) checks the name of the job.
 Result<TrainOptions> CompleteTrainOptions(const TrainFlags& flags) {
   TrainOptions options = flags.options;
   options.store = flags.store;

@@ -11,7 +11,7 @@
 
 namespace rhizome {
 
-/// The flags of `train`, and of what says beforehand how it would go.
+/// The flags of `train`, shared by `plan train`.
 struct TrainFlags {
   TrainOptions options;
   std::string store;
@@ -19,22 +19,22 @@ struct TrainFlags {
   std::string trace;
   std::optional<std::uint32_t> layers;
   std::optional<std::vector<std::int64_t>> fanouts;
-  std::string report;  // files that describe the training; empty: not written
+  std::string report;  // output files that describe the training; empty: not written
   std::string curves;
   std::string plot;
-  const CLI::App* verb = nullptr;  // whose options the report lists
+  const CLI::App* verb = nullptr;  // the verb whose options the report lists
 
   bool describes() const { return !report.empty() || !curves.empty() || !plot.empty(); }
 };
 
-/// Adds them. `flags` must outlive the verb.
+/// Adds the flags. `flags` must outlive the verb.
 void AddTrainFlags(CLI::App& verb, TrainFlags& flags);
 
-/// Refuses what is for a training over ranks. Errors: kInvalidArgument, naming the flag.
+/// Rejects flags that require a training over ranks. Errors: kInvalidArgument, naming the flag.
 Status CheckAlone(const CLI::App& verb);
 
-/// Completes the options by what the flags imply. Errors: kInvalidArgument, flags that exclude each
-/// other.
+/// Returns the options with the values that the flags imply. Errors: kInvalidArgument, conflicting
+/// flags.
 Result<TrainOptions> CompleteTrainOptions(const TrainFlags& flags);
 
 }  // namespace rhizome

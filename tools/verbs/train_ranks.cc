@@ -15,8 +15,8 @@
 namespace rhizome {
 namespace {
 
-/// Whether a launcher of MPI has started this process to be a rank. One of a batch system starts
-/// single processes too, which are none.
+/// Returns whether an MPI launcher started this process as a rank. The launcher of a batch system
+/// also starts single processes, which are not ranks.
 bool IsLaunched() {
   const std::optional<LaunchedRank> launched = LaunchedAsRank();
   return launched && (launched->launcher == "Open MPI" || launched->ranks != 1U);
@@ -52,8 +52,8 @@ Result<TrainReport> TrainRanks::Train(const GnnEntry& gnn, TrainOptions options,
   if (threads_ == 0) {
     Result<TrainReport> report = gnn.Train(options, control);
     if (report || transport_ == nullptr) return report;
-    // Ranks share a terminal, and what fails at one of them, such as its disk, is to be found
-    // there.
+    // Ranks share a terminal. Name the rank and its host, because the cause, such as a full disk,
+    // is there.
     const std::uint32_t rank = transport_->rank();
     return Fail(
         report.error().WithContext(fmt::format("rank {} ({})", rank, transport_->HostOf(rank))));
@@ -91,7 +91,7 @@ void AddTrainRanks(const TrainReport& report, Json& fields) {
     ranks.push_back(std::move(json));
   }
   fields["ranks"] = std::move(ranks);
-  // A launcher may say that all went well when a rank was lost: only this says so.
+  // Launchers may exit with success although a rank was lost. Only this field shows completion.
   fields["complete"] = true;
 }
 

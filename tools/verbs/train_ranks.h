@@ -11,41 +11,41 @@
 
 namespace rhizome {
 
-/// The flags of a training over ranks.
+/// Flags of a training over ranks.
 struct TrainRankFlags : RankFlags {
   std::string link = "10G,50us";
 };
 
-/// Adds them. `flags` must outlive the verb.
+/// Adds the flags. `flags` must outlive the verb.
 void AddTrainRankFlags(CLI::App& verb, TrainRankFlags& flags);
 
-/// The ranks of a training, of which this process is one, or has all.
+/// Ranks of a training: this process is one of them, runs all of them as threads, or trains alone.
 class TrainRanks {
  public:
-  /// Opens those that a launcher of MPI has started, if it has. Errors: those of OpenRanks;
+  /// Joins the ranks that an MPI launcher started, if one did. Errors: as OpenRanks;
   /// kInvalidArgument, --link.
   static Result<TrainRanks> Open(const TrainRankFlags& flags);
 
-  /// Whether this is a training over ranks.
+  /// Returns whether this is a training over ranks.
   bool several() const { return threads_ != 0 || transport_ != nullptr; }
 
-  /// Whether this process is the one that says what comes of it.
+  /// Returns whether this process prints the result.
   bool speaks() const { return transport_ == nullptr || transport_->rank() == 0; }
 
-  /// Trains: alone, as one of the ranks, or as ranks that are threads, to try what a training over
-  /// machines learns and moves. Returns what rank 0 reports (of another process: its own part), or
-  /// the error of the rank that failed first.
+  /// Trains alone, as one of the ranks, or with ranks as threads, which shows on one machine what a
+  /// training over several machines learns and transfers. Returns the report of rank 0 (in any
+  /// other process, the report of its own rank), or the error of the rank that failed first.
   Result<TrainReport> Train(const GnnEntry& gnn, TrainOptions options,
                             const JobControl& control) const;
 
  private:
   LinkModel link_;
-  std::uint32_t threads_ = 0;  // ranks of this process; 0: none
+  std::uint32_t threads_ = 0;  // number of ranks that are threads of this process; 0: none
   double peer_timeout_seconds_ = 30;
-  std::unique_ptr<Transport> transport_;  // null: of no launcher
+  std::unique_ptr<Transport> transport_;  // null: not started by a launcher
 };
 
-/// Adds the ranks of a training to what is printed as JSON, and describes them to a person.
+/// Adds the ranks of a training to the JSON fields, and formats these fields for people.
 void AddTrainRanks(const TrainReport& report, Json& fields);
 std::string DescribeTrainRanks(const Json& fields);
 

@@ -42,8 +42,8 @@ std::optional<std::size_t> Position(const std::vector<std::string>& names, std::
   return static_cast<std::size_t>(at - names.begin());
 }
 
-/// Returns a JSON number as int64, or nothing if it is not one. (nlohmann compares an unsigned
-/// number after converting the other to unsigned, so the range is checked by type.)
+/// Returns a JSON number as int64, or nullopt if it does not fit. (nlohmann converts the other
+/// operand to unsigned when it compares an unsigned number, so the range is checked by type.)
 std::optional<std::int64_t> IntegerOf(const Json& value) {
   const bool beyond =
       value.is_number_unsigned() && !std::in_range<std::int64_t>(value.get<std::uint64_t>());
@@ -51,7 +51,7 @@ std::optional<std::int64_t> IntegerOf(const Json& value) {
   return value.get<std::int64_t>();
 }
 
-/// Whether a value of an edge attribute or a weight would be 0, but is not.
+/// Returns whether a nonzero edge attribute or weight would be rounded to 0.
 bool Vanishes(DataType dtype, std::string_view text) {
   return dtype == DataType::kFloat32 && VanishesInFloat32(text);
 }
@@ -60,7 +60,7 @@ bool Vanishes(DataType dtype, const Json& value) {
          VanishesInFloat32(value.get<double>());
 }
 
-/// Parses the stored bits of an edge attribute. Returns nothing for malformed text or JSON.
+/// Parses an edge attribute and returns its stored bits, or nullopt for malformed text or JSON.
 std::optional<std::int64_t> AttributeBits(DataType dtype, std::string_view text) {
   if (dtype == DataType::kInt64) return ParseCanonicalInteger(text);
   const auto number = ParseFiniteFloat(text);
@@ -75,7 +75,7 @@ std::optional<std::int64_t> AttributeBits(DataType dtype, const Json& value) {
   return std::bit_cast<std::int64_t>(double{number});
 }
 
-/// Returns the id of a vertex from a JSON integer or string.
+/// Returns the id of a vertex from a JSON integer or string, or nullopt.
 std::optional<ExternalId> IdOf(const Json& value) {
   if (value.is_string()) return ExternalId(value.get<std::string>());
   const auto number = IntegerOf(value);
@@ -92,7 +92,8 @@ std::string_view AboutNull(const Json& value) {
                          : "";
 }
 
-/// Takes a number, or a list of numbers if an edge has several. Returns what is wrong, or nothing.
+/// Parses a number, or a list of numbers if the attribute has several, into `edge`. Returns an
+/// error message, or nullopt on success.
 std::optional<std::string> TakeAttribute(const EdgeAttributeInfo& info, const Json& value,
                                          EdgeFields& edge) {
   const bool list = value.is_array();
@@ -119,7 +120,7 @@ std::string Known(std::span<const EdgeAttributeInfo> attributes) {
   return names.empty() ? "none" : names;
 }
 
-/// Returns why a text is not valid JSON.
+/// Returns the reason why a text is not valid JSON.
 std::string WhyNoJson(std::string_view text) {
   try {
     const Json parsed = Json::parse(text);
@@ -217,9 +218,9 @@ std::string UpdateFile::PlaceOf(std::uint64_t line) const {
   return fmt::format("{}:{}", stream().path().string(), line);
 }
 
-// Takes one line in three steps: (1) TableReader splits it into fields (a line of JSON is one
-// field); (2) TakeJson or TakeLine parses it into operations of the batch, and returns what is
-// wrong with it; (3) an error is prefixed with file and line.
+// Reads one line in three steps: (1) TableReader splits it into fields (a line of JSON is one
+// field); (2) TakeJson or TakeLine parses it into operations of the batch, or returns a reason for
+// rejecting it; (3) the reason becomes an error prefixed with file and line.
 Result<bool> UpdateFile::ReadLine(WriteBatch& batch) {
   while (true) {
     RHIZOME_ASSIGN_OR_RETURN(const auto next, table_->ReadLine());
@@ -307,7 +308,7 @@ UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch
   if (object.is_discarded()) return WhyNoJson(text);
   if (!object.is_object()) return "is not a JSON object";
   if (auto reason = TakeMark(object)) return reason;
-  if (mark_ && object.empty()) return std::nullopt;  // changes that come to nothing
+  if (mark_ && object.empty()) return std::nullopt;  // a line with a mark and without changes
   UpdateVerb verb = format_.verb;
   if (const auto op = object.find("op"); op != object.end()) {
     if (*op == "put") {

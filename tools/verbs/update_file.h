@@ -16,52 +16,53 @@
 
 namespace rhizome {
 
-/// The action of an update file on the objects that its lines name.
+/// Action that an update file performs on the objects that its lines name.
 enum class UpdateVerb : std::uint8_t { kPut, kUpsert, kDelete };
 
-/// The format of an update file.
+/// Format of an update file.
 struct UpdateFormat {
   enum class Form : std::uint8_t {
-    kAuto,  ///< by the file's name: .csv, .jsonl or .ndjson, else tab-separated
+    kAuto,  ///< from the file's name: .csv, .jsonl or .ndjson, otherwise tab-separated
     kTsv,
     kCsv,
-    kJson,  ///< one object a line: see kUpdateJsonHelp
+    kJson,  ///< one object per line: see kUpdateJsonHelp
   };
   enum class Subject : std::uint8_t { kEdges, kVertices, kRows };
 
   UpdateVerb verb = UpdateVerb::kPut;
   Form form = Form::kAuto;
-  Subject subject = Subject::kEdges;  ///< for TSV and CSV; a JSON object says it itself
+  Subject subject = Subject::kEdges;  ///< for TSV and CSV; JSON objects specify it themselves
   std::string array;                  ///< for kRows: lines are `id v1 v2 ...`
-  std::vector<std::string> columns;   ///< empty: those of DefaultColumns
+  std::vector<std::string> columns;   ///< empty: DefaultColumns
   bool header = false;
 };
 
-/// The text of --help about JSON lines.
+/// Text of --help about JSON lines.
 extern const char* const kUpdateJsonHelp;
 
-/// Reads a file of updates line by line into a batch: plain, .gz or .zst, or standard input ("-").
-/// Malformed lines are found here and reported with file and line; Graph::Write finds what does not
-/// fit the graph's vertices and types.
+/// Reads a file of updates line by line into a batch. The file may be plain, .gz or .zst; "-" is
+/// standard input. Malformed lines are reported here, with file and line. Graph::Write reports
+/// operations that do not match the vertices and types of the graph.
 /// Threads: one at a time.
 class UpdateFile {
  public:
-  /// Opens `path` for updates of `graph`. Errors: kInvalidArgument, columns or an array that the
-  /// graph does not have; those of InputStream::Open.
+  /// Opens `path` for updates of `graph`.
+  /// Errors: as InputStream::Open; kInvalidArgument, columns or an array that the graph does not
+  /// have.
   static Result<std::unique_ptr<UpdateFile>> Open(FileSystem& fs, const std::string& path,
                                                   UpdateFormat format,
                                                   std::shared_ptr<const GraphSnapshot> graph);
 
-  /// Adds the operations of the next line to `batch`; returns false at the end. Blank lines of JSON
+  /// Adds the operations of the next line to `batch`. Returns false at the end. Blank lines of JSON
   /// are skipped.
-  /// Errors: kInvalidArgument, naming file, line and reason; those of InputStream::Read.
+  /// Errors: as InputStream::Read; kInvalidArgument, naming file, line and reason.
   Result<bool> ReadLine(WriteBatch& batch);
 
-  /// Returns the place of the line that was read last, or of any line, as "edges.tsv:12".
+  /// Returns the location of the line read last, or of a given line, as "edges.tsv:12".
   std::string Place() const { return table_->Place(); }
   std::string PlaceOf(std::uint64_t line) const;
 
-  /// The mark of that line, if it has one (JSON lines of `changes`).
+  /// Mark of the line read last, if it has one (JSON lines of `changes`).
   const std::optional<ChangeMark>& mark() const { return mark_; }
   std::uint64_t line() const { return table_->line(); }
   const InputStream& stream() const { return table_->stream(); }
@@ -92,14 +93,14 @@ class UpdateFile {
   const std::vector<EdgeAttributeInfo> edge_attributes_;  // of the graph
   std::unique_ptr<TableReader> table_;
   std::optional<ChangeMark> mark_;
-  // For a table: the positions of its columns, and for each attribute column its number in the
-  // graph.
+  // For TSV and CSV: the positions of the columns, and for each attribute column the number of the
+  // attribute in the graph.
   std::size_t id_ = 0;
   std::size_t dst_ = 0;
   std::optional<std::size_t> type_;
   std::optional<std::size_t> weight_;
   std::vector<std::pair<std::size_t, std::size_t>> attributes_;
-  DataType dtype_ = DataType::kInvalid;  // for kRows: that of the array
+  DataType dtype_ = DataType::kInvalid;  // for kRows: dtype of the array
   std::uint64_t dim_ = 0;
 };
 

@@ -11,10 +11,11 @@ namespace {
 
 using BatchSubject = UpdateFormat::Subject;
 
-// Cancellation is checked once in so many lines of a batch.
+// Number of lines between two checks for cancellation.
 constexpr std::uint64_t kReportLines = 1024;
 
-/// Reads a file into batches and writes each batch when it is full.
+/// Reads an update file into batches and writes each batch to the graph when it is full. Checks the
+/// marks of `changes` lines, and counts deletions that have no effect.
 class Updater {
  public:
   Updater(const UpdateFlags& flags, Graph& graph, UpdateFile& file, const JobControl& control)
@@ -59,7 +60,7 @@ class Updater {
       lines_.resize(batch_.size(), file_.line());
     }
     if (const Status whole = marks_.Finish(); !whole.ok()) return whole.WithContext(file_.Place());
-    // This is the last moment at which Ctrl-C leaves the store unchanged.
+    // Last check: after this, Ctrl-C no longer leaves the store unchanged.
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
     return pending_ == 0 ? Status::Ok() : Write();
   }
@@ -76,7 +77,7 @@ class Updater {
                              CountAbsentDeletions(*graph_.Snapshot(), batch_));
     RHIZOME_ASSIGN_OR_RETURN(const WriteResult result, graph_.Write(batch_, options_));
     absent_ += absent;
-    if (result.commit != 0) commit_ = result.commit;  // 0: the batch changed nothing
+    if (result.commit != 0) commit_ = result.commit;  // 0: the batch had no effect
     vertices_added_ += result.vertices_added;
     applied_ += pending_;
     ++batches_;
@@ -100,10 +101,10 @@ class Updater {
   ChangeMarks marks_;
   WriteOptions options_;
   WriteBatch batch_;
-  std::vector<std::uint64_t> lines_;  // by operation of the batch
+  std::vector<std::uint64_t> lines_;  // line number, indexed by operation of the batch
   std::uint64_t pending_ = 0;         // lines in the batch
   std::uint64_t applied_ = 0;
-  std::uint64_t absent_ = 0;  // deletions of what was not there
+  std::uint64_t absent_ = 0;  // deletions without an effect
   std::uint64_t vertices_added_ = 0;
   std::uint64_t batches_ = 0;
   std::uint64_t commit_ = 0;
@@ -174,7 +175,7 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const auto metrics, MetricsFor(flags.metrics));
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(fs, flags.store, Store::Mode::kWrite, {.metrics = metrics}));
-  // Updates need ids and types but no neighbour lists, so those stay on disk.
+  // Updates need ids and types but no neighbour lists: leave the lists on disk.
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
                            Graph::Open(*store, {.topology = TopologyPlace::kDirect}));
   RHIZOME_ASSIGN_OR_RETURN(const auto file,

@@ -8,7 +8,7 @@
 
 namespace rhizome {
 
-/// The flags of `put` and `delete`.
+/// Flags of `put` and `delete`.
 struct UpdateFlags {
   std::string store;
   std::string file;
@@ -22,10 +22,10 @@ struct UpdateFlags {
   std::string metrics;
 };
 
-/// Adds STORE, F, and the flags that both verbs have.
+/// Adds STORE, F, and the flags shared by both verbs.
 void AddUpdateFlags(CLI::App& verb, UpdateFlags& flags);
 
-/// Applies the file in batches. Each batch is applied whole or not at all.
+/// Applies the file in batches. Each batch is atomic.
 Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session);
 
 }  // namespace rhizome

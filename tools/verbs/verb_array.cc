@@ -67,14 +67,14 @@ Json AliasesJson(const Manifest& manifest) {
   return aliases;
 }
 
-/// Returns an array's name as users write it: "emb@3" or "feat".
+/// Returns the name of an array as users write it: "emb@3" or "feat".
 std::string Shown(const Json& array) {
   const std::string name = array["name"].get<std::string>();
   if (array["version"].is_null()) return name;
   return fmt::format("{}@{}", name, array["version"].get<std::uint64_t>());
 }
 
-/// Returns "row", "chunk", or "chunk, inner 128" for shards with inner chunks of so many rows.
+/// Returns "row", "chunk", or, for shards with inner chunks of 128 rows, "chunk, inner 128".
 std::string LayoutOf(const Json& array) {
   const auto inner_rows = array["inner_rows"].get<std::uint64_t>();
   const std::string layout = array["layout"].get<std::string>();
@@ -124,7 +124,7 @@ struct PathFlags {
 
 std::string DescribePath(const Json& f) { return f["path"].get<std::string>() + "\n"; }
 
-/// Prints the path of the current generation's arrays, or of one array, for other programs.
+/// Prints the path of the current generation's arrays, or of one array, for use by other programs.
 Result<Answer> PrintPath(const PathFlags& flags, Session&) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
@@ -177,7 +177,7 @@ std::string DescribeAdded(const Json& f) {
   return text;
 }
 
-/// Returns, as text, the value of vertices that a file has no row for.
+/// Returns, as text, the value of vertices for which a file has no row.
 std::string_view OtherRows(const ArrayEntry& array) {
   switch (MissingRowOf(array)) {
     case MissingRow::kNoLabel:
@@ -210,8 +210,8 @@ Answer AddedAnswer(const std::string& store, const AddArrayReport& report) {
           {}};
 }
 
-/// Returns the file of ids: the given one, else the one that `export` wrote beside a file of rows,
-/// if it exists.
+/// Returns the file of ids: the given one, otherwise the one that `export` wrote next to a file of
+/// rows, if it exists.
 std::optional<Path> IdsOf(const Path& rows, const std::string& given) {
   if (!given.empty()) return given;
   const bool beside =
@@ -231,7 +231,7 @@ Result<Answer> Add(const AddFlags& flags, Session& session) {
 }
 
 Result<Answer> Append(const AppendFlags& flags, Session& session) {
-  // Parsed like the flag of `add`, whose file may be one of triplets; the name is not used.
+  // Parsed like the flag of `add`, which also accepts files of triplets. The name is not used.
   AddArrayOptions options = flags.options;
   RHIZOME_ASSIGN_OR_RETURN(options.file, ParseArrayFlag("rows=" + flags.file, {}));
   options.ids = IdsOf(options.file.path, "");
@@ -241,8 +241,7 @@ Result<Answer> Append(const AppendFlags& flags, Session& session) {
   return AddedAnswer(flags.store, report);
 }
 
-// --- drop, rename, alias, rollback, keep
-// -----------------------------------------------------------
+// --- drop, rename, alias, rollback, keep -------------------------------------------------------
 
 struct ChangeFlags {
   std::string store;
@@ -254,7 +253,7 @@ struct ChangeFlags {
 
 std::string DescribeChange(const Json& f) { return f["done"].get<std::string>() + "\n"; }
 
-/// Makes one change to the store's arrays and answers with the fields of `step`.
+/// Applies one change to the arrays of the store and answers with the fields that `step` returns.
 Result<Answer> ChangeArrays(const ChangeFlags& flags,
                             const std::function<Result<Json>(ArrayChange&)>& step) {
   Json fields = {{"store", flags.store}};
@@ -330,8 +329,7 @@ Result<Answer> Keep(const ChangeFlags& flags, Session&) {
   });
 }
 
-// --- Flags
-// -----------------------------------------------------------------------------------------
+// --- Flags ------------------------------------------------------------------------------------
 
 void AddStore(CLI::App& verb, std::string& store) {
   verb.add_option("STORE", store, "The store's folder")->required();

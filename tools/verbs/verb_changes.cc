@@ -21,18 +21,19 @@ struct ChangesFlags {
   std::uint64_t last = 0;
 };
 
-/// Returns an edge attribute, kept as the bits of a double, as the float32 that it is.
+/// Converts a float32 edge attribute, stored as the bits of a double, to JSON.
 Json FloatJson(std::int64_t bits) {
   const auto number = static_cast<float>(std::bit_cast<double>(bits));
   return ToJson(DataType::kFloat32, std::as_bytes(std::span(&number, 1)))[0];
 }
 
-/// Converts changes to the JSON lines that `put` reads.
+/// Converts changes to JSON lines that `put` reads.
 class ChangeLines {
  public:
   explicit ChangeLines(const OpenedGraph& opened) : opened_(opened) {}
 
-  /// Returns nothing for new types, which `put --create-types` creates when it meets them.
+  /// Returns the line of a change; nullopt for a new type, which `put --create-types` creates on
+  /// first use.
   Result<std::optional<Json>> Of(const Change& change) const {
     switch (change.kind) {
       case Change::Kind::kDeleteVertex:
@@ -79,8 +80,8 @@ class ChangeLines {
   const OpenedGraph& opened_;
 };
 
-/// Writes the lines of changes, with marks in the first and the last, from which `put` tells that
-/// it applies all of them, to a store that has what they continue.
+/// Writes the lines of changes, with marks in the first and last line. From these, `put` verifies
+/// that it applies all changes, and applies them to a store with the state that they continue.
 class MarkedLines {
  public:
   MarkedLines(const ChangeFeed& feed, TextOutput& file) : feed_(feed), file_(file) {}
@@ -93,7 +94,8 @@ class MarkedLines {
     return Status::Ok();
   }
 
-  /// Commits without changes get a line of marks alone, so that the follower knows of them.
+  /// Writes the last line. Commits without changes are represented by a line with a mark only, so
+  /// that the follower records them.
   Status Finish() {
     if (changes_ == 0 && feed_.reached() == feed_.continued()) return Status::Ok();
     if (!held_) {
@@ -115,8 +117,8 @@ class MarkedLines {
 
   const ChangeFeed& feed_;
   TextOutput& file_;
-  std::optional<Json> held_;  // the last line, not written yet
-  ChangeMark mark_;           // that the held line gets
+  std::optional<Json> held_;  // last line, not written yet
+  ChangeMark mark_;           // mark for the held line
   std::uint64_t changes_ = 0;
 };
 
@@ -126,6 +128,9 @@ std::string DescribeChanges(const Json& f) {
                      f["last"].get<std::uint64_t>());
 }
 
+// Writes changes: (1) opens the graph and a feed of the changes after the given commit; (2)
+// converts each change to a JSON line (ChangeLines) and writes it (MarkedLines); (3) marks the last
+// line and commits the file.
 Result<Answer> RunChanges(const ChangesFlags& flags, Session& session) {
   constexpr std::uint64_t kReportChanges = 4096;
   RHIZOME_RETURN_IF_ERROR(CheckOutputs(session, flags.out));

@@ -44,7 +44,8 @@ Status ParseExpire(const std::string& given, CompactOptions& options) {
   return Status::Ok();
 }
 
-// Leaves the lists on disk if they and those of the next generation would not both fit into memory.
+// Leaves the neighbour lists on disk if the memory cannot hold both these and the lists of the next
+// generation.
 TopologyPlace PlaceOf(const Store& store, std::uint64_t memory_bytes) {
   std::uint64_t topology = 0;
   for (const FileEntry& file : store.manifest().files)
@@ -64,7 +65,7 @@ Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
       const auto store,
       Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite,
                   {.scratch = flags.scratch,
-                   // Dropping generations frees space, so it must work on a full disk too.
+                   // Dropping generations frees space, so it must also work on a full disk.
                    .frees_space = options.keep_generations || options.keep_bytes,
                    .metrics = metrics}));
   RHIZOME_ASSIGN_OR_RETURN(

@@ -23,7 +23,7 @@ struct DoctorFlags {
   DoctorRankFlags of_ranks;
 };
 
-/// Returns the first line of a file of /proc or /sys, or nothing if there is none.
+/// Returns the first line of a file of /proc or /sys, or nullopt if there is none.
 std::optional<std::string> FirstLine(const Path& path) {
   std::ifstream file(path);
   std::string line;
@@ -40,8 +40,8 @@ Json Limit(int resource) {
   return static_cast<std::uint64_t>(limit.rlim_cur);
 }
 
-/// Returns this process's folder in the hierarchy of `controller` (empty: cgroup version 2), from
-/// lines such as "4:memory:/rz".
+/// Returns the cgroup of this process in the hierarchy of `controller` (empty: cgroup version 2),
+/// from lines such as "4:memory:/rz".
 std::string CgroupFolder(std::string_view controller) {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -51,8 +51,8 @@ std::string CgroupFolder(std::string_view controller) {
   return {};
 }
 
-/// Returns the memory limit of the control group, the smallest of its own and those above it, or
-/// null if there is none.
+/// Returns the memory limit of the cgroup, the minimum over it and its ancestors, or null if there
+/// is none.
 Json CgroupMemory() {
   // version 1 expresses "no limit" as a huge number of bytes
   constexpr std::uint64_t kNone = std::uint64_t{1} << 60;
@@ -81,8 +81,8 @@ Json UringJson() {
   return found;
 }
 
-/// Checks whether O_DIRECT is granted for files in `folder`, and in which unit. It tries `file` or,
-/// if that is empty, a file that it creates there and removes.
+/// Checks whether O_DIRECT is supported for files in `folder`, and its alignment. Tries `file` or,
+/// if that is empty, a temporary file in `folder`.
 Json DirectJson(const Path& folder, const Path& file) {
   FileSystem& fs = FileSystem::Posix();
   Json found = {{"folder", folder.string()}, {"granted", false}, {"unit_bytes", nullptr}};
@@ -108,7 +108,7 @@ Json DirectJson(const Path& folder, const Path& file) {
   return found;
 }
 
-/// Says which way reads will take, and why.
+/// Returns the I/O method that reads will use, and the reason.
 Json PathJson(const Json& f) {
   const bool uring = f["io_uring"]["allowed"].get<bool>();
   const bool direct = f["direct"]["granted"].get<bool>();
@@ -148,7 +148,7 @@ Json Advice(const Json& f) {
   return advice;
 }
 
-/// Describes the device that trains, or says why there is none.
+/// Describes the device used for training, or the reason why there is none.
 Json DeviceOfTraining(const Result<const GnnEntry*>& gnn) {
   Json found = {{"found", false}, {"driver", nullptr}};
   if (const auto driver = FirstLine("/proc/driver/nvidia/version")) found["driver"] = *driver;
@@ -225,9 +225,8 @@ std::string DescribeDoctor(const Json& f) {
 }
 
 // Examines the machine: (1) opens the store, if one is given; (2) tries io_uring and O_DIRECT; (3)
-// reads the limits of the process and its control group, and the free space; (4) looks for a
-// device; (5) derives from these the way that reads take, and advice. Or, with --ranks, the ranks
-// of a job.
+// reads the limits of the process and its cgroup, and the free space; (4) checks for a device; (5)
+// derives the I/O method of reads, and advice. With --ranks, examines the ranks of a job instead.
 Result<Answer> RunDoctor(const DoctorFlags& flags, Session& session) {
   if (flags.of_ranks.ranks.ranked) {
     DoctorRankFlags of_ranks = flags.of_ranks;

@@ -36,20 +36,20 @@ struct ExportFlags {
   bool edges = false;
   std::string out;
   std::string ids;
-  std::string model_file;  // whose predictions are exported, if not empty
-  InferOptions infer;      // of predictions
+  std::string model_file;  // model whose predictions are exported; empty: none
+  InferOptions infer;      // options of predictions
   std::optional<std::uint64_t> given_memory;
   std::uint64_t memory_bytes() const { return given_memory.value_or(std::uint64_t{1} << 30); }
 };
 
-/// Reads the current rows of an array in vertex-id order, without those of deleted vertices, or the
-/// rows of an array of edges in their order. A unit that holds several rows of a call is read once.
+/// Reads the current rows of an array in vertex-id order, skipping deleted vertices, or the rows of
+/// an edge array in their order. A chunk that holds several rows of a call is read once.
 class TileReader {
  public:
   TileReader(const GraphSnapshot& graph, const ChunkArray& array)
       : graph_(graph), array_(array), live_(LiveVertices::Of(graph)) {}
 
-  /// Number of rows to export.
+  /// Returns the number of rows to export.
   std::uint64_t rows() const { return of_edges_ ? array_.entry().rows : live_.count(); }
 
   /// Reads rows [first, first + count) into `out`.
@@ -60,7 +60,7 @@ class TileReader {
     return graph_.ReadRows(array_.entry().name, vertices_, out);
   }
 
-  /// Memory for each row of a call, in addition to its bytes.
+  /// Memory per row of a call, in addition to the bytes of the row.
   static constexpr std::uint64_t kBytesPerRow = sizeof(VertexId) + sizeof(RowTarget);
 
  private:
@@ -71,7 +71,8 @@ class TileReader {
   std::vector<VertexId> vertices_;
 };
 
-/// Returns the .fbin header of vector-search libraries: rows and columns as uint32.
+/// Returns the header of an .fbin file, a format of vector-search libraries: rows and columns as
+/// uint32.
 Result<std::string> FbinHeader(std::uint64_t rows, std::uint64_t dim) {
   const std::array<std::uint64_t, 2> shape = {rows, dim};
   std::string header;
@@ -98,7 +99,7 @@ Result<WrittenFile> WriteRows(const OpenedGraph& opened, const ChunkArray& array
   }
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(flags.out));
   RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(header))));
-  // A row of a tile costs its bytes, its float copy for .fbin, and its place in the order.
+  // Memory per row of a tile: its bytes, its float copy for .fbin, and its position.
   const std::uint64_t row_cost =
       entry.row_bytes() + entry.dim * sizeof(float) + TileReader::kBytesPerRow;
   const std::uint64_t tile_rows =
@@ -122,7 +123,8 @@ Result<WrittenFile> WriteRows(const OpenedGraph& opened, const ChunkArray& array
   return WrittenFile{std::move(out), all_rows};
 }
 
-/// Writes the rows, and for vertices their ids, both completely before either appears.
+/// Writes the rows and their ids (for an edge array, their edges). Both files are complete before
+/// either is committed.
 Result<std::uint64_t> WriteBoth(const OpenedGraph& opened, const ChunkArray& array,
                                 const ExportFlags& flags, ExportFormat format, const Path& ids_path,
                                 const JobControl& control) {
@@ -162,9 +164,9 @@ Result<Answer> RunEdges(const ExportFlags& flags, Session& session) {
                 {}};
 }
 
-// Exports predictions: (1) checks what can be checked before anything is computed; (2) loads
-// librhizome_gnn; (3) computes the scores of every vertex in the job's scratch folder, and writes
-// what they say. Nothing is added to the store.
+// Exports predictions: (1) checks everything that does not depend on the computation; (2) loads
+// librhizome_gnn; (3) computes the scores of all vertices in the job's scratch folder and writes
+// the predictions. The store is not changed.
 Result<Answer> RunPredictions(const ExportFlags& flags, Session& session) {
   const Path out = flags.out;
   const PredictionFiles files{.rows = out,
@@ -207,9 +209,9 @@ Result<Answer> RunPredictions(const ExportFlags& flags, Session& session) {
                 {}};
 }
 
-// Exports an array: (1) checks the flags; (2) opens the store and the array, which must have a row
-// for each vertex or each edge; (3) writes ids and rows (WriteBoth); (4) warns if the rows may be
-// out of date. --edges goes to RunEdges, --predictions to RunPredictions.
+// Exports an array: (1) checks the flags; (2) opens the store and the array, which must have one
+// row per vertex or edge; (3) writes ids and rows (WriteBoth); (4) warns if the rows may be out of
+// date. --edges is handled by RunEdges, --predictions by RunPredictions.
 Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
   const int asked =
       (flags.edges ? 1 : 0) + (flags.array.empty() ? 0 : 1) + (flags.model_file.empty() ? 0 : 1);

@@ -26,7 +26,7 @@ struct ImportFlags {
   LayoutFlags layout;
 };
 
-/// Attaches the names of the classes, which `similar` shows.
+/// Attaches the class names that `similar` prints.
 void AttachLabelNames(GraphInput& graph) {
   Json names = Json::array();
   for (const std::string_view name : WordNetLabelNames()) names.push_back(name);
@@ -56,7 +56,7 @@ Result<IngestReport> ImportWordNet(FileSystem& fs, const ImportFlags& flags,
                      control);
 }
 
-/// Converts the flags to options, as IngestFlags does for `ingest`.
+/// Converts the flags to ingest options, as IngestFlags does for `ingest`.
 IngestOptions OptionsOf(Dataset dataset, const ImportFlags& flags) {
   IngestOptions options = std::move(dataset.options);
   const LayoutFlags& layout = flags.layout;
@@ -72,8 +72,8 @@ IngestOptions OptionsOf(Dataset dataset, const ImportFlags& flags) {
   options.choose_partitions = layout.partitions_flag->count() == 0;
   options.spill = flags.spill;
   options.scratch = flags.scratch;
-  // If the data set holds the whole limit already, the smallest one is set, so that the import
-  // fails as it should.
+  // If the data set already holds all of the allowed memory, set the smallest limit, so that the
+  // import fails with kOutOfMemory.
   const std::uint64_t memory_bytes = layout.input_memory_bytes();
   options.memory_bytes = memory_bytes == 0                   ? 0
                          : memory_bytes > dataset.held_bytes ? memory_bytes - dataset.held_bytes
@@ -91,6 +91,9 @@ Json VertexRangesJson(const std::vector<VertexRange>& ranges) {
   return list;
 }
 
+// Imports a data set: (1) prepares the memory limit; (2) reads WordNet, or the description of an
+// OGB or GraphBolt data set, as input of Ingest; (3) ingests it; (4) reports the parts that were
+// left out and the id ranges of vertex types.
 Result<Answer> RunImport(const ImportFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t base_memory_bytes,

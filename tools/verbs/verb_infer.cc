@@ -21,18 +21,18 @@
 namespace rhizome {
 namespace {
 
-/// The flag that starts a child process; not for people.
+/// Internal flag that starts a worker process; not for users.
 constexpr const char* kAsWorker = "--as-worker";
 
 struct InferFlags {
   InferOptions options;
   std::string store;
   std::string model_file;
-  std::optional<std::uint64_t> worker_bytes;  // a child of another infer, and what it may take
+  std::optional<std::uint64_t> worker_bytes;  // set in a worker process: its memory limit
 };
 
-/// Parses a state as Python's Graph.point has it: the store's id, five numbers, and hashes, which
-/// those of older versions lack. Returns nothing if it is malformed.
+/// Parses a state in the format of Python's Graph.point: the store's id, five numbers, and hashes,
+/// which older versions omit. Returns nullopt if it is malformed.
 std::optional<StorePoint> ParsePoint(const std::string& text) {
   std::vector<std::string> parts = CLI::detail::split(text, ',');
   StorePoint point;
@@ -180,7 +180,8 @@ std::string DescribeMemory(const Json& f) {
   return text + "\n";
 }
 
-/// One line a layer: what its ranges were cut by and why, and how equal their costs were.
+/// Returns one line per layer: how its vertices were divided into ranges and why, and how well the
+/// costs of the ranges were balanced.
 std::string DescribeRanges(const Json& layers) {
   std::string text;
   std::size_t number = 0;
@@ -277,7 +278,7 @@ std::string DescribeInfer(const Json& f) {
   return text + DescribeMemory(f) + next;
 }
 
-/// Returns the path of this program and the arguments that it was given.
+/// Returns the path of this program and its arguments.
 std::vector<std::string> OwnCommand() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> command;
@@ -288,8 +289,8 @@ std::vector<std::string> OwnCommand() {
   return command;
 }
 
-/// Runs as a child of another infer. It has written its report to standard output as
-/// gnn/infer/worker_pool.h defines it, and leaves signals to the parent.
+/// Runs a worker of another `infer`. Its report is written to standard output in the format of
+/// gnn/infer/worker_pool.h. Signals are handled by the parent.
 Result<Answer> RunAsWorker(const GnnEntry& gnn, const InferOptions& options,
                            std::uint64_t memory_bytes) {
   const JobControl quiet;
@@ -297,9 +298,9 @@ Result<Answer> RunAsWorker(const GnnEntry& gnn, const InferOptions& options,
   std::_Exit(0);
 }
 
-// Runs an inference: (1) checks the flags and loads librhizome_gnn; (2) a child runs its part and
-// exits; (3) the parent prepares the command of its children, if it has any, and runs the
-// inference; (4) the report becomes the answer.
+// Runs an inference: (1) checks the flags and loads librhizome_gnn; (2) a worker runs its part and
+// exits; (3) the parent prepares the command line of its workers, if any, and runs the inference;
+// (4) converts the report to the answer.
 Result<Answer> RunInfer(const InferFlags& flags, Session& session) {
   InferOptions options = flags.options;
   if (options.device == ComputeOn::kCpu && options.device_memory_bytes)
@@ -308,7 +309,8 @@ Result<Answer> RunInfer(const InferFlags& flags, Session& session) {
   options.model_file = flags.model_file;
   RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(options.out));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
-  // Larger than the buffers of a tile of vertices, which all have one size.
+  // The threshold is above the size of the buffers for a tile of vertices, which all have one size
+  // and can be reused.
   if (options.memory_bytes != 0) ReturnFreedMemory(1 << 20);
   if (flags.worker_bytes) return RunAsWorker(*gnn, options, *flags.worker_bytes);
   if (options.workers.count != 0) {

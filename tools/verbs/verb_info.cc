@@ -23,7 +23,7 @@ struct InfoFlags {
   bool metrics = false;
 };
 
-/// Returns the bytes of the generation's files whose path begins with `prefix`.
+/// Returns the total size of the generation's files whose path begins with `prefix`, in bytes.
 std::uint64_t BytesBelow(const Manifest& manifest, std::string_view prefix) {
   std::uint64_t bytes = 0;
   for (const FileEntry& file : manifest.files) {
@@ -32,7 +32,7 @@ std::uint64_t BytesBelow(const Manifest& manifest, std::string_view prefix) {
   return bytes;
 }
 
-/// Returns the bytes of the row checksums of all arrays.
+/// Returns the size of the row checksums of all arrays, in bytes.
 std::uint64_t SidecarBytes(const Manifest& manifest) {
   std::uint64_t bytes = 0;
   for (const FileEntry& file : manifest.files)
@@ -50,7 +50,7 @@ const char* IdKindName(ExternalIdKind kind) {
   return kind == ExternalIdKind::kInteger ? "integer" : "dense";
 }
 
-/// Lists the arrays that users know; a checksum sidecar is counted as part of its array.
+/// Lists the arrays visible to users; a checksum sidecar is counted as part of its array.
 Json ArraysJson(const Manifest& manifest) {
   Json arrays = Json::array();
   for (const ArrayEntry& entry : manifest.arrays) {
@@ -140,7 +140,7 @@ std::string DescribeLayout(const Json& f) {
   return table.ToString();
 }
 
-/// Describes where the bytes go: the topology by section group, then everything else.
+/// Formats the sizes: the topology by section group, then everything else.
 std::string DescribeBytes(const Json& f) {
   TextTable table({1, 2});
   table.Add({"bytes", "size", "an edge"});
@@ -179,8 +179,8 @@ std::string DescribeInfo(const Json& f) {
   return text;
 }
 
-/// Adds the hash of the commits, which tells copies of a store apart, and the store that this one
-/// follows, if there is one.
+/// Adds the hash of the commits, which distinguishes copies of a store, and the store that this one
+/// follows, if any.
 Status AddHistory(const Store& store, Json& fields) {
   RHIZOME_ASSIGN_OR_RETURN(const HistoryState history,
                            store.StateAt(fields["commit"].get<std::uint64_t>()));
@@ -192,8 +192,8 @@ Status AddHistory(const Store& store, Json& fields) {
   return Status::Ok();
 }
 
-/// Adds what was written since the generation. Counting the remaining edges needs the lists that
-/// changed, so a graph is opened if there are any.
+/// Adds the counts of changes since the generation was built. Counting the remaining edges requires
+/// the changed lists, so a graph is opened if there are changes.
 Status AddDeltaFields(const Store& store, Json& fields) {
   bool any = false;
   const Status scanned = store.ScanDelta(store.base_sequence(), [&](std::uint64_t, auto) {
@@ -229,8 +229,8 @@ Status AddDeltaFields(const Store& store, Json& fields) {
   return AddHistory(store, fields);
 }
 
-/// Returns the numbers of the generations on disk. Older ones exist while someone reads them, or
-/// while the store keeps them.
+/// Returns the numbers of the generations on disk. Older ones exist while a reader uses them, or
+/// while the store is configured to keep them.
 Result<Json> GenerationsJson(const Store& store) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, store.fs().List(store.path() / "generations"));
   std::vector<std::uint64_t> numbers;
@@ -242,14 +242,14 @@ Result<Json> GenerationsJson(const Store& store) {
   return Json(numbers);
 }
 
-/// Returns the bytes of the files of all generations.
+/// Returns the total size of the files of all generations, in bytes.
 Result<std::uint64_t> BytesOnDisk(const Store& store) {
   std::uint64_t bytes = 0;
   const Path folder = store.path() / "generations";
   RHIZOME_RETURN_IF_ERROR(
       WalkFiles(store.fs(), folder, [&](const std::string& relative, DirectoryEntry::Kind) {
         const auto info = store.fs().Stat(folder / relative);
-        if (info) bytes += info->size_bytes;  // otherwise a writer has just removed it
+        if (info) bytes += info->size_bytes;  // otherwise a writer has just removed the file
         return Status::Ok();
       }));
   return bytes;
@@ -257,7 +257,7 @@ Result<std::uint64_t> BytesOnDisk(const Store& store) {
 
 std::string DescribeNothing(const Json&) { return {}; }
 
-/// Prints metrics; most are gauges, as counters begin with the process.
+/// Prints metrics. Most of them are gauges, because counters start with the process.
 Result<Answer> RunMetrics(const InfoFlags& flags, const Session& session) {
   const auto metrics = std::make_shared<Metrics>();
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(FileSystem::Posix(), flags.store,
@@ -266,7 +266,7 @@ Result<Answer> RunMetrics(const InfoFlags& flags, const Session& session) {
                            Graph::Open(*store, {.topology = TopologyPlace::kDirect}));
   const std::pair<std::string, std::string> label{"store", ShownText(flags.store)};
   const std::string text = MetricsText(metrics->Snapshot(), std::span(&label, 1));
-  // The text has line breaks of its own, which fields that are described to a person cannot have.
+  // The text contains line breaks, which fields passed to `describe` must not have.
   if (!session.json) RHIZOME_RETURN_IF_ERROR(PrintOut(text));
   return Answer{{{"metrics", text}}, DescribeNothing, {}};
 }

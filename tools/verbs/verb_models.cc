@@ -32,7 +32,7 @@ Json OptionJson(const ModelOption& option) {
   return json;
 }
 
-/// Returns the values of an option in the form of a flag's.
+/// Returns the placeholder for the value of an option, as in the help of a flag.
 std::string ValuesOf(const Json& option) {
   const std::string type = option["type"];
   if (type == "choice")
@@ -41,14 +41,14 @@ std::string ValuesOf(const Json& option) {
   return type == "integer" ? "N" : "X";
 }
 
-/// Returns the option of that name; null if the model has none.
+/// Returns the option called `name`, or null if the model has none.
 const Json* FindOption(const Json& model, const std::string& name) {
   for (const Json& option : model["options"])
     if (option["name"] == name) return &option;
   return nullptr;
 }
 
-/// Returns a table of the options for which `wanted` is true.
+/// Returns a table of the options for which `wanted` returns true.
 template <typename Wanted>
 std::string OptionTable(const Json& model, const Wanted& wanted) {
   TextTable table;
@@ -61,8 +61,8 @@ std::string OptionTable(const Json& model, const Wanted& wanted) {
   return table.ToString();
 }
 
-/// Describes each model with the options that are its own or have a default of its own, and then
-/// the options of every network.
+/// Describes each model with the options that only it has or for which it has its own default, then
+/// the options common to all models.
 std::string DescribeModels(const Json& f) {
   const Json& models = f["models"];
   const auto everywhere = [&](const Json& option) {

@@ -31,7 +31,7 @@ std::string DescribeNeighbors(const Json& f) {
   return text + table.ToString();
 }
 
-/// Returns the edge type called `name`. Errors: kNotFound, listing those that exist.
+/// Returns the edge type called `name`. Errors: kNotFound, listing the existing types.
 Result<TypeId> FindEdgeType(const std::vector<std::string>& names, const std::string& name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<TypeId>(found - names.begin());

@@ -39,7 +39,7 @@ Status WriteParts(const std::string& path, const std::vector<PartitionId>& parts
   return out.Commit();
 }
 
-// Returns the lowest, median and highest value of a field over the runs.
+// Returns minimum, median and maximum of a field over the runs.
 Json Spread(const Json& runs, const char* field) {
   std::vector<double> values;
   for (const Json& run : runs) values.push_back(run[field]);
@@ -72,6 +72,9 @@ std::string DescribePartition(const Json& f) {
          table.ToString("  ");
 }
 
+// Partitions: (1) reads the edge files into a scratch folder; (2) with --rows, delegates to
+// PartitionRows; (3) otherwise runs the partitioner once per seed, writes the result of a single
+// seed if requested, and reports measurements per run and over all seeds.
 Result<Answer> RunPartition(const PartitionFlags& flags, Session& session) {
   if (!flags.out.empty() && flags.seeds != 1) {
     return Fail(Status::InvalidArgument("--out takes the result of one seed; leave --seeds out"));
@@ -132,7 +135,7 @@ Result<Answer> RunPartition(const PartitionFlags& flags, Session& session) {
   return Answer{std::move(fields), DescribePartition, {}};
 }
 
-/// The flags that divide rows instead of edges; those of the other kind exclude them.
+/// Adds the flags of --rows, which divides rows instead of edges and excludes the flags for edges.
 void AddRowsFlags(CLI::App& verb, PartitionFlags& flags) {
   CLI::Option* const rows = verb.add_flag(
       "--rows", flags.rows,

@@ -17,7 +17,8 @@ struct PlanInferFlags {
   std::string model_file;
 };
 
-/// Returns "blocks/bfs, blocks/pds on 3 of 8 workers", the most frequent layout first.
+/// Returns the layouts chosen by the workers, most frequent first, such as "blocks/bfs, blocks/pds
+/// on 3 of 8 workers".
 std::string Chosen(const std::vector<std::string>& by_worker) {
   std::map<std::string, std::size_t> counts;
   for (const std::string& name : by_worker) ++counts[name];

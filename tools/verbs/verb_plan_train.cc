@@ -27,7 +27,8 @@ struct PlanTrainFlags {
 
 constexpr std::uint32_t kRankSuperbatch = 16;
 
-/// Takes those flags of `train` that say what is sampled and kept.
+/// Returns the options of a rank plan from the flags of `train` that determine what is sampled and
+/// cached.
 Result<RankPlanOptions> RankOptionsOf(const PlanTrainFlags& flags, const TrainOptions& train) {
   if (train.cache != PolicyKind::kBelady)
     return Fail(Status::InvalidArgument("over ranks --prefetch says what is kept: leave --cache"));

@@ -32,8 +32,8 @@ struct SampleVerbFlags {
   std::string out;
 };
 
-/// Calls `visit` for each line of a file, a pipe or standard input ("-") that is not empty. Errors
-/// name file and line.
+/// Calls `visit` for each non-empty line of a file, a pipe or standard input ("-"). Errors name
+/// file and line.
 Status ForEachLine(const std::string& path,
                    const std::function<Status(const std::string& line)>& visit) {
   RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::OpenOnce(FileSystem::Posix(), path));
@@ -52,7 +52,7 @@ Status ForEachLine(const std::string& path,
   }
 }
 
-/// Reads seeds, one external id a line.
+/// Reads seeds, one external id per line.
 Result<std::vector<VertexId>> ReadSeeds(const std::string& path, const GraphSnapshot& graph) {
   std::vector<VertexId> seeds;
   RHIZOME_RETURN_IF_ERROR(ForEachLine(path, [&](const std::string& line) -> Status {
@@ -64,7 +64,7 @@ Result<std::vector<VertexId>> ReadSeeds(const std::string& path, const GraphSnap
   return seeds;
 }
 
-/// Reads seed times, one number a line, as many as there are seeds.
+/// Reads seed times, one number per line. There must be one per seed.
 Result<std::vector<std::int64_t>> ReadSeedTimes(const std::string& path, std::size_t seeds) {
   std::vector<std::int64_t> times;
   if (path.empty()) return times;
@@ -88,7 +88,7 @@ std::span<const std::byte> SampleBytesOf(const std::vector<T>& elements) {
 std::vector<std::int64_t> EndsOf(const SampledSubgraph& subgraph, const SamplerOptions& options) {
   const std::size_t edges = subgraph.neighbors.size();
   std::vector<std::int64_t> ends(2 * edges);
-  // Walking in-edges finds sources of the current vertex, walking out-edges its targets.
+  // Following in-edges finds sources of the current vertex, following out-edges its targets.
   const std::size_t found = options.direction == Direction::kIn ? 0 : edges;
   const std::size_t at_hand = edges - found;
   std::copy(subgraph.neighbors.begin(), subgraph.neighbors.end(),
@@ -110,11 +110,12 @@ Status AddNumbers(ZipOutput& zip, std::uint64_t batch, const char* name,
                  NpyHeaderBytes(DataType::kInt64, numbers.size()), SampleBytesOf(numbers));
 }
 
-/// Adds a batch's members to the archive: b<i>_vertex_ids [v] and b<i>_edges [2, e] (row 0 the
-/// local source of each edge, row 1 its target). If vertices were deleted, also b<i>_export_rows
-/// [v], because `export` writes no rows of deleted vertices and vertex ids are no longer its row
-/// numbers. If disjoint, also b<i>_seed_of [v], the seed whose subgraph a vertex is in. If
-/// frontiers are expanded again, also b<i>_hop_edges [hops + 1], the first edge of each hop.
+/// Adds the members of a batch to the archive: b<i>_vertex_ids [v] and b<i>_edges [2, e] (row 0 the
+/// local source of each edge, row 1 its target). If the graph has deleted vertices, also
+/// b<i>_export_rows [v], because `export` omits the rows of deleted vertices, so that vertex ids
+/// differ from row numbers. If disjoint, also b<i>_seed_of [v], the seed whose subgraph contains
+/// the vertex. If frontiers are expanded again, also b<i>_hop_edges [hops + 1], the first edge of
+/// each hop.
 Status AddBatch(ZipOutput& zip, std::uint64_t batch, const GraphSnapshot& graph,
                 const LiveVertices& live, const SampledSubgraph& subgraph,
                 const SamplerOptions& options) {
@@ -143,7 +144,7 @@ Status AddBatch(ZipOutput& zip, std::uint64_t batch, const GraphSnapshot& graph,
   return AddNumbers(zip, batch, "hop_edges", hop_edges);
 }
 
-/// The reader of lists on disk and its neighbour cache; null if the lists are in memory.
+/// Reader of neighbour lists on disk and its cache; null if the lists are in memory.
 struct ListsOnDisk {
   std::shared_ptr<const NeighborCache> cache;
   std::shared_ptr<const DirectNeighbors> neighbors;
@@ -170,14 +171,14 @@ struct SampleTotals {
   std::uint64_t batches = 0;
   std::uint64_t edges = 0;
   std::uint64_t vertices = 0;
-  double seconds = 0;  ///< sampling alone
+  double seconds = 0;  ///< of sampling only
   std::optional<ListReads> disk = {};
   std::uint64_t cache_bytes = 0;  ///< size of the neighbour cache
 };
 
-// Samples all seeds: (1) resolves the flags and reads the seed times; (2) opens the lists on disk,
-// if they are there, and the sampler; (3) samples batch by batch and adds each to the archive, if
-// --out is given; (4) finishes the archive and returns the totals.
+// Samples all seeds: (1) resolves the flags and reads the seed times; (2) opens the neighbour lists
+// on disk, unless they are in memory, and the sampler; (3) samples batch by batch and adds each
+// batch to the archive, if --out is given; (4) finishes the archive and returns the totals.
 Result<SampleTotals> SampleAll(const SampleVerbFlags& flags, const GraphSnapshot& graph,
                                std::span<const VertexId> seeds, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const SamplerOptions options, ResolveSampleFlags(flags.sampler, graph));

@@ -37,7 +37,7 @@ class ScoreOutput {
   virtual Status Commit() = 0;
 };
 
-/// Writes scores as .npy, float32 [m]; m must be known beforehand.
+/// Writes scores as .npy, float32 [m]; m must be known in advance.
 class NpyScores final : public ScoreOutput {
  public:
   static Result<std::unique_ptr<ScoreOutput>> Create(const std::string& path, std::uint64_t count) {
@@ -104,7 +104,7 @@ Result<std::unique_ptr<ScoreOutput>> OpenOutput(const GraphSnapshot& graph, cons
   }
   std::uint64_t count = input.count;
   if (count == 0) {
-    // The header of a .npy holds its length, so the pairs are read twice.
+    // The header of a .npy file contains its length, so the pairs are read twice.
     if (!flags.all_edges && InputStream::IsReadOnce(flags.pairs)) {
       return Fail(Status::InvalidArgument(
           "--out .npy needs to know how many pairs there are: give a file to --pairs, or a .tsv to "
@@ -151,9 +151,10 @@ Status CheckFlags(const ScoreFlags& flags) {
   return Status::Ok();
 }
 
-// Scores pairs: (1) checks the flags and loads librhizome_gnn; (2) opens the graph; the scorer gets
-// the memory that remains; (3) opens the pairs and the output, counting the pairs if need be; (4)
-// streams scores into the output and commits it; (5) warns if the embeddings may be out of date.
+// Scores pairs: (1) checks the flags and loads librhizome_gnn; (2) opens the graph, and gives the
+// remaining memory to the scorer; (3) opens the pairs and the output, counting the pairs if
+// necessary; (4) streams scores into the output and commits it; (5) warns if the embeddings may be
+// out of date.
 Result<Answer> RunScore(const ScoreFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckFlags(flags));
   RHIZOME_RETURN_IF_ERROR(CheckOutputs(session, flags.out));

@@ -20,7 +20,7 @@ struct SimilarFlags {
   std::uint64_t k = 10;
 };
 
-/// Warns of rows that were left out because they are NaN or infinite.
+/// Prints a note about rows that were left out because they contain NaN or infinity.
 void TellLeftOut(const std::string& name, std::uint64_t rows) {
   if (rows == 0) return;
   fmt::print(stderr, "note: {} of {} {} NaN or an infinite value and {} left out\n",
@@ -51,7 +51,7 @@ Result<Json> SimilarJson(const OpenedGraph& opened, const std::optional<ClassNam
 
 std::string Text(const Json& value) { return value.is_null() ? std::string() : IdText(value); }
 
-/// Describes the answer as a block of columns (id, label, score) for each array, side by side.
+/// Formats the answer as one block of columns (id, label, score) per array, side by side.
 std::string DescribeSimilar(const Json& f) {
   const std::string label = Text(f["label"]);
   std::string text = Text(f["id"]) + (label.empty() ? "" : "  (" + label + ")") + "\n";

@@ -24,7 +24,7 @@ namespace {
 
 Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-/// `valid` says whether the validation set has an accuracy.
+/// Returns the report of an epoch as JSON. `valid`: the validation set has an accuracy.
 Json EpochJson(const EpochReport& e, bool valid, bool on_device) {
   Json json = {{"loss", e.loss},
                {"valid_accuracy", valid ? Json(e.valid_accuracy) : Json()},
@@ -61,7 +61,7 @@ Json DeviceJson(const DeviceReport& device) {
           {"cache", PolicyName(device.cache)}};
 }
 
-/// Describes the device and what went up to it.
+/// Formats the use of the device: uploads, and rows found in device memory.
 std::string DescribeDevice(const Json& f) {
   std::uint64_t rows = 0, hits = 0, bytes = 0;
   double uploading = 0, waiting = 0;
@@ -95,7 +95,7 @@ Json ProfileJson(const FeedProfileReport& profile) {
       {"minibatches", profile.minibatches}, {"depth", profile.depth}, {"tried", std::move(tried)}};
 }
 
-/// Describes the trials that decided the length of a superbatch.
+/// Formats the trial runs that determined the length of a superbatch.
 std::string DescribeTrials(const Json& f) {
   std::string text =
       fmt::format("superbatches tried by a replay of {} minibatches, reading of one:",
@@ -109,7 +109,7 @@ std::string DescribeTrials(const Json& f) {
          fmt::format("; at most {} reads in flight\n", f["profile"]["depth"].get<std::uint32_t>());
 }
 
-/// Describes how well the kept weights do.
+/// Formats the quality of the weights that were kept.
 std::string DescribeOutcome(const Json& f) {
   const int best = f["best_epoch"].get<int>();
   std::string text;
@@ -128,7 +128,7 @@ std::string DescribeOutcome(const Json& f) {
   return text + DescribeMetrics(f) + DescribeSeeds(f);
 }
 
-/// Names the files that describe the training.
+/// Lists the files that describe the training.
 std::string Described(const Json& f) {
   std::string text;
   for (const Json& file : f["described_in"])
@@ -249,7 +249,7 @@ Json TrainReportJson(const TrainReport& report) {
   return json;
 }
 
-/// The files that describe the training.
+/// Returns the paths of the files that describe the training.
 std::vector<std::string> DescribedIn(const TrainFlags& flags) {
   std::vector<std::string> files;
   for (const std::string& path : {flags.report, flags.curves, flags.plot})
@@ -257,7 +257,8 @@ std::vector<std::string> DescribedIn(const TrainFlags& flags) {
   return files;
 }
 
-/// Checks, before hours of training, that what describes it can be written.
+/// Checks before the training that the files describing it can be written, since a training may
+/// take hours.
 Status CheckDescriptions(const TrainFlags& flags) {
   if (!flags.plot.empty() && !flags.plot.ends_with(".svg"))
     return Status::InvalidArgument(fmt::format("--plot {}: the name must end in .svg", flags.plot));
@@ -279,7 +280,8 @@ Status CheckDescriptions(const TrainFlags& flags) {
   return Status::Ok();
 }
 
-/// Returns the options of the run as they were given, and those that have a default.
+/// Returns the options of the run that were given, with their values, and those that have a
+/// default.
 std::vector<std::pair<std::string, std::string>> OptionsOf(const CLI::App& verb) {
   std::vector<std::pair<std::string, std::string>> options;
   for (const CLI::Option* option : verb.get_options()) {
@@ -292,7 +294,7 @@ std::vector<std::pair<std::string, std::string>> OptionsOf(const CLI::App& verb)
   return options;
 }
 
-/// Writes the files that describe a training. `stopped`: as TrainingPageFacts.
+/// Writes the files that describe a training. `stopped`: as in TrainingPageFacts.
 Status WriteDescriptions(const TrainFlags& flags, const TrainReport& report,
                          const std::string& stopped) {
   if (!flags.report.empty()) {
@@ -309,7 +311,7 @@ struct TrainVerbFlags : TrainFlags {
   TrainRankFlags ranks;
 };
 
-/// Trains, and describes what was done, to the end or up to where it stopped.
+/// Trains and writes the descriptions, also of a training that stops early.
 Result<TrainReport> TrainAndDescribe(const GnnEntry& gnn, TrainOptions options,
                                      const TrainVerbFlags& flags, const TrainRanks& ranks,
                                      const JobControl& control) {
@@ -333,8 +335,8 @@ Result<TrainReport> TrainAndDescribe(const GnnEntry& gnn, TrainOptions options,
   return report;
 }
 
-// Trains: (1) completes and checks the options; (2) loads librhizome_gnn, and opens the ranks, if
-// there are some; (3) trains; (4) the report becomes the answer, of the rank that speaks.
+// Trains: (1) completes and checks the options; (2) loads librhizome_gnn and opens the ranks, if
+// any; (3) trains; (4) converts the report to the answer, in the process that prints the result.
 Result<Answer> RunTrain(const TrainVerbFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(TrainOptions options, CompleteTrainOptions(flags));
   RHIZOME_RETURN_IF_ERROR(CheckDescriptions(flags));
@@ -345,7 +347,7 @@ Result<Answer> RunTrain(const TrainVerbFlags& flags, Session& session) {
     session.printer = std::make_unique<ProgressPrinter>(ProgressStyle::kNone, stderr);
   options.note = PrintsNotes(session);
   StartMemory(session, options.memory_bytes);
-  // Passes come and go, each with buffers of its own sizes.
+  // Passes allocate buffers of different sizes, which malloc would otherwise keep.
   if (options.full_graph && options.memory_bytes != 0) ReturnFreedMemory(1 << 20);
   RHIZOME_ASSIGN_OR_RETURN(const TrainReport report,
                            TrainAndDescribe(*gnn, options, flags, ranks, session.control));

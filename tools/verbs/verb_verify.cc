@@ -16,7 +16,7 @@ struct VerifyFlags {
   std::string store;
 };
 
-/// Describes leftover files, which do no harm, and who removes them.
+/// Lists leftover files, which are harmless, and how they are removed.
 std::string DescribeLeftovers(const Json& f) {
   const bool backups = f["backups"].get<bool>();
   std::string text;
@@ -65,7 +65,7 @@ std::string DescribeVerify(const Json& f) {
   return text;
 }
 
-/// Returns whether `path` is a folder of backups and not a store.
+/// Returns whether `path` is a folder of backups rather than a store.
 bool HoldsBackups(FileSystem& fs, const Path& path) {
   return !fs.Stat(path / "FORMAT") && (fs.Stat(path / "BACKUP") || fs.Stat(path / "backups"));
 }

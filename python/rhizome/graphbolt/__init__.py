@@ -1,4 +1,4 @@
-"""Rhizome under DGL's GraphBolt: features, a sampler and datasets on a store that may be larger than memory.
+"""Rhizome for DGL's GraphBolt: features, a sampler and datasets on a store that may be larger than memory.
 
     import dgl.graphbolt as gb, rhizome.graphbolt as rzgb
 
@@ -8,7 +8,7 @@
     datapipe = datapipe.fetch_feature(dataset.feature, node_feature_keys=["feat"])
     for minibatch in gb.DataLoader(datapipe): ...
 
-The guide is docs/PYTHON.md. DGL 2.1 and its later GraphBolt are served alike.
+The guide is docs/PYTHON.md. DGL 2.1 and later versions of GraphBolt are supported.
 """
 
 from ._dataset import Dataset, Task, ingest_dataset

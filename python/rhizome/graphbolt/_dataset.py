@@ -1,4 +1,4 @@
-"""Datasets of GraphBolt: of a store, or of the metadata.yaml that describes a dataset on disk."""
+"""GraphBolt datasets, from a store or from a metadata.yaml that describes a dataset on disk."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .._types import IngestReport, PathLike, Progress
 from ._features import EdgeFeature, Feature, Features, feature_store
 from ._sampler import SamplingGraph
 
-_STORE = "rhizome.rz"  #: beside the metadata.yaml that it was made of
+_STORE = "rhizome.rz"  #: next to the metadata.yaml that it was created from
 _SETS = ("train_set", "validation_set", "test_set")
-#: What GraphBolt's pipelines know the vertices of a minibatch by.
+#: The key of a minibatch's seeds in GraphBolt's pipelines.
 _SEEDS = "seed_nodes" if "seed_nodes" in gb.MiniBatch.__dataclass_fields__ else "seeds"
 
 Items = Union[gb.ItemSet, gb.ItemSetDict, None]
 
 
 class Task(gb.Task):
-    """The sets of one task; None where it has none."""
+    """The sets of one task; a missing set is None."""
 
     def __init__(self, metadata: Mapping[str, Any], sets: Mapping[str, Items]) -> None:
         super().__init__()
@@ -51,20 +51,20 @@ class Task(gb.Task):
 
 
 class Dataset(gb.Dataset):
-    """A store, or a folder with a metadata.yaml, as a dataset. Features and edges stay on disk.
+    """A store, or a folder with a metadata.yaml, as a dataset. Features and edges remain on disk.
 
-    Of a folder with a metadata.yaml, as gb.OnDiskDataset reads it, the first use makes a store in it,
-    ``rhizome.rz`` (``ingest_dataset``); its tasks are those of the file.
+    For a folder with a metadata.yaml, as read by gb.OnDiskDataset, the first use creates a store in it, ``rhizome.rz``
+    (``ingest_dataset``); its tasks are taken from the file.
     A store has one task, ``node_classification``: the sets of its array ``split`` with their labels.
     """
 
     def __init__(self, source: PathLike | Graph, *, features: Features | None = None,
                  edge_features: Features | None = None, labels: str | None = "label", split: str = "split", memory: int | str = "1G",
                  progress: Progress | None = None) -> None:
-        """``features``, ``edge_features``: as ``feature_store`` takes them; None: all, but labels and split.
+        """``features``, ``edge_features``: as for ``feature_store``; None: all, except labels and split.
 
-        ``memory``: of the graph. ``labels``: an array of one column, None: the sets have no labels. Errors: those of ``rhizome.open``; NotFound,
-        no such array.
+        ``memory``: memory of the graph. ``labels``: an array with one column; None: the sets have no labels. Errors: as
+        for ``rhizome.open``; NotFound, no such array.
         """
         super().__init__()
         self._meta: dict[str, Any] | None = None
@@ -148,12 +148,12 @@ def _task_of_store(shared: SharedGraph, labels: str | None, split: str) -> Task:
 
 def ingest_dataset(folder: PathLike, store: PathLike | None = None, *, memory: int | str = 0,
                    progress: Progress | None = None) -> IngestReport:
-    """Makes a store of the dataset that ``folder``/metadata.yaml describes; None: ``folder``/rhizome.rz.
+    """Creates a store from the dataset described by ``folder``/metadata.yaml; None: ``folder``/rhizome.rz.
 
-    Node features become arrays under their names, and features of edges attributes of edges; where types have features
-    of a name that differ in width or type, or lack them, under "TYPE.NAME" (of edges, "SRC__NAME__DST.NAME").
-    The features that the file says of the graph, for its sampler, become the same.
-    Errors: those of ``rhizome.ingest``; ValueError, what the file should have and has not; ImportError, no PyYAML.
+    Node features become arrays under their names, and edge features become attributes of edges. If features of the same
+    name differ in width or type between types, or some types lack them, they are named "TYPE.NAME" (for edges,
+    "SRC__NAME__DST.NAME"). Features that the file lists under the graph, for its sampler, are treated in the same way.
+    Errors: as for ``rhizome.ingest``; ValueError, a required entry is missing in the file; ImportError, no PyYAML.
     """
     root = pathlib.Path(folder)
     meta = _read_meta(root)
@@ -200,7 +200,7 @@ def _edges(meta: Mapping[str, Any], root: pathlib.Path) -> Any:
 
 
 def _features(meta: Mapping[str, Any], domain: str) -> list[dict[str, Any]]:
-    """Returns what the file says of the features of nodes or of edges."""
+    """Returns the entries of the file for features of nodes or edges."""
     listed = [*(meta["graph"].get("feature_data") or []), *(meta.get("feature_data") or [])]
     return list({(one.get("type"), one["name"]): one for one in listed if one["domain"] == domain}.values())
 
@@ -209,12 +209,12 @@ def _load(root: pathlib.Path, data: Mapping[str, Any]) -> np.ndarray:
     path = root / data["path"]
     if data.get("format", "numpy") == "torch":
         return torch.load(path).numpy()
-    return np.load(path, mmap_mode="r")  # of features the shape is asked for more often than the rows
+    return np.load(path, mmap_mode="r")  # the shape of features is needed more often than their rows
 
 
 def _arrays(root: pathlib.Path, meta: Mapping[str, Any], domain: str,
             types: Iterable[Any]) -> dict[str, dict[Any, Mapping[str, Any]]]:
-    """Returns for each array, or attribute of edges, the features that it is made of, by type."""
+    """Returns the source features of each array or edge attribute, by type."""
     by_name: dict[str, dict[Any, Mapping[str, Any]]] = {}
     for one in _features(meta, domain):
         by_name.setdefault(one["name"], {})[one.get("type")] = one
@@ -229,7 +229,7 @@ def _arrays(root: pathlib.Path, meta: Mapping[str, Any], domain: str,
 
 
 def _column(root: pathlib.Path, parts: Mapping[Any, Mapping[str, Any]], counts: Mapping[Any, int]) -> np.ndarray:
-    """Returns the rows of an array, of all types in the order of the file; zeros where a type has none."""
+    """Returns the rows of an array, for all types in the order of the file; zeros for types without features."""
     first = _load(root, next(iter(parts.values())))
     if list(counts) == [None]:
         return first.reshape(len(first), -1)

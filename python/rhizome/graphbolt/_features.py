@@ -1,4 +1,4 @@
-"""Arrays and attributes of edges of a store as features of GraphBolt."""
+"""Arrays and edge attributes of a store as GraphBolt features."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 from .._graph import Graph
 from .._shared import SharedGraph, as_ids, tensor
 
-#: Names of arrays; or for each feature's name the array, or arrays by node type.
+#: Names of arrays, or a mapping from each feature's name to an array, or to arrays by node type.
 Features = Union[Iterable[str], Mapping[str, Union[str, Mapping[str, str]]]]
 
 
@@ -23,7 +23,7 @@ def _shared(graph: Graph | SharedGraph) -> SharedGraph:
 
 
 class _Stored(gb.Feature):
-    """Rows of some shape that are read from a store when they are asked for."""
+    """Rows of a given shape that are read from a store on request."""
 
     def __init__(self, shared: SharedGraph, name: str, width: int, shape: Sequence[int] | None,
                  metadata: Mapping[str, str]) -> None:
@@ -37,12 +37,12 @@ class _Stored(gb.Feature):
             raise ValueError(f"{name!r} has rows of {width} values, and their shape is said to be {list(self._shape)}")
 
     def read_async(self, ids: torch.Tensor) -> Iterator[_Reading]:
-        """Yields an object whose ``wait()`` returns the rows, which a thread reads meanwhile."""
+        """Yields an object whose ``wait()`` returns the rows, which a thread reads concurrently."""
         with ThreadPoolExecutor(1, "rhizome-feature") as thread:
             yield _Reading(thread.submit(self.read, ids))
 
     def read_async_num_stages(self, ids_device: torch.device) -> int:
-        """Returns how many objects ``read_async`` yields."""
+        """Returns the number of objects that ``read_async`` yields."""
         return 1
 
     def size(self) -> torch.Size:
@@ -50,7 +50,7 @@ class _Stored(gb.Feature):
         return torch.Size(self._shape)
 
     def metadata(self) -> dict[str, str]:
-        """Returns the attributes of the array; those of edges have none."""
+        """Returns the attributes of the array; empty for edge attributes."""
         return dict(self._metadata)
 
     def __repr__(self) -> str:
@@ -58,16 +58,16 @@ class _Stored(gb.Feature):
 
 
 class Feature(_Stored):
-    """An array of the vertices, or of those of one type, as a feature: rows are read when they are asked for.
+    """An array of all vertices, or of the vertices of one type, as a feature. Rows are read on request.
 
-    A row has the shape [dim], or that which is given, or which the array's attribute ``shape`` says, such as "[4, 32]".
+    A row has the shape [dim], unless a shape is given or the array has an attribute ``shape``, such as "[4, 32]".
     """
 
     def __init__(self, graph: Graph | SharedGraph, array: str, node_type: str | None = None, *,
                  shape: Sequence[int] | None = None) -> None:
-        """``array``: a name, a version or an alias. ``node_type``: ids are then numbers within this type.
+        """``array``: a name, a version or an alias. ``node_type``: ids are numbers within this type.
 
-        Errors: NotFound, no such array; ValueError, a shape that does not fit.
+        Errors: NotFound, no such array; ValueError, a shape that does not match.
         """
         shared = _shared(graph)
         rows = shared.rows[array]
@@ -75,12 +75,12 @@ class Feature(_Stored):
         self._type = node_type
 
     def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
-        """Returns the rows of ``ids``, a tensor [n] (None: of all), as a tensor [n, *size()]."""
+        """Returns the rows of ``ids``, a tensor [n] (None: all), as a tensor [n, *size()]."""
         vertices = self._shared.schema.vertices(self._type, ids)
         return tensor(self._shared.rows[self._name].read(vertices)).reshape(len(vertices), *self._shape)
 
     def count(self) -> int:
-        """Returns how many rows there are."""
+        """Returns the number of rows."""
         schema = self._shared.schema
         return schema.counts[self._type] if self._type is not None and schema.typed else schema.bound
 
@@ -100,28 +100,30 @@ class Feature(_Stored):
 
 
 class EdgeFeature(_Stored):
-    """An attribute of the edges as a feature, by the numbers of edges that the sampler gives with ``edge_ids=True``.
+    """An edge attribute as a feature, addressed by the edge numbers that the sampler returns with ``edge_ids=True``.
 
-    Numbers are an edge's until the next compaction, whatever else is written. In a typed graph they count all edges, so
-    that a feature is of those edges of a type that have it.
+    An edge keeps its number until the next compaction, regardless of other writes. In a typed graph the numbers count
+    all edges, so a feature covers the edges of each type that has it.
     """
 
     def __init__(self, graph: Graph | SharedGraph, attribute: str, *, shape: Sequence[int] | None = None) -> None:
         """``attribute``: one of ``rhizome.Graph.edge_attributes``, or "weight" or "type".
 
-        ``shape``: of a row; None: [values]. Errors: NotFound, no such attribute; ValueError, a shape that does not fit.
+        ``shape``: shape of a row; None: [values]. Errors: NotFound, no such attribute; ValueError, a shape that does
+        not match.
         """
         shared = _shared(graph)
         super().__init__(shared, attribute, shared.graph.edge_rows(attribute, []).shape[1], shape, {})
 
     def read(self, ids: torch.Tensor | None = None) -> torch.Tensor:
-        """Returns the values of ``ids``, numbers of edges [n], as a tensor [n, *size()]; None: of all edges, until some
-        are written."""
+        """Returns the values of ``ids``, edge numbers [n], as a tensor [n, *size()]. None: of all edges, which works
+        only until edges are written.
+        """
         numbers = np.arange(self.count()) if ids is None else ids.numpy()
         return tensor(self._shared.graph.edge_rows(self._name, numbers)).reshape(len(numbers), *self._shape)
 
     def count(self) -> int:
-        """Returns how many edges there are, of all types."""
+        """Returns the number of edges of all types."""
         return self._shared.graph.num_edges
 
     def update(self, value: torch.Tensor, ids: torch.Tensor | None = None) -> None:
@@ -131,7 +133,7 @@ class EdgeFeature(_Stored):
 
 
 class _Reading:
-    """Rows that a thread reads."""
+    """Rows that a thread is reading."""
 
     def __init__(self, future: Future[torch.Tensor]) -> None:
         self._future = future
@@ -143,9 +145,9 @@ class _Reading:
 def feature_store(graph: Graph | SharedGraph, features: Features, edge_features: Features = ()) -> gb.BasicFeatureStore:
     """Returns arrays as node features, and attributes of edges as edge features, for ``fetch_feature``.
 
-    ``features``: names of arrays; or for the name of each feature its array, or arrays by node type. In a typed graph an
-    array that is named without types is a feature of all of them.
-    ``edge_features``: attributes of edges in the same way; types are "src:name:dst".
+    ``features``: names of arrays, or a mapping from each feature's name to an array, or to arrays by node type. In a
+    typed graph an array named without types is a feature of all types.
+    ``edge_features``: attributes of edges in the same form; types are "src:name:dst".
     Errors: NotFound, no such array or attribute.
     """
     shared = _shared(graph)
@@ -161,7 +163,7 @@ def feature_store(graph: Graph | SharedGraph, features: Features, edge_features:
 
 
 def _by_type(features: Features, types: list[Any]) -> Iterator[tuple[Any, str, str]]:
-    """Yields type, name of the feature and what it is in the store."""
+    """Yields the type, the feature's name and its name in the store."""
     named = features if isinstance(features, Mapping) else {name: name for name in features}
     for name, stored in named.items():
         for kind, its in ({kind: stored for kind in types} if isinstance(stored, str) else stored).items():

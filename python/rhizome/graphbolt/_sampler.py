@@ -1,4 +1,4 @@
-"""A store's graph and a sampler on it, as parts of GraphBolt's pipelines."""
+"""The graph of a store and a sampler for it, as parts of GraphBolt's pipelines."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ from .._types import Subgraph
 
 try:
     from dgl.graphbolt.impl.sampled_subgraph_impl import SampledSubgraphImpl
-except ImportError:  # where DGL has it elsewhere
+except ImportError:  # other versions of DGL
     from dgl.graphbolt import SampledSubgraphImpl
 
 Nodes = Union[torch.Tensor, dict[str, torch.Tensor]]
 
 
 class SamplingGraph(gb.SamplingGraph):
-    """The graph of a store for GraphBolt's pipelines. Its edges stay in the store.
+    """The graph of a store for GraphBolt's pipelines. Its edges remain in the store.
 
-    Pickled, as for worker processes, it is a path and options; a forked worker uses the edges in its parent's memory.
+    Pickled, as for worker processes, it consists of a path and options; a forked worker uses the edges in its parent's
+    memory.
     """
 
     def __init__(self, graph: Graph | SharedGraph, *, memory: int | str = "1G",
                  edge_types: dict[str, EdgeType] | None = None) -> None:
-        """``memory``: what a worker that opens the store itself may take. ``edge_types``: see ``rhizome.pyg.backend``."""
+        """``memory``: memory of a worker that opens the store itself. ``edge_types``: see ``rhizome.pyg.backend``."""
         super().__init__()
         self.shared = graph if isinstance(graph, SharedGraph) else SharedGraph(graph, memory, edge_types)
 
     @property
     def num_nodes(self) -> int | dict[str, int]:
-        """The number of vertices, or by node type."""
+        """The number of vertices, by node type in a typed graph."""
         schema = self.shared.schema
         return dict(schema.counts) if schema.typed else schema.bound
 
     @property
     def num_edges(self) -> int | dict[str, int]:
-        """The number of edges, or by edge type."""
+        """The number of edges, by edge type in a typed graph."""
         schema, graph = self.shared.schema, self.shared.topology
         if not schema.typed:
             return graph.num_edges
@@ -53,23 +54,23 @@ class SamplingGraph(gb.SamplingGraph):
         return {_name(triple): int(counts[kind]) for triple, kind in schema.edge_numbers.items()}
 
     def copy_to_shared_memory(self, shared_memory_name: str) -> SamplingGraph:
-        """Returns the graph itself: its processes share the store."""
+        """Returns the graph itself, because processes share the store."""
         return self
 
     def to(self, device: torch.device) -> SamplingGraph:  # pylint: disable=invalid-name
-        """Returns the graph itself. Errors: NotImplementedError, a device that is not the processor."""
+        """Returns the graph itself. Errors: NotImplementedError, a device other than the CPU."""
         if torch.device(device).type != "cpu":
             raise NotImplementedError(f"the edges are in a store, and are not copied to {device}")
         return self
 
     def sample_negative_edges_uniform(self, edge_type: str | None, node_pairs: tuple[torch.Tensor, torch.Tensor],
                                       negative_ratio: int) -> tuple[None, torch.Tensor]:
-        """Returns ``negative_ratio`` random targets for each pair; sources are those of the pairs."""
+        """Returns ``negative_ratio`` random targets for each pair; the sources are the pairs' sources."""
         return None, torch.randint(self._targets(edge_type), (len(node_pairs[0]) * negative_ratio,))
 
     def sample_negative_edges_uniform_2(self, edge_type: str | None, node_pairs: torch.Tensor,
                                         negative_ratio: int) -> torch.Tensor:
-        """Returns the pairs, and after them ``negative_ratio`` pairs with random targets for each, [n, 2]."""
+        """Returns the pairs, followed by ``negative_ratio`` pairs with random targets for each, [n, 2]."""
         sources = node_pairs[:, 0].repeat_interleave(negative_ratio)
         targets = torch.randint(self._targets(edge_type), (len(sources),))
         return torch.cat([node_pairs, torch.stack([sources, targets], 1)])
@@ -86,20 +87,20 @@ class SamplingGraph(gb.SamplingGraph):
 class NeighborSampler(gb.SubgraphSampler):
     """Samples neighbours layer by layer: ``datapipe.sample_rhizome(graph, fanouts)``.
 
-    As GraphBolt's own, each layer draws for all vertices of the layers after it. Random numbers come from torch's
-    generator, so that ``torch.manual_seed`` determines the samples, in worker processes too.
+    As in GraphBolt's sampler, each layer samples for all vertices of the layers after it. Random numbers are taken from
+    torch's generator, so that ``torch.manual_seed`` determines the samples, also in worker processes.
     """
 
     def __init__(self, datapipe: Any, graph: SamplingGraph | Graph, fanouts: Sequence[Any], *, replace: bool = False,
                  weighted: bool = False, times: str | None = None, deduplicate: bool = True, direction: Direction = "in",
                  edge_ids: bool = False, seed: int = 1, threads: int = 1) -> None:
-        """``fanouts``: of each layer, the seeds' own last, as GraphBolt has it; -1 for all neighbours. In a typed graph
-        each may be a tensor, a fanout for each edge type in the order of ``rhizome.Graph.edge_types``.
-        ``times``: an attribute of edges, int64: those are drawn that are earlier than their seed's ``timestamp``.
-        ``deduplicate``: False: each edge drawn leads to a vertex of its own, which draws for itself, so that a vertex
-        has several rows, and seeds may repeat; with ``times`` it is always so, as in GraphBolt.
-        ``edge_ids``: fill ``original_edge_ids`` with the numbers of the edges.
-        The others are those of ``rhizome.Graph.sampler``. Errors: its own.
+        """``fanouts``: of each layer, the seeds' layer last, as in GraphBolt; -1 for all neighbours. In a typed graph
+        each may be a tensor with a fanout for each edge type, in the order of ``rhizome.Graph.edge_types``.
+        ``times``: an int64 attribute of edges: only edges earlier than their seed's ``timestamp`` are sampled.
+        ``deduplicate``: False: each sampled edge leads to a separate vertex that samples independently, so that a
+        vertex may have several rows, and seeds may repeat. ``times`` implies this, as in GraphBolt.
+        ``edge_ids``: fill ``original_edge_ids`` with the edge numbers.
+        All other arguments and errors are as for ``rhizome.Graph.sampler``.
         """
         super().__init__(datapipe)
         self._graph = graph if isinstance(graph, SamplingGraph) else SamplingGraph(graph)
@@ -116,7 +117,7 @@ class NeighborSampler(gb.SubgraphSampler):
         return {**state, "_samplers": []} if isinstance(state, dict) else state
 
     def _use(self) -> list[Sampler]:
-        """Returns a sampler of all hops; or, where vertices are drawn for apart, one of each hop."""
+        """Returns one sampler for all hops or, if vertices sample independently, one for each hop."""
         if not self._samplers:
             topology = self._graph.shared.topology
             self._samplers = [topology.sampler(fanouts, **self._options) for fanouts in self._fanouts]
@@ -132,14 +133,14 @@ class NeighborSampler(gb.SubgraphSampler):
             if seeds_timestamp is None:
                 raise ValueError("a sampler with times needs minibatches with a timestamp for each seed")
             given = seeds_timestamp if isinstance(seeds_timestamp, dict) else {None: seeds_timestamp}
-            # The engine draws what is not later than a time, and GraphBolt what is earlier.
+            # The engine samples edges that are not later than a time; GraphBolt requires earlier ones.
             times = np.concatenate([given[kind].numpy() for kind in by_type]).astype(np.int64) - 1
         sub = _draw_apart(self._use(), vertices, times) if self._apart else _draw(self._use()[0], vertices)
         return _typed_layers(sub, schema) if isinstance(seeds, dict) else _layers(sub)
 
 
 def _random() -> int:
-    """Returns a number of a minibatch, from torch's generator."""
+    """Returns a minibatch number from torch's generator."""
     return int(torch.randint(1 << 62, ()))
 
 
@@ -151,7 +152,7 @@ def _draw(sampler: Sampler, vertices: np.ndarray) -> Subgraph:
 
 
 def _draw_apart(samplers: list[Sampler], vertices: np.ndarray, times: np.ndarray | None) -> Subgraph:
-    """Samples hop by hop: all vertices found so far draw again, each for itself, at the time of its seed."""
+    """Samples hop by hop: all vertices found so far sample again, each independently, at the time of its seed."""
     if not samplers:
         raise ValueError("there are no fanouts: give one for each layer")
     hops, subs = [vertices], []
@@ -167,7 +168,7 @@ def _draw_apart(samplers: list[Sampler], vertices: np.ndarray, times: np.ndarray
 
 
 def _together(hops: list[np.ndarray], subs: list[tuple[np.ndarray, Subgraph]]) -> Subgraph:
-    """Returns samples of one hop each as one of all: the edges of a hop lead to its vertices, in their order."""
+    """Joins samples of one hop each: the edges of a hop lead to its vertices, in their order."""
     found = np.cumsum([len(hop) for hop in hops])
     join = lambda column: None if column[0] is None else np.concatenate(column)
     return Subgraph(
@@ -182,14 +183,14 @@ def _together(hops: list[np.ndarray], subs: list[tuple[np.ndarray, Subgraph]]) -
 
 
 def _each_hop(fanouts: Any) -> list[Any]:
-    """Returns the fanouts of each hop alone."""
+    """Returns separate fanouts for each hop."""
     if isinstance(fanouts, dict):
         return [{name: [fanout] for name, fanout in zip(fanouts, hop)} for hop in zip(*fanouts.values())]
     return [[fanout] for fanout in fanouts]
 
 
 def _fanouts(fanouts: Sequence[Any], types: list[str]) -> Any:
-    """Returns fanouts for Graph.sampler, the seeds' own first."""
+    """Converts fanouts for Graph.sampler, with the seeds' hop first."""
     hops = [torch.as_tensor(fanout).reshape(-1).tolist() for fanout in reversed(fanouts)]
     if all(len(hop) == 1 for hop in hops):
         return [hop[0] for hop in hops]
@@ -205,7 +206,7 @@ def _name(kind: EdgeType) -> str:
 
 
 def _layers(sub: Subgraph) -> tuple[torch.Tensor, list[Any]]:
-    """Returns views of a sample as layers, without a copy but for the pointers."""
+    """Returns the layers of a sample as views; only the pointers are copied."""
     vertices, found, lists = tensor(sub.vertices), np.cumsum(sub.hops), sub.hop_lists
     made = []
     for hop in range(len(sub.edge_hops)):
@@ -219,7 +220,7 @@ def _layers(sub: Subgraph) -> tuple[torch.Tensor, list[Any]]:
 
 
 class _Numbered:
-    """The vertices of a sample, numbered within their types, in the order in which they were found."""
+    """The vertices of a sample, numbered within their types, in order of discovery."""
 
     def __init__(self, sub: Subgraph, schema: Schema) -> None:
         self.types = schema.types_of(sub.vertices)
@@ -231,7 +232,7 @@ class _Numbered:
         self._names = schema.node_types
 
     def first(self, count: int) -> dict[str, torch.Tensor]:
-        """Returns the first vertices of the sample by type."""
+        """Returns the first vertices of the sample, by type."""
         types = self.types[:count]
         return {name: tensor(self._numbers[:count][types == kind]) for kind, name in enumerate(self._names)}
 

@@ -1,13 +1,14 @@
-"""PyTorch Geometric on a Rhizome store: its FeatureStore and GraphStore, a sampler for its loaders, and our own loader.
+"""PyTorch Geometric on a Rhizome store: its FeatureStore and GraphStore, a sampler for its loaders, and a separate
+loader.
 
     import rhizome as rz, rhizome.pyg as rzpyg
 
     g = rz.open("g.rz")
     fs, gs = rzpyg.backend(g, x="feat", y="label")
     loader = NeighborLoader((fs, gs), [10, 10], neighbor_sampler=rzpyg.NeighborSampler(gs, [10, 10]), input_nodes=ids)
-    loader = rzpyg.Loader(g, [10, 10], x="feat", y="label", input_nodes="train", memory="1536M")   # reads ahead
+    loader = rzpyg.Loader(g, [10, 10], x="feat", y="label", input_nodes="train", memory="1536M")   # prefetches
 
-It needs torch and torch_geometric. The guide is docs/PYTHON.md.
+It requires torch and torch_geometric. The guide is docs/PYTHON.md.
 """
 
 from ._edges import LinkNeighborLoader, NeighborLoader

@@ -1,4 +1,4 @@
-"""Minibatches on a device, each copied there while the one before is used."""
+"""Minibatches on a device. Each is copied there while the previous one is in use."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import torch
 
 from .._loader import LentRows
 
-AHEAD = 2  # minibatches that wait on the device
+AHEAD = 2  # number of minibatches that wait on the device
 
 
 class DeviceFeed:
-    """Takes minibatches in a thread of its own and moves them to a device.
+    """Takes minibatches on a separate thread and moves them to a device.
 
-    To a CUDA device rows go through pinned memory and on a stream of their own, so that neither the host nor the network
-    waits for them. Errors of taking are raised where the minibatch would have been. Ending the loop early ends the thread,
-    once the minibatch that it is taking is there.
+    Rows for a CUDA device are copied through pinned memory on a separate stream, so that neither the host nor the model
+    waits for them. Errors are raised in place of the minibatch. Ending the loop early ends the thread after the
+    minibatch in progress.
     """
 
     def __init__(self, device: torch.device) -> None:
-        torch.empty(0, device=device)  # whatever is wrong with the device, torch says here
+        torch.empty(0, device=device)  # torch raises here if there is a problem with the device
         self._device = device
 
     def rows(self, lent: LentRows) -> torch.Tensor:
-        """Copies rows of a loader, to where they are copied to the device from."""
+        """Copies rows of a loader to a buffer from which they can be copied to the device."""
         kind = torch.from_numpy(np.empty(0, lent.dtype)).dtype
         rows = torch.empty(lent.shape, dtype=kind, pin_memory=self._device.type == "cuda")
-        np.take(lent.table, lent.place, axis=0, out=rows.numpy(), mode="clip")  # the mode that needs no buffer
+        np.take(lent.table, lent.place, axis=0, out=rows.numpy(), mode="clip")  # this mode needs no temporary buffer
         return rows
 
     def moved(self, batches: Iterator[Any]) -> Iterator[Any]:
@@ -51,11 +51,11 @@ class DeviceFeed:
                 stream = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
                 for batch in batches:
                     put(self._move(batch, stream))
-                    del batch  # its rows go back to the loader
+                    del batch  # returns its rows to the loader
                     if stopped.is_set():
                         return
                 put(None)
-            except BaseException as error:  # noqa: BLE001: whatever it is, the loop must hear of it
+            except BaseException as error:  # the consumer must receive any exception
                 put(_raises(error))
 
         thread = threading.Thread(target=take, name="rhizome-device-feed", daemon=True)
@@ -68,7 +68,7 @@ class DeviceFeed:
             thread.join()
 
     def _move(self, batch: Any, stream: torch.cuda.Stream | None) -> Callable[[], Any]:
-        """Queues the copies; what is returned gives the minibatch to the caller's stream."""
+        """Queues the copies. Returns a function that hands the minibatch to the caller's stream."""
         if stream is None:
             moved = batch.to(self._device)
             return lambda: moved
@@ -79,7 +79,7 @@ class DeviceFeed:
         def give() -> Any:
             current = torch.cuda.current_stream(self._device)
             current.wait_event(done)
-            moved.record_stream(current)  # its memory is not used again before what the caller queues
+            moved.record_stream(current)  # prevents reuse of its memory before the caller's work on it has run
             return moved
 
         return give

@@ -1,4 +1,4 @@
-"""Attributes of edges in minibatches, and PyG's loaders with them."""
+"""Attributes of edges in minibatches, and PyG's loaders with such attributes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from .._shared import EdgeType, tensor
 from ._sampler import Fanouts, NeighborSampler
 from ._stores import FeatureStore, GraphStore
 
-#: The attribute that is ``edge_attr`` of minibatches, or attributes by the names that they have there.
+#: The attribute for ``edge_attr`` of minibatches, or attributes by their names in minibatches.
 EdgeAttributes = Union[str, Mapping[str, str], None]
 
 
 class ServedEdges:
-    """Attributes of edges by the names that minibatches have for them.
+    """Attributes of edges, by their names in minibatches.
 
-    ``edge_attr`` is [edges, values of the attribute], as PyG has it; by another name one value an edge is [edges].
+    ``edge_attr`` is [edges, values of the attribute], as in PyG; under another name, an attribute with one value per
+    edge is [edges].
     """
 
     def __init__(self, graph: Graph, served: EdgeAttributes) -> None:
@@ -41,7 +42,7 @@ class ServedEdges:
         return values
 
     def add_to(self, data: Data | HeteroData, graph: Graph, numbers: Tensor | dict[EdgeType, Tensor] | None) -> None:
-        """Gives a minibatch the values of its edges. Errors: ValueError, they have no numbers."""
+        """Adds the values of its edges to a minibatch. Errors: ValueError, the edges have no numbers."""
         parts = [(data[kind], of) for kind, of in numbers.items()] if isinstance(numbers, dict) else [(data, numbers)]
         for part, of_part in parts:
             if of_part is None:
@@ -57,7 +58,7 @@ else:
 
 
 class _WithEdges(_Loader):
-    """What both of PyG's loaders get: our sampler, and attributes of edges."""
+    """Common extension of both PyG loaders: our sampler, and attributes of edges."""
 
     def __init__(self, data: tuple[FeatureStore, GraphStore], num_neighbors: Fanouts, *arguments: Any,
                  edge_attr: EdgeAttributes = None, neighbor_sampler: NeighborSampler | None = None,
@@ -81,23 +82,23 @@ class _WithEdges(_Loader):
 
 
 def _seeds(given: Any) -> Any:
-    """Returns (node type, None) as the node type, which says the same: PyG's loaders lose the former on stores."""
+    """Converts (node type, None) to the equivalent node type; PyG's loaders do not handle the former with stores."""
     all_of_type = isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], str) and given[1] is None
     return given[0] if all_of_type else given
 
 
 class NeighborLoader(_WithEdges, PygNeighborLoader):
-    """PyG's NeighborLoader with our sampler, and with attributes of edges: ``edge_attr`` or others, by ``edge_attr=``.
+    """PyG's NeighborLoader with our sampler and with attributes of edges, selected by ``edge_attr=``.
 
         fs, gs = rzpyg.backend(g, x="feat")
         loader = rzpyg.NeighborLoader((fs, gs), [10, 10], edge_attr="time", input_nodes=ids, batch_size=1000)
 
-    ``edge_attr``: the attribute of edges ("weight" and "type" are some, too) that is ``edge_attr``, [edges, dim], or
-    attributes by the names that minibatches have for them, ``{"edge_attr": "vector", "edge_time": "time"}``: by other names
-    than ``edge_attr``, one value an edge is [edges]. ``neighbor_sampler``: a NeighborSampler with options of its own.
-    The others are PyG's. Errors: NotFound, no such attribute; InvalidArgument, the store has no numbers of edges.
+    ``edge_attr``: the attribute of edges (including "weight" and "type") that becomes ``edge_attr``, [edges, dim], or
+    attributes by their names in minibatches, ``{"edge_attr": "vector", "edge_time": "time"}``: under names other than
+    ``edge_attr``, one value per edge is [edges]. ``neighbor_sampler``: a NeighborSampler with other options.
+    All other arguments are PyG's. Errors: NotFound, no such attribute; InvalidArgument, the store has no edge numbers.
     """
 
 
 class LinkNeighborLoader(_WithEdges, PygLinkNeighborLoader):
-    """PyG's LinkNeighborLoader in the same way."""
+    """PyG's LinkNeighborLoader with the same extensions."""

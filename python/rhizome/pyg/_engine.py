@@ -1,4 +1,4 @@
-"""Inference by the engine's own networks, where a model of PyG is one of them."""
+"""Inference with the engine's models, if a PyG model is equivalent to one of them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from ._networks import Network, OtherModel, network_of
 
 _LOG = logging.getLogger("rhizome")
 
-#: The graph that a model is tried on.
+#: Size of the graph on which a model is tried.
 _TRIED, _TRIED_EDGES = 40, 240
 
 
 def infer_natively(model: Any, layers: Sequence[Callable[..., torch.Tensor]], graph: Graph, *, features: str, out: str,
                    memory: int | str, direction: Direction, edge_weight: bool, live: bool, resume: bool,
                    progress: Progress | None) -> AddReport:
-    """Computes the output of a model by ``rhizome infer``, a child process, and stores it; see ``rhizome.pyg.infer``.
+    """Computes the output of a model with ``rhizome infer``, a child process, and stores it; see ``rhizome.pyg.infer``.
 
-    Errors: OtherModel, this is not for the engine, and why; those of ``rhizome.infer``, as Unsupported, no rhizome-gnn.
+    Errors: OtherModel, the engine cannot compute this, with the reason; any error of ``rhizome.infer``, such as
+    Unsupported, no rhizome-gnn.
     """
     if graph.arrays[features.partition("@")[0]].dtype not in (np.float32, np.float16):
         raise OtherModel("the features are no floats")
@@ -37,7 +38,7 @@ def infer_natively(model: Any, layers: Sequence[Callable[..., torch.Tensor]], gr
     if graph[features].shape[1] != network.widths[0]:
         raise OtherModel(f"the features have {graph[features].shape[1]} columns, and it takes {network.widths[0]}")
     if edge_weight:
-        if network.kind != "gcn":  # in PyG, of the layers that the engine has GCNConv alone takes them
+        if network.kind != "gcn":  # of PyG's layers that the engine supports, only GCNConv uses edge weights
             raise OtherModel("its layers take no weights of edges")
         if all(block.weights is None for block in itertools.islice(graph.scan_edges(), 1)):
             raise OtherModel("the store has no weights of edges")
@@ -60,9 +61,9 @@ def _has_loops(graph: Graph) -> bool:
 
 
 def _try(network: Network, layers: Sequence[Callable[..., torch.Tensor]], file: str, folder: str, edge_weight: bool) -> None:
-    """Computes a model by the engine on a small graph with parallel edges. Errors: OtherModel, PyG computes another output."""
+    """Runs a model with the engine on a small graph with parallel edges. Errors: OtherModel, PyG's output differs."""
     rng = np.random.default_rng(1)
-    edges = rng.integers(0, _TRIED - 2, (2, _TRIED_EDGES))  # two vertices have none
+    edges = rng.integers(0, _TRIED - 2, (2, _TRIED_EDGES))  # two vertices have no edges
     edges[:, :20] = edges[:, 20:40]
     if network.without_loops:
         edges = edges[:, edges[0] != edges[1]]

@@ -1,4 +1,4 @@
-"""The embeddings of all vertices by a model of PyG, layer by layer."""
+"""Computes the embeddings of all vertices with a PyG model, layer by layer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ._pass import Layer, Pass, Reader, fingerprint
 
 _LOG = logging.getLogger("rhizome")
 
-#: Rows of a result that are read at once to see whether they are finite.
+#: Number of result rows that are read at once to check whether they are finite.
 _CHECKED_ROWS = 1 << 14
 
 
@@ -34,30 +34,33 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
           progress: Progress | None = None) -> AddReport:
     """Computes the output of ``model`` for every vertex from all its neighbours, and stores it as the array ``out``.
 
-    ``model``: one of PyG's (GraphSAGE, GIN, GAT, ...; without jumping knowledge), or the layers of any other, in
-    order: ``[lambda x, e: conv1(x, e).relu(), conv2]``. Each layer is computed for all vertices before the next one, so
-    that none is computed twice.
-    ``engine``: "native", the engine's own networks, in a process of ``rhizome-gnn``; "torch", block by block in this
-    one; "auto": native if that is installed and the model is GraphSAGE, GCN, GIN, GAT, or a list of their layers, with
-    options that the engine has, and both compute the same on a small graph. Which one it was is logged, level info. In
-    torch, what a layer computes for a vertex must depend on the edges into it alone. That of GCN depends on the degrees
-    of its neighbours, too: this is found out, and an error.
-    ``graph``: both compute on it as it is, a snapshot or an open graph (which moves on to the last commit afterwards).
-    ``features``: the array that the first layer takes. ``out``: the name of the result, whose next version this is;
-    ``live``: let ``out@live`` stand for it at once. ``direction``: the neighbours of a vertex: "in", those with
-    edges to it; "out", those that it has edges to, as if all edges were reversed.
-    ``edge_weight``: call layers with the weights of edges, too. Of the native engine's networks GCN takes them, in PyG.
-    ``memory``: a bound, bytes or a text such as "2G"; in torch of a block of vertices with their neighbours; a vertex
-    that needs more is a block of its own. Between layers the rows are in files beside the store.
-    ``resume``: go on with what a run of the same job left that was killed, or interrupted; the result is the same. It is
-    another job if commit, features, memory or model are others. Without it, what was left is removed. In torch that is
-    the folder ``.infer-STORE-OUT`` beside the store, with the rows of two layers at most.
-    ``progress``: called with (layer, done, of). Rows that are NaN or infinite are logged as a warning of ``rhizome``.
-    Errors: NotFound, no such array; TypeError, a model that says no layers, or takes no weights; ValueError, a layer that depends on more
-    than the edges into its vertices, or a model that is not for the native engine, which was asked for; Unsupported, no
-    rhizome-gnn; Busy, at once if somebody (this graph, too) has the store open for writing, or computes this array;
-    OutOfSpace; those of the layers.
-    Whatever is raised, there is no new version then.
+    ``model``: one of PyG's models (GraphSAGE, GIN, GAT, ...; without jumping knowledge), or the layers of any other
+    model, in order: ``[lambda x, e: conv1(x, e).relu(), conv2]``. Each layer is computed for all vertices before the
+    next one, so that no output is computed twice.
+    ``engine``: "native", the engine's models, in a process of ``rhizome-gnn``; "torch", block by block in this process;
+    "auto": native if that is installed, the model is GraphSAGE, GCN, GIN, GAT, or a list of their layers, its options
+    are supported by the engine, and both compute the same output on a small graph. The choice is logged at level info.
+    In torch, the output of a layer for a vertex must depend only on the edges into that vertex. GCN also depends on the
+    degrees of the neighbours; this is detected and raises an error.
+    ``graph``: both engines use its current state, whether it is a snapshot or an open graph (which advances to the last
+    commit afterwards).
+    ``features``: the input array of the first layer. ``out``: the name of the result, which becomes its next version;
+    ``live``: let ``out@live`` refer to it. ``direction``: the neighbours of a vertex: "in", the sources of its
+    in-edges; "out", the targets of its out-edges, as if all edges were reversed.
+    ``edge_weight``: also pass edge weights to the layers. Of the native engine's models, only GCN uses them, as in PyG.
+    ``memory``: maximum memory in bytes, or a text such as "2G". In torch it applies to a block of vertices with their
+    neighbours; a vertex that needs more forms a separate block. Between layers, the rows are in files next to the
+    store.
+    ``resume``: continue the work of a killed or interrupted run of the same job; the result is the same. A different
+    commit, features, memory or model make it another job. Without ``resume``, leftovers are removed. In torch they are
+    in the folder ``.infer-STORE-OUT`` next to the store, with the rows of at most two layers.
+    ``progress``: called with (layer, done, total). Rows that are NaN or infinite are logged as a warning of
+    ``rhizome``.
+    Errors: NotFound, no such array; TypeError, a model whose layers are unknown, or that does not support weights;
+    ValueError, a layer that depends on more than the edges into its vertices, or a model that the native engine cannot
+    compute although "native" was requested; Unsupported, no rhizome-gnn; Busy, immediately if any process (including
+    this graph) has the store open for writing, or computes this array; OutOfSpace; any error of the layers.
+    After any exception there is no new version.
     """
     if engine not in ("auto", "native", "torch"):
         raise ValueError(f"engine is {engine!r}: it is 'auto', 'native' or 'torch'")
@@ -88,7 +91,7 @@ def infer(model: BasicGNN | Sequence[Layer], graph: Graph, *, features: str, out
 
 
 def _moved_on(graph: Graph, report: AddReport) -> AddReport:
-    """Shows the result in a graph that may change."""
+    """Makes the result visible in a graph that is not a snapshot."""
     if not graph._core.fixed:
         graph.refresh()
     return report
@@ -127,7 +130,7 @@ def _infer_in_torch(layers: list[Layer], graph: Graph, features: str, out: str, 
 
 
 def _warn_of_non_finite(graph: Graph, features: str, out: str, order: np.ndarray, read: Reader) -> None:
-    """Logs how many rows of a result are NaN or infinite, if some are, and how many of the features."""
+    """Logs how many rows of a result, and of the features, are NaN or infinite, if any."""
     parts = (order[first:first + _CHECKED_ROWS] for first in range(0, len(order), _CHECKED_ROWS))
     bad = _non_finite((ids, read(ids)) for ids in parts)
     if not len(bad):
@@ -142,13 +145,13 @@ def _warn_of_non_finite(graph: Graph, features: str, out: str, order: np.ndarray
 
 
 def _non_finite(blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Returns the vertices whose rows have a value that is NaN or infinite, ascending."""
+    """Returns the vertices whose rows contain NaN or infinite values, ascending."""
     found = [ids[~np.isfinite(rows).all(axis=1)] for ids, rows in blocks]
     return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
 
 
 class _Evaluation:
-    """Puts modules into evaluation mode, and back."""
+    """Context manager that sets modules to evaluation mode and restores them."""
 
     def __init__(self, model: BasicGNN | list[Layer]) -> None:
         parts = [model] if isinstance(model, BasicGNN) else model
@@ -165,7 +168,7 @@ class _Evaluation:
 
 
 class _LayerOf:
-    """A layer of one of PyG's models, with the norm and the activation behind it."""
+    """A layer of one of PyG's models, including the norm and the activation after it."""
 
     def __init__(self, model: BasicGNN, number: int) -> None:
         self._model, self._number = model, number

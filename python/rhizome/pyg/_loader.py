@@ -1,4 +1,4 @@
-"""rhizome.Loader's minibatches as PyG's Data and HeteroData."""
+"""Minibatches of rhizome.Loader as PyG's Data and HeteroData."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._sampler import Fanouts, TypedSubgraph, as_fanouts, as_num_neighbors
 
 
 class Loader:
-    """Minibatches for PyG's models, read ahead from a store whose features exceed memory.
+    """Minibatches for PyG models, prefetched from a store whose features exceed memory.
 
         loader = rzpyg.Loader(g, [10, 10], x="feat", y="label", input_nodes="train", batch_size=1000, memory="1536M")
         for batch in loader:
@@ -28,22 +28,22 @@ class Loader:
 
     A minibatch is a Data (in a typed graph, a HeteroData) with ``x`` of all its vertices, ``y`` of the seeds,
     ``edge_index``, ``n_id``, ``e_id``, ``edge_weight`` in a weighted graph, ``batch`` if disjoint, ``seed_time`` if
-    samples are temporal, ``batch_size``, ``num_sampled_nodes`` and ``num_sampled_edges``, and the attributes of edges that
-    are asked for. Otherwise it is as ``rhizome.Loader``, which it is made of: a loop is an epoch, no worker processes are
-    needed, and each row is copied once.
+    samples are temporal, ``batch_size``, ``num_sampled_nodes``, ``num_sampled_edges``, and the requested attributes of
+    edges. Otherwise it behaves like ``rhizome.Loader``, on which it is based: a loop is an epoch, no worker processes
+    are needed, and each row is copied once.
     """
 
     def __init__(self, graph: Graph, fanouts: Fanouts, *, x: str, y: str | None = None, input_nodes: Any = "train",
                  edge_attr: EdgeAttributes = None, edge_types: Mapping[str, EdgeType] | None = None,
                  transform: Callable[[Any], Any] | None = None, device: torch.device | str | None = None,
                  **options: Any) -> None:
-        """Makes a loader. ``x``, ``y``: arrays, the features and the labels.
+        """Creates a loader. ``x``, ``y``: the arrays of features and labels.
 
         ``input_nodes``: "train", "valid" (or "val") or "test", or vertex ids or a mask; in a typed graph (node type,
-        numbers within it or None for all). ``edge_attr``: attributes of edges, as NeighborLoader takes them.
-        ``edge_types``: as ``backend`` takes them. ``transform``: called with each minibatch. ``device``: where minibatches
-        are given, such as "cuda": each is copied there while the one before is used; two wait there.
-        ``options``: those of ``rhizome.Loader``, such as batch_size, shuffle, drop_last, rank and world_size, memory,
+        numbers within it or None for all). ``edge_attr``: attributes of edges, as for NeighborLoader. ``edge_types``:
+        as for ``backend``. ``transform``: called with each minibatch. ``device``: the device of minibatches, such as
+        "cuda": each is copied there while the previous one is in use; two wait there.
+        ``options``: options of ``rhizome.Loader``, such as batch_size, shuffle, drop_last, rank and world_size, memory,
         epochs, seed, weighted, disjoint, times or vertex_times and seed_times, edge_ids. Temporal samples are disjoint.
         """
         schema = SharedGraph(graph, "1G", edge_types).schema
@@ -64,7 +64,7 @@ class Loader:
                                   zero_copy=schema.typed or self._feed is not None, **options)
 
     def __len__(self) -> int:
-        """The minibatches of an epoch."""
+        """The number of minibatches per epoch."""
         return len(self._loader)
 
     @property
@@ -73,7 +73,7 @@ class Loader:
         return self._loader.memory
 
     def report(self) -> LoaderReport:
-        """Returns the counts and times of the epoch that runs, or that has just ended."""
+        """Returns the counts and times of the current epoch, or of the last one if none is in progress."""
         return self._loader.report()
 
     def state_dict(self) -> dict[str, int]:
@@ -85,7 +85,7 @@ class Loader:
         self._loader.load_state_dict(state)
 
     def __iter__(self) -> Iterator[Any]:
-        batches = iter(self._loader)  # an error of beginning is raised here
+        batches = iter(self._loader)  # errors at the start of an epoch are raised here
         data = self._data_of_each(batches)
         if self._feed is not None:
             data = self._feed.moved(data)
@@ -95,7 +95,7 @@ class Loader:
         make = self._hetero if self._schema.typed else self._data
         for batch in batches:
             data = make(batch)
-            del batch  # its rows go back to the loader
+            del batch  # returns its rows to the loader
             yield data
             del data
 

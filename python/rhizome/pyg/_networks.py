@@ -1,7 +1,7 @@
-"""Models of PyG that are networks of the engine: as its model files.
+"""Converts PyG models to model files of the engine, if the engine has an equivalent model.
 
-A model is one of them if each of its parts is known, to the last option, so that a class that is derived from PyG's, a
-hook, or an option that is not looked at here makes it another model. docs/LIBRARY.md has the names of the weights.
+A model is converted only if each of its parts and options is known. A class derived from a PyG class, a hook, or an
+unknown option makes it a different model. docs/LIBRARY.md lists the names of the weights.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from torch_geometric.nn.models.basic_gnn import BasicGNN
 
 Weights = dict[str, np.ndarray]
 
-#: What the engine adds to a variance; batch norms with another summand are scaled to it.
+#: Epsilon that the engine adds to a variance; batch norms with another epsilon are rescaled to it.
 _NORM_EPS = 1e-5
 
-#: The names of a sum.
+#: Names of the sum aggregation.
 _SUMS = ("add", "sum")
 
 
 class OtherModel(Exception):
-    """A model that is no network of the engine; says why."""
+    """The engine has no equivalent of a model; the message gives the reason."""
 
 
 class Network(NamedTuple):
-    """A model as the engine has it."""
+    """A model in the engine's terms."""
 
     kind: str
-    widths: list[int]  #: of the features, and of what each layer makes
+    widths: list[int]  #: width of the features, and output width of each layer
     options: dict[str, str]
-    weights: Weights  #: by the names of model files
-    without_loops: bool  #: PyG computes the same if no vertex has an edge to itself
+    weights: Weights  #: by their names in model files
+    without_loops: bool  #: PyG computes the same only if no vertex has an edge to itself
 
     def write(self, path: str) -> None:
-        """Writes the model file, safetensors."""
+        """Writes the model file (safetensors)."""
         layers = [{"kind": self.kind, "in": a, "out": b} for a, b in zip(self.widths, self.widths[1:])]
         said = {"format": 2, "kind": self.kind, "layers": layers, "inputs": self.widths[0], "hidden": self._hidden(),
                 "classes": self.widths[-1], "dropout": 0.0, "normalize_features": False, "no_edges": False,
                 "options": {**self.options, "head": "none"}}
-        # A regression has no classes that are counted right, so that the store's labels are nobody's business.
+        # With the task "regression" the engine computes no accuracy, so it does not read the store's labels.
         header: dict[str, Any] = {"__metadata__": {"rhizome": json.dumps(said), "task": "regression"}}
         end = 0
         for name, values in self.weights.items():
@@ -63,7 +63,7 @@ class Network(NamedTuple):
 
 
 def network_of(model: BasicGNN | Sequence[Any]) -> Network:
-    """Returns a model of PyG, or a list of its layers, as a network of the engine. Errors: OtherModel."""
+    """Converts a PyG model, or a list of its layers, to a model of the engine. Errors: OtherModel."""
     if isinstance(model, BasicGNN):
         _check(type(model) in (pyg.GraphSAGE, pyg.GCN, pyg.GIN, pyg.GAT), f"it is a {type(model).__name__}")
         _check(model.jk_mode is None, "it has jumping knowledge")
@@ -213,7 +213,8 @@ def _norm_of(norm: Any) -> tuple[str, Weights]:
 
 
 def _batch_norm_of(norm: Any, width: int) -> tuple[str, Weights]:
-    """Returns a batch norm whose variance is 1, so that the scale has all of it; ``width``: of one that does nothing."""
+    """Returns a batch norm with variance 1, whose scale includes the actual variance. ``width``: if not 0, an Identity
+    is converted to a neutral norm of that width."""
     if type(norm) is nn.Identity:
         if not width:
             return "none", {}
@@ -229,7 +230,7 @@ def _batch_norm_of(norm: Any, width: int) -> tuple[str, Weights]:
 
 
 def _check_untouched(module: nn.Module) -> None:
-    """Raises OtherModel if somebody has hung something on a module, or put another function in place of its own."""
+    """Raises OtherModel if a module has hooks or one of its methods was replaced."""
     hooks = ("_forward_hooks", "_forward_pre_hooks", "_propagate_forward_hooks", "_propagate_forward_pre_hooks",
              "_message_forward_hooks", "_message_forward_pre_hooks", "_aggregate_forward_hooks",
              "_aggregate_forward_pre_hooks", "_edge_update_forward_hooks", "_edge_update_forward_pre_hooks")

@@ -1,4 +1,4 @@
-"""One layer of a model for all vertices, block by block, in torch."""
+"""Computes one layer of a model for all vertices in torch, block by block."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from .._shared import tensor
 from .._types import Direction, Subgraph
 from ._leftovers import Block, Leftovers, RowFile, checksum
 
-#: Called with x [n, dim] and edge_index [2, edges] (and edge_weight [edges]), or, if that gives the same, with a pair
-#: (x of all, x of those to compute) and a sparse adj_t; returns rows [n, dim of the next layer].
+#: Called with x [n, dim] and edge_index [2, edges] (and edge_weight [edges]) or, if the result is the same, with a pair
+#: (x of all vertices, x of the vertices to compute) and a sparse adj_t. Returns rows [n, dim of the next layer].
 Layer = Callable[..., Tensor]
 
-#: Reads rows of the layer before, or features, by vertex id.
+#: Reads rows of the previous layer, or features, by vertex id.
 Reader = Callable[[np.ndarray], np.ndarray]
 
-#: Vertices on which a layer is tried, and their neighbours at most.
+#: Number of vertices on which a layer is tried, and the maximum number of their neighbours.
 _TRIED, _MOST_NEIGHBORS = 32, 1000
 
-#: Vertices of the block that forms are tried on; as many lie outside.
+#: Number of vertices in the block on which the forms are tried. There are as many vertices outside of it.
 _HARD = 8
 
-#: Bytes of an edge in samples and matrices, copies of a row of the output, and of a message where there are such; round
-#: figures.
+#: Approximate memory: bytes per edge in samples and matrices, number of copies of an output row, and number of copies
+#: of a message, if messages exist.
 _EDGE_BYTES, _OUTPUTS, _MESSAGES = 32, 3, 2
 
-#: A block is at most so many times as long as what was foreseen of the one before says.
+#: If a block exceeds the memory, its length is divided by this factor.
 _GROWTH = 2
 
 
 class _Form(NamedTuple):
-    """How a layer is given a block."""
+    """The form of the arguments in which a layer receives a block."""
 
-    bipartite: bool  #: x as (of all vertices, of the block's), so that neighbours have no output
-    sparse: bool  #: the edges as a sparse matrix, so that neighbours are added up by a product, with no row an edge
+    bipartite: bool  #: x is a pair (all vertices, vertices of the block), so that no output is computed for neighbours
+    sparse: bool  #: edges are a sparse matrix; aggregation is a matrix product, without a row per edge
 
 
 _PLAIN = _Form(False, False)
@@ -61,7 +61,7 @@ class Pass:
 
     def run(self, layer: Layer, rows: Reader, order: np.ndarray, left: Leftovers, number: int, is_last: bool, memory: int,
             say: Callable[[int, int], object] | None) -> RowFile:
-        """Computes a layer for the vertices ``order``, but for the blocks that are done; returns its rows."""
+        """Computes a layer for the vertices in ``order``, except for finished blocks. Returns its rows."""
         shape = left.shape(number)
         if shape is None:
             shape = self._shape_of(layer, rows, order)
@@ -83,7 +83,7 @@ class Pass:
         return file
 
     def resumable(self, left: Leftovers, order: np.ndarray, layers: int) -> int:
-        """Returns the layer to go on with: that which was being computed, if all that it needs is whole, else the first."""
+        """Returns the layer to continue with: the layer in progress if all its inputs are intact, else the first."""
         number = left.layer
         needed = number if left.shape(number - 1) is None else number - 1
         if left.shape(needed) is not None and (needed < number or number > 0):
@@ -93,16 +93,17 @@ class Pass:
         return left.layer
 
     def _done(self, left: Leftovers, number: int, file: RowFile, order: np.ndarray) -> tuple[int, float]:
-        """Returns how many vertices of a layer are done, and the last share of its blocks."""
+        """Returns the number of finished vertices of a layer, and the share of its last block."""
         first, share = 0, 1.0
         for block in left.blocks(number):
             if checksum(file.read(order[block.first:block.end])) != block.checksum:
-                break  # the machine stopped before it was on disk
+                break  # the machine stopped before the block was on disk
             first, share = block.end, block.share
         return first, share
 
     def rows_of(self, left: Leftovers, number: int, order: np.ndarray, is_last: bool) -> RowFile:
-        """Opens the file of a layer's rows: in the given order, which the next layer asks for; those of the last by id."""
+        """Opens the row file of a layer. Rows are in the given order, which the next layer uses; in the last layer, by
+        id."""
         bound = self.graph.vertex_bound
         row_of = None
         if not is_last or len(order) < bound:
@@ -112,9 +113,10 @@ class Pass:
 
     def _next(self, order: np.ndarray, first: int, edges: np.ndarray, share: float, shape: dict[str, Any],
               memory: int) -> tuple[Subgraph, int]:
-        """Samples the block that begins at ``first`` and takes about ``memory`` bytes.
+        """Samples the block that starts at ``first`` and needs about ``memory`` bytes.
 
-        How many vertices its edges lead to is foreseen from ``share``, and where that is too few the block is halved.
+        The number of vertices reached by its edges is predicted from ``share``. If the prediction was too low, the
+        block is halved.
         """
         def bytes_of(end: int) -> float:
             count, among = end - first, edges[end] - edges[first]
@@ -130,14 +132,14 @@ class Pass:
             end = first + max((end - first) // _GROWTH, 1)
 
     def _bytes(self, count: int, vertices: float, edges: int, shape: dict[str, Any]) -> float:
-        """Returns what a block takes: its vertices with their neighbours, edges, and outputs."""
+        """Returns the memory of a block: its vertices with their neighbours, edges, and outputs."""
         dim, width = shape["dim"], shape["width"]
         outputs = count if self._form.bipartite else vertices
         messages = 0 if self._form.sparse else _MESSAGES * 4 * max(dim, width)
         return vertices * 4 * dim + edges * (_EDGE_BYTES + messages) + outputs * 4 * (dim + _OUTPUTS * width)
 
     def _shape_of(self, layer: Layer, rows: Reader, order: np.ndarray) -> dict[str, Any]:
-        """Tries a layer; returns what its blocks depend on."""
+        """Tries a layer. Returns the values that its blocks depend on."""
         self._form = _PLAIN
         self._try(layer, rows, order)
         block = _hard_block(self._edge_weight)
@@ -146,10 +148,10 @@ class Pass:
         return {"form": list(self._form_of(layer, x, block, expected)), "dim": x.shape[1], "width": expected.shape[1]}
 
     def _form_of(self, layer: Layer, x: Tensor, block: Subgraph, expected: np.ndarray) -> _Form:
-        """Returns the cheapest form of arguments from which a layer makes the same as from x and edge_index.
+        """Returns the form with the lowest cost in which a layer returns the same as for x and edge_index.
 
-        It is tried on a small block that has what layers may treat by the form: loops, parallel edges, edges within the
-        block and into it, a vertex without any.
+        Forms are tried on a small block with the cases that layers may treat differently: loops, parallel edges, edges
+        within the block and into it, a vertex without edges.
         """
         for form in (_Form(True, True), _Form(True, False), _Form(False, True)):
             if form.sparse and self._edge_weight:
@@ -157,14 +159,14 @@ class Pass:
             self._form = form
             try:
                 made = self._apply(layer, x, block, _HARD)
-            except Exception:  # pylint: disable=broad-except  # whatever a layer says to what it does not take
+            except Exception:  # the layer may raise anything for unsupported arguments
                 continue
             if made.shape == expected.shape and np.allclose(made, expected, rtol=1e-4, atol=1e-5):
                 return form
         return _PLAIN
 
     def _try(self, layer: Layer, rows: Reader, order: np.ndarray) -> None:
-        """Raises ValueError if edges of the neighbours change what a layer computes for some vertices."""
+        """Raises ValueError if edges of the neighbours change the output of a layer for some vertices."""
         few = order[self.graph.degrees(order, self._direction) <= _MOST_NEIGHBORS]
         few = few[:: max(len(few) // _TRIED, 1)][:_TRIED]
         if not len(few):
@@ -192,16 +194,18 @@ class Pass:
         return np.ascontiguousarray(layer(*given)[:count].cpu().numpy(), np.float32)
 
     def _matrix(self, sub: Subgraph, count: int) -> Tensor:
-        """Returns the edges as PyG's adj_t: a row for each vertex, or for the first ``count``, with those it draws from."""
+        """Returns the edges as PyG's adj_t: one row for each vertex, or for the first ``count``, with its neighbours as
+        columns."""
         rows = count if self._form.bipartite else len(sub.vertices)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch calls its sparse matrices a beta
+            warnings.simplefilter("ignore")  # torch warns that its sparse matrices are in beta
             return torch.sparse_csr_tensor(tensor(sub.offsets[:rows + 1]), tensor(sub.edge_index[0]),
                                            torch.ones(sub.edge_index.shape[1]), (rows, len(sub.vertices)))
 
 
 def fingerprint(work: Pass, layers: Sequence[Layer], dim: int) -> bytes:
-    """Returns what layers make of a small block of random rows, by which those of an earlier run are known again."""
+    """Returns a hash of the layers' outputs on a small block of random rows, to recognise the layers of an earlier run.
+    """
     block = _hard_block(work.options[1])
     x = np.random.default_rng(0).normal(size=(2 * _HARD, dim)).astype(np.float32)
     made = hashlib.sha256()
@@ -213,7 +217,7 @@ def fingerprint(work: Pass, layers: Sequence[Layer], dim: int) -> bytes:
 
 
 def _hard_block(weighted: bool) -> Subgraph:
-    """Returns a block whose edges are made up: into each vertex but the last one a loop, an edge twice, one from outside."""
+    """Returns a synthetic block: each vertex except the last has a loop, a doubled edge, and an edge from outside."""
     src = np.array([[d, (d + 1) % _HARD, (d + 1) % _HARD, _HARD + d] for d in range(_HARD - 1)], np.int64).ravel()
     dst = np.repeat(np.arange(_HARD - 1), 4)
     counts = np.bincount(dst, minlength=2 * _HARD)

@@ -1,4 +1,4 @@
-"""A sampler for PyG's loaders that draws from a Rhizome store."""
+"""A sampler for PyG's loaders that samples from a Rhizome store."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ Output = Union[SamplerOutput, HeteroSamplerOutput]
 
 
 class NeighborSampler(BaseSampler):
-    """Samples neighbours for PyG's NeighborLoader and LinkNeighborLoader: ``neighbor_sampler=NeighborSampler(gs, [10])``.
+    """Samples neighbours for PyG's NeighborLoader and LinkNeighborLoader: ``neighbor_sampler=NeighborSampler(gs,
+    [10])``.
 
-    The edges stay in the store; pickled, it is a path and options. Batches draw their random numbers from torch's, so
-    that ``torch.manual_seed`` determines them, in worker processes too.
+    The edges remain in the store; a pickled sampler consists of a path and options. Batches take their random numbers
+    from torch's generator, so that ``torch.manual_seed`` determines them, also in worker processes.
 
-    Seeds come first. Without ``disjoint`` they must be distinct: ValueError, naming one that is not.
+    Seeds come first. Without ``disjoint`` they must be distinct: ValueError, naming a duplicate.
     """
 
     def __init__(self, store: GraphStore, fanouts: Fanouts, *, replace: bool = False, weighted: bool = False,
@@ -38,16 +39,16 @@ class NeighborSampler(BaseSampler):
                  seed_times: str | None = None,
                  pick: Literal["uniform", "last"] = "uniform", direction: Direction = "in",
                  subgraph_type: SubgraphType | str = "directional", edge_ids: bool | None = None, seed: int = 1, threads: int = 1) -> None:
-        """Makes a sampler of ``store``, as ``backend`` returns it.
+        """Creates a sampler of ``store``, as returned by ``backend``.
 
-        ``fanouts``: for each hop, in a typed graph of each edge type; or by edge type, a triple.
-        ``times``: an attribute of edges, int64: no edge is drawn that is later than its seed; this is disjoint.
-        ``vertex_times``: instead, an array of a column: no neighbour is drawn that is later than its seed.
-        ``seed_times``: an array of a column, the time of each vertex as a seed, where the loader's input has no times;
-        None: ``vertex_times``.
+        ``fanouts``: for each hop, in a typed graph for each edge type; or by edge type, a triple.
+        ``times``: an int64 attribute of edges: no edge is sampled that is later than its seed; implies disjoint.
+        ``vertex_times``: instead, an array with one column: no neighbour is sampled that is later than its seed.
+        ``seed_times``: an array with one column, the time of each vertex as a seed, used if the loader's input has no
+        times; None: ``vertex_times``.
         ``subgraph_type``: "directional", "bidirectional" or "induced", as in PyG.
-        ``edge_ids``: number edges (``e_id``); None: if the store has their numbers.
-        The others are those of ``Graph.sampler``. Errors: its own.
+        ``edge_ids``: return edge numbers (``e_id``); None: if the store has them.
+        All other arguments and errors are as for ``Graph.sampler``.
         """
         self._store = store
         self._fanouts = as_num_neighbors(fanouts)
@@ -80,7 +81,7 @@ class NeighborSampler(BaseSampler):
 
     @property
     def edge_permutation(self) -> None:
-        """None: ``edge`` of a sample is what minibatches have for ``e_id``."""
+        """None: ``edge`` of a sample already contains the values for ``e_id``."""
         return None
 
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> Output:
@@ -93,7 +94,7 @@ class NeighborSampler(BaseSampler):
         return self._finish(edge_sample(index, self._sample, counts, self.disjoint, times, neg_sampling))
 
     def _finish(self, output: Output) -> Output:
-        """Returns the output with ``store_edge`` beside ``edge``: the store's numbers of the edges that are left."""
+        """Adds ``store_edge`` to the output: the store's numbers of the remaining edges, next to ``edge``."""
         if self.subgraph_type != SubgraphType.bidirectional:
             return output
         output.edge = output.store_edge
@@ -102,7 +103,7 @@ class NeighborSampler(BaseSampler):
         return self._with_e_ids(output)
 
     def _with_e_ids(self, output: Output) -> Output:
-        """Replaces the store's numbers of edges by what minibatches have for ``e_id``."""
+        """Replaces the store's edge numbers by the values for ``e_id`` of minibatches."""
         if self._store.e_id is not None:
             e_ids = lambda numbers: None if numbers is None else tensor(self._store.e_ids(numbers.numpy()))  # noqa: E731
             edge = output.store_edge
@@ -130,7 +131,8 @@ class NeighborSampler(BaseSampler):
         return self._store.shared.rows[self._seed_times].read(vertices)[:, 0].astype(np.int64)
 
     def _node_times(self, link: EdgeType | None) -> Any:
-        """Returns the times of all nodes at the ends of links, by which PyG chooses negative ones; None: no times."""
+        """Returns the times of all nodes of the link's end types, from which PyG selects negative ones; None: no times.
+        """
         if self._seed_times is None:
             return None
         vertices = self._store.shared.schema.vertices
@@ -163,7 +165,7 @@ class NeighborSampler(BaseSampler):
         return self._ours
 
     def _ends(self, sub: Subgraph) -> np.ndarray:
-        """Returns [2, edges]: the numbers of sources and targets, whichever lists were walked."""
+        """Returns [2, edges]: the numbers of sources and targets, for either direction of the lists."""
         return sub.edge_index[::-1] if self._options["direction"] == "out" else sub.edge_index
 
     def _output(self, sub: Subgraph) -> SamplerOutput:
@@ -187,7 +189,8 @@ class TypedSubgraph:
 
     def __init__(self, vertices: np.ndarray, ends: np.ndarray, types: np.ndarray | None, hops: np.ndarray,
                  edge_hops: np.ndarray, schema: Schema) -> None:
-        """``ends``: sources and targets, [2, edges]; ``types``: of edges; ``hops``: vertices found in each hop."""
+        """``ends``: sources and targets, [2, edges]; ``types``: edge types; ``hops``: number of vertices found in each
+        hop."""
         kinds = schema.types_of(vertices)
         numbers = schema.numbers(vertices, kinds)
         self._of_nodes = [np.flatnonzero(kinds == kind) for kind in range(len(schema.node_types))]
@@ -205,7 +208,7 @@ class TypedSubgraph:
         self.edges_of_hops = _hops(self._of_edges, edge_hops, self._edge_types)
 
     def _check(self, kinds: np.ndarray, ends: np.ndarray, schema: Schema) -> None:
-        """Raises ValueError for an edge that is not of the node types which its triple names."""
+        """Raises ValueError for an edge whose end vertices do not have the node types of its triple."""
         if sum(map(len, self._of_edges)) < ends.shape[1]:
             raise ValueError("the store has new edge types: make its PyG backend again")
         for triple, members in zip(self._edge_types, self._of_edges):
@@ -226,12 +229,12 @@ class TypedSubgraph:
         return {name: tensor(values[members]) for name, members in zip(self._edge_types, self._of_edges)}
 
     def members(self) -> dict[str, np.ndarray]:
-        """Returns the places of each node type among the vertices."""
+        """Returns the positions of each node type among the vertices."""
         return dict(zip(self._node_types, self._of_nodes))
 
 
 def _hops(members: list[np.ndarray], counts: np.ndarray, names: list[Any]) -> dict[Any, list[int]]:
-    """Returns how many members each type has in each hop, whose lengths are ``counts``."""
+    """Returns the number of members of each type in each hop; ``counts`` are the lengths of the hops."""
     bounds = np.concatenate([[0], np.cumsum(counts)])
     return {name: np.diff(np.searchsorted(places, bounds)).tolist() for name, places in zip(names, members)}
 
@@ -241,7 +244,7 @@ def _ids(values: Tensor) -> np.ndarray:
 
 
 def as_num_neighbors(fanouts: Fanouts) -> NumNeighbors:
-    """Returns fanouts as PyG keeps them."""
+    """Converts fanouts to PyG's class."""
     if isinstance(fanouts, NumNeighbors):
         return fanouts
     return NumNeighbors({tuple(kind): list(hops) for kind, hops in fanouts.items()} if isinstance(fanouts, Mapping)
@@ -249,7 +252,7 @@ def as_num_neighbors(fanouts: Fanouts) -> NumNeighbors:
 
 
 def as_fanouts(fanouts: NumNeighbors, schema: Schema) -> list[int] | dict[str, list[int]]:
-    """Returns fanouts as ``Graph.sampler`` takes them; where edges have types, a list is for each of them."""
+    """Converts fanouts for ``Graph.sampler``; in a graph with edge types, a list applies to each of them."""
     values = fanouts.get_values(schema.edge_types or None)
     if not schema.edge_types:
         return [] if isinstance(values, dict) else list(values)

@@ -29,14 +29,14 @@ def backend(graph: Graph, x: Served = None, y: Served = None, *, memory: int | s
             **more: Served) -> tuple[FeatureStore, GraphStore]:
     """Returns PyG's two stores of a graph, for its loaders: ``NeighborLoader((fs, gs), ...)``.
 
-    ``x``, ``y`` and ``more``: the array that PyG sees by that name, or arrays by node type. What is named is read for
-    every minibatch, and nothing else. An array of one column is a vector there, and integers are int64.
-    ``e_id``: an attribute of edges, int64: the place of each edge in the edge_index (of its type) that PyG sees, such as
-    the one that was ingested. It is held in memory, 8 bytes an edge. Without it edges have the store's own numbers.
-    ``edge_types``: PyG's triple for each edge type of the store, where the names do not say it ("author__writes__paper")
-    and the first edge of the type is no example of all of them.
-    ``memory``: what a worker process that opens the store itself may take, and what all edges may take in the GraphStore.
-    Pickled, as for workers that are spawned, the stores are a path and these options.
+    ``x``, ``y`` and ``more``: the array that PyG sees under that name, or arrays by node type. Only these are read for
+    every minibatch. An array with one column becomes a vector, and integers become int64.
+    ``e_id``: an int64 attribute of edges: the position of each edge in the edge_index (of its type) that PyG sees, such
+    as the one that was ingested. It is held in memory, 8 bytes per edge. Without it, edges have the store's numbers.
+    ``edge_types``: PyG's triple for each edge type of the store, if the names do not contain it
+    ("author__writes__paper") and the first edge of the type is not representative.
+    ``memory``: maximum memory of a worker process that opens the store itself, and of all edges in the GraphStore.
+    Pickled, as for spawned workers, the stores consist of a path and these options.
     """
     shared = SharedGraph(graph, memory, edge_types)
     served = {name: array for name, array in {"x": x, "y": y, **more}.items() if array is not None}
@@ -44,9 +44,9 @@ def backend(graph: Graph, x: Served = None, y: Served = None, *, memory: int | s
 
 
 class FeatureStore(PygFeatureStore):
-    """The arrays of a store's vertices as PyG asks for them; made by ``backend``.
+    """The arrays of a store's vertices for PyG; created by ``backend``.
 
-    What is put goes into an array that exists, in a store that is open with mode "w".
+    Tensors that are put are written to an existing array, in a store that is open with mode "w".
     """
 
     def __init__(self, shared: SharedGraph, served: Mapping[str, Served]) -> None:
@@ -87,7 +87,7 @@ class FeatureStore(PygFeatureStore):
         return True
 
     def _remove_tensor(self, attr: TensorAttr) -> bool:
-        """Stops serving it; the array stays in the store, where others may use it."""
+        """Stops serving the array. It remains in the store, where others may use it."""
         return self._served.pop((attr.group_name, attr.attr_name), None) is not None
 
     def _array(self, attr: TensorAttr) -> str:
@@ -103,17 +103,17 @@ def _groups(shared: SharedGraph) -> list[str | None]:
 
 
 class GraphStore(PygGraphStore):
-    """The edges of a store as PyG asks for them; made by ``backend``.
+    """The edges of a store for PyG; created by ``backend``.
 
-    Our NeighborSampler takes it without reading all edges; PyG's own sampler, and whoever asks for an edge_index, gets
-    them in memory, with a warning that says how much that is. Edges are read-only here: ``Graph.batch`` writes.
+    Our NeighborSampler uses it without reading all edges. PyG's sampler, and any other request for an edge_index, loads
+    them into memory, with a warning that reports the size. Edges are read-only here: ``Graph.batch`` writes.
     """
 
     def __init__(self, shared: SharedGraph, e_id: str | None = None) -> None:
         super().__init__()
         self.__dict__["shared"] = shared
         self.__dict__["e_id"] = e_id
-        self.__dict__["_e_id_of"] = None  # by the store's number of an edge, of those of the generation
+        self.__dict__["_e_id_of"] = None  # by the store's edge number, for edges of the generation
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_e_id_of": None}
@@ -161,7 +161,7 @@ class GraphStore(PygGraphStore):
     def _coo(self, kind: EdgeType | None) -> tuple[Tensor, Tensor]:
         """Returns the edges of a type in the order of ``e_id``, if there is one, else by their targets."""
         sampler = self.shared.topology.sampler([-1], edge_ids=self.e_id is not None)
-        sub = sampler.sample(np.arange(self.shared.schema.bound))  # so that numbers are vertex ids
+        sub = sampler.sample(np.arange(self.shared.schema.bound))  # so that numbers equal vertex ids
         row, col = sub.edge_index
         e_ids = None if self.e_id is None else self.e_ids(sub.edge_ids)
         if kind is not None:

@@ -11,6 +11,10 @@
 #include "testing/fake_file_system.h"
 #include "testing/testing.h"
 
+// Tests of LayerOutput, which several threads write at once: the array does not depend on the
+// number of writers, rows that are NaN or infinite are counted, and a full disk ends the output
+// with an error.
+
 namespace rhizome {
 namespace {
 
@@ -76,8 +80,8 @@ TEST(LayerOutputTest, SeveralWritersMakeTheArrayThatOneMakes) {
   }
 }
 
-// Rows that are NaN or infinite are counted by whoever writes them, also over chunks of an earlier
-// run, and their number is told with each chunk.
+// LayerOutput counts rows that are NaN or infinite, including rows of chunks that an earlier run
+// wrote, and reports the count with each chunk.
 TEST(LayerOutputTest, RowsThatAreNotFiniteAreCounted) {
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -100,7 +104,7 @@ TEST(LayerOutputTest, RowsThatAreNotFiniteAreCounted) {
     if (chunk == 3) values[0] = kNaN;
     if (chunk == 5) values[1 * kOutputDim + 3] = values[1 * kOutputDim] = kInfinity;  // one row
     if (chunk == 5) values[values.size() - 1] = -kInfinity;
-    if (chunk == 40) values[2] = kNaN;  // the last, which is short
+    if (chunk == 40) values[2] = kNaN;  // the last chunk, which is short
     ASSERT_OK((*output)->FinishChunk(chunk, {}));
   }
   ASSERT_OK((*output)->Finish());
@@ -118,8 +122,8 @@ TEST(LayerOutputTest, RowsThatAreNotFiniteAreCounted) {
   EXPECT_EQ((*again)->non_finite_rows(), 4u + 128);
 }
 
-// Wherever the disk fills up, the error is reported, no thread waits for ever, and every chunk that
-// was reported before is on disk.
+// The disk becomes full after a random number of operations. The error is reported, no thread waits
+// forever, and every chunk that was reported as finished is on disk.
 TEST(LayerOutputTest, AnErrorOfAnyWriterEndsTheOutputAndWhatWasToldOfStays) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 40; ++round) {

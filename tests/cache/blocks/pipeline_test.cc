@@ -17,6 +17,10 @@
 #include "rhizome/cache/superbatch.h"
 #include "testing/planted_graph.h"
 
+// Tests of the parts of the pipelines: minibatches on scratch files, bounded queues, division of a
+// layer into blocks, neighbour lists of blocks, reading chunks through a cache policy, the feed
+// pipeline, and the log of an inference.
+
 namespace rhizome {
 namespace {
 
@@ -95,7 +99,7 @@ TEST(BoundedQueueTest, DeliversInOrderThenTheStatus) {
   producer.join();
 }
 
-// The reading thread looks at the next superbatch while another thread may cancel.
+// A thread may still read the next superbatch after another thread has cancelled.
 TEST(BoundedQueueTest, WhatWasPeekedOutlivesACancel) {
   const auto item = std::make_shared<int>(7);
   BoundedQueue<std::shared_ptr<int>> queue(1);
@@ -120,7 +124,7 @@ TEST(BoundedQueueTest, CancellingWakesAWaitingProducer) {
     EXPECT_FALSE(queue.Push(2));
   });
   ASSERT_TRUE(testing::Eventually([&] { return !queue.empty(); }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it most likely waits by then
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the producer most likely waits now
   queue.Cancel();
   producer.join();
   EXPECT_STATUS(queue.Pop(), kInterrupted);
@@ -141,7 +145,7 @@ TEST(BlockPlanTest, BlocksCoverTheUnfinishedChunks) {
   }
 }
 
-/// A small store, open.
+/// A small open store.
 class PipelineTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -196,7 +200,7 @@ RowOrder RandomOrder(std::uint64_t rows, std::mt19937_64& random) {
 }
 
 /// Expects that the visits of each window name exactly the rows that it stages, each once, at their
-/// places in the source. `window_rows` lists the rows of each window by slot.
+/// positions in the source. `window_rows` lists the rows of each window by slot.
 void ExpectStaged(const BlockLists& lists, const std::vector<std::vector<Row>>& window_rows,
                   const RowOrder& source, std::uint64_t chunk_rows) {
   ASSERT_EQ(lists.windows(), window_rows.size());
@@ -425,7 +429,7 @@ TEST_F(PipelineTest, TheLoaderDeliversTheRowsItSampledAndStopsWhenLeft) {
       }
     }
   }
-  // The sequence never ends: destroying the loader must stop both threads all the same.
+  // The sequence never ends. Destroying the loader must still stop both threads.
 }
 
 TEST_F(PipelineTest, SchedulesMadeOnAThreadOfTheirOwnReadTheSameRows) {
@@ -435,8 +439,8 @@ TEST_F(PipelineTest, SchedulesMadeOnAThreadOfTheirOwnReadTheSameRows) {
   for (std::size_t i = 0; i < 60; ++i)
     drawn.push_back(
         {static_cast<VertexId>(random() % 200), static_cast<VertexId>(200 + random() % 200)});
-  // The rows of each minibatch and those that the pool had. (Which others are still held by the
-  // minibatches before, and are not read again, is a matter of time.)
+  // For each minibatch, the number of its rows and of pool hits. The number of rows read also
+  // depends on timing, because rows that earlier minibatches still hold are not read again.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> counts[2];
   for (const bool apart : {false, true}) {
     FeedPipelineOptions options;

@@ -15,13 +15,17 @@
 #include "testing/test_store.h"
 #include "testing/testing.h"
 
+// Tests of DiskCache, which copies the needed rows of a remote array to disk, reading each remote
+// chunk once: results, bounded reads in flight, errors, damage on disk, cancellation, and filling
+// the next cache while one is in use.
+
 namespace rhizome {
 namespace {
 
 using testing::TempDir;
 
-/// A remote source: every read takes a while, and fails when asked to. The bytes of row r are drawn
-/// from r.
+/// A remote source with slow reads, which fail on request. The bytes of row r are pseudo-random
+/// numbers seeded with r.
 class FarSource final : public ChunkSource {
  public:
   FarSource(std::uint64_t rows, std::uint64_t row_bytes, std::uint64_t chunk_rows)
@@ -71,7 +75,7 @@ class FarSource final : public ChunkSource {
   const std::uint64_t chunk_rows_;
 };
 
-/// Some rows and their positions.
+/// Some rows and their positions in the cache.
 struct Wanted {
   std::vector<Row> rows;
   std::vector<std::uint32_t> position;
@@ -245,7 +249,7 @@ TEST_F(DiskCacheTest, StopsWhenItIsCancelled) {
   const Wanted wanted = DrawWanted(random, 600);
   FarSource source(600, 8, 10);
   source.on_read = [&](std::uint64_t read) {
-    if (read >= 10) control_.Cancel();  // others read on until it has
+    if (read >= 10) control_.Cancel();  // other threads continue to read until it has
   };
   const auto cache = Fill(source, wanted);
   ASSERT_FALSE(cache);
@@ -297,7 +301,7 @@ TEST_F(DiskCacheTest, TheNextCacheIsFilledWhileOneIsUsed) {
     for (std::size_t worker = 0; worker < 3; ++worker) {
       const auto cache = caches.Next();
       ASSERT_OK(cache);
-      // The next cache is filled although nobody asks for it yet.
+      // The next cache is filled before Next() is called for it.
       while (begun < std::min<std::size_t>(worker + 2, 3)) std::this_thread::yield();
       ExpectHolds(**cache, source, wanted[worker], options_.chunk_rows);
     }

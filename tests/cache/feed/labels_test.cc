@@ -11,7 +11,8 @@ namespace {
 constexpr std::uint64_t kLabelledVertices = 20;
 constexpr std::uint64_t kNew = 4;
 
-// A store whose arrays `class` and `part` say nothing of what vertices without a row have: zeros.
+// Creates a store with arrays `class` and `part` that specify no fill value, so that vertices
+// without a row have zeros.
 Status MakeStore(const Path& path) {
   GraphInput input;
   input.vertex_count = kLabelledVertices;
@@ -27,7 +28,8 @@ Status MakeStore(const Path& path) {
       IngestGraph(FileSystem::Posix(), path, std::move(input), {}, StoreId(), JobControl()));
 }
 
-// Vertices come, of which only the second is given a class and a set, and are compacted in.
+// New vertices, of which only the first has a class and a set, have the same labels before and
+// after a compaction.
 TEST(LabelsTest, NoVertexIsOfAClassThatItWasNotGiven) {
   const testing::TempDir dir;
   ASSERT_OK(MakeStore(dir / "s"));
@@ -62,7 +64,7 @@ TEST(LabelsTest, NoVertexIsOfAClassThatItWasNotGiven) {
   }
 }
 
-// Column 1 of three, of a row in the delta too.
+// The split is column 1 of 3. It is also read for a row in the delta.
 TEST(LabelsTest, ASplitMayBeAColumnOfItsArray) {
   const testing::TempDir dir;
   GraphInput input;
@@ -90,7 +92,7 @@ TEST(LabelsTest, ASplitMayBeAColumnOfItsArray) {
   EXPECT_EQ(labels->Members(*now, Split::kTrain), (std::vector<VertexId>{0, 3}));
   EXPECT_EQ(labels->Members(*now, Split::kValid), (std::vector<VertexId>{1}));
   EXPECT_EQ(labels->Members(*now, Split::kTest), (std::vector<VertexId>{2}));
-  EXPECT_STATUS(ReadLabels(*now, "", "parts:0"), kInvalidArgument);  // of values that mean nothing
+  EXPECT_STATUS(ReadLabels(*now, "", "parts:0"), kInvalidArgument);  // its values are not splits
   for (const char* wrong : {"parts", "parts:3", "parts:", "parts:-1", "parts:1x", ":1"}) {
     SCOPED_TRACE(wrong);
     EXPECT_STATUS(ReadLabels(*now, "", wrong), kInvalidArgument);

@@ -8,6 +8,9 @@
 #include "testing/planted_graph.h"
 #include "testing/test_store.h"
 
+// Tests of loaders that divide their seeds over ranks, and of temporal sampling with the times of
+// seeds.
+
 namespace rhizome {
 namespace {
 
@@ -26,8 +29,8 @@ struct Drawn {
   friend bool operator==(const Drawn&, const Drawn&) = default;
 };
 
-/// A graph with loops and parallel edges whose edges have times; vertices have times as seeds, and
-/// rows that say which vertex it is.
+/// A graph with self-loops, parallel edges and edge times. Each vertex has a time as a seed and a
+/// feature row that identifies it.
 class LoaderRanksTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -65,7 +68,7 @@ class LoaderRanksTest : public ::testing::Test {
 
   const GraphSnapshot& graph() const { return *open_.graph; }
 
-  /// All minibatches, by epoch.
+  /// Returns all minibatches, by epoch.
   std::vector<std::vector<Drawn>> Run(const LoaderOptions& options) {
     std::vector<std::vector<Drawn>> epochs(1);
     const JobControl control;
@@ -100,7 +103,7 @@ class LoaderRanksTest : public ::testing::Test {
     return {m.vertices.begin(), m.vertices.begin() + static_cast<std::ptrdiff_t>(m.seed_count)};
   }
 
-  /// Checks what the ranks were given in one epoch, and how it is divided.
+  /// Expects that the minibatches of all ranks in one epoch divide the seeds evenly.
   void ExpectDivided(const std::vector<std::vector<Drawn>>& ranks, const std::vector<Drawn>& alone,
                      const LoaderOptions& options) {
     const std::uint64_t in_round = options.batch_size * options.ranks;
@@ -117,8 +120,8 @@ class LoaderRanksTest : public ::testing::Test {
         EXPECT_TRUE(tags.insert(drawn.tag).second);
         EXPECT_GE(drawn.seeds.size(), 1u);
         EXPECT_LE(drawn.seeds.size(), options.batch_size);
-        // Whole rounds, but for one before a round of fewer seeds than ranks, are those of one
-        // alone.
+        // Minibatches of whole rounds equal those of a single rank, except in a round before one
+        // that has fewer seeds than ranks.
         const bool whole = (round + 1) * in_round + options.ranks <= seeds || seeds % in_round == 0;
         if (whole || options.drop_last) {
           EXPECT_EQ(drawn.seeds.size(), options.batch_size);
@@ -138,7 +141,8 @@ class LoaderRanksTest : public ::testing::Test {
     EXPECT_TRUE(std::includes(sorted.begin(), sorted.end(), given.begin(), given.end()));
   }
 
-  /// The edges within two hops against the direction of edges, none later than `time`.
+  /// Returns the edges within two hops of `seed`, following edges backwards, with times up to
+  /// `time`.
   std::vector<std::pair<VertexId, VertexId>> EdgesAround(VertexId seed, std::int64_t time) const {
     std::vector<std::pair<VertexId, VertexId>> found;
     std::set<VertexId> known = {seed}, wave = {seed};
@@ -174,7 +178,7 @@ TEST_F(LoaderRanksTest, RanksDivideEachEpochAsOneAloneGoesOverIt) {
     options.shuffle = random() % 3 > 0;
     options.drop_last = random() % 3 == 0;
     const std::uint32_t ranks = 1 + static_cast<std::uint32_t>(random() % 4);
-    // Often few more or fewer than whole rounds.
+    // The number of seeds is often close to a whole number of rounds.
     const std::uint64_t in_round = options.batch_size * ranks;
     const std::uint64_t whole = in_round * (1 + random() % (kRankedVertices / in_round));
     std::shuffle(options.seeds.begin(), options.seeds.end(), random);

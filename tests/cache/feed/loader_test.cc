@@ -15,6 +15,10 @@
 #include "testing/sanitizer.h"
 #include "testing/test_store.h"
 
+// Tests of Loader: minibatches equal those of a Sampler with rows read from the array, for any
+// policy, memory bound and number of threads; epochs cover the split; memory bounds hold; jobs
+// resume, cancel and share names; bad options are refused.
+
 namespace rhizome {
 namespace {
 
@@ -23,9 +27,9 @@ using testing::TempDir;
 constexpr std::uint64_t kVertices = 3000;
 constexpr std::uint64_t kDim = 256;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-constexpr std::uint32_t kThreadsOfStages = 4;  // with so many, schedules have a thread of their own
+constexpr std::uint32_t kThreadsOfStages = 4;  // from here on a thread of its own makes schedules
 
-/// All that two runs must have in common, features as float32.
+/// All that two runs must have in common; features as float32.
 struct Delivered {
   std::uint64_t epoch, number, tag, seed_count;
   std::vector<Row> rows;
@@ -51,8 +55,8 @@ std::vector<VertexId> SeedsOf(const Minibatch& m) {
   return {m.vertices.begin(), m.vertices.begin() + static_cast<std::ptrdiff_t>(m.seed_count)};
 }
 
-/// A graph of two edge types with weights, three quarters of whose vertices are train, valid or
-/// test; features of 1 KiB a row, which small bounds do not hold.
+/// A graph of two edge types with weights. Three quarters of its vertices are in a split. Feature
+/// rows have 1 KiB, so that small memory bounds do not hold all of them.
 class LoaderTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -107,7 +111,7 @@ class LoaderTest : public ::testing::Test {
   static Path StorePath() { return *folder_ / "g.rz"; }
   const GraphSnapshot& graph() const { return *open_.graph; }
 
-  /// Every minibatch of all epochs.
+  /// Returns every minibatch of all epochs.
   std::vector<Delivered> RunAll(const Graph& graph, const LoaderOptions& options,
                                 LoaderReport* report = nullptr) {
     std::vector<Delivered> all;
@@ -142,7 +146,7 @@ class LoaderTest : public ::testing::Test {
 TempDir* LoaderTest::folder_ = nullptr;
 testing::PlantedGraph* LoaderTest::planted_ = nullptr;
 
-/// Options that a seed draws: every kind of sample that a loader takes.
+/// Returns random options that cover every kind of sampling.
 SamplerOptions DrawSampler(std::mt19937_64& random) {
   SamplerOptions sampler;
   sampler.seed = random();
@@ -166,7 +170,7 @@ SamplerOptions DrawSampler(std::mt19937_64& random) {
   return sampler;
 }
 
-/// The rows of `m` as a RowReader, which knows neither cache nor graph, reads them.
+/// Expects the rows of `m` to be those that a RowReader reads, without cache or graph.
 void ExpectRowsOfTheArray(const Store& store, const std::string& name, const Minibatch& m) {
   const auto array = store.OpenArray(name);
   const auto sidecar = store.OpenArray(SidecarName(name));
@@ -380,7 +384,7 @@ TEST_F(LoaderTest, AStoppedJobGoesOnWhereItWas) {
   EXPECT_STATUS(OpenStatus(options_), kInvalidArgument);
 }
 
-// Rows are wider than the gaps that reads go over, so that bytes follow rows.
+// Rows are wider than the gaps that reads go over, so fewer rows mean fewer bytes.
 TEST_F(LoaderTest, BeladyReadsFewerBytesThanLruAndTheCountsAddUp) {
   constexpr std::uint64_t kWide = 2048;
   const TempDir folder;
@@ -426,7 +430,7 @@ TEST_F(LoaderTest, TheBoundIsKeptOrRefusedWithWhatIsNeeded) {
     ASSERT_OK(loader);
     EXPECT_LE((*loader)->memory().total_bytes(), memory);
     EXPECT_EQ((*loader)->memory().superbatch, 4u);
-    // The cache takes what is left, as far as there are rows.
+    // The cache takes the remaining memory, up to the size of all rows.
     EXPECT_GT((*loader)->memory().cache, std::min(memory / 8, kVertices * kDim * 4 - 1));
   }
   options_.memory_bytes = kMiB;
@@ -488,7 +492,7 @@ TEST_F(LoaderTest, TheProcessGrowsByNoMoreThanTheBound) {
     }
     return most - before;
   };
-  // The allocator keeps a little of what was freed, more of it on a busy machine.
+  // The allocator keeps some freed memory, more of it on a busy machine.
   constexpr std::uint64_t kKept = 2 * kMiB;
   EXPECT_LE(growth(kBound), kBound + kKept);
   options.sampler.threads = kThreadsOfStages;
@@ -499,7 +503,7 @@ TEST_F(LoaderTest, TheProcessGrowsByNoMoreThanTheBound) {
 
 TEST_F(LoaderTest, ACancelledFeedEndsWhateverItDoes) {
   for (const std::uint64_t after : {0, 1, 7, 8, 9, 10}) {
-    options_.epochs = 0;  // without an end
+    options_.epochs = 0;  // endless
     options_.sampler.threads = after < 8 ? 1 : kThreadsOfStages;
     JobControl control;
     const auto loader = Loader::Open(graph(), options_, control);
@@ -579,7 +583,7 @@ TEST_F(LoaderTest, WhatWasWrittenSinceIsDelivered) {
   EXPECT_EQ(m.features, expected);
   EXPECT_EQ(std::vector<float>(m.features.begin(), m.features.begin() + 32),
             std::vector<float>(32, 2.5F));
-  // Vertex 200 has one neighbour, the other seed.
+  // Vertex 200 has one neighbour, which is the other seed.
   EXPECT_EQ(m.offsets[1], 1u);
   EXPECT_EQ(m.neighbors[0], 1u);
 }

@@ -15,6 +15,10 @@
 #include "rhizome/cache/superbatch.h"
 #include "testing/test_store.h"
 
+// Tests of NeighborSampling, the options of sampling by name (directions, weights, types,
+// meta-paths, times): they are translated into sampler options, carried by minibatches, used by
+// layer passes, and refused if they cannot be met.
+
 namespace rhizome {
 namespace {
 
@@ -23,8 +27,8 @@ using ::testing::HasSubstr;
 constexpr std::uint64_t kSampledVertices = 400;
 constexpr std::uint64_t kSampledGraphEdges = 6000;
 
-/// A directed graph of three edge types with weights and times, with parallel edges, self-loops and
-/// a few hubs, in three partitions; every vertex has a time.
+/// Returns a directed graph in three partitions, with three edge types, weights, times, parallel
+/// edges, self-loops and a few hubs. Every vertex has a time.
 GraphInput RichSampledInput(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   GraphInput input;
@@ -90,7 +94,7 @@ class NeighborSamplingTest : public ::testing::Test {
 testing::TempDir* NeighborSamplingTest::folder_ = nullptr;
 std::uint64_t NeighborSamplingTest::seed_ = 0;
 
-/// Every way of drawing, by name.
+/// Returns every way of sampling, by name.
 std::map<std::string, NeighborSampling> AllWaysOfSampling() {
   return {
       {"plain", {}},
@@ -102,7 +106,7 @@ std::map<std::string, NeighborSampling> AllWaysOfSampling() {
       {"times", {.direction = Direction::kBoth, .time_attribute = "time", .seed_times = "born"}}};
 }
 
-/// Returns the options of a sampler that knows neither names nor minibatches.
+/// Returns the equivalent options of a plain Sampler, which uses numbers instead of names.
 SamplerOptions DirectSamplerOptions(const std::string& way, const NeighborSampling& sampling,
                                     const GraphSnapshot& graph) {
   SamplerOptions options{.direction = sampling.direction, .weighted = sampling.weighted};
@@ -165,7 +169,8 @@ TEST_F(NeighborSamplingTest, MinibatchesAreWhatTheSamplerDrawsAndComeBackFromScr
       double sum = 0;
       for (const Neighbor& neighbor : *list) sum += static_cast<double>(neighbor.weight);
       EXPECT_EQ(m->degrees[v], list->size());
-      EXPECT_EQ(m->weighted_degrees[v], static_cast<float>(sum));  // eighths: sums are exact
+      // multiples of 1/8, so sums are exact
+      EXPECT_EQ(m->weighted_degrees[v], static_cast<float>(sum));
     }
     const auto again = DecodeMinibatch(EncodeMinibatch(*m));
     ASSERT_OK(again);
@@ -189,7 +194,7 @@ TEST_F(NeighborSamplingTest, FactsThatAreNotAskedForAreNotCarried) {
   EXPECT_TRUE(m->weighted_degrees.empty());
 }
 
-/// The edges of a target, as (row of the neighbour, weight), ascending.
+/// The edges of a target as (row of the neighbour, weight), ascending.
 using RowsWithWeights = std::vector<std::pair<Row, float>>;
 
 TEST_F(NeighborSamplingTest, WeightsStayWithTheirEdgesInEveryWindowAndBlock) {

@@ -8,10 +8,13 @@
 #include "rhizome/cache/packed_numbers.h"
 #include "testing/testing.h"
 
+// Tests of the encodings of superbatches on scratch files: PackedNumbers, lists of integers in up
+// to four widths, and encoded minibatches. Round trips, sizes, damaged and truncated bytes.
+
 namespace rhizome {
 namespace {
 
-/// A number of a random width, so that small and large ones mix.
+/// Returns a number of a random bit width, so that small and large ones mix.
 std::uint64_t RandomNumber(std::mt19937_64& random, std::uint32_t max_width) {
   const std::uint32_t width = static_cast<std::uint32_t>(random() % (max_width + 1));
   return width == 0 ? 0 : random() >> (64 - width);
@@ -58,7 +61,7 @@ TEST(PackedNumbersTest, ListsOfOneWidthAndOfNothing) {
       const auto list = PackedNumbers::Open(bytes, count);
       ASSERT_TRUE(list.has_value());
       EXPECT_EQ(Unpack(*list), values);
-      // The list has one class, so no tags.
+      // The list has one width class, so it has no tags.
       const std::size_t width =
           count == 0 ? 0
                      : std::max<std::size_t>(static_cast<std::size_t>(std::bit_width(value)), 1);
@@ -67,8 +70,7 @@ TEST(PackedNumbersTest, ListsOfOneWidthAndOfNothing) {
   }
 }
 
-/// Returns the bytes of the best classes, found by trying all sets of up to four widths on the
-/// values.
+/// Returns the bytes of the best width classes, found by trying all sets of up to four widths.
 std::size_t LeastBytes(const std::vector<std::uint64_t>& values, std::uint32_t max_width) {
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (std::uint32_t set = 1; set < (std::uint32_t{1} << (max_width + 1)); ++set) {
@@ -111,7 +113,7 @@ TEST(PackedNumbersTest, ACountThatTheBytesCannotHoldIsRefused) {
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(PackedNumbers::Open(std::span(bytes).subspan(0, size), 4).has_value()) << size;
   }
-  // Numbers of no bits, and classes that do not exist, must be refused.
+  // Width 0 for all numbers and undefined width classes must be refused.
   std::vector<std::byte> wrong = bytes;
   wrong[0] = std::byte{0};
   wrong[1] = std::byte{0};
@@ -123,8 +125,8 @@ TEST(PackedNumbersTest, ACountThatTheBytesCannotHoldIsRefused) {
   EXPECT_FALSE(PackedNumbers::Open(wrong, 4).has_value());
 }
 
-/// Returns a minibatch numbered as the sampler does: every vertex but the seeds has the next number
-/// when it first appears, and the last hop's lists are empty.
+/// Returns a minibatch numbered as by the sampler: vertices other than seeds are numbered by first
+/// appearance, and the lists of the last hop are empty.
 Minibatch SampledMinibatch(std::mt19937_64& random) {
   Minibatch m;
   m.tag = random();
@@ -161,7 +163,7 @@ Minibatch SampledMinibatch(std::mt19937_64& random) {
   return m;
 }
 
-/// Returns a minibatch of arbitrary numbers that are not consistent.
+/// Returns a minibatch of arbitrary numbers that are not consistent with each other.
 Minibatch ArbitraryMinibatch(std::mt19937_64& random) {
   Minibatch m;
   m.tag = random();
@@ -236,7 +238,7 @@ TEST(MinibatchCodeTest, FactsOfEdgesCostTheirBitsAndOthersNothing) {
   for (std::uint32_t e = 0; e < kEdgesOfSeed; ++e)
     m.types.push_back(static_cast<TypeId>(random() % 4));
   const std::size_t typed = EncodeMinibatch(m).size();
-  EXPECT_LE(typed, plain + kEdgesOfSeed * 9 / 32 + 16);  // 2.25 bits
+  EXPECT_LE(typed, plain + kEdgesOfSeed * 9 / 32 + 16);  // 2.25 bits an edge
   for (std::uint32_t e = 0; e < kEdgesOfSeed; ++e)
     m.weights.push_back(static_cast<float>(random() % 1000) / 7);
   EXPECT_LE(EncodeMinibatch(m).size(), typed + kEdgesOfSeed * 4 + 16);
@@ -251,7 +253,7 @@ TEST(MinibatchCodeTest, DamageIsRefusedOrGivesNoMoreThanTheBytesCanHold) {
     std::vector<std::byte> bytes = EncodeMinibatch(SampledMinibatch(random));
     const std::uint64_t flips = 1 + random() % 4;
     for (std::uint64_t f = 0; f < flips; ++f) {
-      // Half of the changes hit the lengths at the head.
+      // Half of the changes hit the lengths in the header.
       const std::size_t at = random() % 2 == 0 ? random() % 104 : random() % bytes.size();
       bytes[at] ^= static_cast<std::byte>(1 + random() % 255);
     }

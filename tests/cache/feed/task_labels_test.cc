@@ -10,6 +10,9 @@
 #include "testing/planted_graph.h"
 #include "testing/testing.h"
 
+// Tests of TaskLabels: the task follows from the data type and shape of the label array, each task
+// reads its own labels, bad labels are named, and scores may arrive in any order.
+
 namespace rhizome {
 namespace {
 
@@ -17,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr std::uint64_t kTaskVertices = 60;
 
-/// A store of an array `split`, [0, 1, 2, none, 0, ...], and the given ones.
+/// Creates a store with an array `split`, [0, 1, 2, none, 0, ...], and the given arrays.
 Status MakeTaskStore(const Path& path, std::vector<ArrayInput> arrays) {
   GraphInput input;
   input.vertex_count = kTaskVertices;
@@ -152,7 +155,7 @@ TEST(TaskLabelsTest, BadLabelsAreNamed) {
   EXPECT_STATUS(ReadOf(dir / "s", "other", {}), kNotFound);
 }
 
-/// Labels of rows as they are, without a store.
+/// Returns random labels of rows, without a store.
 Labels MakeLabels(Task task, std::size_t rows, std::mt19937_64& random) {
   Labels labels;
   labels.task = task;

@@ -13,12 +13,17 @@
 #include "rhizome/cache/compute_metrics.h"
 #include "testing/testing.h"
 
+// Tests of evaluation metrics against their definitions: rankings (ROC AUC, average precision),
+// classes, regression errors, agreement tables, missing labels and undefined values. The last test
+// writes cases that task_metrics_ci_test.py compares with scikit-learn.
+
 namespace rhizome {
 namespace {
 
 using ::testing::HasSubstr;
 
-/// Random scores of few values, so that many are equal, and labels that go with them.
+/// Random scores with few distinct values, so that many are equal, and labels that correlate with
+/// them.
 struct Scored {
   std::vector<float> scores;
   std::vector<std::uint8_t> labels;
@@ -37,7 +42,8 @@ Scored MakeScored(std::size_t n, int values, double missing, std::mt19937_64& ra
   return made;
 }
 
-/// The definition: pairs of a vertex with the label and one without.
+/// Returns the ROC AUC by its definition: the share of pairs (positive, negative) in the right
+/// order.
 std::optional<double> PairsInOrder(const Scored& made) {
   double ordered = 0, pairs = 0;
   for (std::size_t i = 0; i < made.scores.size(); ++i) {
@@ -50,7 +56,8 @@ std::optional<double> PairsInOrder(const Scored& made) {
   return pairs == 0 ? std::nullopt : std::optional<double>(ordered / pairs);
 }
 
-/// The definition: over all thresholds, precision there times the recall that they add.
+/// Returns the average precision by its definition: the sum over all thresholds of the precision
+/// times the increase in recall.
 std::optional<double> PrecisionOverRecall(const Scored& made) {
   std::set<float, std::greater<>> thresholds(made.scores.begin(), made.scores.end());
   double positives = 0;
@@ -101,7 +108,7 @@ TEST(TaskMetricsTest, ClassesAreCounted) {
   constexpr std::size_t kClasses = 5, kVertices = 300;
   std::vector<float> answers;
   std::vector<std::int32_t> labels;
-  for (std::size_t v = 0; v < kVertices; ++v) {  // nothing is of class 4, or said to be
+  for (std::size_t v = 0; v < kVertices; ++v) {  // class 4 is neither a label nor a prediction
     labels.push_back(static_cast<std::int32_t>(random() % 4));
     answers.push_back(static_cast<float>(random() % 2 == 0 ? labels.back() : random() % 4));
   }
@@ -177,7 +184,7 @@ TEST(TaskMetricsTest, ErrorsOfNumbersLeaveOutWhatIsMissing) {
   const std::vector<float> targets = {1, 10, 3, nan, 5, 30};
   const std::vector<float> scores = {2, 10, 3, 7, 3, 20};
   const SplitMetrics metrics = RegressionMetrics(scores, targets, 2);
-  // First column: errors 1, 0, 2 of targets 1, 3, 5. Second: 0, 10 of 10, 30.
+  // First column: errors 1, 0, 2 for targets 1, 3, 5. Second column: 0, 10 for targets 10, 30.
   EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kMae), (1.0 + 5) / 2);
   EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kRmse), (std::sqrt(5.0 / 3) + std::sqrt(50.0)) / 2);
   EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kR2), ((1 - 5.0 / 8) + (1 - 100.0 / 200)) / 2);
@@ -192,7 +199,7 @@ TEST(TaskMetricsTest, ErrorsOfNumbersLeaveOutWhatIsMissing) {
 TEST(TaskMetricsTest, AgreementCountsTargetsAgainstAnswers) {
   constexpr std::size_t kBins = Agreement::kBins;
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  // Two columns; of the first all lies in [0, 24], a unit a bin.
+  // Two columns. All values of the first are in [0, 24], so that a bin is one unit wide.
   const std::vector<float> targets = {0, 5, 24, 5, 3.5F, nan, nan, 5};
   const std::vector<float> scores = {0.5F, 5, 7, 5, 24, 5, 9, 5};
   const SplitMetrics metrics = RegressionMetrics(scores, targets, 2);
@@ -201,11 +208,11 @@ TEST(TaskMetricsTest, AgreementCountsTargetsAgainstAnswers) {
   EXPECT_EQ(first.low, 0);
   EXPECT_EQ(first.high, 24);
   std::vector<std::uint64_t> counts(kBins * kBins);
-  counts[0] = 1;               // target 0, answer 0.5
+  counts[0] = 1;               // target 0, prediction 0.5
   counts[23 * kBins + 7] = 1;  // the highest value belongs to the last bin
   counts[3 * kBins + 23] = 1;  // target 3.5
   EXPECT_EQ(first.counts, counts);
-  const Agreement& second = metrics.agreements[1];  // one value alone
+  const Agreement& second = metrics.agreements[1];  // a single distinct value
   EXPECT_LT(second.low, 5);
   EXPECT_GT(second.high, 5);
   EXPECT_EQ(std::count(second.counts.begin(), second.counts.end(), 3u), 1);
@@ -266,7 +273,7 @@ nlohmann::json CaseOf(const char* task, const auto& scores, const auto& labels, 
   return json;
 }
 
-// The test task_metrics_ci_test.py reads this file, and asks scikit-learn.
+// task_metrics_ci_test.py reads this file and compares the metrics with scikit-learn's.
 TEST(TaskMetricsTest, CasesForAnotherLibrary) {
   std::mt19937_64 random(testing::TestSeed());
   std::normal_distribution<float> noise;

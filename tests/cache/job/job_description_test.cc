@@ -33,7 +33,7 @@ TEST(JobDescriptionTest, StatesOfEqualNumbersAreCompared) {
   }
 }
 
-// Older versions wrote numbers only.
+// Older versions wrote only numbers.
 TEST(JobDescriptionTest, WithoutAStateTheRestIsCompared) {
   const std::string now = Described(1, std::byte{1});
   EXPECT_EQ(CompareJobs(R"({"job": "train", "seed": 1})", now, kAbout).value(), false);

@@ -6,6 +6,9 @@
 
 #include "testing/testing.h"
 
+// Tests of the safetensors reader and writer: round trips, truncated, damaged and hostile files,
+// and a comparison with Python code that follows the format's rules.
+
 namespace rhizome {
 namespace {
 
@@ -18,7 +21,7 @@ TensorFile Example() {
   return file;
 }
 
-/// Makes a file with the given header and so much data.
+/// Returns a file with the given header and `data_bytes` bytes of data.
 std::vector<std::byte> MakeFile(const std::string& header, std::size_t data_bytes) {
   std::vector<std::byte> bytes(8 + header.size() + data_bytes);
   const std::uint64_t length = header.size();
@@ -131,7 +134,7 @@ TEST(SafetensorsTest, AMissingFileIsNotFound) {
   EXPECT_STATUS(LoadSafetensors(FileSystem::Posix(), folder / "none"), kNotFound);
 }
 
-// Python, if it is installed, reads the writer's bytes by the format's own rules.
+// If Python is installed, it reads the written bytes by the rules of the format.
 TEST(SafetensorsTest, PythonReadsTheFileByTheFormatsRules) {
   const testing::TempDir folder;
   const Path path = folder / "model.safetensors";

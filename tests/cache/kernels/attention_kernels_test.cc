@@ -10,6 +10,10 @@
 #include "rhizome/storage/half.h"
 #include "testing/testing.h"
 
+// Tests of the attention kernels in every SIMD path: all paths have the same bits and agree with a
+// softmax in double precision, also for half-precision rows, lists in pieces, large scores and NaN.
+// The exponential function is tested separately.
+
 namespace rhizome {
 namespace {
 
@@ -26,7 +30,7 @@ bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-/// Lists with parallel edges, empty ones and one of `hub` edges.
+/// Returns lists with parallel edges, empty lists, and one list of `hub` edges.
 Csr ListsWithHub(std::size_t targets, std::size_t sources, std::size_t hub,
                  std::mt19937_64& random) {
   Csr csr;
@@ -143,7 +147,7 @@ TEST(AttentionKernelsTest, ListsInPiecesGiveTheSameBitsAsWhole) {
           for (std::size_t t = 0; t < c.targets(); ++t) {
             const std::uint32_t left = c.csr.offsets[t + 1] - begins[t];
             const auto part = static_cast<std::uint32_t>(random() % (left + 1));
-            ends[t] = begins[t] + (piece == 3 ? left : part);  // and none in the last piece
+            ends[t] = begins[t] + (piece == 3 ? left : part);  // the last piece is empty
           }
           args.begins = begins.data();
           args.ends = ends.data();
@@ -160,8 +164,8 @@ TEST(AttentionKernelsTest, ListsInPiecesGiveTheSameBitsAsWhole) {
   }
 }
 
-/// The exponentials that the kernels compute of numbers up to kMaximumSlack: a list of one edge
-/// whose score is such a number is added to a maximum of zero.
+/// Returns the exponentials that the kernels compute for `numbers`, which are at most
+/// kMaximumSlack. Each number is the score of a list of one edge, and the maximum so far is zero.
 std::vector<float> Exponentials(const std::vector<float>& numbers, SimdPath path) {
   AttentionCase c;
   c.heads = 128;
@@ -189,14 +193,14 @@ std::vector<float> Exponentials(const std::vector<float>& numbers, SimdPath path
 TEST(AttentionKernelsTest, ExponentialsLieWithinTwoUnitsInTheLastPlace) {
   std::mt19937_64 random(testing::TestSeed());
   std::vector<float> numbers;
-  // Every exponent and sign of remainder, close to and far from zero.
+  // Covers every exponent and sign of the remainder, close to and far from zero.
   for (std::size_t i = 0; i < 1 << 19; ++i) {
     const double share = static_cast<double>(random()) * 0x1p-64;
     numbers.push_back(
         static_cast<float>(i % 2 == 0 ? kMaximumSlack - 95 * share : -std::exp(-20 * share)));
   }
   for (int n = 0; n < 126; ++n) {
-    for (int step = -4; step < 4; ++step) {  // where the rounding of x / ln 2 goes over
+    for (int step = -4; step < 4; ++step) {  // where the rounding of x / ln 2 changes
       numbers.push_back(static_cast<float>(-(n + 0.5) * std::log(2.0) * (1 + step * 1e-7)));
     }
   }
@@ -240,9 +244,9 @@ TEST(AttentionKernelsTest, LargeScoresNeitherOverflowNorVanishInAHub) {
   c.sources = 300;
   c.csr = ListsWithHub(3, c.sources, 20000, random);
   FillAttention(c, 1, random);
-  for (float& score : c.source) score *= 400;  // LeakyReLU leaves -80 to 400
+  for (float& score : c.source) score *= 400;  // LeakyReLU maps this to -80 to 400
   c.query.assign(c.query.size(), 0);
-  // The first head grows edge by edge, the second shrinks.
+  // The scores of the first head grow from edge to edge, those of the second shrink.
   for (std::size_t j = 0; j < c.sources; ++j) {
     c.source[2 * j] = -80 + 160 * static_cast<float>(j) / 300;
     c.source[2 * j + 1] = 80 - 160 * static_cast<float>(j) / 300;

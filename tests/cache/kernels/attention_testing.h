@@ -12,7 +12,7 @@
 
 namespace rhizome::testing {
 
-/// Inputs of an attention over random lists, and the arrays that it writes.
+/// Inputs of an attention over neighbour lists, and the arrays that it writes.
 struct AttentionCase {
   AttendScore score = AttendScore::kAdditive;
   std::size_t heads = 1, width = 1, sources = 1;
@@ -34,7 +34,7 @@ inline std::vector<float> RandomFloats(std::size_t count, float spread, std::mt1
   return floats;
 }
 
-/// Fills in everything but shape and lists. Scores lie within about +-2 `spread`.
+/// Fills in everything except the shape and the lists. Scores are within about +-2 `spread`.
 inline void FillAttention(AttentionCase& c, float spread, std::mt19937_64& random) {
   c.x = RandomFloats(c.sources * c.dim(), 1, random);
   c.source = RandomFloats(c.sources * c.heads, spread, random);
@@ -76,7 +76,7 @@ inline AttendArgs ArgsOf(AttentionCase& c) {
   return args;
 }
 
-/// The sources of the edges of a target, the own one first.
+/// Returns the sources of the edges of a target; its own row comes first.
 inline std::vector<std::size_t> SourcesOf(const AttentionCase& c, std::size_t t) {
   std::vector<std::size_t> sources;
   if (c.own) sources.push_back(t);
@@ -99,7 +99,7 @@ inline double ScoreInDouble(const AttentionCase& c, std::size_t j, std::size_t t
   return score;
 }
 
-/// The softmax of the edges of a target, in double: weights as SourcesOf.
+/// Returns the softmax over the edges of a target in double precision, in the order of SourcesOf.
 inline std::vector<double> WeightsInDouble(const AttentionCase& c, std::size_t t, std::size_t h) {
   const std::vector<std::size_t> sources = SourcesOf(c, t);
   std::vector<double> weights;

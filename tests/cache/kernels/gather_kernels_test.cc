@@ -6,6 +6,10 @@
 
 #include "cache/kernels/gather_testing.h"
 
+// Tests of the aggregation kernels of full-graph passes (maxima and additive attention, with their
+// gradients) in every SIMD path and for any division of rows into windows, against plain loops in
+// double precision.
+
 namespace rhizome {
 namespace {
 
@@ -24,7 +28,7 @@ TEST(GatherKernelsTest, MaximaAndTheirWinnersAreThoseOfAPlainLoop) {
   for (const std::size_t dim : kWidths) {
     GatherCase c = MakeGather(dim + 2, 1, random);
     for (float& x : c.x) {
-      x = std::round(x * 4);  // many are equal
+      x = std::round(x * 4);  // many values are equal
       if (random() % 40 == 0) x = std::numeric_limits<float>::quiet_NaN();
       if (random() % 40 == 0) x = -kInfinity;
     }
@@ -103,7 +107,7 @@ constexpr float kSlope = 0.2F;
 
 double LeakyOf(double sum) { return sum > 0 ? sum : kSlope * sum; }
 
-/// Compares what was gathered of attention with a softmax in double.
+/// Compares the aggregated state of an attention with a softmax in double precision.
 void ExpectSoftmax(const GatherCase& c, const GatherShapeCase& shape, const DropCase& drop,
                    const std::vector<float>& state) {
   const std::size_t heads = shape.heads, width = shape.width;
@@ -143,7 +147,7 @@ TEST(GatherKernelsTest, AttentionEqualsSoftmaxInDoubleOnBothSidesOfZero) {
   std::mt19937_64 random(testing::TestSeed());
   for (const GatherShapeCase& shape : kShapes) {
     const std::size_t heads = shape.heads, width = shape.width;
-    // Scores spread wide enough for maxima to rise.
+    // Scores are spread widely enough for maxima to rise.
     const std::size_t w = heads * width, columns = 2 * w + 4 * heads;
     const GatherCase c = MakeGather(w + 2 * heads, 12, random);
     std::vector<float> begin(c.targets() * columns, 0.0F);
@@ -169,7 +173,7 @@ TEST(GatherKernelsTest, AttentionEqualsSoftmaxInDoubleOnBothSidesOfZero) {
   }
 }
 
-/// Compares what comes back of attention with the same in double.
+/// Compares the gradients of an attention with the same in double precision.
 void ExpectReturns(const GatherCase& c, const GatherShapeCase& shape, const DropCase& drop,
                    const std::vector<float>& begin, const std::vector<float>& state) {
   const std::size_t heads = shape.heads, width = shape.width;
@@ -210,8 +214,8 @@ TEST(GatherKernelsTest, AttentionsGradientEqualsThatInDouble) {
     GatherCase c = MakeGather(2 * w + 6 * heads, 1, random);
     for (std::size_t j = 0; j < c.sources; ++j) {
       for (std::size_t h = 0; h < heads; ++h) {
-        c.x[j * c.stride + w + heads + h] += 2;                     // m
-        float& reciprocal = c.x[j * c.stride + w + 2 * heads + h];  // r
+        c.x[j * c.stride + w + heads + h] += 2;                     // maximum
+        float& reciprocal = c.x[j * c.stride + w + 2 * heads + h];  // reciprocal of the sum
         reciprocal = std::abs(reciprocal) + 0.1F;
       }
     }

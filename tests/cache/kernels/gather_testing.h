@@ -18,7 +18,7 @@ namespace rhizome::testing {
 
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// Random lists, ascending, with parallel edges, empty ones and one of `hub` edges.
+/// Returns random ascending lists with parallel edges, empty lists, and one list of `hub` edges.
 inline Csr AscendingLists(std::size_t targets, std::size_t sources, std::size_t hub,
                           std::mt19937_64& random) {
   Csr csr;
@@ -34,7 +34,7 @@ inline Csr AscendingLists(std::size_t targets, std::size_t sources, std::size_t 
   return csr;
 }
 
-/// Rows and their lists, and how lists are cut into calls.
+/// Source rows and the lists of targets over them.
 struct GatherCase {
   Csr csr;
   std::size_t sources = 60;
@@ -43,7 +43,8 @@ struct GatherCase {
 
   std::size_t targets() const { return csr.offsets.size() - 1; }
 
-  /// Calls use(rows) for the rows in so many windows, whose lists have the edges from them.
+  /// Divides the rows into `windows` windows and calls use(rows) for each; its lists have the edges
+  /// whose sources are in the window.
   template <typename Use>
   void InWindows(std::size_t windows, const Use& use) const {
     std::vector<std::uint32_t> begins(csr.offsets.begin(), csr.offsets.end() - 1);
@@ -72,8 +73,8 @@ inline GatherCase MakeGather(std::size_t stride, float spread, std::mt19937_64& 
   return c;
 }
 
-/// Computes the state in every set and in several windows, and expects the same bits. `run` adds
-/// the rows of a window to a state.
+/// Computes the state in every SIMD path with several numbers of windows, and expects the same
+/// bits. `run` adds the rows of a window to a state. Returns the state.
 template <typename Run>
 std::vector<float> InEverySet(const GatherCase& c, const std::vector<float>& begin,
                               const Run& run) {
@@ -91,7 +92,7 @@ std::vector<float> InEverySet(const GatherCase& c, const std::vector<float>& beg
   return first;
 }
 
-/// ActivationDraw, as attention_kernels.h tells of it.
+/// Reference implementation of ActivationDraw (attention_kernels.h).
 inline std::uint32_t ActivationDrawOf(std::uint64_t seed, std::uint64_t row, std::uint32_t column) {
   const auto mixed = [](std::uint32_t x) {
     x = (x ^ (x >> 16)) * kMixA;
@@ -103,16 +104,16 @@ inline std::uint32_t ActivationDrawOf(std::uint64_t seed, std::uint64_t row, std
   return mixed(x + static_cast<std::uint32_t>(key >> 32));
 }
 
-/// The dropout of an attention, and the numbers that its rows draw by.
+/// The dropout of an attention, and the row numbers from which its random numbers are derived.
 struct DropCase {
   GatherDropout dropout;
   std::vector<std::uint32_t> numbers;  // of the rows of x
-  std::uint64_t first = 40;            // of the first target, which is among these
+  std::uint64_t first = 40;            // of the first target, in the same numbering
 
   GatherNumbers Numbers() const { return {.of_rows = numbers.data(), .first = first}; }
 
-  /// The factor of the weight of an edge of target `t`, number `e` of all; `back`: the list is one
-  /// of a source's targets.
+  /// Returns the dropout factor of edge `e` (index over all lists) of target `t`. `back`: backward
+  /// pass, in which the list of a source holds its targets.
   double FactorOf(const GatherCase& c, std::size_t t, std::uint32_t e, std::size_t heads,
                   std::size_t head, bool back) const {
     if (dropout.dropped == 0) return 1;
@@ -128,7 +129,7 @@ struct DropCase {
   }
 };
 
-/// Without dropout, and with a share of the weights dropped.
+/// Returns a case without dropout and one that drops a share of the weights.
 inline std::vector<DropCase> DropCases(const GatherCase& c, std::mt19937_64& random) {
   DropCase some{.dropout = {.dropped = 0x60000000U, .scale = 1.6F, .seed = random()},
                 .numbers = std::vector<std::uint32_t>(c.sources)};

@@ -2,6 +2,10 @@
 
 #include "cache/kernels/gather_testing.h"
 
+// Tests of the aggregation kernels for Gatv2 attention, whose scores need whole rows of source and
+// target: the forward pass and the gradients of sources and targets, in every SIMD path and for any
+// division into windows, against plain loops in double precision.
+
 namespace rhizome {
 namespace {
 
@@ -18,7 +22,7 @@ struct WholeScores {
   std::vector<float> vectors;  // [heads, width]
   std::size_t all() const { return heads * width; }
 
-  /// The score of head h of rows z and q of all heads.
+  /// Returns the score of head h for the rows z (source) and q (target) of all heads.
   double Of(std::size_t h, const float* z, const float* q) const {
     double score = 0;
     for (std::size_t i = h * width; i < (h + 1) * width; ++i) {
@@ -101,9 +105,10 @@ TEST(GatherKernelsTest, AttentionOfWholeRowsEqualsSoftmaxInDouble) {
   }
 }
 
-/// The parts of a target [g w | q w | m h | r h | D h] and the source of an edge, in double.
+/// Gradients of one edge in double precision. `target` is the row [g w | q w | m h | r h | D h] of
+/// gradient, query, maximum, reciprocal of the sum and weighted dot product; z is the source.
 struct EdgeReturn {
-  double kept = 0;   // weight of g
+  double kept = 0;   // factor of g
   double score = 0;  // gradient of the score
 
   EdgeReturn(const WholeScores& of, std::size_t h, const float* target, const float* z,
@@ -119,7 +124,7 @@ struct EdgeReturn {
   }
 };
 
-/// Rows and states of gradients, whose weights are near 1.
+/// Adjusts a random target row so that its attention weights are near 1.
 void MakeReturning(const WholeScores& of, float* target) {
   for (std::size_t h = 0; h < of.heads; ++h) {
     float* const most = target + 2 * of.all() + h;

@@ -9,19 +9,20 @@
 #include "rhizome/cache/simd.h"
 #include "testing/testing.h"
 
-// Every set of kernels is held to the bit against one fused multiply-add after the other.
+// Tests of the matrix product kernels: in every SIMD path, each output has the bits of a plain loop
+// of fused multiply-adds.
 
 namespace rhizome {
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-/// Rows of a table that is wider than they are, and weights or gradients of them.
+/// Rows of a wider table.
 struct ProductCase {
   std::size_t count = 0, columns = 0, outputs = 0;
   std::size_t stride = 0;
   std::vector<float> table = {};
-  std::vector<std::uint32_t> place = {};  // empty: rows as they stand
+  std::vector<std::uint32_t> place = {};  // empty: rows in table order
 
   ProductRows rows() const {
     return {.x = table.data(),
@@ -43,7 +44,7 @@ class ProductKernelsTest : public ::testing::Test {
     return numbers;
   }
 
-  /// A case of some shape, every twentieth a large one; columns beyond a row's are NaN.
+  /// Returns a case of random shape; one in twenty is large. Table columns beyond a row's are NaN.
   ProductCase Draw() {
     constexpr std::size_t kSizes[] = {1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 47, 48, 64, 100};
     const auto size = [&] { return kSizes[random_() % std::size(kSizes)]; };
@@ -66,7 +67,7 @@ class ProductKernelsTest : public ::testing::Test {
   std::mt19937_64 random_{testing::TestSeed()};
 };
 
-/// The place of weight [o, k] in panels.
+/// Returns the index of weight [o, k] in panels.
 std::size_t InPanels(std::size_t o, std::size_t k, std::size_t columns) {
   return (o / kPanel * columns + k) * kPanel + o % kPanel;
 }
@@ -95,7 +96,7 @@ TEST_F(ProductKernelsTest, ProductsAreSumsInTheOrderOfColumns) {
                                 begin, end);
       for (std::size_t i = 0; i < out.size(); ++i) {
         const std::size_t row = i / stride, o = i % stride;
-        float expected = 7.0F;  // what is not asked for stays
+        float expected = 7.0F;  // outputs outside the request are unchanged
         if (row >= begin && row < end && o < c.outputs) {
           expected = 0;
           for (std::size_t k = 0; k < c.columns; ++k)
@@ -137,7 +138,7 @@ TEST_F(ProductKernelsTest, GradientsAreSumsInTheOrderOfRows) {
   }
 }
 
-// A number that is not finite spoils the products of its row alone.
+// An infinite input affects only the products of its row.
 TEST_F(ProductKernelsTest, WhatIsNotFiniteStaysInItsRow) {
   constexpr std::size_t kRows = 19, kColumns = 5, kOutputs = 3;
   std::vector<float> panels(kColumns * kPanel, 1.0F);

@@ -33,8 +33,8 @@ void ExpectEqual(const Trace& trace, const std::vector<std::set<CacheKey>>& bloc
   }
 }
 
-/// Simulates a queue of chunks: LRU if `touch`, else FIFO. With `first` the cached chunks of a
-/// block are served before others are read.
+/// Simulates a cache of chunks: LRU if `touch`, else FIFO. With `first`, the cached chunks of a
+/// block are used before others are read. Returns the number of reads.
 std::uint64_t BruteForceReads(const Trace& blocks, std::size_t frames, bool touch, bool first) {
   std::list<CacheKey> queue;  // oldest first
   std::uint64_t reads = 0;
@@ -120,8 +120,8 @@ TEST(PassCostTest, WhatIsChosenIsTheLeastAndNeverWorseThanNaturalOrder) {
 }
 
 TEST(PassCostTest, RowsThatTheSameBlocksReadShareAChunk) {
-  // There are four targets in blocks of two, and 8 rows that only they read: the first block reads
-  // the even ones, the second the odd ones. Laid out by blocks, each set fills chunks of its own.
+  // Four targets in blocks of two, and 8 rows that only they read: the first block reads the even
+  // ones, the second the odd ones. In the layout by blocks, each set has chunks of its own.
   PassLists lists;
   for (LocalRow row = 0; row < 12; ++row) {
     lists.rows.push_back(row);

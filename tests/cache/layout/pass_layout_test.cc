@@ -7,6 +7,9 @@
 #include "cache/layout/pass_testing.h"
 #include "testing/testing.h"
 
+// Tests of row layouts of layer passes: every rule places each row and target once, and agrees with
+// a naive implementation of its definition.
+
 namespace rhizome {
 namespace {
 
@@ -40,11 +43,11 @@ std::vector<LocalRow> RowsInOrder(const PassLayout& layout) {
   return rows;
 }
 
-/// The quantities that define the rules of uses, computed naively.
+/// The quantities that define the layout rules based on uses, computed naively.
 struct Uses {
   std::map<LocalRow, std::uint64_t> references;
   std::map<LocalRow, std::set<std::uint64_t>> blocks;
-  std::map<LocalRow, std::uint64_t> first;  // position in the whole sequence of reads
+  std::map<LocalRow, std::uint64_t> first;  // position in the sequence of all reads
   std::map<std::uint64_t, std::set<LocalRow>> rows_of_block;
 };
 
@@ -116,8 +119,8 @@ TEST(PassLayoutTest, SortedRulesSortByTheirKeys) {
 }
 
 TEST(PassLayoutTest, BreadthFirstVisitsNearRowsFirst) {
-  // The targets are 0, 1, 2 and 4; 3 and 5 are only read. Breadth first from vertex 10 (row 0) come
-  // 2 and 5, then row 1, which 2 reads.
+  // The targets are 0, 1, 2 and 4; 3 and 5 are only read. Breadth-first search from vertex 10 (row
+  // 0) reaches 2 and 5, then row 1, which 2 reads.
   PassLists lists;
   lists.rows = {0, 1, 2, 3, 4, 5};
   lists.vertices = {10, 20, 30, 40, 50, 60};

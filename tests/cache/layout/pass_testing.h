@@ -10,8 +10,8 @@
 
 namespace rhizome::testing {
 
-/// Returns random lists of a worker: the first `targets` of a random choice of `rows` rows are
-/// computed, each from up to `most` others. Hubs are read more often. Every row is computed or
+/// Returns random lists of a worker. The first `targets` of a random choice of `rows` rows are
+/// computed, each from up to `most` others; hubs are read more often. Every row is computed or
 /// read.
 inline PassLists RandomPassLists(std::mt19937_64& random, std::size_t rows, std::size_t most) {
   std::vector<bool> is_target(rows, false);
@@ -30,7 +30,7 @@ inline PassLists RandomPassLists(std::mt19937_64& random, std::size_t rows, std:
   std::vector<LocalRow> local_of(rows);
   for (const LocalRow row : used) {
     local_of[row] = static_cast<LocalRow>(lists.rows.size());
-    lists.rows.push_back(row * 2 + 1);  // row numbers with holes
+    lists.rows.push_back(row * 2 + 1);  // row numbers with gaps
     lists.vertices.push_back(static_cast<VertexId>(row * 7919 % 1000003));
     lists.owners.push_back(is_target[row] ? 1 : static_cast<PartitionId>(random() % 3));
     lists.degrees.push_back(random() % 5);

@@ -17,6 +17,10 @@
 #include "testing/test_store.h"
 #include "testing/testing.h"
 
+// Tests of neighbour lists on disk and of NeighborCache, which keeps the most useful lists in
+// memory: all sources give the same rows and samples, lists are chosen by their ratio of benefit to
+// size, and failed reads or damage are reported.
+
 namespace rhizome {
 namespace {
 
@@ -26,7 +30,7 @@ using ::testing::HasSubstr;
 using testing::RandomGraph;
 using testing::TempDir;
 
-/// A store, and its graph once with lists in memory and once with lists on disk.
+/// A store, and its graph opened with lists in memory and with lists on disk.
 struct Graphs {
   std::unique_ptr<Store> store;
   std::unique_ptr<GraphSnapshot> memory;
@@ -118,7 +122,7 @@ std::uint64_t ListBytes(const GraphSnapshot& graph, Direction direction) {
 
 class NeighborCacheTest : public ::testing::TestWithParam<TopologyCodec> {
  protected:
-  /// Makes a graph of some hundred vertices, large enough that lists are in many blocks.
+  /// Creates a graph of some hundred vertices, large enough that its lists are in many blocks.
   void MakeStore(const testing::RandomGraphOptions& options, std::uint32_t partitions,
                  Direction directions = Direction::kBoth) {
     std::mt19937_64 rng(testing::TestSeed());
@@ -230,7 +234,7 @@ TEST_P(NeighborCacheTest, PointLookUpsReadFromDisk) {
   }
 }
 
-// A list is worth most if its vertex appears in many lists and the list itself is short.
+// A list has the highest ratio if its vertex appears in many lists and the list itself is short.
 void NeighborCacheTest::ExpectChosenByRatio() {
   const GraphSnapshot& graph = *graphs_.direct;
   const std::uint64_t budget = TableBytes(graph) + ListBytes(graph, Direction::kIn) / 3;
@@ -263,7 +267,7 @@ void NeighborCacheTest::ExpectChosenByRatio() {
     }
   }
   ASSERT_FALSE(left.empty());
-  // A list is left out only if it no longer fitted beside lists that are worth as much or more.
+  // A list is left out only if it did not fit beside the lists with the same or a higher ratio.
   for (const List& list : left) {
     std::uint64_t bytes = TableBytes(graph) + list.bytes;
     for (const List& other : cached)
@@ -277,7 +281,7 @@ TEST_P(NeighborCacheTest, ListsAreChosenByTheRatioOfDegreesWithinTheBudget) {
   ExpectChosenByRatio();
 }
 
-// The degrees of the other direction are then counted by reading all lists.
+// If only one direction is stored, degrees of the other direction are counted by reading all lists.
 TEST_P(NeighborCacheTest, RatiosAreTheSameWhereOneDirectionIsStored) {
   MakeStore({.vertices = 120, .edges = 3000}, 2, Direction::kIn);
   ExpectChosenByRatio();
@@ -311,7 +315,7 @@ TEST_P(NeighborCacheTest, DumpIsLoadedAndDamageIsFound) {
   ASSERT_OK(built->Dump(sink, *graphs_.direct));
   const Path path = folder_.path() / "cache";
   const auto load = [&](const std::vector<std::byte>& bytes, Direction direction) {
-    std::ofstream(path, std::ios::binary)  // not synced, which would be most of the test's time
+    std::ofstream(path, std::ios::binary)  // not synced; syncing takes most of the test's time
         .write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
     return NeighborCache::Load(FileSystem::Posix(), path, *graphs_.direct, direction);
@@ -353,8 +357,8 @@ TEST_P(NeighborCacheTest, WrongUseIsRefused) {
   EXPECT_STATUS(ResidentNeighbors(*graphs_.direct, Direction::kIn), kInvalidArgument);
 }
 
-// Each read in turn fails, is short, or returns changed bytes. The call then gives an error that
-// names the file, or the right rows; and the next call works.
+// In each round one read fails, is short, or returns changed bytes. The call returns an error that
+// names the file, or the right rows; the next call succeeds.
 TEST_P(NeighborCacheTest, FailedReadsAreErrorsAndDoNotStick) {
   MakeStore({.vertices = 300, .edges = 9000}, 2);
   std::mt19937_64 rng(testing::TestSeed());
@@ -379,7 +383,7 @@ TEST_P(NeighborCacheTest, FailedReadsAreErrorsAndDoNotStick) {
         const auto source = OpenDirect(*graphs_.direct, Direction::kIn, nullptr, options);
         std::vector<Row> rows(entries.size());
         const Status status = source->LookUp(entries, rows);
-        const bool happened = calls > nth;  // compressed lists take few reads
+        const bool happened = calls > nth;  // compressed lists need few reads
         EXPECT_TRUE(happened || nth > 0);
         if (fault == Fault::kEio && happened) {
           EXPECT_STATUS(status, kIoError);
@@ -423,7 +427,7 @@ TEST_P(NeighborCacheTest, DamageOnDiskIsFoundWhenItIsRead) {
   EXPECT_STATUS(graphs_.direct->Neighbors(vertex, Direction::kOut), kCorruption);
 }
 
-/// A graph with some partitions alone has no source of all lists.
+/// Lists of all partitions cannot be opened if only some partitions of the graph are loaded.
 TEST_P(NeighborCacheTest, PartitionsThatAreNotLoadedAreNamed) {
   MakeStore({.vertices = 200, .edges = 2000, .weighted = true}, 3);
   const auto part = Graph::Open(std::as_const(*graphs_.store),

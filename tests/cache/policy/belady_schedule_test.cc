@@ -6,6 +6,9 @@
 #include "rhizome/cache/step_set.h"
 #include "testing/testing.h"
 
+// Tests of Belady's schedule: it reads as few rows as a brute-force optimum, and no other policy
+// reads less; traces that differ from the one it was built for are refused.
+
 namespace rhizome {
 namespace {
 
@@ -36,7 +39,7 @@ TEST(StepSetTest, MaxEqualsThatOfAnOrderedSet) {
 }
 
 TEST(BeladyScheduleTest, KeepsWhatIsNeededSoonest) {
-  // With one frame, 0 and 1 compete, and 0 is needed sooner; 2 is used once and not kept.
+  // With one frame, 0 and 1 compete, and 0 is needed sooner. 2 is used once and not kept.
   const Trace trace = MakeTrace({{0}, {1}, {0}, {2}, {0}, {1}});
   auto policy = *MakeBeladySchedule(trace, 1, 3);
   const ReplayCounts counts = FrameSimulator(1).Play(*policy, trace);

@@ -16,7 +16,7 @@ using testing::RandomTrace;
 
 constexpr std::uint64_t kRowBytes = 1024;
 
-/// A cost for which gaps of up to 20 rows are read through.
+/// Returns a cost at which gaps of up to 20 rows are read through.
 ReadCost TwentyRowsAGap() { return {.seconds_per_read = 61.5e-6, .bytes_per_second = 1e9}; }
 
 /// Returns the trace with its keys so far apart that no two are read together.

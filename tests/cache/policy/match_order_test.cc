@@ -12,15 +12,15 @@ namespace {
 using testing::MakeTrace;
 using testing::RandomTrace;
 
-/// Counts the keys in both, by searching.
+/// Returns the number of keys in both, by searching.
 std::size_t Shared(std::span<const CacheKey> a, std::span<const CacheKey> b) {
   return static_cast<std::size_t>(std::count_if(a.begin(), a.end(), [b](CacheKey key) {
     return std::find(b.begin(), b.end(), key) != b.end();
   }));
 }
 
-/// Computes the same order naively: among the remaining steps of a window it takes the first that
-/// shares most keys with the step chosen last.
+/// Computes the same order naively: each time, it chooses the first of the remaining steps of a
+/// window that shares the most keys with the step chosen last.
 std::vector<std::uint32_t> NaiveOrder(const Trace& trace, std::size_t window) {
   std::vector<std::uint32_t> order;
   for (std::size_t begin = 0; begin < trace.steps(); begin += window) {
@@ -42,9 +42,9 @@ std::vector<std::uint32_t> NaiveOrder(const Trace& trace, std::size_t window) {
 
 TEST(MatchOrderTest, TheNextStepIsTheOneThatSharesMost) {
   const Trace trace = MakeTrace({{0, 1, 2}, {3, 4, 5}, {4, 5, 6}, {1, 2, 3}});
-  // Step 3 shares two keys with step 0; then 1 shares one with 3; then 2 is left.
+  // Step 3 shares two keys with step 0; then 1 shares one with 3; then only 2 remains.
   EXPECT_EQ(*MatchOrder(trace, 7), (std::vector<std::uint32_t>{0, 3, 1, 2}));
-  // The second window starts with the step that shares most with the end of the first.
+  // The second window starts with the step that shares the most keys with the end of the first.
   EXPECT_EQ(*MatchOrder(trace, 7, 2), (std::vector<std::uint32_t>{0, 1, 2, 3}));
   const Trace turned = MakeTrace({{0, 1, 2}, {3, 4, 5}, {1, 2, 3}, {4, 5, 6}});
   EXPECT_EQ(*MatchOrder(turned, 7, 2), (std::vector<std::uint32_t>{0, 1, 3, 2}));

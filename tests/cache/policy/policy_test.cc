@@ -9,6 +9,9 @@
 #include "rhizome/cache/policies.h"
 #include "testing/testing.h"
 
+// Tests of cache policies by hand-made traces and by naive implementations (LRU, FIFO, CLOCK,
+// S3-FIFO) on random traces, and of what they refuse.
+
 namespace rhizome {
 namespace {
 
@@ -31,7 +34,7 @@ TEST(PolicyTest, NamesParseBackAndUnknownOnesDoNot) {
 
 TEST(PolicyTest, LruKeepsTheMostRecentlyUsedKeys) {
   auto policy = MakeLruPolicy(3, 5);
-  // Key 0 is used again before 3 comes, so 3 evicts 1; then 1 evicts 2, and 4 evicts 0.
+  // Key 0 is used again before 3 is, so 3 evicts 1; then 1 evicts 2, and 2 evicts 0.
   const Trace trace = MakeTrace({{0}, {1}, {2}, {0}, {3}, {0}, {1}, {2}});
   FrameSimulator frames(3);
   const ReplayCounts counts = frames.Play(*policy, trace);
@@ -45,7 +48,7 @@ TEST(PolicyTest, FifoIgnoresUse) {
   const Trace trace = MakeTrace({{0}, {1}, {2}, {0}, {3}, {0}, {1}, {2}});
   FrameSimulator frames(3);
   const ReplayCounts counts = frames.Play(*policy, trace);
-  // Key 3 evicts 0 although that was just used; 0 evicts 1, 1 evicts 2, 2 evicts 3.
+  // Key 3 evicts 0 although 0 was just used; 0 evicts 1, 1 evicts 2, 2 evicts 3.
   EXPECT_EQ(counts.hits, 1u);
   EXPECT_EQ(counts.misses, 7u);
   EXPECT_EQ(frames.Resident(), (std::set<CacheKey>{0, 1, 2}));
@@ -57,7 +60,8 @@ TEST(PolicyTest, AStepIsJudgedAgainstThePoolAsItWas) {
     ASSERT_OK(policy->Step(std::vector<CacheKey>{0, 1}, plan));
     ASSERT_EQ(plan.inserts.size(), 2u);
     const FrameId frame_of_0 = plan.inserts[0].frame;
-    // Key 2 is inserted before 0 is reached, but 0 is a hit, judged when the step began.
+    // Key 2 is inserted before 0 is reached, but 0 is still a hit: hits are determined at the
+    // beginning of the step.
     ASSERT_OK(policy->Step(std::vector<CacheKey>{2, 0}, plan));
     EXPECT_EQ(plan.hits, (std::vector<StepPlan::Place>{{1, frame_of_0}}));
     EXPECT_EQ(plan.misses, (std::vector<std::uint32_t>{0}));
@@ -119,13 +123,13 @@ TEST(PolicyTest, RankByUseOrdersByCountThenKey) {
   EXPECT_TRUE(RankByUse(Trace{}, 0)->empty());
 }
 
-/// Implements LRU and FIFO naively: a queue of keys, oldest first, through which the keys of a step
-/// pass one after the other.
+/// Naive implementation of LRU and FIFO: a queue of keys, oldest first, through which the keys of a
+/// step pass one after the other.
 class NaiveQueue {
  public:
   NaiveQueue(std::size_t capacity, bool refresh) : capacity_(capacity), refresh_(refresh) {}
 
-  /// Returns the number of hits, which are judged before anything moves.
+  /// Returns the number of hits, which are determined before anything moves.
   std::uint64_t Step(std::span<const CacheKey> keys) {
     std::vector<bool> hit;
     for (const CacheKey key : keys) hit.push_back(Find(key) != queue_.end());
@@ -171,7 +175,7 @@ TEST(PolicyTest, LruAndFifoEqualANaiveQueueOnRandomTraces) {
   }
 }
 
-/// Implements CLOCK and S3-FIFO literally, with queues that are searched.
+/// Naive implementation of CLOCK and S3-FIFO, with queues that are searched.
 class NaiveClock {
  public:
   explicit NaiveClock(std::size_t capacity) : capacity_(capacity) {}
@@ -225,7 +229,7 @@ class NaiveS3Fifo {
       small_.push_back({key, 0});
       return;
     }
-    *ghost = -1;  // its turn passes all the same
+    *ghost = -1;  // its place in the queue remains
     main_.push_back({key, 0});
   }
 
@@ -330,7 +334,7 @@ TEST(PolicyTest, AStepThatNoTraceHasIsRefusedAndChangesNothing) {
   const std::vector<std::vector<CacheKey>> bad = {{1, 1}, {1, 2, 1}, {0, -1}, {3, 4}, {2, 1, 0, 2}};
   const Trace good = MakeTrace({{2, 1, 0}, {3, 0}, {1}, {0, 3}});
   for (const PolicyKind kind : AllPolicies()) {
-    if (kind == PolicyKind::kNone) continue;  // which knows no keys
+    if (kind == PolicyKind::kNone) continue;  // it does not check keys
     SCOPED_TRACE(PolicyName(kind));
     const PolicyOptions options{.kind = kind, .frame_count = 3, .key_count = 4, .cost = {}};
     const auto policy = *MakePolicy(options, good);

@@ -16,10 +16,10 @@ using testing::RandomTrace;
 
 constexpr std::uint64_t kReplayRowBytes = 1024;
 
-/// A cost for which gaps of up to 20 rows are read through.
+/// Returns a cost at which gaps of up to 20 rows are read through.
 ReadCost TwentyRowsAGapOfReplay() { return {.seconds_per_read = 61.5e-6, .bytes_per_second = 1e9}; }
 
-/// The reads of one step are formed one by one: the next row joins a read if it is near its end.
+/// The reads of a step are formed one by one: the next row joins a read if it is near its end.
 TEST(ReplayReadsTest, EqualsReadsThatAreMadeOneByOne) {
   std::mt19937_64 random(testing::TestSeed());
   const ReadCost cost = TwentyRowsAGapOfReplay();
@@ -52,8 +52,8 @@ TEST(ReplayReadsTest, EqualsReadsThatAreMadeOneByOne) {
   }
 }
 
-/// Returns the rows that a pool reads for each step after the first superbatch. `full` tells
-/// whether each superbatch filled all frames.
+/// Returns the average number of rows that a pool reads for each step, without the first superbatch
+/// if there are several. `full` becomes false if a superbatch did not fill all frames.
 double RowsReadByAPool(const Trace& trace, std::size_t superbatch, const PolicyOptions& options,
                        bool& full) {
   Result<BufferPool> pool = BufferPool::Create(sizeof(CacheKey), options.frame_count);
@@ -93,7 +93,7 @@ TEST(ReplaySuperbatchesTest, ReadsWhatAPoolReads) {
         .unit_bytes = 1,
         .cost = {.seconds_per_read = 1, .bytes_per_second = 1e18, .fixed_gap_bytes = 0}};
     Trace trace = RandomTrace(random, 1 + random() % 20, key_count, 1 + random() % 30);
-    PolicyOptions spread = options;  // no two rows are one read
+    PolicyOptions spread = options;  // so that no read has two rows
     Trace apart = trace;
     for (CacheKey& key : apart.keys) key *= 2;
     spread.key_count *= 2;

@@ -11,6 +11,9 @@
 #include "rhizome/cache/replay.h"
 #include "testing/testing.h"
 
+// Tests of ScheduleHistory, which carries the pool's contents and the uses of keys from one
+// superbatch's schedule to the next.
+
 namespace rhizome {
 namespace {
 
@@ -18,7 +21,7 @@ using testing::FrameSimulator;
 using testing::MakeTrace;
 using testing::RandomTrace;
 
-/// Keys of a pool, some of all, in any order.
+/// Returns random keys that a pool holds, in random order.
 HeldKeys SomeHeld(std::mt19937_64& random, std::uint64_t key_count, std::uint32_t frame_count,
                   std::size_t classes) {
   std::vector<CacheKey> keys(key_count);
@@ -95,8 +98,8 @@ TEST(ScheduleHistoryTest, ReadsAreTheFewestFromWhatThePoolHolds) {
   }
 }
 
-/// The keys that the history says are held must be those that the policy's frames hold when it is
-/// done, for schedules of both kinds.
+/// The keys that the history reports as held are those in the frames at the end of the policy, for
+/// schedules of both kinds.
 TEST(ScheduleHistoryTest, HeldKeysAreThoseInTheFrames) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 400; ++round) {
@@ -137,21 +140,20 @@ TEST(ScheduleHistoryTest, SaysWhichFramesAreDone) {
 
 TEST(ScheduleHistoryTest, TheMostUsedStayAndOfEqualOnesTheLatest) {
   ScheduleHistory history(6);
-  // 0 is used three times, 1 twice, and 4 after 3 and 2, which are used as often.
+  // 0 is used three times, 1 twice, and 2, 3 and 4 once; 4 is the latest of these.
   const Trace trace = MakeTrace({{0, 1}, {0, 2}, {0, 1}, {3}, {4}});
   auto policy = *MakeBeladySchedule(trace, 3, 6, &history);
   EXPECT_EQ(Sorted(history.held().keys), (std::vector<CacheKey>{0, 1, 4}));
-  // 5 comes once, which is less than what is there but for 4: it takes the place of that.
+  // 5 is used once, less than 0 and 1, so it replaces 4.
   const Trace next = MakeTrace({{5}});
   policy = *MakeBeladySchedule(next, 3, 6, &history);
   EXPECT_EQ(Sorted(history.held().keys), (std::vector<CacheKey>{0, 1, 5}));
-  std::set<CacheKey> prefill;  // 5 into the frame of 4, and the two that stay
+  std::set<CacheKey> prefill;  // 5 in the frame of 4, and 0 and 1, which remain
   for (const auto& [key, frame] : policy->Prefill()) prefill.insert(key);
   EXPECT_EQ(prefill, (std::set<CacheKey>{0, 1, 5}));
 }
 
-/// After the last step, no key that was at hand and is gone was used more often than one that
-/// stayed.
+/// After the last step, no evicted key was used more often than a key that is held.
 TEST(ScheduleHistoryTest, NoKeyThatStaysWasUsedLessThanOneThatLeaves) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 300; ++round) {
@@ -179,7 +181,7 @@ TEST(ScheduleHistoryTest, NoKeyThatStaysWasUsedLessThanOneThatLeaves) {
 }
 
 TEST(ScheduleHistoryTest, DearKeysStayBeforeLikelyOnes) {
-  // Keys 0 and 1 are equally likely, and reading 1 costs 50 times as much.
+  // Keys 0 and 1 are equally likely, and reading 1 is 50 times as expensive.
   const std::vector<double> chances = {0.1, 0.1, 0.9};
   ScheduleHistory history{std::span(chances)};
   const Trace trace = MakeTrace({{0, 1, 2}});
@@ -200,7 +202,7 @@ TEST(ScheduleHistoryTest, APriorSavesReadsOfAPopularCoreInShortSuperbatches) {
   const std::uint64_t uses = ReplaySuperbatches(trace, 2, options, Prior::kUses)->rows;
   const std::uint64_t all = ReplaySuperbatches(trace, 64, options)->rows;
   EXPECT_LT(uses, none * 9 / 10);
-  EXPECT_LE(all, uses);  // what knows the whole future reads least
+  EXPECT_LE(all, uses);  // a schedule that knows the whole future reads least
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ inline Trace RandomTrace(std::mt19937_64& random, std::size_t steps, std::uint64
   return trace;
 }
 
-/// Expects that StepPlan::done and frames_needed are right, by looking ahead in a copy of the
-/// policy's plans.
+/// Expects that StepPlan::done and frames_needed are right, by checking the later plans of the
+/// policy.
 inline void ExpectDoneFramesAreKnown(Policy& policy, const Trace& trace,
                                      std::uint32_t frame_count) {
   std::vector<StepPlan> plans(trace.steps());
@@ -67,7 +67,7 @@ inline void ExpectDoneFramesAreKnown(Policy& policy, const Trace& trace,
     std::set<FrameId> touched;  // in this step
     for (const StepPlan::Place& hit : plans[s - 1].hits) touched.insert(hit.frame);
     for (const StepPlan::Place& insert : plans[s - 1].inserts) touched.insert(insert.frame);
-    // The first step says also which frames were filled before it for no step of this trace.
+    // In the first step, `done` also lists prefilled frames that no step of the trace uses.
     if (s == 1)
       for (const auto& [key, frame] : policy.Prefill()) touched.insert(frame);
     std::set<FrameId> done;
@@ -91,7 +91,7 @@ inline void ExpectDoneFramesAreKnown(Policy& policy, const Trace& trace,
 
 /// Plays a trace with real frames that hold keys, and fails the test if a plan is impossible. Each
 /// request must be a hit or a miss, each hit must find its key in its frame, each insert must be a
-/// key of the step that was read or is at hand, and no key may be in two frames.
+/// key of the step that was read or is in memory, and no key may be in two frames.
 class FrameSimulator {
  public:
   explicit FrameSimulator(std::uint32_t frame_count) : frames_(frame_count, kEmpty) {}
@@ -161,9 +161,9 @@ class FrameSimulator {
   std::set<CacheKey> resident_;
 };
 
-/// Returns the fewest reads that any policy can have of a trace whose pool begins with the set
-/// `held`: it tries every set before the first step, of which the keys of `held` are free and
-/// others are read, and after each step every subset of the keys that are at hand.
+/// Returns the minimum number of reads of any policy for a trace, if the pool initially holds the
+/// set `held`. Tries every set before the first step (keys outside `held` count as reads), and
+/// after each step every subset of the keys in memory.
 inline std::uint64_t OptimalReads(const Trace& trace, std::uint32_t frame_count,
                                   std::uint32_t key_count, std::uint32_t held = 0) {
   constexpr std::uint64_t kImpossible = std::numeric_limits<std::uint32_t>::max();

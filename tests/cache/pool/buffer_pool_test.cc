@@ -12,6 +12,9 @@
 #include "rhizome/cache/policies.h"
 #include "testing/testing.h"
 
+// Tests of BufferPool: frames and slots, held steps whose slots must not change, holders that wait
+// for free slots, changes of policy, and reading ahead into frames that are done.
+
 namespace rhizome {
 namespace {
 
@@ -75,7 +78,7 @@ TEST(BufferPoolTest, CountersAddUpOverPoliciesAndANewPolicyStartsEmpty) {
   EXPECT_EQ(first.hits.size(), 0u);
   for (const StepPlan::Place& insert : first.inserts)
     pool->Fill(keys[insert.request], insert.frame);
-  EXPECT_EQ(Plan(*pool, keys).hits.size(), 2u);  // the last two are still there
+  EXPECT_EQ(Plan(*pool, keys).hits.size(), 2u);  // the last two are still in memory
 
   EXPECT_EQ(pool->counters().requests, 9u);
   EXPECT_EQ(pool->counters().prefill, 2u);
@@ -136,7 +139,7 @@ TEST(BufferPoolTest, WhatAStepHoldsStaysWhereItIsUntilItIsReleased) {
   pool->Release(first);
   EXPECT_EQ(pool->slot(second[0])[0], std::byte{2}) << "the second step holds it still";
   pool->Release(second);
-  const std::vector<SlotId> fourth = hold({6, 7, 8});  // takes the free slots
+  const std::vector<SlotId> fourth = hold({6, 7, 8});  // uses the free slots
   EXPECT_EQ(std::set<SlotId>(fourth.begin(), fourth.end()).size(), 3u);
   for (const SlotId slot : fourth) {
     EXPECT_NE(slot, third[0]);
@@ -152,14 +155,14 @@ TEST(BufferPoolTest, HoldersWaitForRoomButNotForThemselves) {
   ASSERT_OK(pool);
   const std::vector<CacheKey> three = {1, 2, 3};
   std::vector<SlotId> first;
-  // Nothing is held, so no wait would end.
+  // No slots are held, so waiting would never end.
   ASSERT_OK(pool->Hold(three, Plan(*pool, three), first));
   const std::vector<CacheKey> one = {4};
   std::vector<SlotId> second;
   std::thread releasing([&] { pool->Release(first); });
   ASSERT_OK(pool->Hold(one, Plan(*pool, one), second));
   releasing.join();
-  pool->SetStarved(true);  // the holder itself waits for the next step
+  pool->SetStarved(true);  // the thread that holds also has to release, so it must not wait
   std::vector<SlotId> third, fourth;
   ASSERT_OK(pool->Hold(three, Plan(*pool, three), third));
   EXPECT_STATUS(pool->Hold(three, Plan(*pool, three), fourth), kOutOfMemory);
@@ -183,14 +186,15 @@ TEST(BufferPoolTest, ThePrefillToComeIsReadIntoWhatIsDone) {
     ASSERT_OK(pool->Hold(keys, Plan(*pool, keys), slots));
     pool->Release(slots);
   };
-  EXPECT_TRUE(pool->TakeAhead(1, 9).empty());  // everything is needed
+  EXPECT_TRUE(pool->TakeAhead(1, 9).empty());  // every row is still needed
   step(0);
   EXPECT_TRUE(pool->TakeAhead(1, 9).empty());  // 0 is done, and kept
   step(1);
   step(2);
-  EXPECT_TRUE(pool->TakeAhead(1, 9).empty());  // 1 too; 2 is not done
+  EXPECT_TRUE(pool->TakeAhead(1, 9).empty());  // 1 is done and kept, too; 2 is not done
   step(3);
-  const auto taken = pool->TakeAhead(5, 9);  // the last one, though less than 5
+  // frees the only remaining frame, although 5 are allowed
+  const auto taken = pool->TakeAhead(5, 9);
   ASSERT_EQ(taken.size(), 1u);
   EXPECT_EQ(taken[0].first, 7);
   ASSERT_OK(pool->SetPolicy(*MakePolicy({.frame_count = 3, .key_count = 8, .cost = {}}, next)));
@@ -240,12 +244,12 @@ TEST(BufferPoolTest, ReadingAheadCostsNoReads) {
     total[0] += reads[0];
     total[1] += reads[1];
   }
-  // A few more reads occur if reading ahead takes the slot of a row that the next superbatch would
+  // A few more reads occur if reading ahead uses the slot of a row that the next superbatch would
   // have found by chance.
   EXPECT_LE(total[1], total[0] + total[0] / 100);
 }
 
-// A model knows the contents of each slot while steps are held and released in random order and
+// A model tracks the contents of each slot while steps are held and released in random order and
 // policies change.
 TEST(BufferPoolTest, NoSlotChangesWhileItIsHeld) {
   std::mt19937_64 random(testing::TestSeed());
@@ -315,7 +319,7 @@ TEST(BufferPoolDeathTest, AFrameOutOfRangeIsABug) {
   Result<BufferPool> pool = BufferPool::Create(16, 2);
   ASSERT_OK(pool);
   EXPECT_DEATH(static_cast<void>(pool->Fill(0, 2)), "RHIZOME_CHECK");
-  EXPECT_DEATH(static_cast<void>(pool->frame(1)), "RHIZOME_CHECK");  // nothing was put there
+  EXPECT_DEATH(static_cast<void>(pool->frame(1)), "RHIZOME_CHECK");  // the frame is empty
 }
 
 TEST(BufferPoolTest, RefusesAPolicyThatWasMadeForAnotherPool) {
@@ -329,7 +333,7 @@ TEST(BufferPoolTest, RefusesAPolicyThatWasMadeForAnotherPool) {
   EXPECT_STATUS(pool->Plan(std::vector<CacheKey>{0, 1, 2}, plan), kInvalidArgument);
   ASSERT_OK(pool->SetPolicy(MakeLruPolicy(2, 9)));
   EXPECT_STATUS(pool->Plan(std::vector<CacheKey>{0, 9}, plan), kInvalidArgument);
-  // A hit in a frame that nothing was filled into.
+  // A hit in a frame that was never filled.
   ASSERT_OK(pool->SetPolicy(*MakeStaticPolicy(2, 9, std::vector<CacheKey>{5, 6})));
   EXPECT_EQ(pool->Prefill().size(), 2u);
   EXPECT_STATUS(pool->Plan(std::vector<CacheKey>{5}, plan), kInvalidArgument);

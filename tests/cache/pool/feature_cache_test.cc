@@ -18,6 +18,10 @@
 #include "rhizome/storage/generation_writer.h"
 #include "testing/testing.h"
 
+// Tests of FeatureCache with every policy, pool size and I/O backend: rows are right, held rows do
+// not change, reads are those of a replay of the policy, rows can be read ahead, and damage, failed
+// reads and wrong use are reported.
+
 namespace rhizome {
 namespace {
 
@@ -27,7 +31,8 @@ using testing::TempDir;
 
 constexpr std::uint64_t kRows = 700;
 
-/// Every byte of every array is a function of its position, so that a misplaced row shows.
+/// Returns the byte at a position; every byte is a function of its position, so that a misplaced
+/// row is detected.
 std::byte ByteOf(std::uint64_t row, std::uint64_t column) {
   return static_cast<std::byte>((row * 131 + column * 7 + (row >> 3)) & 0xff);
 }
@@ -53,7 +58,8 @@ Status WriteArray(GenerationWriter& writer, const ArrayEntry& entry) {
   return writer.AddArray(array->arrays(), files);
 }
 
-/// A store with the arrays `feat` (64-byte rows), `half` (6-byte rows) and `packed` (chunk layout).
+/// Builds a store with the arrays `feat` (64-byte rows), `half` (6-byte rows) and `packed` (chunk
+/// layout).
 Status BuildStore(const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Create(FileSystem::Posix(), path, StoreId::Random()));
@@ -99,7 +105,7 @@ constexpr PolicyKind kAllPolicies[] = {
     PolicyKind::kClock,  PolicyKind::kS3Fifo, PolicyKind::kStatic,
     PolicyKind::kBelady, PolicyKind::kCost,   PolicyKind::kMatch};
 
-/// Runs with both makers of I/O.
+/// Runs with both I/O backends.
 class FeatureCacheTest : public ::testing::TestWithParam<IoMaker> {
  protected:
   void SetUp() override {
@@ -207,7 +213,7 @@ TEST_P(FeatureCacheTest, ASuperbatchReadsOfItsPrefillWhatTheOneBeforeHasNotLeft)
   const auto cache = FeatureCache::Open(*store_, "feat", Options(90 * 64));
   ASSERT_OK(cache);
   const Trace unannounced = RandomTrace(random, 3, kRows, 50);
-  ExpectRightRows(**cache, unannounced);  // without Start nothing is kept
+  ExpectRightRows(**cache, unannounced);  // without Start no row is kept
   EXPECT_EQ((*cache)->stats().pool_hits, 0u);
   std::uint64_t reads = (*cache)->stats().rows_read;
   for (const PolicyKind kind : kAllPolicies) {
@@ -231,7 +237,7 @@ TEST_P(FeatureCacheTest, HeldRowsStayWhileOthersAreRead) {
   std::deque<std::pair<std::vector<Row>, HeldRows>> held;
   for (const PolicyKind kind : kAllPolicies) {
     const Trace trace = RandomTrace(random, 12, kRows, 150);
-    (*cache)->SetStarved(true);  // this thread releases, so it must not wait for it
+    (*cache)->SetStarved(true);  // this thread also releases, so it must not wait for a release
     ASSERT_OK((*cache)->Start(PolicyFor(kind, trace, 90)));
     for (std::size_t s = 0; s < trace.steps(); ++s) {
       HeldRows rows;
@@ -282,7 +288,8 @@ TEST_P(FeatureCacheTest, WhatIsReadAheadIsThereWhenItsSuperbatchBegins) {
       ahead = ahead || *read;
       ExpectHeld(std::vector<Row>(traces[p].step(s).begin(), traces[p].step(s).end()), rows);
     }
-    while (p + 1 < policies.size()) {  // nothing is held or needed any more: all that is missing
+    // no row is held or needed any more, so all missing rows are read ahead
+    while (p + 1 < policies.size()) {
       const Result<bool> read = (*cache)->ReadAhead();
       ASSERT_OK(read);
       if (!*read) break;
@@ -321,7 +328,8 @@ TEST_P(FeatureCacheTest, ADamagedRowThatIsReadAheadIsNamed) {
 TEST_P(FeatureCacheTest, OneThreadHoldsWhileAnotherReleases) {
   std::mt19937_64 random(testing::TestSeed());
   FeatureCacheOptions options = Options(90 * 64);
-  options.held = {.slots = 160, .most = 160};  // little more than a step: it has to wait
+  // little more than a step, so that holders have to wait
+  options.held = {.slots = 160, .most = 160};
   const auto cache = FeatureCache::Open(*store_, "feat", options);
   ASSERT_OK(cache);
   std::vector<Trace> traces;
@@ -433,7 +441,8 @@ TEST_P(FeatureCacheTest, StepsAndPoliciesOfAnotherTraceAreRefused) {
   std::vector<CacheKey> ranking(frames + 1);
   std::iota(ranking.begin(), ranking.end(), 0);
   EXPECT_STATUS((*cache)->Start(*MakeStaticPolicy(frames + 1, kRows, ranking)), kInvalidArgument);
-  // A policy of fewer rows than there are, a row twice, and a schedule of another trace.
+  // A policy for fewer rows than the array has, a row twice in a step, and a schedule of another
+  // trace.
   ASSERT_OK((*cache)->Start(MakeLruPolicy(frames, 5)));
   EXPECT_STATUS((*cache)->Gather(std::vector<Row>{4, 5}, out), kInvalidArgument);
   ASSERT_OK((*cache)->Start(MakeLruPolicy(frames, kRows)));

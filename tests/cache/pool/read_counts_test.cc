@@ -10,7 +10,7 @@
 namespace rhizome {
 namespace {
 
-/// Counts whose figures are all different.
+/// Returns counts that all differ.
 MinibatchCosts SomeCosts(std::uint64_t first) {
   MinibatchCosts costs;
   MinibatchCosts::Each(
@@ -29,7 +29,7 @@ std::vector<double> FiguresOf(const MinibatchCosts& costs) {
   return figures;
 }
 
-// As many bytes as the struct has: a figure that is not in Each would be missing.
+// The size of the struct shows that no field is missing in Each.
 TEST(ReadCountsTest, EachVisitsEveryFigureOnce) {
   EXPECT_EQ(FiguresOf(SomeCosts(1)), (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
   EXPECT_EQ(sizeof(MinibatchCosts), 11 * sizeof(std::uint64_t));
@@ -47,7 +47,7 @@ TEST(ReadCountsTest, SumsAddEveryFigure) {
   EXPECT_EQ(rest.reads_issued, SomeCosts(1).reads_issued);
 }
 
-// Reports list what was read before hits, among which are rows that were prefilled, and so read.
+// Reports list rows read before hits, because hits include prefilled rows, which were read.
 TEST(ReadCountsTest, RowsReadComeBeforeHits) {
   const RowReads reads;
   std::vector<std::string> names;

@@ -12,6 +12,10 @@
 #include "rhizome/cache/range_cut.h"
 #include "testing/testing.h"
 
+// Tests of the cost model of ranges of rows: features of a range, measured costs, non-negative
+// least squares against brute force, prediction errors, saved and damaged models, and cutting a
+// sequence into ranges of equal cost.
+
 namespace rhizome {
 namespace {
 
@@ -143,8 +147,8 @@ double Objective(const Squares& a, const FeatureVector& b, const FeatureVector& 
   return value;
 }
 
-/// The least objective over all sets of features that may be positive, each solved by Cramer's rule
-/// on its own: the best of those whose solution is not negative.
+/// Returns the minimum objective over all sets of features that may be positive. Solves each set by
+/// Cramer's rule and considers the solutions without negative weights.
 double BruteForce(const Squares& a, const FeatureVector& b) {
   const auto determinant = [](std::vector<std::vector<double>> m) {
     double product = 1;
@@ -165,7 +169,7 @@ double BruteForce(const Squares& a, const FeatureVector& b) {
     }
     return product;
   };
-  double least = 0;  // of no feature
+  double least = 0;  // no feature
   for (unsigned set = 1; set < 1U << kRangeFeatures; ++set) {
     std::vector<std::size_t> free;
     for (std::size_t f = 0; f < kRangeFeatures; ++f) {
@@ -213,7 +217,7 @@ TEST(CostModelTest, WeightsEqualThoseOfTryingAllSetsOfFeatures) {
   }
 }
 
-/// A range's features, of the sizes that graphs have.
+/// Returns random features of a range, of realistic sizes.
 FeatureVector DrawFeatures(std::mt19937_64& random) {
   const double vertices = 100 + static_cast<double>(random() % 10000);
   const double edges = vertices * (1 + static_cast<double>(random() % 40));
@@ -262,13 +266,13 @@ TEST(CostModelTest, ItsErrorIsOfSharesThatItPredictedBeforeItLearnedThem) {
   CostModel model;
   EXPECT_FALSE(model.Error().has_value());
   ASSERT_TRUE(model.Learn({one, three}, {1, 3}).ok());
-  EXPECT_FALSE(model.Error().has_value());  // it had predicted nothing
+  EXPECT_FALSE(model.Error().has_value());  // there was no prediction before
   ASSERT_TRUE(model.Learn({one, three}, {10, 30}).ok());
-  EXPECT_NEAR(*model.Error(), 0, 1e-12);  // all is equally dearer
+  EXPECT_NEAR(*model.Error(), 0, 1e-12);  // a uniform slowdown is no error
   ASSERT_TRUE(model.Learn({one, three}, {20, 20}).ok());
-  // Predicted were shares of a quarter and three quarters: 10 and 30, which is off by 20 of 40.
+  // The predicted shares are a quarter and three quarters: 10 and 30, which is off by 20 of 40.
   EXPECT_NEAR(*model.Error(), 20 / (40 * CostModel::kErrorForgetting + 40), 1e-9);
-  ASSERT_TRUE(model.Learn(one, 100).ok());  // one measurement has no share to be off by
+  ASSERT_TRUE(model.Learn(one, 100).ok());  // a single measurement has no shares
   EXPECT_NEAR(*model.Error(), 20 / (40 * CostModel::kErrorForgetting + 40), 1e-9);
   const Result<CostModel> loaded = CostModel::FromState(model.State());
   ASSERT_TRUE(loaded);
@@ -312,7 +316,7 @@ TEST(CostModelTest, IsSavedAndLoadedAndDamageIsNamed) {
     const Path other = folder.path() / fmt::format("damaged {}.json", round);
     ASSERT_TRUE(WriteWholeFile(FileSystem::Posix(), other, damaged).ok());
     const Result<CostModels> wrong = LoadCostModels(FileSystem::Posix(), other);
-    if (wrong) {  // white space
+    if (wrong) {  // the flip changed white space
       EXPECT_EQ(wrong->at("sum/128/in").weights(), models["sum/128/in"].weights());
     } else {
       EXPECT_EQ(wrong.error().code(), StatusCode::kCorruption);
@@ -323,7 +327,7 @@ TEST(CostModelTest, IsSavedAndLoadedAndDamageIsNamed) {
             StatusCode::kNotFound);
 }
 
-/// The least maximum over all ways to cut costs[begin..] into `parts` ranges.
+/// Returns the smallest possible maximum over all ways to cut costs[begin..] into `parts` ranges.
 double LeastLargest(const std::vector<double>& costs, std::size_t begin, std::size_t parts) {
   double sum = 0;
   if (parts == 1) {

@@ -16,8 +16,8 @@
 
 namespace rhizome::testing {
 
-/// Ranks without a network: whoever waits for a reply runs the handler of the other rank itself,
-/// and what is asked for is kept until then. It notes what a caller did in which order.
+/// Transports between ranks of one process, without a network. Ask stores the request; Wait runs
+/// the owner's handler on the calling thread. Records the order of calls.
 class FakeRanks {
  public:
   explicit FakeRanks(std::uint32_t ranks) : handlers_(ranks) {
@@ -27,29 +27,29 @@ class FakeRanks {
 
   Transport& operator[](std::uint32_t rank) { return *transports_[rank]; }
 
-  /// Changes replies before they are delivered. Empty: nothing.
+  /// If set, changes replies before they are delivered.
   std::function<void(std::uint32_t owner, std::vector<std::byte>& reply)> garble;
 
-  /// From now on a rank sends nothing more.
+  /// From now on this rank sends no replies.
   void Lose(std::uint32_t rank) {
     const std::lock_guard lock(mutex_);
     lost_ = rank;
     changed_.notify_all();
   }
 
-  /// Lets requests to that rank fail when they are sent.
+  /// Makes Ask fail for requests to this rank.
   void RefuseToAsk(std::uint32_t rank) {
     const std::lock_guard lock(mutex_);
     unreachable_ = rank;
   }
 
-  /// Replies that were asked for and not waited for.
+  /// Returns the number of requests that were sent and not yet waited for.
   std::size_t pending() {
     const std::lock_guard lock(mutex_);
     return pending_.size();
   }
 
-  /// "ask 2", "wait 2", of all ranks in order.
+  /// Returns the calls of all ranks in order, as "ask 2" or "wait 2".
   std::vector<std::string> calls() {
     const std::lock_guard lock(mutex_);
     return calls_;
@@ -150,7 +150,7 @@ class FakeRanks {
   std::optional<std::uint32_t> lost_, unreachable_;
 };
 
-/// Runs `work` for each rank at once.
+/// Runs `work` for all ranks concurrently.
 inline void OnEachRank(std::uint32_t ranks, const std::function<void(std::uint32_t rank)>& work) {
   std::vector<std::thread> threads;
   for (std::uint32_t r = 0; r < ranks; ++r) threads.emplace_back([&work, r] { work(r); });

@@ -9,12 +9,15 @@
 #include "rhizome/cache/row_homes.h"
 #include "testing/test_store.h"
 
+// Tests of HomeEpochs and HomeSeeds, which divide the vertices of each home into minibatches for
+// every epoch, and of the assignment of homes to ranks.
+
 namespace rhizome {
 namespace {
 
 using OfHomes = std::vector<std::vector<VertexId>>;
 
-/// Homes with consecutive vertices, some with none.
+/// Returns homes with consecutive vertices, some with none.
 OfHomes RandomHomes(std::size_t homes, std::mt19937_64& random, VertexId& next) {
   OfHomes of_home(homes);
   for (auto& vertices : of_home)
@@ -39,7 +42,8 @@ struct RandomEpochs {
   HomeEpochs Make() const { return HomeEpochs(train, valid, options); }
 };
 
-/// Goes over a home's steps; returns the sizes of the smallest and the largest of its minibatches.
+/// Checks all steps of a home. Returns the sizes of the smallest and the largest of its
+/// minibatches.
 std::pair<std::size_t, std::size_t> CheckHome(const HomeEpochs& epochs, std::uint32_t home,
                                               bool is_valid, std::vector<VertexId> wanted,
                                               std::set<std::uint64_t>& keys) {
@@ -106,7 +110,7 @@ TEST(HomeEpochsTest, OneHomeHasTheMinibatchesOfATrainingOnOneMachine) {
   EXPECT_FALSE(seeds.Next());
 }
 
-/// Every home is of one rank, and ranks have consecutive homes.
+/// Every home belongs to one rank, and each rank has consecutive homes.
 TEST(RowHomesTest, RanksDivideTheHomes) {
   for (const std::uint32_t ranks : {1U, 2U, 3U, 8U, 11U}) {
     for (std::uint32_t homes = ranks; homes < 40; ++homes) {
@@ -130,7 +134,7 @@ std::vector<std::vector<std::uint64_t>> TagsBySteps(HomeSeeds seeds, std::uint64
   return tags;
 }
 
-/// Ranks of any number have the minibatches of one rank, each in its step.
+/// Any number of ranks together have the minibatches of a single rank, each in the same step.
 TEST(HomeSeedsTest, StepsDoNotDependOnTheRanks) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 50; ++round) {
@@ -151,7 +155,7 @@ TEST(HomeSeedsTest, StepsDoNotDependOnTheRanks) {
   }
 }
 
-/// A rank that shuffles its own homes alone has the vertices that it has among all.
+/// A rank that shuffles only its own homes gets the same vertices as one that shuffles all homes.
 TEST(HomeSeedsTest, VerticesDoNotDependOnTheRanks) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 30; ++round) {

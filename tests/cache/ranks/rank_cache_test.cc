@@ -15,7 +15,7 @@ using testing::TempDir;
 
 constexpr std::uint64_t kCachedRows = 256;
 
-/// Reads from the disk, and counts whose rows it was asked for.
+/// Reads rows from disk, and counts them by the rank that they belong to.
 class CountingRows final : public RowFetcher {
  public:
   CountingRows(std::unique_ptr<RowReader> local, std::span<const std::uint16_t> rank_of,
@@ -34,8 +34,8 @@ class CountingRows final : public RowFetcher {
   std::vector<std::uint64_t>& rows_of_;
 };
 
-/// Random superbatches over random pools, with the next one announced sooner, later or not at all,
-/// read ahead by chance, and steps held for a while.
+/// Random superbatches over random pools. The next superbatch is announced early, late or not at
+/// all, rows are read ahead at random, and steps are held for a while.
 TEST(RankCacheTest, WhatIsFetchedDoesNotDependOnWhenTheNextSuperbatchIsKnown) {
   std::mt19937_64 random(testing::TestSeed());
   const TempDir folder;

@@ -28,15 +28,16 @@ double SecondsOf(const std::vector<SuperbatchTimes>& superbatches, Overlap overl
 }
 
 TEST(RankClockTest, WhatIsSlowerDecidesAndTheFirstFillIsNotHidden) {
-  // Computing is slower: the first fill and the first minibatch's rows come before it.
+  // Computing is slower: it starts after the first fill and the rows of the first minibatch.
   EXPECT_DOUBLE_EQ(SecondsOf({Uniform(10, 3, 1, 2)}, Overlap::kAll), 3 + 1 + 10 * 2);
-  // Moving is slower: the last minibatch is computed on after all has come.
+  // Moving is slower: the last minibatch is computed after all rows have arrived.
   EXPECT_DOUBLE_EQ(SecondsOf({Uniform(10, 3, 2, 1)}, Overlap::kAll), 3 + 10 * 2 + 1);
   EXPECT_DOUBLE_EQ(SecondsOf({Uniform(10, 3, 2, 1)}, Overlap::kNone), 3 + 10 * (2 + 1));
 }
 
 TEST(RankClockTest, ThePrefillOfTheNextSuperbatchTakesTheReadersIdleTime) {
-  // The reader is idle for a second a minibatch once two are ahead; so 8 of 8 s fit.
+  // Once two minibatches are ahead, the reader is idle for a second in each minibatch, so a prefill
+  // of 8 s is hidden.
   const double hidden = SecondsOf({Uniform(20, 0, 1, 2), Uniform(1, 8, 1, 2)}, Overlap::kAll);
   EXPECT_DOUBLE_EQ(hidden, 1 + 21 * 2);
   // The idle time is less than 100 s.
@@ -74,14 +75,14 @@ TEST(RankClockTest, WhatIsDoneBesideComputingTakesOfTheProcessors) {
   for (MinibatchTimes& one : first.minibatches) one.work = 1;
   second.preparing = 5;
   second.prefill_work = 15;
-  // The first is prepared and filled before it is computed on. Beside each of its minibatches are a
-  // second for its rows and two for the superbatch after it, behind which comes nothing. Threads
-  // that take turns take 1.52 times as long.
+  // The first superbatch is prepared and filled before it is computed. During each of its
+  // minibatches, the CPU also spends a second on rows and two on the next superbatch, after which
+  // there is none. Threads that share a CPU take 1.52 times as long.
   EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kAll, 1),
                    4 + 3 + 1 + 10 * 1.52 * (2 + 1 + 2) + 10 * 2);
   EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kAll, 2.5), 4 + 3 + 1 + 20 * 2);
   EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kAll, 0), 4 + 3 + 1 + 20 * 2);
-  // Rows come while nothing is computed; the next superbatch is prepared at all times.
+  // Rows arrive while nothing is computed; the next superbatch is prepared throughout.
   EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kNone, 1),
                    4 + 3 + 10 * (1 + 1.52 * (2 + 0.5)) + 10 * (1 + 2));
 }
@@ -93,8 +94,9 @@ TEST(RankClockTest, ASuperbatchThatIsLongPreparedIsWaitedFor) {
   EXPECT_DOUBLE_EQ(SecondsOf({first, second}, Overlap::kAll, 100), 2 + 50 + 10);
 }
 
-/// One rank beside a plain recurrence: minibatch n is read when the reader is free and minibatch
-/// n - 2 was taken, and taken when it is there and the one before is done.
+/// Compares one rank with a plain recurrence: the reader reads minibatch n when it is free and
+/// minibatch n - 2 has been taken; minibatch n is taken when it has been read and the minibatch
+/// before it is computed.
 TEST(RankClockTest, RandomTimesAreThoseOfTheRecurrence) {
   std::mt19937_64 random(testing::TestSeed());
   std::uniform_real_distribution<double> seconds(0, 2);

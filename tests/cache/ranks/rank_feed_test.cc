@@ -22,24 +22,28 @@
 #include "testing/planted_graph.h"
 #include "testing/test_store.h"
 
+// Tests of a feed pipeline over ranks: the rows and requests of each rank are those of the plan and
+// of a replay, for random pools, superbatches and numbers of ranks, also with a delta; a lost rank
+// ends the feed with an error.
+
 namespace rhizome {
 namespace {
 
 using testing::FakeRanks;
 using testing::TempDir;
 
-/// Rows are large, so that a few hundred of them are several pieces of a prefill.
+/// Rows are large, so that a prefill of a few hundred rows is read in several pieces.
 constexpr std::uint64_t kWideDim = 8192;
 constexpr std::uint64_t kWideBytes = kWideDim * sizeof(float);
 
-/// The first numbers of a row say which vertex it is of, and which of its versions.
+/// Writes a row whose first two numbers are its vertex and its version.
 void WriteRow(std::uint64_t vertex, float version, float* row) {
   std::fill(row, row + kWideDim, static_cast<float>(vertex) + 0.25F);
   row[0] = static_cast<float>(vertex);
   row[1] = version;
 }
 
-/// Counts of what a rank's feed did.
+/// Counts of one rank's feed.
 struct RankFed {
   Status status;  ///< how it ended
   std::uint64_t minibatches = 0;
@@ -47,7 +51,7 @@ struct RankFed {
   RemoteRowsStats remote;
   RowServiceStats served;
   RowReads reads;
-  std::uint64_t disk_rows = 0;  ///< that the disk's reader delivered
+  std::uint64_t disk_rows = 0;  ///< rows that the disk reader delivered
 };
 
 class RankFeedTest : public ::testing::Test {
@@ -84,7 +88,7 @@ class RankFeedTest : public ::testing::Test {
     ASSERT_OK(testing::BuildStore(path_, std::move(input), build));
   }
 
-  /// Puts rows of some vertices again, and adds vertices that are linked to old ones.
+  /// Writes new rows for some vertices, and adds vertices that are linked to old ones.
   void Update(std::mt19937_64& random) {
     auto store = Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite);
     ASSERT_OK(store);
@@ -125,8 +129,8 @@ class RankFeedTest : public ::testing::Test {
             {.batch_size = plan_.batch_size, .seed = plan_.seed, .epochs = plan_.epochs}};
   }
 
-  /// Feeds a rank, and takes its minibatches with pauses, so that reading ahead has more or less
-  /// time.
+  /// Feeds a rank and takes its minibatches with random pauses, so that the time for reading ahead
+  /// varies.
   void Feed(Transport& transport, std::span<const std::uint16_t> rank_of, std::uint64_t seed,
             RankFed& fed) {
     const std::uint32_t rank = transport.rank();
@@ -139,7 +143,7 @@ class RankFeedTest : public ::testing::Test {
     options.prior = plan_.prior;
     options.cache_bytes = plan_.pool_bytes;
     options.held_rows = 0;
-    // A superbatch that is an epoch may be of any length.
+    // A superbatch that spans an epoch may have any length.
     const std::uint64_t steps = SuperbatchSteps(plan_.prefetch, plan_.superbatch);
     options.superbatch = steps == 0 ? 1 << 20 : plan_.superbatch * kHomes;
     options.overlap = plan_.overlap;
@@ -203,7 +207,7 @@ class RankFeedTest : public ::testing::Test {
     }
   }
 
-  /// Runs all ranks, and expects that each fetched what its replay and the plan say.
+  /// Runs all ranks, and expects that each fetches the rows of its replay and of the plan.
   void ExpectAsPlanned(std::uint32_t ranks, std::uint64_t seed) {
     const auto rank_of = homes_.RanksOfRows(graph(), entry_, ranks);
     FakeRanks fake(ranks);
@@ -259,7 +263,7 @@ class RankFeedTest : public ::testing::Test {
     EXPECT_EQ(fed.reads.rows_read - fed.remote.rows, local);
   }
 
-  /// A plan of random pools and superbatches.
+  /// Draws a plan with random pools and superbatches.
   void Draw(std::mt19937_64& random) {
     plan_ = {};
     plan_.fanouts = {1 + static_cast<std::int64_t>(random() % 3), 2};
@@ -293,7 +297,7 @@ class RankFeedTest : public ::testing::Test {
   std::vector<std::pair<float, float>> expected_;  // by vertex: the first two numbers of its row
   std::vector<std::unique_ptr<RowService>> services_;
   RankPlanOptions plan_;
-  std::uint64_t after_minibatches_ = 0;  // of a rank: lose_ is called
+  std::uint64_t after_minibatches_ = 0;  // lose_ is called when a rank has taken this many
   std::function<void()> lose_;
 };
 
@@ -383,7 +387,7 @@ TEST_F(RankFeedTest, AFeedEndsWithTheNameOfARankThatIsLost) {
   Open();
   ExpectAll(0);
   Draw(random);
-  plan_.pool_bytes = 0;  // to the end, rows of others are wanted
+  plan_.pool_bytes = 0;  // so that remote rows are needed until the end
   plan_.batch_size = 1;
   plan_.fanouts = {3, 3};
   const auto rank_of = homes_.RanksOfRows(graph(), entry_, 3);

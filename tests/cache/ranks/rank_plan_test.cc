@@ -14,14 +14,17 @@
 #include "testing/planted_graph.h"
 #include "testing/test_store.h"
 
+// Tests of plans of a training over ranks (RankPool, PlanRanks): the rows that each rank fetches
+// from each owner, the estimated seconds, the memory of schedules, and what is refused.
+
 namespace rhizome {
 namespace {
 
 using testing::RandomTrace;
 using testing::TempDir;
 
-/// With equal costs the rows that are fetched are those of Belady's schedule, divided by owner;
-/// each owner is asked at most once for the fill and once for a step.
+/// With equal costs, the fetched rows are those of Belady's schedule, divided by owner. Each owner
+/// receives at most one request for the fill and one for each step.
 TEST(RankPoolTest, FetchesWhatBeladyReadsAndSaysFromWhom) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 200; ++round) {
@@ -129,7 +132,7 @@ class RankPlanTest : public ::testing::Test {
     return sum;
   }
 
-  /// The home of each row, read by itself.
+  /// Returns the home of each row, read from the array directly.
   std::vector<std::int32_t> Homes() const {
     const auto array = *open_.graph->store().OpenArray("home");
     std::vector<std::int32_t> homes;
@@ -146,7 +149,7 @@ class RankPlanTest : public ::testing::Test {
   RankPlanOptions options_;
 };
 
-/// Without a pool everything is fetched that is wanted; what that is, a sampler says.
+/// Without a pool, every remote row that a sampler draws is fetched.
 TEST_F(RankPlanTest, WithoutAPoolEveryRowThatASamplerDrawsIsFetched) {
   const RankPlanReport report = Plan();
   const std::vector<std::int32_t> homes = Homes();
@@ -251,7 +254,7 @@ TEST_F(RankPlanTest, SlowerLinksTakeLonger) {
   EXPECT_NEAR(computing.seconds, static_cast<double>(computing.shares[0].minibatches), 0.1);
 }
 
-// Both count a superbatch more from as many threads on as there are stages.
+// With at least as many threads as stages, plan and training both count one more superbatch.
 TEST_F(RankPlanTest, SchedulesTakeTheMemoryThatATrainingCounts) {
   options_.superbatch = 1000;  // all steps in one
   const std::vector<VertexId> seeds = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -273,7 +276,7 @@ TEST_F(RankPlanTest, SchedulesTakeTheMemoryThatATrainingCounts) {
         EXPECT_EQ(one.schedule_bytes, one.rows_requested * bytes) << threads;
     }
   }
-  EXPECT_EQ(trained_rows.size(), 1U);  // of the same minibatch, whatever the threads
+  EXPECT_EQ(trained_rows.size(), 1U);  // of the same minibatch, for any number of threads
 }
 
 TEST_F(RankPlanTest, RanksAreCheckedAgainstHomesWithoutOpeningTheGraph) {

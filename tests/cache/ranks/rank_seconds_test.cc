@@ -5,7 +5,8 @@
 namespace rhizome {
 namespace {
 
-constexpr std::uint64_t kWireRowBytes = 1020;  // 1,024 with the checksum; 1,024 rows a request
+// 1,024 bytes with the checksum; 1,024 rows a request
+constexpr std::uint64_t kWireRowBytes = 1020;
 
 class RankSecondsTest : public ::testing::Test {
  protected:
@@ -14,7 +15,7 @@ class RankSecondsTest : public ::testing::Test {
     options_.read_seconds = 0;
   }
 
-  /// The seconds of rank 0 of three.
+  /// Returns the seconds of rank 0 of three.
   double Moving(std::uint64_t own, std::uint64_t one, std::uint64_t other, double served,
                 std::uint64_t sweeps = 1) const {
     RankFetches fetched(3);
@@ -26,7 +27,7 @@ class RankSecondsTest : public ::testing::Test {
   RankPlanOptions options_;
 };
 
-constexpr double kCarried = 1024 / 1e9;  // a row
+constexpr double kCarried = 1024 / 1e9;  // seconds a row
 
 TEST_F(RankSecondsTest, TheLinkCarriesWhatComesAndWhatGoesAtOnce) {
   EXPECT_NEAR(Moving(500, 3000, 2000, 0), 5000 * kCarried, 1e-9);
@@ -44,14 +45,14 @@ TEST_F(RankSecondsTest, EachSweepIsARoundTripAndTwoWhereRepliesAreLong) {
 
 TEST_F(RankSecondsTest, RequestsOverlapSoThatTheFirstAloneWaitsForAllThatIsDone) {
   options_.read_seconds = 3e-6;
-  options_.row_seconds = 2e-6;  // of which each rank has half
-  // The owner needs 4 us a row; then the first 1,024 are carried, and checked here.
+  options_.row_seconds = 2e-6;  // half for the owner, half for this rank
+  // The owner needs 4 us a row; then the first 1,024 rows are transferred and verified here.
   EXPECT_NEAR(Moving(0, 10240, 0, 0), 10240 * 4e-6 + 1024 * (kCarried + 1e-6), 1e-9);
   EXPECT_NEAR(Moving(0, 10240, 0, 0, 2), 10240 * 4e-6 + 2 * 1024 * (kCarried + 1e-6), 1e-9);
   EXPECT_NEAR(Moving(0, 100, 0, 0), 100 * (4e-6 + kCarried + 1e-6), 1e-9);
-  // Two owners read at once.
+  // Two owners read concurrently.
   EXPECT_NEAR(Moving(0, 10240, 10240, 0), 10240 * 4e-6 + 1024 * (2 * kCarried + 2e-6), 1e-9);
-  // This rank's disk is slower, with its own rows or with those that it serves.
+  // The disk of this rank is slower, with its own rows or with the rows that it serves.
   EXPECT_NEAR(Moving(20000, 10240, 0, 0), 20000 * 3e-6, 1e-9);
   EXPECT_NEAR(Moving(0, 10240, 0, 20000), 20000 * 3e-6, 1e-9);
 }

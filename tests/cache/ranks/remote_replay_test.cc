@@ -11,13 +11,17 @@
 #include "cache/policy/trace_testing.h"
 #include "rhizome/cache/row_halo.h"
 
+// Tests of replays of remote cache policies: MassiveGNN's scored buffer against its algorithms as
+// printed, the optimum against an exhaustive search, inclusion probabilities against sampling, and
+// the halo of a rank.
+
 namespace rhizome {
 namespace {
 
 using testing::OptimalReads;
 using testing::RandomTrace;
 
-/// Rows of a halo in a random order of degrees.
+/// Returns rows of a halo in a random order of degrees.
 std::vector<Row> RandomHalo(std::mt19937_64& random, std::uint64_t keys) {
   std::vector<Row> halo;
   for (std::uint64_t key = 0; key < keys; ++key)
@@ -35,13 +39,13 @@ RemoteTrace RandomRemoteTrace(std::mt19937_64& random, std::size_t steps, std::u
 }
 
 /// Algorithms 1 and 2 of MassiveGNN with the rules that ScoredBuffer adds; scores are multiplied
-/// step by step. Returns the rows fetched. `close`: set where a row enters whose score differs from
-/// another's by less than rounding may: which of them enters then depends on how powers of gamma
-/// are multiplied. Scores that only counted are exact.
+/// step by step. Returns the number of rows fetched. `close` is set if a row enters whose score
+/// differs from another score by less than rounding errors. Which of the two rows enters then
+/// depends on how powers of gamma are computed. Scores that are plain counts are exact.
 std::uint64_t LiteralMassiveGnn(const Trace& trace, const std::vector<Row>& halo,
                                 std::size_t frames, double gamma, std::uint64_t delta,
                                 std::uint64_t& halo_hits, bool& close) {
-  std::map<Row, double> s_e, s_a;  // of rows of the buffer; of other rows of the halo
+  std::map<Row, double> s_e, s_a;  // of rows in the buffer; of other rows of the halo
   for (const Row row : halo) {
     if (s_e.size() < frames) {
       s_e[row] = 1;
@@ -71,7 +75,7 @@ std::uint64_t LiteralMassiveGnn(const Trace& trace, const std::vector<Row>& halo
     for (const auto& [row, score] : before) {
       if (score > alpha) continue;
       Row best = -1;
-      for (const Row other : halo)  // by degree: of equal scores the first stays
+      for (const Row other : halo)  // by degree: the first of equal scores wins
         if (s_a.count(other) != 0 && s_a[other] > (best < 0 ? 0 : s_a[best])) best = other;
       if (best < 0) break;
       for (const auto& [other, its] : s_a)
@@ -95,7 +99,8 @@ TEST(ScoredBufferTest, IsAlgorithms1And2) {
     const RemoteTrace trace = RandomRemoteTrace(random, 1 + random() % 80, keys, 1 + random() % 12);
     const std::vector<Row> halo = RandomHalo(random, keys);
     const std::size_t frames = random() % (halo.size() + 3);
-    // Powers of the first two are exact, however they are multiplied: equal scores are equal.
+    // Powers of the first two values are exact in any order of multiplication, so equal scores
+    // compare equal.
     const double gamma = std::vector{.5, .25, .95, .98}[random() % 4];
     const std::uint64_t delta = 1 + random() % 9;
     const RemoteReplay replay(trace, halo, frames, keys);
@@ -115,7 +120,8 @@ TEST(ScoredBufferTest, IsAlgorithms1And2) {
   EXPECT_GT(inexact, 50u);
 }
 
-/// With alpha rounded to 0 nothing leaves; without rounding, rows are evicted there.
+/// With alpha rounded to 0, as in the published program, no row is evicted; without rounding, rows
+/// are.
 TEST(ScoredBufferTest, TheProgramsRoundingEndsEviction) {
   std::mt19937_64 random(testing::TestSeed());
   const RemoteTrace trace = RandomRemoteTrace(random, 700, 50, 3);
@@ -127,7 +133,7 @@ TEST(ScoredBufferTest, TheProgramsRoundingEndsEviction) {
   EXPECT_GT(replay.Scored(printed).replaced, 0u);
   EXPECT_EQ(replay.Scored(coded).replaced, 0u);
   EXPECT_EQ(replay.Scored(coded).fetched(), replay.Static(halo)->fetched());
-  coded.delta = 3;  // .125 stays
+  coded.delta = 3;  // .125 is not rounded to 0
   EXPECT_GT(replay.Scored(coded).replaced, 0u);
 }
 
@@ -166,7 +172,7 @@ TEST(RemoteReplayTest, TheOptimumIsTheFewestPossibleAndNoPolicyFetchesFewer) {
   }
 }
 
-/// An epoch's rows that the buffer has of the epoch before are not fetched again.
+/// Rows of an epoch that are in the buffer from the previous epoch are not fetched again.
 TEST(RemoteReplayTest, AHotSetIsFetchedOnceWhereEpochsAreAlike) {
   RemoteTrace trace;
   trace.rows = testing::MakeTrace({{1, 2}, {1, 3}, {1, 2}, {1, 4}, {5, 6}, {5, 6}});
@@ -178,7 +184,7 @@ TEST(RemoteReplayTest, AHotSetIsFetchedOnceWhereEpochsAreAlike) {
   EXPECT_EQ(counts.halo_requests, 0u);
 }
 
-/// Lists by row, as AllLists makes them.
+/// Returns lists by row, as AllLists creates them.
 PassLists ListsOf(const std::vector<std::vector<LocalRow>>& neighbors) {
   PassLists lists;
   lists.offsets = {0};
@@ -191,8 +197,8 @@ PassLists ListsOf(const std::vector<std::vector<LocalRow>>& neighbors) {
   return lists;
 }
 
-/// On a graph in which ways do not meet but at hop 1, where they come from seeds that are drawn
-/// independently, chances are exact: drawing minibatches gives them.
+/// In this graph, paths meet only at hop 1, where they come from independently drawn seeds. The
+/// inclusion probabilities are therefore exact, and sampling minibatches reproduces them.
 TEST(InclusionChancesTest, AreWhatDrawingMinibatchesGives) {
   std::mt19937_64 random(testing::TestSeed());
   constexpr std::size_t kSeeds = 12, kMiddle = 20, kLeaves = 5;

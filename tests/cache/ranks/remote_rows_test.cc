@@ -17,6 +17,10 @@
 #include "rhizome/storage/local_transport.h"
 #include "testing/planted_graph.h"
 
+// Tests of RemoteRows and RowService, by which ranks fetch rows from each other: rows and counts
+// are right, requests are sent before the first wait, flipped bits, lost ranks and malformed
+// requests are reported.
+
 namespace rhizome {
 namespace {
 
@@ -44,7 +48,7 @@ void FlipByte(const Path& path, long at) {
   ASSERT_EQ(std::fclose(file), 0);
 }
 
-/// A store on disk whose rows are spread over ranks at random.
+/// A store on disk whose rows belong to ranks at random.
 class RemoteRowsTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -64,7 +68,7 @@ class RemoteRowsTest : public ::testing::Test {
     ASSERT_OK(rows_->ReadRows(0, kServedRows, truth_));
   }
 
-  /// Deals the rows out to so many ranks; `kEveryRank` has some.
+  /// Assigns the rows to `ranks` ranks at random, some of them to kEveryRank.
   void Deal(std::uint32_t ranks) {
     rank_of_.clear();
     for (std::uint64_t row = 0; row < kServedRows; ++row)
@@ -89,7 +93,7 @@ class RemoteRowsTest : public ::testing::Test {
     return RowService::Start((*ranks_)[rank], Disk(), entry(), View(rank));
   }
 
-  /// Rows of others alone, or of all.
+  /// Returns random rows, with `others` only rows of other ranks.
   std::vector<std::int64_t> DrawRows(std::uint32_t rank, std::size_t count, std::mt19937_64& random,
                                      bool others = false) const {
     std::vector<std::int64_t> rows;
@@ -115,7 +119,7 @@ class RemoteRowsTest : public ::testing::Test {
     }
   }
 
-  /// Sends a request by hand, and returns how it ends.
+  /// Sends a request without RemoteRows and returns its status.
   Status AskByHand(std::uint32_t from, std::uint32_t to, const std::vector<std::byte>& request,
                    std::size_t reply_bytes) {
     std::vector<std::byte> reply(reply_bytes);
@@ -127,7 +131,7 @@ class RemoteRowsTest : public ::testing::Test {
   static inline TempDir* folder_ = nullptr;
   std::unique_ptr<Store> store_;
   std::unique_ptr<ChunkArray> rows_, sums_;
-  std::vector<std::byte> truth_;  // all rows, as the disk has them
+  std::vector<std::byte> truth_;  // all rows, read from disk
   std::mt19937_64 random_{testing::TestSeed()};
   std::vector<std::uint16_t> rank_of_;
   std::unique_ptr<FakeRanks> ranks_;
@@ -208,7 +212,7 @@ TEST_F(RemoteRowsTest, AllRequestsAreSentBeforeTheFirstWait) {
   EXPECT_EQ(fetcher.stats().rows + remote.stats().rows, kServedRows);
 }
 
-/// An owner without a disk, since nothing but the numbers matters.
+/// The owner has no disk, since only the numbers of rows matter.
 TEST(RemoteRowsRequestTest, LongRequestsAreDivided) {
   std::mt19937_64 random(testing::TestSeed());
   ArrayEntry entry;
@@ -243,7 +247,7 @@ TEST(RemoteRowsRequestTest, LongRequestsAreDivided) {
     std::vector<RowTarget> targets;
     for (std::size_t i = 0; i < count; ++i)
       targets.push_back({rows[i], reinterpret_cast<std::byte*>(&out[i])});
-    targets.push_back(targets[random() % count]);  // once more: no row of its own
+    targets.push_back(targets[random() % count]);  // a row that is wanted twice is sent once
     ASSERT_OK(remote.Send(targets));
     ASSERT_OK(remote.Finish());
     for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(out[i], ~static_cast<std::uint64_t>(rows[i]));
@@ -397,7 +401,7 @@ TEST_F(RemoteRowsTest, AFetcherThatCannotBeMadeIsAnErrorOfOpening) {
   EXPECT_STATUS(FeatureCache::Open(*store_, "feat", options), kBusy);
 }
 
-// A rank needs the checksums of its own rows alone, so it loads none of others.
+// A rank needs the checksums of its own rows only, so it does not load other checksums.
 TEST_F(RemoteRowsTest, ChecksumsOfRowsThatAreNotReadHereAreNotLoaded) {
   const Path copy = *folder_ / "damaged sums";
   std::filesystem::copy(*folder_ / "s", copy, std::filesystem::copy_options::recursive);

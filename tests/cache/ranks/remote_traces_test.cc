@@ -32,8 +32,8 @@ class RemoteTracesTest : public ::testing::Test {
   RowHomes homes_;
 };
 
-/// Each step of a trace has the rows of other ranks that a sampler draws for the seeds of its
-/// minibatch, and nothing else.
+/// Each step of a trace has exactly the remote rows that a sampler draws for the seeds of its
+/// minibatch.
 TEST_F(RemoteTracesTest, AreWhatASamplerDraws) {
   const std::uint64_t seed = testing::TestSeed();
   const GraphSnapshot& graph = *open_.graph;

@@ -56,7 +56,7 @@ TEST(ServeRateTest, EachPairIsMeasuredWithTheRowsThatItSays) {
       EXPECT_GT(rate.plain_rows_per_second, 0);
       EXPECT_GE(rate.processor_seconds_per_row, 0);
     }
-    // Seven batches of each owner, in a message each.
+    // Seven batches from each owner, one message each.
     const MessageStats& asked = served.stats[r].asked[static_cast<std::size_t>(Service::kRows)];
     EXPECT_EQ(asked.messages_in, (2 - r) * 7);
     if (r < 2) {
@@ -66,8 +66,8 @@ TEST(ServeRateTest, EachPairIsMeasuredWithTheRowsThatItSays) {
   }
 }
 
-// A batch takes a round trip, which is long beside all else: rates cannot be higher than that lets
-// them be, nor much lower, as far as other programs leave the processors.
+// A batch takes one round trip, which dominates the time: rates cannot exceed what the latency
+// allows, and are not much lower unless other programs use the CPUs.
 TEST(ServeRateTest, RatesAreThoseOfTheNetwork) {
   const TempDir folder;
   ASSERT_OK(testing::WriteStore(folder / "s", {.partitions = 2}));

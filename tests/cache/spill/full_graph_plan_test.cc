@@ -6,6 +6,10 @@
 #include "rhizome/cache/planned_spill.h"
 #include "testing/sanitizer.h"
 
+// Tests of the plans of full-graph passes with limited memory: the planner finds the minimum bytes
+// of an exhaustive search, and a replay of each plan moves exactly the planned bytes within the
+// memory.
+
 namespace rhizome {
 namespace {
 
@@ -36,15 +40,15 @@ std::set<ArrayId> LeftOut(const PassSequence& sequence, std::uint64_t stored) {
   return left_out;
 }
 
-/// A chunk: in memory, and in the slow tier?
+/// Where a chunk is: in memory (fast), in the slow tier, or in both.
 struct ChunkPlace {
   bool fast = false;
   bool slow = false;
 };
 using Places = std::vector<std::vector<ChunkPlace>>;  // [arrays][chunks]
 
-/// The least bytes of any plan in parts: plain recursion over all choices of every pass, each run
-/// chunk by chunk.
+/// Finds the minimum bytes of any plan by recursion over all choices of every pass. Arrays are
+/// resident in multiples of a part, and each pass is run chunk by chunk.
 class ExhaustiveSearch {
  public:
   ExhaustiveSearch(const PassSequence& sequence, std::uint64_t capacity, std::uint32_t parts)
@@ -65,7 +69,7 @@ class ExhaustiveSearch {
   }
 
  private:
-  /// A pass with one of its choices: what it does to each array.
+  /// The effect of a pass, with one of its choices, on each array.
   struct Facts {
     std::uint64_t memory = 0;
     std::uint64_t beside = 0;
@@ -114,7 +118,7 @@ class ExhaustiveSearch {
                       [](const ChunkPlace& place) { return place.fast; }));
     for (std::uint32_t part = 0; part <= parts_; ++part) {
       const std::uint32_t chunks = sequence_.arrays[array].ChunksOfPart(part, parts_);
-      bool possible = true;  // an array grows by chunks that are asked for, or made
+      bool possible = true;  // an array grows by chunks that are read or written
       for (std::uint32_t c = held; c < chunks; ++c)
         possible &= facts.written[array] || facts.requests[array][c] > 0;
       if (!possible) break;
@@ -155,7 +159,8 @@ class ExhaustiveSearch {
     return rest == kNoPlan ? kNoPlan : moved + rest;
   }
 
-  /// Does what is in memory fit while the chunks of each stage go by in order?
+  /// Returns whether the chunks in memory fit at every stage while a pass goes through them in
+  /// order.
   bool FitsAtAllStages(const Facts& facts, const Places& places,
                        const std::vector<std::uint32_t>& resident) const {
     for (std::uint64_t stage = 0; stage < parts_; ++stage) {
@@ -165,7 +170,7 @@ class ExhaustiveSearch {
         for (std::uint64_t c = 0; c < resident[array]; ++c) {
           const bool held = places[array][c].fast;
           const bool came = c * parts_ < (stage + 1) * a.chunks();
-          const bool gone = c < a.chunks() * stage / parts_;  // with the whole part it stands in
+          const bool gone = c < a.chunks() * stage / parts_;  // a part leaves as a whole
           bool there = true;
           if (facts.in_order[array]) there = facts.later[array] ? held || came : held && !gone;
           if (facts.written[array]) there = facts.later[array] && came;
@@ -200,8 +205,8 @@ std::uint64_t AllBytes(const PassSequence& sequence) {
                          [](std::uint64_t sum, const SpillArray& a) { return sum + a.bytes(); });
 }
 
-/// Runs a plan over the lists, chunk by chunk, by its policy: what is read must be in memory or in
-/// the slow tier, memory is never exceeded, and the bytes are those of the plan.
+/// Runs a plan chunk by chunk with its policy. Expects that chunks that are read are in memory or
+/// in the slow tier, that memory is never exceeded, and that the bytes are those of the plan.
 void Replay(const PassSequence& sequence, const FullGraphPlan& plan) {
   const Result<std::unique_ptr<PlannedSpill>> planned = PlannedSpill::Create(sequence, plan);
   ASSERT_TRUE(planned) << planned.error().message();
@@ -262,8 +267,8 @@ void Replay(const PassSequence& sequence, const FullGraphPlan& plan) {
     };
     policy.Begin(p, leaves);
     leave_all();
-    // Each block gathers at its first row; chunks are read at their first rows, and written behind
-    // their last.
+    // Each block aggregates at its first row. Chunks that are read in order are read at their first
+    // rows, and written after their last.
     std::vector<std::pair<double, std::pair<ArrayId, std::uint32_t>>> in_order[2];
     for (const PassRead& read_of : passes[p].way->reads) {
       const std::uint32_t chunks = sequence.arrays[read_of.array].chunks();
@@ -376,7 +381,8 @@ TEST(FullGraphPlanTest, EveryPolicyMovesWhatItPlansAndAutoMovesTheLeast) {
       const Result<FullGraphPlan> plan = PlanFullGraph(sequence, capacity, options);
       ASSERT_TRUE(plan) << plan.error().message();
       Replay(sequence, *plan);
-      // A policy by chunks may also be tried with the blocks of the plan by parts.
+      // A policy by chunks may also be tried with the blocks of the plan by parts, so its bytes may
+      // be lower in the comparison.
       EXPECT_GE(plan->bytes(), contestant.bytes());
       if (HasFailure()) return;
     }
@@ -394,7 +400,7 @@ TEST(FullGraphPlanTest, NothingMovesTwiceWhereAllFits) {
       .gather = {}};
   const Result<FullGraphPlan> all = PlanFullGraph(sequence, 3 * 256, {});
   ASSERT_TRUE(all);
-  EXPECT_EQ(all->bytes(), 256u);  // x, once
+  EXPECT_EQ(all->bytes(), 256u);  // x, read once
   EXPECT_EQ(all->lower_bound_bytes, 256u);
   EXPECT_TRUE(all->optimal);
   const Result<FullGraphPlan> none = PlanFullGraph(sequence, 0, {.spill = SpillKind::kNone});

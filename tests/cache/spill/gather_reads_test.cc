@@ -16,7 +16,7 @@ namespace {
 
 using testing::TempDir;
 
-/// Blocks of random sizes, which are all rows.
+/// Returns blocks of random sizes that cover all rows.
 std::vector<Block> RandomBlocks(std::uint64_t rows, std::mt19937_64& random) {
   std::vector<Block> blocks;
   const std::uint64_t most = 1 + random() % (random() % 2 == 0 ? 40 : 2 * rows);
@@ -28,7 +28,7 @@ std::vector<Block> RandomBlocks(std::uint64_t rows, std::mt19937_64& random) {
   return blocks;
 }
 
-/// The chunks that a block asks for, as the lists say that BlockPlanner makes of it.
+/// Appends the chunks that a block reads, from the lists that BlockPlanner returns for it.
 void AppendVisits(const BlockLists& lists, GatherReads& reads) {
   for (std::size_t window = 0; window < lists.windows(); ++window)
     for (const BlockLists::Visit& visit : lists.VisitsOf(window))
@@ -36,8 +36,9 @@ void AppendVisits(const BlockLists& lists, GatherReads& reads) {
   reads.block_ends.push_back(reads.chunks.size());
 }
 
-// Gatherings of both directions, and others that no model walks, are counted together and under a
-// limit that takes several walks: each as the planner of its blocks stages it.
+// Aggregations in both directions, and some that no model uses, are counted together and under a
+// memory limit that requires several walks. Each has the chunks that the planner of its blocks
+// stages.
 TEST(GatherReadsTest, WhatIsCountedInOneWalkIsWhatBlocksStage) {
   std::mt19937_64 random(testing::TestSeed());
   const TempDir folder;
@@ -73,7 +74,7 @@ TEST(GatherReadsTest, WhatIsCountedInOneWalkIsWhatBlocksStage) {
       planner.own = {.before = random() % 2 == 0, .after = random() % 2 == 0};
       gather.blocks = RandomBlocks(rows, random);
     }
-    gathers.push_back(gathers[random() % gathers.size()]);  // one that is there twice
+    gathers.push_back(gathers[random() % gathers.size()]);  // one of them twice
     const std::uint64_t memory = random() % 2 == 0 ? 1 << 20 : random() % 400;
     const Result<std::vector<GatherReads>> counted = CountGathers(*graph, gathers, memory, control);
     ASSERT_OK(counted);

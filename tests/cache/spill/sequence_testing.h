@@ -20,7 +20,7 @@
 
 namespace rhizome::testing {
 
-/// The lists of gathers that are drawn at random, each pair of number and blocks once.
+/// Random reads of aggregations; the same for each combination of aggregation and number of blocks.
 class RandomGathers {
  public:
   explicit RandomGathers(std::uint64_t seed) : seed_(seed) {}
@@ -37,7 +37,7 @@ class RandomGathers {
   }
 
  private:
-  /// Every block asks for some chunks, ascending, at times for one twice.
+  /// Every block reads some chunks, ascending, a few of them twice.
   GatherReads Draw(std::uint32_t gather, std::uint32_t blocks) const {
     std::mt19937_64 random(seed_ + gather * 100 + blocks);
     GatherReads reads;
@@ -122,7 +122,7 @@ inline PassSequence RandomSequence(std::mt19937_64& random, std::size_t most_pas
   return sequence;
 }
 
-/// Describes a way to compute a pass, for a test that fails.
+/// Describes a way to compute a pass, for messages of failed tests.
 inline std::string Describe(const PassSequence& sequence, const PassWay& way) {
   std::string text;
   for (const PassRead& read : way.reads) {
@@ -140,7 +140,7 @@ inline std::string Describe(const PassSequence& sequence, const PassWay& way) {
   return text;
 }
 
-/// Describes a sequence likewise.
+/// Describes a sequence, for messages of failed tests.
 inline std::string Describe(const PassSequence& sequence) {
   std::string text;
   for (const SpillArray& a : sequence.arrays) {
@@ -164,7 +164,7 @@ struct PlainPass {
   BlockChoice choice;
 };
 
-/// Returns the passes of a sequence where `left_out` are not stored, without choices.
+/// Returns the passes of a sequence in which the arrays `left_out` are not stored, without choices.
 inline std::vector<PlainPass> PlainPasses(const PassSequence& sequence,
                                           const std::set<ArrayId>& left_out) {
   std::vector<PlainPass> passes;
@@ -178,7 +178,7 @@ inline std::vector<PlainPass> PlainPasses(const PassSequence& sequence,
   return passes;
 }
 
-/// Is the array read by a pass behind `pass`?
+/// Returns whether a pass after `pass` reads the array.
 inline bool ReadLater(const std::vector<PlainPass>& passes, std::size_t pass, ArrayId array) {
   for (std::size_t p = pass + 1; p < passes.size(); ++p) {
     for (const PassRead& read : passes[p].way->reads) {

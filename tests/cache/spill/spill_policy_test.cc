@@ -9,10 +9,10 @@
 namespace rhizome {
 namespace {
 
-using ChunkSet = std::uint32_t;  // bit by chunk of all arrays
+using ChunkSet = std::uint32_t;  // one bit for each chunk of all arrays
 
-/// The fewest reads of any policy, which may keep a chunk that it reads, or not: plain recursion
-/// over what stays, in which each state is solved once.
+/// Returns the minimum number of reads of any policy, which may keep a chunk that it reads or not.
+/// Recursion over the kept chunks; each state is solved once.
 class FewestReads {
  public:
   FewestReads(std::vector<std::uint32_t> accesses, int capacity)
@@ -24,7 +24,7 @@ class FewestReads {
     if (!is_new) return known->second;
     const ChunkSet chunk = ChunkSet{1} << accesses_[i];
     const bool hit = (held & chunk) != 0;
-    std::uint64_t fewest = From(i + 1, held);  // what was in memory stays, and nothing else
+    std::uint64_t fewest = From(i + 1, held);  // keep what is in memory, without the new chunk
     if (!hit && std::popcount(held) < capacity_) fewest = From(i + 1, held | chunk);
     for (ChunkSet rest = held; rest != 0 && !hit; rest &= rest - 1)
       fewest = std::min(fewest, From(i + 1, (held & ~(rest & -rest)) | chunk));
@@ -37,7 +37,7 @@ class FewestReads {
   std::map<std::pair<std::size_t, ChunkSet>, std::uint64_t> known_;
 };
 
-/// A sequence that writes nothing, of arrays whose chunks have one byte.
+/// Returns a sequence that writes nothing, of arrays whose chunks have one byte.
 PassSequence ReadsOnly(std::mt19937_64& random, std::uint32_t& chunks) {
   PassSequence sequence;
   auto gathers = std::make_shared<testing::RandomGathers>(random());
@@ -67,7 +67,7 @@ PassSequence ReadsOnly(std::mt19937_64& random, std::uint32_t& chunks) {
   return sequence;
 }
 
-// If all chunks are alike and nothing is written, Belady's rule is the best of all (Belady 1966;
+// If all chunks have the same size and nothing is written, Belady's rule is optimal (Belady 1966;
 // Mattson et al. 1970).
 TEST(SpillPolicyTest, BeladyReadsTheFewestChunksWhereNothingIsWritten) {
   const std::uint64_t seed = testing::TestSeed();

@@ -8,12 +8,15 @@
 #include "testing/sanitizer.h"
 #include "testing/testing.h"
 
+// Tests of plans for single tensors against a plain recursion over all orders and kept sets,
+// against the published algorithm (as printed), and for limits on the number of states.
+
 namespace rhizome {
 namespace {
 
 constexpr std::uint64_t kNoOrder = std::numeric_limits<std::uint64_t>::max();
 
-/// Operators that read tensors of those before them and of the slow tier.
+/// Returns random operators that read tensors of earlier operators and of the slow tier.
 OpGraph RandomOps(std::mt19937_64& random, std::size_t most_ops) {
   OpGraph graph;
   const auto add_tensor = [&] {
@@ -45,7 +48,7 @@ std::uint64_t LeastMemory(const OpGraph& graph) {
   return least;
 }
 
-/// The least bytes, by plain recursion over all orders and all sets that may be kept.
+/// Returns the minimum bytes, by plain recursion over all orders and all sets that may be kept.
 class PlainRecursion {
  public:
   PlainRecursion(const OpGraph& graph, const TensorPlanOptions& options)
@@ -158,7 +161,7 @@ void Replay(const OpGraph& graph, const TensorPlan& plan, const TensorPlanOption
     for (const std::uint32_t t : step.resident) bytes += graph.tensors[t].bytes;
     ASSERT_LE(bytes, options.capacity_bytes);
     const std::set<std::uint32_t> resident(step.resident.begin(), step.resident.end());
-    // A tensor that nobody needs any more is not listed as dropped, nor as resident.
+    // Tensors without a later use are listed neither as dropped nor as resident.
     for (auto t = fast.begin(); t != fast.end();)
       t = resident.count(*t) ? std::next(t) : fast.erase(t);
     ASSERT_EQ(fast, resident);
@@ -187,8 +190,7 @@ TEST(TensorPlanTest, EqualsPlainRecursionOnRandomGraphs) {
   }
 }
 
-/// COST(S, T) of Algorithm 1 as it is printed, with every line that it has: the tensors of the slow
-/// tier count as A(∅).
+/// COST(S, T) of Algorithm 1 exactly as printed; the tensors of the slow tier are A(∅).
 class Printed {
  public:
   Printed(const OpGraph& graph, std::uint64_t capacity) : graph_(graph), capacity_(capacity) {}
@@ -219,7 +221,7 @@ class Printed {
     return bytes;
   }
 
-  /// Is there, after the first operators, and read by a later one?
+  /// Returns whether an operator from `done` on reads the tensor.
   bool Active(std::uint32_t tensor, std::size_t done) const {
     for (std::size_t o = 0; o < graph_.ops.size(); ++o) {
       const auto& list = o < done ? graph_.ops[o].outputs : graph_.ops[o].inputs;
@@ -234,8 +236,8 @@ class Printed {
 };
 
 TEST(TensorPlanTest, TheAlgorithmAsPrintedChargesACachedLastUse) {
-  // x -> a -> b, and all fits: only x has to be read. The printed line 14 drops a, which nothing
-  // reads behind the second operator, from what the first one left.
+  // x -> a -> b with enough memory: only x has to be read. But line 14 as printed removes a, which
+  // no operator after the second reads, from the tensors that the first operator left in memory.
   const OpGraph graph{.tensors = {{"x", 5}, {"a", 3}, {"b", 2}},
                       .ops = {{"first", {0}, {1}}, {"second", {1}, {2}}}};
   EXPECT_EQ(Printed(graph, 100).Cost(2, {}), 5u + 3u);
@@ -286,8 +288,8 @@ TEST(TensorPlanTest, LruReadsWhatAQueueOfTensorsMisses) {
   const OpGraph graph{.tensors = {{"x", 4}, {"a", 4}, {"b", 4}, {"c", 4}, {"d", 4}},
                       .ops = {{"1", {0}, {1}}, {"2", {1}, {2}}, {"3", {2}, {3}}, {"4", {0}, {4}}}};
   EXPECT_EQ(UncachedReads(graph), 4u * 4);
-  EXPECT_EQ(LruReads(graph, 12, false), 4u + 4);  // x leaves when c comes
-  EXPECT_EQ(LruReads(graph, 12, true), 4u);       // a has left before
+  EXPECT_EQ(LruReads(graph, 12, false), 4u + 4);  // c evicts x
+  EXPECT_EQ(LruReads(graph, 12, true), 4u);       // a was dropped earlier
   EXPECT_EQ(LruReads(graph, 16, false), 4u);
 }
 

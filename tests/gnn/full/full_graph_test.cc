@@ -10,6 +10,10 @@
 #include "rhizome/index/write_batch.h"
 #include "testing/test_store.h"
 
+// Tests of full-graph training. Its gradients are compared with a single libtorch program over the
+// whole graph, and with difference quotients of the loss when dropout is on. Further tests check
+// that it learns a planted partition, reads the delta of a store, and refuses what it cannot do.
+
 namespace rhizome {
 namespace {
 
@@ -29,8 +33,8 @@ TensorFile ReadModel(const Path& path) {
   return file ? std::move(file->file) : TensorFile();
 }
 
-/// A directed graph with parallel edges, loops, a hub, and vertices without edges of either side.
-/// `everyone`: all vertices are of the training set.
+/// Returns a directed graph with parallel edges, self-loops, a hub, vertices without in-edges and
+/// vertices without out-edges. `everyone`: all vertices are in the training set.
 PlantedGraph DirectedGraph(std::uint64_t seed, bool everyone) {
   PlantedOptions options;
   options.vertices = 900;
@@ -41,7 +45,7 @@ PlantedGraph DirectedGraph(std::uint64_t seed, bool everyone) {
   for (int i = 0; i < 300; ++i) {
     const auto source = static_cast<VertexId>(random() % 900);
     graph.edges.src.push_back(source);
-    graph.edges.dst.push_back(i < 200 ? 7 : source);  // a hub, and loops
+    graph.edges.dst.push_back(i < 200 ? 7 : source);  // a hub, then self-loops
   }
   EdgeList kept;
   for (std::size_t e = 0; e < graph.edges.src.size(); ++e) {
@@ -76,7 +80,8 @@ Status WriteDirected(const Path& path, const PlantedGraph& graph,
       IngestGraph(FileSystem::Posix(), path, std::move(input), build, StoreId(), control));
 }
 
-/// One step of plain gradient descent at rate 1: the weights move by the gradients.
+/// Makes a training take one step of plain gradient descent at rate 1, so that each weight changes
+/// by its gradient.
 void StepDown(TrainOptions& options) {
   options.optimizer.kind = OptimizerKind::kSgd;
   options.optimizer.momentum = 0;
@@ -123,8 +128,9 @@ class FullGraphNetworkTest : public ::testing::TestWithParam<NetworkCase> {};
 INSTANTIATE_TEST_SUITE_P(Each, FullGraphNetworkTest, ::testing::ValuesIn(FullGraphNetworks()),
                          [](const auto& info) { return info.param.name; });
 
-/// Compares the gradients of a network, begun with a seed, with those of a minibatch of all
-/// vertices with all neighbours: the whole graph in one program of libtorch. Says which are others.
+/// Compares the gradients of full-graph training, for a model initialised from `seed`, with the
+/// gradients of a single minibatch of all vertices with all neighbours (the whole graph in one
+/// libtorch program). Returns a description of the weights that differ, empty if there are none.
 std::string OtherGradients(const Path& store, const ModelSpec& model, std::uint64_t seed,
                            const Path& folder) {
   TrainOptions options = FullTraining(store, model);
@@ -161,8 +167,8 @@ std::string OtherGradients(const Path& store, const ModelSpec& model, std::uint6
       most = std::max<double>(most, std::abs(start.values[i] - a[i]));
       error = std::max<double>(error, std::abs(a[i] - b[i]));
     }
-    // A weight that moves little, or by roundings alone, as a bias before a batch norm, is compared
-    // with the others.
+    // A weight with a tiny gradient, or one that is only rounding noise (a bias before a batch
+    // norm), is measured against the largest gradient of all weights.
     if (error > 1e-4 * std::max(most, 1e-2 * largest))
       others += fmt::format("{}: {} of {}\n", name, error, most);
   }
@@ -182,27 +188,28 @@ TEST_P(FullGraphNetworkTest, GradientsAndLossesAreThoseOfOneProgram) {
   const TempDir folder;
   ASSERT_OK(WriteDirected(folder / "s", DirectedGraph(seed, /*everyone=*/true)));
   std::string others = OtherGradients(folder / "s", GetParam().spec, seed, folder.path());
-  // Rounding decides on which side of its corner a rectifier is whose input is almost zero, and
-  // which of two almost equal neighbours attains a maximum: the gradient jumps there, and with
-  // other weights it does not.
+  // The gradient is discontinuous where the input of a ReLU is almost zero, or where two neighbours
+  // tie for a maximum: rounding then decides which side is taken. Other initial weights avoid such
+  // a point.
   for (std::uint64_t other = 1; HasCorners(GetParam().spec) && !others.empty() && other <= 2;
        ++other)
     others = OtherGradients(folder / "s", GetParam().spec, seed + other, folder.path());
   EXPECT_EQ(others, "") << "seed " << seed;
 }
 
-// With dropout, and with the statistics of batch norms: along the gradient the loss changes as the
-// gradient says, when the same units are dropped.
+// With dropout and batch-norm statistics: along the direction of the gradient the loss changes by
+// the amount that the gradient predicts, as long as the same units are dropped.
 TEST_P(FullGraphNetworkTest, GradientsAreThoseOfDifferencesWithDropout) {
   const std::uint64_t seed = TestSeed();
   const TempDir folder;
   ASSERT_OK(WriteDirected(folder / "s", DirectedGraph(seed, /*everyone=*/true)));
   TrainOptions options = FullTraining(folder / "s", GetParam().spec);
   options.model.dropout = 0.3;
-  // A row without a weight that is left is zeros, of which a layer norm has a corner.
+  // If all attention weights of a row are dropped, the row is zero, where a layer norm is not
+  // differentiable.
   if (options.model.kind.starts_with("gat") && !options.model.options.contains("norm"))
     options.model.options["attention-dropout"] = "0.4";
-  // Corners of rectifiers would disturb differences.
+  // ReLUs are not differentiable at zero, which would disturb the difference quotients.
   if (!options.model.options.contains("activation")) options.model.options["activation"] = "tanh";
   options.seed = seed;
   StepDown(options);
@@ -273,7 +280,7 @@ TEST(FullGraphTest, LearnsAPlantedPartitionAndItsModelFileInfers) {
   EXPECT_NEAR(*inferred->test_accuracy, *report->test_accuracy, 0.01);
 }
 
-// The changes since the generation are one more partition.
+// Changes since the last compaction are read as one more partition.
 TEST(FullGraphTest, TakesWhatWasWrittenSinceTheGeneration) {
   const TempDir folder;
   const PlantedGraph graph = DirectedGraph(11, /*everyone=*/true);

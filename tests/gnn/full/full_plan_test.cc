@@ -7,6 +7,10 @@
 #include "gnn/full/full_testing.h"
 #include "rhizome/cache/safetensors.h"
 
+// Tests of the memory plan of full-graph training: a training follows the plan that was printed for
+// it, a limit that is too small is refused with the limit that suffices, a plan estimates the time
+// of each pass, and recomputed sums have the same bits as stored ones.
+
 namespace rhizome {
 namespace {
 
@@ -38,8 +42,8 @@ void ExpectSamePlan(const FullGraphReport& plan, const FullGraphReport& trained)
   }
 }
 
-// Neither plan changes with what a process holds besides, or with what its allocator keeps: at
-// every limit the printed plan is the one that is followed, to the byte.
+// A plan does not depend on what else the process or its allocator holds: at every memory limit a
+// training moves exactly the bytes that the printed plan says.
 TEST(FullGraphTest, ATrainingHasThePlanThatWasPrinted) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", LargerGraph(TestSeed())));
@@ -76,8 +80,9 @@ TEST(FullGraphTest, ATrainingHasThePlanThatWasPrinted) {
   EXPECT_EQ(PlanOf(options).error().code(), StatusCode::kOutOfMemory);
 }
 
-// It is not the graph that takes the memory of a small one; and the limit that is named works, by
-// each rule, whichever limit was too small.
+// With a small graph, libtorch and the open store take most of the memory, and the error says so.
+// The sufficient limit in the error message works for every spill rule, and it does not depend on
+// the limit that was refused.
 TEST(FullGraphTest, ALimitThatIsTooSmallSaysWhatTakesTheMemory) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {.vertices = 2048}));
@@ -107,7 +112,7 @@ TEST(FullGraphTest, ALimitThatIsTooSmallSaysWhatTakesTheMemory) {
         least_of_rules == 0 ? options.memory_bytes : std::min(least_of_rules, options.memory_bytes);
     most_of_rules = std::max(most_of_rules, options.memory_bytes);
   }
-  EXPECT_LT(least_of_rules, most_of_rules);  // dp-tensor keeps whole arrays
+  EXPECT_LT(least_of_rules, most_of_rules);  // dp-tensor keeps whole arrays in memory
 }
 
 TEST(FullGraphTest, APlanGuessesTheTimeOfEachPassAndLeavesNothingBehind) {
@@ -149,7 +154,7 @@ TEST(FullGraphTest, AStoreInWhichNothingCanBeWrittenIsPlannedWithoutItsDisk) {
   const Result<FullGraphReport> usual = PlanOf(options);
   ASSERT_OK(usual);
   EXPECT_EQ(usual->disk_problem, "");
-  options.scratch = "/proc/rhizome";  // no user may make a folder there
+  options.scratch = "/proc/rhizome";  // no user can create a folder there
   const Result<FullGraphReport> plan = PlanOf(options);
   ASSERT_OK(plan);
   ExpectSamePlan(*plan, *usual);

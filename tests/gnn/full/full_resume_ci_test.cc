@@ -23,7 +23,8 @@ void PrintTo(const NamedModel& model, std::ostream* out) { *out << model.name; }
 
 class FullGraphResumeTest : public ::testing::TestWithParam<NamedModel> {};
 
-/// Networks whose passes gather otherwise: sums, maxima, prepared maxima, attention.
+/// Returns a model for each kind of aggregation: sums, maxima, maxima of transformed rows,
+/// attention.
 std::vector<NamedModel> ResumedNetworks() {
   return {{"Gcn", DeepTraining("", "").model},
           {"SageMax",
@@ -69,10 +70,11 @@ TEST_P(FullGraphResumeTest, AResumedTrainingEndsWithTheSameWeights) {
   const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
   options.out = folder / "b.safetensors";
   options.checkpoint_every = 1;
-  options.checkpoint_seconds = 0;  // after every chunk
+  options.checkpoint_seconds = 0;  // write a checkpoint after every chunk
   options.spill = SpillRule::kNone;
-  // Stopped again and again, before any epoch could end that began at its first pass. Every other
-  // run has a limit, and so other blocks.
+  // Each run is stopped before it could finish an epoch from its first pass, so the training can
+  // only end if runs resume inside an epoch. Every other run has a memory limit, and hence
+  // different blocks.
   const std::uint64_t least = LeastMemory(options, /*threads=*/3);
   std::uint64_t reports = 0;
   for (const std::uint64_t stop = 15;;) {

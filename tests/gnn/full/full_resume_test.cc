@@ -8,6 +8,10 @@
 #include "gnn/full/full_testing.h"
 #include "rhizome/cache/safetensors.h"
 
+// Tests that full-graph training has the same bits for any memory limit, number of threads and
+// spill rule, also if it is stopped inside a pass and resumed, or resumed after a spilled chunk was
+// damaged.
+
 namespace rhizome {
 namespace {
 
@@ -26,7 +30,7 @@ TEST(FullGraphTest, BitsDependNeitherOnMemoryNorOnThreads) {
   TrainOptions options = DeepTraining(folder / "s", folder / "a.safetensors");
   const Result<TrainReport> reference = Train(options);
   ASSERT_OK(reference);
-  EXPECT_EQ(reference->full_graph->planned_bytes, 0u);  // all stays
+  EXPECT_EQ(reference->full_graph->planned_bytes, 0u);  // everything remains in memory
   const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
   ASSERT_OK(weights);
   const std::uint64_t least = LeastMemory(options, /*threads=*/4);
@@ -56,7 +60,7 @@ TEST(FullGraphTest, BitsDependNeitherOnMemoryNorOnThreads) {
   }
 }
 
-/// A training whose passes that give scores have many chunks.
+/// Returns a training whose scoring passes have many chunks.
 TrainOptions ScoredTraining(const Path& store, const Path& out) {
   TrainOptions options = DeepTraining(store, out);
   options.model = {.kind = "gcn", .layers = 2, .hidden = 256, .dropout = 0.3};
@@ -67,13 +71,14 @@ TrainOptions ScoredTraining(const Path& store, const Path& out) {
   return options;
 }
 
-/// Trains in processes of which each is stopped when it has computed three chunks of a pass that is
-/// called so: none could ever end such a pass that began at its first chunk. `stops`: how often, by
-/// phase.
+/// Trains in runs that are each stopped after three chunks of the pass named `pass`. No run could
+/// finish that pass from its first chunk, so the training only ends if runs resume inside the pass.
+/// `stops` receives the number of stops for each phase. Errors: kBusy, a phase does not end; any of
+/// training.
 Result<TrainReport> TrainStoppedInside(std::string_view pass, TrainOptions options,
                                        std::map<std::string, int>& stops) {
   options.checkpoint_every = 1;
-  options.checkpoint_seconds = 0;  // after every chunk
+  options.checkpoint_seconds = 0;  // write a checkpoint after every chunk
   while (true) {
     JobControl* stopped = nullptr;
     int seen = 0;
@@ -91,8 +96,8 @@ Result<TrainReport> TrainStoppedInside(std::string_view pass, TrainOptions optio
   }
 }
 
-// The scores of the training set come while it learns, those of the validation set in a pass of
-// their own, and those of all sets at the end.
+// Training-set scores are computed during the learning pass, validation scores in a separate pass,
+// and the scores of all sets at the end.
 TEST(FullGraphTest, AJobThatIsAlwaysStoppedInsideAPassOfScoresEnds) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", LargerGraph(TestSeed())));
@@ -113,7 +118,7 @@ TEST(FullGraphTest, AJobThatIsAlwaysStoppedInsideAPassOfScoresEnds) {
     EXPECT_EQ(epoch.valid_loss, wanted.valid_loss);
     EXPECT_EQ(epoch.valid_accuracy, wanted.valid_accuracy);
     EXPECT_EQ(report->test_accuracy, reference->test_accuracy);
-    // They are kept beyond the step that gives them.
+    // Training-set scores outlive the step that computes them.
     ASSERT_EQ(epoch.train_metrics.size(), wanted.train_metrics.size());
     for (std::size_t i = 0; i < epoch.train_metrics.size(); ++i)
       EXPECT_EQ(epoch.train_metrics[i].value, wanted.train_metrics[i].value);

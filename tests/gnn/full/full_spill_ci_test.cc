@@ -9,6 +9,10 @@
 #include "rhizome/gnn/step_run.h"
 #include "rhizome/gnn/torch_threads.h"
 
+// Tests the spill rules of full-graph training. Each rule runs an epoch (one learning step and one
+// evaluation) at two memory limits. The epoch must have the same losses and gradients, to the bit,
+// as one in memory, and read and write exactly the bytes that its plan says.
+
 namespace rhizome {
 namespace {
 
@@ -18,7 +22,7 @@ using testing::TempDir;
 using testing::TestSeed;
 using testing::WriteStore;
 
-/// Bytes that the process has given to calls that write, as the kernel counts them.
+/// Returns the bytes that this process has passed to write calls, as counted by the kernel.
 std::uint64_t WrittenByProcess() {
   std::ifstream file("/proc/self/io");
   std::string name;
@@ -28,7 +32,7 @@ std::uint64_t WrittenByProcess() {
   return 0;
 }
 
-/// The results of one epoch, and what it moves.
+/// Results of one epoch and the bytes that it moved.
 struct Epoch {
   double loss = 0, valid_loss = 0;
   std::vector<torch::Tensor> gradients;
@@ -48,7 +52,7 @@ struct Scores final : VertexScoreSink {
   void Take(std::span<const Row>, std::span<const float>) override {}
 };
 
-/// Plans an epoch, and runs it.
+/// Plans an epoch and runs it in `folder`.
 Result<Epoch> RunEpoch(const TrainOptions& options, const Path& folder) {
   const JobControl control;
   SetTorchThreads(options.threads);
@@ -82,8 +86,8 @@ Result<Epoch> RunEpoch(const TrainOptions& options, const Path& folder) {
 
 constexpr std::uint32_t kMostThreads = 3;
 
-/// The least memory in which a training can be planned, to a MiB, with the most threads; and the
-/// bytes of its arrays.
+/// Returns the minimum memory for which a training with kMostThreads threads can be planned,
+/// rounded to a MiB, and the bytes of its arrays.
 std::pair<std::uint64_t, std::uint64_t> LeastAndArrays(TrainOptions options, const Path& folder) {
   const JobControl control;
   const Result<TrainJob> job = OpenTrainJob(options);
@@ -146,7 +150,7 @@ TEST_P(FullGraphSpillTest, EveryRuleMovesWhatItPlansAndGivesTheSameBits) {
     std::uint64_t fewest = 0;
     for (const auto& [rule, name] : kRules) {
       for (const FullSums sums : {FullSums::kAuto, FullSums::kRecompute}) {
-        // Some rules suffice to see that sums are gathered again.
+        // A few rules suffice to test recomputed sums.
         const bool again = sums == FullSums::kRecompute;
         if (again && (GetParam().spec.layers < 4 || share == 0)) continue;
         if (again && rule != SpillRule::kBelady && rule != SpillRule::kDp) continue;
@@ -156,7 +160,7 @@ TEST_P(FullGraphSpillTest, EveryRuleMovesWhatItPlansAndGivesTheSameBits) {
         options.sums = sums;
         options.threads = options.threads % kMostThreads + 1;
         const Result<Epoch> epoch = RunEpoch(options, arrays);
-        if (!epoch && rule == SpillRule::kDpTensor) {  // an array does not fit whole
+        if (!epoch && rule == SpillRule::kDpTensor) {  // one whole array does not fit
           EXPECT_EQ(epoch.error().code(), StatusCode::kOutOfMemory);
           continue;
         }

@@ -20,7 +20,7 @@ inline Result<FullGraphReport> PlanOf(const TrainOptions& options) {
   return rhizome_gnn_entry_v1()->PlanTrain(options, control);
 }
 
-/// A training on the full graph, of one epoch.
+/// Returns the options of a full-graph training of one epoch.
 inline TrainOptions FullTraining(const Path& store, const ModelSpec& model) {
   TrainOptions options;
   options.store = store;
@@ -33,7 +33,8 @@ inline TrainOptions FullTraining(const Path& store, const ModelSpec& model) {
   return options;
 }
 
-/// A training of a few epochs with everything that could go another way in another run.
+/// Returns the options of a training of two epochs that uses everything that may depend on the run:
+/// dropout, batch norm, residual connections.
 inline TrainOptions DeepTraining(const Path& store, const Path& out) {
   TrainOptions options =
       FullTraining(store, {.kind = "gcn",
@@ -56,7 +57,8 @@ inline std::uint64_t PlannedArrays(const TrainOptions& options) {
   return bytes;
 }
 
-/// The least --memory of a training with so many threads, as its error says.
+/// Returns the minimum --memory of a training with this many threads, parsed from the error message
+/// that names it.
 inline std::uint64_t LeastMemory(TrainOptions options, std::uint32_t threads) {
   options.memory_bytes = 1 << 20;
   options.threads = threads;

@@ -10,9 +10,9 @@
 #include "rhizome/gnn/inference_memory.h"
 #include "rhizome/gnn/torch_guard.h"
 
-// Layerwise inference whose products are a device's, without one: a FakeDevice copies, and the
-// tensors of a device in the memory of the host multiply (gnn/train/host_backend.h, which another
-// file of this binary registers).
+// Tests of layerwise inference with matrix products on a device, without a real device: FakeDevice
+// does the copies, and a libtorch backend in host memory does the products
+// (gnn/train/host_backend.h, which another file of this binary registers).
 
 namespace rhizome {
 namespace {
@@ -23,7 +23,7 @@ using testing::NetworkCase;
 using testing::TempDir;
 using testing::WriteStore;
 
-/// One or two tiles of rows of the networks below fit, of 1,200.
+/// Device memory for one or two tiles of the models below; the graph has 1,200 rows.
 constexpr std::uint64_t kDeviceBytes = 400'000;
 
 ComputeDevice MakeFake(FakeDevice*& watched) {
@@ -35,7 +35,7 @@ ComputeDevice MakeFake(FakeDevice*& watched) {
           .facts = {.name = "fake"}};
 }
 
-/// Writes a model with fresh weights for the features of a planted store.
+/// Writes a model with newly initialised weights for the features of a planted store.
 Status WriteModel(const NetworkCase& network, const Path& path) {
   ModelShape shape{.spec = network.spec, .inputs = 16, .classes = 4};
   shape.spec.layers = 2;
@@ -55,8 +55,8 @@ void ExpectNear(const std::vector<float>& found, const std::vector<float>& expec
     ASSERT_NEAR(found[i], expected[i], 1e-4F * std::max(1.0F, std::abs(expected[i]))) << i;
 }
 
-// Blocks of one window and of several, and parts of a batch: whatever comes with a row, its product
-// has the same bits on the device, near those of the processor.
+// Inference in a single window, in several windows and in partial batches: on the device the
+// product of a row has the same bits whichever rows are in its batch, and is close to the CPU's.
 TEST(DeviceInferTest, EveryNetworkHasItsRowsWhateverGoesUpWithThem) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
@@ -90,7 +90,7 @@ TEST(DeviceInferTest, EveryNetworkHasItsRowsWhateverGoesUpWithThem) {
         ASSERT_OK(found);
         ExpectNear(*found, *expected);
         if (!windows) first = *found;
-        // Attention over several windows projects targets' own rows on the processor.
+        // Attention over several windows projects the targets' own rows on the CPU.
         if (!network.spec.kind.starts_with("gat")) {
           EXPECT_TRUE(*found == first);
         }
@@ -138,7 +138,7 @@ TEST_F(DeviceInferJobTest, SaysWhatTheDeviceDid) {
   ASSERT_TRUE(report->device.has_value());
   EXPECT_EQ(report->device->name, "fake");
   EXPECT_GT(report->device->batch_rows, 0u);
-  // The processor counts as many answers right.
+  // The CPU finds the same number of correct predictions.
   options_.device = ComputeOn::kCpu;
   options_.out = "processor";
   const auto processor = Infer();
@@ -162,7 +162,7 @@ TEST_F(DeviceInferJobTest, FailuresOfTheDeviceAreErrorsAndTheRunGoesOnAfterThem)
   EXPECT_OK(Infer());
 }
 
-// Memory that is pinned for a device is a part of the limit.
+// Memory pinned for a device counts towards the limit.
 TEST_F(DeviceInferJobTest, PinnedMemoryCountsInTheLimit) {
   const auto store = Store::Open(FileSystem::Posix(), options_.store, Store::Mode::kRead);
   ASSERT_OK(store);
@@ -192,7 +192,7 @@ TEST_F(DeviceInferJobTest, PinnedMemoryCountsInTheLimit) {
 
 TEST_F(DeviceInferJobTest, SaysWhatCannotBeHad) {
   const JobControl control;
-  // Beside the tests' binary there is no module.
+  // There is no CUDA module beside the test binary.
   const auto none = rhizome_gnn_entry_v1()->Infer(options_, control);
   ASSERT_FALSE(none.has_value());
   EXPECT_EQ(none.error().code(), StatusCode::kUnsupported);

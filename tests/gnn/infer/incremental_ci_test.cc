@@ -5,6 +5,10 @@
 #include "rhizome/index/delta_rows.h"
 #include "rhizome/index/write_batch.h"
 
+// Tests of incremental inference: after random writes, its rows equal those of a full run; it keeps
+// rows that cannot have changed, falls back to a full run if settings differ or a compaction has
+// run, and resumes after an interruption.
+
 namespace rhizome {
 namespace {
 
@@ -71,7 +75,7 @@ class IncrementalTest : public ::testing::TestWithParam<testing::NetworkCase> {
     return options;
   }
 
-  /// Makes a few writes of random kinds; vertex numbers grow by `added`.
+  /// Applies a few random writes; the number of vertices grows by `added`.
   void Write(std::uint64_t added) {
     const auto opened = Store::Open(FileSystem::Posix(), store(), Store::Mode::kWrite);
     ASSERT_OK(opened);
@@ -153,7 +157,7 @@ TEST_P(IncrementalTest, SampledNeighboursAndScoresAreKeptToo) {
   options.scores = true;
   ASSERT_OK(Infer(options));
   std::uint64_t kept = 0;
-  for (int round = 0; round < 3; ++round) {  // one may reach every vertex
+  for (int round = 0; round < 3; ++round) {  // a single round may happen to reach every vertex
     Write(1);
     const auto report = Infer(options);
     ASSERT_OK(report);
@@ -215,7 +219,8 @@ TEST_P(IncrementalTest, AnInterruptedRunResumesAndGivesTheSameBytes) {
     options.resume = true;
     options.threads = 2;
     ASSERT_OK(Infer(options));
-    // From now on the newest version is of this snapshot, so the next run would keep all rows.
+    // The full run is now the newest version and is of this snapshot, so the next incremental run
+    // would keep all rows. Drop it.
     const auto dropped = Infer(Options("full-" + std::to_string(steps)));
     ASSERT_OK(dropped);
     ExpectSameRows("x", "full-" + std::to_string(steps));

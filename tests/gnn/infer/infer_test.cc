@@ -12,6 +12,11 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/index/write_batch.h"
 
+// Tests of inference jobs. Layerwise inference equals samplewise inference; its bytes do not depend
+// on threads, cache policy, blocks, windows, layout or shards; concurrent writes and compactions do
+// not affect it; an interrupted or killed job resumes to the same bytes; wrong inputs and damaged
+// intermediate chunks are refused.
+
 namespace rhizome {
 namespace {
 
@@ -180,8 +185,8 @@ TEST_P(InferTest, AHeldStateIsComputedWhateverCameSince) {
   ASSERT_OK(now);
   const Manifest& manifest = (*now)->manifest();
   EXPECT_NE(manifest.FindArray("at@1")->array_id, manifest.FindArray("at@2")->array_id);
-  // An array that is there by now counts, though the state has it not; and a state that nobody
-  // holds is gone.
+  // An array that exists now is refused as a name, even though the requested snapshot does not
+  // contain it. A snapshot that no handle holds is no longer available.
   InferOptions taken = Options("since");
   taken.at = options.at;
   ASSERT_OK(InferOfInfer(taken));
@@ -217,8 +222,8 @@ TEST_P(InferTest, BytesDoNotDependOnThreadsCachePolicyOrBlocks) {
   }
 }
 
-// Sums are taken by ascending row, whatever the order of layer 1's rows, and from lists in memory
-// or on disk.
+// Sums are computed in ascending row order, for any row order of layer 1, and with neighbour lists
+// in memory or on disk.
 TEST_P(InferTest, BytesDoNotDependOnTheLayoutOrWhereListsAre) {
   for (const std::vector<std::int64_t>& fanouts : {std::vector<std::int64_t>(), {3, 5}}) {
     const std::string suffix = fanouts.empty() ? "-all" : "-drawn";
@@ -243,8 +248,8 @@ TEST_P(InferTest, BytesDoNotDependOnTheLayoutOrWhereListsAre) {
   }
 }
 
-// The bytes are the same however sums are cut into blocks of targets and windows of rows, and
-// whether own rows come with the others or after them.
+// The bytes are the same for any division of sums into blocks of targets and windows of rows, and
+// whether a target's own row is read with the other rows or after them.
 TEST_P(InferTest, BytesDoNotDependOnBlocksOrWindows) {
   const auto runs = testing::LayerwiseRuns::Open(store(), model());
   ASSERT_OK(runs);
@@ -283,7 +288,7 @@ TEST_P(InferTest, BytesDoNotDependOnBlocksOrWindows) {
 
 TEST_P(InferTest, TheChosenLayoutReadsNoMoreThanTheStoredOrder) {
   InferOptions options = Options("stored");
-  options.fanouts = {1, 1};  // with few edges counting is cheap
+  options.fanouts = {1, 1};  // with few edges, counting reads is cheap
   options.chunk_rows = 128;
   options.tuning.block_rows = 128;
   options.tuning.cache_bytes = 3 * 128 * 16 * sizeof(float);
@@ -301,7 +306,7 @@ TEST_P(InferTest, TheChosenLayoutReadsNoMoreThanTheStoredOrder) {
     chosen_reads += chosen->layers[i].chunk_reads;
   }
   EXPECT_LE(chosen_reads, stored_reads);
-  ASSERT_GT(chosen->layers[0].layouts.size(), 1u);  // other orders were counted
+  ASSERT_GT(chosen->layers[0].layouts.size(), 1u);  // reads were counted for other orders, too
   EXPECT_EQ(chosen->layers[0].layouts[0].name, "stored");
   EXPECT_EQ(chosen->layers[0].layouts[0].bytes, stored_reads * 128 * 16 * sizeof(float));
   for (const InferLayerReport::Layout& layout : chosen->layers[0].layouts) {
@@ -386,7 +391,7 @@ TEST_P(InferTest, WhereAllWorkersAreDeadTheJobCanBeResumed) {
   ExpectSameBytes("whole", "left");
 }
 
-/// Stops a job after `steps` progress reports: by cancelling it, or by killing it.
+/// Stops a job after `steps` progress reports, by cancelling it or by killing the process.
 void RunInterrupted(const InferOptions& options, std::uint64_t steps, bool kill) {
   JobControl* self = nullptr;
   std::uint64_t seen = 0;
@@ -407,7 +412,7 @@ TEST_P(InferTest, AnInterruptedJobResumesAndGivesTheSameBytes) {
     InferOptions options = Options("round-" + std::to_string(round));
     options.tuning.block_rows = 128;
     options.tuning.layout = round % 2 == 0 ? RowRule::kBlocks : RowRule::kStored;
-    // The second round stops late, so that there is something to resume whatever the seed.
+    // The second round stops late, so that for any seed there is something to resume.
     RunInterrupted(options, round == 1 ? 16 : 1 + random() % 20, /*kill=*/false);
     EXPECT_TRUE(std::filesystem::exists(store() / "scratch" / ("infer-" + options.out)));
     options.resume = true;
@@ -425,7 +430,7 @@ TEST_P(InferTest, AnInterruptedJobResumesAndGivesTheSameBytes) {
   EXPECT_GT(resumed, 0u);
 }
 
-// A resumed job verifies what it reads again, like any other bytes.
+// A resumed job verifies the chunks that it reads, including its own.
 TEST_P(InferTest, ADamagedChunkBetweenLayersIsNamedAndNothingPublished) {
   InferOptions options = Options("x");
   options.tuning.block_rows = 128;
@@ -434,7 +439,7 @@ TEST_P(InferTest, ADamagedChunkBetweenLayersIsNamedAndNothingPublished) {
   ASSERT_TRUE(std::filesystem::exists(between / "zarr.json")) << "layer 1 is not whole";
   const Path chunk = between / "c.2.0";
   const auto raw_bytes = options.chunk_rows * 16 * sizeof(float);
-  if (GetParam().spec.kind == "sage") {  // it is rectified
+  if (GetParam().spec.kind == "sage") {  // ReLU makes zeros, which compress
     EXPECT_LT(std::filesystem::file_size(chunk), raw_bytes) << "zeros are kept";
   }
   std::mt19937_64 random(testing::TestSeed());
@@ -470,8 +475,8 @@ TEST_P(InferTest, AWriterIsMetBeforeTheWork) {
   EXPECT_FALSE(std::filesystem::exists(store() / "scratch" / "infer-x"));
 }
 
-// All layers are done when publishing meets a writer who came meanwhile, so nothing is computed
-// again.
+// The job finishes all layers and then fails to publish because another process holds the writer
+// lock. A resumed job computes no layer again.
 TEST_P(InferTest, AJobThatCouldNotPublishResumesAtItsEnd) {
   ASSERT_OK(InferOfInfer(Options("reference")));
   InferOptions options = Options("late");
@@ -533,7 +538,7 @@ TEST_P(InferTest, WrongInputsAreRefused) {
   options.model_file = folder_ / "none";
   EXPECT_STATUS(InferOfInfer(options), kNotFound);
   options = Options("x");
-  options.model_file = store() / "FORMAT";  // no damage of the store
+  options.model_file = store() / "FORMAT";  // not a model file; the store itself is not damaged
   EXPECT_STATUS(InferOfInfer(options), kInvalidArgument);
   options = Options("x");
   options.memory_bytes = 1 << 20;
@@ -553,7 +558,8 @@ TEST_P(InferTest, TheArraySaysWhereItCameFrom) {
             "generation 1 version 1 sequence " + std::to_string((*opened)->base_sequence()));
 }
 
-// libtorch's threads do not survive a fork, so the child is this program again, for one test.
+// libtorch's threads do not survive a fork, so the child process is this program again, running
+// only this test.
 TEST(InferKillTest, ChildRunsUntilItIsKilled) {
   const char* path = std::getenv("RHIZOME_TEST_KILLED_STORE");
   if (path == nullptr) GTEST_SKIP() << "runs as a child of the next test";

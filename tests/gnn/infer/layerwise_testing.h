@@ -12,7 +12,8 @@
 
 namespace rhizome::testing {
 
-/// A store and a model beside it, open, whose embeddings are computed in whichever pieces.
+/// An open store and a model, for which tests compute embeddings with any division into blocks and
+/// windows.
 class LayerwiseRuns {
  public:
   static Result<LayerwiseRuns> Open(const Path& store, const Path& model) {
@@ -28,8 +29,8 @@ class LayerwiseRuns {
 
   const Model& model() const { return *model_; }
 
-  /// Returns all rows of the array, on as many threads as the options say. `scratch` is made.
-  /// `device`: that multiplies, or null.
+  /// Returns all rows of the array, computed with `options.threads` threads. Creates the folder
+  /// `scratch`. `device`: does the matrix products; null for the CPU.
   Result<std::vector<float>> Run(LayerwiseOptions options, const Path& scratch,
                                  DeviceTiles* device = nullptr) const {
     RHIZOME_ASSIGN_OR_RETURN(options.output, MakeOutputEntry(*graph_, *model_, options));

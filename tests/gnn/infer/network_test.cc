@@ -14,7 +14,7 @@ using testing::SmallTraining;
 using testing::TempDir;
 using testing::WriteStore;
 
-/// Adds vertices and edges and takes others away, so that the store has a delta.
+/// Adds vertices and edges and deletes others, so that the store has a delta.
 void WriteDelta(const Path& path, std::uint64_t seed) {
   const auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite);
   ASSERT_OK(store);
@@ -29,7 +29,7 @@ void WriteDelta(const Path& path, std::uint64_t seed) {
   ASSERT_OK((*graph)->Write(batch, {}));
 }
 
-/// Every network, trained a little, over a store with a delta.
+/// Trains each model a little, over a store with a delta.
 class NetworkTest : public ::testing::TestWithParam<NetworkCase> {
  protected:
   void SetUp() override {
@@ -82,8 +82,8 @@ TEST_P(NetworkTest, LayerwiseEqualsSamplewise) {
   }
 }
 
-// The bytes are the same however a layer is cut into blocks of targets and windows of rows, and for
-// any number of threads.
+// The bytes are the same for any division of a layer into blocks of targets and windows of rows,
+// and for any number of threads.
 TEST_P(NetworkTest, BytesDoNotDependOnBlocksWindowsOrThreads) {
   const auto runs = testing::LayerwiseRuns::Open(store(), model());
   ASSERT_OK(runs);
@@ -93,7 +93,7 @@ TEST_P(NetworkTest, BytesDoNotDependOnBlocksWindowsOrThreads) {
     options.features = "feat";
     options.output.name = "x";
     options.chunk_rows = 512;
-    // The stages of all layers hold at least so many rows of the widest.
+    // Memory for at least stage_rows rows of the widest layer.
     if (stage_rows != 0) options.memory.stage_bytes = stage_rows * 24 * sizeof(float);
     options.tuning.block_rows = block_rows;
     options.threads = 1 + block_rows % 3;

@@ -12,6 +12,10 @@
 #include "rhizome/index/write_batch.h"
 #include "testing/test_store.h"
 
+// Tests of the report of rows that contain NaN or infinity: inference counts them, names the first
+// vertex and the features that cause them, also over resumed and incremental runs; training refuses
+// such features and names the vertex.
+
 namespace rhizome {
 namespace {
 
@@ -25,9 +29,9 @@ using testing::TempDir;
 using testing::WriteStore;
 
 constexpr std::uint64_t kVertices = 1200;
-constexpr std::int64_t kBad = 70;  // the vertex whose features have a value that is no number
+constexpr std::int64_t kBad = 70;  // the vertex with a feature that is NaN or infinite
 
-/// Inferences with a model of a store whose features are all finite.
+/// Runs inference over stores with a model that was trained on finite features.
 class NonFiniteTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -62,8 +66,8 @@ class NonFiniteTest : public ::testing::Test {
     return rhizome_gnn_entry_v1()->Infer(options, control);
   }
 
-  /// The rows of an array that have a value which is NaN or infinite, and the first of their
-  /// vertices, read as any program reads them.
+  /// Returns the number of rows of an array that contain NaN or infinity and the first such vertex,
+  /// by reading all rows through the public API.
   static InferReport::NonFinite Expected(const Path& path, const std::string& array) {
     InferReport::NonFinite expected{.array = array, .rows = 0, .first = {}};
     const auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kRead);
@@ -128,8 +132,8 @@ TEST_F(NonFiniteTest, RowsAndTheirCauseAreNamed) {
   }
 }
 
-// Chunks that an earlier run wrote are counted with those of this one, and rows that are kept from
-// the version before.
+// The count includes chunks that an earlier run of the job wrote, and rows that are kept from the
+// previous version.
 TEST_F(NonFiniteTest, ResumedAndIncrementalRunsCountAllRows) {
   const Path store = StoreWith(std::numeric_limits<float>::quiet_NaN());
   ASSERT_OK(Infer(Options(store, "whole")));
@@ -168,7 +172,7 @@ TEST_F(NonFiniteTest, ResumedAndIncrementalRunsCountAllRows) {
   EXPECT_EQ(next->non_finite[0].rows, Expected(store, "versions@2").rows);
 }
 
-// The row of a deleted vertex is nobody's.
+// Rows of deleted vertices are not counted.
 TEST_F(NonFiniteTest, RowsOfDeletedVerticesAreNotCounted) {
   const Path store = StoreWith(std::numeric_limits<float>::quiet_NaN());
   {
@@ -185,7 +189,8 @@ TEST_F(NonFiniteTest, RowsOfDeletedVerticesAreNotCounted) {
   EXPECT_TRUE(report->non_finite.empty());
 }
 
-// A row without a class is not a correct answer: libtorch's argmax takes NaN for the highest score.
+// A row of NaN has no predicted class and is not a correct prediction; libtorch's argmax would
+// treat NaN as the highest score.
 TEST_F(NonFiniteTest, RowsWithoutAClassAreNotCorrect) {
   PlantedGraph graph = MakePlanted({});
   for (float& value : graph.features) value = std::numeric_limits<float>::quiet_NaN();

@@ -19,12 +19,17 @@
 #include "testing/child_process.h"
 #include "testing/testing.h"
 
+// Tests of WorkerPool with shell scripts as children: all pieces are done once although children
+// die, stop, send wrong answers or cannot be started; errors of a child end the job; no child
+// outlives its parent.
+
 namespace rhizome {
 namespace {
 
 using testing::TempDir;
 
-/// Returns a child written in the shell: `body` runs for each task, with $stage, $begin and $end.
+/// Returns the command of a child written in the shell: `body` runs for each task, with $stage,
+/// $begin and $end set.
 std::vector<std::string> Shell(const std::string& body) {
   return {"sh", "-c", "while read stage begin end; do " + body + "; done"};
 }
@@ -34,7 +39,7 @@ const char* const kAllPieces =
 
 class WorkerPoolTest : public ::testing::Test {
  protected:
-  /// Runs tasks of `count` stages with 10 pieces each.
+  /// Runs one task for each of `stages` stages, with 10 pieces each, on `workers` children.
   Status Run(const std::vector<std::string>& command, std::uint32_t workers,
              std::uint32_t stages = 4) {
     const auto note = [this](std::string_view text) { notes_.emplace_back(text); };
@@ -100,12 +105,14 @@ TEST_F(WorkerPoolTest, AnotherTakesUpWhatADeadOneLeft) {
   EXPECT_EQ(died_, 1U);
 }
 
-/// A child that stops itself after the first piece of its task, if it is the first to get there.
+/// Returns the shell code of a child that stops itself (SIGSTOP) after the first piece of its task,
+/// if it is the first to get there.
 std::string StopsOnce(const std::string& mark) {
   return "if mkdir '" + mark + "' 2>/dev/null; then echo piece 0 $stage.0; kill -STOP $$; fi; ";
 }
 
-// A stopped child neither answers nor ends; only the time says so. The others have time enough.
+// A stopped child neither answers nor exits; only the silence limit detects it. The limit leaves
+// the other children enough time.
 TEST_F(WorkerPoolTest, AnotherTakesUpWhatAStoppedOneLeft) {
   max_silence_ = std::chrono::seconds(5);
   ASSERT_OK(Run(Shell(StopsOnce((folder_ / "stopped").string()) + kAllPieces), 3));
@@ -131,7 +138,7 @@ TEST_F(WorkerPoolTest, ChildrenThatAreAllStoppedAreKilledAndNamed) {
   }
 }
 
-// It is heard for far longer than a child may be silent.
+// The child reports that it is alive for longer than a child may be silent.
 TEST_F(WorkerPoolTest, AChildThatSaysThatItIsAliveMayTakeItsTime) {
   max_silence_ = std::chrono::seconds(3);
   ASSERT_OK(Run(Shell("i=0; while [ $i -lt 45 ]; do sleep 0.1; echo alive; i=$((i+1)); done; " +
@@ -185,7 +192,7 @@ TEST_F(WorkerPoolTest, BeatsAreLinesBetweenTheAnswers) {
 TEST_F(WorkerPoolTest, WhatNobodyIsLeftToDoIsReturned) {
   ASSERT_OK(Run(Shell("[ $stage = 2 ] && exit 1; " + std::string(kAllPieces)), 2));
   EXPECT_EQ(died_, 2U);
-  // Whether stage 3 was done depends on which child was free; tasks that were not done are
+  // Whether stage 3 was done depends on which child was free. Tasks that were not done are
   // returned.
   std::uint64_t pieces = times_.size();
   for (const WorkerTask& task : left_) pieces += task.end - task.begin;
@@ -226,14 +233,15 @@ TEST_F(WorkerPoolTest, CancellingKillsTheChildren) {
   EXPECT_STATUS(Run(Shell("exec sleep 1000"), 2), kInterrupted);
 }
 
-// The parent is a process of its own, killed while its children work.
+// The parent is a separate process, which is killed while its children work.
 TEST_F(WorkerPoolTest, AKilledParentLeavesNoOrphans) {
   const std::filesystem::path pids = folder_ / "pids";
   std::array<int, 2> ready{};
   ASSERT_EQ(::pipe(ready.data()), 0);
   auto parent = testing::ChildProcess::Fork([&]() -> int {
     ::close(ready[0]);
-    // Each child holds the other end of the pipe, which ends when all are dead.
+    // Each child inherits the write end of the pipe, so the pipe reaches its end when all children
+    // are dead.
     const auto pool = WorkerPool::Start(
         Shell("echo $$ >>'" + pids.string() + "'; echo piece 0 x; exec sleep 1000"), 2);
     if (!pool) return 1;
@@ -250,7 +258,7 @@ TEST_F(WorkerPoolTest, AKilledParentLeavesNoOrphans) {
   for (char& one : both) ASSERT_EQ(::read(ready[0], &one, 1), 1);
   EXPECT_FALSE(parent.Poll());  // it runs until it is killed
   parent.Kill();
-  EXPECT_EQ(::read(ready[0], both.data(), 1), 0);  // waits until no child holds the pipe
+  EXPECT_EQ(::read(ready[0], both.data(), 1), 0);  // blocks until no child holds the pipe
   ::close(ready[0]);
   std::ifstream file(pids);
   int found = 0;
@@ -258,7 +266,7 @@ TEST_F(WorkerPoolTest, AKilledParentLeavesNoOrphans) {
   EXPECT_EQ(found, 2);
 }
 
-// The pool's two sides talk to each other over pipes.
+// The two sides of the pool communicate over pipes.
 TEST_F(WorkerPoolTest, ServeTasksAnswersInTheLanguageOfThePool) {
   std::array<int, 2> in{};
   std::array<int, 2> out{};

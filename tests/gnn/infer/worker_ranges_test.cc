@@ -13,6 +13,10 @@
 #include "testing/planted_graph.h"
 #include "testing/test_store.h"
 
+// Tests of WorkerRanges, which cuts a layer into ranges of rows, one for each worker: every open
+// chunk is in one range; ranges have equal edges until measured costs allow a cost model to choose
+// better ones; the model learns across layers and jobs.
+
 namespace rhizome {
 namespace {
 
@@ -22,7 +26,7 @@ using testing::PlantedOptions;
 using testing::TempDir;
 using testing::TestSeed;
 
-/// A graph whose layers are cut; vertices of small numbers have most edges.
+/// A graph whose layers are cut into ranges. Most edges end at vertices with small numbers.
 class WorkerRangesTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -46,7 +50,7 @@ class WorkerRangesTest : public ::testing::Test {
     degrees_ = *std::move(degrees);
   }
 
-  /// A layer; its pass borrows the degrees.
+  /// Returns a layer; its pass borrows `degrees_`.
   LayerToCut Layer(std::uint64_t chunk_rows, std::uint64_t alike = 1) const {
     LayerToCut layer{.graph = *open_.graph,
                      .layer = 2,
@@ -65,7 +69,8 @@ class WorkerRangesTest : public ::testing::Test {
     return std::vector<bool>((layer.rows + rows - 1) / rows, false);
   }
 
-  /// A file in which a model of such layers knows that a cost is `cost_of` the features.
+  /// Writes a file of cost models in which the model of such layers has learnt that the cost is
+  /// `cost_of` the features. Returns its path.
   template <typename CostOf>
   Path WriteCosts(const LayerToCut& layer, const CostOf& cost_of) {
     CostModels models;
@@ -79,7 +84,7 @@ class WorkerRangesTest : public ::testing::Test {
     return file;
   }
 
-  /// The costs of the parts of tasks, if a row costs `cost_of(row)`.
+  /// Returns the measured costs of the chunks of all tasks, if a row costs `cost_of(row)`.
   template <typename CostOf>
   std::vector<InferLayerReport::Cost> Measure(const LayerToCut& layer,
                                               const std::vector<WorkerTask>& tasks,
@@ -147,7 +152,7 @@ TEST_F(WorkerRangesTest, EveryOpenChunkIsInOneTaskWhateverIsKnown) {
   }
 }
 
-/// Chunks of each range that was cut.
+/// Returns the number of chunks of each range.
 std::vector<std::uint64_t> SizesOf(const std::vector<WorkerTask>& tasks) {
   std::vector<std::uint64_t> sizes;
   for (const WorkerTask& task : tasks) sizes.push_back(task.end - task.begin);
@@ -177,13 +182,13 @@ TEST_F(WorkerRangesTest, AModelDecidesWhatIsEqual) {
   EXPECT_TRUE(learned.learned);
   EXPECT_TRUE(learned.because.starts_with("predicted cost: ")) << learned.because;
   EXPECT_LE(*std::max_element(by_rows.begin(), by_rows.end()), done.size() / kWorkers + 1);
-  // Ranges of equal edges are not of equal rows, if edges stand close together somewhere.
+  // Ranges with equal edges have different numbers of rows, because most edges end at a few rows.
   EXPECT_GT(*std::max_element(by_edges.begin(), by_edges.end()), done.size() / kWorkers + 3);
   for (const double seconds : learned.predicted)
     EXPECT_NEAR(seconds, 1e-6 * static_cast<double>(layer.rows) / kWorkers, 2e-6 * 128);
-  // A worker that died did not tell its cost, so nothing was measured.
+  // Learn({}) received no costs, as if all workers had died, so nothing was measured.
   EXPECT_EQ(learned.measured, std::vector<double>(kWorkers, -1));
-  // Equal edges may be asked for; what they should cost is predicted all the same.
+  // If the caller asks for equal edges, the costs are still predicted.
   const auto [asked, not_learned] = cut(file, Ranges::kEdges);
   EXPECT_FALSE(not_learned.learned);
   EXPECT_EQ(not_learned.because, "equal edges, as was asked for");
@@ -196,15 +201,15 @@ TEST_F(WorkerRangesTest, APredictedGainBelowTheModelsErrorIsNone) {
   const LayerToCut layer = Layer(128);
   const std::vector<bool> done = NoneDone(layer);
   WorkerRanges unlearned({}, {});
-  // Most edges end at few rows, so that of two ranges of equal edges one has nearly all rows.
+  // Most edges end at few rows, so one of two ranges with equal edges has nearly all rows.
   constexpr std::uint32_t kWorkers = 2;
   const Result<std::vector<WorkerTask>> by_edges = unlearned.Cut(layer, done, kWorkers, control_);
   ASSERT_OK(by_edges);
   int learned = 0;
   for (int round = 0; round < 40; ++round) {
-    // The second iteration is off by some share of it.
+    // In its second step of learning the model's error is `off`.
     const double off = round / 40.0;
-    const FeatureVector x = {1};  // A row costs the same, whatever its edges.
+    const FeatureVector x = {1};  // Every row costs the same, independent of its edges.
     CostModels models;
     CostModel& model = models[CostModelName(layer)];
     EXPECT_OK(model.Learn({x, x, x, x}, {1, 1, 1, 1}));

@@ -14,6 +14,9 @@
 #include "rhizome/index/write_batch.h"
 #include "testing/testing.h"
 
+// Tests of link scores (dot product, DistMult, MLP) against libtorch in double precision, for every
+// array layout and memory size, and of PairSchedule, the order in which pairs of chunks are read.
+
 extern "C" const rhizome::LinkScores* rhizome_gnn_scores_v1();
 
 namespace rhizome {
@@ -31,7 +34,8 @@ struct Opened {
   std::unique_ptr<Graph> graph;
 };
 
-/// The same rows in every layout, more than the smallest memory caches, and edges of three types.
+/// A store with the same rows in every array layout, more rows than the smallest memory caches, and
+/// edges of three types.
 class LinkScoresTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -231,7 +235,7 @@ TEST_F(LinkScoresTest, DistMultTakesTheRelationOfThePairsType) {
   const torch::Tensor dst = RowsOf(pairs, &VertexPair::dst);
   ExpectNear(*scores, (src * table.index_select(0, type) * dst).sum(1), 1e-4);
 
-  // A single relation applies to all pairs.
+  // A single relation vector applies to all pairs.
   NamedTensor one{.shape = {1, kLinkScoresDim},
                   .values = {relations.values.begin(), relations.values.begin() + kLinkScoresDim}};
   options.decoder = SaveDecoder({{"relations", one}});
@@ -312,7 +316,7 @@ TEST_F(LinkScoresTest, RowsThatWerePutAndNewVerticesCount) {
     for (const char* array : {"row", "chunk", "shard"}) {
       const auto scores = Score(*opened.graph, {.array = array, .memory_bytes = kMemory}, last);
       ASSERT_OK(scores);
-      ExpectNear(*scores, expected, 0.5);  // sums of up to three millions
+      ExpectNear(*scores, expected, 0.5);  // sums of up to three million
     }
   }
 }
@@ -405,8 +409,8 @@ TEST(PairScheduleTest, EveryPairIsInTheCellOfItsChunks) {
   }
 }
 
-// With source chunks in groups of g and each target chunk once a group, a cache of g + 1 chunks
-// reads exactly so much.
+// Source chunks are taken in groups of g, and each target chunk is used once for each group. A
+// cache of g + 1 chunks then reads exactly kChunks / g * kChunks chunks.
 TEST(PairScheduleTest, AGroupReadsEachChunkOnce) {
   constexpr std::uint64_t kChunks = 12;
   constexpr std::uint64_t kGroup = 4;

@@ -15,6 +15,10 @@
 #include "rhizome/storage/half.h"
 #include "testing/testing.h"
 
+// Tests of the operations that layers are built from, for every data type, width and SIMD path:
+// sums, maxima and weighted means over neighbour lists with their gradients, activation with
+// dropout, and dense products. References are libtorch's operations and difference quotients.
+
 namespace rhizome {
 namespace {
 
@@ -23,12 +27,12 @@ using testing::EdgeTensors;
 using testing::RandomLists;
 using testing::SameBits;
 
-/// Widths around every multiple of registers and lanes, and odd ones.
+/// Widths around every multiple of registers and SIMD lanes, and odd ones.
 constexpr std::int64_t kWidths[] = {1, 3, 4, 7, 16, 33, 64, 100, 128, 255, 256, 300, 512, 523};
 constexpr std::size_t kTargets = 40;
 constexpr std::size_t kSources = 60;
 
-/// Restores the set of kernels that was in use.
+/// Restores the SIMD path at the end of each test.
 class SimdPaths : public ::testing::Test {
  protected:
   void TearDown() override { SetSimdPath(before_); }
@@ -75,7 +79,8 @@ TEST_F(AggregateTest, FactorsAndStartAreTakenInEveryPath) {
     const Csr csr = RandomLists(kTargets, kSources, random);
     const EdgeTensors edges = EdgesOf(csr);
     const auto count = static_cast<std::int64_t>(csr.neighbors.size());
-    // The rows are wider than the part that is read, and half of the targets have a start.
+    // The rows are wider than the columns that are read, and half of the targets have an initial
+    // value.
     const torch::Tensor x = torch::randn({kSources, dim + 5});
     const torch::Tensor start = torch::randn({kTargets / 2, dim + 2});
     const torch::Tensor target = torch::rand({kTargets}), source = torch::rand({kSources});
@@ -173,7 +178,7 @@ TEST_F(AggregateTest, MaximaEqualScatterReduceAndGoToTheFirstOfEquals) {
     for (const torch::Dtype dtype : {torch::kFloat32, torch::kHalf, torch::kBFloat16}) {
       const Csr csr = RandomLists(kTargets, kSources, random);
       const EdgeTensors edges = EdgesOf(csr);
-      // The values are few and distinct, so that many are equal.
+      // There are few distinct values, so that many are equal.
       torch::Tensor x = torch::randint(-3, 3, {kSources, dim}).to(dtype);
       const torch::Tensor chosen = x.to(torch::kFloat32).index_select(0, edges.from);
       const torch::Tensor expected = torch::zeros({kTargets, dim})
@@ -231,11 +236,12 @@ TEST_F(AggregateTest, ANanIsLargerThanEveryNumber) {
   }
 }
 
-/// Computes the gradient of sum(f(leaf) * weighting) by difference quotients, number by number.
+/// Returns the gradient of sum(f(leaf) * weighting), computed element by element by difference
+/// quotients.
 torch::Tensor DifferenceQuotients(const torch::Tensor& leaf, const torch::Tensor& weighting,
                                   const std::function<torch::Tensor(const torch::Tensor&)>& f) {
   const torch::NoGradGuard guard;
-  // The step is a power of two, so that adding it to small multiples of it is exact.
+  // The step is a power of two, so that adding it to small multiples of itself is exact.
   constexpr float kStep = 0x1p-4F;
   torch::Tensor out = torch::empty_like(leaf);
   for (std::int64_t i = 0; i < leaf.numel(); ++i) {
@@ -394,7 +400,7 @@ TEST_F(ActivationTest, DropoutKeepsTheShareAndScalesWhatItKeeps) {
     const torch::Tensor kept = first.ne(0);
     EXPECT_TRUE(
         first.masked_select(kept).eq(static_cast<float>(1 / (1 - rate))).all().item<bool>());
-    // The bound is seven standard deviations, a false alarm in 1e-11 runs, for the whole, a row and
+    // The bound is seven standard deviations (a false alarm in 1e-11 runs) for the whole, a row and
     // a column.
     const auto off = [&](const torch::Tensor& part) {
       const auto n = static_cast<double>(part.numel());
@@ -403,7 +409,7 @@ TEST_F(ActivationTest, DropoutKeepsTheShareAndScalesWhatItKeeps) {
     };
     EXPECT_LT(off(kept), 7);
     EXPECT_LT(off(kept.select(1, 17)), 7);
-    // Neighbours in a row and in a column are dropped together as often as chance predicts.
+    // Neighbouring elements of a row or a column are dropped together as often as chance predicts.
     const auto together = [&](const torch::Tensor& a, const torch::Tensor& b) {
       const auto n = static_cast<double>(a.numel());
       const double p = (1 - rate) * (1 - rate);
@@ -449,7 +455,8 @@ TEST(DenseTest, LinearEqualsTheProductOfLibtorch) {
   }
 }
 
-/// Rows of a wider table of any type, at drawn places.
+/// Products of rows that are read in place, from a wider table of any data type, at random
+/// positions.
 TEST(DenseTest, RowsAtPlacesHaveTheBitsOfTheirCopies) {
   const std::uint64_t seed = testing::TestSeed();
   std::mt19937_64 random(seed);
@@ -482,7 +489,7 @@ TEST(DenseTest, MultipliedTilesAreTheProductOfLibtorch) {
   torch::manual_seed(testing::TestSeed());
   for (const std::int64_t rows : {0, 1, 256, 300}) {
     const torch::Tensor x = torch::randn({rows, 70});
-    const torch::Tensor w = torch::randn({70, 45});  // as the backward pass has it, turned
+    const torch::Tensor w = torch::randn({70, 45});  // transposed, as the backward pass has it
     const torch::Tensor bias = torch::randn({45});
     const PackedWeight packed(w.t());
     EXPECT_TRUE(torch::allclose(Multiply(x, packed, {}), torch::mm(x, w), 1e-4, 1e-4));

@@ -13,6 +13,10 @@
 #include "rhizome/gnn/torch_threads.h"
 #include "testing/testing.h"
 
+// Tests of additive attention (GAT) and Gatv2 attention over neighbour lists: values and gradients
+// against libtorch in double precision in every SIMD path, large scores, half precision, dropout,
+// and the size of temporary tensors.
+
 namespace rhizome {
 namespace {
 
@@ -22,7 +26,7 @@ using testing::SameBits;
 constexpr std::int64_t kAttendTargets = 30;
 constexpr std::int64_t kAttendSources = 50;
 
-/// Restores the set of kernels and the threads that were in use.
+/// Restores the SIMD path and the number of threads at the end of each test.
 class AttentionTest : public ::testing::Test {
  protected:
   void TearDown() override {
@@ -32,8 +36,8 @@ class AttentionTest : public ::testing::Test {
   const SimdPath before_ = CurrentSimdPath();
 };
 
-/// Inputs of one of the two attentions: its leaves are values, scores of sources and of targets, or
-/// values, rows of targets and vectors.
+/// Inputs of additive or Gatv2 attention. `leaves` holds values, source scores and target scores
+/// (additive), or values, target rows and attention vectors (Gatv2).
 struct Case {
   bool v2 = false;
   AttentionShape shape;
@@ -67,7 +71,8 @@ Case MakeCase(bool v2, std::int64_t width, const AttentionShape& shape, std::uin
   return c;
 }
 
-/// Computes the attention in double, from tensors of edges, with libtorch's gradients.
+/// Computes the attention in double precision from one tensor row for each edge; libtorch computes
+/// its gradients.
 torch::Tensor InDouble(const Case& c, const std::vector<torch::Tensor>& leaves) {
   const std::int64_t heads = c.shape.heads;
   std::vector<std::int64_t> to, from, place;
@@ -97,7 +102,7 @@ torch::Tensor InDouble(const Case& c, const std::vector<torch::Tensor>& leaves) 
       torch::zeros({kAttendTargets, heads}, torch::kFloat64).index_add(0, target, powers);
   torch::Tensor weights = powers / sums.index_select(0, target);
   if (c.shape.dropout > 0) {
-    // The draws of dropout are those of an activation with these columns.
+    // Dropout draws the same random numbers as an activation with this number of columns.
     const std::int64_t columns = torch::tensor(place).max().item<std::int64_t>() + 1;
     const torch::Tensor kept =
         Activate(torch::ones({kAttendTargets, columns * heads}),
@@ -111,7 +116,7 @@ torch::Tensor InDouble(const Case& c, const std::vector<torch::Tensor>& leaves) 
       .view({kAttendTargets, -1});
 }
 
-/// Returns values and gradients.
+/// Returns the gradients of all leaves, then the values.
 std::vector<torch::Tensor> RunWithGradients(const Case& c) {
   const AggregateLists lists(c.csr.view(), kAttendSources);
   const torch::Tensor out = c.Run(lists);
@@ -125,8 +130,8 @@ struct Heads {
 };
 constexpr Heads kHeads[] = {{1, 1}, {1, 7}, {8, 8}, {4, 16}, {3, 5}, {2, 70}, {17, 3}, {1, 300}};
 
-/// Compares values and gradients with those in double, within `error` of them, and the bits of all
-/// paths with each other.
+/// Expects values and gradients to be within `error` of those in double precision, and to have the
+/// same bits in all SIMD paths.
 void ExpectAsInDouble(const Case& c, double error) {
   std::vector<torch::Tensor> leaves;
   for (const torch::Tensor& leaf : c.leaves)
@@ -165,7 +170,7 @@ TEST_F(AttentionTest, ValuesAndGradientsEqualLibtorchInDoubleInEveryPath) {
   }
 }
 
-// exp(89) is no float32 any more.
+// exp(89) exceeds the range of float32.
 TEST_F(AttentionTest, ScoresFarApartOverflowNowhere) {
   const std::uint64_t seed = testing::TestSeed();
   for (const bool own : {false, true}) {
@@ -213,7 +218,7 @@ TEST_F(AttentionTest, HalfPrecisionIsReadAsItsFloats) {
 }
 
 TEST_F(AttentionTest, DropoutKeepsTheShareAndTheMean) {
-  // Equal scores and rows of ones: a result is the share of the kept weights, scaled.
+  // Scores are equal and rows are ones, so each result is the share of kept weights, scaled.
   constexpr std::int64_t kMany = 2000, kDegree = 20, kHeads = 4;
   Csr csr;
   for (std::int64_t t = 0; t < kMany; ++t) {
@@ -243,7 +248,7 @@ TEST_F(AttentionTest, DropoutKeepsTheShareAndTheMean) {
   }
 }
 
-/// Passes requests on, and notes the largest.
+/// Forwards requests to the default allocator and records the largest.
 class WatchingAllocator final : public c10::Allocator {
  public:
   WatchingAllocator() : next_(c10::GetCPUAllocator()) { c10::SetCPUAllocator(this, 1); }

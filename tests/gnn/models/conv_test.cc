@@ -12,6 +12,10 @@
 #include "rhizome/gnn/torch_threads.h"
 #include "testing/testing.h"
 
+// Tests of graph layers against dense matrices in double precision (dense_conv.h), with gradients
+// and for any number of threads, and of models: they are determined by their seed, survive a round
+// trip through a file, and are refused if a file or shape is wrong.
+
 namespace rhizome {
 namespace {
 
@@ -30,18 +34,19 @@ void PrintTo(const ConvCase& param, std::ostream* out) {
   for (const auto& [name, value] : param.options) *out << " " << name << "=" << value;
 }
 
-/// A layer, the lists that it walks, and a weighting of its output.
+/// A layer, its neighbour lists, and the weights of its output in the scalar loss.
 struct RandomConv {
   std::shared_ptr<Conv> conv;
   Csr csr;
-  std::vector<std::uint32_t> degrees;          // [sources], at least the listed neighbours
+  // [sources], at least the number of listed neighbours
+  std::vector<std::uint32_t> degrees;
   std::vector<float> weights;                  // [edges], or empty
   std::vector<float> weighted_degrees;         // [sources]
   torch::Tensor x;                             // [sources, in]
   torch::Tensor first;                         // [targets, 3]
-  std::map<std::string, torch::Tensor> named;  // all weights
+  std::map<std::string, torch::Tensor> named;  // all weights by name
   std::vector<torch::Tensor> leaves;           // x, then the weights that have a gradient
-  std::vector<std::string> order;              // the names of these weights
+  std::vector<std::string> order;              // the names of the weights in `leaves`
   torch::Tensor weighting;                     // [targets, out]
 
   LayerGraph Graph() const {
@@ -80,7 +85,7 @@ RandomConv MakeRandomConv(const ConvCase& param, std::int64_t targets, std::int6
   return made;
 }
 
-/// Gives the edges weights, some of them zero.
+/// Gives random weights to the edges, some of them zero.
 void AddWeights(std::uint64_t seed, RandomConv& made) {
   std::mt19937_64 random(seed);
   const auto draw = [&] { return static_cast<float>(random() % 16) / 4; };
@@ -118,7 +123,7 @@ TEST_P(ConvTest, ValuesAndGradientsEqualTheDenseLayerInDouble) {
   }
 }
 
-// Both orders of aggregation and multiplication are run, over more than one tile.
+// Covers both orders of aggregation and multiplication, over more than one tile.
 TEST_P(ConvTest, ActivationFollowsTheLayerAndThreadsDoNotChangeABit) {
   const std::uint64_t seed = testing::TestSeed();
   const RandomConv made = MakeRandomConv(GetParam(), 1100, 1500, seed);
@@ -169,8 +174,9 @@ INSTANTIATE_TEST_SUITE_P(
                       ConvCase{"commnet", {}, 8, 20},
                       ConvCase{"commnet", {{"skip", "true"}}, 8, 20}));
 
-// The pieces one after the other keep rows and gradients of all sources; the way through them at
-// once does not. Over more than one tile of sources and of targets.
+// Conv::Attended computes attention as separate steps, which store rows and gradients of all
+// sources; the override computes it in a single pass that does not. The test has more than one tile
+// of sources and of targets.
 TEST(AttendedTest, AWholeLayerEqualsItsPieces) {
   const std::uint64_t seed = testing::TestSeed();
   for (const char* const kind : {"gat", "gatv2"}) {
@@ -193,7 +199,8 @@ TEST(AttendedTest, AWholeLayerEqualsItsPieces) {
             torch::allclose(got[i], wanted[i], 1e-4, 1e-4 * wanted[i].abs().max().item<double>()))
             << kind << ", leaf " << i;
       }
-      // Rows at other places give the same, without a gradient of their own.
+      // Rows that are read through an index give the same result; no gradient of the rows is
+      // computed.
       std::vector<std::uint32_t> place(900);
       for (std::uint32_t i = 0; i < 900; ++i) place[i] = 899 - i;
       const LayerRows placed{made.x.detach().flip(0), place};

@@ -11,8 +11,8 @@
 
 namespace rhizome::testing {
 
-/// The layers as their papers write them, with dense matrices in double and libtorch's own
-/// gradients: what every kind must agree with.
+/// Reference implementation of every layer as its paper defines it, with dense matrices in double
+/// precision and libtorch's gradients.
 class DenseConv {
  public:
   using Options = std::map<std::string, std::string>;
@@ -52,8 +52,8 @@ class DenseConv {
     return CommNet(options, first.to(torch::kDouble));
   }
 
-  /// Gradients of x and of the weights that have one, in the order of their names' first use by
-  /// Conv::VisitWeights, which `order` gives.
+  /// Returns the gradients of x and of the weights that have one. `order`: names of the weights, in
+  /// the order in which Conv::VisitWeights first uses them.
   std::vector<torch::Tensor> Gradients(const torch::Tensor& loss,
                                        const std::vector<std::string>& order) const {
     std::vector<torch::Tensor> leaves = {x_};
@@ -70,12 +70,12 @@ class DenseConv {
     return torch::mm(edges_, rows) / torch::where(weight_ > 0, weight_, torch::ones_like(weight_));
   }
 
-  /// An estimate of the sum over all neighbours from those that are listed.
+  /// Estimates the sum over all neighbours from the listed ones.
   torch::Tensor Sum(const torch::Tensor& rows) const {
     return torch::mm(edges_, rows) / listed_.clamp_min(1) * degree_.narrow(0, 0, own_.size(0));
   }
 
-  /// The largest of each list in each column; zeros for empty lists.
+  /// Returns the maximum of each list in each column; zeros for empty lists.
   torch::Tensor Max(const torch::Tensor& rows) const {
     std::vector<torch::Tensor> all;
     for (std::size_t t = 0; t + 1 < csr_.offsets.size(); ++t) {
@@ -134,7 +134,7 @@ class DenseConv {
     return Times(torch::relu(scaled), "mlp.1.weight") + W("mlp.1.bias");
   }
 
-  /// Attention, edge by edge; the vertex itself is the first.
+  /// Computes attention edge by edge; the vertex itself comes first.
   torch::Tensor Gat(bool second, const Options& options) const {
     const std::int64_t heads = std::stoll(Of(options, "heads", "4"));
     const torch::Tensor z =
@@ -173,7 +173,7 @@ class DenseConv {
 
   const Csr& csr_;
   torch::Tensor x_, own_;
-  torch::Tensor edges_;   // [targets, sources] weights of edges, added up
+  torch::Tensor edges_;   // [targets, sources] sums of edge weights
   torch::Tensor listed_;  // [targets, 1]
   torch::Tensor weight_;  // [targets, 1]
   torch::Tensor degree_;  // [sources, 1]

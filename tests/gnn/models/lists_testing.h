@@ -11,7 +11,7 @@
 
 namespace rhizome::testing {
 
-/// Random lists with repeated neighbours, empty lists and self-loops.
+/// Returns random lists with repeated neighbours, empty lists and self-loops.
 inline Csr RandomLists(std::size_t targets, std::size_t sources, std::mt19937_64& random) {
   Csr csr;
   for (std::size_t t = 0; t < targets; ++t) {
@@ -24,7 +24,7 @@ inline Csr RandomLists(std::size_t targets, std::size_t sources, std::mt19937_64
   return csr;
 }
 
-/// The target and the source of every edge, in the form that index_add and scatter take.
+/// The target and the source of every edge, in the form that index_add and scatter accept.
 struct EdgeTensors {
   torch::Tensor to;
   torch::Tensor from;

@@ -32,7 +32,7 @@ TEST(ModelShapeTest, DecodingGivesBackWhatWasEncoded) {
   EXPECT_EQ(shape->classes, 7);
 }
 
-// As versions up to 0.1 wrote it.
+// The description is one that versions up to 0.1 wrote.
 TEST(ModelShapeTest, FormatOneIsRead) {
   const Result<ModelShape> shape = DecodeModelShape(
       R"({"classes":7,"dropout":0.25,"format":1,"hidden":48,"inputs":100,"kind":"gcn","layers":3,)"
@@ -41,7 +41,8 @@ TEST(ModelShapeTest, FormatOneIsRead) {
   EXPECT_EQ(EncodeModelShape(*shape), EncodeModelShape(ExampleShape()));
 }
 
-// A checkpoint of before format 2 is of a job that this describes.
+// A shape that format 1 can express is still described in format 1, so that checkpoints from before
+// format 2 match their job.
 TEST(ModelShapeTest, WhatFormatOneCanSayIsDescribedInIt) {
   EXPECT_EQ(DescribeModelShape(ExampleShape()),
             R"({"classes":7,"dropout":0.25,"format":1,"hidden":48,"inputs":100,"kind":"gcn",)"

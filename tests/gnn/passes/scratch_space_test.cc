@@ -38,7 +38,7 @@ TEST(ScratchSpaceTest, MemoryIsUsedAgain) {
   EXPECT_EQ(space.held_bytes(), 4 * kBytes);
   taken = TakeMany(space, 3);
   EXPECT_EQ(space.held_bytes(), 4 * kBytes);
-  // One that is larger takes the place of one that is free.
+  // A larger buffer replaces a free one.
   EXPECT_OK(space.Take(2 * kBytes));
   EXPECT_EQ(space.held_bytes(), 5 * kBytes);
 }
@@ -48,9 +48,9 @@ TEST(ScratchSpaceTest, BeyondTheRoomNothingIsKept) {
   ScratchSpace space(FileSystem::Posix(), folder / "arrays");
   auto taken = TakeMany(space, 4);
   taken.resize(3);
-  space.SetRoom(3 * kBytes);  // what is free goes at once
+  space.SetRoom(3 * kBytes);  // free buffers are released at once
   EXPECT_EQ(space.held_bytes(), 3 * kBytes);
-  space.SetRoom(kBytes);  // what is in use goes when nobody holds it
+  space.SetRoom(kBytes);  // buffers in use are released when their last owner drops them
   EXPECT_EQ(space.held_bytes(), 3 * kBytes);
   taken.resize(1);
   EXPECT_EQ(space.held_bytes(), kBytes);
@@ -60,7 +60,7 @@ TEST(ScratchSpaceTest, BeyondTheRoomNothingIsKept) {
   EXPECT_EQ(space.held_bytes(), 0u);
 }
 
-/// Removes files when it is let, and takes its time.
+/// A file system that removes files only while it is allowed to, and slowly.
 class SlowRemovals final : public ForwardingFileSystem {
  public:
   SlowRemovals() : ForwardingFileSystem(FileSystem::Posix()) {}
@@ -97,7 +97,7 @@ TEST(ScratchSpaceTest, AFileThatIsBeingRemovedCanBeMadeAgain) {
     }
     slow.Let(false);
     array.RemoveFiles();
-    EXPECT_FALSE(std::filesystem::is_empty(folder.path()));  // nobody waited
+    EXPECT_FALSE(std::filesystem::is_empty(folder.path()));  // RemoveFiles did not wait
     slow.Let(true);
   }
   space.WaitForRemovals();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kNumbers = 37;
 
-/// Returns what the homes have in a step; some have nothing.
+/// Returns the contribution of each home to a step; some are empty.
 std::vector<StepSum> RandomLeaves(std::uint32_t homes, std::mt19937_64& random) {
   std::vector<StepSum> leaves(homes);
   std::normal_distribution<float> numbers(0, 1e3F);
@@ -27,7 +27,8 @@ std::vector<StepSum> RandomLeaves(std::uint32_t homes, std::mt19937_64& random) 
   return leaves;
 }
 
-/// The sum in the tree over [begin, end) of 2^level places, literally.
+/// Returns the sum over the `width` (a power of two) places from `begin`, computed by the
+/// definition of the tree.
 StepSum Reference(const std::vector<StepSum>& leaves, std::size_t begin, std::size_t width) {
   if (width == 1) return leaves[begin];
   StepSum sum = Reference(leaves, begin, width / 2);

@@ -9,6 +9,10 @@
 
 #include "gnn/ranks/ranks_testing.h"
 
+// Tests of evaluation over ranks (threads here): all ranks compute the same metrics for any number
+// of ranks, and an interrupt, a lost rank or a damaged chunk during evaluation ends all ranks with
+// an error.
+
 namespace rhizome {
 namespace {
 
@@ -17,7 +21,7 @@ using testing::TrainThreads;
 
 using ::testing::HasSubstr;
 
-/// The metrics of all sets, to the last bit.
+/// Returns the bits of the metrics of all sets.
 std::vector<std::uint64_t> BitsOf(const TaskMetrics& metrics) {
   std::vector<std::uint64_t> bits;
   for (const auto* const set : {&metrics.train, &metrics.valid, &metrics.test}) {
@@ -61,7 +65,8 @@ TEST_F(MeasureRanksTest, AllRanksComeToTheSameMetricsWhateverTheirNumber) {
   }
 }
 
-/// Three layers, whose arrays go around twice, with lists on disk and a cache for two chunks.
+/// Three layers, so that each of the two scratch arrays is used again, with neighbour lists on disk
+/// and a cache for two chunks.
 TEST_F(MeasureRanksTest, LayersGoAroundWithListsOnDiskAndLittleMemory) {
   TrainOptions options = Options();
   options.model.layers = 3;
@@ -79,7 +84,8 @@ TEST_F(MeasureRanksTest, LayersGoAroundWithListsOnDiskAndLittleMemory) {
   }
 }
 
-/// A rank that is asked to stop while all measure ends all of them; the training is not done again.
+/// A rank that is cancelled during evaluation ends all ranks. A resumed run evaluates again but
+/// does not train again.
 TEST_F(MeasureRanksTest, AnInterruptEndsAllAndOnlyTheMeasuringIsDoneAgain) {
   TrainOptions options = Options();
   options.checkpoint_every = 1000;
@@ -103,7 +109,8 @@ TEST_F(MeasureRanksTest, AnInterruptEndsAllAndOnlyTheMeasuringIsDoneAgain) {
   }
 }
 
-/// A rank that is lost, or whose message is garbled, while all measure: the others say so.
+/// A rank is lost, or sends a damaged message, during evaluation. The other ranks return an error
+/// that names it.
 TEST_F(MeasureRanksTest, ALostRankAndAGarbledChunkEndAll) {
   std::mt19937_64 random(testing::TestSeed());
   TrainOptions options = Options();
@@ -134,7 +141,7 @@ TEST_F(MeasureRanksTest, ALostRankAndAGarbledChunkEndAll) {
   }
 }
 
-/// A rank in the middle of a layer, in which it sends nothing, does not go on when another is lost.
+/// A rank in the middle of a layer sends no messages. It still stops when another rank is lost.
 TEST_F(MeasureRanksTest, ALayerEndsWhereAnotherRankIsLost) {
   TrainOptions options = Options();
   options.test = false;
@@ -145,10 +152,10 @@ TEST_F(MeasureRanksTest, ALayerEndsWhereAnotherRankIsLost) {
     if (progress.phase.starts_with("layer")) ++of_layers;
   });
   TrainThreads(options, 2, &counting);
-  int after = -1;  // reports of layers behind the first
+  int after = -1;  // number of layer progress reports after the first
   const JobControl waiting([&](const JobControl::Progress& progress) {
     if (!progress.phase.starts_with("layer") || ++after > 0) return;
-    // Until the other one is missed.
+    // Wait until the loss of the other rank is detected.
     std::this_thread::sleep_for(std::chrono::seconds(1 + testing::Patience()));
   });
   const TrainedRanks trained =

@@ -16,14 +16,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// The ways in which rank 0 sends another chunk than the one that it has finished.
+/// Ways in which rank 0 may send a chunk other than the one that it has finished.
 enum class Deed { kNothing, kOtherBytes, kOtherNumber, kPathOutside };
 
 std::vector<std::byte> BytesOfChunk(std::uint64_t chunk) {
   return std::vector<std::byte>(1000 + chunk, static_cast<std::byte>(chunk + 1));
 }
 
-/// Two ranks exchange a chunk each. Returns how rank 1 ended, and what it adopted.
+/// Result of an exchange of one chunk each between two ranks: the status of rank 1 and the chunks
+/// that it adopted.
 struct Exchanged {
   Status status;
   std::map<std::uint64_t, std::vector<std::byte>> adopted;
@@ -81,7 +82,7 @@ void ExpectRefused(Deed deed, const std::string& what) {
   EXPECT_TRUE(exchanged.adopted.empty());
 }
 
-/// As on a disk that has lost it since.
+/// The file does not have the described bytes, as on a disk that has lost it since.
 TEST(RankLayersTest, AFileThatIsNotTheDescribedOneIsRefused) {
   ExpectRefused(Deed::kOtherBytes, "another file than it describes");
 }

@@ -10,10 +10,11 @@
 
 namespace rhizome::testing {
 
-/// Partitions of the store that ranks train on.
+/// Number of partitions (homes) of the store that ranks train on.
 inline constexpr std::uint32_t kHomes = 8;
 
-/// The outcome of a training whose ranks are threads, and how many messages each of them sent.
+/// The outcome of a training whose ranks are threads, and the number of messages that each rank
+/// sent.
 struct TrainedRanks {
   std::vector<Result<TrainReport>> reports;
   std::vector<std::uint64_t> messages;
@@ -21,7 +22,7 @@ struct TrainedRanks {
 
 using ChangeOptions = std::function<void(TrainOptions&)>;
 
-/// A training whose ranks are threads. `change_last`: what the last one is asked for besides.
+/// Runs a training whose ranks are threads. `change_last`: changes the options of the last rank.
 inline TrainedRanks TrainThreads(const TrainOptions& options, std::uint32_t ranks,
                                  const JobControl* control_of_last = nullptr,
                                  const LocalRanksOptions& network = {},
@@ -47,7 +48,7 @@ inline TrainedRanks TrainThreads(const TrainOptions& options, std::uint32_t rank
   return trained;
 }
 
-/// Tests that train over ranks on one small store.
+/// Tests of training over ranks on one small store.
 class RanksTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

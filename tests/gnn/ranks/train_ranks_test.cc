@@ -16,6 +16,11 @@
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/safetensors.h"
 
+// Tests of training over ranks (threads here): what is learnt does not depend on the number of
+// ranks, the remote cache policy or where neighbour lists are; a stopped training resumes with any
+// number of ranks; slow ranks are waited for; lost ranks and ranks with different options are
+// reported.
+
 namespace rhizome {
 namespace {
 
@@ -25,7 +30,7 @@ using testing::TempDir;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// The reports of a training whose ranks are threads.
+/// Returns the report of each rank of a training whose ranks are threads.
 std::vector<Result<TrainReport>> TrainAsRanks(const TrainOptions& options, std::uint32_t ranks,
                                               const JobControl* control_of_last = nullptr,
                                               const LocalRanksOptions& network = {},
@@ -66,7 +71,7 @@ TEST_F(TrainRanksTest, WhatIsLearntDoesNotDependOnTheRanks) {
   }
 }
 
-/// Whatever keeps rows, and wherever lists are, the same is learnt.
+/// Neither the remote cache policy nor the place of neighbour lists changes what is learnt.
 TEST_F(TrainRanksTest, PoliciesAndListsOnDiskLearnTheSame) {
   TrainOptions options = Options();
   options.epochs = 1;
@@ -87,7 +92,8 @@ TEST_F(TrainRanksTest, PoliciesAndListsOnDiskLearnTheSame) {
   EXPECT_EQ(HashOf(options.out), hash);
 }
 
-/// One home has the minibatches of a training alone, and the same steps but for rounding.
+/// With one home, a training over ranks has the same minibatches as a training without ranks, and
+/// the same steps up to rounding.
 TEST_F(TrainRanksTest, OneHomeLearnsWhatATrainingAloneDoes) {
   const TempDir folder;
   ASSERT_OK(testing::WriteStore(folder / "s", {.partitions = 1}));
@@ -106,8 +112,8 @@ TEST_F(TrainRanksTest, OneHomeLearnsWhatATrainingAloneDoes) {
   }
 }
 
-/// A rank that is asked to stop stops all of them after the same step, and any number of ranks goes
-/// on from there.
+/// A rank that is asked to stop stops all ranks after the same step, and the training resumes from
+/// there with any number of ranks.
 TEST_F(TrainRanksTest, StopsTogetherAndGoesOnWithOtherRanks) {
   std::mt19937_64 random(testing::TestSeed());
   TrainOptions options = Options();
@@ -137,7 +143,7 @@ TEST_F(TrainRanksTest, StopsTogetherAndGoesOnWithOtherRanks) {
   }
 }
 
-/// Statistics of batch norms and what is dropped out are the step's, too.
+/// The same batch-norm statistics and dropout are used in a step for any number of ranks.
 TEST_F(TrainRanksTest, NormsDropoutAndOtherTasksDoNotDependOnTheRanks) {
   TrainOptions options = Options();
   options.epochs = 2;
@@ -158,7 +164,8 @@ TEST_F(TrainRanksTest, NormsDropoutAndOtherTasksDoNotDependOnTheRanks) {
   }
 }
 
-// Homes have minibatches of one vertex, which a batch norm takes, and ranks learn the same.
+// Homes may have minibatches of one vertex, which a batch norm accepts, and the result does not
+// depend on the number of ranks.
 TEST_F(TrainRanksTest, MinibatchesOfOneVertexAreTaken) {
   TrainOptions options = Options();
   options.epochs = 1;
@@ -188,8 +195,8 @@ TEST_F(TrainRanksTest, FeaturesThatAreNoNumbersAreNamed) {
       << reports[0].error().message();
 }
 
-// A rank of which a step takes longer than a rank may be silent is waited for: its transport says
-// all along that it is there.
+// The other ranks wait for a rank whose step takes longer than the peer timeout, because its
+// transport keeps sending that it is alive.
 TEST_F(TrainRanksTest, ASlowRankIsWaitedForAndChangesNothing) {
   TrainOptions options = Options();
   options.epochs = 1;
@@ -240,8 +247,8 @@ TEST_F(TrainRanksTest, RanksThatDisagreeAreRefusedAndBothSidesAreNamed) {
   }
 }
 
-/// A rank that is lost in the middle ends the training of the others, which say who it was and how
-/// to go on; then the ranks that are left go on to the same bits.
+/// A rank that is lost in the middle ends the training of the others. Their errors name it and say
+/// how to resume; the remaining ranks then finish with the same bits.
 TEST_F(TrainRanksTest, ALostRankEndsAllAndTheRestGoOn) {
   std::mt19937_64 random(testing::TestSeed());
   TrainOptions options = Options();

@@ -10,7 +10,8 @@
 
 namespace rhizome::testing {
 
-/// Ingests an undirected data set of RHIZOME_TEST_DATA; `node_columns` are those of its nodes.tsv.
+/// Ingests an undirected data set of RHIZOME_TEST_DATA. `node_columns`: the columns of its
+/// nodes.tsv.
 inline Status IngestDataSet(const Path& data, const std::string& name, const Path& store,
                             std::vector<std::string> node_columns = {"id", "label", "split"}) {
   IngestOptions options;
@@ -30,7 +31,7 @@ inline Status IngestDataSet(const Path& data, const std::string& name, const Pat
   return AsStatus(Ingest(FileSystem::Posix(), store, options, control));
 }
 
-/// Returns the mean test accuracy over `seeds` trainings, and prints each.
+/// Returns the mean test accuracy over `seeds` trainings and prints each.
 inline Result<double> MeanTestAccuracy(TrainOptions options, const std::string& name, int seeds) {
   double sum = 0;
   for (int seed = 1; seed <= seeds; ++seed) {

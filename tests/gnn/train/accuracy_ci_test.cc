@@ -4,9 +4,9 @@ namespace rhizome {
 namespace {
 
 /// Trains the GCN of Kipf and Welling (ICLR 2017) with full neighbourhoods on the public split. The
-/// settings are ours: 64 hidden units where they take 16; 100 epochs in batches and the best epoch
-/// on the validation set where they take at most 200 of the whole graph and stop early; weight
-/// decay on both layers where they have it on the first.
+/// settings differ from the paper: 64 hidden units instead of 16; 100 epochs of minibatches with
+/// the best validation epoch, instead of up to 200 full-batch epochs with early stopping; weight
+/// decay on both layers instead of the first.
 void ExpectGcnAccuracy(const std::string& name, double least) {
   const auto data = testing::TestData();
   if (!data) GTEST_SKIP() << "RHIZOME_TEST_DATA is not set; it names a folder with " << name;

@@ -12,6 +12,10 @@
 #include "rhizome/cache/stage_trace.h"
 #include "testing/golden.h"
 
+// Tests of training checkpoints: a resumed training has the same outcome as one that was never
+// stopped, for every optimiser and for checkpoints of older versions; damaged checkpoints and
+// checkpoints of other jobs are refused. The last test checks the stage trace.
+
 namespace rhizome {
 namespace {
 
@@ -70,7 +74,8 @@ TEST_F(CheckpointTest, AResumedRunEndsAsOneThatWasNeverStopped) {
   EXPECT_EQ(reference->resumed_minibatches, 0u);
   EXPECT_FALSE(std::filesystem::exists(CheckpointFile()));
   const Hash128 wanted = HashOf(options_.out);
-  // The stops are in the first epoch, near an epoch's end, and near the end of the training.
+  // The training is stopped in the first epoch, near the end of an epoch, and near the end of the
+  // training.
   std::uint64_t total = 0;
   JobControl counting([&](const JobControl::Progress& progress) {
     if (progress.phase == "train") total = progress.total;
@@ -97,7 +102,8 @@ TEST_F(CheckpointTest, AResumedRunEndsAsOneThatWasNeverStopped) {
   }
 }
 
-// The stops are amid training and amid validation, whose scores so far are kept.
+// The training is stopped during training and during validation; the checkpoint keeps the
+// validation scores so far.
 TEST_F(CheckpointTest, EveryOptimiserResumesToTheSameModel) {
   options_.monitor = Metric::kF1Macro;
   options_.schedule = {.kind = ScheduleKind::kCosine, .warmup = 1};
@@ -110,7 +116,7 @@ TEST_F(CheckpointTest, EveryOptimiserResumesToTheSameModel) {
     const Result<TrainReport> reference = Train(options_);
     ASSERT_OK(reference);
     const Hash128 wanted = HashOf(options_.out);
-    const std::uint64_t total = 3 * 4 + 2 * 4;  // the validation set follows epochs 2 and 3
+    const std::uint64_t total = 3 * 4 + 2 * 4;  // epochs 2 and 3 end with a validation
     for (const std::uint64_t stop : {std::uint64_t{5}, total - 10, total - 1}) {
       SCOPED_TRACE(::testing::Message() << static_cast<int>(kind) << " " << stop);
       options_.resume = false;
@@ -138,7 +144,7 @@ TEST_F(CheckpointTest, SeedsThatAreDoneAreNotTrainedAgain) {
   JobControl* self = nullptr;
   JobControl control([&](const JobControl::Progress& progress) {
     trained += progress.phase == "train" ? 1 : 0;
-    if (trained == 30) self->Cancel();  // of 24 minibatches of each
+    if (trained == 30) self->Cancel();  // each seed has 24 minibatches
   });
   self = &control;
   EXPECT_STATUS(rhizome_gnn_entry_v1()->Train(options_, control), kInterrupted);
@@ -156,7 +162,7 @@ TEST_F(CheckpointTest, SeedsThatAreDoneAreNotTrainedAgain) {
   EXPECT_EQ(HashOf(options_.out), wanted);
 }
 
-/// Rewrites a checkpoint as the version before metrics wrote it.
+/// Rewrites a checkpoint in the format from before metrics were introduced.
 void MakeOld(const Path& path) {
   auto loaded = LoadSafetensors(FileSystem::Posix(), path);
   ASSERT_OK(loaded);
@@ -192,7 +198,7 @@ TEST_F(CheckpointTest, OlderOnesAreResumed) {
   }
 }
 
-// The file was written by the version before tasks.
+// The file was written by the version before tasks were introduced.
 TEST(OldCheckpointTest, IsReadAsItWasWritten) {
   const Path path = testing::GoldenFolder("gnn") / "CHECKPOINT";
   const auto file = LoadSafetensors(FileSystem::Posix(), path);
@@ -298,7 +304,7 @@ TEST(StageTraceTest, ShowsEveryStageOfARun) {
     if (event.at("ph") != "X") continue;
     const std::string stage = event.at("cat");
     stages.insert(stage);
-    // One thread does each stage, so a stage never overlaps itself.
+    // Each stage runs on one thread, so it never overlaps itself.
     EXPECT_GE(event.at("ts").get<double>() + 0.2, ended[stage]);
     ended[stage] = event.at("ts").get<double>() + event.at("dur").get<double>();
   }

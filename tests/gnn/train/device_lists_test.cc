@@ -8,10 +8,14 @@
 #include "rhizome/gnn/layer_graph.h"
 #include "testing/testing.h"
 
+// Tests that operations over neighbour lists on a device (a FakeDevice here) have the same bits as
+// on the CPU, or are close to them: sums over long lists in pieces, both kinds of attention and
+// dropout, with their gradients.
+
 namespace rhizome {
 namespace {
 
-/// Lists of a few edges and those of hubs, one of which has more than a piece.
+/// Returns lists of a few edges and lists of hubs, one of them longer than a piece.
 Csr ListsWithHubs(std::mt19937_64& random, std::size_t sources) {
   Csr csr;
   for (const std::size_t degree : {3, 0, 129, 1024, 7, 2500}) {
@@ -32,7 +36,7 @@ SumAndGradient SumOf(const LayerGraph& graph, const torch::Tensor& rows) {
   return {sum.detach(), x.grad()};
 }
 
-// Six sources have all edges, so that the lists of the gradient are long, too.
+// Six sources have all edges, so that the transposed lists, which the gradient uses, are long, too.
 TEST(DeviceListsTest, LongListsGoUpInPiecesWithTheirTranspose) {
   const std::uint64_t seed = testing::TestSeed();
   std::mt19937_64 random(seed);
@@ -54,7 +58,8 @@ TEST(DeviceListsTest, LongListsGoUpInPiecesWithTheirTranspose) {
   {
     DeviceUploads uploads(device);
     PlaceOnDevice(std::span(&graph, 1), uploads);
-    EXPECT_EQ(graph.lists.placed_long_lists().pieces.size(), 5U);  // 129, 1,024, and three
+    // lists of 129 and 1,024 edges, and one of three pieces
+    EXPECT_EQ(graph.lists.placed_long_lists().pieces.size(), 5U);
     EXPECT_EQ(graph.lists.placed_long_lists().partial_count, 3U);
     EXPECT_GE(graph.lists.placed_turned().long_lists.pieces.size(), 6U);
     const SumAndGradient found = SumOf(graph, rows);
@@ -73,7 +78,7 @@ torch::Tensor Noise(std::mt19937_64& random, std::int64_t rows, std::int64_t col
   return made;
 }
 
-/// The rows that an attention makes, and the gradients of rows and of the scores of both ends.
+/// Returns the output of an attention and the gradients of its three inputs.
 std::vector<torch::Tensor> AttendedOf(const AggregateLists& lists, const AttentionShape& shape,
                                       const std::vector<torch::Tensor>& inputs,
                                       AttendScore score = AttendScore::kAdditive) {
@@ -117,7 +122,7 @@ TEST(DeviceListsTest, AttentionHasTheProcessorsBitsWithItsGradientOverTurnedList
       const std::uint64_t calls = watched.calls();
       const std::vector<torch::Tensor> found = AttendedOf(graph.lists, shape, inputs);
       ASSERT_OK(watched.Drain(kDefaultStream));
-      EXPECT_GE(watched.calls(), calls + 2);  // the two passes
+      EXPECT_GE(watched.calls(), calls + 2);  // forward and backward pass
       for (std::size_t i = 0; i < found.size(); ++i)
         EXPECT_TRUE(torch::equal(found[i], expected[i])) << seed << ", tensor " << i;
       graph = {};

@@ -11,9 +11,9 @@
 #include "rhizome/gnn/torch_guard.h"
 #include "rhizome/gnn/train.h"
 
-// Training on a device, without one: a FakeDevice runs the kernels, and libtorch's tensors on the
-// processor stand for those of a device, or those of a device in the memory of the host
-// (host_backend.h), which no operation may mix with the processor's.
+// Tests of training on a device, without a real one. A FakeDevice runs the kernels. The device's
+// tensors are libtorch's CPU tensors, or tensors of a backend in host memory (host_backend.h), for
+// which an operation that mixes them with CPU tensors fails.
 
 namespace rhizome {
 namespace {
@@ -25,14 +25,14 @@ using testing::SmallTraining;
 using testing::TempDir;
 using testing::WriteStore;
 
-/// The traces that a device leaves behind, and whether it may register memory.
+/// Faults and calls that a device recorded, and whether it may register host memory.
 struct Traces {
   std::vector<std::string> faults = {};
   std::uint64_t calls = 0;
   bool may_register = true;
 };
 
-/// A fake device that tells its faults at its end.
+/// A fake device that records its faults in `Traces` when it is destroyed.
 class WatchedDevice final : public FakeDevice {
  public:
   WatchedDevice(std::uint64_t seed, Traces& traces) : FakeDevice(seed), traces_(traces) {
@@ -81,13 +81,13 @@ TrainOptions DeviceTraining(const Path& store) {
   TrainOptions options = SmallTraining(store);
   options.epochs = 2;
   options.test = false;
-  options.device_memory_bytes = 64 * 200;  // of 1,200 rows of 16 floats
+  options.device_memory_bytes = 64 * 200;  // room for 200 of 1,200 rows of 16 floats
   return options;
 }
 
-/// Whether a network has other bits on a device: its sums are multiplied in one matrix of all
-/// targets, and their bias is added, and its gradient summed, apart; or the parts of the gradient
-/// of an attention's rows are added up before they are multiplied.
+/// Returns whether a model's results on a device have other bits than on the CPU. The device
+/// multiplies sums in one matrix of all targets and adds the bias and its gradient separately, or
+/// adds the parts of the gradient of attention rows before multiplying them.
 bool IsFused(const ModelSpec& spec) {
   const auto found = spec.options.find("aggregator");
   const std::string aggregator = found == spec.options.end() ? "mean" : found->second;
@@ -95,7 +95,7 @@ bool IsFused(const ModelSpec& spec) {
          (spec.kind == "sage" && aggregator != "max" && aggregator != "pool");
 }
 
-/// Every network that trains on a device, with dropout.
+/// Returns every model that trains on a device, with dropout.
 std::vector<NetworkCase> NetworksForDevices() {
   std::vector<NetworkCase> networks = testing::RegisteredNetworks();
   for (NetworkCase& variant : testing::NetworkVariants()) networks.push_back(std::move(variant));
@@ -121,8 +121,8 @@ TEST(DeviceTrainTest, EveryKindLearnsAsOnTheProcessor) {
     EXPECT_THAT(traces.faults, ::testing::IsEmpty());
     const std::vector<double> expected = LossesOf(*processor), found = LossesOf(*device);
     if (IsFused(network.spec)) {
-      // A bias before a batch norm changes nothing but the running mean, and Adam makes steps of
-      // the noise that its gradient is.
+      // A bias before a batch norm affects only the running mean. Its gradient is rounding noise,
+      // which Adam scales to full steps.
       const double bound = network.name == "ResidualBatch" ? 2e-2 : 1e-4;
       for (std::size_t i = 0; i < expected.size(); ++i)
         EXPECT_NEAR(found[i], expected[i], bound * std::abs(expected[i]));
@@ -154,13 +154,14 @@ TEST(DeviceTrainTest, ModelsDoNotDependOnWhatStaysOnTheDevice) {
       options.superbatch = superbatch;
       options.overlap = superbatch == 3 ? Overlap::kChangeset : Overlap::kAll;
       options.cache = superbatch == 3 ? PolicyKind::kLru : PolicyKind::kBelady;
-      options.cache_bytes = 32 * 50;  // so that rows of minibatches that are done are written over
+      options.cache_bytes = 32 * 50;  // so that rows of finished minibatches are overwritten
       Traces traces;
       traces.may_register = superbatch != 101;
       const Result<TrainReport> report = TrainWatched(options, traces);
       ASSERT_OK(report);
       EXPECT_THAT(traces.faults, ::testing::IsEmpty());
-      // Memory that lists have in turn is not where it was.
+      // Neighbour lists that share memory with the cache by turns have no fixed address, which the
+      // device would need.
       EXPECT_EQ(report->device->reaches, superbatch == 100);
       EXPECT_EQ(LossesOf(*report), LossesOf(*reference));
       const auto found = LoadSafetensors(FileSystem::Posix(), options.out);
@@ -175,7 +176,7 @@ TEST(DeviceTrainTest, ModelsDoNotDependOnWhatStaysOnTheDevice) {
   EXPECT_GT(hits[PolicyKind::kBelady], hits[PolicyKind::kMatch]);
 }
 
-// The plan of a training knows, from its first minibatch, what the host holds for the device.
+// The memory plan, made from the first minibatch, includes the host memory that the device needs.
 TEST(DeviceTrainTest, TheMemoryOfTheHostIsPlanned) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
@@ -202,7 +203,7 @@ TEST(DeviceTrainTest, TheMemoryOfTheHostIsPlanned) {
       by_frames[rows] = report->memory;
     }
   }
-  // A frame has its place, its key and its step, and what a history knows of it.
+  // A frame takes memory for its position, key, step and history.
   EXPECT_GE(by_frames[1200].working, by_frames[100].working + 1100 * 50);
 }
 
@@ -259,7 +260,7 @@ TEST(DeviceTrainTest, FailuresOfTheDeviceAreErrors) {
   const std::uint64_t calls = traces.calls;
   for (std::uint64_t call = 0; call < calls; call += 1 + call / 3) {
     const Result<TrainReport> report = TrainWatched(options, traces, call);
-    // A failure while all is given back is of no consequence.
+    // A failure while resources are being released is ignored.
     if (report) continue;
     EXPECT_THAT(report.error().message(), HasSubstr("this call fails")) << call;
     EXPECT_TRUE(report.error().code() == StatusCode::kIoError ||
@@ -268,8 +269,8 @@ TEST(DeviceTrainTest, FailuresOfTheDeviceAreErrors) {
   }
 }
 
-// On a device of its own everything is computed there: products by libtorch's own; losses are the
-// processor's but for the order in which products are summed.
+// Everything is computed on the device, with libtorch's products. Losses equal the CPU's up to the
+// order of summation.
 TEST(DeviceTrainTest, NoOperationTakesTheHostsTensorsForTheDevices) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
@@ -324,7 +325,7 @@ TEST(DeviceTrainTest, SaysWhatCannotBeHad) {
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = DeviceTraining(folder / "s");
   options.device = ComputeOn::kCuda;
-  // Beside the tests' binary there is no module.
+  // There is no CUDA module beside the test binary.
   const Result<TrainReport> none = TrainOnProcessor(options);
   ASSERT_FALSE(none.has_value());
   EXPECT_EQ(none.error().code(), StatusCode::kUnsupported);

@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 
-// A device of libtorch in the memory of the host, made for tests: its tensors are not the
-// processor's, and an operation that is given both is refused, as a real device refuses it. What it
-// computes is what the processor does. Included by one file of a binary.
+// A libtorch device in host memory, for tests. Its tensors are not CPU tensors, and an operation
+// that receives both fails, as on a real device. All operations are computed by the CPU
+// implementation. Include it in one file of a binary only.
 
 namespace rhizome::testing {
 
@@ -35,7 +35,7 @@ struct HostBackendHooks final : at::PrivateUse1HooksInterface {
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
 };
 
-/// Lets libtorch's autograd know the device.
+/// Registers the device with libtorch's autograd.
 inline bool RegisterHostBackend() {
   static HostBackendHooks hooks;
   c10::register_privateuse1_backend("host");
@@ -54,7 +54,7 @@ inline at::Tensor EmptyOnHostBackend(at::IntArrayRef size, at::IntArrayRef strid
   }
   const std::size_t bytes = static_cast<std::size_t>(last + 1) * c10::elementSize(made);
   void* const memory = std::malloc(bytes + 64);
-  std::memset(memory, 0xA5, bytes + 64);  // nobody reads what nobody wrote
+  std::memset(memory, 0xA5, bytes + 64);  // uninitialised memory must not be read
   return at::for_blob(memory, size)
       .strides(stride)
       .deleter([](void* at) { std::free(at); })
@@ -78,7 +78,7 @@ inline at::Tensor EmptyStrided(at::IntArrayRef size, at::IntArrayRef stride,
   return EmptyOnHostBackend(size, stride, type);
 }
 
-/// The same memory as a tensor of the processor.
+/// Returns a CPU tensor of the same memory.
 inline at::Tensor OnProcessor(const at::Tensor& tensor) {
   if (tensor.is_cpu()) return tensor;
   return at::from_blob(tensor.data_ptr(), tensor.sizes(), tensor.strides(),
@@ -99,7 +99,7 @@ inline at::Tensor CopyFromAndResize(const at::Tensor& from, const at::Tensor& to
   return CopyFrom(from, to, false);
 }
 
-/// Runs an operation on the processor, if all that is no single number is on this device.
+/// Runs an operation on the CPU. Fails if a tensor argument other than a scalar is a CPU tensor.
 inline void RunOnProcessor(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::size_t arguments = op.schema().arguments().size();
   const auto check = [&](const at::Tensor& tensor) {
@@ -112,7 +112,7 @@ inline void RunOnProcessor(const c10::OperatorHandle& op, torch::jit::Stack* sta
     if (value.isTensorList())
       for (const at::Tensor& tensor : value.toTensorVector()) check(tensor);
   }
-  // Its schema does not say that it writes the running statistics.
+  // The operation's schema does not say that it writes the running statistics.
   if (op.schema().name() == "aten::native_batch_norm") {
     for (const std::size_t argument : {3, 4}) {
       c10::IValue& value = (*stack)[stack->size() - arguments + argument];

@@ -8,6 +8,9 @@
 #include "rhizome/gnn/task_loss.h"
 #include "testing/testing.h"
 
+// Tests of optimisers and losses against formulas in double precision, and of saving and restoring
+// an optimiser's state.
+
 namespace rhizome {
 namespace {
 
@@ -20,7 +23,7 @@ Model MakeSmallModel() {
   return *Model::Create(shape, 5);
 }
 
-/// A loss with the gradient c_i w_i + step for weight i, c_i different for each.
+/// Returns a loss whose gradient is c_i w_i + step for weight i, with a different c_i for each.
 torch::Tensor LossOf(const Model& model, double step) {
   torch::Tensor loss = torch::zeros({});
   double c = 0.2;
@@ -31,7 +34,7 @@ torch::Tensor LossOf(const Model& model, double step) {
   return loss;
 }
 
-/// The weights in double, and what an optimiser keeps of them.
+/// Reference optimiser in double precision: the weights and the state of each.
 struct OptimizerInDouble {
   std::vector<std::vector<double>> weights, first, second;
   std::vector<bool> matrix, of_first_layer;
@@ -98,8 +101,8 @@ void ExpectWeights(const Model& model, const OptimizerInDouble& wanted) {
   }
 }
 
-// Decay of biases, or of all layers where the first is asked for, moves weights that the double
-// does not move.
+// Includes weight decay: the reference decays no bias and, with `decay_first_layer_only`, only the
+// first layer.
 TEST(OptimizerTest, StepsAreThoseOfTheFormulas) {
   for (const OptimizerKind kind : kAllOptimizers) {
     for (const double decay : {0.0, 0.3}) {
@@ -115,7 +118,7 @@ TEST(OptimizerTest, StepsAreThoseOfTheFormulas) {
           settings.clip_norm = clip;
           Model model = MakeSmallModel();
           {
-            const torch::NoGradGuard guard;  // biases are zero at first, and would not show decay
+            const torch::NoGradGuard guard;  // biases start at zero, where decay has no effect
             for (torch::Tensor weight : model.Parameters()) weight.add_(0.5);
           }
           OptimizerInDouble wanted(model);
@@ -153,7 +156,7 @@ TEST(OptimizerTest, ARestoredStateGoesOnToTheSameBits) {
     }
     const auto a = model.CopyWeights(), b = other.CopyWeights();
     for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(torch::equal(a[i], b[i])) << i;
-    // Another optimiser's state, or that of other weights, is refused.
+    // The state of another optimiser, or for other weights, is refused.
     settings.kind = kind == OptimizerKind::kAdagrad ? OptimizerKind::kSgd : OptimizerKind::kAdagrad;
     Optimizer another(other, settings);
     EXPECT_STATUS(another.RestoreState(state), kCorruption);
@@ -196,7 +199,7 @@ LossCase MakeLossCase(Task task) {
   return made;
 }
 
-/// The loss by its definition, in double.
+/// Returns the loss by its definition, in double precision.
 double LossInDouble(const LossCase& made, const std::vector<float>& weights, double smoothing) {
   const Labels& labels = made.labels;
   const auto outputs = static_cast<std::size_t>(labels.outputs());

@@ -63,11 +63,11 @@ TEST(ScheduleTest, StopsAfterExactlySoManyEpochsWithoutABetterOne) {
   }
 }
 
-/// The same by going over all epochs in which it could have stopped.
+/// Returns the same as StopsEarly, by checking every epoch at which training could have stopped.
 bool StopsByBruteForce(std::size_t patience, const History& history, const Improvement& better) {
   for (std::size_t end = 0; end < history.size(); ++end) {
     if (!history[end]) continue;
-    std::size_t last = end;  // the last that was better than all that were before
+    std::size_t last = end;  // the last epoch that was better than all before it
     bool found = false;
     std::optional<double> best;
     for (std::size_t e = 0; e <= end; ++e) {

@@ -9,6 +9,10 @@
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/gnn/class_weights.h"
 
+// Tests of training for every task (classes, binary, multi-label, regression): metrics, early
+// stopping, learning-rate schedules, several seeds, warm starts, class weights, interruption, and
+// the refusal of contradictory options or bad labels and features.
+
 namespace rhizome {
 namespace {
 
@@ -23,9 +27,9 @@ using testing::SmallTraining;
 using testing::TempDir;
 using testing::WriteStore;
 
-/// A planted graph with labels of every kind, which all follow from the planted class c: `binary`
-/// is c >= 2, `flags` are c == 1, c >= 2 and c != 3 (every eleventh missing), `number` is c - 1.5
-/// and noise (every eleventh missing).
+/// Writes a planted graph with labels of every kind, all derived from the planted class c: `binary`
+/// is c >= 2; `flags` are c == 1, c >= 2 and c != 3 (every eleventh missing); `number` is c - 1.5
+/// plus noise (every eleventh missing).
 Status WriteTaskStore(const Path& path) {
   const PlantedOptions options;
   const PlantedGraph planted = MakePlanted(options);
@@ -126,14 +130,14 @@ TEST_F(TasksTest, EveryTaskIsLearnt) {
     EXPECT_EQ(report->metrics.train->values.size(), MetricsOf(one.task).size());
     EXPECT_EQ(report->test_accuracy, report->metrics.test->Of(Metric::kAccuracy));
     EXPECT_EQ(report->test_accuracy.has_value(), one.task != Task::kRegression);
-    // The kept epoch is the best by its own metric.
+    // The kept epoch is the best by its monitored metric.
     const EpochReport& best = report->epochs[report->best_epoch - 1];
     for (const EpochReport& epoch : report->epochs) {
       ASSERT_TRUE(epoch.valid_metric.has_value());
       EXPECT_TRUE(LargerIsBetter(report->monitor) ? *epoch.valid_metric <= *best.valid_metric
                                                   : *epoch.valid_metric >= *best.valid_metric);
     }
-    // Sampled neighbours give roughly the figure of all neighbours.
+    // Sampled neighbours give roughly the same value as all neighbours.
     EXPECT_NEAR(*best.valid_metric, *report->metrics.valid->Of(report->monitor), 0.2);
   }
 }
@@ -155,7 +159,7 @@ TEST_F(TasksTest, PatienceStopsAfterExactlySoManyEpochs) {
     last = e;
   }
   EXPECT_EQ(report->epochs.size(), last + 1 + 3);
-  // Not stopping trains the same epochs, and more.
+  // Without early stopping the same epochs are trained, and more.
   options.patience = 0;
   const Result<TrainReport> all = TrainTask(options);
   ASSERT_OK(all);
@@ -228,7 +232,7 @@ TEST_F(TasksTest, AWarmStartBeginsWhereTheFileEnded) {
   ASSERT_OK(first);
   TrainOptions second = Options(1);
   second.init = options.out;
-  second.learning_rate = 1e-12;  // the weights stay
+  second.learning_rate = 1e-12;  // the weights hardly change
   second.out = *folder_ / "second.safetensors";
   const Result<TrainReport> warm = TrainTask(second);
   ASSERT_OK(warm);
@@ -262,7 +266,7 @@ TEST_F(TasksTest, AnInterruptedTrainingLeavesItsBestWeights) {
       std::sscanf(stopped.error().message().c_str() + stopped.error().message().find("so far, "),
                   "so far, %lu", &epochs),
       1);
-  // The same as a training that ends there.
+  // The weights equal those of a training that ends at that epoch.
   const TensorFile left = LoadModel(options.out);
   options.epochs = 5;
   options.test = false;
@@ -310,7 +314,8 @@ TEST_F(TasksTest, AClassWithoutTrainingVertexIsSaid) {
                                                    "will not be learnt: 2")));
 }
 
-// Whatever comes after the best epoch: with a rate this high the validation set gets worse again.
+// Epochs after the best one do not change the result. With a learning rate this high, the
+// validation metric gets worse again.
 TEST_F(TasksTest, TheWeightsOfTheBestEpochAreKept) {
   TrainOptions options = Options(8);
   options.test = false;
@@ -447,15 +452,15 @@ TEST_F(TasksTest, ContradictionsAreRefused) {
   refused([](TrainOptions& o) { o.split = "split:x"; }, "'split:x' is neither an array nor NAME:K");
 }
 
-/// The value of a metric of an epoch.
+/// Returns the value of a metric, or -9 if it is absent.
 double ValueIn(const std::vector<MetricValue>& values, Metric metric) {
   for (const MetricValue& one : values)
     if (one.metric == metric) return one.value.value_or(-9);
   return -9;
 }
 
-// One minibatch of all training vertices, all neighbours and no dropout: an epoch's figures of the
-// training set are those before its step, which is too small to change them.
+// One minibatch of all training vertices, with all neighbours and no dropout. The training-set
+// metrics of an epoch are measured before its step, which is too small to change them.
 TEST_F(TasksTest, AnEpochHasTheMetricsOfBothSets) {
   for (const auto& [labels, task] : {std::pair{"label", std::optional<Task>()},
                                      {"binary", std::optional(Task::kBinary)},
@@ -500,14 +505,14 @@ TEST_F(TasksTest, MeasuringTheTrainingSetChangesNoWeight) {
   ASSERT_OK(with);
   EXPECT_GT(ValueIn(with->epochs[2].train_metrics, Metric::kAccuracy), 0.3);
   EXPECT_TRUE(HaveSameWeights(LoadModel(folder / "without"), LoadModel(folder / "with")));
-  // An epoch that leaves out training vertices has no figures of them.
+  // An epoch that skips training vertices has no training-set metrics.
   options.steps = 1;
   const Result<TrainReport> few = TrainTask(options);
   ASSERT_OK(few);
   EXPECT_TRUE(few->epochs[0].train_metrics.empty());
 }
 
-// With all neighbours the validation set is measured in an epoch as it is at the end.
+// With all neighbours, validation during an epoch gives the same values as evaluation at the end.
 TEST_F(TasksTest, TheValidationSetIsMeasuredWithFanoutsOfItsOwn) {
   TrainOptions options = Options(4);
   options.fanouts = {2, 2};
@@ -590,7 +595,7 @@ TEST_F(TasksTest, AResumedTrainingHasTheSameCourse) {
     const EpochReport &a = whole->epochs[e], &b = resumed->epochs[e];
     EXPECT_EQ(ValueIn(a.valid_metrics, Metric::kF1Macro),
               ValueIn(b.valid_metrics, Metric::kF1Macro));
-    ASSERT_FALSE(b.train_metrics.empty()) << e;  // that of the epoch that was cut off, too
+    ASSERT_FALSE(b.train_metrics.empty()) << e;  // also those of the epoch that was interrupted
     EXPECT_EQ(ValueIn(a.train_metrics, Metric::kF1Macro),
               ValueIn(b.train_metrics, Metric::kF1Macro));
   }

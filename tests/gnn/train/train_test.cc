@@ -8,6 +8,10 @@
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/safetensors.h"
 
+// Tests of minibatch training: what it learns does not depend on cache policy, I/O backend, memory,
+// or where neighbour lists are; bad options, labels and features are refused. MemoryPlanTest checks
+// how memory is divided, EpochPlanTest the order of minibatches.
+
 namespace rhizome {
 namespace {
 
@@ -55,7 +59,8 @@ TEST(TrainTest, LearnsAPlantedPartitionFarBetterThanWithoutEdges) {
   }
 }
 
-// Training out of core must learn the same, however rows come into memory.
+// The cache policy, I/O backend and memory through which rows are read do not change what is
+// learnt.
 TEST(TrainTest, LossesAndWeightsDoNotDependOnPolicyMakerOrMemory) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
@@ -117,7 +122,7 @@ void ExpectListReads(const ListReadsReport& lists, std::uint64_t cache_bytes) {
   EXPECT_EQ(lists.hits > 0, cache_bytes > 0);
 }
 
-// It must learn the same wherever neighbour lists are, and whenever their cache is in memory.
+// Neither the place of neighbour lists nor when their cache is in memory changes what is learnt.
 TEST(TrainTest, LossesAndWeightsDoNotDependOnWhereListsAre) {
   const TempDir folder;
   for (const TopologyCodec codec : {TopologyCodec::kNone, TopologyCodec::kEliasFano}) {
@@ -152,8 +157,8 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnWhereListsAre) {
         EXPECT_EQ(again->hash, weights->hash);
         ASSERT_TRUE(report->list_reads.has_value());
         ExpectListReads(*report->list_reads, cache_bytes);
-        // The cache is loaded again for each superbatch, if there is one and it does not stay in
-        // memory.
+        // The neighbour cache is loaded again for each superbatch if it takes turns with the
+        // feature cache.
         const std::uint64_t superbatches = (report->minibatches * options.epochs + 1) / 2;
         const bool loads = overlap == Overlap::kChangeset && cache_bytes > 0;
         EXPECT_GE(report->list_reads->cache_loads, loads ? superbatches : 0);
@@ -163,7 +168,7 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnWhereListsAre) {
   }
 }
 
-// Rows of half the size hold the same numbers, and every sum is in float32.
+// float16 rows have half the size but hold the same numbers, and sums are computed in float32.
 TEST(TrainTest, Float16FeaturesTrainAsTheSameNumbersInFloat32) {
   const TempDir folder;
   PlantedOptions planted;
@@ -201,7 +206,7 @@ TEST(TrainTest, ANeighborCacheWithoutRoomForItsTableIsRefused) {
   options.topology = TopologyPlace::kDirect;
   options.neighbor_cache_bytes = 100;
   EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
-  // Without edges no list is read.
+  // Without edges no neighbour list is read.
   options.model.no_edges = true;
   options.epochs = 1;
   const Result<TrainReport> report = TrainOfTrain(options);
@@ -313,31 +318,31 @@ TEST(TrainTest, ALossThatIsNotANumberStopsTheJob) {
   EXPECT_TRUE(IsEmptyOrAbsent(folder / "s" / "scratch"));
 }
 
-/// Networks with a batch norm over the seeds of a minibatch.
+/// Returns models with a batch norm over the seeds of a minibatch.
 std::vector<ModelSpec> NormedNetworks() {
   return {{.kind = "gin", .hidden = 16},
           {.kind = "sage", .hidden = 16, .options = {{"norm", "batch"}}},
           {.kind = "gin", .hidden = 16, .options = {{"feed-forward", "true"}, {"norm", "batch"}}}};
 }
 
-// A single row has no variance: the last minibatch of an epoch may have one vertex.
+// A single row has no variance, and the last minibatch of an epoch may have one vertex.
 TEST(TrainTest, ABatchNormTakesAMinibatchOfOneVertex) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
   options.epochs = 20;
-  options.batch_size = 399;  // of 400
+  options.batch_size = 399;  // of 400 training vertices, so that one remains
   for (const ModelSpec& model : NormedNetworks()) {
     SCOPED_TRACE(model.kind);
     options.model = model;
     const auto report = TrainOfTrain(options);
     ASSERT_OK(report);
     EXPECT_GT(report->epochs.back().loss, 0);
-    EXPECT_GT(*report->test_accuracy, 0.3);  // a quarter by chance
+    EXPECT_GT(*report->test_accuracy, 0.3);  // 0.25 by chance
   }
 }
 
-// The statistics could never be learnt if all minibatches are of one vertex.
+// If all minibatches have one vertex, the statistics could never be learnt.
 TEST(TrainTest, ABatchNormOfMinibatchesOfOneVertexIsRefused) {
   const TempDir folder;
   PlantedOptions planted;
@@ -361,7 +366,7 @@ TEST(TrainTest, ABatchNormOfMinibatchesOfOneVertexIsRefused) {
     EXPECT_STATUS(one, kInvalidArgument);
     EXPECT_NE(one.error().message().find("the training set has one"), std::string::npos);
   }
-  // These norms are over the neighbours as well, or over each row alone.
+  // These norms also include the neighbours, or are over each row alone.
   options.store = folder / "s";
   options.batch_size = 1;
   for (const char* const norm : {"batch", "layer"}) {
@@ -434,7 +439,7 @@ TEST(MemoryPlanTest, APlanNeverExceedsItsLimit) {
   }
 }
 
-// A pool that restarts with every minibatch saves nothing, however large it is.
+// A pool that restarts with every minibatch saves no reads, however large it is.
 TEST(MemoryPlanTest, SuperbatchesComeBeforeMoreCache) {
   const Result<JobMemoryPlan> plan = PlanMemory(300 + 8 * 20 + 50, {}, kNeeds);
   ASSERT_OK(plan);
@@ -453,9 +458,10 @@ TEST(MemoryPlanTest, ATrialChoosesAmongSuperbatchesThatFit) {
     return PlanMemory(limit, fixed, kNeeds, trial);
   };
   EXPECT_EQ(choose(2000, {}, 16, 6)->superbatch, 6u);
-  EXPECT_EQ(choose(9000, {}, 16, 16)->superbatch, 54u);  // longer ones may be better: a share
+  // longer ones may be better; at most a share of the memory
+  EXPECT_EQ(choose(9000, {}, 16, 16)->superbatch, 54u);
   EXPECT_EQ(choose(2000, {}, 16, 6)->cache_bytes, 2000u - 300 - 6 * 20);
-  EXPECT_EQ(choose(2000, {}, 4, 1)->superbatch, 1u);  // all alike: the shortest
+  EXPECT_EQ(choose(2000, {}, 4, 1)->superbatch, 1u);  // no difference in time: the shortest
   EXPECT_EQ(choose(300 + 50 + 5 * 20, {}, 16, 4)->superbatch, 4u);
   EXPECT_EQ(choose(300 + 50 + 3 * 20, {}, 16, 4)->superbatch, 2u);
   EXPECT_EQ(choose(2000, {.cache_bytes = 1500}, 16, 8)->superbatch, 8u);
@@ -473,7 +479,7 @@ TEST(MemoryPlanTest, WhatTheCallerFixedIsKeptOrRefused) {
   EXPECT_STATUS((PlanMemory(2000, {.cache_bytes = 300, .superbatch = 90}, kNeeds)), kOutOfMemory);
 }
 
-// The neighbour cache is built before anything but held_bytes is taken.
+// While the neighbour cache is being built, only held_bytes are taken.
 TEST(MemoryPlanTest, ANeighborCacheFitsBesideTheRestAndWhileItIsBuilt) {
   MemoryNeeds needs = kNeeds;
   needs.neighbor_full_bytes = 900;
@@ -521,7 +527,7 @@ TEST(MemoryPlanTest, CachesThatTakeTurnsHaveTheSameMemoryEach) {
   EXPECT_STATUS((PlanMemory(1000, {.neighbor_cache_bytes = 900, .in_turn = true}, needs)),
                 kOutOfMemory);
   EXPECT_EQ(PlanMemory(0, {.in_turn = true}, needs)->neighbor_cache_bytes, 900u);
-  // Turns are chosen where all lists fit that way.
+  // Turns are chosen where all neighbour lists fit that way.
   bool seen_turns = false;
   for (std::uint64_t limit = 1000; limit < 9000; limit += 7) {
     const Result<JobMemoryPlan> plan = PlanMemory(limit, {}, needs);
@@ -545,7 +551,7 @@ TEST(MemoryPlanTest, AGivenNeighborCacheIsKeptOrRefused) {
   };
   EXPECT_EQ(given(3000, 700)->neighbor_cache_bytes, 700u);
   EXPECT_EQ(given(3000, 0)->neighbor_cache_bytes, 0u);
-  EXPECT_EQ(given(3000, 5000)->neighbor_cache_bytes, 900u);  // more is of no use
+  EXPECT_EQ(given(3000, 5000)->neighbor_cache_bytes, 900u);  // more has no effect
   EXPECT_STATUS(given(100 + 700 + 500 - 1, 700), kOutOfMemory);
   EXPECT_OK(given(100 + 700 + 500, 700));
   EXPECT_EQ(given(370, 0)->neighbor_cache_bytes, 0u);

@@ -16,6 +16,9 @@
 #include "testing/test_store.h"
 #include "testing/update_history.h"
 
+// Tests of AddArray and AppendRows: rows from .npy and triplet files, by external id, for vertices
+// of the delta, after deletions, versions of arrays, and invalid input.
+
 namespace rhizome {
 namespace {
 
@@ -53,7 +56,7 @@ class AddArrayTest : public ::testing::Test {
     return dir_ / name;
   }
 
-  /// Writes rows [first, first + count) of the formula, in file order.
+  /// Writes rows [first, first + count) of the formula as a .npy file.
   Path Npy(const std::string& name, std::uint64_t first, std::uint64_t count, int version = 0) {
     std::string text = NpyHeaderText(count);
     for (std::uint64_t v = first; v < first + count; ++v) {
@@ -82,7 +85,7 @@ class AddArrayTest : public ::testing::Test {
     return AppendRows(FileSystem::Posix(), path_, reference, options, JobControl());
   }
 
-  /// Expects that every vertex below `given` has the formula's row, and the others zeros.
+  /// Expects that every vertex below `given` has the row of the formula, and all others zeros.
   void ExpectRows(const std::string& reference, std::uint64_t given, int version = 0) {
     const auto open = OpenStoreGraph(path_);
     ASSERT_OK(open);
@@ -116,7 +119,7 @@ class AddArrayTest : public ::testing::Test {
 TEST_F(AddArrayTest, RowsArriveInTheStoresOrder) {
   for (const ArrayLayout layout : {ArrayLayout::kRow, ArrayLayout::kChunk}) {
     const std::string name = layout == ArrayLayout::kRow ? "r" : "c";
-    // The memory is so small that the rows go through several buckets.
+    // The memory limit is so small that the rows go through several buckets.
     AddArrayOptions options{.file = {}, .layout = layout, .chunk_rows = 128, .memory_bytes = 4096};
     const auto report = Add(name, Npy("x.npy", 0, kVertices), options);
     ASSERT_OK(report);
@@ -145,7 +148,7 @@ TEST_F(AddArrayTest, TripletsAreRowsOfTheWholeArray) {
 
 TEST_F(AddArrayTest, RowsByExternalId) {
   Build(ExternalIdKind::kString);
-  // The file has rows of the last 100 vertices, backwards.
+  // The file has the rows of the last 100 vertices in reverse order.
   std::string ids;
   std::string text = NpyHeaderText(100);
   for (std::uint64_t i = 0; i < 100; ++i) {
@@ -171,7 +174,7 @@ TEST_F(AddArrayTest, RowsByExternalId) {
         std::as_writable_bytes(std::span(row))));
     EXPECT_EQ(row[1], v < kVertices - 100 ? 0.0F : Value(v, 1));
   }
-  // Errors in lists of ids name the line.
+  // Errors in a list of ids name the line.
   const auto refuse = [&](const std::string& list, StatusCode code, std::string_view says) {
     const auto refused = Add("y", dir_ / "x.npy", {.file = {}, .ids = Write("bad.tsv", list)});
     EXPECT_EQ(testing::AsStatus(refused).code(), code) << testing::AsStatus(refused).ToString();
@@ -204,7 +207,7 @@ TEST_F(AddArrayTest, MissingRowsAreFilledAndAppended) {
 }
 
 // A zero would mean class 0, or the training set. A vertex without a row is unlabelled and in no
-// set, as after an ingestion, and after it is put later.
+// set, as after an ingestion, and also after a later put.
 TEST_F(AddArrayTest, WhoHasNoLabelIsUnlabelled) {
   std::mt19937_64 rng(testing::TestSeed());
   std::string ids;
@@ -235,9 +238,9 @@ TEST_F(AddArrayTest, WhoHasNoLabelIsUnlabelled) {
     }
   };
   check("label", DataType::kInt64, std::int64_t{-1});
-  check("label", DataType::kInt32, std::int32_t{-1});  // the next version
+  check("label", DataType::kInt32, std::int32_t{-1});  // creates a new version
   check("split", DataType::kUint8, std::uint8_t{255});
-  check("grade", DataType::kInt64, std::int64_t{-1});  // --labels grade may be said
+  check("grade", DataType::kInt64, std::int64_t{-1});  // may be passed as --labels grade
   check("fold", DataType::kUint8, std::uint8_t{255});
   check("weight", DataType::kFloat32, float{0});
 }
@@ -249,7 +252,7 @@ TEST_F(AddArrayTest, AppendingKeepsTheArraysNumberAndItsReaders) {
   ASSERT_OK(reader);
   const auto second = Append("x", Npy("b.npy", 100, 1));
   ASSERT_OK(second);
-  // Rows that were put are kept by the number of the array.
+  // Rows written by updates refer to the array by its number.
   EXPECT_EQ(second->array.array_id, first->array.array_id);
   EXPECT_OK((*reader)->OpenArray("x"));
   const auto other = Add("y", Npy("a.npy", 0, 100));
@@ -257,7 +260,7 @@ TEST_F(AddArrayTest, AppendingKeepsTheArraysNumberAndItsReaders) {
   EXPECT_NE(other->array.array_id, first->array.array_id);
 }
 
-// Vertices that updates added have rows too: from the file, appended, or put; also after
+// Vertices added by updates have rows, too: from the file, appended, or put; also after a
 // compaction.
 TEST_F(AddArrayTest, VerticesOfTheDeltaHaveRows) {
   const JobControl control;
@@ -274,7 +277,8 @@ TEST_F(AddArrayTest, VerticesOfTheDeltaHaveRows) {
       batch.PutEdge(v, std::int64_t{0});
     ASSERT_OK(graph.Write(batch));
   });
-  // Vertices below `given` have the file's rows, except that 308 has the row that was put.
+  // Vertices below `given` have the rows of the file. If `put`, vertex 308 has the row that was
+  // put.
   const auto expect = [&](std::uint64_t given, bool put) {
     const auto opened = OpenStoreGraph(path_);
     ASSERT_OK(opened);
@@ -324,8 +328,8 @@ TEST_F(AddArrayTest, VerticesOfTheDeltaHaveRows) {
   EXPECT_TRUE(verified->ok());
 }
 
-// A file of rows in the order of the live vertices gives each of them its row, whatever was put,
-// deleted and compacted before. A file without a row for each is refused.
+// A file of rows in the order of the live vertices assigns each of them its row, after any series
+// of puts, deletions and compactions. A file with another number of rows is rejected.
 TEST(AddArrayHistoryTest, RowsOfLiveVerticesAfterAnyHistory) {
   std::mt19937_64 rng(testing::TestSeed());
   const JobControl control;
@@ -403,7 +407,7 @@ TEST(AddArrayHistoryTest, RowsOfLiveVerticesAfterAnyHistory) {
   }
 }
 
-// Appended rows skip deleted vertices of the generation and of the delta.
+// Appended rows skip the deleted vertices of the generation and of the delta.
 TEST_F(AddArrayTest, AppendingPassesDeletedVerticesOver) {
   ASSERT_OK(Add("x", Npy("a.npy", 0, 100)));
   const auto update = [&](auto&& change, bool compact) {
@@ -420,7 +424,7 @@ TEST_F(AddArrayTest, AppendingPassesDeletedVerticesOver) {
     const std::int64_t id = compact ? 150 : 100;
     update([&](WriteBatch& batch) { batch.DeleteVertex(id); }, compact);
   }
-  // 298 vertices are left. Those from 101 on, except 150, lack rows, which the file has.
+  // 298 vertices are left. Those from 101 on, except 150, lack rows. The file contains these rows.
   std::string text = NpyHeaderText(198);
   for (std::uint64_t v = 101; v < kVertices; ++v) {
     for (std::uint64_t c = 0; c < kDim && v != 150; ++c) {
@@ -429,7 +433,7 @@ TEST_F(AddArrayTest, AppendingPassesDeletedVerticesOver) {
     }
   }
   EXPECT_STATUS(Append("x", Npy("more.npy", 101, 199)), kInvalidArgument);
-  // Ids of other vertices are refused.
+  // Ids of other vertices are rejected.
   std::string ids;
   for (std::uint64_t v = 101; v < kVertices; ++v)
     if (v != 150) ids += std::to_string(v) + "\n";

@@ -18,6 +18,9 @@
 #include "testing/test_store.h"
 #include "testing/testing.h"
 
+// Tests of PublishMade, AddArray and AppendRows while the graph is updated and compacted. The rows
+// follow a formula of the vertex id, so that misplaced rows are noticed.
+
 namespace rhizome {
 namespace {
 
@@ -30,7 +33,7 @@ float ValueOfPublishArray(VertexId vertex, std::uint64_t column) {
   return static_cast<float>(vertex * 8 + static_cast<VertexId>(column) + 1);
 }
 
-/// Compacts a store twice, with new vertices and edges each time.
+/// Compacts a store twice, and adds vertices and edges before each compaction.
 void WriteAndCompact(const Path& path, std::mt19937_64& rng) {
   auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite);
   ASSERT_OK(store);
@@ -100,7 +103,8 @@ class PublishArrayTest : public ::testing::Test {
     EXPECT_OK(BuildStore(path_, RandomGraph(rng_, {.vertices = kVertices, .edges = 900}), build));
   }
 
-  /// Writes the formula's rows in the order of `store`, then those of `more` vertices of its delta.
+  /// Writes the rows of the formula in the order of `store`, then the rows of `more` vertices of
+  /// its delta.
   ArraySource Make(const Store& store, ArrayLayout layout, std::uint64_t more = 0) {
     const Path root = dir_ / "job";
     EXPECT_OK(CreateDirectories(FileSystem::Posix(), root));
@@ -133,7 +137,7 @@ class PublishArrayTest : public ::testing::Test {
     return {arrays_, root, files_};
   }
 
-  /// Writes the formula's rows of the vertices from `first` on to a file.
+  /// Writes the formula's rows of `count` vertices, starting at `first`, to a file.
   AddArrayOptions FileOf(const std::string& name, VertexId first, std::uint64_t count) {
     const std::uint64_t shape[] = {count, kPublishArrayDim};
     const auto header = EncodeNpyHeader(DataType::kFloat32, shape);
@@ -156,12 +160,12 @@ class PublishArrayTest : public ::testing::Test {
     return store ? (*store)->manifest().info.vertices : 0;
   }
 
-  /// Expects that the vertices below `given` have the formula's rows, and the others none.
+  /// Expects that the vertices below `given` have the rows of the formula, and all others zeros.
   void ExpectRows(const std::string& array, std::uint64_t given) {
     ExpectRows(array, given, given);
   }
-  /// `said` is the number of rows that the array claims; `put` has vertices whose rows are filled
-  /// with a value instead.
+  /// `said` is the number of rows that the array claims to have. `put` has vertices whose rows are
+  /// filled with a value instead.
   void ExpectRows(const std::string& array, std::uint64_t given, std::uint64_t said,
                   const std::map<VertexId, float>& put = {}) {
     const auto open = testing::OpenStoreGraph(path_);
@@ -214,7 +218,7 @@ TEST_F(PublishArrayTest, RowsFollowTheirVerticesAcrossCompactions) {
   }
 }
 
-// The path of a store leads to a copy that was compacted in another way.
+// The path leads to a copy of the store that was compacted independently.
 TEST_F(PublishArrayTest, ACopyThatHasDivergedIsRefused) {
   std::filesystem::copy(path_, dir_ / "copy", std::filesystem::copy_options::recursive);
   WriteAndCompact(path_, rng_);
@@ -230,7 +234,7 @@ TEST_F(PublishArrayTest, ACopyThatHasDivergedIsRefused) {
   EXPECT_OK(PublishMade(path_, {**made_for, source}, JobControl(), AddVersion));
 }
 
-// A second compaction comes while the rows are moved for the first.
+// A second compaction finishes while the rows are moved for the first.
 TEST_F(PublishArrayTest, ACompactionMeanwhileMovesTheRowsOnceMore) {
   const auto made_for = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
   ASSERT_OK(made_for);
@@ -249,7 +253,7 @@ TEST_F(PublishArrayTest, ACompactionMeanwhileMovesTheRowsOnceMore) {
   ASSERT_OK(report);
   EXPECT_EQ(report->generation, 5U);
   ExpectRows("emb", kVertices);
-  // A change that a step refuses is not retried.
+  // A change that fails is not retried.
   EXPECT_STATUS(PublishMade(path_, {**made_for, source}, JobControl(),
                             [](ArrayChange& change, const ArraySource& moved) -> Status {
                               RHIZOME_RETURN_IF_ERROR(change.Add(moved));
@@ -258,7 +262,7 @@ TEST_F(PublishArrayTest, ACompactionMeanwhileMovesTheRowsOnceMore) {
                 kAlreadyExists);
 }
 
-// The rows of vertices in the delta are put there; compaction merges them.
+// The rows of vertices in the delta are put into the delta. A compaction merges them.
 TEST_F(PublishArrayTest, RowsOfNewVerticesStandInTheDelta) {
   std::map<std::string, std::uint64_t> had;
   for (const ArrayLayout layout : {ArrayLayout::kRow, ArrayLayout::kChunk}) {
@@ -287,7 +291,7 @@ TEST_F(PublishArrayTest, RowsOfNewVerticesStandInTheDelta) {
   }
 }
 
-// A compaction that was running when the job began has not merged everything that the job saw.
+// A compaction that was running when the job began has not merged all vertices that the job saw.
 TEST_F(PublishArrayTest, RowsOfVerticesThatACompactionDidNotSeeStandInItsDelta) {
   const std::uint64_t seen = PutVertices(path_, 1 + rng_() % 5);
   std::uint64_t unseen = 0;
@@ -327,8 +331,8 @@ TEST_F(PublishArrayTest, AnAddedArrayArrivesWhateverGenerationIsCurrent) {
   ExpectRows("x", kVertices);
 }
 
-// Rows that were put, before or meanwhile, take precedence over appended rows; all else is
-// unchanged.
+// Rows that were put, before or during the append, take precedence over appended rows. All other
+// rows are unchanged.
 TEST_F(PublishArrayTest, RowsAreAppendedAcrossCompactions) {
   for (const ArrayLayout layout : {ArrayLayout::kRow, ArrayLayout::kChunk}) {
     const std::string name = "by_" + std::string(ArrayLayoutName(layout));
@@ -376,8 +380,8 @@ TEST_F(PublishArrayTest, NothingIsAppendedToAnArrayThatIsGone) {
   ExpectRows("x", 90);
 }
 
-// The embedding has one layer on a path 0 -> 1 -> ... -> 9, over a delta of which it has seen a
-// part.
+// The embedding has one layer, on a path 0 -> 1 -> ... -> 9 with a delta. The job has seen part of
+// the delta.
 TEST(PublishedEmbeddingTest, WhatItHasNotSeenIsMarked) {
   GraphInput input;
   input.vertex_count = 10;
@@ -404,8 +408,8 @@ TEST(PublishedEmbeddingTest, WhatItHasNotSeenIsMarked) {
       const JobControl control;
       if (compact) ASSERT_OK((*graph)->Compact({}, control));
     };
-    write(7, 3, false);   // seen
-    write(9, 10, false);  // seen: a new vertex
+    write(7, 3, false);   // seen by the job
+    write(9, 10, false);  // seen by the job: a new vertex
     const auto job = testing::OpenStoreGraph(path);
     ASSERT_OK(job);
     ArrayEntry entry{.name = "emb",
@@ -437,7 +441,7 @@ TEST(PublishedEmbeddingTest, WhatItHasNotSeenIsMarked) {
                               return Status::Ok();
                             }));
     };
-    // The array is published either before the compaction, which marks it, or after it.
+    // The array is published either before the compaction, which then marks it, or after it.
     if (!moved) publish();
     write(1, 11, false);
     write(0, 5, true);

@@ -35,7 +35,7 @@ BuildOptions FourPartitions() {
   return options;
 }
 
-// The row of vertex v is {10 v, 10 v + 1}, so that a misplaced row shows.
+// The row of vertex v is {10 v, 10 v + 1}, so that a misplaced row is noticed.
 ArrayInput Features(ArrayLayout layout, std::uint64_t chunk_rows) {
   ArrayInput array;
   array.name = layout == ArrayLayout::kRow ? "feat" : "scan";
@@ -136,8 +136,8 @@ TEST(GraphBuilderTest, AnEmptyGraphIsAGraph) {
 
 class BadInputTest : public ::testing::Test {
  protected:
-  // Expects a refusal with this word in the message, and that nothing is committed. Inputs that are
-  // refused before the store is touched need no store.
+  // Expects an error whose message contains this word, and that nothing is committed. Inputs that
+  // are rejected before the store is touched need no store.
   void ExpectRefused(GraphInput input, const std::string& word,
                      const BuildOptions& options = FourPartitions()) {
     Status status = CheckGraphInput(input, options);
@@ -237,7 +237,7 @@ TEST(GraphBuilderTest, AnErrorOfAnArrayEndsTheBuild) {
   EXPECT_STATUS(Store::Open(FileSystem::Posix(), folder / "g", Store::Mode::kRead), kNotFound);
 }
 
-// The build is cancelled at the first report of each phase in turn; nothing may become visible.
+// Cancels the build at the first report of each phase. Nothing may become visible.
 TEST(GraphBuilderTest, CancellingAtAnyPhaseLeavesNoStore) {
   for (const std::string stop : {"partition", "order", "topology", "arrays", "commit"}) {
     const testing::TempDir folder;

@@ -12,8 +12,8 @@
 namespace rhizome {
 namespace {
 
-/// Vertices with owners, types and degrees, and the order of the first `before` of them, which had
-/// other owners and degrees.
+/// Vertices with owners, types and degrees, and an order of the first `before` vertices, in which
+/// some of them had other owners and degrees.
 struct OrderChange {
   std::vector<PartitionId> owner;
   std::vector<TypeId> type;
@@ -80,7 +80,7 @@ TEST(KeptOrderTest, OldRowsFollowOneAnotherAsTheyDid) {
     std::iota(all.begin(), all.end(), VertexId{0});
     ASSERT_TRUE(std::is_permutation(order.begin(), order.end(), all.begin(), all.end()));
     std::optional<Row> last_old;
-    std::optional<std::uint64_t> last_degree;  // of those that came
+    std::optional<std::uint64_t> last_degree;  // of the vertices that are new in the group
     for (std::size_t row = 0; row < order.size(); ++row) {
       const VertexId v = order[row];
       if (row > 0 && change.GroupOf(order[row - 1]) != change.GroupOf(v)) {
@@ -117,8 +117,8 @@ TEST(KeptOrderTest, WithoutChangesItIsTheOrderThatWas) {
   }
 }
 
-// Returns the share of hits that a static cache of each group's first rows loses, averaged over its
-// sizes.
+// Returns the share of hits that a static cache of the first rows of each group loses compared with
+// a sorted order, averaged over all cache sizes.
 double MeanLoss(const OrderChange& change, const std::vector<VertexId>& order,
                 const std::vector<VertexId>& sorted) {
   std::map<std::tuple<PartitionId, TypeId>, std::pair<std::vector<double>, std::vector<double>>>

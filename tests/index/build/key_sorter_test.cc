@@ -42,10 +42,10 @@ class KeySorterTest : public ::testing::Test {
 
 TEST_F(KeySorterTest, StringsComeInTheOrderOfTheirBytes) {
   std::mt19937_64 random(testing::TestSeed());
-  KeySorter sorter(*space_, 0);  // the least memory: many runs, merged in several rounds
+  KeySorter sorter(*space_, 0);  // minimum memory: many runs, merged in several rounds
   std::map<std::string, std::vector<std::uint64_t>> expected;
   for (std::uint64_t position = 0; position < 6000; ++position) {
-    // Short keys repeat, long ones share a prefix, and zero bytes are ordinary bytes.
+    // Short keys repeat, long keys share a prefix, and zero bytes are ordinary bytes.
     std::string key = random() % 2 == 0 ? fmt::format("{}", random() % 50)
                                         : fmt::format("common-prefix-{}", random() % 3000);
     if (random() % 10 == 0) key.push_back('\0');

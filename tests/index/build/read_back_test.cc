@@ -38,7 +38,8 @@ TEST_F(ReadBackTest, WhatWasWrittenIsThere) {
   }
 }
 
-// A file that differs is named, whatever differs, and whether it was announced early or not.
+// The error names the file that differs, for any kind of difference, and whether or not the file
+// was announced early.
 TEST_F(ReadBackTest, AFileThatDiffersIsNamed) {
   std::vector<FileEntry> files = {Write("good", 5000), Write("bad", 300000)};
   FileEntry& bad = files.back();
@@ -70,7 +71,7 @@ TEST_F(ReadBackTest, ItEndsWhenTheJobIsCancelled) {
   EXPECT_STATUS(read_back.Finish(dir_.path(), files, 1), kInterrupted);
 }
 
-// Nobody asks for the outcome, so it ends with its work undone.
+// Destroying it without waiting for the result abandons the remaining work.
 TEST_F(ReadBackTest, ItMayBeGivenUp) {
   ReadBack read_back(fs_, nullptr, control_);
   read_back.Add(dir_.path(), Write("f", 100));

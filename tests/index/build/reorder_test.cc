@@ -24,13 +24,13 @@ Columns RandomColumns(std::size_t size, std::uint64_t seed) {
   for (std::size_t v = 0; v < size; ++v) {
     columns.owner.push_back(static_cast<PartitionId>(random() % 7));
     columns.type.push_back(static_cast<TypeId>(random() % 3));
-    // There are many ties, and some huge degrees.
+    // Many degrees are equal, and some are huge.
     columns.degree.push_back(random() % 10 == 0 ? random() : random() % 5);
   }
   return columns;
 }
 
-// Returns the order by comparing keys according to their definition.
+// Computes the order by comparing the keys of its definition.
 std::vector<VertexId> ByComparison(const Columns& columns, OrderKind kind) {
   std::vector<VertexId> order(columns.owner.size());
   std::iota(order.begin(), order.end(), VertexId{0});

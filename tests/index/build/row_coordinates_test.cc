@@ -24,7 +24,7 @@ Result<VertexOrder> ShuffledOrder(std::uint64_t rows, std::mt19937_64& rng) {
   return VertexOrder::Parse(std::move(file), rows, 1, 1);
 }
 
-/// Returns texts that come in pieces of a few bytes, as from a file.
+/// Returns texts in pieces of a few bytes, as if they were read from a file.
 StringIds InPieces(const std::vector<std::string>& texts, std::uint64_t& passes) {
   StringIds ids;
   ids.offsets = {0};
@@ -42,7 +42,7 @@ StringIds InPieces(const std::vector<std::string>& texts, std::uint64_t& passes)
   return ids;
 }
 
-// The texts are read as often as the memory requires, and the bytes are the same.
+// The number of passes over the texts depends on the memory limit; the bytes do not.
 TEST(RowCoordinatesTest, TextsOnDiskGiveTheSameBytes) {
   std::mt19937_64 rng(testing::TestSeed());
   constexpr std::uint64_t kRows = 70'000;  // three chunks

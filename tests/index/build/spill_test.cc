@@ -90,7 +90,7 @@ TEST_F(SpillTest, DamageIsNoticedWhereverItIs) {
     ASSERT_OK(fs_.FlipBit(path, bit));
   }
   auto bytes = fs_.Files()[path];
-  // Two blocks of equal length are exchanged; each is valid by itself.
+  // Two blocks of equal length are exchanged. Each is valid on its own.
   std::swap_ranges(bytes.begin(), bytes.begin() + 98, bytes.begin() + 98);
   ASSERT_OK(fs_.Overwrite(path, bytes));
   EXPECT_STATUS(read_all(), kCorruption);
@@ -123,7 +123,7 @@ TEST_F(SpillTest, TheFolderGoesWithTheSpaceAndIsLockedMeanwhile) {
   ASSERT_OK(writer);
   ASSERT_OK(writer->Append(std::vector<std::byte>(100)));
   EXPECT_STATUS(SpillSpace::Create(fs_, "/store/scratch", "job", 4096), kBusy);
-  space_.reset();  // with a writer that never ended
+  space_.reset();  // while a writer is unfinished
   EXPECT_STATUS(fs_.List("/store/scratch"), kNotFound);
 }
 
@@ -181,7 +181,7 @@ TEST_F(SpillTest, EdgesComeBackWithAllColumns) {
   }
 }
 
-// Only we write blocks, but a disk may return anything.
+// Only the library writes blocks, but a disk may return any bytes.
 TEST_F(SpillTest, ABlockOfEdgesThatIsCutOffIsRefused) {
   EdgeList edges;
   edges.src = {1, 2};

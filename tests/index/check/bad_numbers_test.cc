@@ -26,9 +26,8 @@ using testing::RandomGraph;
 using testing::TempDir;
 using testing::UpdateModel;
 
-/// Returns numbers that a caller may pass as an id, a row, an edge, a chunk or a count although
-/// they do not exist: `count`, and others that are not below it, in whichever type the function
-/// takes.
+/// Returns invalid numbers that a caller may pass as an id, a row, an edge, a chunk or a count:
+/// `count`, and larger numbers. Some are negative when converted to the parameter's type.
 std::vector<std::uint64_t> NumbersBeyond(std::uint64_t count) {
   constexpr std::uint64_t kOne = 1;
   std::vector<std::uint64_t> numbers = {count,
@@ -45,7 +44,7 @@ std::vector<std::uint64_t> NumbersBeyond(std::uint64_t count) {
 
 struct Asked {
   std::string what;
-  std::uint64_t count;  ///< what is below it is there
+  std::uint64_t count;  ///< smaller numbers are valid
   std::function<Status(std::uint64_t number)> ask;
 };
 
@@ -64,7 +63,7 @@ void ExpectRefused(const std::vector<Asked>& all) {
   }
 }
 
-/// A graph with rows, and with vertices and rows that were written since its generation.
+/// A graph with rows, and with vertices and rows that were written after its generation was built.
 class BadNumbersTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -174,7 +173,7 @@ TEST_F(BadNumbersTest, OfSeedsAndLookUpsAreRefused) {
        }},
       {"ChangeFeed after", graph_->sequence() + 1,
        [&](auto n) {
-         if (n < graph_->sequence()) n = graph_->sequence();  // earlier ones were ingested
+         if (n < graph_->sequence()) n = graph_->sequence();  // earlier commits were ingested
          return AsStatus(ChangeFeed::Open(*graph_, {.after = n}));
        }},
   });

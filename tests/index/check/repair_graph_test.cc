@@ -46,7 +46,7 @@ class RepairGraphTest : public ::testing::Test {
     generation_ = Store::GenerationFolder(store_, 1);
   }
 
-  /// Returns the extent of a section in a file.
+  /// Returns the offset and length in bytes of a section in a file.
   std::pair<std::uint64_t, std::uint64_t> Place(const std::string& name, FileKind kind,
                                                 std::uint32_t section) {
     const auto id = Store::Open(FileSystem::Posix(), store_, Store::Mode::kRead);
@@ -75,7 +75,7 @@ class RepairGraphTest : public ::testing::Test {
     return report && report->ok();
   }
 
-  /// Damages one section wholly; repair brings the very bytes back.
+  /// Overwrites a whole section. Repair must restore the original bytes.
   void ExpectSectionReturns(const std::string& name, FileKind kind, std::uint32_t section) {
     SCOPED_TRACE(name + " section " + std::to_string(section));
     const std::string before = BytesOf(generation_ / name);
@@ -102,7 +102,7 @@ TEST_F(RepairGraphTest, EachDirectionOfTheOrderFollowsFromTheOther) {
   Build({.vertices = 3000, .edges = 3000});
   for (const OrderSection section : {OrderSection::kRowOfVertex, OrderSection::kVertexOfRow})
     ExpectSectionReturns(kOrderPath, FileKind::kOrder, static_cast<std::uint32_t>(section));
-  // Places in both, as long as no entry is lost in both.
+  // Both sections can be damaged, unless an entry is lost in both.
   const std::string before = BytesOf(generation_ / kOrderPath);
   const auto [rows, bytes] =
       Place(kOrderPath, FileKind::kOrder, static_cast<std::uint32_t>(OrderSection::kRowOfVertex));
@@ -153,7 +153,7 @@ TEST_F(RepairGraphTest, WhatIsSaidOfBoundaryVerticesFollowsFromTheOtherPartition
   }
 }
 
-// Checksums and footer follow from what they sum, even where they were cut off.
+// Checksums and the footer can be computed from the file, even if they were cut off.
 TEST_F(RepairGraphTest, EndsAreWrittenAnew) {
   Build({.vertices = 3000, .edges = 9000, .id_kind = ExternalIdKind::kInteger});
   for (const std::string& name :
@@ -170,7 +170,7 @@ TEST_F(RepairGraphTest, EndsAreWrittenAnew) {
   EXPECT_TRUE(Verifies());
 }
 
-// One byte of any file: the checksums tell which, and every byte is as it was.
+// Changes one byte of each file. The checksums locate it, and repair restores the original bytes.
 TEST_F(RepairGraphTest, AnyOneWrongByteIsPutRight) {
   Build({.vertices = 300, .edges = 900, .id_kind = ExternalIdKind::kString});
   for (const auto& entry : std::filesystem::recursive_directory_iterator(generation_)) {
@@ -190,7 +190,8 @@ TEST_F(RepairGraphTest, AnyOneWrongByteIsPutRight) {
   EXPECT_TRUE(Verifies());
 }
 
-// Whatever happens to a file of the graph: it is as it was, or said to be lost and left alone.
+// After any damage to a file of the graph, the file is either restored, or reported as lost and
+// left unchanged.
 TEST_F(RepairGraphTest, NothingIsWrongOrSilentlyLost) {
   Build({.vertices = 900,
          .edges = 5000,

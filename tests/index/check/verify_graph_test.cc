@@ -31,7 +31,8 @@ std::vector<std::string> LinesOfVerifyGraph(const VerifyReport& report) {
   return lines;
 }
 
-// VerifyStore says what VerifyFiles says, or if that is nothing, what VerifyGraph does.
+// VerifyStore reports the result of VerifyFiles or, if that finds nothing, the result of
+// VerifyGraph.
 void ExpectTheSameAtOnce(const Path& store, const VerifyReport& graph) {
   const JobControl control;
   const auto files = VerifyFiles(FileSystem::Posix(), store, control);
@@ -51,7 +52,7 @@ VerifyReport Verify(const Path& store) {
   return report;
 }
 
-// The one finding, as "file: what".
+// Returns all findings, one "file: what" per line.
 std::string OnlyDamage(const Path& store) {
   const VerifyReport report = Verify(store);
   EXPECT_FALSE(report.ok());
@@ -239,8 +240,8 @@ TEST(VerifyGraphTest, DamagedRowsAndSidecarsAreNamed) {
   EXPECT_TRUE(Verify(folder / "g").ok());
 }
 
-// A store whose every checksum is right, but whose writer lied: its files are those of a sound
-// store, changed and sealed again.
+// A store with correct checksums but wrong content. It has the files of an intact store, changed
+// and sealed again.
 class LyingStoreTest : public ::testing::Test {
  protected:
   using Edit = std::function<void(const std::string& path, SectionEdit& file)>;
@@ -301,7 +302,7 @@ TEST_F(LyingStoreTest, WrongGlobalDegreesAreFound) {
 
 TEST_F(LyingStoreTest, WrongPartitionSetsAreFound) {
   Build({.vertices = 40, .edges = 60});
-  // A vertex of partitions 0 and 1, or 0 and 2, is said to be in the third one as well.
+  // Marks a vertex of partitions 0 and 1, or 0 and 2, as part of the third one as well.
   auto sound = Store::Open(FileSystem::Posix(), folder_ / "sound", Store::Mode::kRead);
   ASSERT_OK(sound);
   SectionEdit file = Read(**sound, PartitionPath(0), FileKind::kPartition);
@@ -320,7 +321,7 @@ TEST_F(LyingStoreTest, InListsOfOtherEdgesAreFound) {
   ASSERT_OK(sound);
   const auto order = LoadOrder(**sound);
   ASSERT_OK(order);
-  // The parser cannot know which source is right while the list stays sorted.
+  // The parser cannot detect a wrong source if the list remains sorted.
   SectionEdit file = Read(**sound, PartitionPath(0), FileKind::kPartition);
   for (std::size_t i = 0; i < file.Count(Kind(PartitionSection::kInNeighbors)); ++i) {
     SectionEdit changed = file;

@@ -14,7 +14,8 @@
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 
-// Something else than a file in the place of each file of a store, and of a folder of backups.
+// Replaces each file of a store, and of a folder of backups, by something that is not a regular
+// file.
 
 namespace rhizome {
 namespace {
@@ -46,7 +47,7 @@ std::vector<std::string> FilesBelow(const Path& folder) {
 
 class VerifyKindsTest : public ::testing::Test {
  protected:
-  /// A store with arrays, an earlier generation that is kept, and commits since the last one.
+  /// Creates a store with arrays, a kept earlier generation, and commits after the last compaction.
   void SetUp() override {
     GraphInput input = RandomGraph(rng_, {.edge_types = 2,
                                           .weighted = rng_() % 2 == 0,
@@ -74,7 +75,8 @@ class VerifyKindsTest : public ::testing::Test {
     return std::data(from)[rng_() % from.size()];
   }
 
-  /// Makes at `path`, where nothing is, what is called `kind`. A link may lead to `good`.
+  /// Creates an object of the given kind at `path`, which must not exist. A link may point to
+  /// `good`.
   void Put(const std::string& kind, const Path& path, const Path& good) {
     if (kind == "folder") std::filesystem::create_directory(path);
     if (kind == "pipe") {
@@ -86,7 +88,7 @@ class VerifyKindsTest : public ::testing::Test {
     if (kind == "link to a folder") std::filesystem::create_symlink(dir_.path(), path);
   }
 
-  /// Expects damage that names `file`.
+  /// Expects a report of damage that names `file`.
   static void ExpectNamed(const Verify& verify, const Path& folder, const std::string& file) {
     const auto report = verify(folder);
     ASSERT_OK(report);
@@ -135,7 +137,8 @@ TEST_F(VerifyKindsTest, WhatIsNoFileInThePlaceOfABackupsFileIsNamed) {
   ExpectEachFileIsMissed(VerifyAllBackups, dir_ / "b");
 }
 
-// Whatever keeps the next writer from removing what a killed one left is no mere leftover.
+// If the next writer cannot remove what a killed writer left, verify reports it as damage, not as a
+// leftover.
 TEST_F(VerifyKindsTest, WhatAWriterDoesNotRemoveIsNamed) {
   for (const char* file : {"generations/000002/MANIFEST-000009", "generations/000002/left",
                            "generations/000002/arrays/left", "generations/000001/left",

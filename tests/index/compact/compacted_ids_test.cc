@@ -12,7 +12,7 @@ namespace {
 
 using testing::UpdateModel;
 
-/// Returns the dictionary that a graph's vertices give when asked one by one.
+/// Builds the dictionary from the id of each vertex of a graph.
 template <typename Id>
 std::vector<std::byte> Dictionary(const GraphSnapshot& graph) {
   std::vector<Id> ids;
@@ -37,8 +37,8 @@ void ExpectTheDictionary(const GraphSnapshot& graph) {
                                                                : Dictionary<std::int64_t>(graph));
 }
 
-// There are new ids between old ones, deleted ids, and ids that were deleted and put again, before
-// and after a compaction has merged them.
+// New ids are between old ones. Some ids are deleted, and some are deleted and put again, before
+// and after a compaction merges them.
 TEST(CompactedIdsTest, TheDictionaryIsThatOfTheMergedGraph) {
   std::mt19937_64 rng(testing::TestSeed());
   for (const ExternalIdKind kind : {ExternalIdKind::kString, ExternalIdKind::kInteger}) {

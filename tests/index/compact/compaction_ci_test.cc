@@ -8,6 +8,9 @@
 #include "rhizome/storage/array_versions.h"
 #include "testing/update_history.h"
 
+// Tests of compaction: random histories compared with a model, concurrent writers and readers,
+// cancellation, marks of outdated embeddings, and the values that must be carried over.
+
 namespace rhizome {
 namespace {
 
@@ -46,8 +49,8 @@ struct Updated {
   std::unique_ptr<Graph> graph;
 };
 
-/// Lists the generations of a store whose graph was closed, or whose next compaction has begun:
-/// earlier generations are removed in the background.
+/// Lists the generations of a store. Earlier generations are removed in the background, so the
+/// graph must be closed, or its next compaction must have started.
 std::vector<std::string> GenerationsOf(const Path& store) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(store / "generations"))
@@ -61,7 +64,7 @@ TEST(CompactionTest, HistoriesAgreeWithANaiveModel) {
   testing::RunHistories(rng, 4, /*compact=*/true);
 }
 
-// Everything that is written while the next generation is made is in its delta.
+// Everything that is written during a compaction is in the delta of the new generation.
 TEST(CompactionTest, WritersGoOn) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 3; ++round) {
@@ -87,8 +90,7 @@ TEST(CompactionTest, WritersGoOn) {
   }
 }
 
-// A compaction that is cancelled at any report of progress leaves the old generation, and nothing
-// else.
+// A compaction that is cancelled at any progress report leaves only the old generation.
 TEST(CompactionTest, CancelledItChangesNothing) {
   std::mt19937_64 rng(testing::TestSeed());
   TempDir dir;
@@ -112,8 +114,8 @@ TEST(CompactionTest, CancelledItChangesNothing) {
   ExpectVerifies(dir / "g.rz");
 }
 
-// A reader of an old generation keeps working, however many generations follow: its files and the
-// rows of its delta stay while it is there.
+// A reader of an old generation keeps working after any number of later generations. Its files and
+// the rows of its delta are kept while it is open.
 TEST(CompactionTest, AnOldReaderKeepsWhatItSees) {
   std::mt19937_64 rng(testing::TestSeed());
   TempDir dir;
@@ -144,7 +146,8 @@ TEST(CompactionTest, AnOldReaderKeepsWhatItSees) {
   EXPECT_TRUE(std::find(left.begin(), left.end(), "000001") == left.end());
 }
 
-// The embeddings have two layers on a path 0 -> 1 -> ... -> 9, so the effect of an update is known.
+// The embeddings have two layers, on a path 0 -> 1 -> ... -> 9, so the effect of an update is
+// known.
 TEST(CompactionTest, EmbeddingsWithChangedInputsAreMarked) {
   GraphInput input;
   input.vertex_count = 10;
@@ -187,7 +190,7 @@ TEST(CompactionTest, EmbeddingsWithChangedInputsAreMarked) {
     ASSERT_OK((*graph)->Write(batch));
     ASSERT_OK((*graph)->Compact({}, control));
     EXPECT_EQ(stale(), (std::vector<int>{4, 5, 6}));
-    // A changed list affects vertices one edge away, and earlier marks stay.
+    // A changed neighbour list affects vertices one edge away, and earlier marks are kept.
     batch.Clear();
     batch.DeleteEdge(std::int64_t{0}, std::int64_t{1});
     batch.PutEdge(std::int64_t{10}, std::int64_t{9});
@@ -203,7 +206,7 @@ TEST(CompactionTest, EmbeddingsWithChangedInputsAreMarked) {
   }
 }
 
-// A vertex without a label is in no class and no set, neither before nor after compaction.
+// A vertex without a label belongs to no class and no set, before and after a compaction.
 TEST(CompactionTest, NewVerticesHaveNoLabel) {
   GraphInput input;
   input.vertex_count = 2;
@@ -256,8 +259,7 @@ TEST(CompactionTest, NewVerticesHaveNoLabel) {
   expect();
 }
 
-// Edge attributes follow their edges, from the generation and from the delta, and expired edges are
-// left out.
+// Edges of the generation and of the delta keep their attributes, and expired edges are dropped.
 TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 6; ++round) {
@@ -269,8 +271,8 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
     input.undirected = round % 3 == 2;
     EdgeAttribute time("time");
     EdgeAttribute amount("amount", DataType::kFloat32, /*dim=*/2);
-    // The edges (source, target, time) that must be there; those of an undirected graph from both
-    // ends.
+    // The expected edges (source, target, time). Edges of an undirected graph are listed from both
+    // endpoints.
     std::multiset<std::tuple<VertexId, VertexId, std::int64_t>> expected;
     const auto expect = [&](VertexId src, VertexId dst, std::int64_t at) {
       expected.insert({src, dst, at});
@@ -301,7 +303,7 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
     auto graph = Graph::Open(**store);
     ASSERT_OK(graph);
     ASSERT_EQ((*graph)->edge_attributes().size(), 2U);
-    // Attributes are in the store's order, which is by name.
+    // The store orders attributes by name.
     ASSERT_EQ((*graph)->edge_attributes()[0].name, "amount");
     ASSERT_EQ((*graph)->edge_attributes()[0].dim, 2U);
     ASSERT_EQ((*graph)->edge_attributes()[1].first_value, 2U);
@@ -363,7 +365,7 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
   }
 }
 
-// A weighted graph that has lost all its edges still takes weights, however it was compacted.
+// A weighted graph without edges still accepts weights, after any kind of compaction.
 TEST(CompactionTest, AGraphWithoutEdgesStaysWeighted) {
   const JobControl control;
   for (const bool repartition : {false, true}) {

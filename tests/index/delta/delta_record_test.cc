@@ -18,7 +18,7 @@ struct Drawn {
   std::vector<std::byte> record;
 };
 
-// Draws a commit somewhere in a history, and its record.
+// Draws a commit from a history, and encodes its record.
 Drawn Draw(std::mt19937_64& rng) {
   const DeltaHistory::Shape shape{.symmetric = rng() % 2 == 0,
                                   .string_ids = rng() % 2 == 0,
@@ -78,8 +78,8 @@ TEST(DeltaRecordTest, RefusesEveryTruncationAndEveryByteMore) {
   }
 }
 
-// The catalogue's checksum finds flipped bits. The decoder must still survive them, and accept only
-// records that could have been written.
+// The checksum of the catalogue detects flipped bits. The decoder must still survive them, and
+// accept only records that could have been written.
 TEST(DeltaRecordTest, EveryFlippedBitIsRefusedOrAnotherValidRecord) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 6; ++round) {
@@ -118,7 +118,7 @@ TEST(DeltaRecordTest, NoticesALostRecordBeforeIt) {
   const auto second_record = EncodeDeltaRecord(second, context);
   ASSERT_OK(DecodeDeltaRecord(second_record, 2, context));
 
-  EXPECT_STATUS(DecodeDeltaRecord(second_record, 3, context), kCorruption);  // under another's key
+  EXPECT_STATUS(DecodeDeltaRecord(second_record, 3, context), kCorruption);  // wrong key
   context.previous = 0;
   EXPECT_STATUS(DecodeDeltaRecord(second_record, 2, context), kCorruption);
   context.first = true;  // the generation ends at commit 0: commit 1 is missing

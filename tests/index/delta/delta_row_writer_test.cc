@@ -78,7 +78,7 @@ TEST_F(DeltaRowWriterTest, RowsAreThereAfterReopeningAndCompaction) {
   EXPECT_THAT(RowsOf(**graph, "feat"), ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-// A job that dies before its array is named leaves such rows.
+// A job that dies before it publishes its array leaves such rows.
 TEST_F(DeltaRowWriterTest, RowsOfAnArrayThatNoManifestNamesAreNotSeen) {
   ASSERT_NO_FATAL_FAILURE(PutBoth(kUnknownArray));
   testing::ExpectVerifies(path_);
@@ -88,7 +88,7 @@ TEST_F(DeltaRowWriterTest, RowsOfAnArrayThatNoManifestNamesAreNotSeen) {
   ASSERT_OK(graph);
   WriteBatch batch;
   batch.PutEdge(std::int64_t{20}, std::int64_t{3});
-  ASSERT_OK((*graph)->Write(batch));  // the chain of commits goes on
+  ASSERT_OK((*graph)->Write(batch));  // the chain of commits continues
   EXPECT_THAT(RowsOf(**graph, "feat"), ElementsAre(0, 0, 0, 0, 0, 0));
   const JobControl control;
   ASSERT_OK((*graph)->Compact({}, control));

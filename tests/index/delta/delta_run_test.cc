@@ -35,7 +35,7 @@ Delta::Base BaseOf(const DeltaHistory::Shape& shape) {
           .sequence = shape.base_sequence};
 }
 
-// Returns the edges of a list as plain values, with attributes read through their run.
+// Returns the edges of a list as plain values, with the attributes read through their run.
 std::vector<Added> Plain(const DeltaRun& run, std::span<const DeltaEdge> edges) {
   std::vector<Added> plain;
   for (const DeltaEdge& edge : edges) {
@@ -145,7 +145,7 @@ TEST(DeltaRunTest, ChainsOfCommitsSayWhatTheirChangesSaidInOrder) {
   }
 }
 
-// Runs of similar size are merged, so a long chain of small commits stays a few runs.
+// Runs of similar size are merged, so a long chain of small commits remains a few runs.
 TEST(DeltaRunTest, LongChainsStayFewRuns) {
   std::mt19937_64 rng(testing::TestSeed());
   const DeltaHistory::Shape shape;

@@ -13,7 +13,7 @@ namespace {
 
 using testing::WithUpdatedGraphs;
 
-/// All vertices of a graph, in random order.
+/// Returns all vertices of a graph in random order.
 std::vector<VertexId> ShuffledVertices(const Graph& graph, std::mt19937_64& rng) {
   std::vector<VertexId> vertices(graph.vertex_count());
   std::iota(vertices.begin(), vertices.end(), VertexId{0});
@@ -41,7 +41,7 @@ void ExpectBulkIsSingle(const Graph& graph, std::mt19937_64& rng) {
     EXPECT_EQ(id, *graph.ExternalIdOf(vertices[i]));
   }
   const Status found = FindAll(graph, {.integers = ids->integers, .texts = texts}, back);
-  // Ids of deleted vertices find nothing, unless a later vertex has them.
+  // The id of a deleted vertex is not found, unless a later vertex has the same id.
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     const auto one = graph.Find(*graph.ExternalIdOf(vertices[i]));
     if (!one) {

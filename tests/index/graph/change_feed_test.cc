@@ -15,7 +15,7 @@ using testing::RandomBase;
 using testing::TempDir;
 using testing::UpdateModel;
 
-/// A follower that keeps plain lists by external id and applies changes one by one.
+/// A follower that keeps plain neighbour lists by external id and applies changes one by one.
 class Replica {
  public:
   Replica(const UpdateModel& model, bool undirected)
@@ -129,7 +129,7 @@ struct Stored {
   std::unique_ptr<Graph> graph;
 };
 
-// The follower goes from any commit to any later one, and commit by commit.
+// A follower can advance from any commit to any later one, and commit by commit.
 TEST(ChangeFeedTest, AFollowerBecomesTheGraph) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 6; ++round) {
@@ -149,7 +149,7 @@ TEST(ChangeFeedTest, AFollowerBecomesTheGraph) {
     for (int draw = 0; draw < 6; ++draw) {
       const std::size_t from = rng() % models.size();
       const std::size_t to = from + rng() % (models.size() - from);
-      if (commits[to] == 0) continue;  // "all", as 0 means
+      if (commits[to] == 0) continue;  // 0 would mean "all"
       Replica replica(models[from], stored.undirected);
       Follow(*stored.graph, {.after = commits[from], .last = commits[to]}, replica);
       replica.ExpectIs(models[to]);
@@ -177,7 +177,7 @@ TEST(ChangeFeedTest, RefusesCommitsThatAreNotThereOneByOne) {
   const auto late = ChangeFeed::Open(*stored.graph, {.after = second});
   EXPECT_STATUS(late, kNotFound);
   EXPECT_NE(late.error().message().find("snapshot"), std::string::npos);
-  // The open feed continues on the generation that it holds.
+  // A feed that is already open continues on the generation that it holds.
   Replica replica(before, stored.undirected);
   Change change;
   while (true) {
@@ -195,7 +195,7 @@ TEST(ChangeFeedTest, RefusesCommitsThatAreNotThereOneByOne) {
   after.ExpectIs(stored.model);
 }
 
-// Changes that a batch itself undoes are not reported.
+// Changes that the same batch undoes are not reported.
 TEST(ChangeFeedTest, ACommitIsItsNetEffect) {
   std::mt19937_64 rng(1);
   Stored stored(rng);

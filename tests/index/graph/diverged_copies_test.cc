@@ -1,5 +1,5 @@
 // Copies of a store that were written to independently have commits, generations and manifests of
-// equal numbers. Everything that compares states tells them apart.
+// equal numbers. Every operation that compares states must distinguish them.
 
 #include <filesystem>
 #include <memory>
@@ -50,7 +50,7 @@ void PutRow(Graph& graph, std::int64_t id, float value) {
   ASSERT_OK(graph.Write(batch, {}));
 }
 
-/// Puts an edge by a record of version 1, which has no state.
+/// Puts an edge with a record of version 1, which contains no state.
 void PutEdgeOfVersionOne(const Path& path, VertexId src, VertexId dst) {
   constexpr std::ptrdiff_t kStateAt = 17;
   constexpr std::ptrdiff_t kStateBytes = 17;
@@ -85,7 +85,7 @@ class DivergedCopiesTest : public ::testing::Test {
   }
   void Copy() { std::filesystem::copy(a_, b_, std::filesystem::copy_options::recursive); }
 
-  /// Makes copies that have grown apart by one commit each.
+  /// Creates copies that diverge by one commit each.
   void Diverge() {
     Copy();
     PutEdge(*Writer(a_).graph, 1, 2);
@@ -109,16 +109,16 @@ TEST_F(DivergedCopiesTest, HaveEqualNumbersAndOtherHashes) {
   EXPECT_TRUE(a.point().state.known());
   PutEdge(*a.graph, 1, 2);
   PutEdge(*b.graph, 1, 2);
-  EXPECT_EQ(a.point(), b.point());  // the same history
+  EXPECT_EQ(a.point(), b.point());  // their histories are equal
   PutEdge(*a.graph, 3, 4);
   PutEdge(*b.graph, 4, 3);
   StorePoint other = b.point();
   EXPECT_NE(a.point(), other);
   other.state = a.point().state;
-  EXPECT_EQ(a.point(), other);  // the hashes alone differ
+  EXPECT_EQ(a.point(), other);  // only the hashes differ
   PutEdge(*a.graph, 5, 6);
   PutEdge(*b.graph, 5, 6);
-  EXPECT_NE(a.history().commits, b.history().commits);  // for ever
+  EXPECT_NE(a.history().commits, b.history().commits);  // they never become equal again
 }
 
 TEST_F(DivergedCopiesTest, DifferByTheValueOfOneRow) {
@@ -166,7 +166,7 @@ TEST_F(DivergedCopiesTest, AreNotOpenedAtThePointOfTheOther) {
     }
     StorePoint numbers = a.point();
     numbers.state = {};
-    EXPECT_OK(OpenAt(b_, numbers));  // of an older version: by numbers alone
+    EXPECT_OK(OpenAt(b_, numbers));  // points of older versions: only the numbers are compared
   }
 }
 
@@ -219,7 +219,7 @@ TEST_F(DivergedCopiesTest, AFollowerRemembersItsLeader) {
   Writer restored(folder_ / "r.rz");
   EXPECT_EQ(restored.history(), Writer(a_).history());
   const LeaderState later{.store = leader.store, .commit = 9, .commits = {std::byte{1}}};
-  ASSERT_OK(restored.graph->Write(WriteBatch(), {.leader = later}));  // changes of no effect
+  ASSERT_OK(restored.graph->Write(WriteBatch(), {.leader = later}));  // a batch without changes
   EXPECT_EQ(restored.history().leader, later);
 }
 
@@ -237,7 +237,7 @@ TEST_F(DivergedCopiesTest, OfVersionOneAreToldApart) {
   const StorePoint point = Writer(a_).point();
   EXPECT_OK(OpenAt(a_, point));
   EXPECT_STATUS(OpenAt(b_, point), kInvalidArgument);
-  // The next write continues from there.
+  // The next write continues from that state.
   for (const Path& path : {a_, b_}) PutEdge(*Writer(path).graph, 5, 6);
   EXPECT_NE(Writer(a_).history(), Writer(b_).history());
   EXPECT_EQ(Writer(a_).store->StateAt(point.sequence).value(), state);
@@ -259,7 +259,7 @@ TEST_F(DivergedCopiesTest, DoNotShareAFolderOfBackups) {
   ASSERT_OK(Writer(b_).graph->Compact({}, JobControl()));
   EXPECT_OK(back(a_));
   EXPECT_STATUS(back(b_), kInvalidArgument);
-  // A restored copy continues the backup.
+  // A restored copy can continue the series of backups.
   ASSERT_OK(
       RestoreStore(FileSystem::Posix(), backups, folder_ / "r.rz", std::nullopt, JobControl()));
   PutEdge(*Writer(folder_ / "r.rz").graph, 5, 6);

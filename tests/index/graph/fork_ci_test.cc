@@ -1,6 +1,6 @@
-// Children are forked while the parent reads, samples and writes. Objects in memory keep working in
-// a child; those with threads, a ring or a catalogue refuse; and the parent is not affected. (An
-// ordinary program that does this is a trainer whose data loader forks its workers.)
+// Forks children while the parent reads, samples and writes. In a child, objects in memory remain
+// usable. Objects with threads, a ring or a catalogue return an error. The parent is not affected.
+// (A typical program that does this is a trainer whose data loader forks its workers.)
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ using testing::UpdateModel;
 constexpr int kForks = 500;
 constexpr std::uint64_t kVerticesOfForks = 300;
 
-/// The exit code of a child: the first thing that was wrong.
+/// The exit code of a child: the first failure.
 enum class WrongInFork : std::uint8_t {
   kNothing = 0,
   kNeighbors,
@@ -54,7 +54,7 @@ enum class WrongInFork : std::uint8_t {
   kNewSampler,
 };
 
-// Lets the forks run between the work of the other threads.
+// Gives the forks a chance to run between the operations of the other threads.
 void LeaveTimeToForks() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 class ForkTest : public ::testing::TestWithParam<IoMaker> {
@@ -101,7 +101,7 @@ class ForkTest : public ::testing::TestWithParam<IoMaker> {
     ASSERT_OK(sums);
     RowReaderOptions options;
     options.io.maker = GetParam();
-    options.staging_bytes = 1 << 20;  // pages that are pinned are copied by each fork
+    options.staging_bytes = 1 << 20;  // each fork copies pinned pages
     auto reader = RowReader::Open(**array, **sums, options);
     if (!reader && reader.error().code() == StatusCode::kUnsupported)
       GTEST_SKIP() << "io_uring is forbidden here";
@@ -157,15 +157,15 @@ class ForkTest : public ::testing::TestWithParam<IoMaker> {
     return WrongInFork::kNothing;
   }
 
-  /// The way in which a child ends.
+  /// How a child ends.
   enum class End : std::uint8_t { kAtOnce, kTidilyAtOnce, kByExit, kTidilyByExit };
 
-  /// Runs in the child and ends it.
+  /// The body of a child process. Does not return.
   [[noreturn]] void BeAChild(End end) {
     ::alarm(60 * testing::Patience());
     WrongInFork wrong = LookAtMemory();
     if (wrong == WrongInFork::kNothing) wrong = LookAtTheRest();
-    if (end == End::kTidilyAtOnce || end == End::kTidilyByExit) {  // which harms nothing
+    if (end == End::kTidilyAtOnce || end == End::kTidilyByExit) {  // must be harmless
       reader_ = nullptr;
       rows_ = nullptr;
       sampler_ = nullptr;
@@ -226,7 +226,7 @@ TEST_P(ForkTest, ChildrenReadMemoryAndTheParentNoticesNothing) {
   for (int i = 0; i < kForks && !HasFailure(); ++i) {
     auto child = testing::ChildProcess::Fork([&]() -> int { BeAChild(static_cast<End>(i % 4)); });
     ASSERT_GE(child.id(), 0);
-    if (i % 8 == 0) {  // beside the child
+    if (i % 8 == 0) {  // while the child runs
       EXPECT_OK(Read(*reader_, out));
       EXPECT_EQ(out, all_);
     }
@@ -245,8 +245,8 @@ TEST_P(ForkTest, ChildrenReadMemoryAndTheParentNoticesNothing) {
   EXPECT_OK(live_->Compact({}, control));
 }
 
-// A child that ends by exit() flushes its output and runs its handlers, although the timer thread
-// of RocksDB that belongs to the parent's writer does not exist in it.
+// A child that calls exit() flushes its output and runs its handlers, although the timer thread of
+// the RocksDB instance of the parent's writer does not exist in the child.
 TEST_P(ForkTest, AChildThatExitsFlushesAndKeepsItsStatus) {
   if (kSanitized) GTEST_SKIP() << "children of a sanitized process with threads hang";
   std::FILE* const file = std::fopen((dir_ / "said").c_str(), "w");
@@ -266,7 +266,7 @@ TEST_P(ForkTest, AChildThatExitsFlushesAndKeepsItsStatus) {
   EXPECT_EQ(text, "written, registered");
 }
 
-// If the parent has only readers or no store open, exit() runs completely.
+// If the parent has only readers or no open store, exit() runs completely.
 TEST_P(ForkTest, AChildOfAReaderExits) {
   if (kSanitized) GTEST_SKIP() << "children of a sanitized process with threads hang";
   live_ = nullptr;
@@ -287,8 +287,8 @@ TEST_P(ForkTest, AChildOfAReaderExits) {
   }
 }
 
-// A child may open the store itself for reading. A writer's database would wait for threads that
-// the fork did not copy.
+// A child may open the store itself, but only for reading. Opening it for writing would wait for
+// threads that the fork did not copy.
 TEST_P(ForkTest, AChildOpensAStoreForReadingOnly) {
   if (testing::kThreadSanitized) GTEST_SKIP() << "the child's store would start threads";
   live_ = nullptr;

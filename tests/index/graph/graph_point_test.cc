@@ -1,4 +1,4 @@
-// A graph is opened at a point that somebody holds, whatever was written and compacted since.
+// A graph can be opened at any point that is still held, after any writes and compactions.
 
 #include <deque>
 #include <memory>
@@ -15,7 +15,7 @@ using testing::OpenStore;
 using testing::RandomBase;
 using testing::UpdateModel;
 
-/// A reader's handle at a point, and its graph.
+/// A read handle at a point, and its graph.
 struct GraphAtPoint {
   std::unique_ptr<Store> store;
   std::unique_ptr<Graph> graph;
@@ -68,7 +68,7 @@ class GraphPointTest : public ::testing::Test {
 
 TEST_F(GraphPointTest, IsTheStateThatWasNamedWhateverCameSince) {
   struct Held {
-    std::shared_ptr<const GraphSnapshot> snapshot;  // or, instead of it, a handle at the point
+    std::shared_ptr<const GraphSnapshot> snapshot;  // null if `opened` holds the point
     GraphAtPoint opened;
     StorePoint point;
     UpdateModel model;
@@ -79,7 +79,7 @@ TEST_F(GraphPointTest, IsTheStateThatWasNamedWhateverCameSince) {
     if (random_() % 5 == 0) {
       ASSERT_NO_FATAL_FAILURE(Compact());
     }
-    if (random_() % 6 == 0) {  // another version of the manifest
+    if (random_() % 6 == 0) {  // commits another manifest version
       const auto keep = static_cast<std::uint32_t>(random_() % 3);
       ASSERT_OK(store_->Keep({.generations = keep}));
     }
@@ -96,7 +96,7 @@ TEST_F(GraphPointTest, IsTheStateThatWasNamedWhateverCameSince) {
     EXPECT_OK(opened->graph->Refresh());
     EXPECT_EQ(opened->graph->sequence(), one.point.sequence);
     EXPECT_STATUS(opened->graph->Write(WriteBatch(), {}), kInvalidArgument);
-    if (random_() % 2 == 0) {  // from here on, that handle holds the point
+    if (random_() % 2 == 0) {  // now this handle holds the point
       one.opened = *std::move(opened);
       one.snapshot = nullptr;
     }
@@ -118,9 +118,9 @@ TEST_F(GraphPointTest, IsGoneWhenNobodyHoldsIt) {
       EXPECT_EQ(point.first_commit != 0, written);
       ASSERT_NO_FATAL_FAILURE(Write());
       ASSERT_NO_FATAL_FAILURE(Compact());
-      ASSERT_NO_FATAL_FAILURE(Reopen());  // removes what nobody holds
+      ASSERT_NO_FATAL_FAILURE(Reopen());  // removes what is not held
       const auto opened = OpenAt(path_, point);
-      if (kept == 1 && !written) {  // a generation that is kept has no commits besides
+      if (kept == 1 && !written) {  // a kept generation has no later commits
         ASSERT_OK(opened);
         EXPECT_EQ(opened->graph->sequence(), point.sequence);
         continue;

@@ -10,6 +10,9 @@
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 
+// Tests of GraphService: its memory budget, warming of its caches, its metrics, and look-ups from
+// many threads. All results are compared with a plain graph.
+
 namespace rhizome {
 namespace {
 
@@ -21,7 +24,7 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kGraphServiceVertices = 3000;
 constexpr std::uint64_t kDim = 16;
 
-// The degrees of these are far above all others.
+// Vertices whose degrees are far above all others.
 constexpr VertexId kHubs[] = {7, 700, 1400};
 
 ArrayInput Array(const std::string& name, ArrayLayout layout, float factor) {
@@ -78,7 +81,7 @@ std::vector<VertexId> Everyone() {
   return all;
 }
 
-/// Compares every row and list of the service with those of a plain graph.
+/// Compares every row and neighbour list of the service with a plain graph.
 void ExpectSameOfGraphService(const GraphService& service, const Graph& plain) {
   const auto all = Everyone();
   for (const char* name : {"by_row", "by_chunk"}) {
@@ -136,7 +139,7 @@ TEST(GraphServiceTest, ThePartsOfTheBudgetAddUp) {
       const std::string message = plan.error().message();
       for (const char* part : {"catalogue", "written", "read buffers", "external ids", "caches"})
         EXPECT_NE(message.find(part), std::string::npos) << message;
-      // The size that the message names is sufficient.
+      // The memory size in the message is sufficient.
       const std::uint64_t least = LeastNamed(message);
       ASSERT_GT(least, options.memory_budget_bytes) << message;
       options.memory_budget_bytes = least;
@@ -195,7 +198,7 @@ TEST(GraphServiceTest, EveryProfileServesEveryBudget) {
   }
 }
 
-/// Looks everything up and returns how many file reads it took.
+/// Looks up all rows and lists, and returns the number of file reads.
 std::uint64_t ReadsOfEverything(const GraphService& service, const Graph& plain) {
   const std::uint64_t before = service.metrics().of(Counter::kFileReads);
   ExpectSameOfGraphService(service, plain);
@@ -224,11 +227,11 @@ TEST(GraphServiceTest, AWarmServiceReadsNothing) {
     const auto cold = OpenService(dir / "g.rz", options);
     ASSERT_NE(cold, nullptr);
     EXPECT_GT(ReadsOfEverything(*cold, *plain->graph), 0U);
-    EXPECT_EQ(ReadsOfEverything(*cold, *plain->graph), 0U);  // once read, it stays
+    EXPECT_EQ(ReadsOfEverything(*cold, *plain->graph), 0U);  // the first pass filled the cache
   }
 }
 
-// The hot rows are in memory and the others are not; no hot row is evicted for them.
+// The hot rows are in memory and the others are not. Reading the others evicts no hot row.
 TEST(GraphServiceTest, ASmallCacheIsWarmedWithRowsOfHighDegree) {
   std::mt19937_64 rng(testing::TestSeed());
   TempDir dir;
@@ -265,7 +268,7 @@ TEST(GraphServiceTest, AWarmUpStopsWhenItIsToldTo) {
   options.warm_limits = {.control = &control};
   EXPECT_STATUS(GraphService::Open(FileSystem::Posix(), dir / "g.rz", options), kInterrupted);
   options.warm_limits = {.deadline = std::chrono::steady_clock::now()};
-  const auto late = OpenService(dir / "g.rz", options);  // opened, but cold
+  const auto late = OpenService(dir / "g.rz", options);  // opens, but is cold
   ASSERT_NE(late, nullptr);
   EXPECT_STATUS(late->Warm(options.warm_limits), kInterrupted);
   std::vector<JobControl::Progress> reports;
@@ -287,7 +290,7 @@ TEST(GraphServiceTest, CountsAndSaysWhatHappens) {
     options.arrays = {"by_row"};
     options.log = [&](const LogLine& line) { lines.push_back(line.message); };
     options.metrics = [&](const MetricsSnapshot& all) { last = all; };
-    options.metrics_period = std::chrono::hours(1);  // so only at the end
+    options.metrics_period = std::chrono::hours(1);  // so they are reported only at the end
     const auto service = OpenService(dir / "g.rz", options);
     ASSERT_NE(service, nullptr);
     WriteBatch batch;
@@ -329,7 +332,8 @@ TEST(GraphServiceTest, CountsAndSaysWhatHappens) {
   EXPECT_TRUE(said("compacted"));
 }
 
-// The caches are small, so that blocks come and go, also for the thread sanitizer.
+// The caches are small, so that blocks are loaded and evicted all the time, also for the thread
+// sanitizer.
 TEST(GraphServiceTest, ManyThreadsLookUpThroughSmallCaches) {
   const std::uint64_t seed = testing::TestSeed();
   std::mt19937_64 rng(seed);
@@ -374,8 +378,8 @@ TEST(GraphServiceTest, ManyThreadsLookUpThroughSmallCaches) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Blocks of the cache are parts of the unit of reading: a chunk of any number of rows, or an inner
-// chunk of a shard.
+// The cache's blocks are parts of the read unit: a chunk of any number of rows, or an inner chunk
+// of a shard.
 TEST(GraphServiceTest, RowsComeFromChunksAndShardsOfAnyShape) {
   std::mt19937_64 rng(testing::TestSeed());
   TempDir dir;

@@ -27,7 +27,7 @@ constexpr ExternalIdKind kIdKinds[] = {ExternalIdKind::kDense, ExternalIdKind::k
                                        ExternalIdKind::kString};
 constexpr Direction kDirections[] = {Direction::kOut, Direction::kIn, Direction::kBoth};
 
-// 15 rounds cover every pair of partitioner and order; the other options are drawn.
+// 15 rounds cover every pair of partitioner and order. The other options are random.
 BuildOptions DrawOptions(std::mt19937_64& rng, std::size_t round) {
   BuildOptions options;
   options.partition.kind = kPartitioners[round % 3];
@@ -97,7 +97,8 @@ void ExpectListsAgree(const Graph& graph, const GraphInput& input, Direction kep
   }
 }
 
-// Expects that each directed edge is in exactly one partition, and that its id gives its type.
+// Expects that each directed edge is in exactly one partition, and that its type can be found by
+// its id.
 void ExpectEdgesOnce(const GraphSnapshot& graph, const GraphInput& input, Direction kept) {
   std::vector<ModelEdge> expected = GraphModel(input).edges();
   EXPECT_EQ(graph.generation_edge_count(), expected.size());

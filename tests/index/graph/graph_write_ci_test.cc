@@ -24,12 +24,12 @@ using testing::RandomGraph;
 using testing::TempDir;
 using testing::UpdateModel;
 
-constexpr const char* kRole = "RHIZOME_TEST_STORE";  // names the store: this is the child
+constexpr const char* kRole = "RHIZOME_TEST_STORE";  // path of the store; set in the child only
 constexpr int kAckPipe = 9;
 constexpr std::int64_t kFirstId = 1000;
 constexpr std::int64_t kEdges = 40;
 
-// Batch k has kEdges edges from one new vertex, and its row, so that a half of it would show.
+// Batch k has kEdges edges from one new vertex, and its row, so that a partial batch is noticed.
 WriteBatch BatchOf(std::int64_t k) {
   WriteBatch batch;
   for (std::int64_t i = 0; i < kEdges; ++i) batch.PutEdge(kFirstId + k, i % 20);
@@ -38,7 +38,7 @@ WriteBatch BatchOf(std::int64_t k) {
   return batch;
 }
 
-/// Returns whether batch k is there. Fails if only a part of it is.
+/// Returns whether batch k is in the graph. Fails if only a part of it is.
 bool Holds(const Graph& graph, std::int64_t k) {
   const auto vertex = graph.Find(kFirstId + k);
   if (!vertex) return false;
@@ -51,7 +51,7 @@ bool Holds(const Graph& graph, std::int64_t k) {
   return true;
 }
 
-/// Expects that batches 0..n-1 are there, and none after them, and returns n.
+/// Expects that the graph contains batches 0..n-1 and no later ones. Returns n.
 std::int64_t CountPrefix(const Graph& graph, std::int64_t bound) {
   std::int64_t n = 0;
   while (n < bound && Holds(graph, n)) ++n;
@@ -74,7 +74,7 @@ void Acknowledge(std::int64_t k) {
   EXPECT_EQ(::write(kAckPipe, &k, sizeof(k)), ssize_t{sizeof(k)});
 }
 
-/// Runs the current test again in a process of its own, with the store's path in kRole.
+/// Runs the current test again in a separate process, with the path of the store in kRole.
 class Child {
  public:
   explicit Child(const Path& store) {
@@ -94,7 +94,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// Waits for the next acknowledgement; returns nothing when the child has ended.
+  /// Waits for the next acknowledgement. Returns nullopt when the child has ended.
   std::optional<std::int64_t> NextAck() const {
     std::int64_t k = 0;
     if (::read(acks_, &k, sizeof(k)) != ssize_t{sizeof(k)}) return std::nullopt;
@@ -127,8 +127,9 @@ class GraphWriteProcessTest : public ::testing::Test {
   bool child_ = false;
 };
 
-// The writer is killed at a random moment. With and without sync the store then holds the first
-// batches, whole, among them all that were acknowledged, and a reader saw nothing else meanwhile.
+// The writer is killed at a random moment. With and without sync the store then contains a prefix
+// of the batches, including all that were acknowledged. No batch is partial, and a concurrent
+// reader sees only such prefixes.
 TEST_F(GraphWriteProcessTest, AKilledWriterLeavesTheFirstBatchesWhole) {
   if (child_) {
     auto opened = OpenAt(path_, Store::Mode::kWrite);
@@ -221,7 +222,7 @@ TEST_F(GraphWriteProcessTest, ASecondWriterIsToldWhoHoldsTheStore) {
   EXPECT_OK(opened->graph->Write(BatchOf(1)));
 }
 
-// A fork keeps what is in memory, and its end harms neither the catalogue nor the lock.
+// A forked child can use what is in memory. Its exit does not affect the catalogue or the lock.
 TEST_F(GraphWriteProcessTest, AForkReadsMemoryAndWritesNothing) {
   auto opened = OpenAt(path_, Store::Mode::kWrite);
   ASSERT_OK(opened);

@@ -82,7 +82,7 @@ TEST_F(GraphWriteTest, BatchesOfManyThreadsAreWholeAndNumberedApart) {
         const std::uint64_t degree = OutDegree(*graph_, id);
         const std::uint64_t fixed = OutDegree(*snapshot, id);
         if ((degree != 0 && degree != kEdges) || (fixed != 0 && fixed != kEdges)) ++torn;
-        if (fixed > degree) ++torn;  // what a snapshot sees, the live graph sees later
+        if (fixed > degree) ++torn;  // the live graph is never behind
       }
     }
   });
@@ -122,7 +122,7 @@ TEST_F(GraphWriteTest, BatchesOfManyThreadsAreWholeAndNumberedApart) {
     EXPECT_EQ(OutDegree(*graph_, id), static_cast<std::uint64_t>(kEdges));
 }
 
-// Batches that queue up during another commit are committed in one write of the catalogue.
+// Batches that queue up during another commit are committed in a single write of the catalogue.
 TEST_F(GraphWriteTest, WaitingBatchesShareOneCommit) {
   constexpr std::size_t kWriters = 8;
   ASSERT_OK(store_->ClaimDelta());
@@ -163,13 +163,13 @@ TEST_F(GraphWriteTest, WaitingBatchesShareOneCommit) {
   std::sort(commits.begin(), commits.end());
   for (std::size_t w = 1; w < kWriters; ++w) EXPECT_EQ(commits[w], commits[1] + w - 1);
   store_->ReleaseDelta();
-  writer = nullptr;  // its snapshot of the store holds LOCK
+  writer = nullptr;  // its store snapshot holds LOCK
   Open(Store::Mode::kWrite);
   for (std::int64_t w = 0; w < static_cast<std::int64_t>(kWriters); ++w)
     EXPECT_EQ(OutDegree(*graph_, 2000 + w), w == 2 ? 0U : 3U);
 }
 
-// No number is silently converted to another.
+// Numbers are not silently converted to another type.
 TEST_F(GraphWriteTest, RowsHaveTheTypeOfTheirArray) {
   const auto message = [&](auto&& add) {
     WriteBatch batch;
@@ -190,8 +190,8 @@ TEST_F(GraphWriteTest, RowsHaveTheTypeOfTheirArray) {
   expect(message([&](auto& b) { b.PutRow(1, "feat", std::vector<bool>(3)); }), "bool");
   expect(message([&](auto& b) { b.PutRow(1, "feat", std::string_view("abcdefghijkl")); }), "int8");
 
-  // These all have the right type: vectors, arrays, spans, lists, ranges that are not contiguous,
-  // and bytes.
+  // All of these have the right type: vectors, arrays, spans, lists, non-contiguous ranges, and
+  // bytes.
   const std::vector<float> row = {4, 5, 6};
   const float plain[] = {4, 5, 6};
   const std::list<float> scattered = {4, 5, 6};
@@ -271,7 +271,7 @@ TEST_F(GraphWriteTest, OnlyAGraphOfAStoreThatIsOpenForWritingIsWrittenTo) {
   EXPECT_STATUS((*second)->Write(Star(501, 2)), kBusy);
   graph_ = nullptr;
   EXPECT_OK((*second)->Write(Star(501, 2)));
-  *second = nullptr;  // before its store
+  *second = nullptr;  // must precede its store
   Open(Store::Mode::kRead);
   EXPECT_STATUS(graph_->Write(Star(502, 2)), kInvalidArgument);
   EXPECT_EQ(OutDegree(*graph_, 500), 2U);

@@ -36,8 +36,8 @@ TEST(LiveVerticesTest, CountsWhatIsNotDeleted) {
   }
 }
 
-// Deleted vertices are found from the graph, and from the store's files alone, for all kinds of
-// ids.
+// Deleted vertices are found through the graph, and from the store's files alone, for every kind of
+// id.
 TEST(LiveVerticesTest, KnowsTheDeletedOfGenerationAndDelta) {
   std::mt19937_64 rng(testing::TestSeed());
   for (const ExternalIdKind kind :

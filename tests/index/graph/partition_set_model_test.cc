@@ -10,7 +10,8 @@
 #include "rhizome/index/graph_memory.h"
 #include "rhizome/index/graph_parts.h"
 
-// The answers of a graph with some of its partitions are held against all edges of the input.
+// Compares the answers of a graph with some of its partitions with a list of all edges of the
+// input.
 
 namespace rhizome {
 namespace {
@@ -39,7 +40,7 @@ class PartitionSetModelTest : public testing::PartitionSets {
     }
   }
 
-  /// Expects the lists of each type too.
+  /// Checks the whole list, and the list of each edge type.
   void ExpectList(const GraphSnapshot& graph, const PartitionMarks& set, const GraphModel& model,
                   VertexId v, Direction direction) const {
     const PartitionMarks& needed = holders_[static_cast<std::size_t>(v)];
@@ -57,7 +58,7 @@ class PartitionSetModelTest : public testing::PartitionSets {
              static_cast<TypeId>(type));
   }
 
-  /// A degree is its owner's to know, wherever the edges are.
+  /// Only the owner of a vertex knows its degree, wherever its edges are.
   void ExpectDegree(const GraphSnapshot& graph, const PartitionMarks& set, const GraphModel& model,
                     VertexId v, Direction direction) const {
     const auto degree = graph.Degree(v, direction);
@@ -77,7 +78,7 @@ class PartitionSetModelTest : public testing::PartitionSets {
     return value;
   }
 
-  /// Expects what is in memory of an edge of the generation: its type, and its weight.
+  /// Checks the values of an edge that are in memory: its type and its weight.
   void ExpectValues(const GraphSnapshot& graph, const PartitionMarks& set, std::size_t partition,
                     std::int64_t edge, std::size_t eid) const {
     const auto type = ValueOf<std::int64_t>(graph, "type", edge);
@@ -98,7 +99,7 @@ class PartitionSetModelTest : public testing::PartitionSets {
     EXPECT_EQ(*weight, weighted ? input_.edges.weight[eid] : 1.0F);
   }
 
-  /// The bytes of a partition's file, and those of them that are lists.
+  /// The size of a partition's file, and the part of it that consists of lists.
   struct FileBytes {
     std::uint64_t all = 0;
     std::uint64_t lists = 0;

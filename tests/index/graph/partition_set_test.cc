@@ -26,7 +26,8 @@ using testing::UpdateModel;
 constexpr std::uint32_t kPartitions = 4;
 constexpr std::uint32_t kSubsets = 1 << kPartitions;
 
-/// The partitions that hold an edge of each vertex, and its owner: by walking all partitions.
+/// Returns, for each vertex, its owner and the partitions with an edge of it, by a scan of all
+/// partitions.
 std::vector<std::uint32_t> HoldersOf(const GraphSnapshot& whole) {
   std::vector<std::uint32_t> holders(whole.vertex_count(), 0);
   for (std::uint32_t p = 0; p < whole.partition_count(); ++p) {
@@ -71,7 +72,7 @@ class PartitionSetTest : public ::testing::Test {
     return graph ? *std::move(graph) : nullptr;
   }
 
-  /// Expects kInvalidArgument that names a partition that is not in `set`, one of `needed`.
+  /// Expects kInvalidArgument with the name of a partition that is in `needed` but not in `set`.
   void ExpectNames(const Status& status, std::uint32_t set, std::uint32_t needed) {
     ASSERT_EQ(status.code(), StatusCode::kInvalidArgument) << status.ToString();
     std::uint32_t named = 0;
@@ -82,7 +83,7 @@ class PartitionSetTest : public ::testing::Test {
     EXPECT_NE(named & needed & ~set, 0u) << status.ToString();
   }
 
-  /// Asks for all of each vertex.
+  /// Checks all lists of each vertex.
   void ExpectListsOf(const GraphSnapshot& graph, std::uint32_t set) {
     for (VertexId v = 0; static_cast<std::uint64_t>(v) < whole_->vertex_count(); ++v) {
       const std::uint32_t needed = holders_[static_cast<std::size_t>(v)];
@@ -111,7 +112,7 @@ class PartitionSetTest : public ::testing::Test {
     }
   }
 
-  /// A degree is its owner's to know, wherever the edges are.
+  /// Only the owner of a vertex knows its degree, wherever its edges are.
   void ExpectDegrees(const GraphSnapshot& graph, std::uint32_t set) {
     for (VertexId v = 0; static_cast<std::uint64_t>(v) < whole_->vertex_count(); ++v) {
       const auto degree = graph.Degree(v, Direction::kOut);
@@ -170,7 +171,7 @@ class PartitionSetTest : public ::testing::Test {
     }
   }
 
-  /// Whatever may need any list begins with all partitions, or does not begin.
+  /// Operations that may need any list require all partitions, or fail at the start.
   void ExpectRefusals(const GraphSnapshot& graph, std::uint32_t set) {
     const std::uint32_t all = kSubsets - 1;
     const auto expect = [&](const auto& result) {
@@ -182,7 +183,7 @@ class PartitionSetTest : public ::testing::Test {
     expect(ResidentNeighbors(graph, Direction::kOut));
     expect(LoadEdgeTimes(graph, "none"));
     expect(LoadVertexTimes(graph, "none", Direction::kOut));
-    EXPECT_EQ(*graph.CountEdges(), *whole_->CountEdges());  // the manifest knows
+    EXPECT_EQ(*graph.CountEdges(), *whole_->CountEdges());  // the manifest has the number
     EXPECT_OK(WarmNeighbors(graph, Direction::kBoth, {}));
     EXPECT_LT(*HeldByGraph(graph), *HeldByGraph(*OpenSet(0, TopologyPlace::kMemory)));
   }

@@ -5,8 +5,8 @@
 
 #include "index/partition_sets.h"
 
-// The answers of a graph with some of its partitions, beside a writer, are held against a list of
-// all edges that the same batches were applied to.
+// Compares a graph with some of its partitions, during writes, with a list of all edges to which
+// the same batches were applied.
 
 namespace rhizome {
 namespace {
@@ -26,10 +26,10 @@ class PartitionSetUpdateTest : public testing::PartitionSets {
     return graph ? *std::move(graph) : nullptr;
   }
 
-  /// Makes a store with a writer, and a reader of a drawn set of its partitions.
+  /// Creates a store with a writer, and a reader of a random set of its partitions.
   void OpenBoth() {
     Make(30, 60);
-    // Graphs of the round before borrow their stores, which the next ones replace.
+    // Graphs of the previous round refer to their stores, which are about to be replaced.
     reader_ = nullptr;
     writer_ = nullptr;
     writer_ = OpenWriter();
@@ -48,14 +48,14 @@ class PartitionSetUpdateTest : public testing::PartitionSets {
     ASSERT_OK(writer.Write(batch, {.sync = false, .create_types = true}));
   }
 
-  /// The partitions with edges of a vertex of the generation; none of a later vertex.
+  /// Returns the partitions with edges of a vertex of the generation. A later vertex has none.
   PartitionMarks Needed(VertexId vertex) const {
     const auto v = static_cast<std::size_t>(vertex);
     return v < holders_.size() ? holders_[v] : PartitionMarks(All().size(), false);
   }
 
-  /// Expects the lists of all vertices whose edges of the generation are loaded, and no others.
-  /// Where a degree is told, it is right; it is told of each whole list.
+  /// Expects the lists of all vertices whose edges in the generation are loaded, and no others.
+  /// Every returned degree must be correct, and each complete list must have a degree.
   void ExpectAgrees(const Graph& graph, const PartitionMarks& set, const UpdateModel& model) const {
     EXPECT_EQ(graph.live_vertex_count(), model.vertices().size());
     for (const auto& [id, vertex] : model.vertices()) {
@@ -89,7 +89,7 @@ class PartitionSetUpdateTest : public testing::PartitionSets {
   std::unique_ptr<Store> reader_store_;
   std::unique_ptr<Graph> writer_;
   std::unique_ptr<Graph> reader_;
-  PartitionMarks set_;  // that the reader has
+  PartitionMarks set_;  // of the reader
 };
 
 TEST_F(PartitionSetUpdateTest, WhatIsWrittenIsInTheListsThatAreLoaded) {
@@ -112,7 +112,7 @@ TEST_F(PartitionSetUpdateTest, WhatIsWrittenIsInTheListsThatAreLoaded) {
   }
 }
 
-// The set is kept when a reader goes on to the next generation, which has the same partitions.
+// A reader keeps its set when it moves to the next generation, which has the same partitions.
 TEST_F(PartitionSetUpdateTest, AReaderKeepsItsSetOverACompaction) {
   for (int round = 0; round < kRounds; ++round) {
     ASSERT_NO_FATAL_FAILURE(OpenBoth());
@@ -130,7 +130,8 @@ TEST_F(PartitionSetUpdateTest, AReaderKeepsItsSetOverACompaction) {
   }
 }
 
-// A graph that names all partitions has all of them, however many the next generation has.
+// A graph that was opened with all partitions has all of them, for any number in the next
+// generation.
 TEST_F(PartitionSetUpdateTest, AGraphThatNamesAllPartitionsIsDividedIntoMoreAndFewer) {
   do Make(30, 60);
   while (whole_->partition_count() < 3);

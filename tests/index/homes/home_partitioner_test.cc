@@ -41,7 +41,7 @@ std::uint64_t CutBetween(const TestGraph& graph, const std::vector<PartitionId>&
   return cut;
 }
 
-/// The most that a home may hold of `total` things.
+/// Returns the maximum load of a home if the total load is `total`.
 std::uint64_t Cap(std::uint64_t total, std::uint32_t homes, double balance) {
   const double mean = static_cast<double>(total) / homes;
   return static_cast<std::uint64_t>(std::max(std::floor(mean * balance), std::ceil(mean)));
@@ -57,7 +57,7 @@ void ExpectBalanced(const std::vector<PartitionId>& home_of, const std::vector<V
   EXPECT_LE(*std::max_element(of_seeds.begin(), of_seeds.end()), Cap(seeds.size(), homes, balance));
 }
 
-/// The least cut of all divisions in two with at most `cap` vertices a side.
+/// Returns the minimum cut over all divisions into two sides with at most `cap` vertices each.
 std::uint64_t LeastCut(const TestGraph& graph, std::uint64_t cap) {
   const auto n = static_cast<unsigned>(graph.vertex_count);
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
@@ -74,7 +74,7 @@ std::uint64_t LeastCut(const TestGraph& graph, std::uint64_t cap) {
 TEST(HomePartitionerTest, SmallGraphsAreCutBest) {
   std::mt19937_64 random(testing::TestSeed());
   int best = 0;
-  constexpr int kGraphs = 300;  // so many that chance does not decide
+  constexpr int kGraphs = 300;  // large enough to rule out chance
   for (int i = 0; i < kGraphs; ++i) {
     const TestGraph graph = RandomGraph(12, 12 + random() % 20, random);
     const auto home_of = DivideRows(
@@ -107,7 +107,7 @@ TEST(HomePartitionerTest, BothLoadsAreWithinTheirBound) {
   }
 }
 
-// Eight blocks of many inner edges and few outer ones are found, whatever their numbers.
+// Eight blocks with many inner and few outer edges are found, for any numbering of the vertices.
 TEST(HomePartitionerTest, PlantedBlocksAreFound) {
   std::mt19937_64 random(testing::TestSeed());
   constexpr std::uint64_t kBlocks = 8;
@@ -151,7 +151,7 @@ TEST(HomePartitionerTest, MetricsEqualTheirDefinition) {
                    *std::max_element(of_seeds.begin(), of_seeds.end()) / (4 / 3.0));
 }
 
-// The cut that the search believes in is the cut of the graph, after whatever moves.
+// The cut that the search maintains equals the cut of the graph after any moves.
 TEST(HomePartitionerTest, RefinementNeverCutsMoreAndCountsRight) {
   std::mt19937_64 random(testing::TestSeed());
   for (int i = 0; i < 20; ++i) {

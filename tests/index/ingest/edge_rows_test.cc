@@ -49,7 +49,7 @@ class EdgeRowsTest : public ::testing::Test {
     ArrayFile file;
     file.name = name;
     file.path = dir_ / (name + ".npy");
-    file.dtype = DataType::kFloat32;  // float64 may be read
+    file.dtype = DataType::kFloat32;  // float64 can be read
     return {.name = name, .dim = dim, .dtype = dtype, .files = {file}};
   }
 
@@ -125,7 +125,7 @@ TEST_F(EdgeRowsTest, ArraysThatDoNotFitAreRefused) {
   WriteInput(dir_ / "weight.npy", NpyBytes("<f4", fmt::format("{},", kEdges), bad));
   refuse(Array("weight", 1, DataType::kFloat32), "row 0: the weight inf");
   std::vector<double> tiny(kEdges, 1);
-  tiny[7] = 0;  // stays 0
+  tiny[7] = 0;  // remains 0
   WriteInput(dir_ / "weight.npy", NpyBytes("<f8", fmt::format("{},", kEdges), tiny));
   options_.edge_arrays = {Array("weight", 1, DataType::kFloat32)};
   EXPECT_OK(Run("zero.rz", false));

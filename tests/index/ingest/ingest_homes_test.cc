@@ -1,5 +1,5 @@
-// Homes that a store keeps: those that were chosen, whatever way the store was made and whatever
-// happened to it since.
+// The homes in a store are those that were chosen, for every way of creating the store, and after
+// updates, compactions and restores.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -32,12 +32,11 @@ using testing::WriteInput;
 
 constexpr std::uint32_t kParts = 4;
 
-/// A graph whose ids are "v0", "v1", ... in the order of the nodes file, with its training
-/// vertices.
+/// A graph whose ids are "v0", "v1", ... in the order of the nodes file, and its training vertices.
 struct GraphOfHomes {
   TestGraph graph;
   std::vector<VertexId> seeds;
-  std::vector<PartitionId> given;  ///< homes of another program
+  std::vector<PartitionId> given;  ///< homes from another program
 
   explicit GraphOfHomes(std::mt19937_64& random) {
     graph = {.name = "homes", .vertex_count = 200 + random() % 300, .src = {}, .dst = {}};
@@ -53,7 +52,8 @@ struct GraphOfHomes {
     }
   }
 
-  /// Writes the input files; a bad line of the nodes file has a home, too, which nobody gets.
+  /// Writes the input files. A bad line of the nodes file has a home, too, which no vertex
+  /// receives.
   IngestOptions Write(const TempDir& dir, HomeRule rule, bool split_is_array) const {
     std::string text;
     for (std::size_t e = 0; e < graph.src.size(); ++e)
@@ -170,7 +170,7 @@ TEST_P(IngestHomesTest, AreThoseOfTheRuleAndMeasuredBothWays) {
   }
 }
 
-/// Adds new vertices and edges, deletes a vertex, and moves one vertex and homes another by a put.
+/// Adds new vertices and edges. By a put, assigns a home to a new vertex and moves an existing one.
 void Update(const Path& path, std::mt19937_64& random, std::vector<std::int32_t>& homes) {
   const auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite);
   ASSERT_OK(store);
@@ -238,7 +238,8 @@ class HomeRefusalsTest : public ::testing::Test {
     std::string bytes(reinterpret_cast<const char*>(header.data()), header.size());
     Homes("h.npy", bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * 4));
   }
-  /// Expects a refusal in memory and through files, whose message has all of `parts`.
+  /// Expects an error from ingestion in memory and through files. Its message contains all of
+  /// `parts`.
   void ExpectRefused(const std::vector<std::string>& parts) {
     for (const auto spill : {IngestOptions::Spill::kNever, IngestOptions::Spill::kAlways}) {
       IngestOptions options = options_;
@@ -263,7 +264,7 @@ TEST_F(HomeRefusalsTest, OfAFileSayWhere) {
   ExpectRefused({"h.txt:2", "home -1"});
   Homes("h.txt", "0\n1\none\n0\n");
   ExpectRefused({"h.txt:3", "one integer"});
-  options_.max_bad_lines = 5;  // no line of homes is skipped
+  options_.max_bad_lines = 5;  // lines of homes are never skipped
   ExpectRefused({"h.txt:3", "one integer"});
   Homes("h.txt", "0\t1\n1\n0\n0\n");
   ExpectRefused({"h.txt:1", "one integer"});
@@ -294,7 +295,7 @@ TEST_F(HomeRefusalsTest, OfVerticesAndNames) {
   ExpectRefused({"a file of homes"});
 }
 
-// Homes beyond what edges name are vertices, as rows of an array are.
+// Homes beyond the last vertex of an edge add vertices, as the rows of an array do.
 TEST_F(HomeRefusalsTest, AFileMayHaveHomesOfVerticesWithoutEdges) {
   Homes("h.txt", "0\n1\n1\n1\n1\n0\n1\n1\n");
   const auto report = Ingest(FileSystem::Posix(), dir_ / "g.rz", options_, JobControl());
@@ -342,7 +343,7 @@ TEST_F(HomeRefusalsTest, OfAPutSayWhich) {
   batch.PutRow(std::int64_t{3}, "home", {std::int32_t{-1}});
   batch.PutEdge(std::int64_t{4}, std::int64_t{3});
   EXPECT_OK((*graph)->Write(batch));
-  // Appended rows would be read from a file, unchecked.
+  // Appended rows would be read from a file without a check.
   HomesNpy(DataType::kInt32, 1, {7});
   AddArrayOptions append{.file = {.name = "home", .path = dir_ / "h.npy"}};
   const auto appended =
@@ -352,7 +353,8 @@ TEST_F(HomeRefusalsTest, OfAPutSayWhich) {
   EXPECT_THAT(std::string(appended.error().message()), HasSubstr("are put"));
 }
 
-/// Builds a store of 10 vertices with an array of homes that says `facts` and holds `value`.
+/// Builds a store of 10 vertices with an array of homes. The array has the attributes `facts`, and
+/// vertex 7 has the home `value`.
 Status BuildWithHomes(const Path& path, std::vector<std::pair<std::string, std::string>> facts,
                       std::int32_t value) {
   GraphInput input;
@@ -393,7 +395,7 @@ TEST(HomeArrayTest, VerifyFindsHomesThatAreNone) {
     EXPECT_THAT(report->damaged[0].file, HasSubstr("arrays/home"));
     EXPECT_THAT(report->damaged[0].what, HasSubstr(fmt::format("home {} is not in", value)));
   }
-  // The same array without the facts is any array of a user.
+  // Without the attributes, the same array is an ordinary array of the user.
   ASSERT_OK(BuildWithHomes(dir / "plain.rz", {}, 12));
   ExpectSoundStore(dir / "plain.rz");
 }
@@ -417,7 +419,7 @@ TEST(HomeArrayTest, FactsComeBackAsTheyWere) {
     const auto back = HomesOfArray(entry);
     ASSERT_OK(back);
     EXPECT_EQ(*back, facts);
-    // Each fact that is spoilt or missing is noticed, and so is another type.
+    // A wrong or missing attribute is noticed, and so is another element type.
     ArrayEntry spoilt = entry;
     auto& [key, value] = spoilt.attributes[random() % spoilt.attributes.size()];
     if (key == "missing") continue;

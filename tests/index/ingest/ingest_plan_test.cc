@@ -16,7 +16,7 @@ using testing::TempDir;
 
 constexpr int kLines = 10'000;
 
-/// Writes edges of 2,000 vertices, named by numbers or by names.
+/// Writes edges between 2,000 vertices whose ids are numbers or names.
 void WriteEdges(const Path& path, const std::string& prefix) {
   std::ofstream out(path);
   for (int i = 0; i < kLines; ++i)
@@ -50,7 +50,7 @@ TEST(IngestPlanTest, WhatFitsIsHeld) {
       EXPECT_LE(plan->least_memory, plan->memory_to_hold);
       EXPECT_EQ(plan->memory_bytes, plan->memory_to_hold);
       EXPECT_GT(plan->seconds, 0);
-      // The store is about as large as the plan says.
+      // The size of the store is close to the plan.
       const JobControl control;
       const Path store = dir / ("g" + prefix + (undirected ? "u" : "d"));
       ASSERT_OK(Ingest(FileSystem::Posix(), store, options, control));

@@ -1,4 +1,5 @@
-// Edges and ids in memory make the same store, byte by byte, as files of them.
+// Ingesting edges and ids from memory produces the same store, byte by byte, as ingesting files of
+// them.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -112,8 +113,8 @@ TEST(IngestSpansRefusedTest, SaysWhatIsWrong) {
   refuse(options, "ids: node 1: the id '5' was there before");
 }
 
-// Ingestion and updates accept ids of the same lengths, so that a follower can put what a leader
-// ingested.
+// Ingestion and updates accept ids up to the same length, so that a follower can put everything
+// that its leader ingested.
 TEST(IngestSpansRefusedTest, IdsHaveOneLimitInIngestionAndUpdates) {
   const TempDir dir;
   const JobControl control;

@@ -44,7 +44,7 @@ class RandomInput {
     std::vector<std::uint64_t> lines(vertices);
     for (std::uint64_t v = 0; v < vertices; ++v) lines[v] = v;
     std::shuffle(lines.begin(), lines.end(), random_);
-    if (ids_ != Ids::kDense) lines.resize(vertices / 2);  // the others are named by edges alone
+    if (ids_ != Ids::kDense) lines.resize(vertices / 2);  // the others appear only in edges
     for (std::size_t i = 0; i < lines.size(); ++i) {
       text += fmt::format("{}\tkind{}\t{}\n", Id(lines[i], false), Pick(2), Pick(5));
       if (i == lines.size() / 2) text += "bad line\n";
@@ -119,7 +119,7 @@ class IngestSpilledTest : public ::testing::Test {
     std::filesystem::remove_all(dir_ / "spilled.rz");
   }
 
-  // This is far below what the graphs take. key_sorter_test covers sorts of many runs.
+  // Far below what the graphs need. key_sorter_test covers sorts of many runs.
   static constexpr std::uint64_t kTinyMemory = 1 << 20;
   testing::TempDir dir_;
   JobControl control_;
@@ -144,8 +144,8 @@ INSTANTIATE_TEST_SUITE_P(All, IngestSpilledIdsTest,
                          ::testing::Values(Ids::kDense, Ids::kSparse, Ids::kStrings,
                                            Ids::kLateStrings));
 
-// Partitioners that need all edges pass over the spilled ones, as far as memory holds their own
-// data.
+// Partitioners that need all edges make several passes over the spilled ones, if their own data
+// fits in memory.
 TEST_F(IngestSpilledTest, EveryPartitionerGivesTheSameBytesBothWays) {
   std::mt19937_64 random(testing::TestSeed());
   RandomInput input(random, Ids::kDense, dir_);
@@ -171,7 +171,7 @@ TEST_F(IngestSpilledTest, AnInputThatFitsOnceReadKeepsItsPartitioner) {
   options.build.partition.kind = PartitionerKind::kRefined;
   const auto held = Run("held.rz", options, IngestOptions::Spill::kNever, 0);
   ASSERT_OK(held);
-  // The memory is just below what the estimate asks for, and far above what the build takes.
+  // The memory limit is just below the estimate, and far above what the build needs.
   std::optional<IngestReport> spilled;
   for (std::uint64_t memory = 64 << 10; !spilled && memory < (64 << 20); memory = memory * 5 / 4) {
     auto report = Run("auto.rz", options, IngestOptions::Spill::kAuto, memory);
@@ -217,7 +217,7 @@ TEST_F(IngestSpilledTest, TooFewPartitionsAreRefusedWithANumberThatDoes) {
   EXPECT_OK(Run("g.rz", options, IngestOptions::Spill::kAuto, kTinyMemory));
 }
 
-// Weights may be put later, whichever way the ingestion took.
+// Weights may be put later, whether the ingestion spilled or not.
 TEST_F(IngestSpilledTest, AWeightColumnWithoutEdgesMakesAWeightedGraph) {
   WriteInput(dir_ / "e.tsv", "");
   IngestOptions options{
@@ -266,7 +266,7 @@ TEST_F(IngestSpilledTest, MalformedInputLeavesNothing) {
          "row 0, column 1 is given twice");
 }
 
-// The ingestion is cancelled at the first report of each phase in turn; nothing may be left.
+// Cancels the ingestion at the first report of each phase. No file may be left.
 TEST_F(IngestSpilledTest, CancellingAtAnyPhaseLeavesNothing) {
   std::mt19937_64 random(testing::TestSeed());
   RandomInput input(random, Ids::kStrings, dir_);

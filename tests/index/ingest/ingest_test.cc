@@ -16,6 +16,9 @@
 #include "testing/compressed.h"
 #include "testing/testing.h"
 
+// Tests of ingestion in memory: numbering of ids, columns, types, arrays, errors and their
+// messages, and random graphs in all input formats, compared with a store built from memory.
+
 namespace rhizome {
 namespace {
 
@@ -41,7 +44,7 @@ class IngestTest : public ::testing::Test {
   Result<IngestReport> Run(const IngestOptions& options) {
     return Ingest(FileSystem::Posix(), store_path_, options, control_);
   }
-  /// Expects a failure with `code` whose message has all of `parts`, and that nothing is left.
+  /// Expects a failure with `code` whose message contains all of `parts`, and that no file is left.
   void ExpectRefused(const IngestOptions& options, StatusCode code,
                      const std::vector<std::string>& parts) {
     const auto report = Run(options);
@@ -60,7 +63,7 @@ class IngestTest : public ::testing::Test {
     ASSERT_OK(graph);
     graph_ = *std::move(graph);
   }
-  /// Returns an array's rows, by vertex id.
+  /// Returns the rows of an array by vertex id.
   template <typename T>
   std::vector<T> Values(std::string_view name) {
     auto array = store_->OpenArray(name);
@@ -250,7 +253,7 @@ TEST_F(IngestTest, ArrayRowsFollowTheNodesFile) {
   EXPECT_EQ(Values<float>("s"), (std::vector<float>{0, 0, 0, 5, 0, 0, 0, 0, 7.5}));
 }
 
-// Only an edge names vertex 3.
+// Vertex 3 appears only in an edge.
 TEST_F(IngestTest, WhoHasNoLabelIsUnlabelled) {
   IngestOptions options{
       .edges = {Write("e.tsv", "2\t0\n1\t3\n")},
@@ -486,8 +489,7 @@ TEST_F(IngestTest, ExistingPathIsNotTouched) {
   EXPECT_OK(Run({.edges = {edges}}));
 }
 
-// The builder finds an error that reading could not find, and everything that was created is
-// removed.
+// The builder finds an error that reading could not find. Everything that was created is removed.
 TEST_F(IngestTest, FailureWhileBuildingLeavesTheFolderAsItWas) {
   IngestOptions options{.edges = {Write("e.tsv", "0\t1\n")}};
   options.build.partition.partitions = 0;
@@ -536,10 +538,9 @@ TEST_F(IngestTest, ProgressNamesItsPhases) {
             (std::vector<std::string>{"read nodes", "read edges", "read arrays"}));
 }
 
-// --- A random graph in every format gives the bytes that the builder makes of it from memory
-// ------
+// --- For a random graph, every input format yields the bytes that the builder produces from memory
 
-/// A random typed graph, as text files and as the GraphInput that they should become.
+/// A random typed graph, as text files and as the expected GraphInput.
 class RandomFiles {
  public:
   RandomFiles(std::uint64_t seed, ExternalIdKind kind) : random_(seed), kind_(kind) {
@@ -586,13 +587,12 @@ class RandomFiles {
     return text;
   }
 
-  /// Returns the GraphInput that the files should become. `bare` means edges without types and
-  /// weights.
+  /// Returns the expected GraphInput. `bare` means edges without types and weights.
   GraphInput Input(bool bare) const {
     GraphInput input;
     input.vertex_count = vertices_;
     input.id_kind = kind_;
-    input.weighted = !bare;  // even if there is no edge, as the files have the column
+    input.weighted = !bare;  // even without edges, since the files have the column
     for (std::size_t line = 0; line < vertices_; ++line) {
       if (kind_ == ExternalIdKind::kInteger) input.integer_ids.push_back(std::stoll(ids_[line]));
       if (kind_ == ExternalIdKind::kString) input.string_ids.push_back(ids_[line]);
@@ -633,7 +633,7 @@ class RandomFiles {
   std::uint64_t Pick(std::uint64_t bound) { return random_() % bound; }
   std::string MakeId(std::uint64_t v) const {
     if (kind_ == ExternalIdKind::kDense) return std::to_string(v);
-    // Some ids are negative, so that the set is never 0..n-1.
+    // Some ids are negative, so that the ids are never 0..n-1.
     if (kind_ == ExternalIdKind::kInteger)
       return std::to_string(static_cast<std::int64_t>(v) * 3 - 9);
     return fmt::format("w{}\xC3\xA9", v);

@@ -124,7 +124,7 @@ TEST(InputStreamTest, AReadThatBringsNothingIsNotTheEnd) {
   }
 }
 
-// The last block is empty; zstd itself reports nothing unless it decodes the frame at once.
+// The last block is empty. zstd itself reports an error only if it decodes the frame in one call.
 TEST(InputStreamTest, AZstdFrameThatIsShorterThanItSaysIsDamaged) {
   testing::TempDir dir;
   Write(dir / "f.zst", std::string("\x28\xB5\x2F\xFD\x20\xF5\x01\x00\x00", 9));
@@ -140,7 +140,7 @@ TEST(InputStreamTest, DamageIsAnErrorAndNeverOtherText) {
   testing::TempDir dir;
   const std::string text = Text(2, 60);
   const std::string gzip = Gzip(text);
-  // Byte 10 has spare bits without meaning.
+  // Byte 10 has unused bits.
   for (std::size_t i = 11; i < gzip.size(); ++i) {
     std::string bad = gzip;
     bad[i] = static_cast<char>(bad[i] ^ 0x10);
@@ -157,7 +157,7 @@ TEST(InputStreamTest, DamageIsAnErrorAndNeverOtherText) {
   EXPECT_STATUS(ReadAll(dir / "tail.zst"), kInvalidArgument);
 }
 
-// A frame can request a window of 2 GiB in a few bytes.
+// A frame of a few bytes can request a window of 2 GiB.
 TEST(InputStreamTest, HugeZstdWindowIsRefused) {
   testing::TempDir dir;
   const std::string frame("\x28\xb5\x2f\xfd\x00\xa8\x09\x00\x00x", 10);
@@ -191,10 +191,10 @@ TEST(InputStreamTest, SymbolicLinksAreFollowed) {
   EXPECT_EQ(*read, "text");
 }
 
-// A pipe can be read once, where once is enough; other readers are told why it is not.
+// A pipe can be read only once. Readers that need a second pass return an error that says so.
 TEST(InputStreamTest, PipesAreReadOnce) {
   testing::TempDir dir;
-  const std::string text = Text(testing::TestSeed(), 300'000);  // more than a pipe holds
+  const std::string text = Text(testing::TestSeed(), 300'000);  // exceeds the capacity of a pipe
   struct Case {
     const char* name;
     std::string bytes;
@@ -208,7 +208,7 @@ TEST(InputStreamTest, PipesAreReadOnce) {
     EXPECT_STATUS(again, kInvalidArgument);
     EXPECT_NE(again.error().message().find("is a pipe"), std::string::npos);
     EXPECT_TRUE(InputStream::IsReadOnce(path));
-    auto stream = InputStream::OpenOnce(FileSystem::Posix(), path);  // nobody writes yet
+    auto stream = InputStream::OpenOnce(FileSystem::Posix(), path);  // there is no writer yet
     ASSERT_OK(stream);
     EXPECT_EQ((*stream)->total_bytes(), 0U);
     std::thread writer([&] {

@@ -16,7 +16,7 @@ namespace {
 
 std::span<const std::byte> Bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// Returns a header as an independent writer makes it.
+/// Builds a header as an independent writer would.
 std::string Header(int version, std::string dict) {
   std::string out("\x93NUMPY", 6);
   out += static_cast<char>(version);
@@ -92,7 +92,7 @@ TEST(NpyTest, BadHeadersAreRefusedWithTheReason) {
   EXPECT_NE(reason(huge).find("claims"), std::string::npos);
 }
 
-// Any bytes give a header or an error, and a header only if the shape is plausible.
+// Arbitrary bytes yield a header or an error, and a header only if the shape is plausible.
 TEST(NpyTest, MutatedHeadersNeverCrash) {
   std::mt19937_64 random(testing::TestSeed());
   const std::string good = Header(1, Dict("<f4", "(12, 34)"));
@@ -139,7 +139,7 @@ TEST(NpyTest, WhatIsWrittenIsReadBack) {
   }
 }
 
-// The expected bytes are those of numpy.save for arange(3, dtype='<i4').
+// The expected bytes are the output of numpy.save for arange(3, dtype='<i4').
 TEST(NpyTest, HeaderIsThatOfNumPy) {
   const std::array<std::uint64_t, 1> shape = {3};
   const auto bytes = EncodeNpyHeader(DataType::kInt32, shape);
@@ -174,7 +174,7 @@ TEST(NpyTest, TruncatedDataNamesExpectedAndFoundBytes) {
   }
 }
 
-// Every half is unchanged after conversion to float and back; floats are rounded to the nearest
+// Every half is unchanged by a conversion to float and back. Floats are rounded to the nearest
 // half, ties to even.
 TEST(HalfTest, RoundTripIsExactAndRoundingIsToNearestEven) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {

@@ -12,7 +12,7 @@ namespace {
 
 using Lines = std::vector<std::vector<std::string>>;
 
-/// The content of a file: its valid lines, and the numbers and reasons of the malformed ones.
+/// The content of a file: its valid lines, and the line numbers and reasons of the malformed ones.
 struct Content {
   Lines lines;
   std::vector<std::uint64_t> numbers;
@@ -115,7 +115,8 @@ TEST_F(TableReaderTest, ALongLastLineIsFollowedByTheEnd) {
   }
 }
 
-// A reader that wants no line after a malformed one, as that of `put`, does not wait for its end.
+// A reader that stops at a malformed line, like the reader of `put`, does not wait for the end of
+// the line.
 TEST_F(TableReaderTest, ALineWithoutAnEndIsMalformedAtOnce) {
   for (const TableForm form : {TableForm::kTabs, TableForm::kCsv, TableForm::kLines}) {
     auto stream = InputStream::OpenOnce(FileSystem::Posix(), "/dev/zero");
@@ -129,7 +130,7 @@ TEST_F(TableReaderTest, ALineWithoutAnEndIsMalformedAtOnce) {
   }
 }
 
-// A record of separators alone has no text, but a field for each of them.
+// A record of separators only has no text, but as many fields as separators, plus one.
 TEST_F(TableReaderTest, RecordsOfManyFieldsAreLongToo) {
   const std::string commas(3 * kMaxLineBytes, ',');
   const Content content = Parse("a.csv", "x\n" + commas + "\ny\n" + commas.substr(0, 1000) + "\n");
@@ -156,7 +157,7 @@ TEST_F(TableReaderTest, MissingAndTruncatedFilesAreErrors) {
   EXPECT_STATUS(Read(dir_ / "t.tsv.gz"), kInvalidArgument);
 }
 
-// Random tables, written with quotes where they are needed and sometimes where they are not.
+// Random tables, with quotes where they are needed and sometimes where they are not.
 TEST_F(TableReaderTest, RandomTablesAreReadAsTheyWere) {
   std::mt19937_64 random(testing::TestSeed());
   const auto pick = [&](std::uint64_t bound) { return random() % bound; };

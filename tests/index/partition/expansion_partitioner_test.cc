@@ -36,7 +36,7 @@ TEST(HalfEdgesTest, EveryEdgeStandsInTheListsOfBothItsEnds) {
       EXPECT_LT(halves.twin(half), halves.end(other));
     }
   }
-  // A value that is set on either half of an edge comes out at the edge's position in the input.
+  // A value set on either half of an edge must appear at the position of the edge in the input.
   std::vector<PartitionId> expected;
   std::vector<std::uint64_t> cursor(graph.vertex_count);
   for (std::size_t v = 0; v < cursor.size(); ++v) cursor[v] = halves.begin(v);
@@ -106,10 +106,10 @@ TEST(ExpansionPartitionerTest, BothBoundsHoldOnMixturesOfShapes) {
   }
 }
 
-// A vertex that is in one partition only can be owned by that one only. If most such vertices were
-// in a few partitions, no choice of owners would be even.
+// A vertex that is in a single partition can be owned only by that partition. If most such vertices
+// were in a few partitions, no choice of owners could be balanced.
 TEST(ExpansionPartitionerTest, RowsCanBeSharedOutEvenly) {
-  // Without the correction, seed 7 would give one partition 1.43 times its share.
+  // Without the correction, seed 7 would assign one partition 1.43 times its share.
   for (const std::uint64_t seed : {std::uint64_t{7}, testing::TestSeed()}) {
     const TestGraph graph = Rmat(14, 120000, seed);
     for (const std::uint32_t partitions : {8, 48}) {
@@ -153,9 +153,9 @@ void Expand(const TestGraph& graph, std::uint32_t partitions, ExpansionPolicy po
   EXPECT_OK(expansion.Run(control));
 }
 
-// These are equations 5 to 7 of GLISP, written down from the paper: VS and ES are a partition's
-// vertices and edges over the mean, and lambda of the next round is lambda times exp(alpha (1 - VS)
-// + beta (1 - ES)), with lambda 0.1 at first and alpha = beta = 1 (section IV-B).
+// Equations 5 to 7 of the GLISP paper. VS and ES are a partition's vertices and edges divided by
+// the mean. The next lambda is lambda times exp(alpha (1 - VS) + beta (1 - ES)), with an initial
+// lambda of 0.1 and alpha = beta = 1 (section IV-B).
 TEST(ExpansionPartitionerTest, AdaDneFollowsThePrintedFormulaRoundByRound) {
   constexpr std::size_t kPartitions = 6;
   for (const TestGraph& graph : {Rmat(11, 20000, testing::TestSeed()), Grid(40)}) {
@@ -175,10 +175,10 @@ TEST(ExpansionPartitionerTest, AdaDneFollowsThePrintedFormulaRoundByRound) {
           const double vs = kPartitions * static_cast<double>(speed.vertices) / vertices;
           const double es = kPartitions * static_cast<double>(speed.edges) / edges;
           lambda[p] *= std::exp(1.0 * (1 - vs) + 1.0 * (1 - es));
-          lambda[p] = std::clamp(lambda[p], 1e-100, 1e100);  // a number has bounds
+          lambda[p] = std::clamp(lambda[p], 1e-100, 1e100);  // within the range of a double
         }
         ASSERT_NEAR(speed.lambda / lambda[p], 1, 1e-6) << graph.name << " round " << rounds;
-        // The part of the boundary that is taken is that share of it; fractions are carried over.
+        // The selected share of the boundary is min(lambda, 1). Fractions are carried over.
         const double share = std::min(lambda[p], 1.0) * static_cast<double>(speed.boundary);
         EXPECT_LE(static_cast<double>(speed.selected), std::ceil(share) + 1);
         EXPECT_GE(static_cast<double>(speed.selected), std::floor(share));
@@ -187,13 +187,13 @@ TEST(ExpansionPartitionerTest, AdaDneFollowsThePrintedFormulaRoundByRound) {
       ++rounds;
     });
     EXPECT_GT(rounds, 3) << graph.name;
-    // Lambda grows without limit, because the printed formulas do not bound it.
+    // Lambda grows without limit, because the published formulas do not bound it.
     EXPECT_GT(beyond, 0) << graph.name;
   }
 }
 
-// Measures the statement of docs/RESULTS.md about the default's adaptive factor; run with
-// --gtest_also_run_disabled_tests.
+// Measures the claim in docs/RESULTS.md about the adaptive factor of the default partitioner. Run
+// with --gtest_also_run_disabled_tests.
 TEST(ExpansionPartitionerTest, DISABLED_TheAdaptiveFactorMakesNoDifference) {
   for (const double weight : {0.0, 0.03}) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {

@@ -23,7 +23,7 @@ TEST(PartitionerTest, NamesAreReadBack) {
   EXPECT_EQ(ParsePartitioner("metis"), std::nullopt);
 }
 
-// Older stores say "adadne" for the partitioner that is called refined now.
+// Older stores contain "adadne" for the partitioner that is now called refined.
 TEST(PartitionerTest, NamesInStoresAreReadBackAndOldOnesAsTheyWereMeant) {
   for (const PartitionerKind kind : kAllPartitioners) {
     EXPECT_EQ(ParseStoredPartitioner(StoredPartitionerName(kind)), kind);
@@ -72,7 +72,7 @@ TEST(PartitionerTest, RefinedKeepsTheBoundsOfBalance) {
       options.seed = seed;
       const std::vector<PartitionId> parts = Partition(graph, options);
       const PartitionMetrics metrics = Measure(graph, parts, partitions);
-      // A partition with few edges may need one edge more than the mean.
+      // A partition with few edges may have one edge more than the mean.
       const double mean = static_cast<double>(parts.size()) / partitions;
       EXPECT_LE(metrics.edge_balance, std::max(1.05, 1 + 1 / mean)) << graph.name << partitions;
       EXPECT_LE(metrics.vertex_balance, 1.3) << graph.name << " in " << partitions;
@@ -117,7 +117,7 @@ TEST(PartitionerTest, TheResultDependsOnTheSeedAndNotOnTheThreads) {
     EXPECT_EQ(Partition(graph, options), first);
     options.seed = 2;
     if (kind == PartitionerKind::kHdrf || kind == PartitionerKind::kRange) {
-      EXPECT_EQ(Partition(graph, options), first);  // nothing to draw
+      EXPECT_EQ(Partition(graph, options), first);  // no random choices
     } else {
       EXPECT_NE(Partition(graph, options), first);
     }
@@ -202,7 +202,7 @@ TEST(PartitionerTest, BadOptionsAndInputsAreRefused) {
   }
 }
 
-// Returns the graph's edges in blocks of random lengths, different ones in every pass.
+// Returns the graph's edges in blocks of random lengths that differ in every pass.
 PartitionInput Scanned(const TestGraph& graph, std::mt19937_64& random) {
   return PartitionInput(
       graph.vertex_count, graph.src.size(), [&](const PartitionInput::Visit& visit) {
@@ -314,7 +314,7 @@ TEST(ChooseOwnersTest, OwnersHoldEdgesAndRowsAreBalanced) {
       EXPECT_TRUE(replicas[v].empty() || replicas[v].contains(owners[v]));
       if (replicas[v].size() == 1) interior[owners[v]] += 1;
     }
-    // No choice makes a partition own less than its interior vertices.
+    // No choice of owners can assign a partition less than its interior vertices.
     const double mean = static_cast<double>(owners.size()) / 6;
     const double forced = *std::max_element(interior.begin(), interior.end());
     EXPECT_LE(*std::max_element(rows.begin(), rows.end()), std::max(forced, 1.1 * mean))

@@ -96,8 +96,8 @@ TEST(StreamingPartitionerTest, OwnersHoldEdgesAndFollowTheMajority) {
   }
 }
 
-// Follows the choices made and compares each with the score as Petroni et al. print it, over all
-// partitions, with epsilon 1.
+// Follows the choices that were made, and compares each with the score over all partitions as
+// defined by Petroni et al., with epsilon 1.
 void ExpectHighestScores(const TestGraph& graph, const std::vector<PartitionId>& parts,
                          std::uint32_t partitions, const PartitionOptions& options) {
   const double mean = static_cast<double>(graph.src.size()) / partitions;
@@ -147,10 +147,10 @@ TEST(StreamingPartitionerTest, HdrfKeepsTheCapAndRangesHaveEqualShares) {
   const std::uint64_t seed = testing::TestSeed();
   for (const TestGraph& graph : LargerGraphs(seed)) {
     PartitionOptions options{.kind = PartitionerKind::kHdrf, .partitions = 8};
-    options.hdrf_lambda = 0;  // balance is the cap's work alone
+    options.hdrf_lambda = 0;  // only the cap enforces balance
     EXPECT_LE(BruteForce(graph, Partition(graph, options), 8).edge_balance, 1.05) << graph.name;
   }
-  // Every source has one edge, so the ranges differ by no more than one.
+  // Every source has one edge, so the sizes of the ranges differ by at most one.
   const TestGraph path = PathGraph(1001);
   const PartitionOptions options{.kind = PartitionerKind::kRange, .partitions = 8};
   const std::vector<PartitionId> parts = Partition(path, options);

@@ -22,7 +22,7 @@ double Choose(std::uint64_t n, std::uint64_t k) {
   return product;
 }
 
-// Compares observed outcomes with exact probabilities by a chi-square test; outcomes of probability
+// Compares observed outcomes with exact probabilities by a chi-square test. Outcomes of probability
 // 0 must not occur.
 void ExpectDistribution(const std::map<Counts, std::uint64_t>& observed,
                         const std::map<Counts, double>& probability, std::uint64_t trials) {
@@ -71,7 +71,7 @@ TEST(CounterRandomTest, EveryPartOfTheKeyMatters) {
 
 TEST(CounterRandomTest, BoundedNumbersAreUniform) {
   const std::uint64_t seed = testing::TestSeed();
-  // The bounds are around 2^32 and far above it, where a careless reduction would be most biased.
+  // The bounds are around 2^32 and far above it, where a simple reduction would be most biased.
   for (const std::uint64_t bound :
        {std::uint64_t{1}, std::uint64_t{7}, std::uint64_t{3} << 30, (std::uint64_t{1} << 32) - 1,
         std::uint64_t{1} << 32, (std::uint64_t{1} << 32) + 1, std::uint64_t{3} << 62}) {
@@ -117,7 +117,7 @@ TEST(PositionDrawerTest, SmallSetsAreEquallyLikely) {
   }
 }
 
-// The sizes cover each way of drawing: comparing, walking over all positions, a hash set.
+// The sizes cover each method of drawing: comparisons, a walk over all positions, a hash set.
 TEST(PositionDrawerTest, EveryPositionIsIncludedEquallyOften) {
   const std::uint64_t seed = testing::TestSeed();
   constexpr std::uint64_t kTrials = 4000;

@@ -19,7 +19,8 @@
 namespace rhizome {
 namespace {
 
-/// An edge as the test knows it. Its attribute "eid" is its key, and "pair" follows from that.
+/// An edge in the test's own records. Its attribute "eid" is its key, and "pair" is computed from
+/// the key.
 struct Known {
   VertexId src = 0;
   VertexId dst = 0;
@@ -31,7 +32,7 @@ std::pair<float, float> PairOf(std::int64_t eid) {
   return {static_cast<float>(eid) / 2, -static_cast<float>(eid)};
 }
 
-/// A store whose edges have attributes, its live graph, and the edges that it has to have, by eid.
+/// A store whose edges have attributes, its live graph, and the expected edges by eid.
 class EdgeValuesTest : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kVertices = 25;
@@ -81,7 +82,7 @@ class EdgeValuesTest : public ::testing::Test {
     return a.type == b.type && (forth || back);
   }
 
-  // Writes a batch of edges put, put anew and deleted, and a vertex deleted now and then.
+  // Writes a batch that puts, upserts and deletes edges, and sometimes deletes a vertex.
   void Update() {
     WriteBatch batch;
     const std::vector<std::string> types = {"a", "b", "c"};
@@ -124,7 +125,7 @@ class EdgeValuesTest : public ::testing::Test {
     return values;
   }
 
-  // Samples all edges in a direction, and compares what is read of each with what the test knows.
+  // Samples all edges in a direction, and compares the values read for each with the expected ones.
   void ExpectColumns(const Graph& live, Direction direction) {
     const auto graph = live.Snapshot();
     SamplerOptions options = testing::Fanouts({kAllNeighbors});
@@ -191,7 +192,7 @@ class EdgeValuesTest : public ::testing::Test {
   std::map<std::int64_t, Known> edges_;
   std::set<VertexId> gone_;
   std::int64_t next_ = 1000;
-  std::map<std::int64_t, std::int64_t> eid_of_number_;  // of edges written since the generation
+  std::map<std::int64_t, std::int64_t> eid_of_number_;  // edges written after the generation
 };
 
 TEST_F(EdgeValuesTest, AreThoseOfTheEdgesThroughUpdatesAndCompactions) {
@@ -217,7 +218,8 @@ TEST_F(EdgeValuesTest, AreThoseOfTheEdgesThroughUpdatesAndCompactions) {
       if (HasFailure()) return;
     }
     ExpectAll(*graph_);
-    // One that reads the commits from the store numbers them as the one that wrote them.
+    // A reader that loads the commits from the store numbers the edges in the same way as the
+    // writer.
     const auto reader = testing::OpenStore(path_, Store::Mode::kRead);
     ASSERT_OK(reader);
     const auto follower = Graph::Open(**reader);
@@ -255,7 +257,7 @@ TEST_F(EdgeValuesTest, WhatIsWrongIsNamed) {
   EXPECT_EQ(value, 7);
   EXPECT_OK(read("type", 90));
   EXPECT_EQ(value, 2);
-  WriteBatch tiny;  // as float32 it would be 0
+  WriteBatch tiny;  // it would be 0 as float32
   tiny.PutEdge(VertexId{1}, VertexId{24}, {.type = "c", .attributes = {7, 0.5, 1e-180}});
   const auto refused = graph_->Write(tiny, {.sync = false});
   EXPECT_STATUS(refused, kInvalidArgument);

@@ -10,6 +10,9 @@
 #include "testing/test_store.h"
 #include "testing/update_history.h"
 
+// Tests of Sampler on a graph with a delta. Samples after random histories are compared with the
+// lists of Graph, and the distribution of draws with an enumeration over the edge list.
+
 namespace rhizome {
 namespace {
 
@@ -52,7 +55,7 @@ std::vector<Neighbor> ListOf(const GraphSnapshot& graph, VertexId vertex, Direct
   return list ? *list : std::vector<Neighbor>();
 }
 
-// Samples one hop from every vertex, deleted ones included.
+// Samples one hop from every vertex, including deleted ones.
 std::optional<SampledSubgraph> SampleAll(const GraphSnapshot& graph,
                                          const SamplerOptions& options) {
   const auto sampler = MakeSampler(graph, options);
@@ -63,8 +66,8 @@ std::optional<SampledSubgraph> SampleAll(const GraphSnapshot& graph,
   return *std::move(sample);
 }
 
-// Compares whole neighbourhoods, and samples of them, with the lists that Graph merges by other
-// means.
+// Compares full neighbourhoods, and samples of them, with the lists that Graph merges with other
+// code.
 void ExpectSamplesTheGraph(const GraphSnapshot& graph, std::uint64_t seed) {
   for (const Direction direction : KeptBy(graph)) {
     SamplerOptions options = Fanouts({kAllNeighbors});
@@ -93,7 +96,7 @@ void ExpectSamplesTheGraph(const GraphSnapshot& graph, std::uint64_t seed) {
   }
 }
 
-// Samples each edge type on its own, by a meta-path and by fanouts for each type.
+// Samples each edge type separately, by a meta-path and by fanouts for each type.
 void ExpectSamplesTypes(const GraphSnapshot& graph, std::uint64_t seed) {
   const std::size_t types = graph.edge_types().size();
   for (const Direction direction : KeptBy(graph)) {
@@ -125,8 +128,8 @@ void ExpectSamplesTypes(const GraphSnapshot& graph, std::uint64_t seed) {
   }
 }
 
-// Expects that edge ids name entries: no two draws of one list have the same id (but for a loop,
-// which stands in both lists), and ids of the delta lead to its edges.
+// Expects that edge ids identify entries: no two draws of one list have the same id (except a loop,
+// which is in both lists), and ids of the delta lead to its edges.
 void ExpectEdgeIdsOfSamplerDelta(const GraphSnapshot& graph) {
   for (const Direction direction : KeptBy(graph)) {
     const Direction checked = direction == Direction::kBoth ? Direction::kIn : direction;
@@ -152,7 +155,7 @@ void ExpectEdgeIdsOfSamplerDelta(const GraphSnapshot& graph) {
         ASSERT_NE(*view, nullptr);
         const auto place = (*view)->PlaceOf(edge.position);
         ASSERT_TRUE(place);
-        // At its place the edge is in the list of one end, and names the other.
+        // The entry at this place is in the list of one endpoint, and refers to the other.
         const Row named = (*view)->rows((*view)->place_direction())[*place];
         const Row row = sample->rows[static_cast<std::size_t>(sample->neighbors[e])];
         EXPECT_TRUE(named == row || named == sample->rows[v]);
@@ -186,7 +189,7 @@ TEST(SamplerDeltaTest, RandomHistoriesAreSampledAsTheGraphSaysThem) {
   }
 }
 
-/// An entry of the edge list that draws are compared with: the in-edges of vertex 0.
+/// An entry of the edge list that draws are compared with: an in-edge of vertex 0.
 struct Entry {
   std::int64_t source = 0;  // external id
   double weight = 1;
@@ -194,8 +197,8 @@ struct Entry {
 };
 using Outcome = std::vector<std::int64_t>;  // sources that were drawn, sorted
 
-// Enumerates the distribution of draws one after another in proportion to the weights, with or
-// without replacement.
+// Enumerates the distribution of successive draws in proportion to the weights, with or without
+// replacement.
 void Enumerate(const std::vector<Entry>& entries, std::vector<bool>& taken, int draws, bool replace,
                double p, const Outcome& drawn, std::map<Outcome, double>& law) {
   double sum = 0;
@@ -228,7 +231,7 @@ std::map<Outcome, double> LawOf(std::vector<Entry> entries, const SamplerOptions
   return law;
 }
 
-/// A small graph whose vertex 0 has in-edges from everywhere, and updates of every kind to them.
+/// A small graph whose vertex 0 has many in-edges, and updates of every kind to them.
 class SamplerLawTest : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kTrials = 12000;
@@ -248,7 +251,7 @@ class SamplerLawTest : public ::testing::Test {
     };
     for (std::int64_t v = 1; v < 12; ++v) {
       add(v, 0, static_cast<TypeId>(v % 2));
-      add(v, v % 3 + 1, 0);  // of other vertices
+      add(v, v % 3 + 1, 0);  // edges of other vertices
     }
     add(5, 0, 1);  // parallel
     BuildOptions options = testing::RandomPartitions(3);
@@ -413,8 +416,8 @@ TEST_F(SamplerLawTest, ASamplerIsOfTheMomentItWasMade) {
   EXPECT_TRUE(Same(*first, *third));
 }
 
-// One list has many holes: positions are looked up among its pieces by binary search, and weights
-// span many pieces.
+// A list with many holes: positions are found among its pieces by binary search, and weights extend
+// over many pieces.
 TEST(SamplerDeltaHubTest, AHubWithManyHolesFollowsTheLaw) {
   constexpr std::int64_t kDegree = 400;
   GraphInput input = testing::StarInput(kDegree);

@@ -1,4 +1,5 @@
-// Induced subgraphs, and times of vertices, against lists that Graph merges by other means.
+// Compares induced subgraphs, and times of vertices, with the lists that Graph merges with other
+// code.
 
 #include <algorithm>
 #include <functional>
@@ -22,7 +23,7 @@ std::vector<Direction> WalkableIn(const GraphSnapshot& graph) {
   return {graph.info().directions};
 }
 
-/// The list of a vertex, of those neighbours only that `keep` holds for, sorted.
+/// Returns the neighbours of a vertex for which `keep` returns true, sorted.
 std::vector<Neighbor> ListWith(const Graph& graph, VertexId vertex, Direction direction,
                                const std::function<bool(VertexId)>& keep) {
   auto list = graph.Neighbors(vertex, direction);
@@ -82,15 +83,15 @@ TEST(SamplerInducedTest, EveryTypeAndWeightIsThereAndEdgeIdsAreThoseOfTheEdges) 
       testing::Build(testing::RandomInput(9000, 60000, true, seed), testing::RandomPartitions(3));
   ASSERT_NE(open, nullptr);
   SamplerOptions options;
-  options.typed_fanouts = {{3, 0, 1}, {0, 2, 0}};  // type 2 is walked once
+  options.typed_fanouts = {{3, 0, 1}, {0, 2, 0}};  // type 2 is used in one hop only
   options.weighted = true;
   options.induced = true;
   options.edge_ids = true;
-  std::vector<VertexId> seeds(6000);  // more than are induced at a time
+  std::vector<VertexId> seeds(6000);  // more than are processed at a time
   for (std::size_t i = 0; i < seeds.size(); ++i) seeds[i] = static_cast<VertexId>(i);
   const auto sample = testing::MakeSampler(*open->graph, options)->Sample(seeds, 0);
   ASSERT_OK(sample);
-  // A source that reads lists of a whole hop at once, as from a disk, gives the same.
+  // A source that reads the lists of a whole hop at once, as from a disk, produces the same sample.
   const auto source = std::make_shared<testing::CountingSource>(*open->graph, true);
   const auto elsewhere = Sampler::Create(*open->graph, options, source);
   ASSERT_OK(elsewhere);
@@ -123,7 +124,7 @@ TEST(SamplerInducedTest, EveryTypeAndWeightIsThereAndEdgeIdsAreThoseOfTheEdges) 
   }
 }
 
-/// Gives a graph the array `name`, of one column.
+/// Adds the array `name` with one column to a graph.
 template <typename T>
 void AddTimes(GraphInput& input, const std::string& name, DataType dtype, std::vector<T> times) {
   ArrayInput array;
@@ -191,7 +192,7 @@ TEST(SamplerVertexTimesTest, NoNeighborIsLaterThanItsSeed) {
                     }));
         }
       }
-      WriteBatch batch;  // edges, a new vertex with a time and one without, other times
+      WriteBatch batch;  // edges, new vertices with and without a time, changed times
       for (int i = 0; i < 12; ++i)
         batch.PutEdge(static_cast<VertexId>(rng() % 25), static_cast<VertexId>(rng() % 27), {});
       batch.DeleteEdge(everyone[rng() % 25], everyone[rng() % 25], "");

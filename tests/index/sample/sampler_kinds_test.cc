@@ -87,8 +87,8 @@ TEST(TypedSamplerTest, AMetaPathWalksOneTypeAHop) {
   });
 }
 
-// Two of four edges of one type and one of three of another are drawn: all sets are equally likely,
-// and the types are independent.
+// Draws two of four edges of one type and one of three of another. All sets are equally likely, and
+// the types are independent.
 TEST(TypedSamplerTest, SetsOfEachTypeAreEquallyLikely) {
   const std::uint64_t seed = testing::TestSeed();
   for (const std::uint32_t partitions : {1U, 3U}) {
@@ -151,7 +151,8 @@ TEST(DisjointSamplerTest, SubgraphsShareNoVertex) {
   }
 }
 
-// Counts the pairs of neighbours that `draw` gives in each trial; all must be equally likely.
+// Counts the pairs of neighbours that `draw` returns over all trials. All pairs must be equally
+// likely.
 void ExpectIndependentPairs(
     std::int64_t neighbors,
     const std::function<std::pair<VertexId, VertexId>(std::uint64_t)>& draw) {

@@ -25,12 +25,12 @@ constexpr std::uint64_t kSamplerTemporalTrials = 12000;
 
 using TimeOf = std::function<std::int64_t(VertexId src, VertexId dst)>;
 
-// Returns the time stamps of all edges, by edge id, computed from the ends of each edge.
+// Returns the time stamps of all edges, by edge id, computed from the endpoints of each edge.
 std::shared_ptr<const EdgeTimes> StampEdges(const GraphSnapshot& graph, const TimeOf& time_of) {
   std::vector<std::vector<std::int64_t>> times(graph.partition_count());
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     const Adjacency& partition = graph.partition(p);
-    // Edges are numbered along the out-lists if those are kept.
+    // Edges are numbered along the out-lists if the store has them.
     const bool by_out = partition.has(Direction::kOut);
     const Direction direction = by_out ? Direction::kOut : Direction::kIn;
     const auto id_of = [&](LocalId local) { return *graph.VertexAt(partition.RowOf(local)); };
@@ -60,7 +60,7 @@ SamplerOptions Temporal(std::vector<std::int64_t> fanouts, std::shared_ptr<const
   return options;
 }
 
-// Every kind of temporal draw over a random graph is compared with the graph's lists.
+// Compares every kind of temporal draw over a random graph with the lists of the graph.
 TEST(TemporalSamplerTest, NoEdgeIsLaterThanTheSeed) {
   const std::uint64_t seed = testing::TestSeed();
   const auto open = Build(RandomInput(300, 5000, true, seed), RandomPartitions(3));
@@ -115,7 +115,7 @@ TEST(TemporalSamplerTest, NoEdgeIsLaterThanTheSeed) {
   }
 }
 
-// Lists of both directions, where the time of an edge is the same seen from either end.
+// Samples lists of both directions. The time of an edge is the same from either endpoint.
 TEST(TemporalSamplerTest, BothDirectionsAreCutAsOneList) {
   const std::uint64_t seed = testing::TestSeed();
   const auto time_of = [](VertexId a, VertexId b) {
@@ -159,7 +159,7 @@ TEST(TemporalSamplerTest, BothDirectionsAreCutAsOneList) {
   }
 }
 
-// Returns a graph with a random attribute `time` for each edge, in which parallel edges differ.
+// Returns a graph with a random edge attribute `time`. Parallel edges have different times.
 GraphInput TimedInput(std::uint64_t seed, bool undirected) {
   GraphInput input = RandomInput(120, 2500, true, seed);
   input.edges.weight.clear();
@@ -173,7 +173,8 @@ GraphInput TimedInput(std::uint64_t seed, bool undirected) {
 
 using TimedNeighbor = std::tuple<VertexId, TypeId, std::int64_t>;
 
-// Returns all entries of a vertex's list that are not later than `now`, by reading the whole input.
+// Returns all entries of a vertex's list that are not later than `now`, by a scan of the whole
+// input.
 std::vector<TimedNeighbor> EligibleOf(const GraphInput& input, VertexId vertex, Direction direction,
                                       std::int64_t now) {
   std::vector<TimedNeighbor> eligible;
@@ -194,7 +195,7 @@ std::vector<TimedNeighbor> EligibleOf(const GraphInput& input, VertexId vertex, 
   return eligible;
 }
 
-// Returns the draws for a vertex, each with the time that its edge id leads to.
+// Returns the draws for a vertex, each with the time found by its edge id.
 std::vector<TimedNeighbor> TimedDraws(const GraphSnapshot& graph, const EdgeTimes& times,
                                       const SampledSubgraph& sample, std::size_t list) {
   std::vector<TimedNeighbor> drawn;
@@ -216,8 +217,8 @@ std::vector<std::int64_t> LatestOf(const std::vector<TimedNeighbor>& entries, st
   return times;
 }
 
-// Times come from an edge attribute alone: there are no weights that would make the store keep the
-// ids of in-edges.
+// The times come from an edge attribute only. There are no weights, which would make the store keep
+// the ids of in-edges.
 TEST(TemporalSamplerTest, StoresWithAnAttributeAreWalkedBothWays) {
   const std::uint64_t seed = testing::TestSeed();
   for (const auto& [undirected, codec] :
@@ -256,11 +257,11 @@ TEST(TemporalSamplerTest, StoresWithAnAttributeAreWalkedBothWays) {
   }
 }
 
-// Expects that sets of the eligible edges of a star are equally likely, whatever the partitioning.
+// Expects that all sets of the eligible edges of a star are equally likely, for any partitioning.
 void ExpectEqualSets(TemporalPick pick, std::int64_t now, std::int64_t fanout,
                      const std::vector<std::vector<VertexId>>& sets, std::uint64_t seed) {
   for (const std::uint32_t partitions : {1U, 3U}) {
-    // Only in-edges are kept, whose ids need no section.
+    // The store has only in-edges, whose ids need no section.
     const auto open = Build(StarInput(6), RandomPartitions(partitions, Direction::kIn));
     ASSERT_NE(open, nullptr);
     // The times are 10, 20, 30, 30, 30, 40.

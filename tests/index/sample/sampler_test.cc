@@ -12,6 +12,9 @@
 
 #include "index/sampler_graphs.h"
 
+// Tests of Sampler on a generation without a delta: the shape of samples, statistical tests of the
+// draws, invalid options, memory reuse, and neighbour lists from other sources.
+
 namespace rhizome {
 namespace {
 
@@ -29,7 +32,7 @@ using testing::Same;
 using testing::Sort;
 using testing::StarInput;
 
-// Checks the shape of a sample, and every drawn edge against the graph's lists.
+// Checks the shape of a sample, and compares every drawn edge with the graph's lists.
 void ExpectValid(const GraphSnapshot& graph, const SamplerOptions& options,
                  std::span<const VertexId> seeds, const SampledSubgraph& sample) {
   const std::size_t hops = options.fanouts.size();
@@ -193,8 +196,8 @@ TEST(SamplerTest, CallersMayShareASampler) {
   EXPECT_EQ(equal, (std::vector<int>{kBatches, kBatches, kBatches}));
 }
 
-// Over many batches each set of neighbours is equally likely, whatever the partitioning. This
-// covers how often each neighbour is included, and how often each pair is.
+// Over many batches each set of neighbours is equally likely, for any partitioning. This covers how
+// often each neighbour, and each pair of neighbours, is included.
 TEST(SamplerTest, SetsWithoutReplacementAreEquallyLikelyForAnyPartitioning) {
   const std::uint64_t seed = testing::TestSeed();
   constexpr std::uint64_t kTrials = 12000;
@@ -235,7 +238,7 @@ TEST(SamplerTest, DrawsWithReplacementAreIndependentForAnyPartitioning) {
       ASSERT_OK(sample);
       const std::vector<Neighbor> drawn = DrawnFor(*open->graph, *sample, 0);
       ASSERT_EQ(drawn.size(), 2);
-      // Partitions are in order, so only the unordered pair is random.
+      // Partitions are visited in order, so only the unordered pair is random.
       observed[std::minmax(drawn[0].vertex, drawn[1].vertex)] += 1;
     }
     ASSERT_EQ(observed.size(), 15);
@@ -349,7 +352,7 @@ TEST(SamplerTest, BadOptionsAndSeedsAreRefused) {
   options.direction = Direction::kBoth;
   EXPECT_STATUS(Sampler::Create(*out_only->graph, options), kInvalidArgument);
   EXPECT_OK(Sampler::Create(*both->graph, options));
-  options.edge_ids = true;  // this store keeps none of its in-edges
+  options.edge_ids = true;  // this store has no ids of in-edges
   EXPECT_STATUS(Sampler::Create(*both->graph, options), kInvalidArgument);
   options.edge_ids = false;
   options.direction = Direction::kIn;
@@ -360,7 +363,7 @@ TEST(SamplerTest, BadOptionsAndSeedsAreRefused) {
   const auto sampler = MakeSampler(*both->graph, Fanouts({3}));
   EXPECT_STATUS(sampler->Sample(std::vector<VertexId>{1, 5}, 0), kInvalidArgument);
   EXPECT_STATUS(sampler->Sample(std::vector<VertexId>{-1}, 0), kInvalidArgument);
-  // Numbers that a refused batch had assigned are forgotten.
+  // Numbers that a failed batch assigned are forgotten.
   const auto sample = sampler->Sample(std::vector<VertexId>{1}, 0);
   ASSERT_OK(sample);
   EXPECT_EQ(sample->rows.size(), 1);

@@ -26,8 +26,8 @@ GraphInput WeightedStar(const std::vector<float>& weights) {
   return input;
 }
 
-// The number of draws of each class, where an entry's class is its weight. The distribution of
-// draws one after another in proportion to the remaining weights is found by enumeration.
+// The number of draws of each class, where the class of an entry is its weight. The distribution of
+// successive draws in proportion to the remaining weights is computed by enumeration.
 using ClassCounts = std::map<float, int>;
 void EnumerateWithoutReplacement(ClassCounts left, int draws, double p, const ClassCounts& drawn,
                                  std::map<ClassCounts, double>& law) {
@@ -48,7 +48,7 @@ void EnumerateWithoutReplacement(ClassCounts left, int draws, double p, const Cl
   }
 }
 
-// Does the same with replacement: the multinomial distribution.
+// The same with replacement: the multinomial distribution.
 void EnumerateWithReplacement(const ClassCounts& all, double sum, int draws, double p,
                               const ClassCounts& drawn, std::map<ClassCounts, double>& law) {
   if (draws == 0) {
@@ -132,8 +132,8 @@ TEST(WeightedSamplerTest, LongListsFollowTheLawOfAES) {
   }
 }
 
-// One entry has nearly all the weight, so draws through the sums repeat until drawing by keys takes
-// over.
+// One entry has nearly all the weight, so draws through the sums repeat until the sampler switches
+// to drawing by keys.
 TEST(WeightedSamplerTest, OneHeavyEntryDoesNotHideTheOthers) {
   const std::uint64_t seed = testing::TestSeed();
   std::vector<float> weights(100, 1.0F);

@@ -9,6 +9,9 @@
 #include "testing/section_edit.h"
 #include "testing/testing.h"
 
+// Tests of partition files. Random graphs are divided, written, parsed and compared with a model;
+// then every section is damaged and must be rejected.
+
 namespace rhizome {
 namespace {
 
@@ -49,7 +52,7 @@ std::vector<Direction> ListsOf(const Adjacency& adjacency) {
   return lists;
 }
 
-// Returns the entries of one list as directed edges by vertex id; checks the order of the list, and
+// Returns the entries of one list as directed edges by vertex id. Checks the order of the list, and
 // its types one by one and by range.
 std::vector<ModelEdge> EdgesOfList(const Adjacency& adjacency, const VertexOrder& order,
                                    std::uint32_t edge_types, LocalId local, Direction direction) {
@@ -158,8 +161,8 @@ TEST(AdjacencyTest, TypeOfEdgeIsThatOfItsEntry) {
   }
 }
 
-// Expects that each in-entry names an edge between the same vertices and of its type, and no two
-// the same.
+// Expects that each in-entry refers to an edge between the same vertices and of the same type, and
+// that no two refer to the same edge.
 void ExpectEdgeIds(const Adjacency& adjacency) {
   std::vector<std::tuple<LocalId, LocalId, TypeId>> edges(adjacency.edge_count());
   std::vector<LocalId> scratch;
@@ -190,7 +193,7 @@ TEST(AdjacencyTest, WeightsAndAttributesKeepTheIdsOfInEdges) {
     input.undirected = false;
     DivideOptions options = DrawDivision(rng);
     options.directions = Direction::kBoth;
-    // There are more partitions than some graphs have edges; partitions without an edge keep no
+    // There are more partitions than some graphs have edges. Partitions without an edge have no
     // ids.
     for (const Adjacency& adjacency : Divide(rng, input, options).ParseAll()) {
       const bool kept = !input.edges.weight.empty() || options.attributed;
@@ -220,7 +223,7 @@ TEST(AdjacencyTest, DamagedIdsOfInEdgesAreRefused) {
   SectionEdit missing = sound;
   missing.Remove(kind);
   EXPECT_STATUS(parse(missing), kCorruption);
-  // The flag for attributes justifies the section; without the flag it is refused.
+  // The flag for attributes justifies the section. Without the flag it is rejected.
   SectionEdit denied = sound;
   auto& header = denied.At(Kind(PartitionSection::kHeader)).bytes;
   header[offsetof(PartitionHeader, flags)] &= ~static_cast<std::byte>(kPartitionAttributed);
@@ -249,8 +252,8 @@ TEST(AdjacencyTest, OnlyWhatIsNeededIsStored) {
   EXPECT_TRUE(symmetric.Has(Kind(PartitionSection::kWeights)));
   EXPECT_FALSE(symmetric.Has(Kind(PartitionSection::kInNeighbors)));
   EXPECT_FALSE(symmetric.Has(Kind(PartitionSection::kInEdges)));
-  // With edge attributes the file keeps the ids of in-edges, if both directions are kept, and
-  // nothing else.
+  // With edge attributes the file has the ids of in-edges, if it has both directions, and no other
+  // additional section.
   const SectionEdit attributed = sections(plain, {.attributed = true});
   EXPECT_TRUE(attributed.Has(Kind(PartitionSection::kInEdges)));
   EXPECT_FALSE(attributed.Has(Kind(PartitionSection::kWeights)));
@@ -304,7 +307,7 @@ TEST(AdjacencyTest, AnotherPartitionCountOrTypeCountIsRefused) {
   EXPECT_STATUS(parse(0, 2, 2), kCorruption);
 }
 
-// A fixed graph of two partitions with every section, whose damage must be refused.
+// A fixed graph of two partitions with every section. Any damage to it must be rejected.
 class AdjacencyDamageTest : public ::testing::TestWithParam<std::tuple<bool, TopologyCodec>> {
  protected:
   AdjacencyDamageTest() {
@@ -322,12 +325,12 @@ class AdjacencyDamageTest : public ::testing::TestWithParam<std::tuple<bool, Top
 };
 
 // Weights may be any numbers, and a global degree may be any number not below the local one. Every
-// other element is tied to another, so raising it by one is noticed.
+// other element depends on another, so raising it by one is noticed.
 TEST_P(AdjacencyDamageTest, AnyRaisedElementIsRefused) {
   for (std::uint32_t kind = 1; kind <= Kind(PartitionSection::kPartitionSets); ++kind) {
     const bool degrees = kind >= Kind(PartitionSection::kOutDegrees) &&
                          kind <= Kind(PartitionSection::kInDegreePatches);
-    // Both sides of an edge share a type list, so another type in it is another graph.
+    // Both sides of an edge share a type list, so another type in it yields another valid graph.
     if (!Edit().Has(kind) || kind == Kind(PartitionSection::kWeights) ||
         kind == Kind(PartitionSection::kTypes) || degrees)
       continue;
@@ -335,8 +338,9 @@ TEST_P(AdjacencyDamageTest, AnyRaisedElementIsRefused) {
       SectionEdit edit = Edit();
       edit.Set(kind, i, edit.Get(kind, i) + 1);
       const Status status = ParseEdited(edit);
-      // A list may stay sorted when one neighbour, mirror or boundary vertex is raised. VerifyGraph
-      // notices that (see verify_graph_test), and here the edge ids of weights do.
+      // A list may remain sorted when a neighbour, a mirror or a boundary vertex is raised.
+      // VerifyGraph notices that (see verify_graph_test). Here the edge ids of the weights detect a
+      // changed neighbour.
       if (kind == Kind(PartitionSection::kMirrors) ||
           kind == Kind(PartitionSection::kBoundaryOwned))
         continue;
@@ -412,7 +416,7 @@ TEST_P(AdjacencyDamageTest, DegreesWithoutTheirPatchAreRefused) {
   }
 }
 
-// A sealed file with random numbers is refused, or every query gives an answer (asan, ubsan).
+// A sealed file with random numbers is rejected, or every query stays in bounds (asan, ubsan).
 TEST_P(AdjacencyDamageTest, RandomDamageNeverCrashes) {
   std::mt19937_64 rng(testing::TestSeed());
   int accepted = 0;

@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::uint64_t kBytes = 24;
 
-// Returns the memory for so many frames, derived from what all blocks would take.
+// Returns the memory needed for `frames` frames, computed from the size of a cache of all blocks.
 std::uint64_t MemoryFor(std::uint64_t blocks, std::uint64_t frames) {
   const std::uint64_t frame = BlockCache::FullBytes(1, kBytes) - sizeof(std::atomic<std::uint32_t>);
   return blocks * sizeof(std::atomic<std::uint32_t>) + frames * frame;
 }
 
-// Returns a block that holds its number three times.
+// Returns a block filled with copies of its number.
 std::vector<std::byte> BlockOf(std::uint64_t number) {
   std::vector<std::byte> bytes(kBytes);
   for (std::size_t i = 0; i < kBytes; i += sizeof(number))
@@ -34,7 +34,7 @@ bool ReadsAs(const BlockCache& cache, std::uint64_t number) {
   return true;
 }
 
-/// A naive CLOCK with counts and one shard.
+/// A simple CLOCK cache with counters and one shard.
 class Model {
  public:
   explicit Model(std::size_t frames) : frames_(frames) {}
@@ -150,7 +150,8 @@ TEST(BlockCacheTest, AHotBlockOutlivesAScan) {
   }
 }
 
-// Every read returns its own block, whatever is evicted meanwhile, also under the thread sanitizer.
+// Every read returns the requested block during concurrent evictions, also under the thread
+// sanitizer.
 TEST(BlockCacheTest, ManyThreadsReadWhileBlocksComeAndGo) {
   const std::uint64_t seed = testing::TestSeed();
   const std::uint64_t blocks = 400;

@@ -65,7 +65,7 @@ TEST(BlockedOffsetsTest, EveryOffsetIsReadBackAndFound) {
   }
 }
 
-// Random numbers in the three sections are refused, or the offsets still ascend within bounds.
+// Random numbers in the three sections are rejected, or the offsets still ascend within bounds.
 TEST(BlockedOffsetsTest, DamageIsRefusedOrHarmless) {
   std::mt19937_64 rng(testing::TestSeed());
   int refused = 0;
@@ -98,7 +98,7 @@ TEST(BlockedOffsetsTest, HubsCostTheirBlockAlone) {
   for (int i = 0; i < 6400; ++i) offsets.push_back(offsets.back() + (i == 3000 ? 1000000 : 2));
   const std::vector<std::byte> bytes =
       WriteFile([&](SectionFileWriter& writer) { return WriteOffsets(writer, kKinds, offsets); });
-  // The offsets take a byte each, 4 for each block of 64, and one block in full; the rest is the
+  // The offsets need a byte each, 4 for each block of 64, and one block in full. The rest is the
   // container.
   EXPECT_LT(bytes.size(), 6401U + 101 * 4 + 64 * 4 + 600);
 }
@@ -119,7 +119,7 @@ TEST(PatchedColumnTest, EveryValueIsReadBack) {
 }
 
 TEST(PatchedColumnTest, PatchesThatFitNoMarkAreRefused) {
-  std::vector<std::uint64_t> values(40, 1);  // so many that a byte each pays
+  std::vector<std::uint64_t> values(40, 1);  // enough values that one byte each is worthwhile
   values[1] = 300;
   values[3] = 255;
   const std::vector<std::byte> bytes =

@@ -38,7 +38,7 @@ TEST(CompressedListTest, TakesLittleMoreThanTheBound) {
   std::sort(values.begin(), values.end());
   std::vector<std::byte> bytes;
   AppendCompressedList(values, bytes);
-  // An entry takes 2 + log2(2^22 / 10^4) = 10.7 bits, and 256 entries another 8 bytes.
+  // An entry needs 2 + log2(2^22 / 10^4) = 10.7 bits, and 256 entries another 8 bytes.
   EXPECT_LT(bytes.size() * 8, values.size() * 11);
 }
 
@@ -68,7 +68,7 @@ TEST(CompressedListTest, AnyFlippedBitIsNoticedOrChangesNothingButLowParts) {
   }
 }
 
-// Whatever the bytes are, nothing is read beyond them (asan), and the result is sorted.
+// For arbitrary bytes, the decoder reads nothing beyond them (asan), and the result is sorted.
 TEST(CompressedListTest, RandomBytesAreHarmless) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 20000; ++round) {

@@ -34,7 +34,7 @@ struct Sample {
   }
 };
 
-// Draws an order. With `even` every (owner, type) has vertices.
+// Draws an order. With `even`, every (owner, type) has vertices.
 Sample DrawOfVertexOrder(std::mt19937_64& rng, std::size_t n, std::uint32_t partitions,
                          std::uint32_t types, bool grouped, bool even = false) {
   Sample sample;
@@ -109,8 +109,8 @@ TEST(VertexOrderTest, SinglePartitionAndTypeIsGroupedInAnyOrder) {
   ExpectAgreesOfVertexOrder(*order, sample);
 }
 
-// The files are sealed again with right checksums. An order whose segments merely end elsewhere is
-// another valid order, so only those elements of segments are changed that are tied to others.
+// The files are sealed again with correct checksums. An order whose segments merely end elsewhere
+// is another valid order, so the test changes only elements of segments that depend on others.
 TEST(VertexOrderTest, AnyChangedElementIsRefused) {
   std::mt19937_64 rng(testing::TestSeed());
   for (const bool grouped : {true, false}) {
@@ -141,7 +141,7 @@ TEST(VertexOrderTest, SegmentsThatDoNotCoverTheRowsAreRefused) {
   refused(5, 0, 24);  // empty last segment
   refused(1, 7, 1);   // first row of 2^56 and more
   refused(2, 8, 3);   // typed rows do not add up
-  refused(3, 16, 0);  // owners fall
+  refused(3, 16, 0);  // owners decrease
   refused(5, 16, 3);  // owner beyond the partitions
   refused(5, 18, 2);  // type beyond the types
   refused(0, 18, 1);  // the same segment twice

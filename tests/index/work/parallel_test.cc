@@ -17,7 +17,7 @@ TEST(ParallelTest, EveryPieceIsDoneOnce) {
   }
 }
 
-// Each piece in flight has a slot of its own; results come in order.
+// Each piece in flight has its own slot. Results arrive in order.
 TEST(ParallelTest, InOrderFinishesInOrderAndNeverSharesASlot) {
   for (const std::size_t in_flight : {1, 2, 7}) {
     std::array<std::size_t, 7> slots{};

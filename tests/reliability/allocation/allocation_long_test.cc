@@ -1,4 +1,5 @@
-// Every allocation of each history fails, once, and once with all later ones.
+// Each test makes every eighth allocation of a history fail, once, and once with all later ones;
+// the eight tests of a history cover all allocations.
 
 #include <string>
 #include <tuple>
@@ -11,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kSlicesOfAllocations = 8;
 
-/// A history, and the eighth of its allocations that fails.
+/// A history, and the first of its allocations that fails (every eighth from there on).
 class AllocationLongTest : public ::testing::TestWithParam<std::tuple<Scenario, std::uint64_t>> {};
 
 TEST_P(AllocationLongTest, EndsWithAnErrorOrTheRightResult) {

@@ -17,7 +17,7 @@
 namespace rhizome::testing {
 namespace {
 
-/// The text that repeats the current run, printed if the program ends in the middle of it.
+/// Name of the current case, which repeats it; printed if the program is terminated in the middle.
 thread_local char running[128] = "";
 
 [[noreturn]] void EndWithItsName() {
@@ -54,7 +54,8 @@ class AllocationRun {
   }
 
  private:
-  // Counts the allocations of a run that works sequentially, as the runs with faults do.
+  // Counts the allocations of an undisturbed run, which works sequentially, like the runs with
+  // faults.
   std::uint64_t CountAllocations() {
     std::atomic<std::uint64_t> asked = 0;
     OnAllProcessors([&] {

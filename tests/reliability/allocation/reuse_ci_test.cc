@@ -1,5 +1,5 @@
-// Handles are used again after memory or threads were short. They continue or report that they are
-// read-only, and their answers are right.
+// Tests that handles can be used again after a shortage of memory or threads: they continue or
+// report that they are read-only, and their answers are right.
 
 #include <unistd.h>
 
@@ -44,11 +44,11 @@ void ExpectOkOrShort(const Status& status) {
   EXPECT_TRUE(status.ok() || status.code() == StatusCode::kOutOfMemory) << status.ToString();
 }
 
-/// A store on a real disk with one handle that writes, and its expected contents.
+/// A store on a real disk with one writing handle, and its expected contents.
 class ReuseTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ::alarm(300 * Patience());  // a hang is what this is about
+    ::alarm(300 * Patience());  // a hang would be the failure to detect
     std::mt19937_64 rng(7);
     GraphInput input = RandomGraph(rng, {.vertices = 40, .edges = 200});
     UpdateModel::AddRows(input);
@@ -82,7 +82,7 @@ class ReuseTest : public ::testing::Test {
     return true;
   }
 
-  /// Expects that acknowledged batches are there, and refused ones are not.
+  /// Expects that acknowledged batches exist and refused ones do not.
   void ExpectAll(std::int64_t end) const {
     for (std::int64_t k = 0; k < end; ++k) {
       EXPECT_EQ(Holds(k), written_.at(static_cast<std::size_t>(k)))
@@ -125,7 +125,7 @@ TEST_F(ReuseTest, AWriterGoesOnAfterAnyAllocationThatFails) {
   std::uint64_t points = 0;
   for (const bool sticky : {false, true}) {
     Open();
-    // The first write through a handle makes it the store's writer.
+    // The first write through a handle makes the handle the store's writer.
     for (std::uint64_t at = 0; WriteShort(at, sticky); ++at) ++points;
     if (HasFatalFailure()) return;
   }
@@ -146,7 +146,7 @@ TEST_F(ReuseTest, AHandleThatCouldNotBecomeTheWriterTriesAgain) {
   }
 }
 
-/// Runs `work`; an exception is a failure, because the library's functions return a Status.
+/// Runs `work`. An exception is a failure, because the library's functions return a Status.
 Status TryOfReuse(const std::function<Status()>& work) {
   try {
     return work();
@@ -156,13 +156,14 @@ Status TryOfReuse(const std::function<Status()>& work) {
   }
 }
 
-/// Runs `work` with faults at `points` of its allocations on any thread, or of its thread starts.
+/// Runs `work` repeatedly, with faults at `points` of its allocations on any thread, or at its
+/// thread starts.
 class Shortage {
  public:
   Shortage(std::uint64_t points, std::function<Status()> work)
       : points_(points), work_(std::move(work)), random_(TestSeed()) {}
 
-  /// Calls `look` with the outcome of each run.
+  /// Calls `look` with the result of each run.
   void Run(const std::function<void(const Status&)>& look) {
     std::uint64_t asked = 0;
     {
@@ -188,7 +189,7 @@ class Shortage {
     }
   }
 
-  /// Does the same with threads that cannot be started: the first, the second, ...
+  /// As Run, but all thread starts fail from the first, second, ... on.
   void RunThreads(const std::function<void(const Status&)>& look) {
     for (std::uint64_t at = 0; at < 64 && !::testing::Test::HasFailure(); ++at) {
       SCOPED_TRACE(::testing::Message() << "from thread " << at << " on");
@@ -256,7 +257,7 @@ TEST_F(ReuseTest, VerifyIsRightOrSaysWhatIsShort) {
   Shortage shortage(15, [&]() -> Status {
     RHIZOME_ASSIGN_OR_RETURN(const auto report, VerifyStore(FileSystem::Posix(), path_, control));
     for (const Damage& damage : report.damaged) ADD_FAILURE() << damage.file << ": " << damage.what;
-    // A file that could not be read does not count as damage, but the report is not ok then.
+    // A file that could not be read does not count as damage, but then the report is not ok.
     EXPECT_EQ(report.ok(), report.unread.empty());
     return report.unread.empty() ? Status::Ok() : Status::OutOfMemory("files that were not read");
   });
@@ -267,7 +268,7 @@ TEST_F(ReuseTest, VerifyIsRightOrSaysWhatIsShort) {
   PrintCount("verifications-short-of-threads", shortage.threads_failed());
 }
 
-// A shortage does not count as damage for a repair either, which has nothing to do.
+// A shortage does not count as damage for a repair either, so the repair has nothing to do.
 TEST_F(ReuseTest, RepairIsRightOrSaysWhatIsShort) {
   graph_ = nullptr;
   store_ = nullptr;

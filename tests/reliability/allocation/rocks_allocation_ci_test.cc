@@ -1,7 +1,8 @@
-// Allocations fail inside RocksDB, which is not written for exceptions: its locks stay held, and
-// its queue of writers names one that is gone. All the same every call ends, closing included, and
-// the catalogue can be opened again in the same process and holds what was acknowledged. Where one
-// of RocksDB's destructors cannot allocate, the process ends, and the next one finds as much.
+// Tests allocation failures inside RocksDB, which is not written for exceptions: its locks remain
+// held, and its queue of writers refers to a writer that is gone. Still, every call must return,
+// closing included, and the catalogue can be opened again in the same process and holds what was
+// acknowledged. If one of RocksDB's destructors cannot allocate, the process ends, and the next
+// process must find the same.
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -24,7 +25,7 @@
 namespace rhizome::testing {
 namespace {
 
-/// With a write buffer of 512 KiB, the second commit of this size begins another one.
+/// With a write buffer of 512 KiB, the second commit of this size starts another buffer.
 constexpr std::size_t kRocksRecordBytes = std::size_t{300} << 10;
 constexpr std::uint64_t kCommitsOfRocksRun = 6;
 
@@ -41,8 +42,8 @@ class RocksAllocationTest : public ::testing::Test {
     return catalog.AppendDelta(std::span(&commit, 1), /*sync=*/true);
   }
 
-  /// Opens the catalogue, uses it in every way, and closes it. Counts the commits that were
-  /// acknowledged.
+  /// Opens the catalogue, calls all of its functions, and closes it. `done` receives the number of
+  /// acknowledged commits.
   Status Use(Catalog::Mode mode, std::uint64_t& done) const {
     RHIZOME_ASSIGN_OR_RETURN(const auto catalog, Open(mode));
     for (std::uint64_t i = 1; i <= kCommitsOfRocksRun; ++i) {
@@ -62,14 +63,14 @@ class RocksAllocationTest : public ::testing::Test {
     return catalog->Close();
   }
 
-  /// The report of a process, which stays if the process is ended in the middle.
+  /// The report of a child process, in shared memory, so that it survives the process.
   struct Outcome {
     std::uint64_t asked = 0, done = 0;
     bool hit = false;
   };
 
-  /// Runs `body` in a process of its own, since RocksDB ends the process where one of its
-  /// destructors cannot allocate. Returns how it ended, as waitpid says it.
+  /// Runs `body` in a child process, since RocksDB ends the process if one of its destructors
+  /// cannot allocate. Returns the wait status of waitpid.
   static int Alone(const std::function<void()>& body) {
     return RunForked([&] {
       body();
@@ -77,16 +78,16 @@ class RocksAllocationTest : public ::testing::Test {
     });
   }
 
-  /// Uses the catalogue while the allocation `at` fails, and all later ones if `sticky`.
+  /// Uses the catalogue while allocation `at` fails, and all later ones if `sticky`.
   void UseWithFaults(std::uint64_t at, bool sticky) const {
     Status status;
     {
       const AllocationFaults faults(at, sticky, AllocationFaults::Of::kRocksDb);
-      outcome_->hit = at != kNone;  // unless it says otherwise below
+      outcome_->hit = at != kNone;  // remains true if the process ends below
       try {
         status = Use(Catalog::Mode::kWrite, outcome_->done);
       } catch (const std::exception& error) {
-        status = Status::OutOfMemory(error.what());  // Store's functions translate it
+        status = Status::OutOfMemory(error.what());  // Store's functions would translate it
       }
       outcome_->hit = faults.failed() > 0;
       outcome_->asked = faults.asked();
@@ -94,7 +95,7 @@ class RocksAllocationTest : public ::testing::Test {
     EXPECT_TRUE(status.ok() || status.code() == StatusCode::kOutOfMemory) << status.ToString();
   }
 
-  /// The catalogue opens, has what was acknowledged, and takes more.
+  /// Expects that the catalogue opens, holds what was acknowledged, and accepts more.
   void CheckAgain() const {
     const auto again = Open(Catalog::Mode::kWrite);
     ASSERT_OK(again);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kAllowedBytes = std::uint64_t{64} << 20;
 
-// A refusal takes microseconds, and passing over a stream that expands to 64 MiB some tenths of a
+// A refusal takes microseconds, and skipping a stream that expands to 64 MiB some tenths of a
 // second. The bound is far from both, and catches a loop that runs as often as a size in a header
 // says.
 constexpr double kAllowedSeconds = 10;

@@ -1,3 +1,8 @@
+// Makes small inputs that claim huge sizes, for all readers (AllBombs), and reads each of them in a
+// child process with limited memory and CPU time (Explode). The sections of this file: encoded
+// chunks, files of users (npy, gzip, zstd, text), zarr.json, files of a store (sections, manifests,
+// indexes, records), and the child processes.
+
 #include "reliability/catalog/bombs.h"
 
 #include <fmt/format.h>
@@ -59,12 +64,11 @@ Status OutcomeOf(const Result<T>& result) {
   return result ? Status::Ok() : result.error();
 }
 
-// --- Frames of chunks
-// -----------------------------------------------------------------------------
+// --- Encoded chunks ---
 
 constexpr std::size_t kRawBytes = std::size_t{64} << 10;
 
-/// Decodes `frame`, followed by a right checksum, as a chunk of kRawBytes.
+/// Decodes `frame`, followed by a correct checksum, as a chunk of kRawBytes.
 Status DecodeFrame(CodecKind kind, Bytes frame) {
   const std::uint32_t crc = Crc32c(frame);
   frame.resize(frame.size() + sizeof(crc));
@@ -73,7 +77,7 @@ Status DecodeFrame(CodecKind kind, Bytes frame) {
   return DecodeChunk({.kind = kind, .level = 1, .element_bytes = 4}, frame, out);
 }
 
-/// Makes a zstd frame: its head, and blocks that each repeat one byte 128 Ki times.
+/// Returns a zstd frame with the given head and blocks that each repeat one byte 128 Ki times.
 Bytes ZstdBomb(Bytes head, int blocks) {
   Bytes frame = BytesOf("\x28\xB5\x2F\xFD");
   frame.insert(frame.end(), head.begin(), head.end());
@@ -88,7 +92,7 @@ Bytes ZstdBomb(Bytes head, int blocks) {
 
 void AddFrames(std::vector<Bomb>& bombs) {
   for (const std::uint64_t claimed : kHuge) {
-    Bytes head(9);  // in one segment, with a size of 8 bytes
+    Bytes head(9);  // single segment, with a size field of 8 bytes
     head[0] = std::byte{0xE0};
     StoreLittle(head.data() + 1, claimed);
     bombs.push_back({fmt::format("zstd frame that claims {} bytes", claimed), kRawBytes,
@@ -137,8 +141,7 @@ void AddFrames(std::vector<Bomb>& bombs) {
   }
 }
 
-// --- Files of users
-// -------------------------------------------------------------------------------
+// --- Files of users ---
 
 /// Reads a file as an array of floats.
 Status ReadArray(FileSystem& fs, const Path& path, std::uint64_t dim = 0) {
@@ -209,7 +212,7 @@ void AddNpy(std::vector<Bomb>& bombs) {
 
 constexpr std::size_t kSwollenBytes = std::size_t{64} << 20;
 
-/// Repeats `piece` up to 64 MiB and packs it with gzip.
+/// Repeats `piece` up to 64 MiB and compresses it with gzip.
 Bytes Gzip(std::string_view piece) {
   Bytes out(std::size_t{4} << 20);
   z_stream stream{};
@@ -227,10 +230,10 @@ Bytes Gzip(std::string_view piece) {
   return out;
 }
 
-/// Makes a zstd frame that needs a window of 2 GiB, followed by blocks.
+/// Returns a zstd frame that needs a window of 2 GiB.
 Bytes WideZstd() { return ZstdBomb({std::byte{0}, std::byte{0xA8}}, 64); }
 
-/// Reads a file on disk that is 64 MiB of one byte: a line without end.
+/// Reads a file that is 64 MiB of one byte on disk: a line without an end.
 Status ReadEndless(const char* name, char byte) {
   const TempDir dir;
   const Path path = dir / name;
@@ -279,8 +282,7 @@ void AddStreams(std::vector<Bomb>& bombs) {
   }
 }
 
-// --- zarr.json
-// ------------------------------------------------------------------------------------
+// --- zarr.json ---
 
 std::string ZarrText(std::string_view shape, std::string_view chunk, std::string_view codecs) {
   return fmt::format(
@@ -334,10 +336,9 @@ void AddZarr(std::vector<Bomb>& bombs) {
   }
 }
 
-// --- Files of a store
-// -----------------------------------------------------------------------------
+// --- Files of a store ---
 
-/// Makes a section file of one section that is a struct.
+/// Returns a section file with one section, which holds one struct.
 template <typename T>
 Bytes OneStruct(FileKind kind, std::uint32_t section, const T& value) {
   MemorySink sink;
@@ -428,7 +429,7 @@ void AddSections(std::vector<Bomb>& bombs) {
   }
 }
 
-/// Adds manifests with a right seal in which one of the first numbers is changed.
+/// Adds manifests with a correct checksum in which one of the first numbers is changed.
 void AddManifests(std::vector<Bomb>& bombs) {
   constexpr std::size_t kHeadBytes = 40;
   const Bytes sample = EncodeManifest({}, StoreId{});
@@ -443,7 +444,7 @@ void AddManifests(std::vector<Bomb>& bombs) {
                        return OutcomeOf(DecodeManifest(bytes, StoreId{}));
                      }});
   }
-  // The lists at its end (files, arrays, series) each claim the greatest 32-bit length.
+  // The lists at the end (files, arrays, series) each claim the maximum 32-bit length.
   for (std::size_t back = 8; back <= 24; back += 4) {
     bombs.push_back(
         {fmt::format("manifest with a list of 2^32 - 1, {} bytes before its end", back), 0, [=] {
@@ -511,12 +512,13 @@ void AddRecords(std::vector<Bomb>& bombs) {
                        return opened ? Status::Ok() : opened.error();
                      }});
   }
-  // Each number of a record that is a count claims more than there is.
+  // Each count in a record claims more entries than there are.
   const DeltaContext context{.vertices = 4};
   DeltaRunBuilder builder(false, 0, 4);
   builder.AddEdge(0, 1, 0, 1, {});
   const Bytes record = EncodeDeltaRecord(builder.Finish(1), context);
-  constexpr std::size_t kHashAt = 17, kHashEnd = 33;  // of the commits: it may be any 16 bytes
+  // hash of the commits, which may be any 16 bytes
+  constexpr std::size_t kHashAt = 17, kHashEnd = 33;
   for (std::size_t at = 1; at + 4 < record.size(); at += 5) {
     if (at >= kHashAt && at + 4 <= kHashEnd) continue;
     bombs.push_back({fmt::format("delta record with 0xFFFFFFFF at byte {}", at), 0, [=] {
@@ -540,8 +542,7 @@ void AddRecords(std::vector<Bomb>& bombs) {
   }
 }
 
-// --- Their processes
-// ------------------------------------------------------------------------------
+// --- Child processes ---
 
 struct Report {
   int code = 0;
@@ -564,10 +565,10 @@ double ProcessorSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// An exception ends the process, as it should.
+// Because of noexcept, an exception ends the process, as it should.
 [[noreturn]] void ReadInChild(const Bomb& bomb, int to) noexcept {
-  // One processor and one arena are used, because threads and their arenas would take addresses for
-  // each of many.
+  // Uses one CPU and one malloc arena, because each thread's stack and arena would use up the
+  // address limit.
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);
@@ -606,7 +607,8 @@ std::vector<Bomb> AllBombs() {
 BombOutcome Explode(const Bomb& bomb) {
   int ends[2];
   if (::pipe(ends) != 0) return {};
-  constexpr unsigned kPatienceSeconds = 600;  // of the clock; its own limit is on processor time
+  // of wall-clock time; the child's own limit is on CPU time
+  constexpr unsigned kPatienceSeconds = 600;
   auto child = ChildProcess::Fork([&]() -> int { ReadInChild(bomb, ends[1]); }, kPatienceSeconds);
   ::close(ends[1]);
   Report report;

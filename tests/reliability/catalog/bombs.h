@@ -9,30 +9,31 @@
 
 namespace rhizome::testing {
 
-/// An input that asks a reader for far more than its size: sizes that no file has, streams that
-/// expand, endless nesting.
+/// An input that requests far more than its size from a reader: sizes that no file has, streams
+/// that expand, endless nesting.
 struct Bomb {
   std::string name;
 
-  /// Bytes that the reader may allocate for what the input honestly declares (a chunk); 0: none.
+  /// Bytes that the reader may allocate because the input honestly declares them (a chunk); 0:
+  /// none.
   std::uint64_t declared_bytes = 0;
 
-  /// Passes the input to its reader, which must refuse it. Runs in a process of its own.
+  /// Passes the input to its reader, which must refuse it. Runs in a child process.
   std::function<Status()> read;
 };
 
-/// Returns all inputs, made by hand; the large ones are written when they are read.
+/// Returns all inputs. Large ones are generated when they are read.
 std::vector<Bomb> AllBombs();
 
-/// The outcome of reading one input.
+/// The result of reading one input.
 struct BombOutcome {
-  bool ended = false;  ///< the process came back, with the rest:
+  bool ended = false;  ///< the process exited normally; otherwise the rest is unset
   Status status;
-  std::uint64_t grown_bytes = 0;  ///< of its peak resident memory
+  std::uint64_t grown_bytes = 0;  ///< growth of its peak resident memory
   double processor_seconds = 0;
 };
 
-/// Reads an input in a process that may address 1 GiB and compute for half a minute.
+/// Reads an input in a process that may use 1 GiB of addresses and half a minute of CPU time.
 BombOutcome Explode(const Bomb& bomb);
 
 }  // namespace rhizome::testing

@@ -1,3 +1,8 @@
+// Runs the cases of MutateCatalogs. The parent starts children that run ranges of cases and report
+// each over a pipe (Start, Follow); after a child dies or hangs, the next child continues with the
+// next case. A child makes sound catalogues, changes one for each case, opens it as a reader and as
+// a writer, and compares the answers (RunCases, RunCase, Try).
+
 #include "reliability/catalog/catalog_mutation.h"
 
 #include <fmt/format.h>
@@ -38,13 +43,13 @@ StoreId AnyStoreId() {
   return id;
 }
 
-/// One of the catalogues that are changed, and its answers.
+/// A sound catalogue and its answers.
 struct Sound {
   FakeImage image;
   std::string answers;
 };
 
-/// Appends a record that names the one before, as the graph's records do.
+/// Appends a record that names its predecessor, as the graph's records do.
 Status Append(Catalog& catalog, std::uint64_t sequence, std::uint64_t before, bool sync) {
   std::vector<std::byte> record(40 + sequence * 13 % 90, static_cast<std::byte>(sequence));
   StoreLittle(record.data(), before);
@@ -57,8 +62,8 @@ Status Append(Catalog& catalog, std::uint64_t sequence, std::uint64_t before, bo
   return catalog.AppendDelta(std::span(&commit, 1), sync);
 }
 
-/// Returns all answers of a catalogue to a graph, as text. Errors: those of asking; kCorruption, a
-/// record is missing.
+/// Returns all answers of a catalogue that a graph needs, as text. Errors: any of reading;
+/// kCorruption, a record is missing.
 Result<std::string> Ask(Catalog& catalog) {
   RHIZOME_ASSIGN_OR_RETURN(const CommitRecord current, catalog.Current());
   std::string said =
@@ -96,8 +101,8 @@ Result<std::unique_ptr<Catalog>> OpenOn(FileSystem& disk, Catalog::Mode mode) {
   return Catalog::Open(disk, kFolder, mode, AnyStoreId(), {.write_bytes = 1 << 20});
 }
 
-/// Makes three catalogues: one that was closed often, so that it has tables in some levels, and a
-/// deleted range; the same before it was closed, with logs; and a new one.
+/// Creates three catalogues: one that was closed often, so that it has tables in several levels and
+/// a deleted range; the same before it was closed, with logs; and a new one.
 Result<std::vector<Sound>> MakeSound() {
   std::vector<Sound> out;
   const auto add = [&](const FakeImage& image) -> Status {
@@ -141,7 +146,7 @@ CatalogFiles FilesIn(StoreDisk& disk) {
 
 enum class Outcome : char { kRefused = 'r', kSame = 's', kSilent = 'x', kHung = 'h', kDied = 'd' };
 
-/// Opens the catalogue, asks it, and lets a writer continue.
+/// Opens the catalogue, reads it, and lets a writer continue.
 Outcome Try(const FakeImage& image, const std::string& answers, Catalog::Mode mode) {
   StoreDisk disk(image);
   const auto catalog = OpenOn(disk, mode);
@@ -175,10 +180,11 @@ Outcome RunCase(const std::vector<Sound>& sound, std::uint64_t seed, const std::
   return read == Outcome::kSame && write == Outcome::kSame ? Outcome::kSame : Outcome::kRefused;
 }
 
-// The environment variable for a child: first case, end, descriptor, files to change.
+// Environment variable with the child's arguments: first case, end, descriptor, files to change.
 constexpr const char* kTold = "RHIZOME_CATALOG_CHILD";
 
-/// Runs a child's cases; the beginning ('b') and the outcome of each go into the pipe.
+/// Runs a child's cases. Writes a 'b' at the beginning and the outcome at the end of each to the
+/// pipe.
 void RunCases(std::uint64_t begin, std::uint64_t end, int pipe, const std::string& only) {
   PrepareProcess();
   const auto tell = [&](char what) {
@@ -200,8 +206,8 @@ void RunCases(std::uint64_t begin, std::uint64_t end, int pipe, const std::strin
   ::alarm(0);
 }
 
-// RocksDB's threads do not survive a fork, so a child is this program again, with a variable set.
-// Otherwise this test does nothing.
+// RocksDB's threads do not survive a fork, so a child is this program again with a variable set.
+// Without the variable, this test does nothing.
 TEST(CatalogMutationChild, TriesWhatItIsTold) {
   const char* const told = std::getenv(kTold);
   if (told == nullptr) return;
@@ -214,7 +220,7 @@ TEST(CatalogMutationChild, TriesWhatItIsTold) {
   RunCases(begin, end, pipe, only);
 }
 
-/// A child that tells of its cases at the end `pipe`.
+/// Starts a child that reports its cases to `pipe`.
 ChildProcess Start(const MutationPlan& plan, std::uint64_t begin, int pipe) {
   return ChildProcess::RunAgain(
       {.arguments = ChildProcess::OnlyTest("CatalogMutationChild.*"),
@@ -243,7 +249,7 @@ void Count(MutationCounts& counts, char outcome) {
   }
 }
 
-/// Follows a child to its end and returns the first case that is left.
+/// Reads a child's reports until it ends, and returns the first case that it has not run.
 std::uint64_t Follow(ChildProcess child, int pipe, std::uint64_t seed, MutationCounts& counts) {
   bool begun = false;
   for (char said = 0; ::read(pipe, &said, 1) == 1;) {
@@ -275,7 +281,7 @@ MutationCounts MutateCatalogs(const MutationPlan& plan) {
     const std::uint64_t next =
         child.id() < 0 ? seed : Follow(std::move(child), ends[0], seed, counts);
     ::close(ends[0]);
-    if (next == seed) break;  // no child can be made, or no catalogue: too few cases
+    if (next == seed) break;  // no child or no catalogue could be created
     seed = next;
     if (plan.stop_at_first && counts.silent + counts.crashed + counts.hung > 0) break;
   }

@@ -11,10 +11,10 @@
 
 namespace rhizome::testing {
 
-/// Expects of maliciously changed catalogues with right checksums that they are refused, or give
-/// the same answers as before; that no process ends in an assertion of RocksDB's; and that none
-/// hangs. `only` limits the change to files with this in their names. RHIZOME_CATALOG_MUTATION runs
-/// only the case of that seed.
+/// Expects that maliciously changed catalogues with correct checksums are refused or give the same
+/// answers as before, that no process ends in an assertion of RocksDB, and that none hangs. `only`:
+/// change only files with this text in their names. RHIZOME_CATALOG_MUTATION runs only the case
+/// with that seed.
 inline void ExpectRefusedOrTheSame(std::uint64_t cases, const std::string& only) {
   std::uint64_t seed = TestSeed() % 1'000'000'000;
   if (const char* only = std::getenv("RHIZOME_CATALOG_MUTATION")) {

@@ -1,3 +1,7 @@
+// Implements MutateCatalog: chooses a file, changes bytes of a table (MutateTable) or a record of a
+// log or MANIFEST (MutateLog), recomputes the checksums of blocks and records, and rewrites the
+// catalogue's seal.
+
 #include <xxhash.h>
 
 #include <algorithm>
@@ -44,12 +48,12 @@ void ChangeBytes(std::span<std::byte> bytes, Random& random) {
                   std::min<std::size_t>(bytes.size() - at, 1U << Below(random, 4)),
                   Below(random, 2) == 0 ? std::byte{0xFF} : std::byte{0});
       break;
-    case 3: {  // one more or less
+    case 3: {  // off by one
       const int step = Below(random, 2) == 0 ? 1 : -1;
       bytes[at] = static_cast<std::byte>(std::to_integer<int>(bytes[at]) + step);
       break;
     }
-    default: {  // what stands elsewhere
+    default: {  // bytes from elsewhere in the block
       const std::size_t from = Below(random, bytes.size());
       const std::size_t count =
           std::min({std::size_t{1} + Below(random, 16), bytes.size() - at, bytes.size() - from});
@@ -58,7 +62,7 @@ void ChangeBytes(std::span<std::byte> bytes, Random& random) {
   }
 }
 
-/// Returns the places of a table's blocks, without their trailers.
+/// Returns the positions of a table's blocks, without their trailers.
 std::vector<Place> BlocksOf(const Bytes& table) {
   std::vector<Place> out;
   if (table.size() < kFooterBytes) return out;
@@ -68,7 +72,7 @@ std::vector<Place> BlocksOf(const Bytes& table) {
     out.push_back({offset, in.Number()});
     return out.back();
   };
-  const auto values = [&](const Place& block, bool sized) {  // entries that share no key
+  const auto values = [&](const Place& block, bool sized) {  // entries without shared keys
     const std::size_t restarts =
         LoadLittle<std::uint32_t>(table.data() + block.offset + block.bytes - 4);
     Unpacker in(all.subspan(block.offset, block.bytes - 4 * (restarts + 1)));
@@ -112,7 +116,7 @@ std::string MutateTable(Bytes& table, Random& random) {
       Below(random, 2) == 0 ? std::min<std::size_t>(blocks.size(), 4) : blocks.size();
   const Place block = blocks[Below(random, some)];
   const auto bytes = std::span(table).subspan(block.offset, block.bytes);
-  // Lengths and offsets are at the ends of a block and of each entry.
+  // Lengths and offsets are at the end of a block and of each entry.
   if (Below(random, 4) == 0)
     ChangeBytes(bytes.last(std::min<std::size_t>(bytes.size(), 12)), random);
   else
@@ -123,7 +127,7 @@ std::string MutateTable(Bytes& table, Random& random) {
   return "block at " + std::to_string(block.offset);
 }
 
-/// Writes records in the form of RocksDB's log.
+/// Writes records in the format of RocksDB's log.
 Bytes LogOf(const std::vector<Bytes>& records) {
   Bytes out;
   for (const Bytes& record : records) {
@@ -185,7 +189,7 @@ std::string MutateLog(Bytes& log, Random& random) {
     }
   }
   log = LogOf(records);
-  if (Below(random, 20) == 0) {  // how a record is a part of what was written
+  if (Below(random, 20) == 0) {  // changes the type of a record fragment
     log[6] = static_cast<std::byte>(random() % 12);
     const auto bytes = LoadLittle<std::uint16_t>(log.data() + 4);
     StoreLittle(log.data(), MaskedLogCrc(Crc32c(std::span(log).subspan(6, 1 + bytes))));
@@ -193,7 +197,7 @@ std::string MutateLog(Bytes& log, Random& random) {
   return "record " + std::to_string(which);
 }
 
-/// Writes the seal as "Catalogue seal" in FORMAT.md describes it.
+/// Rewrites the seal as specified in "Catalogue seal" of FORMAT.md.
 void Seal(CatalogFiles& files) {
   const auto current = files.find("CURRENT");
   if (!files.contains("SEAL") || current == files.end()) return;

@@ -1,3 +1,7 @@
+// Runs RunCrashes: lists all crashes of a history (operation, mode, seed), and on each CPU takes
+// the next one, makes the disk after it, checks recovery (Check) and, for some, crashes of the
+// recovery (CheckNested). Trees that were already checked with the same promises are skipped.
+
 #include "reliability/crash/crash_run.h"
 
 #include <fmt/format.h>
@@ -17,7 +21,7 @@ namespace {
 
 using Mode = FakeFileSystem::CrashMode;
 
-/// A crash mode, and whether it is random.
+/// A crash mode, and whether it draws random numbers.
 struct ModeKind {
   Mode mode;
   bool draws;
@@ -34,7 +38,7 @@ constexpr std::array<ModeKind, 8> kModes = {{{Mode::kDropUnsynced, false},
 std::uint64_t Mix(std::uint64_t a, std::uint64_t b) {
   std::uint64_t x = a * 0x9E3779B97F4A7C15U + b;
   x = (x ^ x >> 31U) * 0xBF58476D1CE4E5B9U;
-  return (x ^ x >> 29U) % 1'000'000;  // short enough to be typed
+  return (x ^ x >> 29U) % 1'000'000;  // short enough to type
 }
 
 std::string NameOf(const Crash& crash) {
@@ -56,14 +60,15 @@ std::vector<Crash> ListCrashes(const History& history, const std::vector<FakeCra
   return crashes;
 }
 
-/// One run, in which threads take crashes from a list.
+/// One run, in which several threads process a list of crashes.
 class CrashRun {
  public:
   CrashRun(const History& history, const CrashPlan& plan)
       : history_(history),
         plan_(plan),
         crashes_(ListCrashes(history, history.points, plan, plan.draws)) {
-    // Most promises have been given at the end, so the crashes there come first.
+    // At the end of a history most steps are acknowledged, so crashes there are most likely to
+    // fail.
     if (plan.stop_at_first) std::reverse(crashes_.begin(), crashes_.end());
   }
 
@@ -74,7 +79,7 @@ class CrashRun {
   }
 
  private:
-  // A tree that two crashes leave counts once, but the promises of each are checked.
+  // A tree that two crashes leave is counted once, but is checked for each set of promised steps.
   using Key = std::tuple<Hash128, int, int>;
 
   bool Enough() {

@@ -18,10 +18,10 @@ inline std::string NameOfScenario(const ::testing::TestParamInfo<Scenario>& info
   return info.param.name;
 }
 
-/// Expects of a power cut before any operation of a history, whatever the disk did to what was not
-/// synced: what was acknowledged is there, the rest is there whole or not at all, verify finds no
-/// damage and no leftovers, and the next writer works. The same holds for a power cut during
-/// recovery.
+/// Expects that a power cut may occur before any operation of a history, with any treatment of
+/// unsynced data by the disk: acknowledged changes are there, other changes are there completely or
+/// not at all, verify finds no damage and no leftovers, and the next writer works. The same holds
+/// for a power cut during recovery.
 inline void ExpectWholeAfterCrashes(const Scenario& scenario, CrashPlan plan) {
   plan.seed = TestSeed();
   if (const char* only = std::getenv("RHIZOME_CRASH")) plan.only = only;

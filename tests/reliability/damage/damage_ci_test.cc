@@ -3,7 +3,7 @@
 namespace rhizome::testing {
 namespace {
 
-// Tests a part of the bits, drawn anew in each run; damage_long_test.cc tests all.
+// Tests a random part of the bits in each run; damage_long_test.cc tests all.
 TEST(DamageTest, NoFlippedBitIsSilent) { ExpectNoFlippedBitIsSilent(12); }
 
 TEST(DamageTest, NoFlippedBitOfALogIsSilent) { ExpectNoFlippedBitOfALogIsSilent(4); }

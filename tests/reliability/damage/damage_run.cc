@@ -1,3 +1,8 @@
+// Damages the files of a small store and classifies what happens (Found): flipped bits (FlipBits,
+// FlipOpenLogs) and other injuries such as cut, swapped or outdated files (ListInjuries, Injure).
+// Each damaged store is read completely, as a reader and as a writer, and verified (OpenAndRead). A
+// wrong answer without an error is "silent".
+
 #include "reliability/damage/damage_run.h"
 
 #include <fmt/format.h>
@@ -44,10 +49,10 @@ void PrintCase(const char* what, const std::string& name, std::uint64_t count) {
   std::fflush(stdout);
 }
 
-/// Counts the outcomes of many threads.
+/// Counts the outcomes of several threads.
 class Tally {
  public:
-  /// `repeat` returns a text that says what happened and how to repeat it.
+  /// `repeat` returns a text that describes the case and how to repeat it.
   void Add(const std::string& file, Found outcome, const std::function<std::string()>& repeat) {
     const MutexLock lock(mutex_);
     Count(counts_, outcome);
@@ -69,7 +74,7 @@ class Tally {
           static_cast<unsigned long long>(counts.harmless),
           static_cast<unsigned long long>(counts.unread));
   }
-  /// Returns whether a run that stops at the first find may stop.
+  /// Returns whether a run that stops at the first silent damage may stop.
   bool Enough(bool stop_at_first) {
     const MutexLock lock(mutex_);
     return stop_at_first && counts_.silent > 0;
@@ -93,8 +98,8 @@ bool VerifyFinds(FileSystem& fs, std::string* said) {
   return !report || !report->ok();
 }
 
-/// Opens the store afresh and reads all of it, as a reader and then as a writer, and verifies it.
-/// `said` receives the messages about damage, in any case those of verify.
+/// Opens the store again and reads all of it, as a reader and then as a writer, and verifies it.
+/// `said`, if given, receives the messages about damage; verify then runs in any case.
 Found OpenAndRead(const FakeImage& damaged, const std::string& description,
                   std::string* said = nullptr) {
   bool found = false;
@@ -115,8 +120,7 @@ Found OpenAndRead(const FakeImage& damaged, const std::string& description,
   return verified ? Found::kByVerify : Found::kHarmless;
 }
 
-/// Returns whether the messages name one of the files, or, for files of RocksDB's, at least the
-/// catalogue.
+/// Returns whether the messages name one of the files, or the catalogue for files of RocksDB.
 bool Names(const std::string& said, const std::vector<std::string>& files) {
   const std::string store = kStorePath.native() + "/";
   return std::any_of(files.begin(), files.end(), [&](const std::string& file) {
@@ -135,14 +139,13 @@ std::string InGeneration(const std::string& file, const Store& store) {
   return file.substr(folder.size());
 }
 
-/// Reads a file of the generation as a reader does that has the store open. Returns false after an
-/// error.
+/// Reads a file of the generation through an open store. Returns false after an error.
 bool ReadsWell(const Store& store, const std::string& relative) {
   std::string name(ArrayOfFile(relative));
   if (name.empty()) return Graph::Open(store).has_value();
   if (name.ends_with(".crc32c")) name.resize(name.size() - 7);
   if (store.manifest().FindArray(name) == nullptr) {
-    // Only verify reads a coordinate, as a whole, so it is compared as verify does.
+    // Only verify reads a coordinate, as a whole file, so its hash is compared as by verify.
     const FileEntry* const file = store.manifest().FindFile(relative);
     if (file == nullptr) return true;
     const auto bytes = ReadWholeFile(store.fs(), store.GenerationFolder() / relative, 1 << 20);
@@ -155,7 +158,7 @@ bool ReadsWell(const Store& store, const std::string& relative) {
   return (*array)->ReadRows(0, entry.rows, rows).ok();
 }
 
-/// Returns the result of a gather of all rows of a raw array, or nothing after an error.
+/// Returns all rows of a raw array as gathered by RowReader, or nullopt after an error.
 std::optional<std::vector<std::byte>> GatherRows(const Store& store, const std::string& name) {
   const auto array = store.OpenArray(name);
   const auto sidecar = store.OpenArray(SidecarName(name));
@@ -171,7 +174,7 @@ std::optional<std::vector<std::byte>> GatherRows(const Store& store, const std::
   return rows;
 }
 
-/// Returns the array whose rows a gather verifies, if `relative` is a file of one.
+/// Returns the array whose rows a gather verifies, if `relative` is one of its files; else empty.
 std::string RowArrayOf(const Store& store, const std::string& relative) {
   std::string name(ArrayOfFile(relative));
   if (name.ends_with(".crc32c")) name.resize(name.size() - 7);
@@ -179,8 +182,8 @@ std::string RowArrayOf(const Store& store, const std::string& relative) {
   return entry != nullptr && entry->layout == ArrayLayout::kRow ? name : "";
 }
 
-/// Returns every file of the store that is opened by a reader and a writer that read all of it, or
-/// by verify before and after.
+/// Returns every file of the store that is opened by verify, or by a reader or a writer that reads
+/// everything.
 std::set<std::string> FilesThatAreOpened(const SmallStore& store) {
   StoreDisk disk(store.now);
   const auto verify = [&] { EXPECT_OK(VerifyStore(disk, kStorePath, JobControl())); };
@@ -198,7 +201,7 @@ std::set<std::string> FilesThatAreOpened(const SmallStore& store) {
   return out;
 }
 
-/// One thread's store, which stays open while its files are damaged and restored.
+/// A thread's copy of the store, which remains open while its files are damaged and restored.
 class Flipper {
  public:
   Flipper(const SmallStore& store, const FlipPlan& plan, Tally& tally)

@@ -22,8 +22,8 @@ inline void PrintCounts(const std::string& what, const DamageCounts& counts) {
   PrintCount(what + "-silent", counts.silent);
 }
 
-/// Flips one in `stride` bits of about 130 KB, the first drawn from the seed, and all bits of the
-/// files that RHIZOME_FLIP names.
+/// Flips one in `stride` bits of about 130 KB, starting at a random one, and all bits of the files
+/// that RHIZOME_FLIP names.
 inline void ExpectNoFlippedBitIsSilent(std::uint64_t stride) {
   const auto store = MakeSmallStore({.vertices = 100, .edges = 4100, .dim = 24});
   ASSERT_OK(store);
@@ -37,7 +37,7 @@ inline void ExpectNoFlippedBitIsSilent(std::uint64_t stride) {
   EXPECT_EQ(counts.silent, 0U);
 }
 
-/// Flips bits of the log of a killed writer, whose last writes are in RocksDB's log only.
+/// Flips bits of the log of a killed writer, whose last writes are only in RocksDB's log.
 inline void ExpectNoFlippedBitOfALogIsSilent(std::uint64_t stride) {
   const auto store = MakeSmallStore();
   ASSERT_OK(store);
@@ -46,8 +46,7 @@ inline void ExpectNoFlippedBitOfALogIsSilent(std::uint64_t stride) {
   EXPECT_EQ(counts.silent, 0U);
 }
 
-/// Applies one in `stride` injuries, the first drawn from the seed, and all that RHIZOME_INJURY
-/// names.
+/// Applies one in `stride` injuries, starting at a random one, and all that RHIZOME_INJURY names.
 inline void ExpectNoInjuredFileIsSilent(std::uint64_t stride) {
   const auto store = MakeSmallStore();
   ASSERT_OK(store);

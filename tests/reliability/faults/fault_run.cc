@@ -1,3 +1,7 @@
+// Runs RunFaults: records the disk operations of an undisturbed run, lists the faults (operation,
+// error, once or from then on), and on each CPU takes the next one, runs the scenario with it
+// (RunOn) and checks the store that it leaves.
+
 #include "reliability/faults/fault_run.h"
 
 #include <fmt/format.h>
@@ -17,10 +21,10 @@
 namespace rhizome::testing {
 namespace {
 
-constexpr std::size_t kDrawnErrors = 4;  // beside EIO, of each operation
+constexpr std::size_t kDrawnErrors = 4;  // besides EIO, for each operation
 
 struct Fault {
-  std::uint64_t operation = 0;  ///< from the scenario's first on
+  std::uint64_t operation = 0;  ///< counted from the scenario's first
   int error = 0;
   bool sticky = false;
 };
@@ -63,7 +67,7 @@ class FaultRun {
     return "cannot be prepared: " + status.ToString();
   }
 
-  /// Returns how the scenario ends, and what is wrong with what it leaves.
+  /// Runs the scenario. Returns its status, and what is wrong with the store that it leaves.
   std::pair<Status, std::optional<std::string>> RunOn(StoreDisk& disk, const Fault* fault) {
     if (fault != nullptr)
       disk.FailAt(disk.operation_count() + fault->operation, fault->error, fault->sticky);
@@ -72,7 +76,7 @@ class FaultRun {
     const Status status = scenario_.run(disk, recorder);
     disk.ClearFailures();
     if (disk.lock_count() != 0) return {status, "locks are still held when all is closed"};
-    // The power was not cut, so unsynced changes count too.
+    // The power was not cut, so unsynced changes exist, too.
     const int last = static_cast<int>(history_.states.size()) - 1;
     if (status.ok() && recorder.done() != last) return {status, "ended early without an error"};
     if (!status.ok() && fault != nullptr && fault->error == FakeFileSystem::kShortRead)
@@ -86,7 +90,7 @@ class FaultRun {
                            /*verify_first=*/false);
     if (wrong || fault == nullptr || !trace_[fault->operation].starts_with("sync"))
       return {status, wrong};
-    // Changes that a failed sync left unsynced must not have been promised.
+    // Changes that a failed sync left unsynced must not have been acknowledged.
     CrashCheck cut(history_, recorder.acknowledged(), begun);
     wrong = cut.Run(disk.ImageAfterCrash(FakeFileSystem::CrashMode::kDropUnsynced, 0),
                     /*verify_first=*/false);
@@ -94,7 +98,7 @@ class FaultRun {
     return {status, wrong};
   }
 
-  /// Returns whether a handle that met an error in this operation refuses all later writes.
+  /// Returns whether an error in this operation must make the handle refuse all later writes.
   static bool IsOfACommit(const std::string& operation) {
     const bool writes = operation.starts_with("append ") || operation.starts_with("sync ");
     return writes &&

@@ -9,7 +9,7 @@
 
 namespace rhizome::testing {
 
-/// Tries every fault at one in `stride` operations of a history, the first drawn from the seed.
+/// Tries every fault at one in `stride` operations of a history, starting at a random one.
 inline void ExpectErrorsOrResults(const Scenario& scenario, std::uint64_t stride) {
   FaultPlan plan{.stride = stride, .seed = TestSeed()};
   if (const char* only = std::getenv("RHIZOME_FAULT")) plan = {.only = only};

@@ -1,3 +1,7 @@
+// Replaces operator new. An allocation that AllocationFaults selects, by counting, throws
+// std::bad_alloc if the engine called it (its return address is in the engine's code) and no
+// RocksDB or oneTBB frame is on the stack; see Fails.
+
 #include "reliability/harness/allocation_hook.h"
 
 #include <execinfo.h>
@@ -12,15 +16,15 @@
 #include <utility>
 #include <vector>
 
-// The code of the engine, which is linked into the program: from engine_begins.cc to the linker's
-// end of all code.
+// Bounds of the engine's code, which is linked into the program: from engine_begins.cc to the
+// linker's end of all code.
 extern "C" void rhizome_engine_begins();
 extern "C" const char etext;
 
 namespace rhizome::testing {
 namespace {
 
-/// The address range of a shared library's code.
+/// The address range of a library's code.
 struct Range {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
@@ -32,8 +36,8 @@ struct Range {
 
 struct Libraries {
   Range ours;
-  std::vector<Range> others;  // through whose frames no exception may go
-  std::vector<Range> rocks;   // those of them that are RocksDB's
+  std::vector<Range> others;  // libraries through which exceptions must not propagate
+  std::vector<Range> rocks;   // RocksDB's part of `others`
 };
 
 int Note(dl_phdr_info* info, std::size_t, void* out) {
@@ -58,23 +62,23 @@ const Libraries& FindLibraries() {
                       reinterpret_cast<std::uintptr_t>(&etext)};
     dl_iterate_phdr(Note, &libraries);
     std::array<void*, 1> once{};
-    backtrace(once.data(), once.size());  // loads what it needs
+    backtrace(once.data(), once.size());  // loads the libraries that it needs
     return libraries;
   }();
   return found;
 }
 
 struct State {
-  const Libraries* libraries = nullptr;  // null: nothing fails
+  const Libraries* libraries = nullptr;  // null: no failures
   std::uint64_t asked = 0;
   std::uint64_t failed = 0;
   std::uint64_t fail_at = 0;
   bool sticky = false;
-  bool of_rocks = false;  // those with RocksDB on the stack
+  bool of_rocks = false;  // only allocations with RocksDB on the stack
 };
 thread_local State state;
 
-/// The same state for all threads.
+/// The same state, for all threads.
 struct SharedState {
   std::atomic<const Libraries*> libraries = nullptr;
   std::atomic<std::uint64_t> asked = 0;

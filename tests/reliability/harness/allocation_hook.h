@@ -4,11 +4,12 @@
 
 namespace rhizome::testing {
 
-/// Makes allocations of this thread, or of all threads, fail as std::bad_alloc if the library
-/// itself asks for them (operator new called from its code): the `fail_at`-th (counted from
-/// 0), and all later ones if `sticky`. Allocations with RocksDB or oneTBB on the stack do not fail,
-/// because those cannot cope; with kRocksDb exactly those of this thread fail that have RocksDB on
-/// the stack, its own and the engine's. Only one object for all threads may exist at a time.
+/// Makes allocations of this thread, or of all threads, throw std::bad_alloc if the library itself
+/// requests them (operator new called from its code): the `fail_at`-th, counted from 0, and all
+/// later ones if `sticky`. Allocations with RocksDB or oneTBB on the stack do not fail, because
+/// these libraries cannot handle it. With kRocksDb, the allocations of this thread that have
+/// RocksDB on the stack fail instead, RocksDB's own and the engine's. Only one object for all
+/// threads may exist at a time.
 class AllocationFaults {
  public:
   enum class Of : std::uint8_t { kThisThread, kAllThreads, kRocksDb };
@@ -17,7 +18,7 @@ class AllocationFaults {
   AllocationFaults(const AllocationFaults&) = delete;
   AllocationFaults& operator=(const AllocationFaults&) = delete;
 
-  /// Returns these allocations so far, and how many of them failed.
+  /// Number of these allocations so far, and how many of them failed.
   std::uint64_t asked() const;
   std::uint64_t failed() const;
 

@@ -11,7 +11,7 @@
 namespace rhizome::testing {
 namespace {
 
-/// Writes a file `what@test` for the table, unless nobody asks for counts.
+/// Writes a file `what@test` for the table, if RHIZOME_COUNTS is set.
 void Leave(const std::string& what, const ::testing::TestInfo& test, const std::string& text) {
   const char* const folder = std::getenv("RHIZOME_COUNTS");
   if (folder == nullptr || *folder == 0) return;
@@ -24,7 +24,7 @@ void Leave(const std::string& what, const ::testing::TestInfo& test, const std::
   EXPECT_TRUE(out.good()) << "cannot write " << name << " in " << folder;
 }
 
-/// Reports skipped tests and the reasons to the table.
+/// Reports skipped tests, with the reasons, to the table.
 class SkippedTests final : public ::testing::EmptyTestEventListener {
   void OnTestEnd(const ::testing::TestInfo& test) override {
     const ::testing::TestResult& result = *test.result();

@@ -20,17 +20,17 @@ struct Crash {
   FakeImage Image() const;
 };
 
-/// Checks a store after a crash: a reader sees one of the states [acknowledged, begun] of the
-/// oracle; an open for writing sees the same, removes the leftovers of the crash and can write; and
-/// verify then finds neither damage nor leftovers.
+/// Checks a store after a crash. A reader sees one of the states [acknowledged, begun] of the
+/// history; an open for writing sees the same, removes the leftovers of the crash, and can write;
+/// afterwards verify finds neither damage nor leftovers.
 class CrashCheck {
  public:
   CrashCheck(const History& history, int acknowledged, int begun)
       : history_(history), acknowledged_(acknowledged), begun_(begun) {}
 
-  /// `verify_first` verifies the store before the recovery too. `recovery` receives the crash
+  /// `verify_first`: verify the store before the recovery, too. `recovery` receives the crash
   /// points of the open for writing; crashes there must leave the state `found`. Returns what is
-  /// wrong, or nothing if all is well.
+  /// wrong, or nullopt.
   std::optional<std::string> Run(const FakeImage& after, bool verify_first,
                                  std::vector<FakeCrashPoint>* recovery = nullptr);
 

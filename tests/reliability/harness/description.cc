@@ -1,3 +1,6 @@
+// Describes a store as text: Describe lists generation, arrays (DescribeArrays), the hash of the
+// commits, and a line for each vertex with its neighbours and rows (DescribeVertex, DescribeRow).
+
 #include "reliability/harness/description.h"
 
 #include <fmt/format.h>
@@ -77,8 +80,8 @@ Status DescribeVertex(const GraphSnapshot& graph, VertexId vertex, std::string& 
   return Status::Ok();
 }
 
-/// Hashes the rows of an array as jobs read them, a few at a time: from whole chunks, which are
-/// verified, whereas a graph reads and verifies single rows.
+/// Returns a hash of the rows of an array, read a few at a time like a job does: through verified
+/// whole chunks, whereas a graph reads and verifies single rows.
 Result<Hash128> HashRows(const Store& store, const ArrayEntry& entry) {
   constexpr std::uint64_t kRowsAtOnce = 11;
   RHIZOME_ASSIGN_OR_RETURN(const auto array, store.OpenArray(entry.name));

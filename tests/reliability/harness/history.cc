@@ -34,7 +34,7 @@ Result<History> Recorder::Finish() {
   return std::move(history_);
 }
 
-// Looks at a copy, so that looking is not an operation of the history.
+// Reads a copy of the disk, so that the reads are not operations of the history.
 Status Recorder::Look() {
   StoreDisk copy(disk_->ImageAfterCrash(FakeFileSystem::CrashMode::kKeepUnsynced, 0));
   RHIZOME_ASSIGN_OR_RETURN(history_.states.emplace_back(), Describe(copy, kStorePath));

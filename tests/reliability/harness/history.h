@@ -14,7 +14,7 @@ namespace rhizome::testing {
 /// The path of the store in every history.
 inline const Path kStorePath = "/data/g.rz";
 
-/// The history of a store, as an oracle outside of it knows it: state i is what a reader saw after
+/// A recorded history of a store, which serves as the oracle: state i is what a reader saw after
 /// step i had returned (0: before the first).
 struct History {
   std::string name;
@@ -22,18 +22,18 @@ struct History {
   std::vector<FakeCrashPoint> points;  ///< before each operation, and at the end
 };
 
-/// Runs the steps of a history and records the oracle.
+/// Runs the steps of a history and records the states.
 class Recorder {
  public:
-  /// Turns the disk's operations into crash points from now on.
+  /// From now on, operations of the disk are recorded as crash points.
   Recorder(std::string name, StoreDisk& disk);
 
-  /// Makes a recorder that only counts.
+  /// Creates a recorder that only counts steps.
   Recorder() = default;
 
-  /// Runs a step, which is acknowledged when it returns OK: from then on it and all steps before it
+  /// Runs a step, which is acknowledged when it returns OK: from then on, it and all earlier steps
   /// must survive. A step that is not `durable` (sync = false) may be lost, but only together with
-  /// every later one.
+  /// all later ones.
   Status Step(const std::function<Status()>& step, bool durable = true);
 
   Result<History> Finish();
@@ -44,14 +44,14 @@ class Recorder {
   /// Returns the number of steps that must survive a power cut now.
   int acknowledged() const { return acknowledged_; }
 
-  /// Expects that a step that fails is the last one of its handle: scenarios try another step and
-  /// complain if it works.
+  /// Requires that a failed step is the last one of its handle: scenarios try another step and
+  /// complain if it succeeds.
   void ExpectFailStop() { fail_stop_ = true; }
   bool expects_fail_stop() const { return fail_stop_; }
   void Complain(std::string what) { complaint_ = std::move(what); }
   const std::string& complaint() const { return complaint_; }
 
-  /// Number of steps that returned OK, and of those that were begun.
+  /// Numbers of steps that returned OK, and that were begun.
   int done() const { return done_; }
   int begun() const { return begun_; }
 
@@ -74,7 +74,7 @@ struct Scenario {
   /// Creates the state before the first recorded operation.
   std::function<Status(StoreDisk&)> prepare;
 
-  /// Runs the steps on any disk, also one with faults.
+  /// Runs the steps on any disk, including one with faults.
   std::function<Status(StoreDisk&, Recorder&)> run;
 };
 
@@ -86,11 +86,12 @@ const std::vector<Scenario>& Scenarios();
 /// Ingests the small graph that every scenario begins with.
 Status IngestSmall(FileSystem& fs);
 
-/// Adds one vertex, durably: nothing that a crash left may prevent that.
+/// Adds one vertex durably, which the leftovers of a crash must not prevent.
 Status WriteOneMore(Store& store);
 
-/// Checks what concurrent processes may rely on: a second writer is refused, and a reader keeps
-/// seeing the same state while writers change and drop arrays and compact. Returns what is wrong.
+/// Checks the guarantees for concurrent processes: a second writer is refused, and a reader
+/// continues to see the same state while writers change and drop arrays and compact. Returns what
+/// is wrong.
 std::optional<std::string> CheckSharing();
 
 }  // namespace rhizome::testing

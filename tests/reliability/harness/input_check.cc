@@ -13,7 +13,7 @@
 namespace rhizome::testing {
 namespace {
 
-/// Returns the label of vertex 2, which is named by an edge alone.
+/// Returns the label of vertex 2, which only an edge mentions.
 Result<std::int64_t> LabelOfTheUnlabelled(const TempDir& dir) {
   const std::int64_t labels[] = {1, 0};
   const std::uint64_t shape[] = {2};

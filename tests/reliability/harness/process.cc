@@ -49,7 +49,7 @@ void OnAllProcessors(const std::function<void()>& work) {
 }
 
 void PrepareProcess() {
-  // A single thread is used, because oneTBB's threads wait for work by polling.
+  // Uses a single thread, because oneTBB's threads wait for work by polling.
   static const tbb::global_control one(tbb::global_control::max_allowed_parallelism, 1);
   static const bool once = [] {
     mallopt(M_MMAP_THRESHOLD, 64 << 20);

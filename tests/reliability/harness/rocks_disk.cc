@@ -1,3 +1,7 @@
+// Implements RocksDB's file system on a FakeFileSystem: adapters for files, directories and locks,
+// RocksFileSystem, which maps each call to one of the disk, and an Env with a clock that does not
+// sleep.
+
 #include "reliability/harness/rocks_disk.h"
 
 #include <rocksdb/env.h>
@@ -16,7 +20,7 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-// Translates as RocksDB's own file system does: an absent file is a path that was not found.
+// Translates errors as RocksDB's own file system does: an absent file is PathNotFound.
 IOStatus Translate(const Status& status) {
   if (status.ok()) return IOStatus::OK();
   switch (status.code()) {
@@ -29,7 +33,7 @@ IOStatus Translate(const Status& status) {
   }
 }
 
-// Reads as RocksDB's own files do: after a short read it continues, an empty one is the end.
+// Reads as RocksDB's own files do: continues after a short read; an empty read is the end.
 IOStatus ReadAll(ReadableFile& file, std::uint64_t offset, std::size_t n, Slice* result,
                  char* scratch) {
   std::size_t done = 0;
@@ -136,7 +140,7 @@ class RocksFileSystem final : public rocksdb::FileSystem {
     *result = std::make_unique<RandomFile>(*std::move(file));
     return IOStatus::OK();
   }
-  // RocksDB truncates an existing file of that name, which is equivalent to a new file.
+  // RocksDB truncates an existing file of this name, which is equivalent to a new file.
   IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions&,
                            std::unique_ptr<rocksdb::FSWritableFile>* result,
                            IODebugContext*) override {
@@ -174,8 +178,8 @@ class RocksFileSystem final : public rocksdb::FileSystem {
   IOStatus CreateDir(const std::string& name, const IOOptions&, IODebugContext*) override {
     return Translate(disk_.CreateDirectory(name));
   }
-  // Creates the folders above it too: a reader's own files are in the temporary folder, which fakes
-  // lack.
+  // Also creates the parent folders: a reader's own files are in the temporary folder, which the
+  // fake disk lacks.
   IOStatus CreateDirIfMissing(const std::string& name, const IOOptions& options,
                               IODebugContext* context) override {
     const Path parent = Path(name).lexically_normal().parent_path();
@@ -247,7 +251,8 @@ class RocksFileSystem final : public rocksdb::FileSystem {
   FakeFileSystem& disk_;
 };
 
-/// Does not wait: after an error of its background work RocksDB would wait a second in vain.
+/// A clock that does not sleep. After an error of its background work, RocksDB would sleep for a
+/// second in vain.
 class ImpatientClock final : public rocksdb::SystemClockWrapper {
  public:
   ImpatientClock() : SystemClockWrapper(rocksdb::SystemClock::Default()) {}

@@ -7,9 +7,9 @@
 
 namespace rhizome::testing {
 
-/// Puts RocksDB's files on a fake disk: each of its operations is one of the disk's, and is
-/// counted, failed and lost like those of the store around it. RocksDB keeps its own threads.
-/// Ownership: `disk` must outlive the result and every catalogue that was opened on it.
+/// Puts RocksDB's files on a fake disk: each of its operations is an operation of the disk, and is
+/// counted, failed and lost like the operations of the store around it. RocksDB uses its own
+/// threads. Ownership: `disk` must outlive the result and every catalogue that was opened on it.
 std::unique_ptr<CatalogDisk> MakeRocksDisk(FakeFileSystem& disk);
 
 /// A fake disk that holds whole stores, including their catalogues.

@@ -16,7 +16,7 @@
 namespace rhizome::testing {
 namespace {
 
-/// A source of rows 0, 1, 2, ..., of one number each.
+/// A source of rows 0, 1, 2, ..., each of one number.
 class Numbers final : public RowSource {
  public:
   explicit Numbers(std::uint64_t count) {

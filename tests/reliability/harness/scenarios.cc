@@ -1,3 +1,7 @@
+// The scenarios of Scenarios(): ingestion, updates, arrays, compaction, attributes and publishing,
+// each a function Run... that runs its steps through a Recorder. Also makes the small stores of the
+// damage tests (MakeSmallStore).
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -31,8 +35,7 @@ StoreId SmallId() {
   return id;
 }
 
-/// Returns a typed, weighted graph with names for ids, isolated vertices and an array in layout
-/// row.
+/// Returns a typed, weighted graph with names as ids, isolated vertices and an array in row layout.
 GraphInput SmallInput(const SmallSize& size) {
   std::mt19937_64 rng(1);
   GraphInput input = RandomGraph(rng, {.vertices = size.vertices,
@@ -66,12 +69,12 @@ WriteBatch Batch(const Graph& graph, int number) {
     for (std::uint64_t v = 0; v < graph.vertex_count(); ++v) {
       if (graph.IsDeleted(static_cast<VertexId>(v))) continue;
       auto id = graph.ExternalIdOf(static_cast<VertexId>(v));
-      if (!id) throw std::bad_alloc();  // for the caller's Guarded: nothing else can be wrong
+      if (!id) throw std::bad_alloc();  // Guarded translates it; no other error is possible
       ids.push_back(*std::move(id));
     }
     return ids[static_cast<std::size_t>(i * 5 + number) % ids.size()];
   };
-  // Longer than what a string holds without an allocation.
+  // Longer than a string that needs no allocation.
   const std::string fresh = "a vertex that is new " + std::to_string(number);
   batch.PutEdge(old(0), ExternalId(fresh), {.weight = static_cast<float>(number)});
   batch.PutEdge(ExternalId(fresh), old(1), {.type = "edge1"});
@@ -90,7 +93,7 @@ Status WriteBatchOf(Graph& graph, int number, bool sync = true) {
   return AsStatus(graph.Write(batch, {.sync = sync}));
 }
 
-/// An array by a formula, in the form in which a job leaves it in its scratch folder.
+/// An array whose values follow a formula, as a job leaves it in its scratch folder.
 struct Made {
   Path root;
   std::vector<ArrayEntry> arrays;
@@ -131,8 +134,8 @@ Status RunIngestion(StoreDisk& disk, Recorder& recorder) {
   return recorder.Step([&] { return IngestSmall(disk); });
 }
 
-/// Runs a step that writes. Its handle must show what a new reader sees and, after a failure,
-/// accept nothing more.
+/// Runs a writing step. The handle must show what a new reader sees and, after a failure, accept no
+/// further writes.
 Status WriteStep(Recorder& recorder, Graph& graph, const std::function<Status()>& write,
                  bool durable = true) {
   const Status status = recorder.Step(write, durable);
@@ -160,7 +163,7 @@ Status RunUpdates(StoreDisk& disk, Recorder& recorder) {
 
 using ArraySteps = std::function<Status(ArrayChange&, const ArraySource&)>;
 
-/// Makes an array like a job and lets `steps` publish it.
+/// Creates an array as a job does, and lets `steps` publish it.
 Status ChangeArrays(StoreDisk& disk, int number, ArrayLayout layout, const ArraySteps& steps,
                     std::uint64_t dim = kScenariosDim) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(disk, kStorePath, Store::Mode::kRead));
@@ -242,7 +245,7 @@ Status RunCompaction(StoreDisk& disk, Recorder& recorder) {
   return Status::Ok();
 }
 
-/// Writes a file of rows for `array add` and `array append`: float32, little-endian.
+/// Writes an npy file of rows for `array add` and `array append`: float32, little-endian.
 Status WriteRows(FileSystem& fs, const Path& path, std::uint64_t rows, float first) {
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, path.parent_path()));
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" +
@@ -300,8 +303,8 @@ Status RunAttributes(StoreDisk& disk, Recorder& recorder) {
   });
 }
 
-// Publishes like an inference: the rows were made for a snapshot, with vertices of its delta, and
-// meanwhile the store was compacted and vertices were added.
+// Publishes as an inference does: the rows were computed for a snapshot, including vertices in its
+// delta; since then the store was compacted and vertices were added.
 Status RunPublishing(StoreDisk& disk, Recorder& recorder) {
   RHIZOME_ASSIGN_OR_RETURN(const auto seen, Store::Open(disk, kStorePath, Store::Mode::kRead));
   std::uint64_t vertices = 0;

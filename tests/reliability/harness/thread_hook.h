@@ -4,9 +4,9 @@
 
 namespace rhizome::testing {
 
-/// Makes threads that the library itself starts fail (EAGAIN, as at a limit on processes) from the
-/// `fail_at`-th on (counted from 0). RocksDB's and oneTBB's threads do not fail. Only one object
-/// may exist at a time.
+/// Makes thread starts of the library fail (EAGAIN, as at a limit on processes) from the
+/// `fail_at`-th on, counted from 0. Threads of RocksDB and oneTBB do not fail. Only one object may
+/// exist at a time.
 class ThreadFaults {
  public:
   explicit ThreadFaults(std::uint64_t fail_at);

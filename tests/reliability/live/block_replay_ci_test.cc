@@ -1,3 +1,7 @@
+// Records the block writes and flushes of a live writer on a real file system (LoggedDisk), and
+// checks the store after each of many simulated power cuts: at a flush, and at a flush plus a
+// random part of the writes before the next one. Needs root, FUSE and loop devices.
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -25,7 +29,7 @@ bool Runs(const std::string& command) {
   return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-// mkfs.xfs needs a flag for less than 300 MB; older versions do not know that flag.
+// mkfs.xfs needs the flag --unsupported below 300 MB; older versions do not know this flag.
 Result<OwnedFile> FreshImage(const std::string& kind, const Path& path) {
   const auto make = [&path](const std::string& command) {
     return Runs(fmt::format("{} '{}'", command, path.string()));
@@ -46,15 +50,15 @@ struct Ack {
   std::size_t position;
 };
 
-/// The operations of a writer on a disk, and its acknowledgements.
+/// The disk operations of a writer, and its acknowledgements.
 struct Recording {
   OwnedFile start;  // the disk before the log
   std::vector<DiskOperation> log;
-  std::size_t made = 0;  // the store was there, and durable, when the log was so long
+  std::size_t made = 0;  // length of the log when the store existed and was durable
   std::vector<Ack> acks;
 };
 
-/// Makes a fresh disk and its folders, if a disk can be mounted and logged here at all.
+/// Creates a fresh disk and its folders. Errors: kIoError, a disk cannot be mounted or logged here.
 Status Begin(const std::string& kind, const TempDir& dir, Recording& recording) {
   if (geteuid() != 0) return Status::IoError("only root can mount a file system");
   for (const char* name : {"shown", "disk"}) std::filesystem::create_directory(dir / name);
@@ -64,7 +68,7 @@ Status Begin(const std::string& kind, const TempDir& dir, Recording& recording) 
   return mounted.Unmount();
 }
 
-/// Makes a store on a logged disk and lets the writer work until the disk has been flushed
+/// Creates a store on a logged disk and lets the writer work until the disk has been flushed
 /// `flushes` times.
 Status RecordWork(const std::string& kind, const TempDir& dir, std::size_t flushes,
                   Recording& recording) {
@@ -90,10 +94,10 @@ Status RecordWork(const std::string& kind, const TempDir& dir, std::size_t flush
 struct Epoch {
   std::size_t begin;
   std::size_t end;
-  std::uint64_t durable_before;  // said before the flush at `end`, so made durable before `begin`
+  std::uint64_t durable_before;  // reported before the flush at `end`, so durable before `begin`
 };
 
-/// Returns the epochs that begin after the store was made and in which something was written.
+/// Returns the epochs with writes that begin after the store was created.
 std::vector<Epoch> EpochsOf(const Recording& recording) {
   std::vector<Epoch> out;
   auto ack = recording.acks.begin();
@@ -109,14 +113,14 @@ std::vector<Epoch> EpochsOf(const Recording& recording) {
   return out;
 }
 
-/// A part of a write that reaches the disk whole or not at all.
+/// A part of a write that reaches the disk completely or not at all.
 struct Piece {
   const DiskOperation* write;
   std::uint64_t begin;
   std::uint64_t end;
 };
 
-/// Cuts a write at the disk's block boundaries.
+/// Divides a write at the disk's block boundaries.
 std::vector<Piece> BlocksOf(const DiskOperation& write) {
   constexpr std::uint64_t kBlock = 4096;
   std::vector<Piece> out;
@@ -129,9 +133,9 @@ std::vector<Piece> BlocksOf(const DiskOperation& write) {
   return out;
 }
 
-/// Draws the part of an epoch's writes that reached the disk, in their order: of each write all,
-/// nothing, or some blocks. The part is never the whole epoch and never empty, because those are
-/// states at a flush; it is empty if the epoch has only one block.
+/// Draws the part of an epoch's writes that reached the disk, in their order: all, none, or some
+/// blocks of each write. The part is neither empty nor the whole epoch, because these are states at
+/// a flush; it is empty if the epoch has only one block.
 std::vector<Piece> DrawPart(const Recording& recording, const Epoch& epoch, std::mt19937_64& rng) {
   std::size_t blocks = 0;
   for (std::size_t i = epoch.begin; i < epoch.end; ++i) blocks += BlocksOf(recording.log[i]).size();
@@ -182,15 +186,15 @@ class BlockReplayTest : public ::testing::TestWithParam<std::string> {
   const UnmountAtDeath at_death_{{folder_, dir_ / "shown"}};
 };
 
-/// Draws at most `most` epochs, in their order.
+/// Draws at most `most` epochs, in order.
 std::vector<Epoch> Sample(const std::vector<Epoch>& all, std::size_t most, std::mt19937_64& rng) {
   std::vector<Epoch> out;
   std::sample(all.begin(), all.end(), std::back_inserter(out), most, rng);
   return out;
 }
 
-// For each flush that is drawn, one image has the state at the flush, and one also a part of what
-// was written up to the next.
+// For each sampled flush, one image has the state at the flush, and another also has a part of the
+// writes up to the next flush.
 TEST_P(BlockReplayTest, EveryPrefixOfTheBlocksHasWhatWasAcknowledged) {
   constexpr std::size_t kFlushes = 600;
   constexpr std::size_t kStates = 150;

@@ -19,9 +19,9 @@ TEST(KillTest, AWriterThatIsLetBeMakesWhatTheModelSays) {
   ASSERT_OK(CheckUndisturbed(dir / "g.rz", 100));
 }
 
-// There is one store, three readers that check it all the time, one process that verifies it, and
-// writers that are killed one after the other, each after a given number of commits that it
-// reported as durable, wherever it is then. None of the others blocks a writer.
+// One store, three readers that check it continuously, one process that verifies it, and writers
+// that are killed one after another. Each is killed at an arbitrary point after it has reported a
+// given number of durable commits. The other processes do not block the writers.
 TEST(KillTest, WritersThatAreKilledLoseNothing) {
   constexpr int kKills = 200;
   std::mt19937_64 rng(TestSeed());
@@ -41,8 +41,9 @@ TEST(KillTest, WritersThatAreKilledLoseNothing) {
     const auto found = CountCommits(path);
     ASSERT_OK(found);
     ASSERT_GE(*found, durable) << "kill " << kill;
-    durable = *found;                                     // seen by a reader: it must not go again
-    for (auto& reader : readers) reader->acknowledged();  // so that its pipe does not fill
+    // a reader has seen them, so they must not disappear
+    durable = *found;
+    for (auto& reader : readers) reader->acknowledged();  // so that its pipe does not become full
   }
   const std::uint64_t verifications = readers[0]->acknowledged();
   std::uint64_t looks = 0;

@@ -21,7 +21,7 @@
 namespace rhizome::testing {
 namespace {
 
-constexpr std::uint64_t kDim = 8192;  // some blocks of a disk
+constexpr std::uint64_t kDim = 8192;  // several blocks of a disk
 
 std::string NameOfOfLiveArrays(std::uint64_t number) { return fmt::format("rows{}", number); }
 
@@ -64,7 +64,7 @@ Status AddLiveArray(const Path& path, std::uint64_t number) {
   options.file.open = [number](FileSystem&) -> Result<std::unique_ptr<RowSource>> {
     return std::make_unique<OneRow>(static_cast<float>(number + 1));
   };
-  // Vertices were deleted, so the file must say whose row it is.
+  // Vertices were deleted, so the file must name the vertex of each row.
   options.ids = path.parent_path() / "root.txt";
   if (!(std::ofstream(*options.ids) << "root\n").flush())
     return Status::IoError("cannot write root.txt");

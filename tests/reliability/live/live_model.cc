@@ -1,3 +1,7 @@
+// Defines the contents of a live store (LiveInput, LiveBatch) and compares a graph with the model
+// after the number of commits that the row of "root" states (CommitsIn): vertices, rows, number of
+// edges, and neighbours in both directions.
+
 #include "reliability/live/live_model.h"
 
 #include <fmt/format.h>
@@ -16,7 +20,7 @@ namespace rhizome::testing {
 namespace {
 
 constexpr std::uint64_t kCommitsUntilDeleted = 40;
-constexpr std::uint64_t kMostCommits = 1'000'000;  // more than any test makes
+constexpr std::uint64_t kMostCommits = 1'000'000;  // more than any test writes
 
 const std::string kRoot = "root";
 
@@ -146,7 +150,7 @@ WriteBatch LiveBatch(std::uint64_t commit) {
     case 2:
       batch.DeleteVertex(earlier(2));
       break;
-    case 3:  // its edge above has made it anew, with a row of zeros
+    case 3:  // an edge above created it again, with a row of zeros
       if (commit % 2 == 1) batch.PutRow(earlier(3), "feat", {number, 1.0F, 2.0F});
       break;
     case 4:

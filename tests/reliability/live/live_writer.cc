@@ -1,3 +1,7 @@
+// The roles of the child processes (Write, WriteWithArrays, Read, Verify), which a child selects by
+// an environment variable before its tests start, the checks that the tests share, and LiveProcess,
+// which starts a child and reads its reports from a pipe.
+
 #include "reliability/live/live_writer.h"
 
 #include <fcntl.h>
@@ -30,7 +34,7 @@ namespace {
 constexpr const char* kRoleVariable = "RHIZOME_LIVE_ROLE";
 constexpr const char* kPathVariable = "RHIZOME_LIVE_STORE";
 constexpr int kAckDescriptor = 3;
-constexpr std::chrono::milliseconds kBetweenLooks(40);  // in which writers get on
+constexpr std::chrono::milliseconds kBetweenLooks(40);  // time for writers between checks
 
 bool Say(std::uint64_t number) {
   return write(kAckDescriptor, &number, sizeof(number)) == sizeof(number);
@@ -57,7 +61,7 @@ Status Write(const Path& path) {
   return WriteCommits(path, std::numeric_limits<std::uint64_t>::max());
 }
 
-// Writes commits and arrays; the store has no array yet.
+// Writes commits and arrays in alternation. The store must have no array yet.
 Status WriteWithArrays(const Path& path) {
   for (std::uint64_t number = 0;; ++number) {
     RHIZOME_RETURN_IF_ERROR(WriteCommits(path, kCommitsPerArray));
@@ -88,7 +92,7 @@ Status Verify(const Path& path) {
   }
 }
 
-// A role starts before the tests of the process, and never returns.
+// A child process runs its role here, before its tests start, and never returns.
 const bool kRoleTaken = [] {
   const char* const role = std::getenv(kRoleVariable);
   const char* const path = std::getenv(kPathVariable);
@@ -97,7 +101,7 @@ const bool kRoleTaken = [] {
                         : *role == 'a' ? WriteWithArrays(path)
                         : *role == 'v' ? Verify(path)
                                        : Read(path);
-  // A writer whose disk is cut off must report kIoError.
+  // kIoError is expected from a writer whose disk was cut off.
   if (status.code() != StatusCode::kIoError)
     std::fprintf(stderr, "LIVE %s: %s\n", role, status.ToString().c_str());
   std::fflush(stderr);

@@ -12,23 +12,23 @@ namespace rhizome::testing {
 ///
 /// The writer writes the commits of live_model.h, every third without sync, and compacts after
 /// every seventh. It reports over a pipe which commits are durable. The writer of arrays also adds
-/// those of live_arrays.h, each of which is durable if a later commit is. The reader checks again
-/// and again, and ends with an error as soon as it sees something else than the first m commits for
-/// some m, or a smaller m than before. The verifier verifies again and again, and ends with an
-/// error as soon as that finds damage. Both report how often they have done it.
+/// the arrays of live_arrays.h, each of which is durable if a later commit is. The reader checks
+/// the store repeatedly, and ends with an error if it sees anything other than the first m commits
+/// for some m, or a smaller m than before. The verifier verifies the store repeatedly, and ends
+/// with an error if that finds damage. Both report the number of their checks.
 
-/// Makes the initial store.
+/// Creates the initial store.
 Status MakeLiveStore(const Path& path);
 
 /// Returns the number of commits in the store. Errors: kCorruption, the store does not hold exactly
-/// these commits; those of opening and reading.
+/// these commits; any of opening and reading.
 Result<std::uint64_t> CountCommits(const Path& path);
 
 /// Opens a store for writing, as the next writer does, then verifies that it has no damage. No
 /// other process may have it open for writing.
 Status CheckAfterwards(const Path& path);
 
-/// Writes so many commits undisturbed, and compares after each. Errors: kCorruption.
+/// Writes `commits` commits undisturbed, and compares after each. Errors: kCorruption.
 Status CheckUndisturbed(const Path& path, std::uint64_t commits);
 
 /// A child process. Destroying it kills it.
@@ -36,13 +36,13 @@ class LiveProcess {
  public:
   enum class Role : std::uint8_t { kWriter, kArrayWriter, kReader, kVerifier };
 
-  /// Runs this binary again in that role (RunRoleIfAsked).
+  /// Runs this binary again in this role.
   LiveProcess(Role role, const Path& path);
   ~LiveProcess();
   LiveProcess(LiveProcess&&) = delete;
 
-  /// Waits until the writer has reported that `count` commits of its own are durable, or has ended.
-  /// Returns the number reported so far: that many commits must be found afterwards.
+  /// Waits until the writer has reported `count` more times that commits are durable, or has ended.
+  /// Returns the last reported number: this many commits must be found afterwards.
   std::uint64_t WaitForAcks(std::uint64_t count);
 
   /// Returns the number reported so far.
@@ -50,7 +50,7 @@ class LiveProcess {
 
   void Kill() { process_.Kill(); }
 
-  /// Returns whether the process has ended by itself, which it does only after an error.
+  /// Returns whether the process has ended on its own, which it does only after an error.
   bool Failed();
 
  private:
@@ -59,7 +59,7 @@ class LiveProcess {
   ChildProcess process_;
   int pipe_ = -1;
   std::uint64_t acknowledged_ = 0;
-  bool ended_ = false;  // nothing comes out of the pipe any more
+  bool ended_ = false;  // the pipe is at its end
 };
 
 }  // namespace rhizome::testing

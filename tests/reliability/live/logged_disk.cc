@@ -1,3 +1,7 @@
+// Implements LoggedDisk, a FUSE file system with a single file. Make copies the image, mounts the
+// file system and starts a thread (Serve) that reads requests from /dev/fuse and answers them
+// (Answer): writes and fsyncs go to the log, reads come from the copy.
+
 #include "reliability/live/logged_disk.h"
 
 #include <fcntl.h>
@@ -24,7 +28,7 @@ constexpr std::uint64_t kImageNode = 2;
 constexpr std::uint32_t kMaxWrite = 1 << 20;
 constexpr std::uint32_t kMaxPages = 256;
 constexpr std::size_t kBufferBytes = kMaxWrite + (64 << 10);
-constexpr std::uint64_t kCacheSeconds = 3600;  // nobody changes the file but through the kernel
+constexpr std::uint64_t kCacheSeconds = 3600;  // the file changes only through the kernel
 
 Status Refused(const std::string& call) {
   return Status::IoError(fmt::format("{}: {}", call, std::strerror(errno)));
@@ -54,7 +58,7 @@ struct LoggedDisk::Request {
   const std::byte* body;
   std::size_t bytes;
 
-  /// Returns the body as one of the protocol's structures, with zeros where the kernel sent less.
+  /// Returns the body as a structure of the protocol, with zeros for what the kernel did not send.
   template <typename T>
   T As() const {
     T out{};
@@ -117,7 +121,7 @@ void LoggedDisk::Append(DiskOperation operation) {
 }
 
 void LoggedDisk::Serve() {
-  constexpr int kLookEveryMs = 50;  // whether the end has come
+  constexpr int kLookEveryMs = 50;  // interval of checks whether to stop
   std::vector<std::byte> buffer(kBufferBytes);
   while (!ends_) {
     pollfd ready{.fd = channel_.fd(), .events = POLLIN, .revents = 0};
@@ -155,7 +159,7 @@ void LoggedDisk::Answer(const Request& request) {
       return Reply(unique, 0, &out, sizeof(out));
     }
     case FUSE_GETATTR:
-    case FUSE_SETATTR: {  // only its times can have changed, which nobody asks for
+    case FUSE_SETATTR: {  // can only change the file times, which are not used
       fuse_attr_out out{};
       out.attr_valid = kCacheSeconds;
       out.attr = AttributesOf(node, bytes_);
@@ -176,7 +180,7 @@ void LoggedDisk::Answer(const Request& request) {
       const fuse_statfs_out out{};
       return Reply(unique, 0, &out, sizeof(out));
     }
-    case FUSE_FLUSH:  // of a descriptor that is closed: no flush of the disk
+    case FUSE_FLUSH:  // of a closed descriptor: not a flush of the disk
     case FUSE_RELEASE:
     case FUSE_DESTROY:
       return Reply(unique, 0, nullptr, 0);
@@ -185,7 +189,7 @@ void LoggedDisk::Answer(const Request& request) {
   }
 }
 
-// A reply that the kernel no longer wants (its asker was killed) is refused, and nothing is lost.
+// The kernel refuses a reply that is no longer wanted (the caller was killed), which does no harm.
 void LoggedDisk::Reply(std::uint64_t unique, int error, const void* body, std::size_t bytes) {
   fuse_out_header header{};
   header.len = static_cast<std::uint32_t>(sizeof(header) + bytes);
@@ -196,7 +200,7 @@ void LoggedDisk::Reply(std::uint64_t unique, int error, const void* body, std::s
   static_cast<void>(writev(channel_.fd(), parts, bytes == 0 ? 1 : 2));
 }
 
-// Without FUSE_WRITEBACK_CACHE a write is with us before the loop device says that it is done.
+// Without FUSE_WRITEBACK_CACHE, a write reaches this process before the loop device completes it.
 void LoggedDisk::ReplyInit(const Request& request) {
   const auto in = request.As<fuse_init_in>();
   fuse_init_out out{};

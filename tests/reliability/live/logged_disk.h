@@ -15,23 +15,24 @@ namespace rhizome::testing {
 
 /// An operation of a file system on its disk.
 struct DiskOperation {
-  /// A flush: what was written before is durable when it ends. It has neither offset nor bytes.
+  /// A flush: everything written before it is durable when it ends. It has neither offset nor
+  /// bytes.
   bool is_flush = false;
   std::uint64_t offset = 0;
   std::vector<std::byte> bytes;
 };
 
-/// A disk that keeps a log: an image file in a FUSE file system which a thread of this process
+/// A disk that keeps a log: an image file in a FUSE file system, which a thread of this process
 /// serves over /dev/fuse. A loop device on the file (LoopMount) carries a file system. The kernel
-/// passes on each of its writes at once, and each flush as an fsync, so that the log has both in an
+/// passes on each of its writes immediately, and each flush as an fsync, so the log has both in an
 /// order in which a disk may have done them. Needs root. Thread-safe.
 class LoggedDisk {
  public:
-  /// Makes a disk with the contents of `image`; its only file appears in `folder`, which must exist
-  /// and be empty. Errors: kIoError, naming the call that was refused.
+  /// Creates a disk with the contents of `image`. Its only file appears in `folder`, which must
+  /// exist and be empty. Errors: kIoError, naming the call that failed.
   static Result<std::unique_ptr<LoggedDisk>> Make(int image, const Path& folder);
   LoggedDisk(LoggedDisk&&) = delete;
-  /// Requests that still wait for the disk fail.
+  /// Requests that are still waiting for the disk fail.
   ~LoggedDisk();
 
   /// Returns the file for LoopMount::Mount.
@@ -41,7 +42,7 @@ class LoggedDisk {
   std::size_t position() const;
   std::size_t flushes() const;
 
-  /// Returns the log; later operations are not recorded.
+  /// Returns the log. Later operations are not recorded.
   std::vector<DiskOperation> TakeLog();
 
  private:

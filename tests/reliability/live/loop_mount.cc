@@ -1,3 +1,6 @@
+// Implements LoopMount: attaches a free loop device to an image (AttachLoop), mounts it, and
+// unmounts it. UnmountAtDeath forks a process that waits for the end of this one and then unmounts.
+
 #include "reliability/live/loop_mount.h"
 
 #include <fcntl.h>
@@ -24,7 +27,7 @@ Status RefusedOfLoopMount(const std::string& call) {
   return Status::IoError(fmt::format("{}: {}", call, std::strerror(errno)));
 }
 
-// Other processes take devices too: a free one may be taken before it is attached.
+// Retries, because another process may take a free device before it is attached.
 Result<OwnedFile> AttachLoop(int image, std::string& name) {
   constexpr int kTries = 100;
   const OwnedFile control(open("/dev/loop-control", O_RDWR | O_CLOEXEC));
@@ -133,8 +136,9 @@ Status LoopMount::Unmount() {
 
 LoopMount::~LoopMount() { static_cast<void>(Unmount()); }
 
-// The process is a grandchild in a session of its own, so that it is not killed together with the
-// test and its children, and nobody waits for it at the ends of pipes.
+// The waiting process is a grandchild in its own session, so that it is not killed together with
+// the test and its children. It closes the standard descriptors, so that no process waits for it at
+// the end of a pipe.
 UnmountAtDeath::UnmountAtDeath(std::vector<Path> folders) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return;

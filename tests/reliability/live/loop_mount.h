@@ -9,7 +9,7 @@
 
 namespace rhizome::testing {
 
-/// An open file descriptor that closes itself.
+/// An open file descriptor, closed on destruction.
 class OwnedFile {
  public:
   OwnedFile() = default;
@@ -32,15 +32,15 @@ Result<OwnedFile> MemoryFile(std::uint64_t bytes);
 /// Writes all of `data`. Errors: kIoError.
 Status WriteAt(int fd, std::uint64_t offset, const void* data, std::uint64_t bytes);
 
-/// Copies the contents of `from` (holes stay holes) to a new file in memory. Errors: kIoError.
+/// Copies the contents of `from` to a new file in memory; holes remain holes. Errors: kIoError.
 Result<OwnedFile> CopyToMemory(int from);
 
 /// A file as a block device, mounted. Needs root. Destroying it unmounts and frees the device; the
-/// kernel frees it too when this process ends and nothing is mounted from it.
+/// kernel also frees it when this process ends and nothing is mounted from it.
 class LoopMount {
  public:
   /// Mounts an image. `kind` is ext4 or xfs; `folder` must exist and be empty. Mounting replays the
-  /// journal. Errors: kIoError, naming the call that was refused.
+  /// journal. Errors: kIoError, naming the call that failed.
   static Result<LoopMount> Mount(int image, const std::string& kind, const Path& folder);
   LoopMount(LoopMount&& other) noexcept;
   LoopMount& operator=(LoopMount&&) = delete;
@@ -57,8 +57,8 @@ class LoopMount {
   bool mounted_ = true;
 };
 
-/// Unmounts folders when this process has ended, even if it was killed before destructors ran:
-/// another process waits for that. Construct it before anything is opened that must not outlive the
+/// Unmounts folders when this process has ended, even if it was killed before destructors ran;
+/// another process waits for that. Construct it before opening anything that must not outlive the
 /// process.
 class UnmountAtDeath {
  public:
@@ -67,7 +67,7 @@ class UnmountAtDeath {
   ~UnmountAtDeath() = default;
 
  private:
-  OwnedFile alive_;  // the other end sees that it is closed
+  OwnedFile alive_;  // the waiting process sees when it is closed
 };
 
 }  // namespace rhizome::testing

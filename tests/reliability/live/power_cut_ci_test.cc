@@ -16,8 +16,7 @@
 namespace rhizome::testing {
 namespace {
 
-// The constants are those of linux/fs.h from 6.9 on; ext4 and xfs have long had them under names of
-// their own.
+// Constants from linux/fs.h since 6.9. ext4 and xfs have had them under other names for long.
 constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);
 constexpr std::uint32_t kWithoutFlushingTheJournal = 2;
 
@@ -25,7 +24,7 @@ bool RunsOfPowerCut(const std::string& command) {
   return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-/// A file system in a file, mounted.
+/// A mounted file system in an image file.
 class LoopDisk {
  public:
   explicit LoopDisk(const TempDir& dir) : image_(dir / "image"), folder_(dir / "mnt") {}
@@ -49,7 +48,7 @@ class LoopDisk {
     mounted_ = false;
   }
 
-  /// Cuts the power: whatever has not reached the disk by now never will.
+  /// Cuts the power: data that has not reached the disk yet is lost.
   bool Cut() {
     const int fd = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return false;
@@ -68,8 +67,8 @@ class LoopDisk {
 
 class PowerCutTest : public ::testing::TestWithParam<std::string> {};
 
-// Acknowledgements are counted before the cut, because those that arrive during the cut may be of
-// commits that are lost.
+// Acknowledgements are counted before the cut, because those that arrive during the cut may belong
+// to commits that are lost.
 TEST_P(PowerCutTest, LosesNothingThatWasSaidToBeDurable) {
   constexpr int kCuts = 32;
   if (geteuid() != 0) GTEST_SKIP() << "only root can mount a file system";

@@ -1,3 +1,6 @@
+// Tests the reliability tests: each seeded mistake of the library (Mutants) is switched on, and the
+// check that should find it (Check, run by Catch) must fail.
+
 #include "rhizome/storage/mutant.h"
 
 #include <gtest/gtest.h>
@@ -27,30 +30,30 @@ namespace {
 
 /// The check that should find a mistake first.
 enum class Check : std::uint8_t {
-  kHistory,   // a history, undisturbed, and what its steps promise
-  kCrash,     // power cuts before its operations
+  kHistory,   // an undisturbed history and the promises of its steps
+  kCrash,     // power cuts before the operations of a history
   kFault,     // operations that fail
-  kSharing,   // processes beside each other
+  kSharing,   // concurrent processes
   kRows,      // rows of vertices after a deletion and a compaction
-  kInputs,    // what an ingestion takes and refuses
-  kLive,      // a live writer (live_writer.h) that nobody kills
-  kFlips,     // bits of `place`
-  kLogFlips,  // bits of the log of a store that was not closed
-  kInjuries,  // injuries whose names have `place` in them
-  kUpkeep,    // power cuts before the operations of this upkeep
+  kInputs,    // what an ingestion accepts and refuses
+  kLive,      // a live writer (live_writer.h) that is not killed
+  kFlips,     // flipped bits of files with `place` in their paths
+  kLogFlips,  // flipped bits of the log of a store that was not closed
+  kInjuries,  // injuries with `place` in their names
+  kUpkeep,    // power cuts before the operations of the upkeep `place`
   kCare,      // a complaint of testing/care.h
-  kCatalog,   // RocksDB's files with `place` in their names, changed and given right checksums
+  kCatalog,   // changed files of RocksDB with `place` in their names and correct checksums
 };
 
 struct Mutant {
   std::string name;
   Check check = Check::kCrash;
 
-  /// The name of a history, or a part of the names of files.
+  /// Name of a history or check, or part of the names of files.
   std::string place;
 
-  /// kFault: only operations with this in their names. kCrash: instead of a switch in the library,
-  /// syncs of paths with this in them are omitted.
+  /// kFault: only operations with this text in their names. kCrash: instead of a switch in the
+  /// library, syncs of paths with this text are omitted.
   std::string at = {};
 };
 
@@ -59,7 +62,7 @@ void PrintTo(const Mutant& mutant, std::ostream* out) { *out << mutant.name; }
 /// The seeded mistakes. Those with a switch have the same name in the library (RHIZOME_MUTANT).
 const std::vector<Mutant>& Mutants() {
   static const std::vector<Mutant> mutants = {
-      // Changes are promised or named before they are durable.
+      // Changes are acknowledged or referenced before they are durable.
       {"commit is not synced", Check::kCrash, "updates"},
       {"file is not synced", Check::kCrash, "ingestion"},
       {"chunk is not synced", Check::kCrash, "arrays"},
@@ -86,7 +89,7 @@ const std::vector<Mutant>& Mutants() {
       {"pinned version is removed", Check::kSharing, ""},
       {"reader holds no pin", Check::kSharing, ""},
       {"writers share the lock", Check::kSharing, ""},
-      // Steps are forgotten, or done twice.
+      // Steps are omitted, or done twice.
       {"sequence stands still", Check::kHistory, "updates"},
       {"compaction leaves a commit in the delta", Check::kHistory, "compaction"},
       {"compaction forgets the commits before it", Check::kHistory, "compaction"},
@@ -106,7 +109,7 @@ const std::vector<Mutant>& Mutants() {
       {"unmarked scratch is removed", Check::kCare, "UnmarkedFoldersStay"},
       {"outputs go into stores", Check::kCare, "OutputsStayOutside"},
       {"a missing file is a wrong name", Check::kCare, "MissingFilesAreDamage"},
-      // The surroundings of the store are not as they should be.
+      // The store's environment differs from what is assumed.
       {"claimed lengths are believed", Check::kCare, "ClaimedLengthsAreCompared"},
       {"a fork is not noticed", Check::kCare, "ForksAreNoticed"},
       {"a fork's exit waits for the parent's threads", Check::kCare, "ForksMayExit"},
@@ -116,7 +119,7 @@ const std::vector<Mutant>& Mutants() {
       {"type of a row is not looked at", Check::kRows, ""},
       {"rows that were put are forgotten", Check::kRows, ""},
       {"lists go on naming deleted vertices", Check::kLive, ""},
-      // Inputs are changed on the way.
+      // Inputs are changed by the ingestion.
       {"vertices that a file does not name have a class", Check::kInputs, ""},
       {"integers beyond their type are rounded", Check::kInputs, ""},
       {"names that the store gives are taken", Check::kInputs, ""},
@@ -127,7 +130,7 @@ const std::vector<Mutant>& Mutants() {
        "sync /data/g.rz/generations/000001/topology"},
       {"errors of small files are ignored", Check::kFault, "ingestion", "append /data/g.rz/FORMAT"},
       {"short read is taken for whole", Check::kFault, "updates", "read /data/g.rz/generations"},
-      // Damage is not looked for, or reported where there is none.
+      // Damage is not detected, or reported where there is none.
       {"blocks are not checked", Check::kFlips, "/topology/"},
       {"row is not checked", Check::kFlips, "/arrays/feat/c."},
       {"manifest is not checked", Check::kFlips, "/000001/MANIFEST-"},
@@ -149,8 +152,7 @@ const Scenario& ScenarioOf(const std::string& name) {
   std::abort();
 }
 
-/// Returns how the history differs from that of the sound program; empty if the mistake does not
-/// show.
+/// Returns how the history differs from the sound program's; empty if the mistake does not show.
 std::string LookAtHistory(const Mutant& mutant, const History& sound) {
   const auto history = Record(ScenarioOf(mutant.place));
   if (!history) return history.error().ToString();
@@ -249,7 +251,7 @@ TEST_P(MutantTest, IsCaught) {
   if (mutant.check != Check::kCrash || mutant.at.empty()) {
     active_mutant = mutant.name;
   } else {
-    // A file is selected by a part of its name, a folder by its end.
+    // A file is selected by a part of its path, a folder by the end of its path.
     const bool of_file = mutant.at.ends_with('-') || mutant.at.starts_with('.');
     FakeFileSystem::LieAboutSyncs([of_file, at = mutant.at](const Path& path) {
       const std::string& text = path.native();
@@ -264,7 +266,7 @@ TEST_P(MutantTest, IsCaught) {
   std::printf("MUTANT %s: %s\n", mutant.name.c_str(), caught.c_str());
 }
 
-// The other tests of the harness show that the same checks find nothing without a mistake.
+// Other tests of the harness show that these checks find nothing without a mistake.
 INSTANTIATE_TEST_SUITE_P(Seeded, MutantTest, ::testing::ValuesIn(Mutants()), [](const auto& info) {
   std::string name = info.param.name;
   for (char& c : name)

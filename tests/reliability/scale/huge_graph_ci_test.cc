@@ -1,3 +1,7 @@
+// Tests a graph with more than 2^32 edges. Its partition files are written directly, as sparse
+// files with few distinct lists: look-ups and samples beyond 32 bits in a single partition, and
+// verify over 256 partitions.
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -36,7 +40,7 @@ constexpr std::uint64_t kDegree = kVertices + 1;
 constexpr std::uint64_t kEdges = kVertices * kDegree;
 static_assert(kEdges > std::uint64_t{1} << 32);
 
-/// A file whose zeros become holes if they come in large pieces.
+/// A file in which large writes of zeros become holes.
 class HoledFile final : public WritableFile {
  public:
   HoledFile(int descriptor, Path path) : descriptor_(descriptor), path_(std::move(path)) {}
@@ -85,7 +89,7 @@ class HoledFileSystem final : public ForwardingFileSystem {
   }
 };
 
-/// Writes the order of the vertices by id, in which each partition owns equally many.
+/// Writes the vertex order by id, with the same number of vertices in each partition.
 VertexOrder MakeOrder(std::uint32_t partitions, GenerationWriter& writer) {
   std::vector<VertexId> rows(kVertices);
   std::iota(rows.begin(), rows.end(), VertexId{0});
@@ -102,8 +106,8 @@ VertexOrder MakeOrder(std::uint32_t partitions, GenerationWriter& writer) {
   return *VertexOrder::Parse(*std::move(sections), kVertices, partitions, 1);
 }
 
-/// Writes lists that lead to the partition's first vertex again and again, except that the list of
-/// the last vertex of all leads to each vertex of its partition in turn, and then to itself.
+/// Writes lists that repeat the partition's first vertex. Only the list of the very last vertex
+/// names each vertex of its partition in turn, and then repeats itself.
 Status WriteLists(SectionFileWriter& writer, std::uint64_t owned, bool last) {
   RHIZOME_RETURN_IF_ERROR(
       writer.BeginSection(static_cast<std::uint32_t>(kOutKinds.neighbors), sizeof(LocalId)));
@@ -147,8 +151,8 @@ Status WritePartition(ByteSink& sink, const VertexOrder& order, std::uint32_t pa
   return writer.Finish();
 }
 
-/// Makes a store whose partition files are written by hand, because there is no memory here to sort
-/// so many edges; the engine writes everything else.
+/// Creates a store whose partition files are written directly, because sorting this many edges
+/// needs too much memory; the engine writes everything else.
 void MakeStore(const Path& path, std::uint32_t partitions) {
   HoledFileSystem fs;
   const auto store = Store::Create(fs, path, StoreId{});
@@ -191,8 +195,8 @@ void ExpectVerifies(const Path& path) {
   for (const Damage& damage : report->damaged) ADD_FAILURE() << damage.file << ": " << damage.what;
 }
 
-// One file holds all edges, so their numbers exceed 32 bits, and so do the positions of the last
-// lists.
+// A single file holds all edges, so edge numbers and the positions of the last lists exceed 32
+// bits.
 TEST(HugeGraphTest, LookedUpAndSampledBeyond32Bits) {
   const TempDir dir;
   MakeStore(dir / "g.rz", 1);
@@ -241,7 +245,7 @@ TEST(HugeGraphTest, LookedUpAndSampledBeyond32Bits) {
     EXPECT_EQ(sample->rows[static_cast<std::size_t>(sample->neighbors[i])],
               static_cast<Row>(expected));
   }
-  EXPECT_GE(beyond, 199U);  // but for the one edge before them
+  EXPECT_GE(beyond, 199U);  // one of 200 is the edge before them
 
   const JobControl control;
   const auto report = VerifyFiles(FileSystem::Posix(), dir / "g.rz", control);
@@ -249,7 +253,7 @@ TEST(HugeGraphTest, LookedUpAndSampledBeyond32Bits) {
   EXPECT_TRUE(report->damaged.empty());
 }
 
-// The same edges are in 256 files, so that each can be held while its lists are verified.
+// The same edges in 256 files, so that each file fits in memory while its lists are verified.
 TEST(HugeGraphTest, VerifiesWhatTheListsHold) {
   const TempDir dir;
   MakeStore(dir / "g.rz", 256);

@@ -15,7 +15,7 @@ namespace {
 
 using CrashMode = FakeFileSystem::CrashMode;
 
-/// One thing that happens to an upkeep operation.
+/// One fault or crash of an upkeep operation.
 struct Case {
   std::string name;
   std::function<std::optional<std::string>(UpkeepCounts&)> run;

@@ -1,3 +1,6 @@
+// The operations of Upkeeps(), each with its preparation, run and check: verify (VerifyOf), a
+// second backup (SecondBackup), restore (RestoreOf) and repair of various damage (RepairOf).
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +26,7 @@ using Bytes = std::vector<std::byte>;
 const Path kBackups = "/data/backups";
 const Path kRestored = "/data/restored.rz";
 
-/// Returns the disk with everything on it made durable, so that a crash cannot undo the
-/// preparation.
+/// Returns the disk with all changes durable, so that a crash cannot undo the preparation.
 FakeImage Durable(const StoreDisk& disk) {
   return disk.ImageAfterCrash(CrashMode::kKeepUnsynced, 0);
 }
@@ -37,7 +39,7 @@ std::string FileWith(const FakeFileSystem& disk, const std::string& part) {
   return {};
 }
 
-/// Damages `count` bytes of a file, far apart; a single one would be corrected by its checksum.
+/// Damages `count` bytes of a file, far apart. A single damaged byte is corrected by its checksum.
 void Damage(FakeFileSystem& disk, const std::string& file, std::size_t count = 2) {
   Bytes bytes = disk.Files().at(file);
   for (std::size_t i = 0; i < count; ++i) bytes[bytes.size() / (2 + i)] ^= std::byte{0x41};
@@ -57,8 +59,7 @@ Wrong VerifySound(FileSystem& fs, const Path& store) {
   return "verify: " + report->verdict().ToString();
 }
 
-// Verify must not change a sound store, and must not overlook damage because something else failed
-// too.
+// Verify must not change a sound store, and must not overlook damage because of another failure.
 Upkeep VerifyOf(const SmallStore& store, const std::string& damaged) {
   StoreDisk disk(store.now);
   if (!damaged.empty()) Damage(disk, FileWith(disk, damaged));
@@ -93,8 +94,8 @@ Status Restore(StoreDisk& disk, std::optional<std::uint64_t> number = std::nullo
   return AsStatus(RestoreStore(disk, kBackups, kRestored, number, JobControl()));
 }
 
-// The second backup of a store replaces the first. Whatever happens, there is a whole backup of the
-// store as it is now or was then, and another try makes one of the store now.
+// The second backup of a store replaces the first. At any time there is a complete backup of the
+// store's present or earlier state, and another try backs up the present state.
 Upkeep SecondBackup(const SmallStore& store) {
   StoreDisk disk(store.now);
   EXPECT_OK(Back(disk));
@@ -125,7 +126,8 @@ Upkeep SecondBackup(const SmallStore& store) {
           }};
 }
 
-// After a restore there is no store or the whole one, and leftovers prevent nothing.
+// After a restore there is either no store or the whole one, and leftovers do not prevent another
+// try.
 Upkeep RestoreOf(const SmallStore& store) {
   StoreDisk disk(store.now);
   EXPECT_OK(Back(disk));
@@ -148,9 +150,9 @@ Upkeep RestoreOf(const SmallStore& store) {
 
 using Harm = std::function<void(StoreDisk& disk)>;
 
-// After another, undisturbed try the store is as after one repair, and the damaged bytes still
-// exist somewhere. A file of the catalogue that cannot be read at the moment counts as missing:
-// what was only there is lost then, as the report says.
+// After another, undisturbed try the store is as after a single repair, and the damaged bytes still
+// exist somewhere. A file of the catalogue that currently cannot be read counts as missing: data
+// that was only in this file is lost then, and the report says so.
 Upkeep RepairOf(std::string name, const FakeImage& store, const Harm& harm,
                 const RepairOptions& options = {}) {
   StoreDisk disk(store);
@@ -191,7 +193,8 @@ Harm DamageTo(std::vector<std::string> parts) {
   };
 }
 
-/// Damages a chunk that its checksum corrects, and the sums of its rows, which then follow from it.
+/// Damages a chunk that its checksum corrects, and the checksums of its rows, which are then
+/// recomputed from it.
 void DamageRowsAndSums(StoreDisk& disk) {
   Damage(disk, FileWith(disk, "/emb.v1/c.0.0"), 1);
   Damage(disk, FileWith(disk, "/emb.v1.crc32c/c.0.0"));

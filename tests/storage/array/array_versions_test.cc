@@ -136,7 +136,7 @@ TEST(ArrayVersionsTest, RowsGivenIsRead) {
   }
 }
 
-// All functions that make arrays share one rule: none takes a name that the store gives.
+// Every function that creates an array rejects the names that are reserved for the store.
 TEST(ArrayRulesTest, NamesThatTheStoreGivesAreRefused) {
   for (const char* name :
        {"x", "emb", "rows", "edge", "edge_p", "edge_pagerank", "vertex_ids", "vertex_id_2", "zarr",

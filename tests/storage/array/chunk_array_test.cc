@@ -179,7 +179,7 @@ TEST(ChunkArrayTest, EqualInputGivesEqualBytesFromAnyNumberOfThreads) {
   EXPECT_EQ(*files, expected->files);
 }
 
-// Chunks of random bytes that do not compress have equal lengths, and each is sound by itself.
+// Chunks of random bytes do not compress, so they have equal lengths, and each is valid on its own.
 TEST(ChunkArrayTest, ChunkInAnotherChunksPlaceIsNoticedInEveryCodec) {
   FileSystem& fs = FileSystem::Posix();
   const std::uint64_t seed = testing::TestSeed();
@@ -222,7 +222,7 @@ TEST(ChunkArrayTest, KilledJobGoesOnWithAdoptedChunks) {
     auto file = (*killed)->WriteChunk(0, RowsByFormula(0, 128, 12));
     ASSERT_OK(file);
     first = *file;
-    std::ofstream(dir / "arrays/x/c.1.0") << "torn";  // what the kill cut off
+    std::ofstream(dir / "arrays/x/c.1.0") << "torn";  // what the killed writer left behind
   }
   auto writer = ChunkArrayWriter::Create(fs, dir.path(), entry);
   ASSERT_OK(writer);
@@ -231,7 +231,7 @@ TEST(ChunkArrayTest, KilledJobGoesOnWithAdoptedChunks) {
   ++longer.size_bytes;
   EXPECT_STATUS((*writer)->AdoptChunk(0, longer), kCorruption);
   ASSERT_OK((*writer)->AdoptChunk(0, first));
-  EXPECT_STATUS((*writer)->Finish(), kInvalidArgument);  // chunks 1 and 2 are not there
+  EXPECT_STATUS((*writer)->Finish(), kInvalidArgument);  // chunks 1 and 2 are missing
   ASSERT_OK((*writer)->WriteChunk(1, RowsByFormula(128, 128, 12)));
   ASSERT_OK((*writer)->WriteChunk(2, RowsByFormula(256, 44, 12)));
   const auto files = (*writer)->Finish();
@@ -251,7 +251,7 @@ TEST(ChunkArrayTest, BadDescriptionsAreRefused) {
   };
   refused([](ArrayEntry& e) { e.name = "../x"; });
   refused([](ArrayEntry& e) { e.name = "x.crc32c"; });
-  refused([](ArrayEntry& e) { e.name = std::string(128, 'x'); });  // no room for the sidecar's name
+  refused([](ArrayEntry& e) { e.name = std::string(128, 'x'); });  // too long for its sidecar
   refused([](ArrayEntry& e) { e.dim = 0; });
   refused([](ArrayEntry& e) { e.chunk_rows = kMaxChunkBytes; });
   refused([](ArrayEntry& e) { e.codec.kind = CodecKind::kZstd; });
@@ -289,7 +289,7 @@ TEST(ChunkArrayTest, DamageIsNamed) {
     EXPECT_STATUS((*array)->ReadChunk(1, rows), kCorruption);
 
     ArrayEntry longer = written->arrays[0];
-    longer.rows = std::uint64_t{1} << 50;  // no memory for what only the shape claims
+    longer.rows = std::uint64_t{1} << 50;  // no memory for rows that only the shape claims
     EXPECT_STATUS(ChunkArray::Open(fs, dir.path(), longer, written->files), kCorruption);
     auto missing = written->files;
     missing.erase(missing.begin());

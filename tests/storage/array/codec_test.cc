@@ -17,7 +17,7 @@ namespace {
 
 using Buffer = std::vector<std::byte>;
 
-// Returns slowly changing float32 values, which compress as features do.
+// Returns slowly changing float32 values that compress like typical features.
 Buffer SmoothFloats(std::size_t count) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i / 3) * 0.5F;
@@ -37,7 +37,7 @@ void Put32(Buffer& bytes, std::size_t at, std::uint32_t value) {
   std::memcpy(bytes.data() + at, &value, sizeof(value));
 }
 
-// Makes the checksum right again, so that the checks after it are tested.
+// Corrects the checksum, so that the checks behind it are tested.
 void Reseal(Buffer& encoded) {
   const std::size_t frame = encoded.size() - 4;
   Put32(encoded, frame, Crc32c(std::span(encoded).first(frame)));
@@ -55,7 +55,7 @@ std::string NameOfOfCodec(const ::testing::TestParamInfo<CodecKind>& info) {
   return name;
 }
 
-// The codecs that arrays of a store can be in, all or those with frames.
+// Returns the codecs allowed for arrays of a store: all of them, or only those with frames.
 std::vector<CodecKind> PublishedCodecs(bool framed) {
   std::vector<CodecKind> kinds;
   for (const CodecEntry& codec : AllCodecs()) {
@@ -127,8 +127,8 @@ TEST_P(FramedCodecTest, EveryFlippedBitAndEveryTruncationIsCorruption) {
   }
 }
 
-// A forger can make the checksum fit. The decoder must then still stay inside `out`; the address
-// sanitizer watches.
+// A forger can make the checksum fit. Even then the decoder must stay inside `out`; the address
+// sanitizer checks this.
 TEST_P(FramedCodecTest, ForgedFramesNeverWriteOutside) {
   std::mt19937_64 random(testing::TestSeed());
   const Buffer raw = SmoothFloats(500);
@@ -157,7 +157,7 @@ TEST_P(FramedCodecTest, OptionsOutOfRangeAreRefused) {
   EXPECT_STATUS(EncodeChunk(codec(), Buffer(kMaxChunkBytes + 1)), kInvalidArgument);
 }
 
-// Every field of the 16-byte header is compared; offsets as in FORMAT.md.
+// Every field of the 16-byte header is checked. The offsets are those in FORMAT.md.
 TEST_P(BloscTest, ForgedHeaderFieldsAreCorruption) {
   const Buffer raw = SmoothFloats(1000);
   const Buffer encoded = *EncodeChunk(codec(), raw);
@@ -172,7 +172,7 @@ TEST_P(BloscTest, ForgedHeaderFieldsAreCorruption) {
   refused(0, 3, 1);
   refused(1, 2, 1);           // codec's version
   refused(3, 0, 1);           // type size
-  refused(4, 0x7FFFFFFF, 4);  // decoded bytes: a bomb
+  refused(4, 0x7FFFFFFF, 4);  // decoded bytes: a decompression bomb
   refused(4, 0, 4);
   refused(4, 3999, 4);
   refused(8, 0, 4);  // block size
@@ -186,7 +186,7 @@ TEST_P(BloscTest, ForgedHeaderFieldsAreCorruption) {
     refused(2, (flags & 0x1F) | format << 5, 1);
 }
 
-// Real frames of compressors that are not allowed, the one with the known overflow among them.
+// Real frames of compressors that are not allowed, including blosclz, which has a known overflow.
 TEST_P(BloscTest, FramesOfOtherCompressorsAreRefused) {
   const Buffer raw = SmoothFloats(4000);
   Buffer out(raw.size());
@@ -195,7 +195,7 @@ TEST_P(BloscTest, FramesOfOtherCompressorsAreRefused) {
       Buffer frame(raw.size() + BLOSC_MAX_OVERHEAD);
       const int length = blosc_compress_ctx(5, BLOSC_SHUFFLE, 4, size, raw.data(), frame.data(),
                                             frame.size(), name, 0, 1);
-      if (length < 0) continue;  // this build of Blosc lacks it
+      if (length < 0) continue;  // this build of Blosc lacks the compressor
       frame.resize(static_cast<std::size_t>(length));
       EXPECT_STATUS(DecodeChunk(codec(), Sealed(frame), std::span(out).first(size)), kCorruption);
     }
@@ -218,7 +218,7 @@ TEST(BloscCodecTest, FramesOfTheOtherAllowedCodecAreRefused) {
   EXPECT_STATUS(DecodeChunk({.kind = CodecKind::kZstd}, lz4, out), kCorruption);
 }
 
-// Frames of TensorStore have no content size.
+// TensorStore writes zstd frames without a content size.
 TEST(ZstdCodecTest, AFrameWithoutContentSizeIsRead) {
   const Buffer raw = SmoothFloats(1000);
   ZSTD_CCtx* context = ZSTD_createCCtx();
@@ -256,7 +256,8 @@ TEST(ZstdCodecTest, SkippableAndTrailingFramesAreRefused) {
   EXPECT_STATUS(DecodeChunk(codec, Sealed(behind), out), kCorruption);
 }
 
-// 64 MiB of zeros take a few KiB: the frame is honest, but the shape has less room.
+// 64 MiB of zeros compress to a few KiB. The frame is valid, but decodes to more than the shape
+// allows.
 TEST(ZstdCodecTest, ABombIsRefusedByItsClaim) {
   const Buffer zeros(16 << 20);
   const Codec codec = {.kind = CodecKind::kZstd};

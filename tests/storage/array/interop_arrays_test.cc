@@ -10,9 +10,8 @@ namespace {
 
 using testing::MakeEntry;
 
-// The values follow a formula that tests/python/arrays_test.py knows too: k = 31 row + 7 column,
-// mapped into the range of the type. All are exact, so that the readers' values can be compared for
-// equality.
+// tests/python/arrays_test.py uses the same formula for the values: k = 31 row + 7 column, mapped
+// into the range of the type. All values are exact, so that the test can compare them for equality.
 std::uint64_t K(std::uint64_t row, std::uint64_t column) { return 31 * row + 7 * column; }
 
 /// Returns the bits of a float16 that holds the integer `n`, which is below 2048.
@@ -57,7 +56,7 @@ Status WriteArray(const Path& root, const ArrayEntry& wanted) {
   return Status::Ok();
 }
 
-/// Writes one array of `rows` rows for each element type, layout, codec and width.
+/// Writes an array of `rows` rows for each combination of element type, layout, codec and width.
 Status WriteGroup(const Path& root, std::uint64_t rows) {
   for (const DataType dtype : {DataType::kFloat32, DataType::kFloat16, DataType::kInt64,
                                DataType::kInt32, DataType::kUint32, DataType::kUint8}) {
@@ -69,7 +68,7 @@ Status WriteGroup(const Path& root, std::uint64_t rows) {
             std::string(DataTypeName(dtype)) + "." + std::string(CodecName(codec));
         ArrayEntry entry =
             MakeEntry(name + "." + std::to_string(dim), rows, dim, dtype, layout, codec, 128);
-        entry.array_id = 0xFEDCBA9876543210;  // more than a double holds
+        entry.array_id = 0xFEDCBA9876543210;  // exceeds the integer range of a double
         entry.attributes = {{"model", "caf\xC3\xA9"}};
         RHIZOME_RETURN_IF_ERROR(WriteArray(root, entry));
       }

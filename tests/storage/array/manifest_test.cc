@@ -31,7 +31,7 @@ Manifest SmallManifest() {
   return manifest;
 }
 
-/// Changes something, then encodes; the reader must refuse the result as corrupt.
+/// Applies a change, then encodes. The reader must report corruption.
 template <typename Change>
 void ExpectRefusedOfManifest(Change change, std::string_view field) {
   Manifest manifest = SmallManifest();
@@ -82,7 +82,7 @@ TEST(ManifestTest, EveryTruncationAndAnyTailIsCorruption) {
   EXPECT_STATUS(DecodeManifest(bytes, FixedStoreId()), kCorruption);
 }
 
-/// Writes `value` at `offset` and seals again, as a hostile writer would.
+/// Writes `value` at `offset` and corrects the seal, as a malicious writer would.
 template <typename T>
 std::vector<std::byte> Resealed(std::size_t offset, T value) {
   auto bytes = EncodeManifest(SmallManifest(), FixedStoreId());
@@ -103,8 +103,8 @@ TEST(ManifestTest, AnotherStoresManifestIsRefused) {
   EXPECT_STATUS(DecodeManifest(bytes, FixedStoreId(2)), kCorruption);
 }
 
-// The seal is right, so that only each field's own check is in the way: every 4-byte place of the
-// file is set to huge values, and nothing may crash or allocate that much.
+// The seal is correct, so only the checks of the single fields remain. Every 4-byte word of the
+// file is set to huge values; decoding must not crash or allocate that much.
 TEST(ManifestTest, HugeNumbersAnywhereAreHarmless) {
   const std::size_t size = EncodeManifest(SmallManifest(), FixedStoreId()).size();
   for (std::size_t offset = 32; offset + 8 <= size - 4; ++offset) {

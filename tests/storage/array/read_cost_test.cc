@@ -14,8 +14,8 @@ using testing::TempDir;
 
 constexpr std::uint64_t kChunks = 8;
 
-/// Makes an array of `chunk_bytes` bytes a chunk whose files are holes, as only the cost of reading
-/// matters.
+/// Creates an array with `chunk_bytes` bytes per chunk whose files are sparse, since only the cost
+/// of reading matters.
 Result<std::unique_ptr<ChunkArray>> MakeHoles(const Path& root, std::uint64_t chunk_bytes) {
   FileSystem& fs = FileSystem::Posix();
   const std::uint64_t rows = chunk_bytes / (256 * sizeof(float));

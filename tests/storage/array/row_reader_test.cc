@@ -92,7 +92,7 @@ TEST_P(RowReaderTest, GathersEqualTheFormula) {
   }
 }
 
-// A buffer of this length could not be allocated.
+// A staging buffer of this size could not be allocated.
 TEST(MappedRowReaderTest, TakesNoMemoryForReads) {
   TempDir dir;
   constexpr std::uint64_t kRowBytes = 24;
@@ -130,7 +130,8 @@ TEST(RowReaderTest, DuplicatesAndNeighboursAreReadOnce) {
                       {.io = {}, .direct = false, .gap_bytes = 64, .max_read_bytes = 4096});
   ASSERT_OK(reader);
   std::vector<std::byte> memory;
-  // 5, 6 and 8 (one row of gap), thrice 5; 700 lies in the next chunk.
+  // Rows 5, 6 and 8 are read together, with row 7 as the gap; row 5 is requested three times. Row
+  // 700 is in another chunk.
   auto targets = TargetsFor({5, 700, 6, 5, 8, 5}, 64, memory);
   ASSERT_OK((*reader)->Read(targets));
   EXPECT_EQ((*reader)->stats().reads, 2u);
@@ -162,7 +163,7 @@ TEST(RowReaderTest, AnotherReaderReadsTheSameRows) {
     ASSERT_OK(first);
     auto opened = (*first)->Another();
     ASSERT_OK(opened);
-    another = *std::move(opened);  // stays usable without the first
+    another = *std::move(opened);  // must remain usable without the first
   }
   std::vector<std::byte> memory;
   auto targets = TargetsFor({499, 0, 63, 64}, 24, memory);

@@ -48,8 +48,7 @@ void Write(const Path& path, const std::vector<std::byte>& bytes) {
              static_cast<std::streamsize>(bytes.size()));
 }
 
-/// Writes rows of random bytes, which no codec makes shorter, so that every shard has the same
-/// lengths.
+/// Writes rows of random bytes. No codec can shorten them, so all shards have the same lengths.
 Result<testing::WrittenArray> WriteNoise(const Path& root, const ArrayEntry& wanted,
                                          std::mt19937_64& random) {
   RHIZOME_ASSIGN_OR_RETURN(auto writer, ChunkArrayWriter::Create(fs, root, wanted));
@@ -86,7 +85,7 @@ TEST(ShardFileTest, RowsReturnInEveryCodec) {
 
 TEST(ShardFileTest, BytesAreThoseOfTheFormat) {
   TempDir dir;
-  // 10 rows in shards of 8: inner chunks of 2 rows, of which the second shard has one.
+  // 10 rows in shards of 8 rows with inner chunks of 2 rows. The second shard has one inner chunk.
   const auto written = WriteByFormula(fs, dir.path(), Sharded(CodecKind::kRaw, 10, 8, 2));
   ASSERT_OK(written);
   const auto bytes = BytesOfShardFile(dir / "arrays/x/c.1.0");
@@ -121,8 +120,8 @@ TEST(ShardFileTest, EveryFlippedBitIsNoticedByWhoReadsIt) {
       ASSERT_OK(array);
       std::vector<std::byte> rows(32 * 12);
       EXPECT_STATUS((*array)->ReadChunk(0, rows), kCorruption);
-      // A reader of a part gets an error or the bytes that were written; not every part can go
-      // unnoticed.
+      // Reading a part returns an error or the bytes that were written. At least one part must
+      // fail.
       int refused = 0;
       for (std::uint64_t inner = 0; inner < 4; ++inner) {
         std::vector<std::byte> part(8 * 12);
@@ -176,7 +175,7 @@ TEST(ShardFileTest, ShardInAnotherShardsPlaceIsNoticedByEveryRead) {
     ASSERT_OK(written);
     const auto other = BytesOfShardFile(dir / "arrays/x/c.1.0");
     ASSERT_EQ(other.size(), BytesOfShardFile(dir / "arrays/x/c.0.0").size());
-    // Both files have the checksum that any shard of these lengths has, except for their tables.
+    // Apart from their tables, both files have the checksum that all shards of these lengths share.
     Write(dir / "arrays/x/c.0.0", other);
     const auto array = ChunkArray::Open(fs, dir.path(), written->arrays[0], written->files);
     ASSERT_OK(array);
@@ -185,7 +184,8 @@ TEST(ShardFileTest, ShardInAnotherShardsPlaceIsNoticedByEveryRead) {
     EXPECT_OK((*array)->ReadRows(256 + 3, 1, rows));
     rows.resize(256 * 12);
     EXPECT_STATUS((*array)->ReadChunk(0, rows), kCorruption);
-    // An inner chunk of another shard, valid by itself, is put under the manifest's own table.
+    // Puts an inner chunk of another shard, valid on its own, into a shard whose table matches the
+    // manifest.
     auto mixed = BytesOfShardFile(dir / "arrays/x/c.1.0");
     std::copy_n(mixed.begin(), 64 * 12, mixed.begin() + (64 * 12 + 4));
     Write(dir / "arrays/x/c.1.0", mixed);
@@ -207,7 +207,7 @@ TEST(ShardFileTest, TruncatedAndLongerFilesAreNoticed) {
     std::vector<std::byte> rows(12);
     EXPECT_EQ((*array)->ReadRows(0, 1, rows).code(), StatusCode::kCorruption);
   }
-  // The manifest claims a file that is too short to be a shard.
+  // The size in the manifest is too small for a shard.
   auto files = written->files;
   files[0].size_bytes = ShardTailBytes(written->arrays[0]) - 1;
   EXPECT_STATUS(ChunkArray::Open(fs, dir.path(), written->arrays[0], files), kCorruption);
@@ -215,7 +215,7 @@ TEST(ShardFileTest, TruncatedAndLongerFilesAreNoticed) {
   EXPECT_STATUS(ChunkArray::Open(fs, dir.path(), written->arrays[0], files), kCorruption);
 }
 
-// Zarr allows this index, but our writer does not write it.
+// Zarr allows this index, but our writer does not produce it.
 TEST(ShardFileTest, PlacesOfAnotherWriterAreRefused) {
   const ArrayEntry entry = [] {
     ArrayEntry made = Sharded(CodecKind::kRaw, 20, 32, 8);
@@ -317,7 +317,7 @@ TEST(ShardFileTest, MetadataReturns) {
   }
 }
 
-// A manifest without shards keeps the version that older builds read.
+// A manifest without shards keeps the version that older builds can read.
 TEST(ShardFileTest, ManifestHasTheVersionOfShardsOnlyWithThem) {
   const auto version_of = [](const Manifest& manifest) {
     const auto bytes = EncodeManifest(manifest, testing::FixedStoreId());
@@ -346,7 +346,7 @@ TEST(ShardFileTest, ManifestHasTheVersionOfShardsOnlyWithThem) {
   manifest.arrays[0].name = "y";
   manifest.arrays.insert(manifest.arrays.begin(), sharded(0));
   EXPECT_EQ(version_of(manifest), 2u);
-  // No writer ever wrote version 2 without shards.
+  // No writer has ever written version 2 without shards.
   auto bytes = EncodeManifest(manifest, testing::FixedStoreId());
   const std::size_t seal = bytes.size() - 4;
   StoreLittle(bytes.data() + seal - 16, std::uint64_t{0});  // inner_rows of the last array

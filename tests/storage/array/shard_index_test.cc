@@ -15,12 +15,12 @@ using ::testing::HasSubstr;
 
 constexpr std::uint64_t kNone = InnerRange::kNone;
 
-// Three inner chunks before an index of 52 bytes at the end: [0, 100), none, [120, 200).
+// Three inner chunks before an index of 52 bytes at the end: [0, 100), a missing one, [120, 200).
 constexpr ShardIndexFormat kAtEnd{.inner_chunks = 3};
 constexpr std::uint64_t kShardIndexFileBytes = 200 + 52;
 const std::vector<InnerRange> kSound = {{0, 100}, {}, {120, 80}};
 
-/// Returns why an index with these ranges and a right checksum is refused.
+/// Returns the reason why an index with these ranges and a correct checksum is rejected.
 std::string WhyRefused(const std::vector<InnerRange>& ranges, ShardIndexFormat format = kAtEnd,
                        std::uint64_t file_bytes = kShardIndexFileBytes) {
   const auto decoded = DecodeShardIndex(format, EncodeShardIndex(format, ranges), file_bytes);
@@ -72,7 +72,7 @@ TEST(ShardIndexTest, RangeBeyondTheFileIsRefused) {
               HasSubstr("inner chunk 2 has offset 120 and length 500"));
   EXPECT_THAT(WhyRefused({{0, 100}, {}, {kNone - 1, 80}}), HasSubstr("beyond the end"));
   EXPECT_THAT(WhyRefused({{0, 100}, {}, {120, kNone - 1}}), HasSubstr("beyond the end"));
-  // offset + length is 100 in 64 bits.
+  // offset + length overflows to 100 in 64 bits.
   EXPECT_THAT(WhyRefused({{0, 10}, {}, {200, kNone - 99}}), HasSubstr("beyond the end"));
 }
 
@@ -122,7 +122,7 @@ TEST(ShardIndexTest, FileThatCannotHoldItIsRefusedUnread) {
   ASSERT_OK(WriteWholeFile(fs, dir / "shard", EncodeShardIndex(kAtEnd, kSound)));
   const auto file = fs.OpenRead(dir / "shard");
   ASSERT_OK(file);
-  // The ranges lie beyond the 52 bytes.
+  // The ranges are beyond the 52 bytes of the file.
   EXPECT_STATUS(ReadShardIndex(**file, kAtEnd), kCorruption);
   const auto too_many = ReadShardIndex(**file, {.inner_chunks = kMaxInnerChunks});
   ASSERT_FALSE(too_many.has_value());

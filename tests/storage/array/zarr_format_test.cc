@@ -61,7 +61,7 @@ TEST(ZarrFormatTest, TheDocumentIsWhatTheSpecificationAsksFor) {
   EXPECT_EQ(document["dimension_names"], json({"row", "x_dim"}));
 }
 
-// The fill value, which a missing chunk reads as, must not be a plausible value of a row.
+// A missing chunk reads as the fill value, which must therefore not be a plausible value of a row.
 TEST(ZarrFormatTest, FillValuesMarkWhatIsMissing) {
   const std::pair<DataType, json> fills[] = {
       {DataType::kFloat32, "NaN"},   {DataType::kFloat16, "NaN"},     {DataType::kInt64, INT64_MIN},
@@ -69,7 +69,7 @@ TEST(ZarrFormatTest, FillValuesMarkWhatIsMissing) {
   for (const auto& [dtype, fill] : fills) {
     ArrayEntry entry = MakeEntry("x", 10, 2, dtype, ArrayLayout::kRow, CodecKind::kRaw, 5);
     EXPECT_EQ(json::parse(EncodeArrayJson(entry))["fill_value"], fill);
-    // Arrays of older builds are read, and recognised as such.
+    // Arrays of older builds are read and recognised as such.
     entry.form = ArrayForm::kZeroFill;
     EXPECT_EQ(json::parse(EncodeArrayJson(entry))["fill_value"], 0);
     const auto decoded = DecodeArrayJson(EncodeArrayJson(entry), "x");

@@ -15,6 +15,9 @@
 #include "rhizome/storage/hash.h"
 #include "testing/testing.h"
 
+// Tests of ZarrSource: arrays written by our encoder, chunks and shards in the style of other
+// writers, metadata that is damaged or not supported, and single-bit damage.
+
 namespace rhizome {
 namespace {
 
@@ -41,7 +44,7 @@ std::int32_t ValueAt(std::uint64_t row, std::uint64_t column) {
   return static_cast<std::int32_t>(row * 100 + column) - 50;
 }
 
-/// Writes an array with our own encoder, whose chunks end in their crc32c.
+/// Writes an array with our own encoder, whose chunks end with a crc32c.
 void WriteArrayOfZarrSource(const Path& folder, CodecKind kind, const std::string& codec) {
   std::filesystem::create_directories(folder);
   WriteOfZarrSource(folder / "zarr.json",
@@ -62,7 +65,7 @@ void WriteArrayOfZarrSource(const Path& folder, CodecKind kind, const std::strin
 Result<std::vector<std::int32_t>> ReadAllOfZarrSource(const Path& folder) {
   RHIZOME_ASSIGN_OR_RETURN(const auto source, ZarrSource::Open(FileSystem::Posix(), folder));
   std::vector<std::int32_t> all;
-  // A damaged document may claim anything, so only small arrays are read.
+  // A damaged document may contain any shape, so only small arrays are read.
   if (source->format().dtype != DataType::kInt32 || source->format().dim > 64 ||
       source->format().rows > 4096)
     return all;
@@ -93,8 +96,8 @@ TEST(ZarrSourceTest, ReadsWhatIsThereAndFillsTheRest) {
   }
 }
 
-// A link in an array of somebody else's could show any file of the user's; one that leads nowhere
-// would look like chunks of the fill value.
+// A link in an untrusted array could expose any file of the user. A dangling link would look like
+// chunks of the fill value.
 TEST(ZarrSourceTest, LinksInTheFolderAreNotFollowed) {
   const testing::TempDir dir;
   WriteArrayOfZarrSource(dir / "other", CodecKind::kZstd, kZstd);
@@ -112,7 +115,7 @@ TEST(ZarrSourceTest, LinksInTheFolderAreNotFollowed) {
     EXPECT_STATUS(read, kInvalidArgument);
     EXPECT_NE(testing::AsStatus(read).message().find("symbolic link"), std::string::npos);
   }
-  // The way to the folder is the user's.
+  // Links in the path to the folder are allowed, since the user chose the path.
   std::filesystem::create_directory_symlink("other", dir / "way");
   EXPECT_OK(ReadAllOfZarrSource(dir / "way"));
 }
@@ -162,7 +165,7 @@ TEST(ZarrSourceTest, SpoiltMetadataNeverDoesHarm) {
   }
 }
 
-// --- What other writers put into chunks: one of 8 rows of 3 columns each.
+// --- Chunks in the style of other writers: one chunk of 8 rows and 3 columns each.
 
 using Raw = std::string;
 
@@ -195,7 +198,7 @@ TEST(ZarrSourceTest, BytesOfTheOtherOrderAreTurned) {
     ASSERT_OK(read);
     for (std::uint64_t i = 0; i < read->size(); ++i)
       EXPECT_EQ((*read)[i], i < values.size() ? values[i] : -5) << order << i;
-    // The content is longer than a chunk, then shorter.
+    // The content is longer than a chunk.
     WriteOfZarrSource(folder / "c.0.0", BytesOfZarrSource(values, order == "big") + "x");
     EXPECT_STATUS(ReadAllOfZarrSource(folder), kInvalidArgument);
   }
@@ -274,7 +277,7 @@ TEST(ZarrSourceTest, IntegersOfEachWidthAreFilledIfTheyFit) {
   }
 }
 
-// Packs bytes by RFC 1952 in one stored block, which needs no compressor.
+// Wraps bytes into gzip (RFC 1952) as one stored block, without a compressor.
 Raw StoredGzip(const Raw& bytes, std::uint32_t crc32) {
   const auto little = [](std::uint32_t value, int count) {
     Raw out;
@@ -286,7 +289,7 @@ Raw StoredGzip(const Raw& bytes, std::uint32_t crc32) {
          little(crc32, 4) + little(size, 4);
 }
 
-/// Computes the CRC-32 of gzip, bit by bit.
+/// Computes the CRC-32 of gzip bit by bit.
 std::uint32_t GzipCrc(const Raw& bytes) {
   std::uint32_t crc = ~0U;
   for (const char c : bytes) {
@@ -345,7 +348,8 @@ TEST(ZarrSourceTest, WhatIsNotUnderstoodIsRefused) {
   EXPECT_STATUS(ParseZarrSource("[" + std::string(100, '[')), kInvalidArgument);
 }
 
-// --- Shards: 16 rows of chunks of 4 rows and 2 columns; 21 rows and 3 columns are two shards.
+// --- Shards of 16 rows, with inner chunks of 4 rows and 2 columns. 21 rows and 3 columns fill two
+// shards.
 
 constexpr ShardIndexFormat kIndex{.inner_chunks = 8};
 
@@ -360,8 +364,8 @@ constexpr const char* kShards =
     R"("chunk_shape": [4, 2], "codecs": [{"name": "bytes"}, "crc32c"],
 "index_codecs": [{"name": "bytes"}, "crc32c"], "index_location": "end")";
 
-/// Returns the two shards of an array whose inner chunks are in reverse order; the odd ones of the
-/// second shard are missing.
+/// Writes an array of two shards whose inner chunks are in reverse order. The odd inner chunks of
+/// the second shard are missing.
 void WriteShards(const Path& folder) {
   std::filesystem::create_directories(folder);
   WriteOfZarrSource(folder / "zarr.json", ShardedMetadata(kShards));
@@ -411,7 +415,7 @@ TEST(ZarrSourceTest, DamagedInnerChunkIsNamedWithItsBytes) {
   const testing::TempDir dir;
   WriteShards(dir / "s");
   std::string bytes = ReadFileText(dir / "s/c.0.0");
-  bytes[5 * 36 + 7] ^= 1;  // of inner chunk 2, the sixth of the file
+  bytes[5 * 36 + 7] ^= 1;  // in inner chunk 2, the sixth in the file
   WriteOfZarrSource(dir / "s/c.0.0", bytes);
   const auto values = ReadAllOfZarrSource(dir / "s");
   ASSERT_FALSE(values.has_value());

@@ -24,7 +24,7 @@ TEST(CheckDeathTest, AViolatedInvariantStopsWhereInvariantsAreLookedAt) {
 #endif
 }
 
-// An `if` without braces around it keeps its `else`, whether or not invariants are looked at.
+// An enclosing `if` without braces keeps its `else`, whether or not debug checks are enabled.
 TEST(CheckTest, IsOneStatement) {
   bool other = false;
   if (other)

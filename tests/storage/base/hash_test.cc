@@ -25,7 +25,7 @@ std::vector<std::byte> RandomBytes(std::size_t count, std::uint64_t seed) {
   return out;
 }
 
-// Computes the checksum by its definition, one bit at a time.
+// Computes the checksum from its definition, one bit at a time.
 std::uint32_t SlowCrc32c(std::span<const std::byte> bytes) {
   std::uint32_t state = 0xFFFFFFFF;
   for (const std::byte byte : bytes) {
@@ -37,7 +37,7 @@ std::uint32_t SlowCrc32c(std::span<const std::byte> bytes) {
 
 std::string Hex(const Hash128& hash) { return StoreId{hash}.ToString(); }
 
-// "123456789" is the usual check value; the other two are from RFC 3720, appendix B.4.
+// "123456789" is the standard check value. The other two are from RFC 3720, appendix B.4.
 TEST(Crc32cTest, GivesThePublishedValues) {
   EXPECT_EQ(Crc32c({}), 0U);
   EXPECT_EQ(Crc32c(BytesOfHash("123456789")), 0xE3069283U);
@@ -57,7 +57,7 @@ TEST(Crc32cTest, EqualsTheBitwiseDefinitionForAnyLengthAddressAndSplit) {
   }
 }
 
-// The value of the empty input is published with the algorithm.
+// The value for the empty input is published with the algorithm.
 TEST(Xxh3Test, GivesThePublishedValueInBigEndianOrder) {
   EXPECT_EQ(Hex(Xxh3({})), "99aa06d3014798d86001c324468d497f");
 }

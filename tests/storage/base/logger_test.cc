@@ -53,7 +53,7 @@ TEST(LoggerTest, ACallbackMayThrow) {
   EXPECT_EQ(lines, (std::vector<std::string>{"first", "last"}));
 }
 
-// The callback waits for the test, so that lines queue up.
+// The callback blocks until the test releases it, so that lines queue up.
 TEST(LoggerTest, ASlowCallbackDelaysNobodyAndIsToldWhatItMissed) {
   std::binary_semaphore entered(0);
   std::binary_semaphore go_on(0);

@@ -89,7 +89,7 @@ TEST(MetricsTest, ACallIsTimedOnceInSixteenAndItsErrorCountedAlways) {
   EXPECT_EQ(all.of(Timer::kWrite).count(), 0U);
 }
 
-/// A snapshot in which every number differs.
+/// Returns a snapshot in which all numbers are different.
 MetricsSnapshot Numbered() {
   MetricsSnapshot all;
   std::uint64_t next = 1;
@@ -103,8 +103,8 @@ MetricsSnapshot Numbered() {
   return all;
 }
 
-// tests/python/metrics_test.py reads the same file with prometheus_client's parser and compares it
-// with the numbers of Numbered().
+// tests/python/metrics_test.py parses the same file with prometheus_client and compares it with the
+// numbers of Numbered().
 TEST(MetricsTest, TextHasHelpTypeAndEveryNumber) {
   const std::vector<std::pair<std::string, std::string>> labels = {
       {"store", "/a \"b\"\\c\nd"}, {"0bad", "left out"}, {"", "left out"}};

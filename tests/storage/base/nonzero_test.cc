@@ -29,7 +29,7 @@ Buffer BytesOf(const std::vector<std::uint32_t>& elements) {
   return bytes;
 }
 
-/// Returns random elements, about `share` of them not zero.
+/// Returns random elements. A fraction `share` of them is not zero.
 std::vector<std::uint32_t> RandomElements(std::size_t count, double share,
                                           std::mt19937_64& random) {
   std::vector<std::uint32_t> elements(count);
@@ -40,7 +40,7 @@ std::vector<std::uint32_t> RandomElements(std::size_t count, double share,
   return elements;
 }
 
-/// Packs as FORMAT.md describes, one element at a time.
+/// Packs elements as FORMAT.md describes, one at a time.
 Buffer PackedAsDocumented(const std::vector<std::uint32_t>& elements) {
   std::vector<std::uint64_t> words((elements.size() + 63) / 64);
   std::vector<std::uint32_t> kept;
@@ -55,8 +55,8 @@ Buffer PackedAsDocumented(const std::vector<std::uint32_t>& elements) {
   return bytes;
 }
 
-/// Unpacks in allocations of exactly the needed size, so that the address sanitizer sees any access
-/// outside.
+/// Unpacks from and into allocations of exactly the needed size, so that the address sanitizer
+/// detects any access outside.
 Status UnpackTightly(const Buffer& frame, Buffer& out) {
   const auto from = std::make_unique<std::byte[]>(frame.size());
   if (!frame.empty()) std::memcpy(from.get(), frame.data(), frame.size());
@@ -113,13 +113,13 @@ TEST(NonzeroTest, WrongLengthsAndBitsAreCorruption) {
       other.resize(size);
       EXPECT_STATUS(UnpackTightly(other, out), kCorruption);
     }
-    // One bit more or less means one element more or less.
+    // One bit more or less changes the number of elements.
     for (std::size_t bit = 0; bit < (count + 63) / 64 * 64; ++bit) {
       Buffer other = packed;
       other[bit / 8] ^= static_cast<std::byte>(1 << (bit % 8));
       EXPECT_STATUS(UnpackTightly(other, out), kCorruption);
     }
-    // The number of bits is right, but one of them is beyond the last element.
+    // The number of bits is correct, but one of them is beyond the last element.
     if (count % 64 != 0 && elements[0] != 0) {
       Buffer other = packed;
       other[0] ^= std::byte{1};
@@ -150,7 +150,7 @@ TEST(NonzeroTest, OtherElementsAreRefused) {
   EXPECT_STATUS(EncodeChunk(kCodec, {}), kInvalidArgument);
 }
 
-// Zarr has no such codec, so a published array with it could not be read by other programs.
+// Zarr has no such codec, so other programs could not read a published array that uses it.
 TEST(NonzeroTest, IsForArraysOfAJobOnly) {
   EXPECT_EQ(CodecName(CodecKind::kNonzero), "nonzero");
   EXPECT_FALSE(ParseCodec("nonzero").has_value());

@@ -55,8 +55,8 @@ TEST(ShownTextTest, CharactersThatReorderOrHideTextAreEscaped) {
   EXPECT_EQ(ShownText(Utf8(0xE0041)), "\\U000e0041");
 }
 
-// Whatever the bytes, what is shown has none that a terminal obeys, and showing it again changes
-// nothing.
+// For any input bytes, the shown text contains no terminal control sequences, and showing it again
+// does not change it.
 TEST(ShownTextTest, EveryPairOfBytesBecomesHarmless) {
   for (int first = 0; first < 256; ++first) {
     for (int second = 0; second < 256; ++second) {

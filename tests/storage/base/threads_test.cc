@@ -78,7 +78,7 @@ TEST(ProcessTest, AChildKnowsThatItIsOne) {
   EXPECT_TRUE(owner.here());
 }
 
-// The child can lock the mutex however busy other threads are with it.
+// A forked child can lock the mutex, even while other threads of the parent use it.
 TEST(ProcessTest, AChildCanLockAForkMutex) {
   ForkMutex mutex;
   std::atomic<bool> done = false;

@@ -32,7 +32,7 @@ TEST(VariantTest, IsUsedAsAStandardOne) {
   EXPECT_EQ(numbers.at("text"), 1);
 }
 
-/// Copies a string of 64 MiB where there is no memory for another one; ends the process.
+/// Copies a string of 64 MiB when memory for a second one is not available. Ends the process.
 [[noreturn]] void CopyWithoutMemory() {
   const Value large = std::string(std::size_t{64} << 20, 'x');
   const rlimit little{.rlim_cur = std::size_t{96} << 20, .rlim_max = std::size_t{96} << 20};

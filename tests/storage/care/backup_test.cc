@@ -35,7 +35,7 @@ Status Publish(FileSystem& fs, const Path& store, const std::string& name) {
   return RemoveTree(fs, store / "scratch");
 }
 
-/// Puts `count` commits of a record and a row each into the delta.
+/// Adds `count` commits to the delta, each with a record and a row.
 Status PutDelta(FileSystem& fs, const Path& path, std::uint64_t count) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(fs, path, Store::Mode::kWrite));
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -120,7 +120,7 @@ TEST_F(BackupTest, RestoredStoresHoldWhatTheBackupsDid) {
   EXPECT_STATUS((*older)->OpenArray("emb"), kNotFound);
   EXPECT_EQ((*older)->manifest().version, 1U);
 
-  // Writing to a restored store works: its commits do not collide with those of its delta.
+  // Writing to a restored store works: new commits do not collide with the restored delta.
   ASSERT_OK(PutDelta(fs_, dir_ / "r2", 1));
   EXPECT_EQ(DeltaOf(fs_, dir_ / "r2").size(), 4U);
   ASSERT_OK(Publish(fs_, dir_ / "r2", "more"));
@@ -167,7 +167,7 @@ TEST_F(BackupTest, DamageIsFoundOnBothWays) {
     file.seekp(7);
     file.put(byte);
   };
-  // Damage in the backup: nothing is restored, and the file is named.
+  // If the backup is damaged, nothing is restored, and the error names the file.
   const auto store = Store::Open(fs_, store_, Store::Mode::kRead);
   ASSERT_OK(store);
   const FileEntry& entry = (*store)->manifest().files.front();
@@ -177,9 +177,9 @@ TEST_F(BackupTest, DamageIsFoundOnBothWays) {
   EXPECT_THAT(refused.error().message(), HasSubstr(BackupFilePath(entry.xxh3)));
   EXPECT_STATUS(Store::Open(fs_, dir_ / "r", Store::Mode::kRead), kNotFound);
   flip(backups_ / BackupFilePath(entry.xxh3));
-  EXPECT_OK(Restore(dir_ / "r"));  // over what the refused one left
+  EXPECT_OK(Restore(dir_ / "r"));  // over the leftovers of the failed restore
   flip(backups_ / "deltas/000001");
-  // Damage in the store: no such backup is made.
+  // If the store is damaged, no backup is made.
   ASSERT_OK(Publish(fs_, store_, "emb"));
   flip(store_ / "generations/000001/arrays/emb/c.1.0");
   const auto damaged = Back();
@@ -254,7 +254,8 @@ TEST_P(BackupRecordTest, EveryFlippedBitAndTruncationIsCorruption) {
 // --- Power cuts
 // ------------------------------------------------------------------------------------
 
-/// The second backup is cut off; the first stays, and the next run completes the second.
+/// The second backup is interrupted. The first remains valid, and the next run completes the
+/// second.
 void CheckBackupStops(CrashMode mode, std::uint64_t seed) {
   TempDir dir;
   const Path path = dir / "s";
@@ -276,7 +277,7 @@ void CheckBackupStops(CrashMode mode, std::uint64_t seed) {
     for (const auto& [number, name] :
          {std::pair(std::uint64_t{1}, "feat"), std::pair(made->backup.number, "emb")}) {
       TempDir other;
-      StoreFileSystem target(other / "r");  // its own catalogue
+      StoreFileSystem target(other / "r");  // with its own catalogue
       const auto files = fs.Files();
       for (const auto& [file, bytes] : files) {
         if (!file.starts_with(backups.string())) continue;
@@ -299,7 +300,7 @@ TEST(BackupCrashTest, EarlierBackupsStay) {
   CheckBackupStops(CrashMode::kRandom, seed);
 }
 
-/// A restore that is cut off leaves no store, and can be repeated.
+/// An interrupted restore leaves no store, and can be repeated.
 TEST(BackupCrashTest, ARestoreIsThereWholeOrNotAtAll) {
   const std::uint64_t seed = testing::TestSeed();
   TempDir dir;
@@ -318,7 +319,7 @@ TEST(BackupCrashTest, ARestoreIsThereWholeOrNotAtAll) {
     fs.StopAfter(count);
     const auto made = RestoreStore(fs, dir / "b", dir / "r", std::nullopt, JobControl());
     fs.Crash(CrashMode::kRandom, seed + count);
-    // A restore that fails right after its commit has succeeded all the same.
+    // A restore may return an error after its commit. The store is then complete.
     const bool there = Store::Open(fs, dir / "r", Store::Mode::kRead).has_value();
     EXPECT_TRUE(there || !made);
     if (there)

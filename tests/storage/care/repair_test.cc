@@ -11,6 +11,9 @@
 #include "rhizome/storage/store_files.h"
 #include "storage/array_fixture.h"
 
+// Tests of RepairStore. Each test damages files of a store with two versions of an array, runs
+// repair, and checks what was rebuilt, lost or quarantined.
+
 namespace rhizome {
 namespace {
 
@@ -42,8 +45,7 @@ class RepairTest : public ::testing::Test {
 
   void Damage(const std::string& file, std::size_t count = 2) {
     const Path path = store_ / file;
-    // The file is copied first, because links share their bytes and the other name must stay
-    // intact.
+    // Copies the file first, because links share their bytes and the other name must stay intact.
     std::ifstream in(path, std::ios::binary);
     std::string text((std::istreambuf_iterator<char>(in)), {});
     in.close();
@@ -118,10 +120,10 @@ TEST_F(RepairTest, ALostChunkTakesItsArrayAlong) {
   EXPECT_THAT(report.lost[0].what, HasSubstr("emb@2"));
   EXPECT_THAT(report.lost[0].how, HasSubstr("rows 128-255"));
   EXPECT_TRUE(report.after.ok());
-  EXPECT_EQ(report.quarantined.size(), 4U);  // the sound chunks and zarr.json as well
+  EXPECT_EQ(report.quarantined.size(), 4U);  // with the intact chunks and zarr.json
   const auto store = Store::Open(fs_, store_, Store::Mode::kRead);
   ASSERT_OK(store);
-  // The alias again names the version that it named before.
+  // The alias refers to the same version as before.
   ASSERT_NE((*store)->manifest().FindArray("emb@live"), nullptr);
   EXPECT_EQ((*store)->manifest().FindArray("emb@live")->name, "emb.v1");
   EXPECT_STATUS((*store)->OpenArray("emb@2"), kNotFound);
@@ -177,8 +179,8 @@ TEST_F(RepairTest, OneWrongByteOfAManifestIsFoundByItsSeal) {
   }
 }
 
-// Any part of the manifest that lists files and arrays can be rebuilt, also its head, and also if
-// it is cut off.
+// The parts of the manifest that list files and arrays can be rebuilt, and so can its head and its
+// seal.
 TEST_F(RepairTest, AManifestFollowsFromWhatItLists) {
   const std::string file = std::string(kGeneration) + "MANIFEST-000002";
   const std::string before = Bytes(file);
@@ -211,7 +213,7 @@ TEST_F(RepairTest, AManifestFollowsFromWhatItLists) {
   }
 }
 
-// A chunk that the manifest lists is damaged too; its entry is still there.
+// The manifest lists a chunk that is damaged, too. The entry of the chunk is rebuilt.
 TEST_F(RepairTest, AManifestIsRebuiltBesideADamagedChunk) {
   const std::string file = std::string(kGeneration) + "MANIFEST-000002";
   const std::string before = Bytes(file);
@@ -226,8 +228,8 @@ TEST_F(RepairTest, AManifestIsRebuiltBesideADamagedChunk) {
   EXPECT_TRUE(report.after.ok());
 }
 
-// Facts that no file contains, such as the names of types, come from an earlier manifest; without
-// one nothing is made up.
+// Facts that no file contains, such as the names of types, come from an earlier manifest. Without
+// one, repair does not invent them.
 TEST_F(RepairTest, AManifestThatDoesNotFollowIsLost) {
   const std::string file = std::string(kGeneration) + "MANIFEST-000002";
   const std::string before = Bytes(file);
@@ -257,7 +259,7 @@ TEST_F(RepairTest, AChunkWithOneWrongByteLosesNothing) {
   EXPECT_EQ(Bytes(file), before);
 }
 
-// The catalogue cannot be opened, so the manifest decides what is current.
+// The catalogue cannot be opened, so the manifest determines the current state.
 TEST_F(RepairTest, SumsOfRowsFollowFromAChunkThatIsPutRight) {
   const std::string rows = std::string(kGeneration) + "arrays/feat/c.0.0";
   const std::string sums = std::string(kGeneration) + "sums/feat.crc32c/c.0.0";
@@ -295,8 +297,8 @@ TEST_F(RepairTest, ALostCatalogueFollowsFromTheManifest) {
   }
 }
 
-// No current generation needs a generation that is only kept, so damage there costs nothing.
-/// Removes a given number of the repair's own files and folders, then none, as if killed there.
+/// Lets a given number of removals of the repair's own files and folders succeed. All later ones
+/// fail, as if the process had been killed.
 class EndsWhileItRemoves final : public ForwardingFileSystem {
  public:
   EndsWhileItRemoves(FileSystem& base, int removals)
@@ -316,11 +318,11 @@ class EndsWhileItRemoves final : public ForwardingFileSystem {
   int removals_;
 };
 
-// The folder that the repair worked in bears a job's mark until it is empty; otherwise nobody would
-// remove it.
+// The repair's working folder carries a job mark until it is empty. Without the mark, no later job
+// would remove it.
 TEST_F(RepairTest, WhatAKilledRepairLeavesIsRemoved) {
   bool ended = true;
-  // Tries every third place, from a drawn one on.
+  // Tries every third number of removals, starting at a random one.
   for (int removals = static_cast<int>(testing::TestSeed() % 3); ended; removals += 3) {
     SCOPED_TRACE(removals);
     std::filesystem::remove_all(store_ / "catalog");
@@ -335,6 +337,7 @@ TEST_F(RepairTest, WhatAKilledRepairLeavesIsRemoved) {
   }
 }
 
+// Damage in an earlier generation is harmless, because no current generation depends on it.
 TEST_F(RepairTest, ADamagedEarlierGenerationIsGivenUp) {
   {
     const auto store = Store::Open(fs_, store_, Store::Mode::kWrite);
@@ -373,8 +376,8 @@ TEST_F(RepairTest, AWriterKeepsItOut) {
   EXPECT_STATUS(RepairStore(fs_, dir_ / "none", {}, JobControl()), kNotFound);
 }
 
-// One file is damaged, any but RocksDB's. Afterwards verify says ok, or reports what was listed as
-// lost; nothing that existed has been deleted.
+// Damages a random file, except RocksDB's. After a repair, verify reports ok or only what the
+// repair listed as lost; no existing file has been deleted.
 TEST_F(RepairTest, AnyOneFileMayBeDamaged) {
   std::mt19937_64 random(testing::TestSeed());
   std::vector<std::string> files;

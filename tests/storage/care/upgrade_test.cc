@@ -37,7 +37,7 @@ TEST(UpgradeTest, NewerFormatsAndOtherFoldersAreRefused) {
   EXPECT_STATUS(UpgradeStore(fs, "/s", JobControl()), kUnsupported);
 }
 
-/// A step that only records that it ran.
+/// An upgrade step that only records that it ran.
 template <std::uint64_t from>
 Status Step(FileSystem& fs, const Path& store, const JobControl&) {
   return WriteFormat(fs, store, from + 1);
@@ -59,7 +59,7 @@ TEST(UpgradeTest, StepsFollowOneAnother) {
   EXPECT_STATUS(UpgradeStore(fs, "/s", 3, steps, JobControl()), kBusy);
 }
 
-// There is a golden store for every step that this build knows.
+// There is a golden store for every upgrade step that this build knows.
 TEST(UpgradeTest, StepsLeadToThisFormat) {
   std::uint64_t format = kStoreFormatVersion - UpgradeSteps().size();
   for (const UpgradeStep& step : UpgradeSteps()) EXPECT_EQ(step.from, format++);

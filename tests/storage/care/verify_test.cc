@@ -18,7 +18,7 @@ using testing::TempDir;
 
 FileSystem& posix = FileSystem::Posix();
 
-/// Returns whether damage is reported and this file named.
+/// Returns whether verify reports this file as damaged.
 bool Names(const Path& store, const std::string& file) {
   const auto report = VerifyFiles(posix, store, JobControl());
   if (!report) return false;
@@ -132,7 +132,7 @@ TEST(VerifyTest, FilesOfOtherProgramsAreNoDamageAndStay) {
   EXPECT_TRUE(std::filesystem::exists(dir / "b/files/.DS_Store"));
 }
 
-// The root of a disk has a folder lost+found, and a file manager leaves its files in an empty one.
+// The root of a disk has a folder lost+found, and a file manager puts its files into empty folders.
 TEST(VerifyTest, AStoreAndBackupsBeginBesideFilesOfOtherPrograms) {
   TempDir dir;
   for (const char* folder : {"s", "b"}) {
@@ -172,7 +172,7 @@ TEST(VerifyTest, WhatKilledWritersLeaveIsNoDamageAndIsListed) {
   {
     const auto writer = Store::Open(posix, dir / "s", Store::Mode::kWrite);
     ASSERT_OK(writer);
-    WriteAll(generation / "arrays/new", "x");  // a writer's work is nobody's rubbish
+    WriteAll(generation / "arrays/new", "x");  // a file of an active writer is no leftover
     EXPECT_TRUE(VerifyFiles(posix, dir / "s", JobControl())->orphans.empty());
     std::filesystem::remove(generation / "arrays/new");
   }
@@ -198,7 +198,7 @@ TEST(VerifyTest, EarlierManifestsAndGenerationsMustBeWholeWhileTheyAreThere) {
     EXPECT_TRUE(Names(dir / "s", std::string("generations/000001/") + name));
     WriteAll(earlier / name, good);
   }
-  // A removal starts with the manifests, so a generation without them was about to be removed.
+  // A removal deletes the manifests first, so a generation without them was being removed.
   std::filesystem::remove(earlier / "arrays/feat/c.0.0");
   EXPECT_TRUE(Names(dir / "s", "generations/000001/arrays/feat/c.0.0"));
   std::filesystem::remove(earlier / "MANIFEST-000001");

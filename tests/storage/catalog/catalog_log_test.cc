@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 7;
 
-/// Records in RocksDB's log format, in one block, and where each ends.
+/// Records in the format of a RocksDB log, in one block, with the end of each record.
 struct Log {
   std::vector<std::byte> bytes;
   std::vector<std::size_t> ends;
@@ -66,7 +66,7 @@ TEST(CatalogLogTest, CutAnywhereItEndsWithTheLastWholeRecord) {
   }
 }
 
-// The file's length reached the disk before its bytes, which leaves zeros from a sector on.
+// The length of the file reached the disk before its bytes, which leaves zeros from some sector on.
 TEST(CatalogLogTest, ZerosFromASectorOnAreNoDamage) {
   std::mt19937_64 rng(testing::TestSeed());
   const Log log = ThreeRecords(rng);
@@ -82,7 +82,7 @@ TEST(CatalogLogTest, ZerosFromASectorOnAreNoDamage) {
   }
 }
 
-/// Makes a log of three writes in RocksDB's form, each with a mark that says which bytes were
+/// Builds a log of three writes in RocksDB's format. Each has a mark with the last write that was
 /// synced before it.
 Log ThreeWrites(std::mt19937_64& rng, std::array<std::uint64_t, 3> synced) {
   Log log;
@@ -102,7 +102,7 @@ Log ThreeWrites(std::mt19937_64& rng, std::array<std::uint64_t, 3> synced) {
   return log;
 }
 
-// Writes 11 and 12 were not synced, and the sectors of 12 reached the disk before those of 11.
+// Writes 11 and 12 were not synced, and the sectors of 12 reached the disk first.
 TEST(CatalogLogTest, AHoleInWhatWasNotSyncedEndsTheLog) {
   std::mt19937_64 rng(testing::TestSeed());
   Log log = ThreeWrites(rng, {0, 10, 10});
@@ -113,7 +113,7 @@ TEST(CatalogLogTest, AHoleInWhatWasNotSyncedEndsTheLog) {
   EXPECT_FALSE(scan.damaged);
 }
 
-// Write 12 says that 11 was synced, so a disk lost one of its sectors afterwards.
+// Write 12 says that write 11 was synced, so the disk lost one of its sectors later.
 TEST(CatalogLogTest, AHoleInWhatWasSyncedIsDamage) {
   std::mt19937_64 rng(testing::TestSeed());
   Log log = ThreeWrites(rng, {0, 10, 11});
@@ -121,7 +121,7 @@ TEST(CatalogLogTest, AHoleInWhatWasSyncedIsDamage) {
   EXPECT_TRUE(ScanLog(log.bytes).damaged);
 }
 
-// The last sector of the record is zero, as the end of a torn record would be.
+// The last sector of the record is zero, like the end of a torn record.
 TEST(CatalogLogTest, FlippedBitsOfALastRecordThatEndsInZerosAreDamage) {
   std::mt19937_64 rng(testing::TestSeed());
   Log log = ThreeRecords(rng);
@@ -137,7 +137,7 @@ TEST(CatalogLogTest, FlippedBitsOfALastRecordThatEndsInZerosAreDamage) {
   }
 }
 
-// Bytes that end in zeros may be torn, but not if a right record begins anywhere in them.
+// Bytes that end in zeros may be torn, unless a valid record begins anywhere in them.
 TEST(CatalogLogTest, ARecordBehindDamageIsFoundWhereverItBegins) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 30; ++round) {
@@ -157,14 +157,14 @@ TEST(CatalogLogTest, ARecordBehindDamageIsFoundWhereverItBegins) {
   }
 }
 
-// Each byte of the pattern may begin a record of thousands of bytes.
+// Each byte of the pattern could begin a record of thousands of bytes.
 TEST(CatalogLogTest, OnePatternTakesNoLongerThanOtherBytes) {
   std::vector<std::byte> bytes(std::size_t{256} << 10, std::byte{3});
   for (std::size_t i = 5; i < bytes.size(); i += 7) bytes[i] = std::byte{0x20};
   const std::clock_t begun = std::clock();
   (void)ScanLog(bytes);
-  // It takes some hundredths of a second; before, without optimisation, it took a multiple of this
-  // bound.
+  // The scan takes some hundredths of a second. An earlier version took several times this limit in
+  // a build without optimisation.
   EXPECT_LT(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC, 1.0);
 }
 

@@ -25,7 +25,7 @@ std::set<std::uint64_t> TablesIn(const Path& folder) {
   return out;
 }
 
-/// Makes a catalogue that was opened and closed often, so that it has some tables.
+/// Creates a catalogue that was opened and closed often, so that it has several tables.
 void MakeTables(const Path& folder) {
   for (std::uint64_t i = 1; i <= 3; ++i) {
     const Mode mode = i == 1 ? Mode::kCreate : Mode::kWrite;
@@ -64,7 +64,7 @@ TEST(CatalogManifestTest, NamesTheTablesThatAreThere) {
   EXPECT_EQ(numbers, TablesIn(dir / "c"));
 }
 
-// RocksDB's secondary skips a table that it cannot open, and shows the state before it.
+// A RocksDB secondary skips a table that it cannot open, and shows the state before it.
 TEST(CatalogManifestTest, AReaderIsToldOfEachTableThatIsMissingCutOrFlipped) {
   TempDir dir;
   MakeTables(dir / "c");
@@ -101,7 +101,7 @@ TEST(CatalogManifestTest, ALongNameOfTheDatabaseIsDamage) {
                   kCorruption);
 }
 
-// RocksDB asserts that it is a file, or none.
+// RocksDB asserts that IDENTITY is a file, or does not exist.
 TEST(CatalogManifestTest, AFolderInThePlaceOfTheNameOfTheDatabaseIsAnError) {
   TempDir dir;
   MakeTables(dir / "c");

@@ -60,7 +60,7 @@ TEST_F(CatalogSealTest, AnotherOrAMissingManifestIsDamage) {
   }
 }
 
-// A torn seal was left by a crash, and counts as none until the next writer breaks it.
+// A crash can leave a torn seal. It counts as no seal until the next writer breaks it.
 TEST_F(CatalogSealTest, ATornSealIsNone) {
   const auto whole = BytesOf("SEAL");
   Replace("MANIFEST-000005", "something else");

@@ -21,7 +21,7 @@ using testing::FixedStoreId;
 using testing::TempDir;
 using Bytes = std::vector<std::byte>;
 
-/// Returns a table of RocksDB from a closed catalogue.
+/// Returns a RocksDB table from a closed catalogue.
 Bytes MakeTable() {
   const TempDir dir;
   const Path path = dir.path() / "c";
@@ -37,7 +37,7 @@ Bytes MakeTable() {
   return {};
 }
 
-/// Returns the tables of a RocksDB database with these families, one for each family.
+/// Returns the tables of a RocksDB database with these column families, one table per family.
 std::vector<Bytes> TablesOfFamilies(const std::vector<std::string>& names) {
   const TempDir dir;
   rocksdb::Options options;
@@ -88,8 +88,8 @@ Bytes Flipped(Bytes table, std::size_t bit) {
 
 TEST(CatalogTableTest, ATableOfRocksDbIsSound) { EXPECT_OK(Check(MakeTable())); }
 
-// The repair creates the families that tables name, and RocksDB ends the process if two family
-// numbers have one name.
+// The repair creates the column families that tables name, and RocksDB ends the process if two
+// family ids have the same name.
 TEST(CatalogTableTest, TablesOfOtherFamiliesAreRefused) {
   for (const Bytes& table : TablesOfFamilies({"meta", "delta"})) EXPECT_OK(Check(table));
   for (const Bytes& table : TablesOfFamilies({"delta", "meta", "delta2"}))
@@ -107,8 +107,8 @@ TEST(CatalogTableTest, FlippedBitsOfThePropertiesAreFound) {
     EXPECT_EQ(Check(Flipped(table, bit)).code(), StatusCode::kCorruption) << bit;
 }
 
-// The footer holds the type of checksum, the place of the index, and the magic number; newer format
-// versions have a checksum of their own.
+// The footer contains the checksum type, the offset of the index, and the magic number. Newer
+// format versions have a checksum of the footer.
 TEST(CatalogTableTest, FlippedBitsOfTheFooterAreFound) {
   const Bytes table = MakeTable();
   const std::size_t footer = table.size() - 53;
@@ -126,7 +126,7 @@ TEST(CatalogTableTest, ACutTableIsDamage) {
         << size;
 }
 
-// Whatever the footer says, no more than a small block is read.
+// For any footer, no read exceeds the size limit of its block.
 TEST(CatalogTableTest, RubbishIsRefused) {
   std::mt19937_64 rng(testing::TestSeed());
   const Bytes table = MakeTable();

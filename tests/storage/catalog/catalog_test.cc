@@ -39,7 +39,7 @@ void ExpectRecord(const Result<CommitRecord>& found, std::uint64_t sequence) {
   EXPECT_EQ(found->base_sequence, expected.base_sequence);
 }
 
-/// Makes a catalogue with one commit and closes it.
+/// Creates a catalogue with one commit and closes it.
 void MakeCatalog(const Path& path) {
   const auto catalog = Catalog::Open(FileSystem::Posix(), path, Mode::kCreate, FixedStoreId());
   ASSERT_OK(catalog);
@@ -59,7 +59,7 @@ std::vector<Path> FilesEndingIn(const Path& folder, std::string_view extension) 
   return files;
 }
 
-// Unflushed commits are in a log of many blocks, which a killed writer leaves.
+// A killed writer leaves its unflushed commits in a log of many blocks.
 TEST(CatalogTest, ALongLogIsReadToItsEnd) {
   TempDir dir;
   const auto writer = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kCreate, FixedStoreId());
@@ -98,7 +98,7 @@ TEST(CatalogTest, ACommitIsThereAfterReopening) {
   EXPECT_OK((*catalog)->VerifyChecksums());
 }
 
-// Members of a group share a store in a folder of theirs, with umask 002.
+// Members of a group share a store in a common folder, with umask 002.
 TEST(CatalogTest, EveryFileHasTheModeThatTheUmaskGives) {
   TempDir dir;
   const mode_t before = ::umask(002);
@@ -108,7 +108,8 @@ TEST(CatalogTest, EveryFileHasTheModeThatTheUmaskGives) {
     EXPECT_EQ(static_cast<unsigned>(entry.status().permissions()), 0664U) << entry.path();
 }
 
-// A killed process closes nothing, so the files must suffice while the writer still lives.
+// A killed process does not close its files, so a commit must be readable while the writer is still
+// open.
 TEST(CatalogTest, ACommitNeedsNoClose) {
   TempDir dir;
   const auto writer = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kCreate, FixedStoreId());
@@ -168,8 +169,8 @@ TEST(CatalogTest, ASecondarySeesALaterCommitWhenItCatchesUp) {
   ExpectRecord((*reader)->Current(), 2);
 }
 
-// A table that a reader looks for may be gone before it comes to it, as it was compacted away, and
-// what says so may stand in a MANIFEST that is never read, as the next writer has begun another.
+// A table may be compacted away before a reader opens it. The MANIFEST with that change may never
+// be read, because the next writer has started another.
 TEST(CatalogTest, AReaderThatMissedATableShowsWhatCameAfterIt) {
   TempDir dir;
   MakeCatalog(dir / "c");
@@ -189,7 +190,7 @@ TEST(CatalogTest, AReaderThatMissedATableShowsWhatCameAfterIt) {
   ASSERT_FALSE(hidden.empty());
   for (const Path& table : hidden) std::filesystem::rename(table, dir / table.filename());
   EXPECT_STATUS((*reader)->CatchUp(), kCorruption);
-  ExpectRecord((*reader)->Current(), 1);  // what it showed before
+  ExpectRecord((*reader)->Current(), 1);  // the state before the failed CatchUp
   for (const Path& table : hidden) std::filesystem::rename(dir / table.filename(), table);
   ASSERT_OK((*reader)->CatchUp());
   ExpectRecord((*reader)->Current(), 2);
@@ -201,7 +202,7 @@ TEST(CatalogTest, AReaderThatMissedATableShowsWhatCameAfterIt) {
   }
 }
 
-// Each writer that opens starts another MANIFEST and removes the tables of the one before, so a
+// Each writer starts a new MANIFEST when it opens, and removes the tables of the previous one, so a
 // reader may find a MANIFEST whose tables are gone.
 TEST(CatalogTest, ReadersOpenWhileWritersComeAndGo) {
   TempDir dir;
@@ -260,7 +261,8 @@ TEST(CatalogTest, AnotherStoresCatalogueIsCorruption) {
   EXPECT_NE(testing::AsStatus(record).message().find("store id"), std::string::npos);
 }
 
-/// Flips every few bytes of every table of a catalogue; the commit must be read right or refused.
+/// Flips bytes at regular distances in every table of a catalogue. The commit must be read
+/// correctly or reported as damaged.
 void FlipEverywhere(const Path& folder) {
   for (const Path& path : FilesEndingIn(folder, ".sst")) {
     const std::string good = ReadAll(path);

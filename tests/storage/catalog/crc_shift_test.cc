@@ -10,7 +10,7 @@
 namespace rhizome {
 namespace {
 
-// Crc32cCombine with zero bytes shifts the first checksum, and adds the second.
+// Combining with zero bytes shifts the first checksum and adds the second.
 TEST(CrcShifterTest, BothWaysShiftAsCombiningDoes) {
   constexpr std::uint64_t kMost = 1000;
   const CrcShifter shifters[] = {CrcShifter(kMost), CrcShifter(kMost, /*instruction=*/false)};

@@ -21,8 +21,8 @@ namespace {
 using testing::TempDir;
 using LockMode = FileSystem::LockMode;
 
-/// Returns all that goes wrong below an enclosed folder; empty if nothing does. The result is a
-/// text because the check also runs in a child process.
+/// Returns a description of all failures below an enclosed folder, or an empty text. The result is
+/// a text because the check also runs in a child process.
 std::string CheckEnclosed(const Path& dir) {
   FileSystem& fs = FileSystem::Posix();
   std::filesystem::create_directories(dir / "victim/folder");
@@ -89,7 +89,7 @@ TEST(EnclosureTest, WithoutOpenat2ItIsTheSame) {
   const TempDir dir;
   constexpr int kCannot = 77;
   const int status = testing::RunForked([&] {
-    // Linux before 5.6 and some containers lack the call.
+    // Linux before 5.6 and some containers lack this system call.
     if (!testing::ForbidCall(SYS_openat2, ENOSYS)) return kCannot;
     const std::string wrong = CheckEnclosed(dir.path());
     std::fputs(wrong.c_str(), stderr);

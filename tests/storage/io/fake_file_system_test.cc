@@ -119,12 +119,12 @@ TEST(FakeFileSystemTest, KeepUnsyncedIsAKilledProcess) {
   EXPECT_EQ(Read(fs, "/f"), "abc");
   const auto again = fs.Lock("/LOCK", FileSystem::LockMode::kExclusive, "other");
   EXPECT_OK(again);  // locks die with their holder
-  lock->reset();     // its late destructor does not release the new one
+  lock->reset();     // its late destructor must not release the new lock
   EXPECT_STATUS(fs.Lock("/LOCK", FileSystem::LockMode::kShared, ""), kBusy);
 }
 
-// Over many seeds a random crash leaves both old and new contents, and every result is a prefix of
-// the file.
+// Over many seeds, random crashes produce both the old and the new contents, and every result is a
+// prefix of the file.
 TEST(FakeFileSystemTest, RandomCrashesKeepSyncedBytesAndSomeOfTheRest) {
   std::map<std::string, int> outcomes;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
@@ -181,7 +181,7 @@ TEST(FakeFileSystemTest, TheNthOperationFailsOnceOrForEver) {
   }
 }
 
-// However the k-th operation of a write fails, the file never counts as written.
+// If any operation of a write fails, the write is reported as failed.
 TEST(FakeFileSystemTest, EveryFailureOfAWriteIsReported) {
   for (std::uint64_t k = 0;; ++k) {
     FakeFileSystem fs;

@@ -11,7 +11,7 @@ namespace {
 
 using testing::FakeFileSystem;
 
-/// Sums the bytes that it sees, and checks that they come front to back.
+/// Sums the bytes that it receives, and checks that they arrive in order.
 class SummingWatcher : public FileWatcher {
  public:
   SummingWatcher(std::atomic<std::uint64_t>& bytes, std::atomic<bool>& in_order)
@@ -80,7 +80,7 @@ TEST_F(FileScanTest, HashesAreThoseOfTheFiles) {
   }
 }
 
-// A scan that is paced beside commits sees the same bytes, piece by piece.
+// A scan that is slowed down in favour of commits receives the same bytes, piece by piece.
 TEST_F(FileScanTest, PacedItSeesTheSame) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{131072},
                                  std::size_t{131073}, std::size_t{2500000}})

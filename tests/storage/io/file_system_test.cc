@@ -17,6 +17,9 @@
 #include "testing/child_process.h"
 #include "testing/testing.h"
 
+// Tests of the POSIX file system: writing, reading, links, locks, permissions and full disks; then
+// of the helpers for whole files and trees, and of OutputFile.
+
 namespace rhizome {
 namespace {
 
@@ -95,7 +98,7 @@ TEST_F(PosixFileSystemTest, AppendGoesOnAfterWhatIsKept) {
   EXPECT_EQ(ReadOfFileSystem(dir_ / "f"), "abXYZ");
 }
 
-// A pipe in a store's folder must neither be opened nor waited for.
+// A pipe in a store's folder must not be opened, because opening it would block.
 TEST_F(PosixFileSystemTest, OnlyRegularFilesAreOpened) {
   ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", BytesOfFileSystem("abc")));
   ASSERT_EQ(symlink("f", (dir_ / "link").c_str()), 0);
@@ -131,7 +134,7 @@ TEST_F(PosixFileSystemTest, DirectReadsWorkOrFallBack) {
     ASSERT_OK(got);
     EXPECT_GT(*got, 0U);
     EXPECT_GE((*file)->descriptor(), 0);
-    // io_uring must not see O_NONBLOCK, and O_DIRECT shows which way the file was opened.
+    // io_uring must not see O_NONBLOCK. O_DIRECT shows how the file was opened.
     const int flags = fcntl((*file)->descriptor(), F_GETFL);
     EXPECT_EQ(flags & O_NONBLOCK, 0);
     EXPECT_EQ((flags & O_DIRECT) != 0, unit > 1);
@@ -141,8 +144,8 @@ TEST_F(PosixFileSystemTest, DirectReadsWorkOrFallBack) {
   EXPECT_EQ((*fs_.OpenRead(dir_ / "f"))->size_bytes(), text.size());
 }
 
-// Large files bypass the page cache in whole units of 4 KiB, whatever the pieces are and wherever
-// they are in memory.
+// Large files bypass the page cache in whole units of 4 KiB, for any size and alignment of the
+// pieces.
 TEST_F(PosixFileSystemTest, LargeFilesHoldWhatWasAppended) {
   std::mt19937_64 random(testing::TestSeed());
   const Result<AlignedBuffer> memory = AlignedBuffer::Allocate(std::size_t{4} << 20);
@@ -187,7 +190,7 @@ TEST_F(PosixFileSystemTest, NoSpaceIsOutOfSpaceAndSticks) {
   std::signal(SIGXFSZ, old_handler);
   EXPECT_STATUS(append, kOutOfSpace);
   EXPECT_NE(append.message().find((dir_ / "f").string()), std::string::npos);
-  // The disk has room again, but the file has a hole in what was appended.
+  // The disk has free space again, but part of the data that was appended is missing.
   EXPECT_STATUS((*file)->Append(BytesOfFileSystem("x")), kOutOfSpace);
   EXPECT_STATUS((*file)->Sync(), kOutOfSpace);
   EXPECT_STATUS((*file)->Close(), kOutOfSpace);
@@ -242,8 +245,8 @@ TEST_F(PosixFileSystemTest, LocksExcludeAndNameTheirHolder) {
   for (const LockMode mode : {LockMode::kExclusive, LockMode::kShared}) {
     const auto refused = fs_.Lock(path, mode, "thief");
     EXPECT_STATUS(refused, kBusy);
-    // The message names the holder as the kernel knows it, or, where the kernel does not show its
-    // locks, as the holder named itself.
+    // The message names the holder as the kernel reports it. If the kernel does not list its locks,
+    // it contains the text in the lock file.
     const std::string& message = refused.error().message();
     const std::string holder = "by this process " + std::to_string(getpid()) + " itself";
     EXPECT_TRUE(message.find(holder) != message.npos ||
@@ -251,14 +254,14 @@ TEST_F(PosixFileSystemTest, LocksExcludeAndNameTheirHolder) {
         << message;
   }
   EXPECT_EQ(ReadOfFileSystem(path),
-            "rhizome\n4711\n");  // a loser does not wipe out the winner's name
+            "rhizome\n4711\n");  // a failed attempt keeps the holder's text
   held->reset();
   const auto next = fs_.Lock(path, LockMode::kExclusive, "short");
   ASSERT_OK(next);
   EXPECT_EQ(ReadOfFileSystem(path), "short");
 }
 
-// The holder of a shared lock writes nothing into the file, so its text is that of a writer that
+// The holder of a shared lock does not write to the file, so the text in it is from a writer that
 // has ended.
 TEST_F(PosixFileSystemTest, AWriterThatHasEndedIsNotTakenForTheHolder) {
   auto child = testing::ChildProcess::Fork([] { return 0; });
@@ -287,13 +290,13 @@ TEST_F(PosixFileSystemTest, SharedLocksAreShared) {
   first->reset();
   const auto probe = fs_.Lock(dir_ / "PIN", LockMode::kExclusive, "");
   EXPECT_STATUS(probe, kBusy);
-  // It says no more: to ask the kernel for the holder takes some 10 ms.
+  // The message has no holder: asking the kernel for it takes some 10 ms.
   EXPECT_EQ(probe.error().message(), "'" + (dir_ / "PIN").string() + "' is locked");
   second->reset();
   EXPECT_OK(fs_.Lock(dir_ / "PIN", LockMode::kExclusive, ""));
 }
 
-// A lock on a removed file excludes nobody; the next process creates a file of its own.
+// A lock on a removed file excludes no process. The next process creates a new file.
 TEST_F(PosixFileSystemTest, ARemovedLockFileIsMadeAnew) {
   const auto first = fs_.Lock(dir_ / "LOCK", LockMode::kExclusive, "a");
   ASSERT_OK(first);
@@ -322,7 +325,7 @@ TEST_F(PosixFileSystemTest, AKilledHolderLosesTheLock) {
   close(ready[1]);
 }
 
-// Root may do everything, so a child drops its privileges first.
+// Root bypasses permissions, so the child drops its privileges first.
 TEST_F(PosixFileSystemTest, RefusalOfTheSystemIsPermissionDenied) {
   constexpr uid_t kNobody = 65534;
   ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", BytesOfFileSystem("abc")));
@@ -371,7 +374,7 @@ TEST_F(PosixFileSystemTest, CreateDirectoriesMakesWhatIsMissing) {
   EXPECT_OK(CreateDirectories(fs_, "."));
 }
 
-// Links are removed, but not their targets.
+// Links are removed, but their targets are not.
 TEST_F(PosixFileSystemTest, RemoveTreeStaysInside) {
   ASSERT_OK(CreateDirectories(fs_, dir_ / "tree" / "a" / "b"));
   ASSERT_OK(CreateDirectories(fs_, dir_ / "outside"));

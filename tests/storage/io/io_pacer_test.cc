@@ -38,7 +38,7 @@ TEST(IoPacerTest, TheNextCommitIsExpectedForAWhile) {
   EXPECT_TRUE(pacer.busy());
 }
 
-// However many threads work in the background, one piece runs at a time, and all get their turn.
+// With any number of background threads, one piece runs at a time, and every thread gets its turn.
 TEST(IoPacerTest, TurnsExcludeEachOtherWhileSomebodyCommits) {
   IoPacer pacer;
   std::optional<IoPacer::Commit> commit(pacer);
@@ -60,7 +60,7 @@ TEST(IoPacerTest, TurnsExcludeEachOtherWhileSomebodyCommits) {
   commit.reset();
 }
 
-// Without commits, no thread waits for another's turn.
+// Without commits, threads do not wait for each other's turns.
 TEST(IoPacerTest, WithoutCommitsTurnsAreFree) {
   IoPacer pacer(std::chrono::nanoseconds(0));
   const IoPacer::Turn one(&pacer);

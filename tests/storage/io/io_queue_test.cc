@@ -21,12 +21,15 @@
 #include "testing/sanitizer.h"
 #include "testing/testing.h"
 
+// Tests of IoQueue with every kind of queue, buffered and direct. A hook changes the outcome of
+// single reads, so that short, interrupted, refused and failed reads can be tested.
+
 namespace rhizome {
 namespace {
 
 using testing::TempDir;
 
-// Byte i of the file is a function of i, so a misplaced byte shows.
+// Byte i of the file is a function of i, so that a misplaced byte is noticed.
 std::byte Expected(std::uint64_t offset) {
   return static_cast<std::byte>((offset * 2654435761U) >> 13);
 }
@@ -37,7 +40,7 @@ void WriteTestFile(const Path& path, std::size_t bytes) {
   ASSERT_OK(WriteWholeFile(FileSystem::Posix(), path, data));
 }
 
-// A file that can be read only through ReadAt, like files of a fake.
+// A file that can be read only through ReadAt, like a file of the fake file system.
 class HiddenFile : public ReadableFile {
  public:
   HiddenFile(std::unique_ptr<ReadableFile> real, std::size_t max_read)
@@ -73,7 +76,7 @@ using Hook = std::function<std::int64_t(const ReadRequest&, std::int64_t)>;
 
 class IoQueueTest : public ::testing::TestWithParam<Case> {
  protected:
-  // The size is a multiple of no alignment, so that the last unit is incomplete.
+  // The size is not a multiple of any alignment, so the last unit is incomplete.
   static constexpr std::size_t kFileBytes = 1'000'003;
 
   void SetUp() override {
@@ -109,7 +112,8 @@ class IoQueueTest : public ::testing::TestWithParam<Case> {
     return true;
   }
 
-  // Returns a request at an aligned offset; `slot` selects 64 KiB of memory of its own.
+  // Returns a request at an aligned offset. `slot` selects 64 KiB of memory that no other slot
+  // uses.
   ReadRequest Request(std::uint64_t offset, std::size_t bytes, std::size_t slot) {
     return {
         .file = file_.get(),
@@ -135,7 +139,7 @@ class IoQueueTest : public ::testing::TestWithParam<Case> {
     EXPECT_EQ(right, end) << "wrong byte at offset " << request.offset_bytes + right;
   }
 
-  // Fills the memory with wrong bytes, reads, and compares everything.
+  // Fills the memory with wrong bytes, reads, and compares all bytes.
   void ReadAndCheck(std::span<ReadRequest> requests) {
     for (ReadRequest& request : requests)
       std::fill(request.buffer.begin(), request.buffer.end(), std::byte{0xAA});
@@ -198,10 +202,10 @@ TEST_P(IoQueueTest, SubmitTakesWhatFitsAndReapReturnsEachOnce) {
     EXPECT_EQ(times, 1);
     ExpectFilled(*request);
   }
-  EXPECT_TRUE(queue_->Reap(3)->empty());  // nothing in flight: returns at once
+  EXPECT_TRUE(queue_->Reap(3)->empty());  // no reads in flight: returns at once
 }
 
-// The padding of the last unit is unspecified; its real bytes must be there.
+// The padding of the last unit is unspecified; the bytes of the file must be correct.
 TEST_P(IoQueueTest, ReadsTheTailOfTheFile) {
   const std::uint64_t begin = (kFileBytes - 5000) / unit_ * unit_;
   ReadRequest request = Request(begin, kFileBytes - begin, 0);
@@ -226,7 +230,7 @@ TEST_P(IoQueueTest, ReadingPastTheEndIsCorruption) {
   EXPECT_STATUS(queue_->ReadAll(std::span(&request, 1)), kCorruption);
 }
 
-// Reads into registered memory and reads outside it share one queue.
+// Reads into registered memory and into other memory share one queue.
 TEST_P(IoQueueTest, ReadsIntoOtherMemoryToo) {
   const Result<AlignedBuffer> other = AlignedBuffer::Allocate(64 << 10);
   ASSERT_OK(other);
@@ -236,8 +240,8 @@ TEST_P(IoQueueTest, ReadsIntoOtherMemoryToo) {
 }
 
 TEST_P(IoQueueTest, ShortReadsAreContinued) {
-  // A queue takes a part of a unit that comes 16 times in a row for the end of the file, so that no
-  // read is cut so often.
+  // A queue that receives part of a unit 16 times in a row treats it as the end of the file. The
+  // test cuts each read fewer times than that.
   constexpr int kMostCutsInARow = 8;
   std::mutex mutex;
   std::mt19937_64 random(testing::TestSeed());
@@ -267,7 +271,7 @@ TEST_P(IoQueueTest, InterruptedReadsAreRetried) {
     }));
     std::mt19937_64 random(testing::TestSeed());
     std::vector<ReadRequest> requests = RandomRequests(8, random);
-    // Requests are read one at a time, so that each sees two refusals and then its bytes.
+    // Reads the requests one at a time, so that each fails twice and then succeeds.
     for (ReadRequest& request : requests) ReadAndCheck(std::span(&request, 1));
     EXPECT_EQ(queue_->stats().retries, 2U * requests.size());
   }
@@ -276,7 +280,7 @@ TEST_P(IoQueueTest, InterruptedReadsAreRetried) {
 TEST_P(IoQueueTest, ARefusalOfRingReadsLeavesThemToPread) {
   std::atomic<int> calls{0};
   ASSERT_TRUE(Make([&](const ReadRequest&, std::int64_t outcome) {
-    return calls++ < 12 ? -EAGAIN : outcome;  // more than the ring is asked
+    return calls++ < 12 ? -EAGAIN : outcome;  // more often than the ring retries
   }));
   ReadRequest request = Request(0, 10'000, 0);
   ReadAndCheck(std::span(&request, 1));
@@ -296,7 +300,7 @@ TEST_P(IoQueueTest, ACancelledReadIsLeftToPread) {
   EXPECT_EQ(queue_->stats().retries, requests.size());
 }
 
-// A child that uses the parent's queue does not reach the ring or the threads.
+// A child that uses the parent's queue gets an error and does not touch the ring or the threads.
 TEST_P(IoQueueTest, AForkedChildIsRefused) {
   if (testing::kThreadSanitized && GetParam().maker == IoMaker::kPread)
     GTEST_SKIP() << "the child's queue would start threads";
@@ -311,8 +315,8 @@ TEST_P(IoQueueTest, AForkedChildIsRefused) {
       const auto reaped = queue_->Reap(1);
       const bool refused = read.code() == StatusCode::kInvalidArgument &&
                            read.message().find("fork") != std::string::npos && !reaped;
-      queue_ = nullptr;  // waits for nothing
-      // A queue that the child opens works.
+      queue_ = nullptr;  // must not wait for reads in flight
+      // A queue that the child opens itself works.
       const auto fresh = IoQueue::Open({.maker = GetParam().maker});
       const bool reads = fresh && (*fresh)->ReadAll(own).ok();
       return refused && reads ? 0 : 1;
@@ -324,7 +328,7 @@ TEST_P(IoQueueTest, AForkedChildIsRefused) {
   }
 }
 
-// After the error is returned, nothing is read into the buffers any more.
+// After the error is returned, no read writes into the buffers.
 TEST(UringQueueTest, ABrokenRingHasLetGoOfTheBuffers) {
   constexpr std::size_t kReads = 16;
   constexpr std::size_t kReadBytes = 1 << 20;
@@ -335,7 +339,7 @@ TEST(UringQueueTest, ABrokenRingHasLetGoOfTheBuffers) {
   ASSERT_OK(file);
   ASSERT_OK(memory);
   std::string skipped;
-  std::thread thread([&] {  // only this one is in the sandbox
+  std::thread thread([&] {  // only this thread is sandboxed
     auto queue = IoQueue::Open({.maker = IoMaker::kUring, .depth = kReads});
     if (!queue) {
       skipped = queue.error().message();
@@ -352,7 +356,7 @@ TEST(UringQueueTest, ABrokenRingHasLetGoOfTheBuffers) {
       return;
     }
     const auto reaped = (*queue)->Reap(kReads);
-    if (reaped) return;  // the disk was quicker
+    if (reaped) return;  // the disk was faster
     EXPECT_STATUS(reaped, kIoError);
     EXPECT_EQ((*queue)->in_flight(), 0U);
     std::fill(memory->bytes().begin(), memory->bytes().end(), std::byte{0xAA});
@@ -366,7 +370,7 @@ TEST(UringQueueTest, ABrokenRingHasLetGoOfTheBuffers) {
   if (!skipped.empty()) GTEST_SKIP() << skipped;
 }
 
-// GraphBolt's reader loops for ever on the last two of these.
+// GraphBolt's reader loops endlessly on the last two of these faults.
 TEST_P(IoQueueTest, PersistentFaultsEndQuickly) {
   const std::pair<std::int64_t, StatusCode> faults[] = {
       {-EINTR, StatusCode::kIoError},  {-EAGAIN, StatusCode::kIoError},
@@ -380,7 +384,7 @@ TEST_P(IoQueueTest, PersistentFaultsEndQuickly) {
     std::vector<ReadRequest> requests = RandomRequests(100, random);
     const auto begin = std::chrono::steady_clock::now();
     const Status status = queue_->ReadAll(requests);
-    // The bound only excludes an endless loop: on a loaded machine a second is easily lost.
+    // The limit only excludes an endless loop. A loaded machine can easily lose a second.
     EXPECT_LT(std::chrono::steady_clock::now() - begin,
               std::chrono::seconds(10 * testing::Patience()));
     EXPECT_EQ(status.code(), code) << fault << ": " << status.ToString();
@@ -397,7 +401,7 @@ TEST_P(IoQueueTest, OneByteReadsThatNeverFillAUnitEnd) {
   if (GetParam().direct) {
     EXPECT_STATUS(status, kCorruption);
   } else {
-    EXPECT_OK(status);  // slow, but each read brings a byte
+    EXPECT_OK(status);  // slow, but each read returns one byte
   }
 }
 
@@ -409,7 +413,7 @@ TEST_P(IoQueueTest, MoreBytesThanAskedForIsAnError) {
   EXPECT_STATUS(queue_->ReadAll(std::span(&request, 1)), kIoError);
 }
 
-// An error belongs to its request; the others are read.
+// An error affects only its request; the others are read.
 TEST_P(IoQueueTest, OneBadReadDoesNotHarmTheOthers) {
   ASSERT_TRUE(Make([](const ReadRequest& request, std::int64_t outcome) {
     return request.offset_bytes == 8192 ? -EIO : outcome;
@@ -426,7 +430,7 @@ TEST_P(IoQueueTest, OneBadReadDoesNotHarmTheOthers) {
   }
 }
 
-// The length is the one at opening, so the loss is noticed wherever it begins.
+// The expected length is the one at opening, so any later truncation is noticed.
 TEST_P(IoQueueTest, AFileTruncatedAfterOpeningIsCorruption) {
   for (const off_t length : {700'000L, 4096L * 170, 4096L * 170 + 512, 0L}) {
     ASSERT_EQ(truncate(path_.c_str(), length), 0);
@@ -466,7 +470,7 @@ TEST_P(IoQueueTest, DestroyingAQueueWaitsForWhatIsInFlight) {
   }
 }
 
-// A queue may change hands while nothing is in flight.
+// Another thread may use the queue if no request is in flight.
 TEST_P(IoQueueTest, AnotherThreadMayGoOn) {
   ReadRequest request = Request(4096, 10'000, 0);
   ReadAndCheck(std::span(&request, 1));

@@ -23,7 +23,7 @@ Bytes RandomBytes(std::mt19937_64& random, std::size_t size) {
 
 std::span<const std::byte> BytesOf(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// Gives back the request, and the asker and itself after it.
+/// Returns a handler that replies with the request, followed by the rank of the asker and its own.
 Transport::Handler Marking(const Transport& transport) {
   return [&transport](std::uint32_t peer, std::span<const std::byte> request, Bytes& reply) {
     reply.assign(request.begin(), request.end());
@@ -36,7 +36,8 @@ Transport::Handler Marking(const Transport& transport) {
 class LocalTransportTest : public ::testing::TestWithParam<std::uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, LocalTransportTest, ::testing::Values(1, 2, 3, 4, 8));
 
-// Every rank asks from two threads, whom it will, and waits in another order.
+// Every rank sends requests from two threads to random ranks, and waits for the replies in a
+// different order.
 TEST_P(LocalTransportTest, EveryRequestGetsItsOwnReply) {
   const std::uint64_t seed = testing::TestSeed();
   const auto ranks = LocalRanks::Create(GetParam());
@@ -82,13 +83,14 @@ TEST_P(LocalTransportTest, EveryRequestGetsItsOwnReply) {
   EXPECT_EQ(replies, 120 * static_cast<int>(GetParam()));
 }
 
-// Exchanges between all pairs, of random sizes, one side or both, follow one order.
+// Exchanges between all pairs of ranks in a fixed order. Sizes are random, and some exchanges send
+// in one direction only.
 TEST_P(LocalTransportTest, ExchangesArriveInOrderAndWhole) {
   const std::uint64_t seed = testing::TestSeed();
   const auto ranks = LocalRanks::Create(GetParam());
   ASSERT_OK(ranks);
   const std::uint32_t count = GetParam();
-  // Says what one rank sends another in a round, on both sides.
+  // Returns the bytes that one rank sends another in a round. Both sides compute it.
   const auto sent = [&](std::uint64_t round, std::uint32_t from, std::uint32_t to) {
     std::mt19937_64 random(seed + (round * count + from) * count + to);
     return RandomBytes(random, random() % 3 == 0 ? 0 : random() % 5000);
@@ -171,7 +173,8 @@ TEST(LocalTransportTest, RequestsWaitForAHandlerAndAreAnsweredOneAtATime) {
   EXPECT_EQ(replies[0], replies[1]);
   EXPECT_EQ(std::memcmp(replies[0].data(), "abcd", 4), 0);
 
-  // Without a handler a request waits again, and what the handler held may go.
+  // After Serve with an empty handler, requests wait again, and the state of the old handler may be
+  // destroyed.
   ASSERT_OK(server.Serve(Service::kRows, {}));
   EXPECT_EQ(inside, 0);
   const auto later = (**ranks)[1].Ask(0, Service::kRows, BytesOf("wxyz"), replies[0]);
@@ -202,7 +205,7 @@ TEST(LocalTransportTest, AHandlersErrorGoesToTheAskerWithTheNameOfTheRank) {
   const auto thrown = (**ranks)[0].Ask(1, Service::kRows, {}, {});
   ASSERT_OK(thrown);
   EXPECT_EQ((**ranks)[0].Wait(*thrown).code(), StatusCode::kOutOfMemory);
-  EXPECT_EQ((**ranks)[0].Wait(*thrown).code(), StatusCode::kInvalidArgument);  // once
+  EXPECT_EQ((**ranks)[0].Wait(*thrown).code(), StatusCode::kInvalidArgument);  // only once
 }
 
 TEST(LocalTransportTest, SizesThatDoNotFitAreErrorsOfThatCallAlone) {
@@ -218,7 +221,7 @@ TEST(LocalTransportTest, SizesThatDoNotFitAreErrorsOfThatCallAlone) {
   EXPECT_EQ(wrong.code(), StatusCode::kCorruption);
   EXPECT_EQ(wrong.message(),
             "rank 1 (hostb) answered a request for echo with 3 bytes instead of 5");
-  // More than is wanted, too: nothing may be written behind the place for it.
+  // A reply that is too long fails, too. No byte may be written behind the buffer.
   const auto longer = first.Ask(1, Service::kEcho, Bytes(1), std::span(reply).first(2));
   ASSERT_OK(longer);
   EXPECT_EQ(first.Wait(*longer).code(), StatusCode::kCorruption);
@@ -233,7 +236,8 @@ TEST(LocalTransportTest, SizesThatDoNotFitAreErrorsOfThatCallAlone) {
             std::string::npos)
       << odd.message();
   EXPECT_EQ(first.Ask(2, Service::kEcho, {}, {}).error().code(), StatusCode::kInvalidArgument);
-  // Nothing is read of what is too much, so that no memory is needed to try.
+  // A message above the size limit is rejected before its bytes are read, so the test needs no
+  // memory for them.
   const std::span<const std::byte> huge(reply.data(), kMaxMessageBytes + 1);
   EXPECT_EQ(first.Exchange(1, huge, {}).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(first.Ask(1, Service::kEcho, huge, {}).error().code(), StatusCode::kInvalidArgument);
@@ -241,7 +245,7 @@ TEST(LocalTransportTest, SizesThatDoNotFitAreErrorsOfThatCallAlone) {
   EXPECT_OK(second.Exchange(0, {}, in));
 }
 
-// Only lower bounds: how much longer it takes is the machine's business.
+// Checks only lower bounds; the time on top depends on the machine.
 TEST(LocalTransportTest, MessagesTakeTheTimeThatTheNetworkIsSaidToNeed) {
   const auto ranks = LocalRanks::Create(2, {.latency_seconds = 0.02, .bits_per_second = 8e6});
   ASSERT_OK(ranks);

@@ -47,7 +47,7 @@ Status CheckMessage(const Bytes& message) {
   return CheckMessagePayload(*header, std::span(message).subspan(kMessageHeaderBytes));
 }
 
-/// Makes the checksum of a header right again that was changed.
+/// Corrects the checksum of a header after a change.
 void SealHeader(Bytes& message) {
   StoreLittle(message.data() + 60, Crc32c(std::span(message).first(60)));
 }
@@ -67,7 +67,7 @@ TEST(MessageHeaderTest, IsReadAsItWasWritten) {
   }
 }
 
-// The layout is what ranks of other builds read.
+// Ranks of other builds depend on this layout.
 TEST(MessageHeaderTest, HasFieldsWhereTheFormatSays) {
   MessageHeader header = {.kind = MessageKind::kRefusal, .service = Service::kEcho};
   header.from = 0x01020304;
@@ -117,7 +117,7 @@ TEST(MessageHeaderTest, EveryOtherLengthIsNoticed) {
   }
 }
 
-// Another program may write headers with right checksums and wrong fields.
+// Another program may write headers with correct checksums and wrong fields.
 TEST(MessageHeaderTest, WrongFieldsAreRefusedWhateverTheirChecksum) {
   const Bytes request = EncodedMessage({.kind = MessageKind::kRequest, .request = 5}, Bytes(7));
   const auto with = [&](std::size_t at, std::uint8_t byte) {
@@ -140,7 +140,7 @@ TEST(MessageHeaderTest, WrongFieldsAreRefusedWhateverTheirChecksum) {
                                                                                   {55, 1}})
     EXPECT_EQ(with(at, byte).code(), StatusCode::kCorruption)
         << at << " " << static_cast<int>(byte);
-  // A failure without a code would be none.
+  // A failure without a status code is invalid.
   EXPECT_FALSE(CheckMessage(EncodedMessage({.kind = MessageKind::kFailure}, {})).ok());
 }
 

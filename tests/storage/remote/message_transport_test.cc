@@ -13,7 +13,7 @@
 namespace rhizome {
 namespace {
 
-// Ranks whose times differ by less than the clock shows may come in any order.
+// Lets the clock advance. Times that differ by less than its resolution may appear in any order.
 void LetTimePass() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
 
 TEST(MessageTransportTest, PeersAreNamedInTheOrderInWhichTheyWereHeard) {
@@ -42,7 +42,8 @@ TEST(MessageTransportTest, OfManyPeersThoseAreNamedThatWereHeardLeastRecently) {
   EXPECT_EQ(transport.LeastHeard(), expected);
 }
 
-/// A rank between whose calls and a carrier is nothing: it notes what it was told.
+/// A transport without a carrier. It counts the messages that it sends and the wake-ups that it
+/// requests.
 struct Told {
   std::atomic<int> sent = 0, woken = 0;
   MessageTransport transport{0,
@@ -75,7 +76,7 @@ TEST(MessageTransportTest, WhoeverWaitsForAPartAndSendsNoneWakesTheCarrier) {
   EXPECT_FALSE(told.transport.Awaits());
 }
 
-// The carrier may be stuck in a call when its rank fails for another reason: nothing ticks then.
+// The carrier may be stuck in a call when its rank fails for another reason. It does not tick then.
 TEST(MessageTransportTest, ARankLeavesThoughItsCarrierTicksNoMore) {
   Told told;
   std::atomic<bool> left = false;
@@ -84,7 +85,7 @@ TEST(MessageTransportTest, ARankLeavesThoughItsCarrierTicksNoMore) {
     left = true;
   });
   EXPECT_TRUE(testing::Eventually([&] { return left.load(); }));
-  told.transport.LosePeer(1, "it is over");  // lets go what still waits
+  told.transport.LosePeer(1, "it is over");  // releases the waiting call
   leaving.join();
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// Returns what a rank gives in these tests: of another length for each.
+/// Returns the contribution of a rank. Each rank contributes a different length.
 Bytes GivenBy(std::uint32_t rank) { return Bytes(rank * 1000, static_cast<std::byte>(rank)); }
 
 class RankCallsTest : public ::testing::TestWithParam<std::uint32_t> {};
@@ -74,7 +74,7 @@ TEST_P(RankCallsTest, RanksThatHaveTheSameAgree) {
   }));
 }
 
-// Whatever differs, and wherever: all ranks return the same words.
+// For any differing fact on any rank, all ranks return the same message.
 TEST_P(RankCallsTest, ADifferenceIsNamedOnAllRanksWithBothValues) {
   std::mt19937_64 random(testing::TestSeed());
   if (GetParam() == 1) return;
@@ -103,7 +103,7 @@ TEST_P(RankCallsTest, ADifferenceIsNamedOnAllRanksWithBothValues) {
   }
 }
 
-// Numbers are compared first, so that the message says which of them differs.
+// Numbers are compared first, so that the message names the number that differs.
 TEST(RankCallsTest, CopiesThatHaveDivergedAreNamed) {
   for (const bool numbers_differ : {true, false}) {
     const auto ranks = LocalRanks::Create(2);
@@ -151,7 +151,7 @@ TEST(RankCallsTest, ALengthThatCannotBeIsRefused) {
   EXPECT_EQ(GatherAtFirst((**ranks)[1], huge).error().code(), StatusCode::kInvalidArgument);
 }
 
-// Facts of another build may be anything.
+// Facts from another build can be arbitrary bytes.
 TEST(RankCallsTest, FactsThatCannotBeReadAreAnError) {
   const auto ranks = LocalRanks::Create(2);
   ASSERT_OK(ranks);

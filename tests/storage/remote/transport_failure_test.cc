@@ -1,5 +1,5 @@
-// Ranks that die, are silent, are cut off, leave, and messages that are lost or garbled: every call
-// of every rank ends, and says who it was.
+// Ranks that die, fall silent, lose a link or leave, and messages that are lost or damaged: every
+// call on every rank must end, and its error must name the culprit.
 
 #include <fmt/format.h>
 
@@ -23,11 +23,11 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using Kind = LocalFault::Kind;
 
-// A time-out that ends soon: a rank that gets no processor for so long is taken for silent, so that
-// it is longer on a busy machine.
+// A short timeout. A rank that gets no processor time for this long counts as silent, so the
+// timeout is longer on a busy machine.
 double Soon() { return 0.04 * testing::Patience(); }
 
-/// Lets more time pass than a rank may be silent.
+/// Waits longer than a rank may be silent.
 void WaitLongerThanSoon() {
   std::this_thread::sleep_for(std::chrono::duration<double>(4 * Soon()));
 }
@@ -46,7 +46,7 @@ bool Names(const Status& status, std::uint32_t rank) {
   return status.message().find(NameOf(rank)) != std::string::npos;
 }
 
-/// Asks and exchanges with everybody, without end: only an error ends it.
+/// Sends requests to all ranks and exchanges with them until an error occurs.
 Status Chat(Transport& transport) {
   RHIZOME_RETURN_IF_ERROR(transport.Serve(
       Service::kEcho, [](std::uint32_t, std::span<const std::byte> request, Bytes& reply) {
@@ -72,7 +72,7 @@ struct Case {
   LocalFault fault;
 };
 
-/// Lets all ranks chat until the fault, and returns how each ended.
+/// Runs Chat on all ranks until the fault, and returns the status of each rank.
 std::vector<Status> Outcomes(const Case& c, double timeout, std::uint64_t seed = 1) {
   const auto local = LocalRanks::Create(c.ranks, {.peer_timeout_seconds = timeout,
                                                   .hosts = Hosts(c.ranks),
@@ -97,7 +97,8 @@ Case RandomCase(Kind kind, std::mt19937_64& random) {
   return {ranks, fault};
 }
 
-/// Calls `check` for so many random cases, some beside each other: most of their time they wait.
+/// Calls `check` for `cases` random cases. Eight threads run them concurrently, since a case mostly
+/// waits.
 void ForCases(Kind kind, int cases,
               const std::function<void(const Case& c, std::mt19937_64& random)>& check) {
   const std::uint64_t seed = testing::TestSeed();
@@ -129,9 +130,9 @@ TEST(TransportFailureTest, WhoeverIsSilentFromAnyMessageOnIsNamedByAllOthers) {
     const auto outcomes = Outcomes(c, Soon());
     for (std::uint32_t r = 0; r < c.ranks; ++r) {
       EXPECT_EQ(outcomes[r].code(), StatusCode::kIoError) << outcomes[r].ToString();
-      // It hears nobody itself: who is silent then is anybody.
+      // The silent rank itself hears no other rank, so it may name any of them.
       if (r == c.fault.rank) continue;
-      // With so little time others may be silent for nearly as long.
+      // With such a short timeout other ranks may have been silent for nearly as long.
       EXPECT_TRUE(outcomes[r].message().starts_with(
           fmt::format("{} has been silent for {:g} s", NameOf(c.fault.rank), Soon())))
           << outcomes[r].message();
@@ -149,7 +150,7 @@ TEST(TransportFailureTest, ALinkThatIsCutEndsAllRanksAndNamesOneOfItsEnds) {
   });
 }
 
-// Whichever bit it is: of a length, of a number, of the payload.
+// The flipped bit may be in a length, another field, or the payload.
 TEST(TransportFailureTest, AFlippedBitOfAnyMessageEndsAllRanksAndNamesItsSender) {
   ForCases(Kind::kFlip, 300, [](const Case& c, std::mt19937_64& random) {
     for (const Status& status : Outcomes(c, /*timeout=*/600, random())) {
@@ -161,7 +162,7 @@ TEST(TransportFailureTest, AFlippedBitOfAnyMessageEndsAllRanksAndNamesItsSender)
   });
 }
 
-// Whether the next message shows it, or a heartbeat if everybody waits.
+// The loss is noticed by the next message, or by a heartbeat if all ranks wait.
 TEST(TransportFailureTest, AMessageThatIsLostEndsAllRanksAndNamesItsSender) {
   ForCases(Kind::kDrop, 100, [](const Case& c, std::mt19937_64&) {
     for (const Status& status : Outcomes(c, 5 * Soon())) {
@@ -207,12 +208,12 @@ TEST(TransportFailureTest, LaterCallsFailToo) {
     EXPECT_EQ(transport.Ask(r, Service::kEcho, {}, {}).error().code(), StatusCode::kOutOfSpace);
     EXPECT_FALSE(transport.Serve(Service::kEcho, [](auto&&...) { return Status::Ok(); }).ok());
     EXPECT_OK(transport.Serve(Service::kEcho, {}));
-    transport.Leave(Status::Busy("later"));  // the first reason stays
+    transport.Leave(Status::Busy("later"));  // the first reason is kept
     EXPECT_EQ(transport.Exchange(0, in, {}).code(), StatusCode::kOutOfSpace);
   }
 }
 
-// The others go on among themselves, and take what it has sent before.
+// The other ranks continue, and can receive the messages that it sent before it ended.
 TEST(TransportFailureTest, ARankThatIsDoneMayEndBeforeTheOthers) {
   const auto local = LocalRanks::Create(3, {.peer_timeout_seconds = Soon(), .hosts = Hosts(3)});
   ASSERT_OK(local);
@@ -230,12 +231,13 @@ TEST(TransportFailureTest, ARankThatIsDoneMayEndBeforeTheOthers) {
   EXPECT_OK(first.Exchange(2, {}, in));
   EXPECT_EQ(first.Exchange(2, {}, in).code(), StatusCode::kIoError);
   EXPECT_FALSE(first.Ask(2, Service::kEcho, {}, reply));
-  WaitLongerThanSoon();  // it is not taken for silent
+  WaitLongerThanSoon();  // its silence is not an error
   ASSERT_OK(first.Exchange(1, Bytes(5), {}));
   EXPECT_OK((**local)[1].Exchange(0, {}, in));
 }
 
-// A rank that computes for longer than the time-out is not silent: the transport speaks for it.
+// A rank that computes longer than the timeout is not silent, because its transport sends
+// heartbeats.
 TEST(TransportFailureTest, ARankThatComputesIsNotSilent) {
   const auto local = LocalRanks::Create(4, {.peer_timeout_seconds = Soon()});
   ASSERT_OK(local);
@@ -245,19 +247,19 @@ TEST(TransportFailureTest, ARankThatComputesIsNotSilent) {
   }));
 }
 
-// A message that takes longer than the time-out is on its way all the time.
+// A message whose transfer takes longer than the timeout does not count as silence.
 TEST(TransportFailureTest, ALongMessageIsNotSilence) {
   const auto local =
       LocalRanks::Create(2, {.bits_per_second = 8e6, .peer_timeout_seconds = Soon()});
   ASSERT_OK(local);
   EXPECT_OK((*local)->Run([](Transport& transport) {
-    Bytes bytes(200'000 * testing::Patience());  // five time-outs
+    Bytes bytes(200'000 * testing::Patience());  // takes five timeouts
     return transport.rank() == 0 ? transport.Exchange(1, bytes, {})
                                  : transport.Exchange(0, {}, bytes);
   }));
 }
 
-// Whatever a handler does when its rank fails, its transport waits for it before it goes.
+// If a rank fails while its handler runs, its transport waits for the handler before it returns.
 TEST(TransportFailureTest, AHandlerThatRunsIsWaitedFor) {
   std::mutex mutex;
   std::condition_variable changed;

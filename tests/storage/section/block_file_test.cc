@@ -30,7 +30,7 @@ class MemorySink : public ByteSink {
   std::vector<std::byte> bytes_;
 };
 
-/// A section file of random bytes on disk, long enough that Load reads several pieces of 1 MiB.
+/// A section file of random bytes on disk. It is so long that Load reads several pieces of 1 MiB.
 class BlockFileTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -49,7 +49,7 @@ class BlockFileTest : public ::testing::TestWithParam<bool> {
     covered_ = file_->footer().crc_table_offset;
   }
 
-  /// Loads [begin, end) with `options` and compares what came with the file's bytes.
+  /// Loads [begin, end) with `options` and compares the result with the bytes of the file.
   Status Load(std::uint64_t begin, std::uint64_t end, const IoQueueOptions& options) {
     auto memory = AlignedBuffer::Allocate(end - begin + kSectionBlockBytes);
     RHIZOME_RETURN_IF_ERROR(testing::AsStatus(memory));
@@ -97,8 +97,8 @@ TEST_P(BlockFileTest, TheSumOfTheFileFollowsFromItsEnds) {
   EXPECT_EQ(file_->crc32c(), Crc32c(bytes_));
 }
 
-// Each read in turn fails, is short, is interrupted or returns changed bytes. An error names the
-// file; after a short or interrupted read the bytes are right; and the next Load works.
+// In successive runs each read fails, is short, is interrupted or returns changed bytes. An error
+// names the file. After a short or interrupted read the bytes are correct. The next Load succeeds.
 TEST_P(BlockFileTest, EveryFailedReadOfALoadIsNoticed) {
   enum class Fault { kEio, kShort, kEintr, kFlip };
   std::mt19937_64 rng(testing::TestSeed());
@@ -106,7 +106,7 @@ TEST_P(BlockFileTest, EveryFailedReadOfALoadIsNoticed) {
     for (const Fault fault : {Fault::kEio, Fault::kShort, Fault::kEintr, Fault::kFlip}) {
       for (int nth = 0; nth < 3; ++nth) {
         std::atomic<int> calls{0};
-        const std::uint64_t place = rng() % 4096;  // of the last piece's bytes too
+        const std::uint64_t place = rng() % 4096;  // may be in the last piece, too
         IoQueueOptions options{.maker = maker, .depth = 2};
         options.fault_hook = [&](const ReadRequest& request, std::int64_t outcome) {
           if (calls++ != nth || outcome < 0) return outcome;
@@ -135,7 +135,7 @@ TEST_P(BlockFileTest, EveryFailedReadOfALoadIsNoticed) {
   }
 }
 
-// The file is cut while it is open: at its end, within a piece, and to nothing.
+// The file is truncated while it is open: at its end, within a piece, and to zero bytes.
 TEST_P(BlockFileTest, AFileThatWasCutIsCorrupt) {
   std::mt19937_64 rng(testing::TestSeed());
   for (const std::uint64_t left :

@@ -13,7 +13,8 @@
 namespace rhizome {
 namespace {
 
-// Existing files were written by nlohmann's library, and are compared with new ones byte by byte.
+// Existing files were written by nlohmann's JSON library, and are compared with new ones byte by
+// byte.
 TEST(JsonValueTest, IsWrittenAsNlohmannsIs) {
   const std::string texts[] = {
       "{}",
@@ -31,7 +32,7 @@ TEST(JsonValueTest, IsWrittenAsNlohmannsIs) {
     const auto ours = ParseJson(text);
     ASSERT_OK(ours);
     EXPECT_EQ(ParseJson(ours->Dump()).value(), *ours);
-    if (text.find("e300") != text.npos) continue;  // numbers with points are written in many ways
+    if (text.find("e300") != text.npos) continue;  // floats can be written in several ways
     EXPECT_EQ(ours->Dump(), theirs.dump());
     EXPECT_EQ(ours->Dump(2), theirs.dump(2));
   }
@@ -64,7 +65,7 @@ TEST(JsonValueTest, IsAskedForWhatItHolds) {
   EXPECT_NE(JsonValue(3), JsonValue(-3));
   EXPECT_NE(JsonValue(1), JsonValue(true));
   EXPECT_NE(JsonValue(0), JsonValue());
-  // A value of another kind gives the empty value, and no exception.
+  // Reading a value as another kind returns the empty value and does not throw.
   EXPECT_EQ(json.unsigned_number(), 0U);
   EXPECT_EQ(json.text(), "");
   EXPECT_EQ(JsonValue("x").Find("x"), nullptr);

@@ -42,7 +42,7 @@ std::vector<T> Sequence(std::size_t count, T first) {
   return out;
 }
 
-// Returns a file of three sections, one of them empty, in about one and a half blocks.
+// Returns a file of three sections, one of them empty, that takes about one and a half blocks.
 Buffer SmallFile() {
   MemorySinkOfSectionFile sink;
   SectionFileWriter writer(sink, kSectionFileKind, kId);
@@ -65,7 +65,7 @@ T Get(const Buffer& bytes, std::size_t at) {
   return value;
 }
 
-// Makes every checksum right again by FORMAT.md alone, so that the checks after them are tested.
+// Corrects all checksums from FORMAT.md alone, so that the checks behind them are tested.
 void ResealOfSectionFile(Buffer& bytes) {
   const std::size_t footer = bytes.size() - 64;
   const auto crcs = static_cast<std::size_t>(Get<std::uint64_t>(bytes, footer + 8));
@@ -106,7 +106,7 @@ TEST(SectionFileTest, AskingForWhatIsNotThereIsCorruption) {
   EXPECT_STATUS(file->Section<std::uint64_t>(7), kCorruption);
 }
 
-// The offsets are those of FORMAT.md, read without any of the code under test.
+// The offsets are from FORMAT.md. The test reads them without the code under test.
 TEST(SectionFileTest, LiesOnDiskAsDescribed) {
   const Buffer bytes = SmallFile();
   EXPECT_EQ(std::memcmp(bytes.data(), "RZSECTIO", 8), 0);
@@ -186,7 +186,7 @@ TEST(SectionFileTest, ANewerVersionIsUnsupportedAndOneVersionAloneIsDamage) {
   ResealOfSectionFile(newer);
   EXPECT_STATUS(Parse(newer), kCorruption);
   Put<std::uint32_t>(newer, in_footer, 2);
-  EXPECT_STATUS(Parse(newer), kUnsupported);  // a newer footer may be sealed in another way
+  EXPECT_STATUS(Parse(newer), kUnsupported);  // a newer footer may have a different seal
   Buffer zero = SmallFile();
   Put<std::uint32_t>(zero, 8, 0);
   Put<std::uint32_t>(zero, in_footer, 0);
@@ -194,7 +194,8 @@ TEST(SectionFileTest, ANewerVersionIsUnsupportedAndOneVersionAloneIsDamage) {
   EXPECT_STATUS(Parse(zero), kCorruption);
 }
 
-// These files are well sealed but break the rules, like a forger's files or a future writer's bugs.
+// These files have correct checksums but violate the format, like files of a forger or of a faulty
+// later writer.
 TEST(SectionFileTest, ForgedFieldsAreCorruption) {
   const Buffer good = SmallFile();
   const std::size_t footer = good.size() - 64;
@@ -255,7 +256,8 @@ TEST(SectionFileTest, RandomBytesWithValidMagicsNeverParse) {
   }
 }
 
-// Pieces of any size give the same file as one piece, over many blocks.
+// A section written in pieces of any size yields the same file as one written at once, over many
+// blocks.
 TEST(SectionFileWriterTest, PiecesGiveTheSameFileAsTheWhole) {
   std::mt19937_64 random(testing::TestSeed());
   const auto values = Sequence<std::uint32_t>(200'000, 1);
@@ -282,7 +284,7 @@ TEST(SectionFileWriterTest, PiecesGiveTheSameFileAsTheWhole) {
   EXPECT_TRUE(std::equal(values.begin(), values.end(), file->Section<std::uint32_t>(2)->begin()));
 }
 
-// In some of these files the sections end exactly at a block's end.
+// In some of these files the sections end exactly at the end of a block.
 TEST(SectionFileWriterTest, FilesOfAnyLengthParse) {
   for (std::size_t count = 3800; count < 4300; ++count) {
     MemorySinkOfSectionFile sink;

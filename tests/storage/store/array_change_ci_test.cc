@@ -16,8 +16,8 @@ using testing::TempDir;
 // --- Power cuts
 // ------------------------------------------------------------------------------------
 
-/// One change makes two versions, an alias and a rename. It is stopped after each number of
-/// operations; afterwards all of it is there, or nothing.
+/// A change that adds two versions, an alias and a rename is interrupted after various numbers of
+/// operations. Afterwards either all of it is there, or none.
 void CheckChangeStops(CrashMode mode, std::uint64_t seed, bool links) {
   TempDir dir;
   const Path path = dir / "s";
@@ -62,7 +62,7 @@ TEST(ArrayChangeCrashTest, AChangeIsThereWholeOrNotAtAll) {
 // --- A long history
 // --------------------------------------------------------------------------------
 
-/// Random steps are compared with a map of what must be there.
+/// Compares random steps with a map of the expected arrays.
 TEST_F(ArrayChangeTest, RandomHistoriesAgreeWithAModel) {
   const std::uint64_t seed = testing::TestSeed();
   std::mt19937_64 random(seed);

@@ -32,7 +32,7 @@ TEST_F(ArrayChangeTest, AnArrayWithoutVersionsBecomesTheFirst) {
   ASSERT_OK(Change([&](ArrayChange& c) { return c.AddVersion(Source("x"), "x"); }));
   EXPECT_THAT(Arrays(), ElementsAre("feat", "feat.crc32c", "x.v1", "x.v1.crc32c", "x.v2"));
   ExpectSound(fs_, path_);
-  // The row checksums still match, because they know the array by number, not by name.
+  // The row checksums still match, because they identify the array by number, not by name.
   const auto store = Open();
   const auto rows = store->OpenArray("x@1");
   const auto sums = store->OpenArray("x@1.crc32c");
@@ -128,7 +128,7 @@ TEST_F(ArrayChangeTest, DroppedFilesGoWhenNobodyReadsThem) {
     ASSERT_OK(Store::Open(fs_, path_, Store::Mode::kWrite));
     EXPECT_TRUE(OnDisk("feat"));
     ExpectRows(*reader, "feat", 300);
-    // The name is free but its folder is not, so the new array is stored as a version.
+    // The name is free but its folder still exists, so the new array is stored as a version.
     ASSERT_OK(Change([&](ArrayChange& c) { return c.Add(Source("feat")); }));
     EXPECT_EQ(Meant("feat"), "feat.v1");
     ExpectRows(*reader, "feat", 300);
@@ -141,7 +141,7 @@ TEST_F(ArrayChangeTest, DroppedFilesGoWhenNobodyReadsThem) {
   ExpectSound(fs_, path_);
 }
 
-// The process that reads on may be a service that never ends.
+// A process that keeps reading may be a service that runs without end.
 TEST_F(ArrayChangeTest, DroppedFilesGoThoughSomebodyReadsTheRest) {
   ASSERT_OK(Change([&](ArrayChange& c) { return c.Add(Source("kept")); }));
   const auto reader = Open();
@@ -157,7 +157,7 @@ TEST_F(ArrayChangeTest, DroppedFilesGoThoughSomebodyReadsTheRest) {
     const auto writer = Store::Open(fs_, path_, Store::Mode::kWrite);
     ASSERT_OK(writer);
     EXPECT_FALSE(OnDisk("feat"));
-    // A handle for writing does not keep them either, if it drops them itself.
+    // A writing handle does not keep the files either, if it drops them itself.
     auto change = ArrayChange::Begin(**writer);
     ASSERT_OK(change);
     ASSERT_OK(change->Drop("kept"));
@@ -213,7 +213,7 @@ TEST_F(ArrayChangeTest, AttributesOfEdgesAreDroppedWhole) {
   EXPECT_THAT(Arrays(), ElementsAre("feat", "feat.crc32c"));
 }
 
-// Edge attributes have no versions, and no other array may replace a part of one.
+// Edge attributes have no versions, and no other array may replace one of their parts.
 TEST_F(ArrayChangeTest, AttributesOfEdgesAreNotTakenForArrays) {
   const ArraySource source = Source("time.p0000");
   std::vector<ArrayEntry> arrays(source.arrays.begin(), source.arrays.end());
@@ -250,11 +250,11 @@ TEST_F(ArrayChangeTest, NamesThatMeanSomethingElseAreRefused) {
   EXPECT_STATUS(Change([](ArrayChange& c) { return c.DropAlias("emb", "nope"); }), kNotFound);
   EXPECT_STATUS(Change([](ArrayChange& c) { return c.RollBack("emb", "nope"); }), kNotFound);
   EXPECT_EQ(Arrays(), before);
-  ASSERT_OK(Change([](ArrayChange& c) { return c.KeepNewest("feat", 1); }));  // has no versions
+  ASSERT_OK(Change([](ArrayChange& c) { return c.KeepNewest("feat", 1); }));  // it has no versions
   EXPECT_EQ(Arrays(), before);
 }
 
-// A name that was dropped is not reused while files of the old array are on disk.
+// A dropped name is not reused while files of the old array are on disk.
 TEST_F(ArrayChangeTest, ANameWhoseFilesAreStillReadIsNotGivenAnew) {
   ASSERT_OK(AddVersions(1));
   const auto reader = Open();

@@ -7,7 +7,7 @@ using testing::CrashMode;
 using testing::Stops;
 using testing::TestSeed;
 
-/// The disk stops at every operation, and loses what was not synced in one of three ways.
+/// The disk stops at every operation, and loses the unsynced changes in one of three ways.
 class CrashTest : public ::testing::TestWithParam<CrashMode> {};
 
 TEST_P(CrashTest, IngestionIsAllOrNothing) {

@@ -12,7 +12,8 @@ using testing::Stops;
 using testing::StoreFileSystem;
 using testing::TempDir;
 
-/// Returns some of the operations, other ones with each seed. The ci tier stops at each of them.
+/// Returns a subset of the operations that depends on the seed. The ci tier stops at every
+/// operation.
 Stops SomeOf(std::uint64_t seed, std::uint64_t stride) { return {seed % stride, stride}; }
 
 TEST(GenerationWriterTest, IngestionThatStopsIsAllOrNothing) {

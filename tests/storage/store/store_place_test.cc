@@ -1,5 +1,5 @@
-// A store stays the folder that it was at opening, when the process moves to another working
-// directory and when another folder takes its place.
+// A handle keeps referring to the store's folder as of opening, even if the process changes its
+// working directory or another folder takes the store's place.
 
 #include <filesystem>
 #include <functional>
@@ -23,7 +23,7 @@ using testing::TempDir;
 
 FileSystem& place_disk = FileSystem::Posix();
 
-/// Goes back to the working directory of the beginning.
+/// Returns to the initial working directory at the end of each test.
 class StorePlaceTest : public ::testing::Test {
  protected:
   StorePlaceTest() {
@@ -191,10 +191,10 @@ TEST_F(StorePlaceTest, AFolderThatTakesThePlaceOfAStoreIsNeitherReadNorWritten) 
   };
   std::filesystem::rename(store, dir_ / "a/moved");
   expect_all_noticed();
-  std::filesystem::rename(dir_ / "b/s", store);  // another store of equal id
+  std::filesystem::rename(dir_ / "b/s", store);  // another store with the same id
   const auto untouched = testing::GenerationBytes(store);
   expect_all_noticed();
-  // Somebody may open the new one meanwhile; that makes it no more the old one.
+  // The old handles do not accept the new store, even if it has been opened through other handles.
   {
     const auto other = Store::Open(place_disk, store, Store::Mode::kRead);
     ASSERT_OK(other);
@@ -213,7 +213,7 @@ TEST_F(StorePlaceTest, AFolderThatTakesThePlaceOfAStoreIsNeitherReadNorWritten) 
   EXPECT_EQ(Commits(**reader), 2U);
 }
 
-// An inode's number may be used again at once, so the folder that was removed is kept open.
+// The inode number of a removed folder may be reused at once, so the handle keeps the folder open.
 TEST_F(StorePlaceTest, AStoreMadeAnewInTheSamePlaceIsAnotherOne) {
   const Path store = dir_ / "a/s";
   auto writer = Store::Open(place_disk, store, Store::Mode::kWrite);

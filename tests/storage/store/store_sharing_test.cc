@@ -1,5 +1,5 @@
 // Threads of one process share one handle: leftovers are removed while arrays and generations are
-// made, and manifests are read while others replace them.
+// created, and manifests are read while they are replaced.
 
 #include <chrono>
 #include <functional>
@@ -22,7 +22,8 @@ using testing::ExpectRows;
 using testing::ExpectSound;
 using testing::TempDir;
 
-/// Calls `hook` once, when the generations are listed, in the middle of the removal of leftovers.
+/// Calls `hook` once, when the generations are listed, which happens in the middle of the removal
+/// of leftovers.
 class InterruptedFileSystem : public ForwardingFileSystem {
  public:
   InterruptedFileSystem() : ForwardingFileSystem(FileSystem::Posix()) {}
@@ -63,8 +64,8 @@ class StoreSharingTest : public ::testing::Test {
     return writer->Commit(testing::SmallInfo(300));
   }
 
-  /// Starts `work` on another thread in the middle of a removal of leftovers, which continues when
-  /// the work is done, or waits for it.
+  /// Starts `work` on another thread in the middle of a removal of leftovers. The removal continues
+  /// when the work is done, or after 100 ms if the work waits for the removal.
   void ExpectNothingLost(const std::function<Status()>& work) {
     std::future<Status> working;
     fs_.hook = [&] {
@@ -108,7 +109,7 @@ TEST_F(StoreSharingTest, AGenerationThatIsBeingWrittenIsNoRubbish) {
   ExpectRows(*store_, "emb", 300);
 }
 
-// Otherwise the change would make the generation before the current one again.
+// If it were accepted, the previous generation would become current again.
 TEST_F(StoreSharingTest, AChangeThatACompactionOvertookIsRefused) {
   auto change = ArrayChange::Begin(*store_);
   ASSERT_OK(change);

@@ -20,6 +20,9 @@
 #include "testing/child_process.h"
 #include "testing/fake_file_system.h"
 
+// Tests of opening and creating stores: missing, damaged and foreign files, leftovers and their
+// removal, the retention of generations, links, and the exclusion of a second writer.
+
 namespace rhizome {
 namespace {
 
@@ -44,7 +47,7 @@ class CountingFileSystem final : public ForwardingFileSystem {
   int seals = 0;
 };
 
-// Its log may have gigabytes.
+// The log of a catalogue may be gigabytes long.
 TEST(StoreTest, ADamagedCatalogueIsReadOnce) {
   TempDir dir;
   ASSERT_OK(MakeStore(local, dir / "s"));
@@ -89,8 +92,8 @@ Status WriteSections(GenerationWriter& writer, const std::string& path, std::uin
   return file->Close();
 }
 
-// Both files are valid, of this store and equally long; only the manifest's hash distinguishes
-// them.
+// Both files are valid, belong to this store and have the same length. Only the hash in the
+// manifest distinguishes them.
 TEST(StoreTest, ASoundFileInTheWrongPlaceIsCorruption) {
   TempDir dir;
   {
@@ -118,7 +121,7 @@ TEST(StoreTest, ASoundFileInTheWrongPlaceIsCorruption) {
                 kCorruption);
 }
 
-// The zarr.json is that of another array, which would parse.
+// The changed zarr.json has the same meaning and length, but other bytes.
 TEST(StoreTest, MetadataThatTheManifestDoesNotNameIsCorruption) {
   TempDir dir;
   ASSERT_OK(MakeStore(local, dir / "s"));
@@ -127,7 +130,7 @@ TEST(StoreTest, MetadataThatTheManifestDoesNotNameIsCorruption) {
   const Path json = dir / "s/generations/000001/arrays/feat/zarr.json";
   std::ifstream in(json);
   std::string text{std::istreambuf_iterator<char>(in), {}};
-  text.back() = ' ';  // means the same, and is as long
+  text.back() = ' ';  // same meaning, same length
   std::ofstream(json) << text;
   EXPECT_STATUS((*store)->OpenArray("feat"), kCorruption);
 }
@@ -160,7 +163,7 @@ TEST(StoreTest, CreateTouchesNothingElse) {
   EXPECT_EQ(std::filesystem::file_size(dir / "other/LOCK"), 15u);
   ASSERT_OK(MakeStore(local, dir / "s"));
   EXPECT_STATUS(Store::Create(local, dir / "s", FixedStoreId(2)), kAlreadyExists);
-  std::filesystem::remove(dir / "s/catalog/CURRENT");  // a damaged store is no leftover
+  std::filesystem::remove(dir / "s/catalog/CURRENT");  // a damaged store is not a leftover
   EXPECT_STATUS(Store::Create(local, dir / "s", FixedStoreId(2)), kAlreadyExists);
   EXPECT_TRUE(std::filesystem::exists(dir / "s/generations/000001/MANIFEST-000001"));
 }
@@ -183,7 +186,7 @@ TEST(StoreTest, TornFirstFilesAreAnIngestionsOwn) {
   }
 }
 
-// Without them the current state is unknown, but the manifests show that this was a store.
+// Without these files the current state is unknown, but the manifests show that this was a store.
 TEST(StoreTest, LostRootsAreDamage) {
   for (const char* lost :
        {"catalog", "catalog/CURRENT", "FORMAT", "generations/000001/MANIFEST-000001"}) {
@@ -216,7 +219,7 @@ TEST(StoreTest, FormatIsChecked) {
     write(text);
     EXPECT_STATUS(Store::Open(local, dir / "s", Store::Mode::kRead), kCorruption);
   }
-  write(FormatText(FixedStoreId(9)));  // another store's
+  write(FormatText(FixedStoreId(9)));  // of another store
   EXPECT_STATUS(Store::Open(local, dir / "s", Store::Mode::kRead), kCorruption);
 }
 
@@ -269,7 +272,7 @@ TEST(StoreTest, OrphansGoAtTheNextOpenForWriting) {
   EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kRead));
 }
 
-/// Makes an empty generation after the current one.
+/// Commits an empty generation after the current one.
 void AddGeneration(const Path& path, const KeepRule& keep) {
   const auto store = Store::Open(local, path, Store::Mode::kWrite);
   ASSERT_OK(store);
@@ -289,7 +292,7 @@ std::vector<std::string> GenerationFolders(const Path& path) {
 
 using FolderNames = std::vector<std::string>;
 
-// The rule belongs to the store: whoever opens it later follows it.
+// The rule is stored in the store and applies to all later writers.
 TEST(StoreTest, EarlierGenerationsAreKeptAsTheRuleSays) {
   TempDir dir;
   const Path path = dir / "s";
@@ -330,7 +333,7 @@ class DiskWithRoom final : public ForwardingFileSystem {
   std::uint64_t free_bytes = UINT64_MAX;
 };
 
-// Kept generations are bounded by bytes, and by the free space of the disk.
+// Kept generations are limited by bytes, and by the free space of the disk.
 TEST(StoreTest, EarlierGenerationsThatAreTooLargeAreNotKept) {
   TempDir dir;
   DiskWithRoom disk;
@@ -358,8 +361,8 @@ TEST(StoreTest, EarlierGenerationsThatAreTooLargeAreNotKept) {
   EXPECT_EQ(kept(bytes), 0U);
 }
 
-// Somebody put a folder into scratch: a database of another kind, another store, or a job's folder
-// of a version that left no mark.
+// Other programs put folders into scratch: a database of another kind, another store, or the job
+// folder of a version that left no mark.
 TEST(StoreTest, OnlyWhatCarriesAJobsMarkIsRemoved) {
   TempDir dir;
   ASSERT_OK(MakeStore(local, dir / "s"));
@@ -384,7 +387,7 @@ TEST(StoreTest, LinksInAStoreAreRefusedByNameAndNotFollowed) {
     ASSERT_OK(MakeStore(local, dir / "s"));
     std::filesystem::create_directories(dir / "victim/folder");
     std::ofstream(dir / "victim/folder/precious") << "x";
-    ASSERT_OK(ClaimJobFolder(local, dir / "victim/000003"));  // as if it were a job's
+    ASSERT_OK(ClaimJobFolder(local, dir / "victim/000003"));  // looks like the folder of a job
     const Path path = dir / "s" / link;
     if (path.filename() == "inside") {
       ASSERT_OK(ClaimJobFolder(local, path.parent_path()));
@@ -403,7 +406,7 @@ TEST(StoreTest, LinksInAStoreAreRefusedByNameAndNotFollowed) {
   }
 }
 
-// The path that the user gives may be a link, or below one.
+// The path given by the user may be a link, or contain one.
 TEST(StoreTest, AStoreMayBeReachedThroughALink) {
   TempDir dir;
   std::filesystem::create_directories(dir / "real");
@@ -434,7 +437,7 @@ TEST(StoreTest, ScratchMayLieElsewhere) {
   EXPECT_FALSE(std::filesystem::exists(dir / "s/scratch"));
 }
 
-// Whatever fails, everything that was created is removed again; LOCK is removed last.
+// After any failure, everything that was created is removed; LOCK is removed last.
 TEST(StoreTest, AStoreThatIsDiscardedLeavesNothing) {
   TempDir dir;
   std::filesystem::create_directories(dir / "there");
@@ -479,12 +482,12 @@ TEST(StoreTest, OldGenerationStaysWhileItIsPinned) {
 }
 
 constexpr const char* kSecondWritersStore =
-    "RHIZOME_TEST_SECOND_WRITER";      // the store: this is the child
-constexpr int kFromFirstWriter = 208;  // of the child; no other descriptor has this number
+    "RHIZOME_TEST_SECOND_WRITER";      // path of the store; set in the child only
+constexpr int kFromFirstWriter = 208;  // in the child; no other descriptor has this number
 constexpr int kToFirstWriter = 209;
 
-// The other process is this program, started for one test. Each side sees the other's end as the
-// end of a pipe, so neither can wait for ever.
+// The other process is this program, started for one test. Each side sees the end of the other as
+// the end of a pipe, so neither waits forever.
 TEST(StoreTest, SecondWriterIsToldThePidOfTheFirst) {
   char byte = 'g';
   if (const char* path = std::getenv(kSecondWritersStore)) {
@@ -515,7 +518,7 @@ TEST(StoreTest, SecondWriterIsToldThePidOfTheFirst) {
   const auto second = Store::Open(local, dir / "s", Store::Mode::kWrite);
   EXPECT_STATUS(second, kBusy);
   EXPECT_NE(second.error().message().find(std::to_string(first)), std::string::npos);
-  EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kRead));  // readers do not mind
+  EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kRead));  // readers are not affected
   EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kRead));
   close(out);
   close(in);

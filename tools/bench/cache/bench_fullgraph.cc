@@ -19,12 +19,12 @@
 namespace rhizome {
 namespace {
 
-/// The numbers of blocks that a pass may have.
+/// Numbers of blocks that a pass may have.
 constexpr std::uint32_t kBlockCounts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 
-/// The chunks that a pass over all rows asks for, by its number of blocks. All arrays of a bench
-/// have equal chunks, and the graph is symmetric, so that each count serves every layer, forwards
-/// and backwards.
+/// Counts of chunks that a pass over all rows requests, by its number of blocks. All arrays of the
+/// bench have equal chunks, and the graph is symmetric, so that each count is valid for every
+/// layer, forward and backward.
 class GatherCounts {
  public:
   GatherCounts(const GraphSnapshot& graph, const BenchFullGraphOptions& options,
@@ -55,7 +55,7 @@ class GatherCounts {
   std::map<std::uint32_t, GatherReads> counts_;
 };
 
-/// The passes of a GCN that aggregates first, as an epoch runs them.
+/// Builds the sequence of passes of an epoch of a GCN that aggregates before it multiplies.
 class GcnSequence {
  public:
   GcnSequence(std::uint64_t rows, const BenchFullGraphOptions& options, GatherCounts& counts)
@@ -83,7 +83,7 @@ class GcnSequence {
     return std::move(sequence_);
   }
 
-  /// Bytes that are written forwards: what training in memory would hold.
+  /// Returns the bytes written by the forward pass, which is what training in memory would hold.
   std::uint64_t ActivationBytes(std::uint32_t layers) const {
     const std::uint64_t columns =
         options_.features + std::uint64_t{options_.hidden} * (2 * layers - 1);
@@ -111,7 +111,8 @@ class GcnSequence {
     return way;
   }
 
-  /// The gradient of a layer's sums, with that of its weights, and then of what it gathered.
+  /// Adds the backward pass of a layer: the gradients of its sums and weights, then of its input,
+  /// and returns the latter.
   ArrayId AddBackward(std::uint32_t k, ArrayId gradient, const std::vector<ArrayId>& hidden,
                       const std::vector<ArrayId>& sums) {
     const std::uint32_t width = k == 1 ? options_.features : options_.hidden;
@@ -139,7 +140,7 @@ class GcnSequence {
   PassSequence sequence_;
 };
 
-/// Parses "1/4" or "0.25".
+/// Parses a share such as "1/4" or "0.25".
 std::optional<double> ParseLimit(const std::string& text) {
   double over = 0;
   double under = 1;
@@ -213,6 +214,9 @@ std::string FullGraphPlotScript(const BenchFullGraphOptions& options, const Json
 
 }  // namespace
 
+// Plans full-graph training: for each number of layers, builds the sequence of passes; for each
+// memory limit, plans which arrays to spill (PlanFullGraph) and records the bytes of every policy.
+// Draws the plot, if requested.
 Result<Json> BenchFullGraph(const BenchFullGraphOptions& options, const JobControl& control) {
   if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
   for (const std::string& limit : options.limits) {

@@ -11,13 +11,14 @@
 
 namespace rhizome {
 
-/// `bench fullgraph`: what training on the full graph would move between memory and disk, by
-/// counting. Nothing is computed.
+/// `bench fullgraph`: counts the bytes that full-graph training would move between memory and disk.
+/// No training is run.
 struct BenchFullGraphOptions {
   BenchGraphOptions graph;
   std::vector<std::uint32_t> layers = {2, 3, 4, 6};
-  std::vector<std::string> limits = {"1/2", "1/4", "1/8"};  ///< of the activations
-  std::uint32_t features = 128;                             ///< columns
+  /// memory limits, as shares of the activations
+  std::vector<std::string> limits = {"1/2", "1/4", "1/8"};
+  std::uint32_t features = 128;  ///< columns
   std::uint32_t hidden = 256;
   std::uint64_t chunk_rows = 1024;
   std::uint64_t stage_rows = std::uint64_t{1} << 16;
@@ -26,8 +27,9 @@ struct BenchFullGraphOptions {
 };
 Result<Json> BenchFullGraph(const BenchFullGraphOptions& options, const JobControl& control);
 
-/// `bench fullgraph --reddit-shape`: the bars of ROC's Figure 10a, counted from the published sizes
-/// of Reddit for a GCN of two layers and 256 columns; the paper does not name its network's.
+/// `bench fullgraph --reddit-shape`: reproduces the bars of ROC's Figure 10a by counting, from the
+/// published sizes of Reddit, for a GCN of two layers and 256 columns. The paper does not specify
+/// the sizes of its network.
 Result<Json> BenchRedditShape();
 
 }  // namespace rhizome

@@ -25,7 +25,7 @@ constexpr std::array kContestants = {PolicyKind::kBelady, PolicyKind::kCost,  Po
                                      PolicyKind::kFifo,   PolicyKind::kClock, PolicyKind::kS3Fifo,
                                      PolicyKind::kStatic, PolicyKind::kMatch};
 
-/// One superbatch, as it comes and as MatchOrder has it.
+/// The trace of one superbatch, in its original order and as reordered by MatchOrder.
 struct Traces {
   Trace given;
   std::optional<Trace> reordered;
@@ -51,7 +51,8 @@ nlohmann::ordered_json CountsJson(const ReplayCounts& counts) {
           {"saved_share", 1 - static_cast<double>(counts.reads()) / requests}};
 }
 
-/// The same with what the reads would take on a disk that reads as `cost` says.
+/// Replays a trace and returns its counts, and the time that the reads would take on a disk with
+/// the parameters `cost`.
 Result<nlohmann::ordered_json> PolicyJson(Policy& counted, Policy& timed, const Trace& trace,
                                           const BenchPoolOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(const ReplayCounts counts, Replay(counted, trace));
@@ -66,8 +67,8 @@ Result<nlohmann::ordered_json> PolicyJson(Policy& counted, Policy& timed, const 
   return json;
 }
 
-/// Returns the reads of the reordered trace, and the share of reads that it saves, which is
-/// negative if it adds some.
+/// Returns the reads of the reordered trace, and the share of reads that reordering saves (negative
+/// if it adds reads).
 Result<nlohmann::ordered_json> ReorderedJson(Policy& counted, Policy& timed, const Trace& reordered,
                                              const BenchPoolOptions& options,
                                              const nlohmann::ordered_json& given) {
@@ -80,8 +81,8 @@ Result<nlohmann::ordered_json> ReorderedJson(Policy& counted, Policy& timed, con
   return json;
 }
 
-/// The trace in superbatches, one after another, with each prior: rows that are read, to fill the
-/// pool at first included, and what those of a minibatch take on a disk.
+/// Replays the trace in consecutive superbatches with each prior. Counts the rows that are read,
+/// including those that fill the pool at first, and the time per minibatch on a disk.
 Result<nlohmann::ordered_json> ComparePriors(const Trace& trace, const PolicyOptions& policy,
                                              const std::vector<std::uint32_t>& superbatches) {
   auto compared = nlohmann::ordered_json::array();
@@ -109,13 +110,13 @@ Result<nlohmann::ordered_json> ComparePriors(const Trace& trace, const PolicyOpt
   return compared;
 }
 
-/// Accesses a second, as schedules were built.
+/// Accesses per second in building schedules.
 struct ScheduleRates {
   std::vector<double> belady;
   std::vector<double> cost;
 };
 
-/// One size of the pool: the same trace through every policy.
+/// Replays the trace through every policy with a pool that holds `share` of the rows.
 Result<nlohmann::ordered_json> ComparePolicies(const Traces& traces, std::uint64_t row_count,
                                                double share, const BenchPoolOptions& options,
                                                ScheduleRates& rates) {
@@ -157,7 +158,7 @@ Result<nlohmann::ordered_json> ComparePolicies(const Traces& traces, std::uint64
   return pool;
 }
 
-/// The figure of a bench that counts device pools alone.
+/// Adds the figure of a run that only counts device pools.
 void SummarizeDevicePools(nlohmann::ordered_json& json) {
   double belady = 0;
   double fixed = 0;
@@ -195,6 +196,9 @@ Status CheckPoolOptions(const BenchPoolOptions& options) {
 
 }  // namespace
 
+// Compares cache policies: (1) samples the trace of a superbatch, and reorders it if requested; (2)
+// replays it through each policy for each pool size; (3) counts the uploads of device pools; (4)
+// with an array, reads the rows from disk (BenchPoolOnDisk).
 Result<nlohmann::ordered_json> BenchPool(const BenchPoolOptions& options,
                                          const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckPoolOptions(options));

@@ -29,7 +29,7 @@ double Ratio(std::uint64_t a, std::uint64_t b) {
   return static_cast<double>(a) / static_cast<double>(std::max<std::uint64_t>(b, 1));
 }
 
-/// The rows that each contestant uploads with one size of the pool.
+/// Rows that each contestant uploads for one size of the pool.
 struct DeviceReads {
   std::uint64_t belady = 0;
   std::uint64_t best_static = 0;

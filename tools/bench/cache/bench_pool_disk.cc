@@ -22,28 +22,28 @@
 namespace rhizome {
 namespace {
 
-/// One pass over the trace.
+/// Measurements of one pass over the trace.
 struct PoolPass {
   double seconds = 0;
   double cpu_seconds = 0;
   double schedule_seconds = 0;
   double prefill_seconds = 0;
-  double exposed_seconds = 0;  ///< a step waited for its rows, the first one left out
+  double exposed_seconds = 0;  ///< time that steps waited for their rows, except for the first step
   GatherStats stats;
 };
 
-// Minibatches between the reading thread and the one that computes.
+// Minibatches queued between the reading and the computing thread.
 constexpr std::ptrdiff_t kAhead = 2;
 constexpr std::size_t kSteps = kAhead + 1;
 
-/// Gathers a trace as a Loader does: one thread reads what misses to where it is computed on, one
-/// takes what is ready. A step that computes is one that sleeps.
+/// Reads the rows of a trace like a Loader: one thread reads missing rows to where they are used,
+/// another one consumes complete minibatches. Computing is simulated by sleeping.
 class PipelinedGather {
  public:
   PipelinedGather(FeatureCache& cache, const Trace& trace, double step_seconds)
       : cache_(cache), trace_(trace), step_seconds_(step_seconds) {}
 
-  /// Returns the seconds that steps waited, all but the first.
+  /// Returns the seconds that all steps but the first waited.
   Result<double> Run() {
     std::thread reading([this] { ReadAll(); });
     double exposed = 0;
@@ -65,7 +65,7 @@ class PipelinedGather {
   void ReadAll() {
     for (std::size_t s = 0; s < trace_.steps(); ++s) {
       room_.acquire();
-      // After an error the rest passes through unread, so that both threads end.
+      // After an error, the remaining steps are skipped, so that both threads end.
       if (status_.ok()) status_ = cache_.Hold(trace_.step(s), steps_[s % kSteps]);
       ready_.release();
     }
@@ -77,7 +77,7 @@ class PipelinedGather {
   std::array<HeldRows, kSteps> steps_;
   std::counting_semaphore<> room_{kSteps};
   std::counting_semaphore<> ready_{0};
-  Status status_;  // the reading thread's until it is joined
+  Status status_;  // owned by the reading thread until it is joined
 };
 
 std::uint64_t LargestStep(const Trace& trace) {
@@ -128,8 +128,8 @@ class Contest {
     return pass;
   }
 
-  /// Rows a second out of mapped files, which the page cache does not hold at first: of as many
-  /// minibatches as take no longer than a few seconds, from the front.
+  /// Returns rows per second read from memory-mapped files, initially not in the page cache. Uses
+  /// as many minibatches from the beginning of the trace as fit into a few seconds.
   Result<double> RunMapped() const {
     DropFromPageCache();
     FeatureCacheOptions cache_options{.capacity_bytes = 0, .held = {}, .reader = {}};
@@ -147,7 +147,7 @@ class Contest {
     return static_cast<double>(rows) / watch.seconds();
   }
 
-  /// Reads of one row's size a second, at the depth that the cache reads with.
+  /// Returns reads per second of fio, with the size of a row and the depth that the cache uses.
   Result<double> RunReference(const Path& scratch, std::uint64_t seed) const {
     FioJob job = RowReads(*rows_);
     job.seconds = options_.reference_seconds;
@@ -162,7 +162,7 @@ class Contest {
     for (std::uint64_t chunk = 0; chunk < entry().chunk_count(); ++chunk) {
       const Path path = rows_->root() / (*rows_->ChunkFile(chunk))->path;
       const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-      if (file < 0) continue;  // it is only a favour to the contestants that follow
+      if (file < 0) continue;  // best effort, for the contestants that follow
       ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
       ::close(file);
     }
@@ -186,7 +186,7 @@ Json PassJson(const std::vector<PoolPass>& passes, const Trace& trace, std::uint
   const auto requests = static_cast<double>(trace.keys.size());
   const auto steps = static_cast<double>(trace.steps());
   const double seconds = MedianPass(passes, &PoolPass::seconds);
-  const GatherStats& stats = passes.front().stats;  // the same in every pass
+  const GatherStats& stats = passes.front().stats;  // equal in every pass
   const double useful = requests * static_cast<double>(row_bytes);
   return {{"seconds", seconds},
           {"rows_per_second", std::round(requests / seconds)},
@@ -203,6 +203,8 @@ Json PassJson(const std::vector<PoolPass>& passes, const Trace& trace, std::uint
 
 }  // namespace
 
+// Measures the policies on disk: in each round, runs the trace with every pool size and policy,
+// then through mapped files if requested, then fio. Reports medians.
 Result<Json> BenchPoolOnDisk(const BenchPoolOptions& options, const Store& store,
                              const Trace& trace, const JobControl& control) {
   Contest contest(options, store, trace);

@@ -10,9 +10,9 @@
 
 namespace rhizome {
 
-/// The trace through a FeatureCache over an array of `store`, timed: every policy in turn, round by
-/// round, with fio's reads of a row's size on the same files, and rows out of a mapped file, in
-/// between. Schedule and prefill count.
+/// Measures the trace through a FeatureCache over an array of `store`. In each round, every policy
+/// runs, then fio with reads of the size of a row on the same files, and reads of rows from a
+/// mapped file. Includes the time of schedule and prefill.
 Result<nlohmann::ordered_json> BenchPoolOnDisk(const BenchPoolOptions& options, const Store& store,
                                                const Trace& trace, const JobControl& control);
 

@@ -10,7 +10,7 @@
 namespace rhizome {
 namespace {
 
-/// The vertices of each owner that has any.
+/// Returns the vertices of each owner that has any.
 std::vector<std::vector<VertexId>> VerticesByOwner(const GraphSnapshot& graph) {
   std::vector<std::vector<VertexId>> owned(graph.partition_count());
   const VertexOrder& order = graph.order();
@@ -20,7 +20,7 @@ std::vector<std::vector<VertexId>> VerticesByOwner(const GraphSnapshot& graph) {
   return owned;
 }
 
-/// Draws the seeds of minibatches, each by its number alone.
+/// Draws the seeds of minibatches. The seeds depend only on the number of the minibatch.
 class SeedDrawer {
  public:
   SeedDrawer(const BenchPoolOptions& options, const GraphSnapshot& graph)
@@ -43,7 +43,7 @@ class SeedDrawer {
 
   const BenchGraphOptions& options_;
   const std::uint64_t vertex_count_;
-  std::vector<std::vector<VertexId>> groups_;  // empty: of all vertices
+  std::vector<std::vector<VertexId>> groups_;  // empty: draw from all vertices
 };
 
 }  // namespace

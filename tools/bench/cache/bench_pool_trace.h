@@ -10,12 +10,12 @@
 
 namespace rhizome {
 
-/// The rows of one superbatch, sampled as `options` say: a step for each minibatch, the first of
-/// which has the number `first`.
+/// Returns the rows requested by one superbatch, sampled as `options` specify: a step per
+/// minibatch, beginning with minibatch number `first`.
 Result<Trace> SampleTrace(const BenchPoolOptions& options, const GraphSnapshot& graph,
                           const JobControl& control, std::uint32_t first = 0);
 
-/// Writes `trace` as [requests, 2] int64 of step and vertex. Errors: those of OutputFile.
+/// Writes `trace` as [requests, 2] int64 of step and vertex. Errors: as OutputFile.
 Status WriteTrace(const Trace& trace, const GraphSnapshot& graph, const std::string& path);
 
 }  // namespace rhizome

@@ -30,7 +30,7 @@ double ThreadSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// A graph in memory with the features of its ranges, and rows to sum.
+/// A graph in memory, with the features of its ranges and with rows to sum.
 class RangesGraph {
  public:
   RangesGraph(std::string name, PassLists lists, std::uint32_t columns)
@@ -45,7 +45,7 @@ class RangesGraph {
     csr_.neighbors = std::move(lists.neighbors);
   }
 
-  /// Takes memory for rows and sums as passes have it: in large pages, where the system has them.
+  /// Allocates memory for rows and sums as passes do: in huge pages, if the system supports them.
   Status TakeRows() {
     const std::size_t floats = vertices() * columns_;
     for (AlignedBuffer* const buffer : {&rows_, &sums_}) {
@@ -62,7 +62,7 @@ class RangesGraph {
     return features_.Of(begin, end);
   }
 
-  /// CPU seconds of each range, the median of `rounds`.
+  /// Returns the CPU seconds of each range, the median of `rounds`.
   std::vector<double> Measure(const std::vector<std::size_t>& ends, std::uint32_t rounds) {
     std::vector<std::vector<double>> seconds(ends.size() - 1);
     const RowsView rows =
@@ -90,7 +90,8 @@ class RangesGraph {
       return static_cast<double>(csr_.offsets[end] - csr_.offsets[begin]);
     });
   }
-  /// The cost predicted for the most expensive vertex. No range with it costs less.
+  /// Returns the cost predicted for the most expensive vertex, a lower bound of any range that
+  /// contains it.
   double LargestVertex(const CostModel& model) const {
     double largest = 0;
     for (std::size_t v = 0; v < vertices(); ++v)
@@ -135,7 +136,8 @@ Result<RangesGraph> OpenRangesGraph(const std::string& store, const BenchRangesO
   return taken;
 }
 
-/// Measures ranges; `model` predicts them before, and learns them afterwards if `learns`.
+/// Predicts the cost of ranges with `model`, then measures them. If `learns`, the model then learns
+/// from the measurements.
 Result<PredictionError> MeasureRanges(RangesGraph& graph, const std::vector<std::size_t>& ends,
                                       std::uint32_t rounds, CostModel& model, bool learns) {
   std::vector<FeatureVector> features;
@@ -151,7 +153,8 @@ Result<PredictionError> MeasureRanges(RangesGraph& graph, const std::vector<std:
   return ranges;
 }
 
-/// Ranges of many sizes, as an online model would not see them: they make the features differ.
+/// Returns ends of ranges of very different sizes. An online model would not see such ranges; they
+/// make the features independent.
 std::vector<std::size_t> RandomEnds(std::size_t vertices, std::size_t parts,
                                     std::mt19937_64& random) {
   std::vector<std::size_t> ends = {0, vertices};
@@ -162,7 +165,7 @@ std::vector<std::size_t> RandomEnds(std::size_t vertices, std::size_t parts,
 
 constexpr std::size_t kFitParts = 24;
 
-/// Parts of a range that are measured on their own, as a worker measures its blocks.
+/// Number of parts of a range that are measured separately, as a worker measures its blocks.
 constexpr std::uint32_t kPartsOfRange = 4;
 
 std::string RangesPlotScript(const std::string& path, const Json& results) {
@@ -188,6 +191,9 @@ std::string RangesPlotScript(const std::string& path, const Json& results) {
 
 }  // namespace
 
+// Evaluates learned ranges: (1) learns the cost model on the given graphs; (2) divides another
+// graph by equal vertices, by equal edges and by predicted cost, and measures each; (3) continues
+// learning on that graph and measures again; (4) saves the costs and draws the plot, if requested.
 Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& control) {
   if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
   CostModel model;
@@ -198,7 +204,7 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
   for (const std::string& store : fit) {
     RHIZOME_ASSIGN_OR_RETURN(RangesGraph graph,
                              OpenRangesGraph(store, options, options.scale, options.seed, control));
-    PredictionError next;  // predicted before it was measured, from the second iteration on
+    PredictionError next;  // predictions before measuring, from the second iteration on
     for (std::uint32_t i = 0; i < options.iterations; ++i) {
       RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
       RHIZOME_ASSIGN_OR_RETURN(const PredictionError ranges,
@@ -218,7 +224,7 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
   Json results = Json::array();
   PredictionError unseen;
   PredictionError next;
-  PredictionError of_unequal;  // likewise, of ranges of many sizes
+  PredictionError of_unequal;  // likewise, for ranges of many sizes
   CostModel online = model;
   for (const std::uint32_t parts : options.parts) {
     const std::pair<const char*, std::vector<std::size_t>> cuts[] = {
@@ -238,8 +244,8 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
                          {"predicted_seconds", ranges.predicted()}});
       unseen.Add(ranges);
     }
-    // As it goes on where a graph is met again: parts of ranges are learned, and the next iteration
-    // is cut by that.
+    // As in repeated runs on a graph: the costs of parts of ranges are learned, and the next
+    // iteration divides the graph by them.
     for (int turn = 0; turn < 2; ++turn) {
       const std::vector<std::size_t> ends = graph.CutByModel(online, kPartsOfRange * parts);
       RHIZOME_ASSIGN_OR_RETURN(const PredictionError ranges,
@@ -249,8 +255,8 @@ Result<Json> BenchRanges(const BenchRangesOptions& options, const JobControl& co
     RHIZOME_ASSIGN_OR_RETURN(const PredictionError again,
                              MeasureRanges(graph, graph.CutByModel(online, parts), options.rounds,
                                            online, /*learns=*/false));
-    // Ranges of equal cost differ by noise alone, of which nothing can be predicted: what the model
-    // knows shows on ranges that differ.
+    // The costs of ranges of equal cost differ only by noise, which cannot be predicted. Unequal
+    // ranges show what the model knows.
     RHIZOME_ASSIGN_OR_RETURN(const PredictionError unequal,
                              MeasureRanges(graph, RandomEnds(graph.vertices(), kFitParts, random),
                                            options.rounds, online, /*learns=*/false));

@@ -10,9 +10,9 @@
 namespace rhizome {
 namespace {
 
-// Reddit as ROC has it (MLSys 2020, Table 4): vertices, edges, features and labels. Section 7.7 and
-// Figure 10 do not say how many layers its GCN has there, nor how wide they are: two, and 256 in
-// between, are assumed.
+// Reddit as described by ROC (MLSys 2020, Table 4): vertices, edges, features and labels. Section
+// 7.7 and Figure 10 do not state the number of layers of the GCN or their width; two layers and 256
+// hidden columns are assumed.
 constexpr std::uint64_t kVertices = 232'965;
 constexpr std::uint64_t kEdges = 114'848'857;
 constexpr std::uint64_t kWidths[] = {602, 256, 41};
@@ -20,11 +20,11 @@ constexpr std::uint64_t kWidths[] = {602, 256, 41};
 // The bars of Figure 10a, in GB: without a cache, LRU, ROC.
 constexpr double kPaper[] = {7.29, 2.15, 1.45};
 
-/// A GCN of two layers as separate operators, forwards and backwards.
+/// A GCN of two layers as separate operators, forward and backward.
 class GcnOps {
  public:
   OpGraph Make() {
-    // A neighbour is 4 bytes, an offset 8.
+    // 4 bytes per neighbour, 8 bytes per offset.
     edges_ = Add("edges", kEdges * 4 + kVertices * 8);
     std::uint32_t rows = AddRows("features", kWidths[0]);
     Layer first = Forward(1, rows);
@@ -60,7 +60,7 @@ class GcnOps {
                           .memory_bytes = 0});
   }
 
-  /// Applies an operator to the rows that the last one made.
+  /// Applies an operator to the output of the previous one.
   std::uint32_t Apply(const std::string& name, std::uint32_t rows, std::uint64_t width) {
     const std::uint32_t made = AddRows(name, width);
     AddOp(name, {rows}, {made});
@@ -83,7 +83,7 @@ class GcnOps {
     return made;
   }
 
-  /// Returns the gradient of what the layer read; of the first one there is none.
+  /// Returns the gradient of the layer's input. The first layer has none.
   std::uint32_t Backward(int k, const Layer& layer, std::uint32_t gradient) {
     const std::string name = fmt::format(" {}'", k);
     gradient = Apply("norm after" + name, gradient, kWidths[k]);
@@ -102,7 +102,7 @@ class GcnOps {
   std::uint32_t edges_ = 0;
 };
 
-/// The three bars at one capacity.
+/// The three bars at one memory capacity.
 struct Bars {
   double capacity = 0;
   double gb[3] = {};
@@ -116,6 +116,8 @@ struct Bars {
 
 }  // namespace
 
+// Counts reads of one epoch without a cache, with LRU and with ROC's dynamic programme, for a range
+// of memory capacities. Reports the capacity whose bars are closest to the paper's.
 Result<Json> BenchRedditShape() {
   const OpGraph graph = GcnOps().Make();
   constexpr double kGb = 1e9;

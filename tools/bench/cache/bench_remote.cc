@@ -15,19 +15,19 @@
 namespace rhizome {
 namespace {
 
-/// The settings of MassiveGNN: those of its sections 4.1 and 6, and the delta of 256 that its Table
-/// 6 has besides. Three times seven are 21.
+/// Settings of MassiveGNN from its sections 4.1 and 6, with the delta of 256 from its Table 6.
+/// Three gammas and seven deltas give 21 settings.
 constexpr double kGammas[] = {.95, .995, .9995};
 constexpr std::uint64_t kDeltas[] = {16, 32, 64, 128, 256, 512, 1024};
 
-/// One graph's traces and what its policies know beforehand.
+/// Traces of one graph, and the data that its policies know in advance.
 struct RemoteGraph {
   std::string name;
   std::uint64_t rows = 0;
   std::vector<RemoteTrace> traces;           // by rank
   std::vector<std::vector<Row>> halos;       // by rank
   std::vector<std::vector<double>> chances;  // by rank, by row
-  std::vector<std::vector<Row>> by_chance;   // by rank: remote rows, the likeliest first
+  std::vector<std::vector<Row>> by_chance;   // by rank: remote rows, most likely first
 };
 
 Result<RemoteGraph> DrawGraph(const std::string& name, const std::string& path,
@@ -59,7 +59,7 @@ Result<RemoteGraph> DrawGraph(const std::string& name, const std::string& path,
 
 using CountOf = std::function<Result<RemoteCounts>(const RemoteReplay& replay, std::uint32_t rank)>;
 
-/// A line of the table: a policy under one setting.
+/// A row of the table: a policy with one setting.
 struct Contestant {
   std::string policy, setting;
   CountOf count;
@@ -103,7 +103,7 @@ std::vector<Contestant> ContestantsOf(const std::string& policy, const RemoteGra
   return all;
 }
 
-/// Are only the fewest fetches of a policy's settings of interest?
+/// Returns whether only the best setting of a policy is reported.
 bool IsBestOfAll(const std::string& policy) { return policy.starts_with("scored"); }
 
 class RemoteContest {
@@ -187,7 +187,8 @@ Status RemoteContest::Play(const RemoteGraph& graph) {
   return Status::Ok();
 }
 
-/// A curve for each policy and setting of the first graph, over fractions.
+/// Returns a plot script with a curve over buffer fractions per policy and setting, for the first
+/// graph.
 std::string RemotePlotScript(const std::string& path, const Json& results) {
   std::vector<std::pair<std::string, std::string>> curves;  // title, points
   for (const Json& row : results) {
@@ -221,6 +222,8 @@ const std::vector<std::string>& RemotePolicies() {
   return policies;
 }
 
+// Replays the traces of each store and of each generated graph. For each buffer fraction and
+// policy, counts the rows that all ranks fetch. Draws the plot, if requested.
 Result<Json> BenchRemote(const BenchRemoteOptions& options, const JobControl& control) {
   if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
   if (options.stores.empty() && options.traces.empty())

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMostMetaBytes = std::uint64_t{1} << 20;
 
-/// The columns that meta.json names, with '-' for those that are not in `kept`.
+/// Returns the columns listed in meta.json, with '-' for those that are not in `kept`.
 std::vector<std::string> ColumnsOf(const Json& meta, const char* field,
                                    std::initializer_list<const char*> kept) {
   std::vector<std::string> columns;
@@ -47,7 +47,7 @@ Result<IngestOptions> DataSetOptions(const Path& folder) {
   return options;
 }
 
-/// An array `split` in which a tenth of the vertices trains, at random.
+/// Adds an array `split` with a random 10 % of the vertices in the training set.
 Status AddSplit(const Path& path, std::uint64_t vertices, std::uint64_t seed,
                 IngestOptions& options) {
   std::mt19937_64 random(seed);

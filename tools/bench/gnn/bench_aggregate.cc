@@ -16,19 +16,19 @@
 namespace rhizome {
 namespace {
 
-/// Pieces of work for each thread; see aggregate_ops.cc.
+/// Pieces of work per thread; see aggregate_ops.cc.
 constexpr std::size_t kBenchAggregatePiecesPerThread = 8;
 
-/// Bytes that are fetched ahead when rows are read and not summed, as the kernels do.
+/// Prefetch distance in bytes when rows are read without summing, as in the kernels.
 constexpr std::size_t kAheadBytes = 8192;
 
-/// Keeps libtorch from saying on stderr that its sparse tensors are a beta.
+/// Suppresses libtorch's warning on stderr that its sparse tensors are a beta feature.
 class Quiet final : public c10::WarningHandler {
  public:
   void process(const c10::Warning&) override {}
 };
 
-/// The times of one turn of a contestant.
+/// Times of one turn of a contestant.
 struct TurnTime {
   double seconds = 0;
   double cpu_seconds = 0;
@@ -40,7 +40,7 @@ TurnTime Time(const std::function<void()>& work) {
   return {clock.seconds(), clock.cpu_seconds()};
 }
 
-/// The exclusive or of all 8-byte words, so that the compiler must read them.
+/// Returns the exclusive or of all 8-byte words, which forces the compiler to read them.
 std::uint64_t ReadWords(const std::byte* begin, std::size_t bytes) {
   std::uint64_t parts[8] = {};
   for (std::size_t at = 0; at + 64 <= bytes; at += 64) {
@@ -53,7 +53,7 @@ std::uint64_t ReadWords(const std::byte* begin, std::size_t bytes) {
   return all;
 }
 
-/// A table of rows, and lists over them.
+/// A table of rows, and neighbour lists over them.
 struct Workload {
   torch::Tensor x;
   Csr csr;
@@ -78,7 +78,7 @@ Workload MakeWorkload(const AggregateBenchOptions& options, std::uint64_t table_
   const auto row_bytes = static_cast<std::uint64_t>(width) * torch::elementSize(dtype);
   const auto rows = static_cast<std::int64_t>(std::max<std::uint64_t>(table_bytes / row_bytes, 1));
   work.x = torch::rand({rows, width}).to(dtype);
-  // Every row about once, but enough to measure where the table is small.
+  // Reads every row about once, but enough rows to measure if the table is small.
   const auto edges = std::max<std::uint64_t>(static_cast<std::uint64_t>(rows),
                                              (std::uint64_t{32} << 20) / row_bytes);
   work.targets = static_cast<std::int64_t>(std::max<std::uint64_t>(edges / options.degree, 1));
@@ -101,7 +101,7 @@ Workload MakeWorkload(const AggregateBenchOptions& options, std::uint64_t table_
   return work;
 }
 
-/// One operation: ours and libtorch's; an absent one is empty.
+/// One operation: Rhizome's implementation and libtorch's implementations; a missing one is empty.
 struct Contest {
   std::string op;
   double bytes = 0;
@@ -122,7 +122,7 @@ class AggregateBench {
                                                     : torch::kFloat32;
     const Workload work = MakeWorkload(options_, table_bytes, width, type);
     const AggregateLists lists(work.csr.view(), work.sources());
-    lists.turned();  // once for each block: not measured
+    lists.turned();  // done once per block, so not measured
     const torch::Tensor weights = torch::rand({work.from.size(0)});
     const torch::Tensor gradient = torch::rand({work.targets, width});
     for (const Contest& contest : Contests(work, lists, weights, gradient)) {
@@ -177,7 +177,7 @@ class AggregateBench {
       const double bytes =
           static_cast<double>(work.csr.neighbors.size()) * (static_cast<double>(width) * 4 + 4) +
           static_cast<double>(work.sources() * width) * 4;
-      // Into memory that is there: fresh pages of the kernel's would be most of what is measured.
+      // Write into memory that is already mapped: page faults would dominate the measurement.
       gradient_ = torch::zeros({work.sources(), width});
       all.push_back(
           {"sum gradient",
@@ -193,7 +193,7 @@ class AggregateBench {
            },
            {}});
     } else {
-      all.front().sparse = {};  // libtorch has no such product of half-precision rows
+      all.front().sparse = {};  // libtorch has no sparse product of half-precision rows
     }
     return all;
   }
@@ -208,7 +208,7 @@ class AggregateBench {
       const TurnTime mine = Time(contest.ours);
       const TurnTime add = TimeLibtorch(contest.scatter);
       const TurnTime product = TimeLibtorch(contest.sparse);
-      if (round == 0) continue;  // warms caches and allocator
+      if (round == 0) continue;  // the first round warms caches and allocator
       sequential.push_back(front_to_back / 1e9);
       random.push_back(rows / 1e9);
       ours.push_back(contest.bytes / mine.seconds / 1e9);
@@ -231,7 +231,8 @@ class AggregateBench {
     return figure;
   }
 
-  /// On as many threads as ours has; it is held to one otherwise.
+  /// Times an operation of libtorch on the same number of threads; libtorch is limited to one
+  /// otherwise.
   TurnTime TimeLibtorch(const std::function<void()>& work) const {
     if (!work) return {};
     at::set_num_threads(static_cast<int>(options_.threads));
@@ -326,6 +327,9 @@ Result<AggregateBenchReport> RunAggregation(const AggregateBenchOptions& options
 
 }  // namespace
 
+// For each dtype, width and size of table (RunAggregation): makes a random workload, then
+// alternates sequential reads, random reads, Rhizome's kernels and libtorch's operations, and
+// reports medians.
 Result<AggregateBenchReport> MeasureAggregation(const AggregateBenchOptions& options,
                                                 const JobControl& control) {
   return GuardedTorch([&] { return RunAggregation(options, control); });

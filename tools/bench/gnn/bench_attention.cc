@@ -22,13 +22,13 @@ constexpr std::int64_t kAttentionHeads = 4;
 constexpr std::int64_t kAttentionWidth = 64;
 constexpr std::int64_t kAttentionColumns = kAttentionHeads * kAttentionWidth;
 
-/// Lists in which a row occurs about as often as in those of a minibatch's first layer.
+/// Number of lists that contain a row, about as in the first layer of a minibatch.
 constexpr std::uint64_t kEdgesOfSource = 4;
 
 constexpr float kAttentionSlope = 0.2F;
 
-/// The kernels of one attention over one table. All memory is there beforehand: fresh pages of the
-/// kernel's would be most of what is measured.
+/// Kernels of one kind of attention over one table. All memory is allocated in advance: page faults
+/// would dominate the measurement.
 class AttentionWork {
  public:
   AttentionWork(AttendScore score, std::uint64_t table_bytes, std::uint32_t degree,
@@ -51,7 +51,7 @@ class AttentionWork {
     x_ = torch::randn({sources_, kAttentionColumns});
     source_ = torch::randn({sources_, kAttentionHeads});
     query_ = torch::randn({targets_, query});
-    // Scores then vary about by one, as those of a network do at first.
+    // Scores then have a deviation of about 1, as in an untrained model.
     vectors_ = torch::randn({kAttentionHeads, kAttentionWidth}) / std::sqrt(kAttentionWidth);
     weights_ = torch::rand({edges_count()});
     out_ = torch::zeros({targets_, kAttentionColumns});
@@ -70,7 +70,7 @@ class AttentionWork {
 
   std::int64_t edges_count() const { return static_cast<std::int64_t>(csr_.neighbors.size()); }
 
-  /// Sums with one weight an edge, into the same rows.
+  /// Sums rows with one weight per edge, into the same output rows.
   void WeightedSum() const {
     const std::span<const float> weights(weights_.data_ptr<float>(), csr_.neighbors.size());
     SumOnThreads(
@@ -159,7 +159,7 @@ class AttentionWork {
     return args;
   }
 
-  /// Each group of rows sums its own gradient of the vectors.
+  /// Each group of rows sums its own part of the gradient of the vectors.
   AttendGradientArgs GroupOf(AttendGradientArgs args, std::size_t group) const {
     args.attention_gradient =
         groups_.data_ptr<float>() + group * static_cast<std::size_t>(kAttentionColumns);
@@ -184,10 +184,10 @@ AttentionFigure Measure(const AttentionWork& work, const std::function<void()>& 
     const WorkClock sum_clock;
     work.WeightedSum();
     const double sum = sum_clock.seconds(), cpu_sum = sum_clock.cpu_seconds();
-    work.Forward();  // the backward pass reads its results, which the sum has written over
+    work.Forward();  // the backward pass reads its results, which the sum has overwritten
     const WorkClock clock;
     pass();
-    if (round == 0) continue;  // warms caches
+    if (round == 0) continue;  // the first round warms caches
     nanoseconds.push_back(clock.seconds() * 1e9 / static_cast<double>(work.edges_count()));
     ratio.push_back(clock.seconds() / sum);
     cpu_ratio.push_back(clock.cpu_seconds() / cpu_sum);
@@ -226,6 +226,8 @@ Result<std::vector<AttentionFigure>> RunAttention(const AggregateBenchOptions& o
 
 }  // namespace
 
+// For GAT and GATv2 on each size of table (RunAttention), measures the forward and the backward
+// pass in turns with a weighted sum of the same rows.
 Result<std::vector<AttentionFigure>> MeasureAttention(const AggregateBenchOptions& options,
                                                       const JobControl& control) {
   return GuardedTorch([&] { return RunAttention(options, control); });

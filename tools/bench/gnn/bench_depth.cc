@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kDepthBatch = 512;
 
-/// One network of the table.
+/// One model of the table.
 struct DepthCase {
   std::string data;
   std::uint32_t layers = 0;
@@ -97,7 +97,8 @@ Result<Json> RunDepthCase(const DepthCase& one, const Path& store, const BenchDe
   return row;
 }
 
-/// A panel for each set: accuracy over depth, a line for each width, dashed without residual.
+/// Returns a plot script with a panel per data set: accuracy by depth, a line per width, dashed
+/// without residual connections.
 std::string DepthPlotScript(const BenchDepthOptions& options, const Json& rows) {
   const auto sets = static_cast<int>(options.sets.size());
   std::string script = PlotHead(options.plot, 520 * sets, 480);
@@ -127,8 +128,8 @@ std::string DepthPlotScript(const BenchDepthOptions& options, const Json& rows) 
   return script + "unset multiplot\n";
 }
 
-/// The largest amount, in points, by which minibatches are ahead of the full graph; null: not
-/// measured.
+/// Returns the maximum number of percentage points by which minibatch training is better than
+/// full-graph training; null: not measured.
 Json LargestLag(const Json& rows) {
   Json largest;
   for (const Json& full : rows) {
@@ -146,6 +147,8 @@ Json LargestLag(const Json& rows) {
 
 }  // namespace
 
+// Trains all cases of each data set: ingests the set, trains each case with several seeds, and
+// reports mean and deviation. With `list`, only lists the cases. Draws the plot, if requested.
 Result<Json> BenchDepth(const BenchDepthOptions& options, const JobControl& control) {
   if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
   Json rows = Json::array();

@@ -16,7 +16,8 @@ namespace rhizome {
 namespace {
 
 constexpr std::uint64_t kLeastChunks = 1024;
-/// A memory cache of chunks. Whole blocks: a block's cached chunks are served before any is read.
+/// A memory cache of chunks. `whole_blocks`: the cached chunks of a block are served before others
+/// are read.
 struct ChunkCache {
   const char* name;
   PolicyKind policy;
@@ -30,9 +31,9 @@ constexpr std::array<ChunkCache, 4> kCaches = {{{"fifo", PolicyKind::kFifo, fals
 constexpr LayoutRule kRandom{RowRule::kRandom, TargetOrder::kRandom};
 constexpr LayoutRule kNatural{RowRule::kNatural, TargetOrder::kNatural};
 
-/// A partition's rows, without those of vertices that have no edge. Any order that keeps them
-/// together reads each of their chunks once, and a random one mixes them under the others, which
-/// would make it look worse than it is.
+/// Returns the rows of a partition, without isolated vertices. Any order that keeps isolated
+/// vertices together reads each of their chunks once, while a random order mixes them with the
+/// others and would look worse than it is.
 Result<std::vector<Row>> ConnectedTargets(const GraphSnapshot& graph, PartitionId partition) {
   std::vector<Row> connected;
   for (const Row row : TargetsOf(graph, partition)) {
@@ -43,7 +44,7 @@ Result<std::vector<Row>> ConnectedTargets(const GraphSnapshot& graph, PartitionI
   return connected;
 }
 
-/// The sums over all workers.
+/// Sums over all workers.
 struct Sums {
   std::uint64_t requests = 0;
   std::array<std::uint64_t, kCaches.size()> reads{};
@@ -52,8 +53,8 @@ struct Sums {
 struct Table {
   std::vector<LayoutRule> rules;
   std::vector<Sums> sums;
-  Sums chosen;           ///< each worker its own
-  Sums chosen_by_reads;  ///< what Belady's cache misses decides
+  Sums chosen;           ///< with the layout that each worker chose
+  Sums chosen_by_reads;  ///< with the layout for which Belady's cache reads the fewest chunks
   std::uint64_t targets = 0;
   std::uint64_t rows = 0;
   std::uint64_t chunks = 0;
@@ -202,6 +203,8 @@ std::string PartPlot(const std::string& path, const std::string& part) {
   return path.substr(0, dot) + "-" + part + path.substr(dot);
 }
 
+// Runs the requested parts: opens the graph, or an InferContest if a part runs inferences, runs
+// those parts (RunInferContest), and counts the reads of a pass (CountPass).
 Result<Json> BenchInfer(const BenchInferOptions& options, const JobControl& control) {
   if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
   const bool counts_only = options.parts == std::vector<std::string>{"counts"};

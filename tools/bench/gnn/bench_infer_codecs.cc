@@ -15,9 +15,11 @@ namespace rhizome {
 namespace {
 
 constexpr std::uint64_t kSampleBytes = std::uint64_t{64} << 20;
-constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << 20;  // as layerwise inference has them
+// the chunk size of layerwise inference
+constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << 20;
 
-/// Disks that a codec is judged by, bytes a second: a network's, a SATA disk's, an NVMe disk's.
+/// Disk rates for which codecs are compared, in bytes per second: network storage, a SATA disk, an
+/// NVMe disk.
 constexpr std::array<double, 3> kDiskRates = {1e8, 5e8, 2e9};
 
 struct NamedCodec {
@@ -33,7 +35,7 @@ constexpr std::array<NamedCodec, 7> kCodecs = {
      {"zstd 5", {.kind = CodecKind::kBloscZstd, .level = 5}},
      {"zstd 9", {.kind = CodecKind::kBloscZstd, .level = 9}}}};
 
-/// Rows from the front of the newest version of the array that `infer` made.
+/// Returns the first rows of the newest version of the array that `infer` wrote.
 Result<std::vector<std::byte>> SampleRows(const InferContest& contest) {
   RHIZOME_ASSIGN_OR_RETURN(
       const auto store,
@@ -47,7 +49,7 @@ Result<std::vector<std::byte>> SampleRows(const InferContest& contest) {
 }
 
 struct CodecTimes {
-  std::vector<double> encode;  // seconds, by round
+  std::vector<double> encode;  // in seconds, by round
   std::vector<double> decode;
   std::uint64_t bytes = 0;
 };
@@ -93,7 +95,7 @@ Status Draw(const std::string& path, const Json& results) {
 
 Status BenchInferCodecs(const BenchInferOptions& options, InferContest& contest,
                         const JobControl& control, Json& json) {
-  if (!json.contains("results"))  // no embeddings were made yet
+  if (!json.contains("results"))  // embeddings have not been computed yet
     RHIZOME_RETURN_IF_ERROR(contest.Infer({"--fanout", "all"}, options.limit_bytes));
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> sample, SampleRows(contest));
   std::array<CodecTimes, kCodecs.size()> times;
@@ -117,7 +119,7 @@ Status BenchInferCodecs(const BenchInferOptions& options, InferContest& contest,
                        {"encode_mb_per_second", size / encode / 1e6},
                        {"decode_mb_per_second", size / decode / 1e6}});
     for (std::size_t d = 0; d < kDiskRates.size(); ++d) {
-      // Written once and read once, encoding and decoding not hidden behind the disk.
+      // Cost of writing once and reading once, if encoding and decoding do not overlap with I/O.
       const double cost = encode + decode + 2 * bytes / kDiskRates[d];
       if (c == 0 || cost < best[d].first) best[d] = {cost, kCodecs[c].name};
     }

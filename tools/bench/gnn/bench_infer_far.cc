@@ -21,9 +21,9 @@
 namespace rhizome {
 namespace {
 
-constexpr std::uint64_t kCacheChunkBytes = std::uint64_t{32} << 10;  // as of inner chunks
+constexpr std::uint64_t kCacheChunkBytes = std::uint64_t{32} << 10;  // the size of inner chunks
 
-/// An array in the memory of a machine that answers after a while.
+/// An array in memory that answers with a latency, like a remote machine.
 class FarArray final : public ChunkSource {
  public:
   static Result<std::unique_ptr<FarArray>> Load(const ChunkArray& array, std::uint64_t chunk_rows,
@@ -53,7 +53,7 @@ class FarArray final : public ChunkSource {
     return out.size();
   }
 
-  /// Rows from `first_row` on.
+  /// Copies rows from `first_row` on, after the latency.
   void Fetch(std::uint64_t first_row, std::span<std::byte> out) const {
     std::this_thread::sleep_for(latency_);
     std::memcpy(out.data(), bytes_.data() + first_row * row_bytes_, out.size());
@@ -67,12 +67,13 @@ class FarArray final : public ChunkSource {
   std::vector<std::byte> bytes_;
 };
 
-/// A worker's pass, planned beforehand: its lists, where its rows stand, what its blocks read.
+/// The pass of a worker, planned in advance: its lists, the positions of its rows, and the chunks
+/// that its blocks read.
 struct Worker {
   PassLists lists;
   PassLayout layout;
   Trace blocks;
-  std::uint64_t frames = 0;  // of its memory cache
+  std::uint64_t frames = 0;  // frames of its memory cache
 };
 
 class FarPass {
@@ -105,7 +106,7 @@ class FarPass {
       worker.layout = LayOut(worker.lists, choice.costs[choice.chosen].rule, shape_.block_rows);
       worker.blocks = ChunkTrace(worker.lists, worker.layout, shape_);
       requests_ += worker.blocks.keys.size();
-      // The same layout in chunks of the source: fewer than it would be asked for as it stands.
+      // The same layout with chunks of the source: fewer requests than for the source's own order.
       far_requests_ +=
           ChunkTrace(worker.lists, worker.layout,
                      {.block_rows = shape_.block_rows, .chunk_rows = source_.chunk_rows()})
@@ -116,12 +117,12 @@ class FarPass {
     return Status::Ok();
   }
 
-  /// Seconds to read, without caches, all chunks that the blocks ask for: those of the caches, or
-  /// the fewer and larger ones of the source. Measured on a part of them, as long as a second
-  /// lasts.
+  /// Returns the seconds to read, without caches, all chunks that the blocks request: either chunks
+  /// of the size of the caches, or the fewer and larger chunks of the source. Extrapolated from one
+  /// second of reading.
   double ReadFar(bool of_source) const {
     const std::uint64_t chunk_rows = of_source ? source_.chunk_rows() : shape_.chunk_rows;
-    const std::uint64_t chunks = source_.rows() / chunk_rows;  // whole ones
+    const std::uint64_t chunks = source_.rows() / chunk_rows;  // complete chunks
     const Stopwatch watch;
     std::atomic<std::uint64_t> read = 0;
     std::vector<std::thread> threads;
@@ -138,19 +139,19 @@ class FarPass {
   }
 
   struct Times {
-    double seconds = 0;     // of reading, or of the layer
-    double cpu = 0;         // of reading
-    double fill = 0;        // where it is apart
-    double first_fill = 0;  // nothing can be computed before it is there
-    double unhidden = 0;    // of the others
-    double sums = 0;        // so that they are computed
+    double seconds = 0;     // reading, or the whole layer
+    double cpu = 0;         // processor time of reading
+    double fill = 0;        // filling the caches, if done separately
+    double first_fill = 0;  // first fill, before any computing can begin
+    double unhidden = 0;    // other fills, as far as not hidden by computing
+    double sums = 0;        // a checksum, so that the compiler keeps the sums
     std::uint64_t disk_reads = 0;
     std::uint64_t source_reads = 0;
     std::uint64_t disk_bytes = 0;
   };
 
-  /// Reads all that the blocks ask for through the caches, which are filled before; as many workers
-  /// at once as there are threads.
+  /// Reads all requested chunks through the caches, which are filled before. As many workers run
+  /// concurrently as there are threads.
   Result<Times> ReadThroughCaches(const JobControl& control) {
     Times times;
     std::vector<std::unique_ptr<DiskCache>> caches;
@@ -185,8 +186,8 @@ class FarPass {
     return times;
   }
 
-  /// A layer, the sums of its neighbours: one worker's cache is filled while the one before
-  /// computes.
+  /// Computes a layer, the sums of neighbours. The cache of the next worker is filled while a
+  /// worker computes.
   Result<Times> RunLayer(const JobControl& control) {
     Times times;
     const Stopwatch watch;
@@ -257,7 +258,7 @@ class FarPass {
     return Status::Ok();
   }
 
-  /// The edges of a block by where their rows stand.
+  /// Sorts the edges of a block by the positions of their rows.
   void BeginBlock(const Worker& worker, std::size_t block) {
     const std::size_t first = block * shape_.block_rows;
     const std::size_t last =
@@ -289,8 +290,8 @@ class FarPass {
   const Path folder_;
   const PassShape shape_;
   std::vector<Worker> workers_;
-  std::uint64_t requests_ = 0;      // of chunks of the disk caches
-  std::uint64_t far_requests_ = 0;  // of chunks of the source, without caches
+  std::uint64_t requests_ = 0;      // requests for chunks of the disk caches
+  std::uint64_t far_requests_ = 0;  // requests for chunks of the source, without caches
   std::uint64_t cached_chunks_ = 0;
 
   // State of the current block.
@@ -301,6 +302,9 @@ class FarPass {
 
 }  // namespace
 
+// Measures a source with a high latency: loads the array into memory (FarArray), plans the pass of
+// each worker, and in each round measures reads without caches, with chunks of the caches and of
+// the source, reads through filled caches, and a whole layer.
 Status BenchInferFar(const BenchInferOptions& options, InferContest& contest,
                      const JobControl& control, Json& json) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, contest.store().OpenArray(options.features));

@@ -14,7 +14,8 @@
 namespace rhizome {
 namespace {
 
-/// Bytes a second that `threads` readers of whole chunks get together, past the page cache.
+/// Returns the bytes per second at which `threads` threads together read whole chunks, bypassing
+/// the page cache.
 Result<double> InferDiskRate(const ChunkArray& array, std::uint32_t threads) {
   constexpr double kSeconds = 1;
   std::vector<Status> status(std::max(threads, 1U));
@@ -42,7 +43,7 @@ Result<double> InferDiskRate(const ChunkArray& array, std::uint32_t threads) {
   return rate;
 }
 
-/// Seconds of the products of GraphSAGE's layers for all rows, by themselves.
+/// Returns the seconds of only the matrix products of GraphSAGE's layers for all rows.
 Result<double> ProductSeconds(const BenchInferOptions& options, const ArrayEntry& features,
                               const JobControl& control) {
   double seconds = 0;

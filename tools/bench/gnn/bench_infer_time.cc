@@ -15,9 +15,9 @@ namespace {
 struct TimedInference {
   std::string name;
   std::vector<std::string> flags;
-  bool limited = false;  // under the limit on memory
+  bool limited = false;  // under the memory limit
   bool peer = false;
-  std::string model = {};  // empty: the first
+  std::string model = {};  // empty: the first model
 };
 
 std::string Repeat(std::int64_t fanout, std::uint32_t layers) {
@@ -26,7 +26,8 @@ std::string Repeat(std::int64_t fanout, std::uint32_t layers) {
   return text;
 }
 
-/// Several models: each under the limit, with all neighbours, and PyG's like it.
+/// Returns the contestants if there are several models: each with all neighbours under the limit,
+/// and the same in PyG.
 std::vector<TimedInference> ModelContestants(const BenchInferOptions& options) {
   std::vector<TimedInference> all;
   for (const std::string& model : options.models)
@@ -89,7 +90,7 @@ Status DrawSpeeds(const std::string& path, const Json& results) {
   return DrawPlot(path, script);
 }
 
-/// Plots where the time of each layer goes: every field of the report that is in seconds.
+/// Plots the time of each layer by stage: every field of the report that is in seconds.
 Status DrawStages(const std::string& path, const Json& layers) {
   std::string script = PlotHead(path, 900, 500) + "$d << EOD\n";
   std::size_t number = 0;
@@ -115,7 +116,7 @@ void AddRatio(Json& json, const std::string& name, const std::map<std::string, J
   json[name] = PerSecond(medians.at(ours)) / PerSecond(other->second);
 }
 
-/// The reports of all rounds, in which the contestants take turns, by name.
+/// Reports of all rounds, in which the contestants alternate, by name.
 using InferTurns = std::map<std::string, std::vector<Json>>;
 
 Result<InferTurns> TakeTurns(const BenchInferOptions& options,
@@ -159,7 +160,8 @@ void AddConditions(const BenchInferOptions& options, const InferContest& contest
   json["threads"] = options.graph.threads;
 }
 
-/// Median over the rounds of the speeds' ratio; nothing where one of them did not run.
+/// Returns the median over the rounds of the ratio of speeds; nullopt if one of the two did not
+/// run.
 std::optional<double> RatioOf(const InferTurns& turns, const std::string& ours,
                               const std::string& theirs) {
   const auto mine = turns.find(ours);
@@ -171,7 +173,7 @@ std::optional<double> RatioOf(const InferTurns& turns, const std::string& ours,
   return Median(std::move(ratios));
 }
 
-/// The part `time` where several models are compared.
+/// Runs the part `time` for several models.
 Status TimeModels(const BenchInferOptions& options, InferContest& contest,
                   const JobControl& control, Json& json) {
   const std::vector<TimedInference> contestants = ModelContestants(options);
@@ -210,6 +212,8 @@ Status TimeModels(const BenchInferOptions& options, InferContest& contest,
 
 }  // namespace
 
+// Runs the contestants in turns, each in its own process, and reports the turn with the median
+// speed, ratios, limits of the machine, and plots. With several models, delegates to TimeModels.
 Status BenchInferTime(const BenchInferOptions& options, InferContest& contest,
                       const JobControl& control, Json& json) {
   if (options.models.size() > 1) return TimeModels(options, contest, control, json);

@@ -48,7 +48,7 @@ Json SettingsJson(const TrainOptions& training) {
           {"decay_layers", training.optimizer.decay_first_layer_only ? "first" : "all"}};
 }
 
-/// The fields of a row that are known before anything is trained.
+/// Returns the fields of a row that are known before training.
 Json CaseJson(const ModelCase& one, std::uint32_t runs) {
   const auto share = [](double value) { return value > 0 ? Json(value) : Json(); };
   return {{"data", one.data},
@@ -63,7 +63,7 @@ Json CaseJson(const ModelCase& one, std::uint32_t runs) {
           {"settings", SettingsJson(one.training)}};
 }
 
-/// Trains once. Progress and interruption pass through `control`, under the name of the run.
+/// Trains once. `control` receives progress and interruption under the name of the run.
 Result<TrainReport> TrainOnce(const ModelCase& one, const Path& store, std::uint32_t run,
                               std::uint32_t runs, const BenchModelsOptions& options,
                               const JobControl& control) {
@@ -115,7 +115,7 @@ Result<Json> RunCase(const ModelCase& one, const Path& store, const BenchModelsO
   return row;
 }
 
-/// Says in a row whether its mean is what is asked for, null where nothing is.
+/// Adds to a row whether its mean meets the bounds; null if there are none.
 void Judge(const ModelCase& one, const Json& rows, Json& row) {
   double least = one.least;
   if (one.below_gcn > 0) {
@@ -171,6 +171,8 @@ void AddFigure(Json& json) {
 
 }  // namespace
 
+// Selects the cases, lists them if requested, otherwise trains each case several times (RunCases)
+// and reports mean, deviation and the published result.
 Result<Json> BenchModels(const BenchModelsOptions& options, const JobControl& control) {
   const std::vector<ModelCase> cases = ChosenCases(options);
   if (cases.empty()) {

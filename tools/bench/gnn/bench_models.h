@@ -13,64 +13,66 @@
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
-// `bench models`: what networks reach on data sets of the literature, beside what was published.
+// `bench models`: metrics that models reach on data sets of the literature, compared with published
+// results.
 
 namespace rhizome {
 
-/// A result of the literature, as a share; 0: there is none.
+/// A published result, as a share; 0: none.
 struct Published {
   double mean = 0;
   double deviation = 0;  ///< 0: not given
   const char* source = "";
 };
 
-/// A network on a data set, with the settings that it is trained with.
+/// A model on a data set, with its training options.
 struct ModelCase {
-  const char* data;                   ///< a folder of the data
-  TrainOptions training;              ///< all but store, split, seed and threads
-  Metric metric = Metric::kAccuracy;  ///< of the test set
+  const char* data;                   ///< folder of the data set
+  TrainOptions training;              ///< all options but store, split, seed and threads
+  Metric metric = Metric::kAccuracy;  ///< metric of the test set
   Published published = {};
-  double least = 0;      ///< the mean must reach it; 0: nothing is asked
-  double below_gcn = 0;  ///< the mean must not be further below that of gcn; 0: nothing is asked
-  bool in_ci = false;    ///< whether the tier ci has it
+  double least = 0;  ///< lower bound of the mean; 0: not checked
+  /// upper bound of the distance by which the mean may be below that reached by gcn; 0: not checked
+  double below_gcn = 0;
+  bool in_ci = false;  ///< whether it is part of the tier ci
 
-  /// Whether the data have splits of their own, of which each run takes one; else runs are seeds.
+  /// Whether the data set has its own splits, one per run. Otherwise runs differ by their seeds.
   bool official_splits = false;
   static constexpr std::uint32_t kSplits = 10;
-  static constexpr const char* kSplitsArray = "splits10";  ///< that has them, one a column
+  /// array of these splits, one per column
+  static constexpr const char* kSplitsArray = "splits10";
   static constexpr std::uint32_t kSeeds = 5;
 
   std::uint32_t runs() const { return official_splits ? kSplits : kSeeds; }
 };
 
-/// The table of all cases, those of a data set one after another.
+/// Returns all cases, grouped by data set.
 std::vector<ModelCase> AllModelCases();
 
-/// The folder of the data sets: `given`, what RHIZOME_TEST_DATA names, or ../shared/data.
+/// Returns the folder of the data sets: `given`, the value of RHIZOME_TEST_DATA, or ../shared/data.
 Path DataFolder(const std::string& given);
 
 /// Ingests a data set as a store at `path`. `folder` has edges.tsv.zst, nodes.tsv.zst, features and
-/// meta.json, which describes them; all edges count in both directions. The columns of edges are
-/// those that "edge_columns" names, as IngestOptions::columns has them: types and weights, if there
-/// are any, are the store's. Columns of nodes become the arrays label, split and kSplitsArray;
-/// others, such as types and names of nodes, are left out.
-/// Errors: kNotFound and kInvalidArgument, naming the file; those of Ingest.
+/// meta.json, which describes them; all edges are undirected. The columns of edges are named by
+/// "edge_columns", as in IngestOptions::columns; types and weights, if any, are stored. Columns of
+/// nodes become the arrays label, split and kSplitsArray; other columns, such as types and names of
+/// nodes, are ignored.
+/// Errors: as Ingest; kNotFound and kInvalidArgument, naming the file.
 Status IngestDataSet(const Path& folder, const Path& path, const JobControl& control);
 
 struct BenchModelsOptions {
-  Path data;               ///< the folder of all data sets
-  Path dir = ".";          ///< where stores go while it runs
-  bool is_long = false;    ///< all cases, or those of the tier ci
-  std::string only;        ///< only cases of which "DATA MODEL" contains it; empty: all
-  std::uint32_t runs = 0;  ///< of each case; 0: as the table says
-  bool list = false;       ///< describe the cases and train nothing
+  Path data;               ///< folder of all data sets
+  Path dir = ".";          ///< folder of temporary stores
+  bool is_long = false;    ///< true: all cases; false: the cases of the tier ci
+  std::string only;        ///< only cases whose "DATA MODEL" contains this text; empty: all
+  std::uint32_t runs = 0;  ///< runs per case; 0: as in the table
+  bool list = false;       ///< lists the cases without training them
   std::uint32_t threads = 1;
-  std::function<void(std::string_view)> note = {};  ///< told each row as soon as it is complete
+  std::function<void(std::string_view)> note = {};  ///< receives each row as soon as it is complete
 };
 
-/// Trains each case with the public entry of the library (GnnEntry::Train).
-/// Errors: those of IngestDataSet and of training; kInvalidArgument, no case is meant;
-/// kInterrupted.
+/// Trains each case through the public interface of the library (GnnEntry::Train).
+/// Errors: as IngestDataSet and training; kInvalidArgument, no case is selected; kInterrupted.
 Result<nlohmann::ordered_json> BenchModels(const BenchModelsOptions& options,
                                            const JobControl& control);
 

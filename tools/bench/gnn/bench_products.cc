@@ -12,7 +12,7 @@
 namespace rhizome {
 namespace {
 
-/// Products of a thread between two looks at the clock.
+/// Products per thread between two checks of the clock.
 constexpr std::size_t kProducts = 64;
 
 struct Layer {
@@ -27,7 +27,7 @@ Result<double> MultiplyTiles(const ProductBenchOptions& options, const JobContro
   }
   const c10::InferenceMode guard;
   SetTorchThreads(options.threads);
-  std::vector<Layer> layers;  // of each thread its own
+  std::vector<Layer> layers;  // one per thread
   for (std::uint32_t t = 0; t < ComputeThreads(); ++t) {
     layers.push_back({.x = torch::rand({kDenseRows, options.inputs}),
                       .weight = PackedWeight(torch::rand({options.outputs, options.inputs})),
@@ -41,7 +41,7 @@ Result<double> MultiplyTiles(const ProductBenchOptions& options, const JobContro
       }
     });
   };
-  multiply();  // what is in no cache at first
+  multiply();  // fills the caches
   const WorkClock clock;
   double products = 0;
   do {

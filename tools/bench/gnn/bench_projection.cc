@@ -14,19 +14,19 @@
 namespace rhizome {
 namespace {
 
-/// Columns of the products.
+/// Numbers of columns of the products.
 constexpr std::int64_t kProjectionOutputs[] = {16, 64, 256};
 
-/// Rows of a minibatch's size: more of a large table say nothing else.
+/// Maximum number of rows, the size of a minibatch; more rows would not change the result.
 constexpr std::int64_t kMostProjected = 1 << 16;
 
-/// Rows at random places of a table, and weights that they are multiplied by.
+/// Random rows of a table, and the weights that they are multiplied by.
 struct ProjectionWork {
   torch::Tensor table;
   std::vector<std::uint32_t> place;
-  torch::Tensor index;  // the same, int64
+  torch::Tensor index;  // the same positions, int64
   torch::Tensor weight;
-  torch::Tensor gradient;  // of the products
+  torch::Tensor gradient;  // gradient of the products
 
   ProjectionWork(std::uint64_t table_bytes, std::int64_t width, std::int64_t outputs,
                  std::uint64_t seed) {
@@ -46,7 +46,7 @@ struct ProjectionWork {
   torch::Tensor Libtorchs() const { return torch::mm(table.index_select(0, index), weight.t()); }
 };
 
-/// The times of a product, and of the gradient of its weights.
+/// Times of a product, and of the gradient of its weights.
 struct ProjectionTimes {
   double seconds[2] = {};
   double cpu_seconds[2] = {};
@@ -69,7 +69,7 @@ ProjectionTimes TimeProjection(const ProjectionWork& work, const Product& produc
   return times;
 }
 
-/// Measures both, which take turns.
+/// Measures both implementations in turns.
 void MeasureWork(const ProjectionWork& work, const AggregateBenchOptions& options,
                  std::vector<ProjectionFigure>& figures) {
   std::vector<double> nanoseconds[2], ratio[2], cpu_ratio[2];
@@ -78,7 +78,7 @@ void MeasureWork(const ProjectionWork& work, const AggregateBenchOptions& option
     at::set_num_threads(static_cast<int>(options.threads));
     const ProjectionTimes libtorchs = TimeProjection(work, [&] { return work.Libtorchs(); });
     at::set_num_threads(1);
-    if (round == 0) continue;  // warms caches and allocator
+    if (round == 0) continue;  // the first round warms caches and allocator
     for (const std::size_t pass : {0, 1}) {
       nanoseconds[pass].push_back(ours.seconds[pass] * 1e9 /
                                   static_cast<double>(work.place.size()));

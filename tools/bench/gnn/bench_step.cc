@@ -17,7 +17,7 @@
 namespace rhizome {
 namespace {
 
-/// Features that are there already, as the loader's are when a step begins.
+/// Fills in features in advance, as the loader has done when a step begins.
 Status FillFeatures(std::int64_t dim, std::uint64_t seed, Minibatch& minibatch) {
   std::mt19937 random(static_cast<std::uint32_t>(seed));
   RHIZOME_ASSIGN_OR_RETURN(
@@ -47,15 +47,15 @@ Result<std::vector<Minibatch>> SampleAll(const GraphSnapshot& graph, const Model
   return minibatches;
 }
 
-/// Lets the process's peak of memory begin again at what it has now, and returns what it was. Where
-/// the kernel does not let it, the peak stays.
+/// Resets the peak memory of the process to its current memory, and returns the old peak. The peak
+/// is unchanged if the kernel does not permit a reset.
 std::uint64_t RestartPeak() {
   const std::uint64_t peak = PeakResidentBytes();
   std::ofstream("/proc/self/clear_refs") << "5";
   return peak;
 }
 
-/// Edges that the layers walk together: the first layer's, the second's, ...
+/// Returns the number of edges over all layers.
 double EdgesOf(const Minibatch& minibatch) {
   double edges = 0;
   for (std::size_t hop = 1; hop + 1 < minibatch.hop_offsets.size(); ++hop) {
@@ -92,7 +92,7 @@ Result<StepBenchReport> TrainAndTime(const GraphSnapshot& graph, const StepBench
       RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
       const WorkClock clock;
       const BatchOutcome outcome = learner.Learn(minibatch);
-      if (round == 0) continue;  // warms caches and allocator
+      if (round == 0) continue;  // the first round warms caches and allocator
       seconds.push_back(clock.seconds());
       cpu_seconds.push_back(clock.cpu_seconds());
       report.last_loss = outcome.loss_sum / static_cast<double>(outcome.seeds);

@@ -41,7 +41,7 @@ std::vector<Contestant> TrainContestants(const BenchTrainOptions& options) {
   return all;
 }
 
-/// One value of a study: a training with it, all else as the options say.
+/// Returns the contestant for one value of a study; all other options are unchanged.
 Result<Contestant> StudyContestant(const BenchTrainOptions& options, const std::string& what,
                                    const std::string& value) {
   Contestant contestant{.name = what + " " + value,
@@ -63,7 +63,7 @@ Result<Contestant> StudyContestant(const BenchTrainOptions& options, const std::
   return contestant;
 }
 
-/// `path` with the name of the study before its ending.
+/// Returns `path` with the name of the study inserted before its extension.
 std::string StudyPlot(const std::string& path, const std::string& what) {
   const std::size_t dot = path.rfind('.');
   return path.substr(0, dot) + "-" + what + path.substr(dot);
@@ -99,7 +99,7 @@ Result<double> RunReference(const Store& store, const Path& scratch, std::uint64
   return RunFio(job, scratch);
 }
 
-/// All contestants, in turn.
+/// Runs all contestants in turns.
 Status RunTrainContest(const BenchTrainOptions& options, const Store& store, const Path& scratch,
                        TrainContest& contest, Json& json, const JobControl& control) {
   const std::vector<Contestant> contestants = TrainContestants(options);
@@ -146,13 +146,17 @@ Status RunTrainContest(const BenchTrainOptions& options, const Store& store, con
 
 }  // namespace
 
+// Opens or generates the graph, measures the memory of a training process at its start, then runs
+// either the comparison (RunTrainContest) or the studies (RunStudy). Each training is a child
+// process in a control group.
 Result<Json> BenchTrain(const BenchTrainOptions& options, const JobControl& control) {
   if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
-  RHIZOME_RETURN_IF_ERROR(MemoryGroup::Create(options.limit_bytes));  // before all the work
+  // fails early if groups cannot be created
+  RHIZOME_RETURN_IF_ERROR(MemoryGroup::Create(options.limit_bytes));
   RHIZOME_ASSIGN_OR_RETURN(BenchGraph opened, OpenBenchGraph(options.graph, control));
   Json json = {{"workload", "train"}};
   json.update(DescribeGraph(options.graph, *opened.graph));
-  opened.graph.reset();  // its memory is the contestants'
+  opened.graph.reset();  // leaves its memory to the contestants
   RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(options.graph.dir));
   TrainContest contest(options, *opened.store, scratch.path());
   RHIZOME_RETURN_IF_ERROR(contest.MeasureBase());

@@ -26,7 +26,8 @@ Result<std::string> ReadText(const Path& path) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-/// In-edges by target, vertex by vertex: indptr and indices as PyG and DGL call them.
+/// Writes the in-edges by target in vertex order, as the arrays that PyG and DGL call indptr and
+/// indices.
 Status WriteInEdges(const GraphSnapshot& graph, const Path& folder, const JobControl& control) {
   const std::uint64_t vertices = graph.vertex_count();
   std::vector<std::int64_t> offsets = {0};
@@ -58,8 +59,7 @@ Status WriteInEdges(const GraphSnapshot& graph, const Path& folder, const JobCon
   return indices.Commit();
 }
 
-/// The features of the generation in the order of vertex ids: all at once, as the peer will hold
-/// them.
+/// Writes the features in vertex-id order. They are all held in memory, as in the peer.
 Status WriteFeatures(const GraphSnapshot& graph, const ChunkArray& array, const Path& path,
                      const JobControl& control) {
   const ArrayEntry& entry = array.entry();
@@ -176,7 +176,7 @@ Result<Json> InferContest::Infer(const std::vector<std::string>& flags,
   std::optional<MemoryGroup> group;
   if (limit_bytes) {
     command.insert(command.end(), {"--memory", std::to_string(*limit_bytes)});
-    // The bare process is not known before its first report.
+    // The memory at the start is unknown before the first report.
     constexpr std::uint64_t kBareBytes = std::uint64_t{320} << 20;
     RHIZOME_ASSIGN_OR_RETURN(
         MemoryGroup made,
@@ -185,7 +185,7 @@ Result<Json> InferContest::Infer(const std::vector<std::string>& flags,
     command = group->Command(command);
   }
   if (kill_after > 0) {
-    // From its first word on: by then libraries are loaded and the job begins.
+    // The time begins at its first output, when the libraries are loaded and the job begins.
     const std::vector<std::string> shell = {
         "sh",
         "-c",

@@ -13,29 +13,31 @@
 
 namespace rhizome {
 
-/// Whole inferences, each a process of its own, that benchmarks compare: of `rhizome infer` on one
-/// store with a model, and of PyTorch Geometric on the same graph. Threads: one at a time.
+/// Runs whole inferences for comparison, each in a process of its own: `rhizome infer` on one store
+/// with a model, and PyTorch Geometric on the same graph.
+/// Threads: one at a time.
 class InferContest {
  public:
   using Json = nlohmann::ordered_json;
 
-  /// Makes the graph, unless it is given, and the models; measures the bare process. What `infer`
-  /// writes to a store that was given is dropped when this goes. Errors: kInvalidArgument, the
-  /// array of features is not there.
+  /// Generates the graph, unless a store is given, and the models; measures the memory of the
+  /// process at its start. The destructor drops the arrays that `infer` wrote to a given store.
+  /// Errors: kInvalidArgument, the array of features does not exist.
   static Result<std::unique_ptr<InferContest>> Create(const BenchInferOptions& options,
                                                       const JobControl& control);
   ~InferContest();
 
-  /// The report of `rhizome infer` with these flags. `limit_bytes`: of memory beyond the bare
-  /// process, page cache included, set by a control group and told with --memory. `kill_after`
-  /// seconds of work: the process is killed then, and there is no report (an empty object) unless
-  /// it was done before. `model`: one of BenchInferOptions::models, empty: the first. All caches
-  /// are dropped first. Errors: what it said.
+  /// Runs `rhizome infer` with these flags and returns its report. Drops all page caches first.
+  /// `limit_bytes`: memory limit beyond the memory at the start, page cache included, set for a
+  /// control group and passed as --memory. `kill_after`: kills the process after this number of
+  /// seconds of work; the report is empty then, unless the process ended before. `model`: one of
+  /// BenchInferOptions::models; empty: the first. Errors: the output of the process.
   Result<Json> Infer(const std::vector<std::string>& flags,
                      std::optional<std::uint64_t> limit_bytes, double kill_after = 0,
                      const std::string& model = {});
 
-  /// The report of tools/bench/peers/pyg_infer.py, for which the graph is written to files once.
+  /// Runs tools/bench/peers/pyg_infer.py and returns its report. The first call writes the graph to
+  /// files.
   Result<Json> Peer(const std::vector<std::string>& flags, const JobControl& control);
 
   const Store& store() const { return *graph_.store; }
@@ -44,7 +46,7 @@ class InferContest {
   std::uint64_t base_bytes() const { return base_bytes_; }
   bool dropped_caches() const { return dropped_caches_; }
 
-  /// Name of the array that Infer makes new versions of, keeping the newest.
+  /// Array that Infer writes; each run creates a new version, and only the newest is kept.
   static constexpr const char* kArray = "rhizome-bench";
 
  private:

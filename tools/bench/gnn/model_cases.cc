@@ -13,8 +13,8 @@ std::vector<std::int64_t> AllOf(std::uint32_t layers) {
   return std::vector<std::int64_t>(layers, kAllNeighbors);
 }
 
-/// Two layers without head on the public splits of cora and citeseer, as each paper has it, but for
-/// the best epoch on the validation set, which is kept.
+/// Two layers without a head on the public splits of cora and citeseer, as in each paper, except
+/// that the weights of the best validation epoch are kept.
 TrainOptions Gcn2017() {
   TrainOptions training;
   training.model = {.kind = "gcn",
@@ -60,9 +60,9 @@ TrainOptions SmallGin() {
   return training;
 }
 
-/// Two layers of 64 for the sets of Shchur et al., who give the ranges that they searched.
-/// GraphSAGE has rows of length 1 after each layer, as Hamilton et al. (NIPS 2017, algorithm 1)
-/// have it.
+/// Two layers of 64 columns for the data sets of Shchur et al., who publish the ranges that they
+/// searched. GraphSAGE normalises rows to length 1 after each layer, as in Hamilton et al. (NIPS
+/// 2017, algorithm 1).
 TrainOptions Shchur(const std::string& kind) {
   TrainOptions training;
   training.model = {.kind = kind, .layers = 2, .hidden = 64, .dropout = 0.5};
@@ -80,10 +80,10 @@ TrainOptions Shchur(const std::string& kind) {
   return training;
 }
 
-/// The residual blocks of Platonov et al., narrower, fewer steps and a higher rate: 64 columns
-/// where they have 512, which takes minutes here where theirs takes hours. The
-/// layers of GCN on squirrel_filtered are those, of two to five, that are best on its validation
-/// sets, as theirs are.
+/// Residual blocks of Platonov et al., with 64 instead of 512 columns, fewer steps and a higher
+/// learning rate, so that a run takes minutes instead of hours. The number of layers of GCN on
+/// squirrel_filtered, from two to five, is the one that is best on its validation sets, as in the
+/// paper.
 TrainOptions Platonov(const std::string& kind, std::uint32_t layers) {
   TrainOptions training;
   training.model = {
@@ -94,7 +94,7 @@ TrainOptions Platonov(const std::string& kind, std::uint32_t layers) {
       .options = {{"feed-forward", "true"}, {"norm", "layer"}, {"activation", "gelu"}}};
   if (kind == "gat") training.model.options["heads"] = "8";
   training.fanouts = AllOf(layers);
-  training.batch_size = std::uint64_t{1} << 20;  // all vertices at once
+  training.batch_size = std::uint64_t{1} << 20;  // all vertices in one batch
   training.epochs = 500;
   training.patience = 150;
   training.learning_rate = 0.003;
@@ -194,6 +194,8 @@ void AddPlatonov(std::vector<ModelCase>& cases) {
 
 }  // namespace
 
+// Lists the cases of each data set, with their published results and the bounds that they must
+// meet.
 std::vector<ModelCase> AllModelCases() {
   std::vector<ModelCase> cases;
   AddPlanetoid(cases);

@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::uint64_t kMaxMetaBytes = std::uint64_t{1} << 20;
 
-/// The fields of meta.json that matter here.
+/// Fields of meta.json that are used here.
 struct DataSetMeta {
   std::vector<std::string> node_columns;
   std::vector<std::string> edge_columns;
   std::uint64_t feature_dim = 0;
 };
 
-/// Returns whether it is a list of names.
+/// Reads a list of names into `names`. Returns false if `list` is not one.
 bool TakeNames(const Json& list, std::vector<std::string>& names) {
   if (!list.is_array()) return false;
   for (const Json& name : list) {

@@ -43,7 +43,7 @@ Status Failed(const Contestant& contestant, int code, const ChildOutput& output)
                                      code == 137 ? ", killed: over the limit?" : "", said));
 }
 
-/// The array that a contestant learns from.
+/// Returns the array of features of a contestant.
 std::string FeaturesOf(const Contestant& contestant) {
   const auto flag = std::find(contestant.flags.begin(), contestant.flags.end(), "--features");
   return flag == contestant.flags.end() ? "feat" : *(flag + 1);
@@ -81,7 +81,9 @@ Status TrainContest::MeasureBase() {
       fmt::format("--limit: the bare process takes {} bytes already", base_bytes_));
 }
 
-/// The report of one training.
+/// Runs one training in a child process and returns its report: (1) creates the control group, if
+/// there is a limit; (2) drops the page cache, and fills it with the rows if the contestant is
+/// warm; (3) runs `rhizome train` and parses its JSON report.
 Result<Json> TrainContest::RunReport(const Contestant& contestant) {
   std::vector<std::string> command = Command(contestant);
   std::optional<MemoryGroup> group;
@@ -146,8 +148,8 @@ std::vector<std::string> TrainContest::Command(const Contestant& contestant) con
   return command;
 }
 
-/// Returns the times of a step in milliseconds: of the epoch, of its phases on their own threads,
-/// and of the network's waiting.
+/// Returns the times of a step in milliseconds: of the epoch, of its phases in their own threads,
+/// and of the waiting of the model. Also returns the reads.
 Json TrainContest::StepJson(const Json& report, const Contestant& contestant) const {
   const std::uint64_t row_bytes = store_.manifest().FindArray(FeaturesOf(contestant))->row_bytes();
   const std::uint64_t batch =

@@ -11,30 +11,30 @@
 
 namespace rhizome {
 
-/// One way to train, as flags of the verb.
+/// A configuration of training, as flags of the verb.
 struct Contestant {
   std::string name;
   std::vector<std::string> flags;
   std::uint64_t steps = 0;
-  std::optional<std::uint64_t> limit_bytes;  ///< of the control group; absent: none
-  std::uint64_t batch_size = 0;              ///< 0: as the options say
-  bool warm = false;                         ///< rows are in the page cache
-  std::string store = {};                    ///< empty: the bench's
+  std::optional<std::uint64_t> limit_bytes;  ///< limit of the control group; absent: none
+  std::uint64_t batch_size = 0;              ///< 0: as in the options
+  bool warm = false;                         ///< the rows are in the page cache at the start
+  std::string store = {};                    ///< empty: the store of the bench
 };
 
-/// Trains in child processes, each in a control group of its own.
+/// Runs trainings in child processes, each in its own control group.
 class TrainContest {
  public:
   TrainContest(const BenchTrainOptions& options, const Store& store, Path scratch)
       : options_(options), store_(store), scratch_(std::move(scratch)) {}
 
-  /// Measures the memory of a training process before it opens anything.
+  /// Measures the memory of a training process before it opens any file.
   Status MeasureBase();
   std::uint64_t base_bytes() const { return base_bytes_; }
   bool dropped_caches() const { return dropped_caches_; }
 
-  /// Trains once and returns the times and reads for each minibatch (see StepJson). Errors:
-  /// kIoError, with the output of the process.
+  /// Trains once and returns times and reads per minibatch (see StepJson). Errors: kIoError, with
+  /// the output of the process.
   Result<nlohmann::ordered_json> Run(const Contestant& contestant);
 
  private:
@@ -50,7 +50,8 @@ class TrainContest {
   bool dropped_caches_ = true;
 };
 
-/// A picture of `results`: bars of where the time of a minibatch goes, named by field `name`.
+/// Draws a bar chart of the time of a minibatch by phase. The bars are named by field `name` of
+/// `results`.
 Status DrawSteps(const std::string& path, const nlohmann::ordered_json& results,
                  const std::string& name);
 

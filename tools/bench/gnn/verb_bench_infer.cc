@@ -31,7 +31,7 @@ void AddNumber(CLI::App& verb, const std::string& name, std::uint64_t& value,
   verb.add_option(name, value, description)->type_name("N")->capture_default_str();
 }
 
-/// Adds the flags of all parts except counts.
+/// Adds the flags of all parts except `counts`.
 void AddContestFlags(CLI::App& verb, BenchInferOptions& options) {
   verb.add_option("--rounds", options.rounds, "Turns of each contestant; the median counts")
       ->check(CLI::Range(1U, 1000U))

@@ -9,8 +9,8 @@ using nlohmann::ordered_json;
 
 struct BenchStepOptions {
   BenchGraphOptions graph;
-  std::uint32_t batches = 8;  ///< of a round
-  StepBenchOptions step;      ///< seeds, fanouts, threads and seed are taken from `graph`
+  std::uint32_t batches = 8;  ///< batches per round
+  StepBenchOptions step;      ///< seeds, fanouts, threads and seed are set from `graph`
 };
 
 Result<ordered_json> BenchStep(const BenchStepOptions& options, const JobControl& control) {
@@ -55,7 +55,7 @@ struct StepFlags {
   std::string dir = ".";
 };
 
-/// Adds --model and --model-option, which the network itself checks.
+/// Adds --model and --model-option, whose values the model checks.
 void AddModelFlags(CLI::App& verb, ModelSpec& model) {
   verb.add_option("--model", model.kind, "Kind of network; 'rhizome models' lists them")
       ->type_name("NAME")

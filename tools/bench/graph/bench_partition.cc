@@ -16,8 +16,9 @@
 namespace rhizome {
 namespace {
 
-// Constants: what other programs gave once on this kind of graph (scale 20, edge factor 16, 8
-// parts), on 2 cores of another machine, balances being largest over mean. They are not run beside.
+// Constants, not measured in this run: results of other programs on this kind of graph (scale 20,
+// edge factor 16, 8 parts), measured once on 2 cores of another machine. Balances are max over
+// mean.
 Json References() {
   const auto row = [](const char* program, double rf, double vb, double eb, double cpu) {
     return Json{{"program", program},
@@ -50,7 +51,7 @@ Result<EdgePairs> MakePartitionGraph(const BenchPartitionOptions& options, std::
   return ReadEdgePairs(FileSystem::Posix(), scratch.path(), input, control);
 }
 
-// The run with the median replication factor.
+// Returns the run with the median replication factor.
 Result<PartitionRun> MedianRun(const EdgePairs& pairs, PartitionOptions options,
                                std::uint32_t seeds, const JobControl& control) {
   std::vector<PartitionRun> runs;
@@ -65,14 +66,14 @@ Result<PartitionRun> MedianRun(const EdgePairs& pairs, PartitionOptions options,
   return std::move(runs[runs.size() / 2]);
 }
 
-// Curves over scales where there are several, one for each partitioner and number of parts; else
-// over parts, one for each partitioner.
+// A curve of the plot. If there are several scales, curves are drawn over scales, one per
+// partitioner and number of parts; otherwise over numbers of parts, one per partitioner.
 struct Curve {
   std::string title;
-  std::string points;  // x, then what PartitionPlotScript shows
+  std::string points;  // x, then the columns that PartitionPlotScript plots
 };
 
-// As gnuplot reads it; infinities are null by now.
+// Formats a number for gnuplot. Infinities are null in JSON.
 std::string OrNaN(const Json& number) {
   const std::string text = number.dump();
   return text == "null" ? "NaN" : text;
@@ -124,6 +125,9 @@ std::string PartitionPlotScript(const BenchPartitionOptions& options, const Json
 
 }  // namespace
 
+// Measures partitioners: for each scale, generates a graph, then runs each partitioner with each
+// number of parts and keeps the run with the median replication factor. Draws the plot, if
+// requested.
 Result<Json> BenchPartition(const BenchPartitionOptions& options, const JobControl& control) {
   if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
   Json results = Json::array();

@@ -12,7 +12,8 @@
 
 namespace rhizome {
 
-/// How RF, VB, EB, time and memory of partitioners grow with the graph and with the parts.
+/// `bench partition`: replication factor, vertex and edge balance, time and memory of partitioners
+/// as graphs and numbers of parts grow.
 struct BenchPartitionOptions {
   std::vector<std::uint32_t> scales = {16, 18, 20};  ///< R-MAT of 2^scale vertices
   std::uint32_t edge_factor = 16;
@@ -20,18 +21,19 @@ struct BenchPartitionOptions {
   std::vector<PartitionerKind> partitioners = {PartitionerKind::kRefined, PartitionerKind::kAdaDne,
                                                PartitionerKind::kDne,     PartitionerKind::kHdrf,
                                                PartitionerKind::kDbh,     PartitionerKind::kHash2d};
-  std::uint64_t seed = 1;   ///< of the graphs and of the first run
-  std::uint32_t seeds = 1;  ///< runs each; the one with the median RF is shown
+  std::uint64_t seed = 1;  ///< seed of the graphs and of the first run
+  /// runs per configuration; the one with the median replication factor is reported
+  std::uint32_t seeds = 1;
   std::uint32_t threads = 1;
-  Path dir = ".";    ///< where the generated edges lie for the time being
+  Path dir = ".";    ///< folder of the generated edges, which are removed afterwards
   std::string plot;  ///< an .svg or .png file for gnuplot to draw, or empty
 };
 
-/// Graphs are undirected, simple and of permuted ids; `results` has a row for each scale,
-/// partitioner and number of parts, `reference` what other programs gave once at
-/// scale 20 in 8 parts: constants, which this does not run.
-/// Errors: kInvalidArgument, a plot that is neither .svg nor .png; kNotFound, no gnuplot; those
-/// of generating and partitioning.
+/// Graphs are undirected and simple, with permuted ids. `results` has a row per scale, partitioner
+/// and number of parts. `reference` has constants, results of other programs at scale 20 in 8
+/// parts, which are not run here.
+/// Errors: as generating and partitioning; kInvalidArgument, a plot that is neither .svg nor .png;
+/// kNotFound, gnuplot is not installed.
 Result<nlohmann::ordered_json> BenchPartition(const BenchPartitionOptions& options,
                                               const JobControl& control);
 

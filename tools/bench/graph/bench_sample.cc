@@ -14,7 +14,7 @@
 namespace rhizome {
 namespace {
 
-/// The draws of one round, and its time.
+/// Result of one round of sampling, and its time.
 struct SamplingTurn {
   std::uint64_t edges = 0;
   std::uint64_t vertices = 0;
@@ -24,7 +24,7 @@ struct SamplingTurn {
 
 using Batches = std::vector<std::vector<VertexId>>;
 
-/// The batches that one caller of `callers` samples, one after another.
+/// Samples the share of the batches that belongs to one of `callers` concurrent callers.
 Status SampleShare(const Sampler& sampler, const Batches& seeds, std::uint64_t first_batch,
                    std::size_t caller, std::size_t callers, const JobControl& control,
                    SamplingTurn& round) {
@@ -134,7 +134,7 @@ Result<nlohmann::ordered_json> BenchSample(const BenchSampleOptions& options,
   std::vector<double> rates;
   std::vector<double> cpu_rates;
   SamplingTurn last;
-  // One round more than asked for: the first warms the caches and is thrown away.
+  // The first round warms the caches and is not counted.
   for (std::uint32_t r = 0; r <= options.rounds; ++r) {
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "sample", .done = r, .total = options.rounds}));

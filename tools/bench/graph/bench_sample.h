@@ -10,22 +10,23 @@
 
 namespace rhizome {
 
-/// The kinds of draws of `bench sample`.
+/// Kinds of sampling that `bench sample` measures.
 enum class BenchSampleKind : std::uint8_t { kUniform, kReplace, kWeighted, kTyped, kDisjoint };
 const char* NameOf(BenchSampleKind kind);
 
-/// `bench sample`: edges sampled a second, in memory; the median of `rounds`.
+/// `bench sample`: edges sampled per second, in memory; the median over `rounds`.
 struct BenchSampleOptions {
   BenchGraphOptions graph;
-  std::uint32_t batches = 20;  ///< of one round
+  std::uint32_t batches = 20;  ///< batches per round
   std::uint32_t rounds = 5;
   BenchSampleKind kind = BenchSampleKind::kUniform;
-  bool again = false;         ///< Frontier::kAgain, as DGL and GraphBolt
-  std::uint32_t callers = 1;  ///< batches at once, each on one thread; 1: one batch on all threads
-  std::optional<double> reference;   ///< edges/s of a peer, measured in the same run
-  double delta = 0;                  ///< share of the edges to write: also sample with a delta
-  bool balance = false;              ///< also the work of each partition
-  std::optional<Path> vertex_parts;  ///< .npy, int32 [vertices]: an edge cut to compare with
+  bool again = false;  ///< use Frontier::kAgain, like DGL and GraphBolt
+  /// concurrent batches, each on one thread; 1: one batch at a time on all threads
+  std::uint32_t callers = 1;
+  std::optional<double> reference;  ///< edges/s of another system, measured in the same run
+  double delta = 0;      ///< also sample with a delta that contains this share of the edges
+  bool balance = false;  ///< also measure the work of each partition
+  std::optional<Path> vertex_parts;  ///< .npy, int32 [vertices]: an edge cut for comparison
 };
 Result<nlohmann::ordered_json> BenchSample(const BenchSampleOptions& options,
                                            const JobControl& control);

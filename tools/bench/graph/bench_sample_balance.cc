@@ -19,7 +19,7 @@
 namespace rhizome {
 namespace {
 
-/// Counts what is looked up in each partition.
+/// Counts the entries looked up in each partition.
 class CountingNeighbors final : public NeighborSource {
  public:
   CountingNeighbors(const GraphSnapshot& graph, Direction direction)
@@ -32,7 +32,7 @@ class CountingNeighbors final : public NeighborSource {
     return lists_.LookUp(entries, rows);
   }
 
-  /// Returns the counts since the last call.
+  /// Returns the counts since the last call, and resets them.
   std::vector<std::uint64_t> Take() const {
     std::vector<std::uint64_t> counts;
     for (std::atomic<std::uint64_t>& count : counts_) counts.push_back(count.exchange(0));
@@ -44,7 +44,7 @@ class CountingNeighbors final : public NeighborSource {
   mutable std::vector<std::atomic<std::uint64_t>> counts_;
 };
 
-/// The part of each vertex in an edge cut.
+/// An edge cut: the part of each vertex.
 struct EdgeCut {
   std::string name;
   std::vector<std::int32_t> part_of;  ///< by vertex id
@@ -58,7 +58,7 @@ EdgeCut OwnersOf(const GraphSnapshot& graph) {
   return cut;
 }
 
-/// int32 [vertices], by vertex id, each in [0, parts).
+/// Reads an edge cut: int32 [vertices], by vertex id, each value in [0, parts).
 Result<EdgeCut> ReadCut(const Path& path, std::uint64_t vertices, std::uint32_t parts) {
   RHIZOME_ASSIGN_OR_RETURN(const auto reader, NpyReader::Open(FileSystem::Posix(), path));
   const NpyHeader& header = reader->header();
@@ -88,7 +88,7 @@ nlohmann::ordered_json Describe(const std::string& cut, const std::string& seeds
           {"work", work}};
 }
 
-/// Adds what was drawn for each vertex to the work of its part.
+/// Adds the entries drawn for each vertex to the work of its part.
 void AddWork(const GraphSnapshot& graph, const SampledSubgraph& sample, Frontier frontier,
              const EdgeCut& cut, std::vector<std::uint64_t>& work) {
   for (std::size_t hop = 0; hop + 1 < sample.hop_lists.size(); ++hop) {
@@ -102,6 +102,8 @@ void AddWork(const GraphSnapshot& graph, const SampledSubgraph& sample, Frontier
 
 }  // namespace
 
+// Samples with even seeds, then with all seeds in part 0 of each cut. Counts the work of the
+// store's partitions and of the parts of each cut, which serve whole lists.
 Result<nlohmann::ordered_json> SampleBalance(const GraphSnapshot& graph,
                                              const SamplerOptions& sampling,
                                              const BenchSampleOptions& options,
@@ -120,7 +122,8 @@ Result<nlohmann::ordered_json> SampleBalance(const GraphSnapshot& graph,
   const auto source = std::make_shared<const CountingNeighbors>(graph, sampling.direction);
   RHIZOME_ASSIGN_OR_RETURN(const auto sampler, Sampler::Create(graph, sampling, source));
   auto answer = nlohmann::ordered_json::array();
-  // Skewed: all seeds lie in part 0, of the store or of the cut that is looked at.
+  // Round 0 draws seeds from all vertices. Each further round is skewed: all seeds are in part 0 of
+  // one of the cuts (the store's owners, or the given cut).
   for (std::size_t skew = 0; skew <= cuts.size(); ++skew) {
     const std::string seeds_name =
         skew == 0 ? "even" : fmt::format("all in part 0 of {}", cuts[skew - 1].name);

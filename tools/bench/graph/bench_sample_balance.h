@@ -10,12 +10,12 @@
 
 namespace rhizome {
 
-/// Work of each partition, in entries touched: seeds spread evenly over all vertices, or skewed
-/// (all from one partition); lists cut over the partitions as the store's are (each partition
-/// serves its share of a list), or whole lists by owner as an edge cut has them
-/// (options.vertex_parts, or the store's owners). One object for each: max over mean, and the
-/// shares. GLISP's Fig. 10 asks the same question with another measure: the throughput of each
-/// server over the smallest of all.
+/// Measures the work of each partition, in entries read. Seeds are spread evenly over all vertices,
+/// or skewed (all from one partition). Lists are either divided over the partitions as in the store
+/// (each partition serves its share of a list), or served whole by the owner of the vertex, as in
+/// an edge cut (options.vertex_parts, or the store's owners). Returns one object per combination:
+/// max over mean, and the shares. Figure 10 of GLISP answers the same question by another measure:
+/// the throughput of each server over the lowest throughput.
 Result<nlohmann::ordered_json> SampleBalance(const GraphSnapshot& graph,
                                              const SamplerOptions& sampling,
                                              const BenchSampleOptions& options,

@@ -9,7 +9,7 @@
 namespace rhizome {
 namespace {
 
-// Operations of one batch.
+// Operations per batch.
 constexpr std::size_t kBatch = 20000;
 
 struct Written {
@@ -17,8 +17,8 @@ struct Written {
   std::uint64_t deletes = 0;
 };
 
-/// A new edge begins where an old one does and ends where another one does, so that degrees keep
-/// their law.
+/// Writes the updates. A new edge connects the source of an existing edge with the target of
+/// another one, so that the degree distribution is preserved.
 Result<Written> WriteShare(Graph& graph, double share, std::uint64_t seed,
                            const JobControl& control) {
   const auto before = graph.Snapshot();
@@ -64,7 +64,7 @@ Result<nlohmann::ordered_json> SampleWithDelta(const BenchGraph& opened, const S
     return Fail(Status::InvalidArgument(
         "--delta writes to the graph: it is for one made for the run, without --store"));
   }
-  // A handle of its own: `plain` goes on reading the store as it was.
+  // A separate handle, so that `plain` continues to read the unchanged store.
   RHIZOME_ASSIGN_OR_RETURN(
       const auto store, Store::Open(opened.store->fs(), opened.store->path(), Store::Mode::kWrite));
   RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
@@ -73,7 +73,7 @@ Result<nlohmann::ordered_json> SampleWithDelta(const BenchGraph& opened, const S
   RHIZOME_ASSIGN_OR_RETURN(const auto merged, Sampler::Create(*graph, sampling));
   std::vector<double> with;
   std::vector<double> ratios;
-  // The first round warms the caches and is thrown away.
+  // The first round warms the caches and is not counted.
   for (std::uint32_t r = 0; r <= options.rounds; ++r) {
     RHIZOME_RETURN_IF_ERROR(control.Report(
         {.phase = "sample with a delta", .done = r, .total = options.rounds, .detail = {}}));

@@ -11,12 +11,14 @@
 
 namespace rhizome {
 
-/// Edges that a sampler draws in a second of processor time, over round `round` of batches.
+/// Returns the edges that a sampler draws per second of processor time, in round `round` of
+/// batches.
 using SampleRate = std::function<Result<double>(const Sampler& sampler, std::uint32_t round)>;
 
-/// Writes a share of the edges into the delta of the graph that was made for the run, half of them
-/// new edges between old ends, half erased ones, and samples it in turns with `plain`, which has
-/// none of them. Errors: kInvalidArgument, a store that was not made for the run.
+/// Writes a share of the edges into the delta of the graph that was generated for the run: half of
+/// the operations add edges between existing end points, half delete edges. Then samples this graph
+/// alternately with `plain`, which does not see the updates. Errors: kInvalidArgument, a store that
+/// was not generated for the run.
 Result<nlohmann::ordered_json> SampleWithDelta(const BenchGraph& opened, const Sampler& plain,
                                                const SamplerOptions& sampling,
                                                const BenchSampleOptions& options,

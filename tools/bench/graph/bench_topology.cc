@@ -20,7 +20,7 @@
 namespace rhizome {
 namespace {
 
-// Entries that one call looks up in the race against fio: few enough to seldom share a block.
+// Entries per call in the comparison with fio: few enough that they seldom share a block.
 constexpr std::size_t kProbes = 4096;
 
 constexpr std::uint64_t kSequentialBytes = std::uint64_t{1} << 20;
@@ -33,7 +33,7 @@ std::uint64_t TopologyBytes(const Store& store) {
   return bytes;
 }
 
-/// Is every partition file at least as long as a block? fio refuses shorter ones.
+/// Returns whether every partition file is at least as long as a block; fio rejects shorter files.
 bool HoldBlock(const Store& store, std::uint64_t block_bytes) {
   for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p)
     if (store.manifest().FindFile(PartitionPath(p))->size_bytes < block_bytes) return false;
@@ -53,7 +53,7 @@ FioJob MakeTopologyFioJob(const Store& store, const BenchTopologyOptions& option
 
 constexpr const char* kTooShort = "the partition files are shorter than fio's block";
 
-/// Rates of fio, round by round, or why there are none.
+/// Rates of fio by round, or the reason why there are none.
 struct Reference {
   std::vector<double> rates;
   std::string missing;
@@ -81,8 +81,9 @@ struct Reference {
   }
 };
 
-/// Cold loads (direct reads, past the page cache) of all partition files, one after the other as
-/// fio reads them: of the bytes alone, checksums verified; and parsed, every list checked.
+/// Measures cold loads of all partition files (direct reads, which bypass the page cache), one
+/// after the other like fio: first only the bytes with verified checksums, then parsed with every
+/// list checked.
 Result<Json> BenchLoad(const Store& store, const BenchTopologyOptions& options, const Path& scratch,
                        const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const VertexOrder order, LoadOrder(store));
@@ -122,8 +123,8 @@ Result<Json> BenchLoad(const Store& store, const BenchTopologyOptions& options, 
   return json;
 }
 
-/// Single entries of lists on disk, no cache and no coalescing over gaps, against fio's random
-/// reads of one block.
+/// Measures reads of single entries of neighbour lists on disk, without a cache and without merging
+/// of close reads, against random reads of one block by fio.
 Result<Json> BenchMisses(const GraphSnapshot& direct, const BenchTopologyOptions& options,
                          const Path& scratch, const JobControl& control) {
   const Direction direction = WalkedDirection(direct);
@@ -170,6 +171,9 @@ Result<Json> BenchMisses(const GraphSnapshot& direct, const BenchTopologyOptions
 
 }  // namespace
 
+// Measures the topology of a store: (1) its size by section; (2) loading, against fio; (3) the
+// edge-type index, if there are several types; (4) reads of lists on disk, against fio; (5)
+// sampling from memory and from disk.
 Result<Json> BenchTopology(const BenchTopologyOptions& options, const JobControl& control) {
   if (options.rounds == 0 || options.batches == 0 || !(options.seconds > 0)) {
     return Fail(Status::InvalidArgument("bench topology needs rounds, batches and some time"));

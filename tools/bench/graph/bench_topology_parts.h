@@ -13,22 +13,23 @@
 
 namespace rhizome {
 
-/// The direction whose lists the parts of `bench topology` read.
+/// Returns the direction of the lists that the parts of `bench topology` read.
 Direction WalkedDirection(const GraphSnapshot& graph);
 
-/// Random entries, each as likely as any other.
+/// Draws random entries of lists, uniformly.
 std::vector<EntryRef> DrawEntries(const GraphSnapshot& graph, Direction direction,
                                   std::size_t count, std::mt19937_64& random);
 
-/// The same minibatches from memory in both codecs (where there is another store), and from disk
-/// without and with the cache, taking turns.
+/// Samples the same minibatches from memory in both codecs (if another store is given), and from
+/// disk without and with the cache. The contestants alternate.
 Result<nlohmann::ordered_json> BenchTopologySampling(const GraphSnapshot& memory,
                                                      const GraphSnapshot* other,
                                                      const GraphSnapshot& direct,
                                                      const BenchTopologyOptions& options,
                                                      const JobControl& control);
 
-/// The type of random entries: through the edge-type index, and from one byte an edge.
+/// Looks up the types of random entries in the edge-type index and in an array of one byte per
+/// edge.
 Result<nlohmann::ordered_json> BenchTopologyTypes(const GraphSnapshot& graph,
                                                   const TopologySections& sections,
                                                   const BenchTopologyOptions& options);

@@ -15,8 +15,8 @@
 namespace rhizome {
 namespace {
 
-// Edges sampled a second by the code of Ginex (VLDB 2022), in one process that reads each list as
-// it comes: measured by us, once and on another machine. The paper has no such figure.
+// Edges sampled per second by the code of Ginex (VLDB 2022), in one process that reads lists one by
+// one: measured by us, once and on another machine. The paper has no such figure.
 constexpr double kGinexEdgesPerSecond = 1.0e5;
 
 SamplerOptions Sampling(const GraphSnapshot& graph, const BenchTopologyOptions& options) {
@@ -28,7 +28,8 @@ SamplerOptions Sampling(const GraphSnapshot& graph, const BenchTopologyOptions& 
   return sampling;
 }
 
-/// One round of minibatches. A sum over all that was drawn tells two rounds apart.
+/// Result of one round of minibatches. `sum`, over all drawn entries, shows whether two rounds drew
+/// the same.
 struct Drawn {
   std::uint64_t edges = 0;
   std::uint64_t sum = 0;
@@ -68,7 +69,7 @@ std::vector<EntryRef> DrawEntries(const GraphSnapshot& graph, Direction directio
     const Adjacency& partition = graph.partition(p);
     if (partition.edge_count() == 0) continue;
     const std::uint64_t position = random() % partition.edge_count();
-    // The last list that begins at or before the entry holds it.
+    // The entry is in the last list that begins at or before it.
     const std::size_t after = FirstNot(0, partition.vertex_count(), [&](std::size_t v) {
       return partition.Entries(static_cast<LocalId>(v), direction).first <= position;
     });
@@ -122,7 +123,7 @@ Result<Json> BenchTopologySampling(const GraphSnapshot& memory, const GraphSnaps
       RHIZOME_ASSIGN_OR_RETURN(
           contestant.last,
           SampleTopologyTurn(*contestant.sampler, *contestant.graph, options, control));
-      if (r > 0) contestant.rates.push_back(contestant.last.rate());  // the first one warms up
+      if (r > 0) contestant.rates.push_back(contestant.last.rate());  // the first round warms up
     }
   }
   Json list = Json::array();

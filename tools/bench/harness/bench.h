@@ -8,12 +8,12 @@
 
 namespace rhizome {
 
-/// The graph that a bench walks: a store, or an RMAT graph that is made for the run.
+/// The graph that a bench reads: a store, or an R-MAT graph generated for the run.
 struct BenchGraphOptions {
   std::optional<Path> store;
-  Path dir = ".";                  ///< where the temporary store goes
+  Path dir = ".";                  ///< folder of the temporary store
   std::uint32_t scale = 18;        ///< RMAT: 2^scale vertices
-  std::uint32_t edge_factor = 16;  ///< RMAT: edges a vertex
+  std::uint32_t edge_factor = 16;  ///< RMAT: edges per vertex
   bool undirected = false;         ///< RMAT: each pair in both directions, once
   std::uint32_t partitions = 4;
   std::vector<std::int64_t> fanouts = {10, 10, 10};
@@ -21,7 +21,7 @@ struct BenchGraphOptions {
   std::uint32_t threads = 1;
   std::uint64_t seed = 1;
   std::uint64_t dim = 0;  ///< columns of an array `feat`, float32; 0: none
-  bool labels = false;    ///< arrays `label` (32 classes) and `split` (a tenth trains), at random
+  bool labels = false;  ///< adds arrays `label` (32 classes) and `split` (10 % training), at random
 };
 
 }  // namespace rhizome

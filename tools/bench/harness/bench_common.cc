@@ -20,7 +20,7 @@
 namespace rhizome {
 namespace {
 
-/// A file of one column, as an array of the store to be.
+/// Writes `values` to a file and adds it to `ingest` as an array of one column.
 template <typename T>
 Status AddColumn(const Path& folder, const std::string& name, DataType dtype,
                  const std::vector<T>& values, IngestOptions& ingest) {
@@ -33,7 +33,7 @@ Status AddColumn(const Path& folder, const std::string& name, DataType dtype,
   return file.Commit();
 }
 
-/// Labels that nothing can learn: only the time that it takes is of interest.
+/// Adds random labels and a random split, for benches that only measure time.
 Status AddLabels(const BenchGraphOptions& options, const Path& folder, IngestOptions& ingest) {
   std::mt19937_64 random(options.seed);
   std::vector<std::int64_t> labels(*ingest.vertices);
@@ -46,7 +46,7 @@ Status AddLabels(const BenchGraphOptions& options, const Path& folder, IngestOpt
   return AddColumn(folder, "split", DataType::kUint8, split, ingest);
 }
 
-/// Generates the edges, ingests them as a store below `scratch`, and drops the edge file.
+/// Generates the edges, ingests them as a store in `scratch`, and removes the edge file.
 Status MakeBenchGraph(const BenchGraphOptions& options, const ScratchFolder& scratch,
                       const Path& path, const JobControl& control) {
   GenerateOptions generate;
@@ -124,9 +124,9 @@ std::vector<VertexId> DrawSeeds(std::uint64_t vertex_count, std::uint32_t batch_
 }
 
 FioJob RowReads(const ChunkArray& rows) {
-  // Any file system's O_DIRECT unit that we know divides it, and a disk reads no less.
+  // Divides the O_DIRECT alignment of all known file systems, and is the smallest read of a disk.
   constexpr std::uint64_t kSectorBytes = 512;
-  // Each file is named in an argument of limited length.
+  // fio receives the files in one argument, whose length is limited.
   constexpr std::uint64_t kMostFiles = 256;
   const ArrayEntry& entry = rows.entry();
   FioJob job;

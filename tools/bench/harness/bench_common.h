@@ -21,24 +21,25 @@
 
 namespace rhizome {
 
-/// The graph that a benchmark walks, from a store or made for the run. Members are destroyed in
+/// The graph that a bench reads, from a store or generated for the run. Members are destroyed in
 /// reverse order: the graph first, its files last.
 struct BenchGraph {
-  std::unique_ptr<ScratchFolder> scratch;  ///< of a graph made for the run
+  std::unique_ptr<ScratchFolder> scratch;  ///< contains a graph generated for the run
   std::unique_ptr<Store> store;
   std::unique_ptr<GraphSnapshot> graph;
 };
 Result<BenchGraph> OpenBenchGraph(const BenchGraphOptions& options, const JobControl& control);
 
-/// "RMAT scale 18, edge factor 16", or the path of the store; counts of vertices and edges.
+/// Describes the graph: "RMAT scale 18, edge factor 16" or the path of the store, and counts of
+/// vertices and edges.
 nlohmann::ordered_json DescribeGraph(const BenchGraphOptions& options, const GraphSnapshot& graph);
 
-/// Distinct seeds of one minibatch, drawn from all vertices. Deterministic in (seed, batch).
+/// Draws the distinct seeds of one minibatch from all vertices. Deterministic in (seed, batch).
 std::vector<VertexId> DrawSeeds(std::uint64_t vertex_count, std::uint32_t batch_size,
                                 std::uint64_t seed, std::uint64_t batch);
 
-/// Reads of one row's size, in blocks of the disk, at random places of an array's files: what rows
-/// cost at least.
+/// Returns a fio job of random reads from the files of an array, each of the blocks that cover one
+/// row: the lower bound of the cost of reading rows.
 FioJob RowReads(const ChunkArray& rows);
 
 double Median(std::vector<double> values);

@@ -8,7 +8,7 @@
 
 namespace rhizome {
 
-/// Files for a child's output; empty: discarded.
+/// Files for the output of a child process; empty: discarded.
 struct ChildOutput {
   Path standard;
   Path errors;

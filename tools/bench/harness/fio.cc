@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kMaxFioReportBytes = std::uint64_t{16} << 20;
 
-/// fio separates file names by colons and takes a backslash as an escape.
+/// Escapes a file name: fio separates names by colons and uses a backslash as escape character.
 std::string Escape(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
@@ -48,7 +48,7 @@ std::vector<std::string> Arguments(const FioJob& job, const Path& report) {
       "--output=" + report.string(),
   };
   if (job.uring) {
-    // The reference gets what io_uring can do: registered buffers and files.
+    // The reference may use all features of io_uring: registered buffers and files.
     arguments.insert(arguments.end(), {"--ioengine=io_uring", "--fixedbufs", "--registerfiles",
                                        fmt::format("--iodepth={}", job.depth)});
   } else {
@@ -62,7 +62,7 @@ Result<double> ParseReport(const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
                            ReadWholeFile(FileSystem::Posix(), path, kMaxFioReportBytes));
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  text.remove_prefix(std::min(text.find('{'), text.size()));  // warnings come first
+  text.remove_prefix(std::min(text.find('{'), text.size()));  // warnings precede the report
   const auto report = ParseUntrustedJson(text);
   const nlohmann::json::json_pointer place("/jobs/0/read/iops");
   if (report.is_discarded() || !report.contains(place) || !report[place].is_number()) {

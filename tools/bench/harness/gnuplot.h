@@ -6,14 +6,15 @@
 
 namespace rhizome {
 
-/// Is `path` one that DrawPlot draws: .svg or .png, without quotes? Errors: kInvalidArgument.
+/// Checks that DrawPlot can write to `path`: .svg or .png, without quotes. Errors:
+/// kInvalidArgument.
 Status CheckPlotPath(const std::string& path);
 
-/// The lines of a script that say where a picture goes, in pixels.
+/// Returns the lines of a gnuplot script that set the output file and its size in pixels.
 std::string PlotHead(const std::string& path, int width, int height);
 
-/// Lets gnuplot draw what `script` says. The script stays beside the picture (`path`.gnuplot), for
-/// whoever wants to draw it otherwise. Errors: kNotFound, there is no gnuplot; kIoError.
+/// Runs gnuplot on `script`. The script is kept next to the picture (`path`.gnuplot), so that users
+/// can adapt it. Errors: kNotFound, gnuplot is not installed; kIoError.
 Status DrawPlot(const std::string& path, const std::string& script);
 
 }  // namespace rhizome

@@ -19,7 +19,7 @@ bool WriteLine(const Path& path, const std::string& line) {
 }  // namespace
 
 Result<MemoryGroup> MemoryGroup::Create(std::uint64_t limit_bytes) {
-  const Path first = "/sys/fs/cgroup/memory";  // version 1, else version 2
+  const Path first = "/sys/fs/cgroup/memory";  // cgroup version 1, otherwise version 2
   const bool is_first = std::filesystem::exists(first / "memory.limit_in_bytes");
   const Path folder =
       (is_first ? first : first.parent_path()) / fmt::format("rhizome-{}", ::getpid());
@@ -40,7 +40,7 @@ Result<MemoryGroup> MemoryGroup::Create(std::uint64_t limit_bytes) {
 
 MemoryGroup::~MemoryGroup() {
   if (folder_.empty()) return;
-  // The kernel lets go of the last process a little after it has ended.
+  // The kernel releases the last process shortly after its end, so removal may have to be repeated.
   std::error_code error;
   for (int i = 0; i < 20 && !std::filesystem::remove(folder_, error); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

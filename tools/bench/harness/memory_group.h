@@ -9,11 +9,11 @@
 
 namespace rhizome {
 
-/// A control group whose processes together, with what the page cache holds for them, get so much
-/// memory and no more: who wants more is killed. Removed at the end.
+/// A control group with a memory limit. The limit covers all processes of the group and the page
+/// cache charged to them; a process that exceeds it is killed. The destructor removes the group.
 class MemoryGroup {
  public:
-  /// Errors: kUnsupported, no such group can be made here (it takes root).
+  /// Creates the group. Errors: kUnsupported, not possible here (it requires root).
   static Result<MemoryGroup> Create(std::uint64_t limit_bytes);
   MemoryGroup(MemoryGroup&& other) noexcept : folder_(std::move(other.folder_)) {
     other.folder_.clear();
@@ -21,7 +21,7 @@ class MemoryGroup {
   MemoryGroup& operator=(MemoryGroup&&) = delete;
   ~MemoryGroup();
 
-  /// The command that runs `arguments` in the group.
+  /// Returns the command line that runs `arguments` in the group.
   std::vector<std::string> Command(const std::vector<std::string>& arguments) const;
 
  private:
@@ -29,7 +29,7 @@ class MemoryGroup {
   Path folder_;
 };
 
-/// Drops what the page cache holds of all files. False: not permitted.
+/// Drops the page cache of all files. Returns false if not permitted.
 bool DropPageCache();
 
 }  // namespace rhizome

@@ -15,7 +15,7 @@ std::string Scalar(const Json& value) {
   return value.dump();
 }
 
-/// A benchmark's fields as they are: a line for each number, a table for a list of objects.
+/// Formats the fields of a bench: a line per number, a table per list of objects.
 std::string DescribeFields(const Json& fields, const std::string& indent) {
   TextTable lines;
   std::string nested;

@@ -11,17 +11,17 @@
 
 namespace rhizome {
 
-/// A bench: a row of the table in tools/bench/benches.cc.
+/// A row of the table of benches in tools/bench/benches.cc.
 struct Bench {
-  const char* name;         ///< the word after `rhizome bench`
+  const char* name;         ///< name, as in `rhizome bench NAME`
   const char* description;  ///< one line, for `rhizome bench --help`
 
-  /// Adds the verb to `root`. Null in rhizome-bench where the bench links libtorch: it is then in
-  /// rhizome-bench-gnn.
+  /// Adds the verb to `root`. Null in rhizome-bench if the bench links libtorch; it is in
+  /// rhizome-bench-gnn then.
   void (*add)(const Bench& bench, CLI::App& root, Session& session);
 };
 
-/// Adds the verb of a bench, as AddVerb does.
+/// Adds the verb of a bench, like AddVerb.
 template <typename Flags>
 CLI::App* AddBench(const Bench& bench, CLI::App& root, Session& session, const std::string& example,
                    std::shared_ptr<Flags> flags,
@@ -29,13 +29,13 @@ CLI::App* AddBench(const Bench& bench, CLI::App& root, Session& session, const s
   return AddVerb(root, session, bench.name, bench.description, example, std::move(flags), run);
 }
 
-/// A benchmark's fields as they are: a line for each number, a table for a list of objects.
+/// Formats the fields of a bench: a line per number, a table per list of objects.
 std::string DescribeBench(const Json& fields);
 
-/// --store and --dir: what is measured, and where temporary files go.
+/// Adds --store, the store to measure, and --dir, the folder for temporary files.
 void AddPlaceFlags(CLI::App& verb, std::string& store, std::string& dir);
 
-/// A benchmark's options with what AddPlaceFlags put beside them.
+/// Returns the options of a bench with the values of AddPlaceFlags filled in.
 template <typename Flags>
 auto OptionsAt(const Flags& flags) {
   auto options = flags.options;
@@ -44,16 +44,16 @@ auto OptionsAt(const Flags& flags) {
   return options;
 }
 
-/// The flags of the graph that a benchmark walks.
+/// Adds the flags of the graph that a bench reads.
 void AddGraphFlags(CLI::App& verb, BenchGraphOptions& graph);
 
-/// --depth and --io: how `what` is read.
+/// Adds --depth and --io, which configure how `what` is read.
 void AddQueueFlags(CLI::App& verb, std::uint32_t& depth, IoMaker& maker, const std::string& what);
 
-/// --rounds and --seconds: how often, and how long `turn` lasts.
+/// Adds --rounds and --seconds: the number of rounds, and the duration of `turn`.
 void AddTurnFlags(CLI::App& verb, std::uint32_t& rounds, double& seconds, const std::string& turn);
 
-/// --dir, --scale and --edge-factor, of an R-MAT graph that the benchmark makes and removes again.
+/// Adds --dir, --scale and --edge-factor, for an R-MAT graph that the bench generates and removes.
 void AddMadeGraphFlags(CLI::App& verb, std::string& dir, std::uint32_t& scale,
                        std::uint32_t& edge_factor);
 

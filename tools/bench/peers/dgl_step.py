@@ -1,7 +1,7 @@
-"""One turn of DGL: steps of a network on sampled blocks in memory; prints one JSON object.
+"""One turn of DGL: training steps of a model on sampled blocks in memory. Prints one JSON object.
 
-Run by step.py in a virtual environment of its own. FOLDER holds indptr.npy and indices.npy (in-edges,
-CSC). What is timed is forward, backward and Adam; sampling and gathering are not.
+Run by step.py in its own virtual environment. FOLDER holds indptr.npy and indices.npy (in-edges,
+CSC). Times forward, backward and Adam, without sampling and reading of features.
 """
 
 import os

@@ -1,23 +1,22 @@
 #!/usr/bin/env python3
-"""Compares `rhizome train --full-graph` with PyTorch Geometric's full batch: one command, one JSON object.
+"""Compares `rhizome train --full-graph` with full-batch training in PyTorch Geometric. Prints one JSON object.
 
     tools/bench/peers/full_graph.py --python PYG/bin/python --scale 18
 
-An epoch of a GCN 128-256-256-256 over all edges of an R-MAT graph: forward, backward, Adam. All vertices
-are of the training set, nothing is dropped out. The contestants take turns, each turn a process of
-several epochs, of which the median counts:
+Times epochs of a GCN 128-256-256-256 over all edges of an R-MAT graph: forward, backward, Adam. All vertices are in
+the training set; there is no dropout. The contestants alternate. A turn is a process that runs several epochs, of
+which the median counts:
 
     memory              Rhizome without a limit
-    limit               Rhizome in a control group of a quarter of that one's peak, page cache included
-    mapped              the first one in the second one's group, its arrays in mapped files (mapped_memory.c)
+    limit               Rhizome in a control group of a quarter of the peak of `memory`, page cache included
+    mapped              as `memory`, in the control group of `limit`, with arrays in mapped files (mapped_memory.c)
     pyg scatter         PyG, messages as tensors
     pyg sparse          PyG, a sparse product
-    pyg ... checkpoint  the same, each layer computed again on the way back
-    pyg in the group    whether PyG, sparse, lives in that group (it is expected to be killed)
+    pyg ... checkpoint  the same, each layer recomputed in the backward pass
+    pyg in the group    whether PyG, sparse, survives in that group (it is expected to be killed)
 
-The group takes root. What counts is the median over the turns, and the ratio of turns that stand next to
-each other; on a loaded machine only the ratio by processor time means much, which cannot show waiting
-for the disk.
+Control groups require root. Reports medians over the turns, and ratios of consecutive turns. On a loaded machine only
+ratios of processor time are meaningful; they do not include waiting for the disk.
 """
 
 import argparse

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compares `rhizome bench pool` with GraphBolt's features on disk: one command, one JSON object.
+"""Compares `rhizome bench pool` with GraphBolt's features on disk. Prints one JSON object.
 
     tools/bench/peers/gather.py --store pds.rz --features features.npy --python P [--library L.so]
 
-Both gather the rows of the same minibatches, direct from the same disk, in turns: GraphBolt as they
-come, out of one .npy file in the order of the vertices, without a cache and with its best; Rhizome
-by a schedule of the whole superbatch, whose making counts. P is a Python with torch, and with dgl 2.4
-or later or the library of GraphBolt's operators (its wheels are on no package index that pip asks by
-default, so none is installed here). What counts is the median of the turns.
+Both read the rows of the same minibatches, with direct I/O from the same disk, in alternating turns. GraphBolt reads
+them in request order from one .npy file in vertex order, without a cache and with its best cache. Rhizome uses a
+schedule of the whole superbatch, whose construction is included in the time. P is a Python with torch, and with dgl
+2.4 or later or the library of GraphBolt's operators (its wheels are not on PyPI, so that none is installed here). The
+median of the turns counts.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""One turn of GraphBolt: gathers the rows of a trace from disk and prints one JSON object.
+"""One turn of GraphBolt: reads the rows of a trace from disk and prints one JSON object.
 
-Run by gather.py. FEATURES is a .npy of float32 [vertices, columns]; TRACE is what `rhizome bench pool
---trace-out` wrote. The calls are those of dgl.graphbolt's DiskBasedFeature and CPUCachedFeature, made
-on the operators themselves: either dgl (2.4 or later) is installed, or --library names its
-libgraphbolt_pytorch_*.so, which can be built alone.
+Run by gather.py. FEATURES is a .npy of float32 [vertices, columns]; TRACE was written by `rhizome bench pool
+--trace-out`. Makes the same calls as dgl.graphbolt's DiskBasedFeature and CPUCachedFeature, directly on the
+operators: either dgl (2.4 or later) is installed, or --library names its libgraphbolt_pytorch_*.so, which can be
+built separately.
 """
 
 import argparse

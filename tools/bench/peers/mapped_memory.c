@@ -1,6 +1,6 @@
-// A contestant of full_graph.py: large memory lies in mapped files, whose pages the system writes and
-// reads back as it sees fit. The program is the same; what it asks aligned_alloc, malloc or mmap for, from
-// RHIZOME_MAPPED_BYTES on, is a file below RHIZOME_MAPPED_FOLDER that has no name any more.
+// Preloaded library for the contestant `mapped` of full_graph.py: places large allocations in memory-mapped files, whose
+// pages the kernel writes and reads back as it chooses. The program is unchanged; requests of at least
+// RHIZOME_MAPPED_BYTES to aligned_alloc, malloc or mmap are served from an unlinked file in RHIZOME_MAPPED_FOLDER.
 //
 //     cc -O2 -shared -fPIC -o mapped_memory.so mapped_memory.c -ldl
 //     LD_PRELOAD=mapped_memory.so RHIZOME_MAPPED_FOLDER=DIR RHIZOME_MAPPED_BYTES=1048576 rhizome train ...

@@ -1,10 +1,10 @@
-"""An edge cut by METIS, to compare the balance of sampling with.
+"""Computes an edge cut with METIS, for comparing the balance of sampling.
 
     metis_parts.py EDGES.npy VERTICES PARTS OUT.npy [edges|rows]
 
-Run by sampling.py in its own virtual environment. Reads edges (int64 [m, 2]), writes int32
-[vertices]: the part of each vertex. Vertices weigh 1 plus their degree, as DistDGL balances its
-servers by edges; with "rows" each weighs 1, for `rhizome partition --rows --beside`.
+Run by sampling.py in its own virtual environment. Reads edges (int64 [m, 2]) and writes the part of each vertex
+(int32 [vertices]). The weight of a vertex is 1 plus its degree, as in DistDGL, which balances its servers by edges;
+with "rows" it is 1, for `rhizome partition --rows --beside`.
 """
 
 import sys

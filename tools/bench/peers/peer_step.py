@@ -1,5 +1,5 @@
-"""What a peer's turn in step.py is: its flags, the clock, the report. Imported by dgl_step.py and
-pyg_step.py, which know a library each; pyg_infer.py takes its MLP and its measure of memory."""
+"""Common code of the peers of step.py: flags, clock and report. Imported by dgl_step.py and pyg_step.py, each of
+which implements one library; pyg_infer.py uses the MLP and the measurement of memory."""
 
 import argparse
 import json

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """One turn of PyTorch Geometric in full_graph.py: epochs of a GCN on a whole graph, in memory.
 
-The folder has edges.npy, features.npy, label.npy. --kernel: scatter (messages are tensors, one row
-an edge), sparse (a product with a SparseTensor of torch_sparse, or, where that is missing, with a
-sparse CSR tensor of torch, whose transpose is made once). --checkpoint computes each layer again on
-the way back (torch.utils.checkpoint), so that only what lies between layers is kept.
+The folder has edges.npy, features.npy, label.npy. --kernel: scatter (messages are tensors, one row per edge) or
+sparse (a product with a SparseTensor of torch_sparse or, if that is missing, with a sparse CSR tensor of torch, whose
+transpose is computed once). --checkpoint recomputes each layer in the backward pass (torch.utils.checkpoint), so that
+only the tensors between layers are kept.
 """
 
 import argparse

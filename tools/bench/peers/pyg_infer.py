@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""PyTorch Geometric's turn in `rhizome bench infer`: a network over a whole graph, all in memory.
+"""One turn of PyTorch Geometric in `rhizome bench infer`: inference over a whole graph, all in memory.
 
     pyg_infer.py FOLDER --mode layerwise|samplewise --fanout all --json
 
-FOLDER has indptr.npy and indices.npy (in-edges by target) and features.npy, as the benchmark writes
-them. Layerwise: a layer over all vertices, then the next, as PyG's own examples do
-(examples/reddit.py); samplewise: a batch of vertices through all layers. Where neighbours are drawn
-by NeighborLoader, it needs pyg-lib or torch-sparse; --kernel spmm takes all neighbours without it, by
-products with a sparse matrix, which attention has not. One JSON object on stdout; memory in bytes,
-`base` after the imports.
+FOLDER has indptr.npy and indices.npy (in-edges by target) and features.npy, written by the bench. Layerwise computes
+one layer over all vertices, then the next, as in PyG's own examples (examples/reddit.py); samplewise passes a batch
+of vertices through all layers. NeighborLoader, which draws the neighbours, requires pyg-lib or torch-sparse. --kernel
+spmm uses all neighbours without it, by products with a sparse matrix, which is not possible for attention. Prints one
+JSON object; memory is in bytes, `base` after the imports.
 """
 
 import argparse

@@ -1,10 +1,8 @@
-"""One turn of PyTorch Geometric: steps of a network on sampled blocks in memory; prints one JSON
-object.
+"""One turn of PyTorch Geometric: training steps of a model on sampled blocks in memory. Prints one JSON object.
 
-Run by step.py in a virtual environment of its own. FOLDER holds indptr.npy and indices.npy (in-edges,
-CSC). Minibatches are drawn here, each vertex once, as NeighborLoader does, which needs libraries that
-are not on PyPI; each layer has the edges that it needs alone. What is timed is forward, backward and
-Adam; sampling and gathering are not.
+Run by step.py in its own virtual environment. FOLDER holds indptr.npy and indices.npy (in-edges, CSC). Minibatches
+are drawn by this script, each vertex once, like NeighborLoader, which requires libraries that are not on PyPI. Each
+layer has only the edges that it needs. Times forward, backward and Adam, without sampling and reading of features.
 """
 
 import os

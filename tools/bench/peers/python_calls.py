@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What a call of the Python package costs, and what importing it costs, beside NumPy. Rounds alternate between all of
-them; shown are the median and the least of the rounds, in nanoseconds a call (a row; a vertex) and milliseconds.
+"""Measures the cost of calls of the Python package and of importing it, compared with NumPy. Rounds alternate between
+all contestants. Prints the median and the minimum of the rounds, in nanoseconds per call (row, vertex) and
+milliseconds.
 
 usage: PYTHONPATH=build/release/python tools/bench/peers/python_calls.py [--rounds N]
 """

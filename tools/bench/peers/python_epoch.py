@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Times epochs of PyG with features beyond memory: rhizome.pyg.Loader, PyG's NeighborLoader on our stores, without
-workers and with two, the same on features that are mapped (np.memmap, and advised that reads are random), and on features
-in memory without a limit; and GraphBolt's pipeline on features that are mapped.
+"""Times epochs of PyG with features larger than memory. Contestants: rhizome.pyg.Loader; PyG's NeighborLoader on
+Rhizome's stores, without workers and with two; the same on memory-mapped features (np.memmap, and with advice for
+random reads), and on features in memory without a limit; and GraphBolt's pipeline on memory-mapped features.
 
     python3 python_epoch.py [--scale N] [--seeds N] [--limit SIZE] [--batches N] [--turns N] [--store DIR] [--no-model]
 
-As root, for control groups: each contestant is a process that may take --limit (1.5 GiB), page cache included. PyG of
-PyPI has no neighbour sampler of its own, so that all of PyG's contestants draw by rhizome.pyg.NeighborSampler. The graph
-is R-MAT of 2^N vertices, edge factor 8, 256 columns of float32. An epoch goes over --seeds vertices from cold caches; what
-would take hours is stopped after --mapped-batches. Prints one JSON object: milliseconds a minibatch of each turn, medians,
-and their ratios to rhizome.pyg.Loader's.
+Requires root, for control groups: each contestant is a process limited to --limit (1.5 GiB), page cache included. PyG
+from PyPI has no neighbour sampler, so all PyG contestants sample with rhizome.pyg.NeighborSampler. The graph is R-MAT
+of 2^N vertices, edge factor 8, 256 columns of float32. An epoch covers --seeds vertices, starting from cold caches;
+contestants that would take hours are stopped after --mapped-batches. Prints one JSON object: milliseconds per
+minibatch of each turn, medians, and their ratios to rhizome.pyg.Loader.
 
-GraphBolt is another environment's: --graphbolt-python (dgl of PyPI and its torch; --no-model, for its layers are others).
+GraphBolt runs in another environment: --graphbolt-python (dgl from PyPI and its torch; requires --no-model, because
+its layers differ).
 """
 import argparse
 import json

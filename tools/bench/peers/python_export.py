@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Times Array.to_parquet on rows in a store against pyarrow on the same rows in memory, in turns.
+"""Times Array.to_parquet on rows in a store against pyarrow on the same rows in memory, in alternating turns.
 
     python3 python_export.py [--rows N] [--dim N] [--rounds N] [--dir DIR]
 
-Needs numpy, pyarrow and the package `rhizome`. Prints one JSON object: seconds of each turn, the median of their ratios,
-and the memory that a process takes for the export beyond what it takes with the store open.
+Needs numpy, pyarrow and the package `rhizome`. Prints one JSON object: seconds of each turn, the median of their
+ratios, and the memory that the export needs beyond that of a process with the store open.
 """
 import argparse
 import json

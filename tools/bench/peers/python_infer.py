@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Times the embeddings of all vertices by a model of PyG: rhizome.pyg.infer under a limit on memory, by blocks in torch
-and by the engine's own network, against PyG's BasicGNN.inference with everything in memory and no limit.
+"""Times embeddings of all vertices by a model of PyG: rhizome.pyg.infer under a memory limit, computed block by block
+in torch and by the engine's own model, against PyG's BasicGNN.inference with everything in memory and no limit.
 
     python3 python_infer.py [--scale N] [--limit SIZE] [--turns N] [--store DIR]
 
-As root, for control groups. GraphSAGE of two layers of 256; R-MAT of 2^N vertices, edge factor 16, 128 columns of float32.
-PyG of PyPI has no neighbour sampler of its own, so that its loader draws by rhizome.pyg.NeighborSampler; where torch-sparse
-is installed, PyG takes part a second time (`stock`), on a graph and a sampler of its own. Prints one JSON object: vertices a
-second and MB of the process in each turn, ratios, and the largest difference of the results.
+Requires root, for control groups. GraphSAGE of two layers of 256 columns; R-MAT of 2^N vertices, edge factor 16, 128
+columns of float32. PyG from PyPI has no neighbour sampler, so its loader samples with rhizome.pyg.NeighborSampler; if
+torch-sparse is installed, PyG also takes part with its own graph and sampler (`stock`). Prints one JSON object:
+vertices per second and MB of the process in each turn, ratios, and the maximum difference of the results.
 """
 import argparse
 import importlib.util

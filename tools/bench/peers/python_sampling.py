@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What sampling costs through Python beside the engine alone (`rhizome bench sample`), and what two threads of Python gain
-over one in sampling and in reading rows. All take turns; shown are medians of the turns' ratios.
+"""Measures the cost of sampling through Python relative to the engine alone (`rhizome bench sample`), and the gain of
+two Python threads over one in sampling and in reading rows. All contestants alternate; reports medians of the ratios.
 
     PYTHONPATH=build/release/python python3 tools/bench/peers/python_sampling.py [--scale N] [--rounds N] [--store DIR]
 
 R-MAT of 2^N vertices, edge factor 16, 128 columns of float32, all in memory; minibatches of 1,000 seeds and 10,10,10
-neighbours, each on one thread. Of the engine alone there are processor times, too, which other programs on the machine
-change less. Prints one JSON object; the gain of two threads is shown beside that of two processes that only add numbers,
-which is what the machine could give just then.
+neighbours, each on one thread. For the engine alone, processor times are reported, too, which other programs on the
+machine affect less. Prints one JSON object. The gain of two threads is printed next to the gain of two processes that
+only add numbers, which is the maximum that the machine could give at that time.
 """
 import argparse
 import json

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Worker processes of PyG's NeighborLoader on a store: when the first minibatch comes, what memory each worker takes, and
-whether many starts of workers all succeed.
+"""Measures worker processes of PyG's NeighborLoader on a store: the time to the first minibatch, the memory of each
+worker, and whether many starts of workers all succeed.
 
     PYTHONPATH=build/release/python python3 tools/bench/peers/python_workers.py [--scale N] [--store DIR] [--turns N]
                                                                               [--starts N] [--method fork|spawn]
 
-R-MAT of 2^N vertices, edge factor 16, 128 columns of float32; minibatches of 1,000 seeds and 10,10,10 neighbours by four
-workers. Memory is the proportional set size (a page that k processes share counts 1/k) without the minibatches that are
-sent, which lie in shared memory; beyond that of four workers of a DataLoader that send zeros of the same size, in a process
-that has imported the same. --starts: begins that many workers, four at a time, takes
-a minibatch of each and ends them; a worker that does not answer for a minute is an error. Prints one JSON object.
+R-MAT of 2^N vertices, edge factor 16, 128 columns of float32; minibatches of 1,000 seeds and 10,10,10 neighbours by
+four workers. Memory is the proportional set size (a page shared by k processes counts 1/k) without the minibatches
+that are sent through shared memory; it is reported beyond that of four DataLoader workers that send zeros of the same
+size, in a process with the same imports. --starts: starts this number of workers, four at a time, reads a minibatch
+from each and ends them; a worker that does not answer for a minute is an error. Prints one JSON object.
 """
 import argparse
 import json

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Compares `rhizome bench sample` with GraphBolt: one command, one JSON object.
+"""Compares `rhizome bench sample` with GraphBolt. Prints one JSON object.
 
     tools/bench/peers/sampling.py --scale 20
 
-Makes a virtual environment and the graphs under --work (default: build/bench), both kept for the
-next run. Both contestants get the same graph, from `rhizome generate`. They take turns, each turn a
-process of several rounds; what counts is the median over the turns, and the ratio is the median of
-the ratios of turns that stand next to each other. Wall clock and processor time are both given:
-on a loaded machine only the second means anything.
+Creates a virtual environment and the graphs in --work (default: build/bench); both are kept for the next run. Both
+contestants use the same graph, from `rhizome generate`, and alternate. A turn is a process that runs several rounds.
+Reports medians over the turns and, as the ratio, the median of the ratios of consecutive turns. Both wall-clock and
+processor time are reported; on a loaded machine only the latter is meaningful.
 
-Both draw the same work: GraphBolt expands every known vertex again in each hop, so Rhizome does too
-(--frontier again). What Rhizome does by default (each vertex once) is given beside it.
+Both perform the same work: GraphBolt expands every known vertex again in each hop, so Rhizome does so, too
+(--frontier again). Its default (each vertex once) is reported as well.
 """
 
 import argparse

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""Compares `rhizome bench step` with DGL and PyTorch Geometric: one command, one JSON object.
+"""Compares `rhizome bench step` with DGL and PyTorch Geometric. Prints one JSON object.
 
     tools/bench/peers/step.py --model gat,gin,sage,gcn --turns 3
 
-One step of a network of 3 layers on minibatches in memory: forward, backward, Adam. Graph, network
-and seeds' number are the same; each samples on its own (DGL draws again for vertices that it knows
-from an earlier hop, the others once for each), so rows and edges of a minibatch are printed beside the
-times. Attention of Rhizome and PyG has each vertex among its own neighbours, DGL's has not. They take
-turns; what counts is the median, and the ratio of turns that stand next to each other. On a loaded
-machine only the ratio by processor time means anything.
+Times training steps of a model of 3 layers on minibatches in memory: forward, backward, Adam. Graph, model and number
+of seeds are equal. Each contestant samples by itself (DGL samples vertices again that it knows from an earlier hop,
+the others sample each once), so rows and edges per minibatch are printed next to the times. Attention includes
+self-loops in Rhizome and PyG, but not in DGL. The contestants alternate. Reports medians, and ratios of consecutive
+turns. On a loaded machine only ratios of processor time are meaningful.
 
-Memory is that of the process at its peak, and that by which the steps alone raise it; where sage is
-among the models, `memory_over_sage` says what the others take over it in each library.
+Memory is the peak of the process, and the increase caused by the steps; if sage is among the models,
+`memory_over_sage` is the memory of the other models relative to it, by library.
 """
 
 import argparse

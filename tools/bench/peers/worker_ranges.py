@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Worker processes of `rhizome infer`, whose ranges are of equal edges or of equal learned cost: one command, one JSON object.
+"""Compares worker processes of `rhizome infer` with ranges of equal edges and of equal learned cost. Prints one JSON
+object.
 
     tools/bench/peers/worker_ranges.py STORE --model-file MODEL.safetensors [--workers N] [--turns N] [--chunk-rows N] [--learn N]
 
-The contestants take turns on the same code path (--ranges edges|learned); before, --learn jobs of equal edges let the model of
-costs learn. What counts is processor time, which no other process disturbs much: a layer's pass takes as long as its
-slowest worker. Of each layer, medians over the turns: the slowest worker's seconds, and over the mean of all workers'; whether
-both cuts were the same ranges, which then are one contestant (edges_over_learned: 1); and why the learned one was taken or
-not. The pass time of a job is the sum of its layers' slowest. The store gets an array, of which one version is kept.
+The contestants alternate on the same code path (--ranges edges|learned). Before, the cost model learns from --learn
+jobs with equal edges. Times are processor times, on which other processes have little influence: the pass of a layer
+takes as long as its slowest worker. Reports per layer, as medians over the turns: the seconds of the slowest worker,
+and their ratio to the mean of all workers; whether both contestants used the same ranges (then edges_over_learned is
+1); and why the learned ranges were used or not. The pass time of a job is the sum over its layers of the slowest
+worker. Writes an array to the store, of which one version is kept.
 """
 import argparse
 import json

@@ -21,7 +21,7 @@ using ColdLook = std::function<Status(std::span<const VertexId>, std::span<std::
 
 constexpr const char* kColdArray = "feat";
 
-/// A store of vertices with rows and hardly any edges, and whoever reads it.
+/// A store of vertices with rows and almost no edges, and its readers.
 class ColdRows {
  public:
   explicit ColdRows(const BenchColdRowsOptions& options) : options_(options) {}
@@ -43,7 +43,7 @@ class ColdRows {
   std::vector<RowTarget> targets_;
 };
 
-// Rows are random, so that nothing on the way compresses them.
+// Rows are random, so that no layer can compress them.
 Status ColdRows::Make(const Path& path, const JobControl& control) const {
   GraphInput input;
   input.vertex_count = std::max<std::uint64_t>(options_.bytes / (options_.dim * sizeof(float)), 2);
@@ -75,7 +75,7 @@ Status ColdRows::Open(const Path& folder, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(array_, store_->OpenArray(kColdArray));
   RHIZOME_ASSIGN_OR_RETURN(const auto sidecar, store_->OpenArray(SidecarName(kColdArray)));
   RHIZOME_ASSIGN_OR_RETURN(reader_, RowReader::Open(*array_, *sidecar, RowReaderOptions{}));
-  // So little memory that next to nothing is met again, but enough for the checksums.
+  // Small enough that hardly any row is found in memory again, but large enough for the checksums.
   RHIZOME_ASSIGN_OR_RETURN(
       rows_, RowLookup::Open(*graph_, kColdArray,
                              {.memory_bytes = std::max<std::uint64_t>(
@@ -91,7 +91,7 @@ Status ColdRows::ReadByReader(std::span<const VertexId> vertices, std::span<std:
   return reader_->Read(targets_);
 }
 
-// Rows a second, in calls of `batch` random vertices.
+// Returns rows per second, read in calls of `batch` random vertices.
 Result<double> ColdRows::Rate(const ColdLook& look) {
   std::vector<VertexId> vertices(options_.batch);
   std::vector<std::byte> out(vertices.size() * reader_->row_bytes());
@@ -146,6 +146,8 @@ Result<Json> ColdRows::Compare(const Path& scratch, const JobControl& control) {
 
 }  // namespace
 
+// Creates a store with random rows, opens its readers, and measures each reader and fio in turns
+// for several rounds.
 Result<Json> BenchColdRows(const BenchColdRowsOptions& options, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(options.dir));
   ColdRows bench(options);

@@ -9,15 +9,15 @@
 
 namespace rhizome {
 
-/// `bench lookup --cold`: random rows that are on disk, by vertex id, through Graph::ReadRows and
-/// RowLookup, in turns with the RowReader that training reads with, and with fio.
+/// `bench lookup --cold`: reads of random rows on disk by vertex id, through Graph::ReadRows and
+/// RowLookup, alternating with the RowReader that training uses, and with fio.
 struct BenchColdRowsOptions {
-  Path dir = ".";                                ///< where the store goes, for the run
-  std::uint64_t bytes = std::uint64_t{1} << 30;  ///< of the array
-  std::uint32_t dim = 256;                       ///< floats of a row
-  std::uint32_t batch = 32768;                   ///< vertices of a call, about a minibatch
+  Path dir = ".";                                ///< folder of the temporary store
+  std::uint64_t bytes = std::uint64_t{1} << 30;  ///< size of the array
+  std::uint32_t dim = 256;                       ///< floats per row
+  std::uint32_t batch = 32768;                   ///< vertices per call, about a minibatch
   std::uint32_t rounds = 3;
-  double seconds = 2;  ///< of a turn
+  double seconds = 2;  ///< of each turn
   std::uint64_t seed = 1;
 };
 Result<nlohmann::ordered_json> BenchColdRows(const BenchColdRowsOptions& options,

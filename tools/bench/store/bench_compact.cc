@@ -34,7 +34,7 @@ std::uint64_t FileBytes(const Manifest& manifest, std::string_view prefix) {
   return bytes;
 }
 
-/// Writes to one graph, and times each put.
+/// Writes to a graph and measures the latency of each put.
 class Putter {
  public:
   Putter(Graph& graph, std::uint64_t vertices, std::uint64_t seed)
@@ -95,7 +95,8 @@ Status MakeBenchCompactStore(const BenchCompactOptions& options, const Path& fol
   return Status::Ok();
 }
 
-/// Sequential direct reads of the store's own feature chunks, by fio; 0 without fio.
+/// Returns the rate at which fio reads the feature chunks of the store, sequentially and with
+/// O_DIRECT; 0 if fio is not installed.
 Result<double> CompactDiskRate(const Store& store, const Path& scratch) {
   FioJob job;
   job.folder = store.GenerationFolder() / ArrayFolder(kArray);
@@ -126,8 +127,8 @@ Status Update(const GraphSnapshot& graph, Putter& putter, double share, const Jo
   return Status::Ok();
 }
 
-/// One compaction, timed. Rows are read from the old generation, and all that was written is read
-/// back.
+/// Measurements of one compaction. It reads the rows of the old generation, and reads back
+/// everything that it wrote.
 struct CompactPass {
   double seconds = 0;
   std::uint64_t bytes_read = 0;
@@ -151,6 +152,9 @@ Result<CompactPass> Compact(Graph& graph, const BenchCompactOptions& options,
 
 }  // namespace
 
+// Measures compaction: (1) generates a store; (2) writes a share of its edges as updates; (3)
+// measures the disk with fio and the latency of puts on the idle store; (4) compacts; (5) writes
+// updates again and compacts while another thread puts; (6) compares the rates and latencies.
 Result<Json> BenchCompact(const BenchCompactOptions& options, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(options.dir));
   RHIZOME_RETURN_IF_ERROR(MakeBenchCompactStore(options, scratch.path(), control));
@@ -165,7 +169,7 @@ Result<Json> BenchCompact(const BenchCompactOptions& options, const JobControl& 
   const std::uint64_t entries = graph->Snapshot()->delta()->entries();
   RHIZOME_ASSIGN_OR_RETURN(const double disk_rate,
                            CompactDiskRate(graph->Snapshot()->store(), scratch.path()));
-  ::sync();  // what the updates have left to the disk is no idle time
+  ::sync();  // do not measure the write-back of the updates
   RHIZOME_RETURN_IF_ERROR(putter.PutBatch(1, true));
   putter.TakeLatencies();
   for (std::uint32_t i = 0; i < options.puts; ++i)

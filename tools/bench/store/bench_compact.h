@@ -9,17 +9,17 @@
 
 namespace rhizome {
 
-/// `bench compact`: a store made for the run takes in a share of its edges as updates; bytes a
-/// second against the disk's sequential rate; then once more beside durable puts: how long they
-/// wait.
+/// `bench compact`: compacts a store generated for the run after a share of its edges was written
+/// as updates. Reports bytes per second relative to the sequential rate of the disk. Then compacts
+/// again during durable puts and reports their latency.
 struct BenchCompactOptions {
-  Path dir = ".";                  ///< where the store goes, on the disk to be measured
+  Path dir = ".";                  ///< folder of the store, on the disk to measure
   std::uint32_t scale = 18;        ///< RMAT: 2^scale vertices
-  std::uint32_t edge_factor = 16;  ///< edges a vertex
-  std::uint32_t dim = 256;         ///< floats of a feature row
+  std::uint32_t edge_factor = 16;  ///< edges per vertex
+  std::uint32_t dim = 256;         ///< floats per feature row
   std::uint32_t partitions = 4;
-  double share = 0.01;        ///< of the edges, written before
-  std::uint32_t puts = 1000;  ///< durable puts of one edge while nothing else goes on
+  double share = 0.01;        ///< share of the edges written as updates before each compaction
+  std::uint32_t puts = 1000;  ///< durable puts of one edge on the idle store
   std::uint32_t threads = 2;
   std::uint64_t memory_bytes = 0;
   bool repartition = false;

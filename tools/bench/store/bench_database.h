@@ -15,9 +15,9 @@ class DB;
 
 namespace rhizome {
 
-/// Bare RocksDB, the peer of `bench write` and `bench lookup`, with the catalogue's options and a
-/// block cache that holds everything.
-/// Threads: all functions from many.
+/// Plain RocksDB, the reference of `bench write` and `bench lookup`. Has the options of the
+/// catalogue and a block cache that holds all data.
+/// Threads: all functions may be called concurrently.
 class BenchDatabase {
  public:
   struct Entry {
@@ -28,15 +28,15 @@ class BenchDatabase {
   static Result<std::unique_ptr<BenchDatabase>> Create(const Path& path);
   ~BenchDatabase();
 
-  /// One write of all entries.
+  /// Writes all entries in one batch.
   Status Write(const std::vector<Entry>& entries, bool sync);
 
-  /// Flushes and compacts, so that reads find one sorted run.
+  /// Flushes and compacts, so that reads search one sorted run.
   Status Settle();
   Status Get(std::string_view key, std::string& value) const;
   Status MultiGet(const std::vector<std::string>& keys, std::vector<std::string>& values) const;
 
-  /// Big-endian, so that keys are in order of numbers.
+  /// Returns the key of a number and a kind. Big-endian, so that keys are ordered by number.
   static std::string Key(std::uint64_t number, char kind);
 
  private:

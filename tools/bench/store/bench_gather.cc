@@ -15,10 +15,10 @@
 namespace rhizome {
 namespace {
 
-// Any file system's O_DIRECT unit that we know divides it, and a disk reads no less.
+// Divides the O_DIRECT alignment of all known file systems, and is the smallest read of a disk.
 constexpr std::uint64_t kSectorBytes = 512;
 
-/// The array that is read: of a store, or made for the run. Destroyed files last.
+/// The array to read, from a store or generated for the run. The files are destroyed last.
 struct GatherData {
   std::unique_ptr<ScratchFolder> scratch;
   std::unique_ptr<Store> store;
@@ -32,7 +32,7 @@ struct GatherData {
   }
 };
 
-/// Rows of a temporary array; random, so that nothing on the way compresses them.
+/// Fills a chunk of a temporary array with random bytes, so that no layer can compress them.
 void FillChunk(std::span<std::byte> chunk, std::mt19937_64& random) {
   for (std::size_t at = 0; at < chunk.size(); at += sizeof(std::uint64_t)) {
     const std::uint64_t word = random();
@@ -97,7 +97,7 @@ Result<GatherData> OpenData(const BenchGatherOptions& options, const JobControl&
   return data;
 }
 
-/// Runs `batch`, which does `reads` reads, again and again for `seconds`; returns reads a second.
+/// Runs `batch`, which performs `reads` reads, repeatedly for `seconds`. Returns reads per second.
 template <typename Batch>
 Result<double> Rate(double seconds, std::uint64_t reads, Batch batch) {
   std::uint64_t done = 0;
@@ -111,7 +111,7 @@ Result<double> Rate(double seconds, std::uint64_t reads, Batch batch) {
   return std::round(static_cast<double>(done) / elapsed);
 }
 
-/// Random rows through RowReader, as training reads them: checked and copied out.
+/// Reads random rows through RowReader, as training does: verified and copied out.
 class RowContestant {
  public:
   static Result<RowContestant> Open(const GatherData& data, const BenchGatherOptions& options) {
@@ -120,7 +120,7 @@ class RowContestant {
     reader.io.maker = options.maker;
     reader.io.depth = options.depth;
     reader.direct = options.direct;
-    reader.gap_bytes = 0;  // one read a row, as the reference does
+    reader.gap_bytes = 0;  // one read per row, like the reference
     RHIZOME_ASSIGN_OR_RETURN(made.reader_, RowReader::Open(*data.rows, *data.sidecar, reader));
     made.random_.seed(options.seed);
     made.out_.resize(kBatchRows * data.entry().row_bytes());
@@ -147,8 +147,8 @@ class RowContestant {
   std::vector<std::byte> out_;
 };
 
-/// The same blocks through a bare IoQueue: what sorting, checking and copying cost is the
-/// difference.
+/// Reads the same blocks through an IoQueue directly. The difference to RowContestant is the cost
+/// of sorting, verifying and copying.
 class QueueContestant {
  public:
   static Result<QueueContestant> Open(const GatherData& data, const BenchGatherOptions& options) {
@@ -204,12 +204,12 @@ FioJob MakeGatherFioJob(const GatherData& data, const BenchGatherOptions& option
   return job;
 }
 
-/// Reads a second of each contestant, round by round.
+/// Reads per second of each contestant, one value per round.
 struct Rates {
   std::vector<double> rows;
   std::vector<double> queue;
-  std::vector<double> fio;  ///< empty: no reference
-  std::string fio_missing;  ///< why
+  std::vector<double> fio;  ///< empty: fio is not installed
+  std::string fio_missing;  ///< reason why fio could not run
 };
 
 Status RunRounds(const GatherData& data, const BenchGatherOptions& options,
@@ -275,6 +275,8 @@ nlohmann::ordered_json Report(const GatherData& data, const BenchGatherOptions& 
 
 }  // namespace
 
+// Measures random reads of rows: (1) opens the array, or generates one; (2) runs all contestants in
+// each round: RowReader, a plain IoQueue and fio; (3) reports medians and ratios.
 Result<nlohmann::ordered_json> BenchGather(const BenchGatherOptions& options,
                                            const JobControl& control) {
   if (options.rounds == 0 || !(options.seconds > 0)) {

@@ -25,7 +25,7 @@ double ProcessorSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// The same edges as text.
+/// Writes the edges of a .npy file as text.
 Status WriteTsv(FileSystem& fs, const Path& npy, const Path& tsv, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(fs, npy));
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(tsv));
@@ -46,11 +46,11 @@ Status WriteTsv(FileSystem& fs, const Path& npy, const Path& tsv, const JobContr
 }
 
 struct IngestContestant {
-  const char* input;  // the name of the edge file
+  const char* input;  // name of the edge file
   std::uint32_t partitions;
   PartitionerKind partitioner;
   IngestOptions::Spill spill;
-  double target;  // edges a second on two processors; 0: none was set
+  double target;  // target in edges per second on two processors; 0: none
 };
 
 class IngestBench {

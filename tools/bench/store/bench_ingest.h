@@ -9,15 +9,15 @@
 
 namespace rhizome {
 
-/// `bench ingest`: an R-MAT graph as .npy and as TSV, with one partition and several, in memory and
-/// through scratch files; wall-clock and processor time of each, in one run.
+/// `bench ingest`: ingests an R-MAT graph as .npy and as TSV, with one and with several partitions,
+/// in memory and through scratch files. Reports wall-clock and processor time of each.
 struct BenchIngestOptions {
-  Path dir = ".";  ///< where input and stores go, and are removed again
+  Path dir = ".";  ///< folder of input and stores, which are removed afterwards
   std::uint32_t scale = 18;
   std::uint32_t edge_factor = 16;
   std::uint32_t partitions = 8;
   std::uint32_t threads = 1;
-  std::uint32_t rounds = 1;  ///< turns of each contestant; the fastest counts
+  std::uint32_t rounds = 1;  ///< turns per contestant; the fastest counts
   std::uint64_t seed = 1;
 };
 Result<nlohmann::ordered_json> BenchIngest(const BenchIngestOptions& options,

@@ -21,7 +21,7 @@ using Look = std::function<Status(std::span<const VertexId>)>;
 constexpr char kList = 0;
 constexpr char kRow = 1;
 
-/// A random graph with one array, and a database of the same lists and rows.
+/// A random graph with one array, and a database with the same lists and rows.
 class LookupBench {
  public:
   explicit LookupBench(const BenchLookupOptions& options) : options_(options) {}
@@ -117,7 +117,7 @@ Look LookupBench::Peer(char kind) const {
   };
 }
 
-// Look-ups a second in batches, all threads together.
+// Returns look-ups per second in batches, summed over all threads.
 Result<double> LookupBench::PerSecond(const std::function<Look()>& make) const {
   std::vector<Status> statuses(options_.threads);
   std::vector<std::thread> threads;
@@ -150,7 +150,7 @@ Result<Json> LookupBench::Compare(char kind, const JobControl& control) {
   for (std::uint32_t i = 0; i < 2 * options_.lookups; ++i) {
     if (i % 4096 == 0) RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     const auto vertex = static_cast<VertexId>(random() % graph_->vertex_count());
-    const bool warm = i >= options_.lookups;  // the first half warms both up
+    const bool warm = i >= options_.lookups;  // the first half warms up both contestants
     for (const bool ours : {true, false}) {
       const Stopwatch watch;
       RHIZOME_RETURN_IF_ERROR((ours ? own : peer)(std::span(&vertex, 1)));
@@ -176,6 +176,8 @@ Result<Json> LookupBench::Compare(char kind, const JobControl& control) {
 
 }  // namespace
 
+// Creates a store and a RocksDB with the same contents, then compares the latency of single
+// look-ups and the rate of batches, first for neighbour lists, then for rows.
 Result<Json> BenchLookup(const BenchLookupOptions& options, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(options.graph.dir));
   LookupBench bench(options);

@@ -11,15 +11,15 @@
 
 namespace rhizome {
 
-/// `bench lookup`: warm look-ups of neighbours and rows, one at a time and in batches, against
-/// RocksDB that holds the same lists and rows as values in a block cache of 4 GiB.
+/// `bench lookup`: look-ups of neighbours and rows in memory, singly and in batches, compared with
+/// RocksDB that stores the same lists and rows as values and has a block cache of 4 GiB.
 struct BenchLookupOptions {
   BenchGraphOptions graph;         ///< `fanouts` and `batch_size` are not used
-  std::uint32_t dim = 128;         ///< floats of a row
-  std::uint32_t lookups = 100000;  ///< of each contestant and kind
-  std::uint32_t batch = 64;        ///< vertices of a batched look-up
+  std::uint32_t dim = 128;         ///< floats per row
+  std::uint32_t lookups = 100000;  ///< look-ups per contestant and kind
+  std::uint32_t batch = 64;        ///< vertices per batch
   std::uint32_t threads = 2;
-  std::shared_ptr<Metrics> metrics = {};  ///< where ours are counted; null: nowhere
+  std::shared_ptr<Metrics> metrics = {};  ///< metrics of Rhizome's look-ups; null: none
 };
 Result<nlohmann::ordered_json> BenchLookup(const BenchLookupOptions& options,
                                            const JobControl& control);

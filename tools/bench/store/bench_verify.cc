@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kVerifyFioBlockBytes = std::uint64_t{1} << 20;
 
-/// Random edges, and rows that do not repeat.
+/// Returns a graph with random edges and rows of random bytes.
 GraphInput MakeInput(const BenchVerifyOptions& options) {
   GraphInput input;
   input.vertex_count = std::max<std::uint64_t>(options.bytes / options.row_bytes, 1);
@@ -54,8 +54,8 @@ Status MakeBenchVerifyStore(const Path& path, const BenchVerifyOptions& options,
 }
 
 struct VerifyTurn {
-  double files = 0;  ///< bytes a second of VerifyFiles
-  double whole = 0;  ///< and of all that the verb does
+  double files = 0;  ///< bytes per second of VerifyFiles
+  double whole = 0;  ///< bytes per second of everything that the verb does
   double cpu = 0;    ///< seconds of processor time
   std::uint64_t bytes = 0;
 };
@@ -79,7 +79,8 @@ Result<VerifyTurn> Verify(const Path& path, const JobControl& control) {
       fmt::format("'{}' is damaged: {}", path.string(), report.damaged.front().file)));
 }
 
-/// The largest files of the store, which hold most of its bytes, all in one folder.
+/// Returns a fio job that reads the largest files of the store, which hold most of its bytes and
+/// are all in one folder.
 Result<FioJob> MakeVerifyFioJob(const Store& store, double seconds) {
   constexpr std::size_t kMostFiles = 64;
   std::vector<FileEntry> files = store.manifest().files;
@@ -104,6 +105,8 @@ Result<FioJob> MakeVerifyFioJob(const Store& store, double seconds) {
 
 }  // namespace
 
+// Measures verification: (1) opens the store, or generates one; (2) in each round, verifies the
+// files and the graph, then reads the same files with fio; (3) reports medians and ratios.
 Result<nlohmann::ordered_json> BenchVerify(const BenchVerifyOptions& options,
                                            const JobControl& control) {
   if (options.rounds == 0 || options.row_bytes == 0 || options.row_bytes % sizeof(float) != 0)

@@ -29,7 +29,7 @@ double Percentile(std::vector<double> seconds, double share) {
   return seconds[at];
 }
 
-/// A store of random edges with one array, and an empty database beside it.
+/// A store of random edges with one array, and an empty database.
 class WriteBench {
  public:
   explicit WriteBench(const BenchWriteOptions& options)
@@ -50,7 +50,7 @@ class WriteBench {
   const BenchWriteOptions& options_;
   std::mt19937_64 random_;
   const std::vector<float> row_;
-  std::atomic<std::uint64_t> next_ = 0;  // vertex or key that was not used yet
+  std::atomic<std::uint64_t> next_ = 0;  // next unused vertex or key
   std::atomic<std::uint64_t> next_key_ = 0;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Graph> graph_;
@@ -107,7 +107,7 @@ WriteBatch WriteBench::NextPut() {
 std::vector<BenchDatabase::Entry> WriteBench::SameBytes() {
   const std::uint64_t number = next_key_.fetch_add(1);
   std::string row_key = BenchDatabase::Key(number, 1);
-  row_key.append(16, '\0');  // array and vertex
+  row_key.append(16, '\0');  // for array and vertex
   return {{BenchDatabase::Key(number, 0), record_},
           {std::move(row_key), std::string(options_.dim * sizeof(float) + 4, 'v')}};
 }
@@ -156,7 +156,7 @@ Result<Json> WriteBench::Batches(const JobControl& control) {
               {"edges_per_second", options_.batches * double{kWriteBatchEdges} / seconds}};
 }
 
-// Puts a second, of all threads together.
+// Returns puts per second, summed over all threads.
 template <typename Put>
 Result<double> WriteBench::InThreads(const Put& put) const {
   std::vector<Status> statuses(options_.threads);
@@ -189,6 +189,8 @@ Result<Json> WriteBench::Threads() {
 
 }  // namespace
 
+// Creates a store and an empty RocksDB, then compares latencies of single durable puts, rates of
+// batches, and rates of concurrent puts.
 Result<Json> BenchWrite(const BenchWriteOptions& options, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(options.dir));
   WriteBench bench(options);

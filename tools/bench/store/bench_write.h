@@ -9,15 +9,15 @@
 
 namespace rhizome {
 
-/// `bench write`: durable writes to a store that is made for the run, against bare RocksDB on the
-/// same disk writing the same bytes, put by put in turn.
+/// `bench write`: durable writes to a store generated for the run, compared with plain RocksDB that
+/// writes the same bytes to the same disk. The puts alternate.
 struct BenchWriteOptions {
-  Path dir = ".";               ///< where store and database go; on the disk to be measured
+  Path dir = ".";               ///< folder of store and database, on the disk to measure
   std::uint32_t scale = 14;     ///< RMAT: 2^scale vertices, 16 edges each
-  std::uint32_t dim = 128;      ///< floats of a feature row
-  std::uint32_t puts = 2000;    ///< of each contestant
-  std::uint32_t batches = 200;  ///< of 1,000 edges
-  std::uint32_t threads = 4;    ///< that put at once
+  std::uint32_t dim = 128;      ///< floats per feature row
+  std::uint32_t puts = 2000;    ///< puts per contestant
+  std::uint32_t batches = 200;  ///< batches of 1,000 edges
+  std::uint32_t threads = 4;    ///< threads that put concurrently
   std::uint64_t seed = 1;
 };
 Result<nlohmann::ordered_json> BenchWrite(const BenchWriteOptions& options,
