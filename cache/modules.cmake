@@ -1,8 +1,6 @@
 rhizome_layer(cache
   MODULES policy pool lists layout far kernels job feed blocks spill ranges ranks
-  HEADERS direct_neighbors.h feature_cache.h hold_room.h job_report.h labels.h loader.h minibatch.h neighbor_cache.h
-    neighbor_sampling.h overlap.h pass_layout.h pass_lists.h policies.h policy.h prefetch.h prior.h process_memory.h rank_plan.h
-    read_counts.h replay.h row_fetcher.h serve_rate.h task_metrics.h
+  DESCRIPTION "what is cached and read; minibatches, plans of full-graph training, ranks"
   USES storage index
   BATCH 8
   PRIVATE_LIBS TBB::tbb Boost::headers fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)

@@ -8,34 +8,36 @@ endforeach()
 set(engine_libs RocksDB::rocksdb-shared PkgConfig::URING PkgConfig::ZSTD PkgConfig::BLOSC
   PkgConfig::XXHASH PkgConfig::ISAL TBB::tbb ZLIB::ZLIB fmt::fmt Threads::Threads)
 
-# Two sets of engine headers: all of them, and the public ones. The command line uses the public ones, as
-# any program does, and the few private headers listed below.
+# The headers of the engine: all of them, and those that the command line and the Python module use. Like any
+# program, these use the public ones; TOOLS_ONLY lists what they need besides. Those are not installed.
 add_library(rhizome_engine_headers INTERFACE)
 target_link_libraries(rhizome_engine_headers INTERFACE tl::expected)
 target_include_directories(rhizome_engine_headers INTERFACE ${rhizome_storage_roots} ${rhizome_index_roots}
   ${rhizome_cache_roots})
-set(public_root ${PROJECT_BINARY_DIR}/include/public)
-file(REMOVE_RECURSE ${public_root})
-foreach(header IN LISTS rhizome_storage_headers rhizome_index_headers rhizome_cache_headers)
-  string(REGEX REPLACE ".*/rhizome/" "" name ${header})
-  get_filename_component(folder ${public_root}/rhizome/${name} DIRECTORY)
+set(tools_only storage/base/bytes_left.h storage/base/check.h storage/base/exceptions.h storage/base/mix.h
+  storage/base/shown_text.h storage/base/stopwatch.h storage/io/outside.h
+  storage/io/unique_folder.h storage/io/walk_files.h storage/remote/rank_calls.h
+  storage/section/untrusted_json.h storage/store/library_versions.h
+  index/check/topology_sections.h index/graph/live_vertices.h index/ingest/edge_pairs.h
+  index/ingest/ingest_plan.h index/ingest/input_estimate.h index/input/convert.h index/input/input_stream.h
+  index/input/npy.h index/input/table_reader.h cache/job/process_memory.h cache/lists/neighbor_cache.h
+  cache/ranks/serve_rate.h)
+set(tools_only_root ${PROJECT_BINARY_DIR}/include/tools_only)
+file(REMOVE_RECURSE ${tools_only_root})
+foreach(header IN LISTS tools_only)
+  get_filename_component(folder ${tools_only_root}/${header} DIRECTORY)
   file(MAKE_DIRECTORY ${folder})
-  file(CREATE_LINK ${header} ${public_root}/rhizome/${name} SYMBOLIC)
-endforeach()
-foreach(file base/bytes_left.h base/check.h base/exceptions.h base/shown_text.h base/mix.h base/stopwatch.h
-    section/untrusted_json.h)
-  get_filename_component(name ${file} NAME)
-  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/storage/${file} ${public_root}/rhizome/storage/${name} SYMBOLIC)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${header} ${tools_only_root}/${header} SYMBOLIC)
 endforeach()
 add_library(rhizome_public_headers INTERFACE)
 target_link_libraries(rhizome_public_headers INTERFACE tl::expected)
-target_include_directories(rhizome_public_headers INTERFACE ${public_root})
+target_include_directories(rhizome_public_headers INTERFACE storage/api index/api cache/api gnn/api ${tools_only_root})
 
 # The engine as a static library with all of its symbols, for tests, benches and fuzz targets.
 add_library(rhizome_engine STATIC EXCLUDE_FROM_ALL)
 target_link_libraries(rhizome_engine PRIVATE ${engine_modules} PUBLIC rhizome_engine_headers ${engine_libs})
 
-# Symbols that a library exports: those of namespace rhizome that are visible (storage/base/export.h), and no
+# Symbols that a library exports: those of namespace rhizome that are visible (storage/api/rhizome/export.h), and no
 # templates of other libraries that are compiled into it.
 set(exports ${PROJECT_BINARY_DIR}/exports.map)
 file(CONFIGURE OUTPUT ${exports} CONTENT "{
@@ -60,11 +62,8 @@ target_link_libraries(rhizome PRIVATE ${engine_modules} ${engine_libs})
 target_link_libraries(rhizome PUBLIC tl::expected)
 rhizome_exports(rhizome)
 foreach(layer storage index cache)
-  foreach(root IN LISTS rhizome_${layer}_roots)
-    target_include_directories(rhizome INTERFACE $<BUILD_INTERFACE:${root}>)
-  endforeach()
   target_sources(rhizome PUBLIC FILE_SET ${layer}_headers TYPE HEADERS
-    BASE_DIRS ${rhizome_${layer}_roots} FILES ${rhizome_${layer}_headers})
+    BASE_DIRS ${PROJECT_SOURCE_DIR}/${layer}/api FILES ${rhizome_${layer}_headers})
 endforeach()
 # The headers need C++20. Before 1.0 the ABI changes with the minor version.
 target_compile_features(rhizome PUBLIC cxx_std_20)

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "rhizome/cuda/attention_args.h"
-#include "rhizome/cuda/launch.h"
+#include "cuda/attention_args.h"
+#include "cuda/launch.h"
 
 // ReLU and dropout after a layer, and the random draws of dropout, which attention uses too. The
 // draws are functions of seed, row and column only, as on the CPU (storage/mix.h,

@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "rhizome/cuda/elements.cuh"
+#include "cuda/elements.cuh"
 
 // Aggregation over neighbour lists, after the memory-aware computation of FastGL (ASPLOS 2024,
 // section 4.2). FastGL keeps partial sums in shared memory; here they are in registers. One thread

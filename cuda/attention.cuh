@@ -1,8 +1,8 @@
 #pragma once
 
-#include "rhizome/cuda/activate.cuh"
-#include "rhizome/cuda/aggregate.cuh"
-#include "rhizome/cuda/attention_v2_args.h"
+#include "cuda/activate.cuh"
+#include "cuda/aggregate.cuh"
+#include "cuda/attention_v2_args.h"
 
 // Attention with additive scores (GAT) and its gradient. One pass over a list computes the softmax
 // over its edges, head by head, and the weighted sum of its rows. No array has edges x columns

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cuda/kernel_args.h"
+#include "cuda/kernel_args.h"
 
 // Arguments of the kernels for attention and for the activation after a layer. They are the device
 // counterparts of cache/attention_kernels.h and ActivateArgs, and results are bit-identical. C++17,

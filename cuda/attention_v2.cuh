@@ -1,7 +1,7 @@
 #pragma once
 
-#include "rhizome/cuda/attention.cuh"
-#include "rhizome/cuda/attention_v2_args.h"
+#include "cuda/attention.cuh"
+#include "cuda/attention_v2_args.h"
 
 // GATv2 attention and its gradient. A group of kGroup lanes computes one head of a target or of a
 // source. Lane `part` has kSegments columns: part, part + kGroup, ... kSegments = 0 means any

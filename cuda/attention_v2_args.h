@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cuda/attention_args.h"
+#include "cuda/attention_args.h"
 
 // Arguments of the GATv2 attention kernels, over dense float32 rows. C++17, because nvcc compiles
 // this header too.

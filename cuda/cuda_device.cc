@@ -1,4 +1,4 @@
-#include "rhizome/cuda/device.h"
+#include "cuda/device.h"
 
 #if defined(RHIZOME_HAS_CUDA)
 
@@ -7,9 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cuda/kernels.h"
+#include "cuda/kernels.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Converts a CUDA error into a Status with `what` as context. Clears the runtime's last error, so
@@ -206,16 +207,19 @@ Result<std::unique_ptr<Device>> OpenCudaDevice() {
   return std::make_unique<CudaDevice>();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome
 
 #else
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Result<std::unique_ptr<Device>> OpenCudaDevice() {
   return Fail(Status::Unsupported("no CUDA device: built without nvcc"));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome
 
 #endif

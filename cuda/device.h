@@ -5,12 +5,13 @@
 #include <memory>
 #include <string>
 
-#include "rhizome/cuda/attention_args.h"
-#include "rhizome/cuda/attention_v2_args.h"
-#include "rhizome/cuda/kernel_args.h"
-#include "rhizome/storage/result.h"
+#include "cuda/attention_args.h"
+#include "cuda/attention_v2_args.h"
+#include "cuda/kernel_args.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Number of a stream or an event of one Device.
 using DeviceStream = std::uint32_t;
@@ -106,4 +107,5 @@ class Device {
 /// older than the runtime; the message says which.
 Result<std::unique_ptr<Device>> OpenCudaDevice();
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,10 +1,11 @@
-#include "rhizome/cuda/device_frames.h"
+#include "cuda/device_frames.h"
 
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 std::uint64_t DeviceFrames::HostBytes(PolicyKind kind, std::uint32_t frame_count,
                                       std::uint64_t key_count) {
@@ -111,4 +112,5 @@ Status DeviceFrames::Step(std::span<const CacheKey> keys, StepPlan& plan) {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

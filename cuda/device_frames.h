@@ -8,13 +8,14 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/cache/schedule_history.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/result.h"
+#include "cache/policy/schedule_history.h"
+#include "rhizome/mutex.h"
+#include "rhizome/policies.h"
+#include "rhizome/policy.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Plans the frames of a device over superbatches. Each superbatch has its own policy, as in
 /// FeatureCache on the host. Rows in the frames at the end of a superbatch remain for the next one,
@@ -84,4 +85,5 @@ class DeviceFrames {
   std::vector<CacheKey> held_;           // by place: its key
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

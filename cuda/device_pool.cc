@@ -1,11 +1,12 @@
-#include "rhizome/cuda/device_pool.h"
+#include "cuda/device_pool.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 enum StreamOf : std::size_t { kCopies, kGathers };
@@ -375,4 +376,5 @@ Status DevicePool::QueueGathers(Slot& slot, const StepPlan& plan, std::uint32_t 
   return device_.CopyToHost(stream, slot.flag, slot.first_bad, sizeof(std::uint32_t));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

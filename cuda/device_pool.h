@@ -6,11 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/policy.h"
-#include "rhizome/cuda/device.h"
-#include "rhizome/storage/result.h"
+#include "cuda/device.h"
+#include "rhizome/policy.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 struct DevicePoolOptions {
   std::uint32_t frame_count = 0;
@@ -149,4 +150,5 @@ class DevicePool {
   std::vector<DeviceStream> streams_;  // copies, gathers
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,6 +1,6 @@
-#include "rhizome/cuda/door.h"
+#include "cuda/door.h"
 
-#include "rhizome/storage/this_build.h"
+#include "storage/store/this_build.h"
 
 extern "C" bool rhizome_cuda_open_v1(std::string_view build,
                                      rhizome::Result<std::unique_ptr<rhizome::Device>>* device) {

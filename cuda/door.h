@@ -3,21 +3,23 @@
 #include <memory>
 #include <string_view>
 
-#include "rhizome/cuda/device.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
+#include "cuda/device.h"
+#include "rhizome/export.h"
+#include "rhizome/result.h"
 
 // Entry point of librhizome_cuda.so, the module that holds the kernels and the CUDA runtime.
 // Callers that need a device load it with dlopen; the engine itself links neither.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// File name of the module, and the function to look up in it with dlsym.
 inline constexpr const char* kCudaModuleName = "librhizome_cuda.so";
 inline constexpr const char* kCudaDoorSymbol = "rhizome_cuda_open_v1";
 using CudaDoor = bool(std::string_view build, Result<std::unique_ptr<Device>>* device);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome
 
 /// Opens the first device, as OpenCudaDevice. Returns false and has no effect if the caller and the
 /// module are different builds (BuildId()), because they share classes.

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "rhizome/cuda/kernel_args.h"
-#include "rhizome/cuda/launch.h"
+#include "cuda/kernel_args.h"
+#include "cuda/launch.h"
 
 // Conversion of row elements to float32, exactly as in the CPU kernels
 // (cache/aggregate_portable.cc).

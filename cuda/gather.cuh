@@ -1,6 +1,6 @@
 #pragma once
 
-#include "rhizome/cuda/elements.cuh"
+#include "cuda/elements.cuh"
 
 // Gather and scatter of rows by number. A warp copies a row, and each lane moves one word of the
 // widest possible access, so that a row is read in whole memory transactions. The alignment of

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "rhizome/cuda/kernel_args.h"
-#include "rhizome/cuda/launch.h"
+#include "cuda/kernel_args.h"
+#include "cuda/launch.h"
 
 // Local numbers for ids, after the fused id map of FastGL (ASPLOS 2024, section 4.3). FastGL's
 // numbers depend on the order in which threads insert keys. Here they do not: the table keeps the

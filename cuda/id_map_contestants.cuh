@@ -1,6 +1,6 @@
 #pragma once
 
-#include "rhizome/cuda/id_map.cuh"
+#include "cuda/id_map.cuh"
 
 // Two other ways to number ids, for comparison only. They use the arguments of the id map, and both
 // start with an empty table (base = known = 0).

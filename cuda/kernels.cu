@@ -1,9 +1,9 @@
-#include "rhizome/cuda/attention_v2.cuh"
-#include "rhizome/cuda/gather.cuh"
-#include "rhizome/cuda/id_map.cuh"
-#include "rhizome/cuda/id_map_contestants.cuh"
-#include "rhizome/cuda/kernels.h"
-#include "rhizome/cuda/scan.h"
+#include "cuda/attention_v2.cuh"
+#include "cuda/gather.cuh"
+#include "cuda/id_map.cuh"
+#include "cuda/id_map_contestants.cuh"
+#include "cuda/kernels.h"
+#include "cuda/scan.h"
 
 namespace rhizome::cuda {
 namespace {

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cuda/attention_args.h"
-#include "rhizome/cuda/attention_v2_args.h"
-#include "rhizome/cuda/kernel_args.h"
+#include "cuda/attention_args.h"
+#include "cuda/attention_v2_args.h"
+#include "cuda/kernel_args.h"
 
 // The kernels as functions: the interface between C++20 and CUDA. Pointers are device pointers, and
 // all work is queued on a stream (a cudaStream_t). Failures of a launch itself are returned by

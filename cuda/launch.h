@@ -24,7 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cuda/kernel_args.h"
+#include "cuda/kernel_args.h"
 
 #define RZ_KERNEL __global__ void
 #define RZ_DEVICE __device__ __forceinline__

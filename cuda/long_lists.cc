@@ -1,8 +1,9 @@
-#include "rhizome/cuda/long_lists.h"
+#include "cuda/long_lists.h"
 
 #include <algorithm>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 LongLists FindLongLists(std::span<const std::uint32_t> offsets, std::uint32_t longest,
                         std::uint32_t piece_edges) {
@@ -22,4 +23,5 @@ LongLists FindLongLists(std::span<const std::uint32_t> offsets, std::uint32_t lo
   return lists;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,9 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cuda/kernel_args.h"
+#include "cuda/kernel_args.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Long lists of a CSR, cut into pieces for cuda::SumArgs.
 struct LongLists {
@@ -26,4 +27,5 @@ LongLists FindLongLists(std::span<const std::uint32_t> offsets,
                         std::uint32_t longest = kLongestShortList,
                         std::uint32_t piece_edges = kPieceEdges);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

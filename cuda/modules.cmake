@@ -2,7 +2,9 @@
 # The kernels are headers that the tests also run on the CPU. Where nvcc is found, they are built into the module
 # librhizome_cuda.so, for sm_80 and sm_90, which the GNN layer loads when a device is requested. The code that
 # decides which rows are on the device needs no CUDA, and is part of the GNN layer.
-rhizome_layer(cuda USES storage index cache)
+rhizome_layer(cuda
+  DESCRIPTION "kernels for nvcc and a simulator; device interface; rows on the device"
+  USES storage index cache)
 set_target_properties(rhizome_cuda PROPERTIES EXCLUDE_FROM_ALL ON)
 set_source_files_properties(cuda/door.cc PROPERTIES COMPILE_DEFINITIONS RHIZOME_VERSION="${PROJECT_VERSION}")
 add_library(rhizome_device_rows OBJECT EXCLUDE_FROM_ALL cuda/device_frames.cc cuda/device_pool.cc

@@ -1,6 +1,6 @@
 #include <cub/device/device_scan.cuh>
 
-#include "rhizome/cuda/scan.h"
+#include "cuda/scan.h"
 
 namespace rhizome::cuda {
 

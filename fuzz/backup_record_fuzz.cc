@@ -4,11 +4,11 @@
 
 #include "edits.h"
 #include "manifests.h"
-#include "rhizome/storage/backup_format.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/hash.h"
+#include "rhizome/hash.h"
 #include "sections.h"
 #include "seeds.h"
+#include "storage/base/check.h"
+#include "storage/care/backup_format.h"
 
 namespace {
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/catalog_log.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
+#include "rhizome/hash.h"
 #include "seeds.h"
+#include "storage/base/check.h"
+#include "storage/base/little_endian.h"
+#include "storage/catalog/catalog_log.h"
 
 // Scans arbitrary bytes as a RocksDB log after a power cut or damage. For every input, the scan
 // accepts a prefix of whole records, and a log cut to that prefix must be undamaged.

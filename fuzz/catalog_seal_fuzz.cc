@@ -3,11 +3,11 @@
 #include <vector>
 
 #include "edits.h"
-#include "rhizome/storage/catalog_seal.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
+#include "rhizome/hash.h"
 #include "seeds.h"
+#include "storage/base/check.h"
+#include "storage/base/little_endian.h"
+#include "storage/catalog/catalog_seal.h"
 #include "testing/fake_file_system.h"
 
 namespace {

@@ -11,13 +11,13 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/catalog_log.h"
-#include "rhizome/storage/catalog_table.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
+#include "rhizome/file_system.h"
+#include "rhizome/hash.h"
 #include "seeds.h"
+#include "storage/base/check.h"
+#include "storage/base/little_endian.h"
+#include "storage/catalog/catalog_log.h"
+#include "storage/catalog/catalog_table.h"
 
 // Opens arbitrary bytes as a RocksDB table, in seven of eight cases with a correct magic and
 // version. The parser must not read beyond the file, and its reads are limited to the size of a

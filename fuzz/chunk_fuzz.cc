@@ -2,8 +2,8 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/codec.h"
-#include "rhizome/storage/hash.h"
+#include "rhizome/codec.h"
+#include "rhizome/hash.h"
 #include "seeds.h"
 
 // Decodes an arbitrary frame as a chunk, with a correct checksum in seven of eight cases. The frame

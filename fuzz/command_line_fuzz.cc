@@ -3,14 +3,14 @@
 #include <string>
 #include <vector>
 
-#include "flag_values.h"
-#include "rhizome/index/external_id.h"
-#include "rhizome/index/number.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/store_id.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/external_id.h"
+#include "rhizome/number.h"
+#include "rhizome/sampler.h"
+#include "rhizome/store_id.h"
 #include "seeds.h"
+#include "storage/base/check.h"
+#include "tools/cli/flag_values.h"
 
 namespace {
 

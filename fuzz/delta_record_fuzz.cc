@@ -2,9 +2,9 @@
 #include <vector>
 
 #include "edits.h"
-#include "rhizome/index/delta_record.h"
-#include "rhizome/storage/check.h"
+#include "index/delta/delta_record.h"
 #include "seeds.h"
+#include "storage/base/check.h"
 
 namespace {
 

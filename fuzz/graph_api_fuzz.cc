@@ -7,12 +7,12 @@
 
 #include "input.h"
 #include "reliability/harness/rocks_disk.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/verify_store.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/verify.h"
+#include "rhizome/graph.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/verify.h"
+#include "rhizome/verify_store.h"
 #include "seeds.h"
+#include "storage/base/check.h"
 #include "testing/update_model.h"
 
 namespace {

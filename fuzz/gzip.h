@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
 namespace rhizome::fuzzing {
 

@@ -2,16 +2,16 @@
 #include <string>
 #include <vector>
 
+#include "index/ids/id_table.h"
+#include "index/ingest/array_file.h"
+#include "index/ingest/edge_file.h"
+#include "index/ingest/ingest_context.h"
+#include "index/ingest/node_file.h"
+#include "index/input/npy.h"
 #include "memory_files.h"
-#include "rhizome/index/array_file.h"
-#include "rhizome/index/edge_file.h"
-#include "rhizome/index/id_table.h"
-#include "rhizome/index/ingest_context.h"
-#include "rhizome/index/node_file.h"
-#include "rhizome/index/npy.h"
-#include "rhizome/index/row_sources.h"
-#include "rhizome/storage/check.h"
+#include "rhizome/row_sources.h"
 #include "seeds.h"
+#include "storage/base/check.h"
 
 namespace {
 

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "gzip.h"
+#include "index/input/input_stream.h"
 #include "memory_files.h"
-#include "rhizome/index/input_stream.h"
-#include "rhizome/storage/check.h"
 #include "seeds.h"
+#include "storage/base/check.h"
 
 namespace {
 

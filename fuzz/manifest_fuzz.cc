@@ -3,11 +3,11 @@
 
 #include "edits.h"
 #include "manifests.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/manifest.h"
+#include "rhizome/hash.h"
+#include "rhizome/manifest.h"
 #include "sections.h"
 #include "seeds.h"
+#include "storage/base/check.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "rhizome/storage/manifest.h"
+#include "rhizome/manifest.h"
 
 namespace rhizome::fuzzing {
 

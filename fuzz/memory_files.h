@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
 namespace rhizome::fuzzing {
 

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "edits.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/message_header.h"
+#include "rhizome/hash.h"
 #include "seeds.h"
+#include "storage/base/check.h"
+#include "storage/base/little_endian.h"
+#include "storage/remote/message_header.h"
 
 namespace {
 

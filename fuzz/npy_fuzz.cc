@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "index/input/npy.h"
 #include "memory_files.h"
-#include "rhizome/index/npy.h"
-#include "rhizome/storage/check.h"
 #include "seeds.h"
+#include "storage/base/check.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include <random>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/vertex_order.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/vertex_order.h"
 #include "sections.h"
 #include "seeds.h"
 #include "testing/partition_parts.h"

@@ -2,15 +2,16 @@
 #include <cmath>
 #include <string>
 
+#include "cache/job/safetensors.h"
 #include "edits.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/gnn/model_kinds.h"
-#include "rhizome/gnn/model_shape.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/little_endian.h"
+#include "gnn/models/model_kinds.h"
+#include "gnn/models/model_shape.h"
 #include "seeds.h"
+#include "storage/base/check.h"
+#include "storage/base/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Replaces the model registry, which needs libtorch. Has a single model with the options that
 /// determine tensor shapes, and one option of each other type.
@@ -26,7 +27,8 @@ Result<ModelInfo> FindModelInfo(std::string_view name) {
                   IntegerOption("heads", 4, 1, 256, ""), NumberOption("slope", "0.2", 0, 1, "")}};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/bulk_ids.h"
-#include "rhizome/index/edge_values.h"
+#include "rhizome/bulk_ids.h"
+#include "rhizome/edge_values.h"
 #include "sampler_shapes.h"
 
 namespace rhizome::fuzzing {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "input.h"
-#include "rhizome/index/sampler.h"
+#include "rhizome/sampler.h"
 #include "sampler_checker.h"
 #include "sampler_shapes.h"
 #include "seeds.h"

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/edge_times.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/index/write_batch.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/store.h"
-#include "rhizome/storage/unique_folder.h"
+#include "rhizome/edge_times.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/sampler.h"
+#include "rhizome/store.h"
+#include "rhizome/write_batch.h"
+#include "storage/base/check.h"
+#include "storage/io/unique_folder.h"
 
 namespace rhizome::fuzzing {
 

@@ -3,11 +3,11 @@
 #include <cstring>
 
 #include "edits.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/section_format.h"
+#include "rhizome/hash.h"
 #include "sections.h"
 #include "seeds.h"
+#include "storage/base/little_endian.h"
+#include "storage/section/section_format.h"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/memory_sink.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/section_file.h"
+#include "index/work/memory_sink.h"
+#include "storage/base/check.h"
+#include "storage/section/section_file.h"
 
 namespace rhizome::fuzzing {
 

@@ -4,10 +4,10 @@
 
 #include "edits.h"
 #include "input.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/codec.h"
-#include "rhizome/storage/shard_file.h"
+#include "rhizome/codec.h"
 #include "seeds.h"
+#include "storage/array/shard_file.h"
+#include "storage/base/check.h"
 
 namespace {
 

@@ -1,10 +1,10 @@
 #include <string>
 #include <vector>
 
+#include "index/input/table_reader.h"
 #include "memory_files.h"
-#include "rhizome/index/table_reader.h"
-#include "rhizome/storage/check.h"
 #include "seeds.h"
+#include "storage/base/check.h"
 
 namespace {
 

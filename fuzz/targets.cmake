@@ -12,9 +12,7 @@ function(rhizome_fuzz name)
   add_executable(${target} ${PROJECT_SOURCE_DIR}/fuzz/${target}.cc $<TARGET_OBJECTS:rhizome_seeds>
     ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LIBS} rhizome_engine)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests
-    ${models_root} ${PROJECT_SOURCE_DIR}/tools/cli
-    ${PROJECT_SOURCE_DIR}/tools/import ${PROJECT_SOURCE_DIR}/tools/verbs)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${models_root} ${tools_root})
   target_compile_options(${target} PRIVATE -Wall -Wextra -Werror)
   target_link_options(${target} PRIVATE -fsanitize=fuzzer)
   set(found ${PROJECT_BINARY_DIR}/found/${target})  # what one run of ctest found
@@ -46,7 +44,8 @@ add_library(rhizome_seeds OBJECT ${PROJECT_SOURCE_DIR}/fuzz/seeds.cc)
 target_compile_options(rhizome_seeds PRIVATE -Wall -Wextra -Werror)
 find_package(GTest 1.12 REQUIRED)
 # gnn/models has files that need no libtorch.
-rhizome_include_root(gnn models models_root)
+rhizome_include_root(gnn/models models_root)
+rhizome_include_root(tools tools_root)
 
 # A disk in memory that holds whole stores.
 add_library(rhizome_fake_disk OBJECT ${PROJECT_SOURCE_DIR}/tests/testing/fake_file_crash.cc

@@ -4,10 +4,10 @@
 
 #include "memory_files.h"
 #include "reliability/harness/rocks_disk.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/storage/check.h"
+#include "rhizome/graph_builder.h"
 #include "seeds.h"
-#include "update_file.h"
+#include "storage/base/check.h"
+#include "tools/verbs/update_file.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include <string>
 
-#include "rhizome/index/vertex_ids.h"
-#include "rhizome/storage/types.h"
+#include "index/topology/vertex_ids.h"
+#include "rhizome/types.h"
 #include "sections.h"
 #include "seeds.h"
 

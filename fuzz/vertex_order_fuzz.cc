@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "rhizome/index/vertex_order.h"
+#include "index/topology/vertex_order.h"
 #include "sections.h"
 #include "seeds.h"
 

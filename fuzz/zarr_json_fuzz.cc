@@ -1,9 +1,9 @@
 #include <string>
 
 #include "edits.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/zarr_format.h"
 #include "seeds.h"
+#include "storage/array/zarr_format.h"
+#include "storage/base/check.h"
 
 namespace {
 

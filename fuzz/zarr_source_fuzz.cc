@@ -7,13 +7,13 @@
 #include "gzip.h"
 #include "input.h"
 #include "memory_files.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/codec.h"
-#include "rhizome/storage/half.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/shard_index.h"
-#include "rhizome/storage/zarr_source.h"
+#include "rhizome/codec.h"
+#include "rhizome/hash.h"
 #include "seeds.h"
+#include "storage/array/shard_index.h"
+#include "storage/array/zarr_source.h"
+#include "storage/base/check.h"
+#include "storage/base/half.h"
 
 namespace {
 

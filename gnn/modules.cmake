@@ -1,6 +1,5 @@
 # --- The GNN layer ------------------------------------------------------------------------------
 set(gnn_modules ops models infer passes train ranks full links door)
-set(gnn_headers compute_on.h entry.h infer_options.h learning_options.h link_scores.h model_spec.h train_options.h)
 # libtorch from a wheel that was installed without its CUDA dependencies. The target is our own, because the
 # wheel's CMake package requires libtorch_cuda.
 set(torch_folder ${RHIZOME_TORCH})
@@ -36,7 +35,7 @@ if(RHIZOME_GNN)
   # The wheel contains its own fmt headers, which do not fit the system's libfmt: header-only here.
   rhizome_layer(gnn
     MODULES ${gnn_modules}
-    HEADERS ${gnn_headers}
+    DESCRIPTION "training and inference; the only layer that uses libtorch"
     USES storage index cache cuda
     BATCH 12
     PRIVATE_LIBS rhizome_torch TBB::tbb fmt::fmt-header-only nlohmann_json::nlohmann_json Threads::Threads)
@@ -63,12 +62,9 @@ if(RHIZOME_GNN)
   set_target_properties(rhizome_gnn_shared PROPERTIES OUTPUT_NAME rhizome_gnn EXPORT_NAME gnn
     VERSION ${PROJECT_VERSION} SOVERSION ${rhizome_soversion}
     BUILD_RPATH "${torch_rpath}" INSTALL_RPATH "$ORIGIN;${installed_torch_rpath}")
-  foreach(root IN LISTS rhizome_gnn_roots)
-    target_include_directories(rhizome_gnn_shared INTERFACE $<BUILD_INTERFACE:${root}>)
-  endforeach()
   # Only headers that need no libtorch are public. A program that links this library need not know where
   # libtorch is: the loader finds it.
   target_sources(rhizome_gnn_shared PUBLIC FILE_SET gnn_headers TYPE HEADERS
-    BASE_DIRS ${rhizome_gnn_roots} FILES ${rhizome_gnn_headers})
+    BASE_DIRS ${PROJECT_SOURCE_DIR}/gnn/api FILES ${rhizome_gnn_headers})
   target_link_options(rhizome_gnn_shared INTERFACE -Wl,--allow-shlib-undefined)
 endif()

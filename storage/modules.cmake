@@ -7,10 +7,7 @@ set(standard_headers <algorithm> <array> <atomic> <bit> <chrono> <cmath> <condit
 
 rhizome_layer(storage
   MODULES base io section catalog array store care remote
-  HEADERS array_change.h array_facts.h array_versions.h backup.h build_id.h chunk_array.h codec.h damage.h dtype.h export.h
-    file_system.h hash.h io_queue.h job_control.h library_versions.h local_transport.h logger.h manifest.h metrics.h
-    mutex.h outside.h process.h rank_calls.h read_cost.h repair.h result.h row_reader.h status.h store.h store_id.h
-    store_options.h store_point.h transport.h types.h unique_folder.h upgrade.h variant.h verify.h walk_files.h
+  DESCRIPTION "bytes, files, formats, commits; no graph"
   BATCH 8
   PUBLIC_LIBS tl::expected
   PRIVATE_LIBS RocksDB::rocksdb-shared PkgConfig::URING PkgConfig::ZSTD PkgConfig::BLOSC

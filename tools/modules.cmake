@@ -3,7 +3,8 @@
 # Sanitizer builds are for the engine and leave it out.
 if(NOT RHIZOME_SANITIZE)
   pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1>=0.2)
-  # Modules work as those of a layer, but their headers are included without a path: "json.h".
+  # Modules work as those of a layer; bench and mpi are beside them.
+  # Layer tools: modules cli output import verbs; the command line; also bench and mpi
   function(rhizome_tools_module module before)
     string(REPLACE / _ target rhizome_tools_${module})
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/${module}/*.cc)
@@ -11,7 +12,8 @@ if(NOT RHIZOME_SANITIZE)
     add_library(${target} OBJECT)
     rhizome_sources(${target} 12 ${sources})
     target_link_libraries(${target} PUBLIC ${before})
-    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/tools/${module})
+    rhizome_include_root(tools/${module} root)
+    target_include_directories(${target} PUBLIC ${root})
     target_compile_options(${target} PRIVATE -Wall -Wextra -Werror ${optimise_tools})
   endfunction()
   set(before rhizome_public_headers RocksDB::rocksdb-shared CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json ZLIB::ZLIB
@@ -21,12 +23,6 @@ if(NOT RHIZOME_SANITIZE)
     rhizome_tools_module(${module} "${before}")
     set(before rhizome_tools_${module})
     list(APPEND tool_modules ${before})
-  endforeach()
-  # The verbs load the GNN library at run time; its public headers need no libtorch.
-  file(MAKE_DIRECTORY ${public_root}/rhizome/gnn)
-  foreach(header IN LISTS gnn_headers)
-    file(GLOB source ${PROJECT_SOURCE_DIR}/gnn/*/${header})
-    file(CREATE_LINK ${source} ${public_root}/rhizome/gnn/${header} SYMBOLIC)
   endforeach()
   set_source_files_properties(tools/cli/gnn_library.cc PROPERTIES COMPILE_DEFINITIONS RHIZOME_SOVERSION="${rhizome_soversion}")
   add_executable(rhizome_cli tools/verbs/main.cc)
@@ -51,7 +47,9 @@ if(NOT RHIZOME_SANITIZE)
       COMPILE_DEFINITIONS RHIZOME_VERSION="${PROJECT_VERSION}")
     target_compile_options(rhizome_mpi_module PRIVATE -Wall -Wextra -Werror)
     target_compile_definitions(rhizome_mpi_module PRIVATE ${MPI_CXX_COMPILE_DEFINITIONS})
-    target_include_directories(rhizome_mpi_module PRIVATE ${PROJECT_SOURCE_DIR}/tools/cli)
+    rhizome_include_root(tools/mpi root)
+    rhizome_include_root(tools/cli cli_root)
+    target_include_directories(rhizome_mpi_module PRIVATE ${root} ${cli_root})
     target_include_directories(rhizome_mpi_module SYSTEM PRIVATE ${MPI_CXX_INCLUDE_DIRS})
     target_link_libraries(rhizome_mpi_module PRIVATE rhizome rhizome_engine_headers ${mpi_libraries}
       fmt::fmt Threads::Threads)

@@ -1,4 +1,4 @@
-#include "rhizome/cache/block_plan.h"
+#include "cache/blocks/block_plan.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,12 @@
 #include <bit>
 #include <limits>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/pass_lists.h"
-#include "rhizome/index/graph_parts.h"
+#include "cache/job/compute_threads.h"
+#include "index/delta/graph_parts.h"
+#include "rhizome/pass_lists.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Number of lists that one task sorts.
@@ -304,4 +305,5 @@ Result<BlockReads> PlanReads(const GraphSnapshot& graph, const BlockPlannerOptio
   return reads;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

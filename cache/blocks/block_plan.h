@@ -6,15 +6,15 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/pass_lists.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/cache/row_order.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/rank_bitmap.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "cache/blocks/row_order.h"
+#include "index/topology/rank_bitmap.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/pass_lists.h"
+#include "rhizome/policy.h"
+#include "rhizome/result.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

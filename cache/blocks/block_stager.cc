@@ -1,13 +1,14 @@
-#include "rhizome/cache/block_stager.h"
+#include "cache/blocks/block_stager.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/stopwatch.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Result<std::unique_ptr<BlockStager>> BlockStager::Create(
     BlockPlanner planner, std::vector<Block> blocks, ChunkFeed& reader, std::uint64_t stage_rows,
@@ -132,4 +133,5 @@ void BlockStager::FillScale(const BlockLists& lists, std::size_t window, Stage& 
   for (std::size_t n = first; n < last; ++n) stage.scale[n - first] = row_scale_[lists.rows[n]];
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -9,12 +9,12 @@
 #include <variant>
 #include <vector>
 
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/cache/bounded_queue.h"
-#include "rhizome/cache/chunk_feed.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/threads.h"
+#include "cache/blocks/block_plan.h"
+#include "cache/blocks/chunk_feed.h"
+#include "cache/job/bounded_queue.h"
+#include "rhizome/export.h"
+#include "rhizome/io_queue.h"
+#include "storage/base/threads.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/result.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A decoded chunk: rows [first_row, first_row + rows) as floats.
 struct DecodedChunk {
@@ -31,4 +32,5 @@ class ChunkFeed {
   virtual Result<DecodedChunk> Next() = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

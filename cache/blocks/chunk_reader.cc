@@ -1,15 +1,16 @@
-#include "rhizome/cache/chunk_reader.h"
+#include "cache/blocks/chunk_reader.h"
 
 #include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "rhizome/cache/policies.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/stopwatch.h"
+#include "rhizome/policies.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Number of requests that are looked up before they are delivered. There may be many, as hits need
@@ -298,4 +299,5 @@ std::uint64_t ChunkReader::RowsInChunk(std::uint64_t chunk) const {
   return std::min(chunk_rows, delta_->rows() - chunk * chunk_rows);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

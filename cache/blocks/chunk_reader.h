@@ -7,18 +7,18 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/bounded_queue.h"
-#include "rhizome/cache/chunk_feed.h"
-#include "rhizome/cache/feature_decoder.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/index/delta_rows.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/threads.h"
+#include "cache/blocks/chunk_feed.h"
+#include "cache/feed/feature_decoder.h"
+#include "cache/job/bounded_queue.h"
+#include "index/graph/delta_rows.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/export.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/job_control.h"
+#include "rhizome/mutex.h"
+#include "rhizome/policy.h"
+#include "rhizome/result.h"
+#include "storage/base/threads.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

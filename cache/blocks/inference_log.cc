@@ -1,15 +1,16 @@
-#include "rhizome/cache/inference_log.h"
+#include "cache/blocks/inference_log.h"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "rhizome/cache/job_description.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/storage/untrusted_json.h"
+#include "cache/job/job_description.h"
+#include "cache/job/safetensors.h"
+#include "storage/section/untrusted_json.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using nlohmann::json;
@@ -219,4 +220,5 @@ Status InferenceLog::Append(std::uint32_t layer, std::uint64_t chunk,
   return log_->Append(EncodeFinished(layer, chunk, finished));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/labels.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_log.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/export.h"
+#include "rhizome/file_system.h"
+#include "rhizome/labels.h"
+#include "rhizome/manifest.h"
+#include "rhizome/result.h"
+#include "storage/section/job_log.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,12 +1,13 @@
-#include "rhizome/cache/layer_output.h"
+#include "cache/blocks/layer_output.h"
 
 #include <algorithm>
 
-#include "rhizome/cache/non_finite_rows.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/blocks/non_finite_rows.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 ChunkProgress ChunkProgress::Of(InferenceLog* log, std::uint32_t layer) {
   if (log == nullptr) return {};
@@ -178,4 +179,5 @@ Result<WrittenArray> LayerOutput::Finish() {
   return written;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,14 +8,14 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/bounded_queue.h"
-#include "rhizome/cache/inference_log.h"
-#include "rhizome/cache/labels.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/threads.h"
+#include "cache/blocks/inference_log.h"
+#include "cache/job/bounded_queue.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/export.h"
+#include "rhizome/labels.h"
+#include "rhizome/mutex.h"
+#include "rhizome/result.h"
+#include "storage/base/threads.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,12 +1,13 @@
-#include "rhizome/cache/non_finite_rows.h"
+#include "cache/blocks/non_finite_rows.h"
 
 #include <algorithm>
 #include <bit>
 #include <vector>
 
-#include "rhizome/cache/feature_decoder.h"
+#include "cache/feed/feature_decoder.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Returns whether a value is NaN or infinite. The loop has no branch, so that compilers vectorise
@@ -90,4 +91,5 @@ Result<NonFiniteRows> FindNonFinite(const GraphSnapshot& graph, std::string_view
   return FindNonFinite(graph, *opened, delta.get(), control);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,11 +6,11 @@
 #include <span>
 #include <string_view>
 
-#include "rhizome/index/delta_rows.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
+#include "index/graph/delta_rows.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

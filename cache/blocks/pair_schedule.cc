@@ -1,11 +1,12 @@
-#include "rhizome/cache/pair_schedule.h"
+#include "cache/blocks/pair_schedule.h"
 
 #include <algorithm>
 #include <tuple>
 
-#include "rhizome/index/parallel.h"
+#include "index/work/parallel.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 std::uint64_t ChunkOf(Row row, std::uint64_t chunk_rows) {
@@ -67,4 +68,5 @@ std::vector<std::uint64_t> PairSchedule::Chunks() const {
   return chunks;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

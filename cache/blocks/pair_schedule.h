@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/export.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

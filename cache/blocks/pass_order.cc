@@ -1,4 +1,4 @@
-#include "rhizome/cache/pass_order.h"
+#include "cache/blocks/pass_order.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,12 @@
 #include <limits>
 #include <numeric>
 
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/cache/pass_cost.h"
-#include "rhizome/index/rank_bitmap.h"
+#include "cache/blocks/block_plan.h"
+#include "cache/layout/pass_cost.h"
+#include "index/topology/rank_bitmap.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// The rules that are counted in addition to the stored order. Each of them was best on some graph.
@@ -305,4 +306,5 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
   return choice;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

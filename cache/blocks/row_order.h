@@ -5,9 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/types.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The order of the rows in an array between two layers, in which they are also computed: a
 /// permutation of the store's rows, or empty for the stored order. It may cover only some rows if
@@ -44,4 +45,5 @@ class RowOrder {
   std::vector<std::uint32_t> place_of_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

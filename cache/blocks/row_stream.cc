@@ -1,10 +1,11 @@
-#include "rhizome/cache/row_stream.h"
+#include "cache/blocks/row_stream.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 RowStream::RowStream(std::unique_ptr<ChunkFeed> feed, const Rows& rows)
     : feed_(std::move(feed)), dim_(rows.dim) {
@@ -34,4 +35,5 @@ Result<const float*> RowStream::Take(std::uint64_t first, std::uint64_t count) {
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

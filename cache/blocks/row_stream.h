@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/cache/chunk_feed.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
+#include "cache/blocks/chunk_feed.h"
+#include "rhizome/export.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

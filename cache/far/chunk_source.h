@@ -5,10 +5,11 @@
 #include <span>
 #include <string>
 
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Abstract source of an array's chunks, local or remote. A row has row_bytes bytes; chunk c holds
 /// rows [c * chunk_rows, (c + 1) * chunk_rows), and the last chunk may hold fewer. Shape and
@@ -58,4 +59,5 @@ class StoredChunkSource final : public ChunkSource {
   const ChunkArray& array_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/cache/disk_cache.h"
+#include "cache/far/disk_cache.h"
 
 #include <fmt/format.h>
 
@@ -7,15 +7,16 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/stopwatch.h"
-#include "rhizome/storage/threads.h"
+#include "rhizome/hash.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/mutex.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/stopwatch.h"
+#include "storage/base/threads.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Returns a path in `folder` that no other cache of this process uses.
@@ -373,4 +374,5 @@ Result<std::unique_ptr<DiskCache>> DiskCachesAhead::Next() {
   return filled;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

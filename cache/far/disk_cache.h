@@ -8,13 +8,14 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/chunk_source.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/types.h"
+#include "cache/far/chunk_source.h"
+#include "rhizome/file_system.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 struct DiskCacheOptions {
   Path folder;                     ///< created if missing; other files in it are not touched
@@ -34,9 +35,9 @@ struct DiskCacheStats {
 /// Static cache of one worker (GLISP, section III-D): a copy on a local disk of all rows that the
 /// worker's targets are computed from. It is filled before a layer that reads from a remote source;
 /// after that every read is local and none can miss. Rows are ordered by the worker's layout
-/// (cache/layout/pass_layout.h) instead of the source's order, so that the worker's blocks read few
-/// chunks. Each source chunk is read once. Copying a local source brings no benefit, because
-/// reading its chunks costs as much as reading the copy.
+/// (cache/api/rhizome/pass_layout.h) instead of the source's order, so that the worker's blocks
+/// read few chunks. Each source chunk is read once. Copying a local source brings no benefit,
+/// because reading its chunks costs as much as reading the copy.
 ///
 /// Every chunk has a CRC-32C, which is kept in memory and verified on each read. The destructor
 /// removes the file. Disk space: the bytes of the rows, and up to twice as much during the fill if
@@ -120,4 +121,5 @@ class DiskCachesAhead {
   double first_seconds_ = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/cache/compute_metrics.h"
+#include "cache/feed/compute_metrics.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "rhizome/storage/mutant.h"
+#include "storage/base/mutant.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -5,9 +5,10 @@
 #include <optional>
 #include <span>
 
-#include "rhizome/cache/task_metrics.h"
+#include "rhizome/task_metrics.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Label value that marks an unknown label.
 inline constexpr std::uint8_t kMissingFlag = 255;
@@ -45,4 +46,5 @@ std::optional<double> AveragePrecision(std::span<const float> scores,
                                        std::span<const std::uint8_t> labels,
                                        std::size_t columns = 1, std::size_t column = 0);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

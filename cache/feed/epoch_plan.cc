@@ -1,12 +1,13 @@
-#include "rhizome/cache/epoch_plan.h"
+#include "cache/feed/epoch_plan.h"
 
 #include <algorithm>
 #include <random>
 #include <utility>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Bits of a tag, and of the sampling key of a training batch: epoch, validation bit, batch.
@@ -131,4 +132,5 @@ std::optional<SeedBatch> EpochPlan::Next() {
   return taken;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

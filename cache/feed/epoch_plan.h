@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/minibatch_sampler.h"
-#include "rhizome/storage/export.h"
+#include "cache/feed/minibatch_sampler.h"
+#include "rhizome/export.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,4 +1,4 @@
-#include "rhizome/cache/feature_decoder.h"
+#include "cache/feed/feature_decoder.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,12 @@
 #include <cstring>
 #include <vector>
 
-#include "rhizome/cache/simd.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/check.h"
+#include "cache/kernels/simd.h"
+#include "rhizome/array_versions.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 void NormalizeRow(std::span<float> row) {
@@ -66,4 +67,5 @@ void FeatureDecoder::NormalizeRows(std::span<float> rows) const {
   for (std::size_t at = 0; at < rows.size(); at += dim_) NormalizeRow(rows.subspan(at, dim_));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <span>
 
-#include "rhizome/storage/dtype.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/dtype.h"
+#include "rhizome/export.h"
+#include "rhizome/manifest.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,22 +1,23 @@
-#include "rhizome/cache/feed_pipeline.h"
+#include "cache/feed/feed_pipeline.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 #include <variant>
 
-#include "rhizome/cache/bounded_queue.h"
-#include "rhizome/cache/feature_decoder.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/rank_schedule.h"
-#include "rhizome/cache/schedule_history.h"
-#include "rhizome/cache/superbatch.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/threads.h"
+#include "cache/feed/feature_decoder.h"
+#include "cache/feed/superbatch.h"
+#include "cache/job/bounded_queue.h"
+#include "cache/policy/schedule_history.h"
+#include "cache/pool/rank_schedule.h"
+#include "rhizome/mutex.h"
+#include "rhizome/policies.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/threads.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// A sampled superbatch that is passed to the reading thread. It is scheduled before it arrives
@@ -483,4 +484,5 @@ FeedPipeline::~FeedPipeline() = default;
 Result<std::optional<Minibatch>> FeedPipeline::Next() { return impl_->Next(); }
 RowReaderStats FeedPipeline::reader_stats() const { return impl_->reader_stats(); }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,18 +6,18 @@
 #include <optional>
 #include <string>
 
-#include "rhizome/cache/feature_cache.h"
-#include "rhizome/cache/lists_on_disk.h"
-#include "rhizome/cache/minibatch.h"
-#include "rhizome/cache/minibatch_sampler.h"
-#include "rhizome/cache/overlap.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/cache/prior.h"
-#include "rhizome/cache/row_ranks.h"
-#include "rhizome/cache/stage_trace.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "cache/feed/lists_on_disk.h"
+#include "cache/feed/minibatch_sampler.h"
+#include "cache/job/stage_trace.h"
+#include "cache/pool/row_ranks.h"
+#include "rhizome/export.h"
+#include "rhizome/feature_cache.h"
+#include "rhizome/job_control.h"
+#include "rhizome/minibatch.h"
+#include "rhizome/overlap.h"
+#include "rhizome/policy.h"
+#include "rhizome/prior.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,18 +1,19 @@
-#include "rhizome/cache/feed_profile.h"
+#include "cache/feed/feed_profile.h"
 
 #include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "rhizome/cache/feature_decoder.h"
-#include "rhizome/cache/lists_on_disk.h"
-#include "rhizome/cache/rank_schedule.h"
-#include "rhizome/cache/replay.h"
-#include "rhizome/cache/schedule_history.h"
-#include "rhizome/storage/bytes_left.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/feed/feature_decoder.h"
+#include "cache/feed/lists_on_disk.h"
+#include "cache/policy/replay.h"
+#include "cache/policy/schedule_history.h"
+#include "cache/pool/rank_schedule.h"
+#include "storage/base/bytes_left.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Bytes per access: trace and schedule of the superbatch that is being scheduled, plus the
@@ -294,4 +295,5 @@ Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobCo
   return made;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,17 +7,17 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/feed_pipeline.h"
-#include "rhizome/cache/job_report.h"
-#include "rhizome/cache/memory_plan.h"
-#include "rhizome/cache/minibatch_sampler.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/neighbor_source.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/read_cost.h"
+#include "cache/feed/epoch_plan.h"
+#include "cache/feed/feed_pipeline.h"
+#include "cache/feed/minibatch_sampler.h"
+#include "cache/job/memory_plan.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/job_report.h"
+#include "rhizome/neighbor_source.h"
+#include "rhizome/policies.h"
+#include "rhizome/read_cost.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,11 +1,12 @@
-#include "rhizome/cache/label_arrays.h"
+#include "cache/feed/label_arrays.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Result<std::unique_ptr<ChunkArray>> OpenLabelArray(const GraphSnapshot& graph,
                                                    const std::string& name,
@@ -57,4 +58,5 @@ Status CheckSplit(const GraphSnapshot& graph, const ClassLabels& labels,
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,13 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/cache/labels.h"
-#include "rhizome/index/delta_rows.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/chunk_array.h"
+#include "index/graph/delta_rows.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/graph.h"
+#include "rhizome/labels.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Opens an array with one row per vertex and `columns` columns (0: any number). `purpose` names
 /// its use in error messages. Errors: kNotFound; kInvalidArgument, a different shape, or a dtype
@@ -67,4 +68,5 @@ Status ForEachLabelChunk(const ChunkArray& array, const GraphSnapshot& graph, Us
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

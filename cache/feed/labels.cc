@@ -1,4 +1,4 @@
-#include "rhizome/cache/labels.h"
+#include "rhizome/labels.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <charconv>
 #include <cstring>
 
-#include "rhizome/cache/label_arrays.h"
-#include "rhizome/storage/check.h"
+#include "cache/feed/label_arrays.h"
+#include "storage/base/check.h"
 
 namespace rhizome {
 namespace {

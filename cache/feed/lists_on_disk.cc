@@ -1,16 +1,17 @@
-#include "rhizome/cache/lists_on_disk.h"
+#include "cache/feed/lists_on_disk.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/joined_neighbors.h"
-#include "rhizome/index/walked_sides.h"
-#include "rhizome/storage/section_file.h"
-#include "rhizome/storage/stopwatch.h"
+#include "index/sample/joined_neighbors.h"
+#include "index/sample/walked_sides.h"
+#include "index/topology/adjacency.h"
+#include "storage/base/stopwatch.h"
+#include "storage/section/section_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Bytes per entry that a hop looks up: the entry and its row, the miss and its read, and the
@@ -139,4 +140,5 @@ ListReadsReport ListsOnDisk::report() const {
   return {sum, cache_bytes_, cached_lists_, cache_seconds_, loads_};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

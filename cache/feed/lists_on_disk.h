@@ -4,14 +4,14 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/cache/direct_neighbors.h"
-#include "rhizome/cache/job_report.h"
-#include "rhizome/cache/neighbor_cache.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "cache/lists/neighbor_cache.h"
+#include "rhizome/direct_neighbors.h"
+#include "rhizome/export.h"
+#include "rhizome/file_system.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/job_report.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,18 +1,18 @@
-#include "rhizome/cache/loader.h"
+#include "rhizome/loader.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/feed_pipeline.h"
-#include "rhizome/cache/feed_profile.h"
-#include "rhizome/cache/job_scratch.h"
-#include "rhizome/cache/resolve_sampling.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/feed/epoch_plan.h"
+#include "cache/feed/feed_pipeline.h"
+#include "cache/feed/feed_profile.h"
+#include "cache/feed/resolve_sampling.h"
+#include "cache/job/job_scratch.h"
+#include "index/delta/graph_parts.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/stopwatch.h"
 
 namespace rhizome {
 namespace {

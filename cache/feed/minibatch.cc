@@ -1,11 +1,11 @@
-#include "rhizome/cache/minibatch.h"
+#include "rhizome/minibatch.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 
-#include "rhizome/cache/simd.h"
-#include "rhizome/storage/check.h"
+#include "cache/kernels/simd.h"
+#include "storage/base/check.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "rhizome/cache/minibatch_sampler.h"
+#include "cache/feed/minibatch_sampler.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,12 @@
 #include <unordered_map>
 #include <utility>
 
-#include "rhizome/cache/row_degrees.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/feed/row_degrees.h"
+#include "storage/base/check.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint64_t kMaxLocal = std::numeric_limits<std::uint32_t>::max();
@@ -156,4 +157,5 @@ Status MinibatchSampler::FillDegrees(Minibatch& minibatch) const {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

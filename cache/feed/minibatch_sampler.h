@@ -6,13 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/minibatch.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/neighbor_source.h"
-#include "rhizome/index/sampler.h"
+#include "rhizome/graph.h"
+#include "rhizome/minibatch.h"
+#include "rhizome/neighbor_source.h"
+#include "rhizome/policy.h"
+#include "rhizome/sampler.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The distinct seed vertices of a minibatch, in order. Equal `key`s draw equal neighbours.
 struct SeedBatch {
@@ -79,4 +80,5 @@ DistinctRows DistinctRowsOf(const Minibatch& minibatch);
 /// Adds the rows that a minibatch requests from a cache to a trace, as one step.
 void AddStep(const Minibatch& minibatch, Trace& trace);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/cache/neighbor_sampling.h"
+#include "rhizome/neighbor_sampling.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,11 +1,12 @@
-#include "rhizome/cache/packed_numbers.h"
+#include "cache/feed/packed_numbers.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint32_t kPackedNumbersMaxWidth = 64;
@@ -209,4 +210,5 @@ std::optional<PackedNumbers> PackedNumbers::Open(std::span<const std::byte> byte
   return list;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

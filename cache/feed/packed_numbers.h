@@ -7,9 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/little_endian.h"
+#include "storage/base/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Packs lists of numbers into few bits, for scratch files that one machine writes and reads once.
 /// A list has one, two or four classes, each with a width in bits. Every number belongs to the
@@ -104,4 +105,5 @@ class PackedNumbers {
   std::array<std::uint64_t, kPackedClasses> masks_ = {};
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/cache/resolve_sampling.h"
+#include "cache/feed/resolve_sampling.h"
 
 #include <fmt/format.h>
 
@@ -6,14 +6,15 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/cache/row_degrees.h"
-#include "rhizome/index/delta_rows.h"
-#include "rhizome/index/edge_times.h"
-#include "rhizome/index/sampler_plan.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/feed/row_degrees.h"
+#include "index/graph/delta_rows.h"
+#include "index/sample/sampler_plan.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/edge_times.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using FanoutsByType = std::vector<std::vector<std::int64_t>>;  // [hops][edge types]
@@ -243,4 +244,5 @@ std::uint64_t SamplerTableBytes(const GraphSnapshot& graph, const SamplerOptions
   return (options.weighted ? entries * 9 / 2 : 0) + (options.times != nullptr ? entries * 4 : 0);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/minibatch_sampler.h"
-#include "rhizome/cache/neighbor_sampling.h"
-#include "rhizome/cache/pass_lists.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
+#include "cache/feed/minibatch_sampler.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/neighbor_sampling.h"
+#include "rhizome/pass_lists.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

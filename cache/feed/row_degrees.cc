@@ -1,4 +1,4 @@
-#include "rhizome/cache/row_degrees.h"
+#include "cache/feed/row_degrees.h"
 
 #include <fmt/format.h>
 
@@ -9,15 +9,16 @@
 #include <limits>
 #include <span>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/delta_view.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/sampler_lists.h"
-#include "rhizome/index/sampler_plan.h"
-#include "rhizome/index/walked_sides.h"
+#include "cache/job/compute_threads.h"
+#include "index/delta/delta_view.h"
+#include "index/delta/graph_parts.h"
+#include "index/sample/sampler_lists.h"
+#include "index/sample/sampler_plan.h"
+#include "index/sample/walked_sides.h"
+#include "index/topology/adjacency.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint64_t kMostDegree = std::numeric_limits<std::uint32_t>::max();
@@ -133,4 +134,5 @@ Status CheckEdgeWeights(const GraphSnapshot& graph) {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/result.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,10 +1,10 @@
-#include "rhizome/cache/score_table.h"
+#include "cache/feed/score_table.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "rhizome/cache/compute_metrics.h"
+#include "cache/feed/compute_metrics.h"
 
 namespace rhizome {
 inline namespace internal {

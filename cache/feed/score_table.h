@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/task_labels.h"
-#include "rhizome/cache/vertex_score_sink.h"
+#include "cache/feed/task_labels.h"
+#include "cache/feed/vertex_score_sink.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,4 +1,4 @@
-#include "rhizome/cache/superbatch.h"
+#include "cache/feed/superbatch.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,11 @@
 #include <cstring>
 #include <optional>
 
-#include "rhizome/cache/packed_numbers.h"
-#include "rhizome/storage/hash.h"
+#include "cache/feed/packed_numbers.h"
+#include "rhizome/hash.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Numbers in the header of an encoded minibatch, in this order. kEmptyLists counts the empty lists
@@ -257,4 +258,5 @@ Result<Minibatch> ReadMinibatch(ReadableFile& file, const SuperbatchEntry& entry
   return DecodeMinibatch(bytes);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

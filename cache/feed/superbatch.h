@@ -4,11 +4,12 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/cache/minibatch.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/file_system.h"
+#include "rhizome/minibatch.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Position of a sampled minibatch in the file of its superbatch.
 struct SuperbatchEntry {
@@ -49,4 +50,5 @@ class SuperbatchWriter {
 /// Reads one minibatch. Errors: kCorruption, kIoError, naming file and offset.
 Result<Minibatch> ReadMinibatch(ReadableFile& file, const SuperbatchEntry& entry);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

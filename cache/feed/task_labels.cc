@@ -1,4 +1,4 @@
-#include "rhizome/cache/task_labels.h"
+#include "cache/feed/task_labels.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <cstring>
 #include <limits>
 
-#include "rhizome/cache/compute_metrics.h"
-#include "rhizome/cache/label_arrays.h"
+#include "cache/feed/compute_metrics.h"
+#include "cache/feed/label_arrays.h"
 
 namespace rhizome {
 inline namespace internal {

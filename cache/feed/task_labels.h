@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/labels.h"
-#include "rhizome/cache/task_metrics.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/manifest.h"
+#include "rhizome/export.h"
+#include "rhizome/labels.h"
+#include "rhizome/manifest.h"
+#include "rhizome/task_metrics.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

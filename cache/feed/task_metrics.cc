@@ -1,6 +1,6 @@
-#include "rhizome/cache/task_metrics.h"
+#include "rhizome/task_metrics.h"
 
-#include "rhizome/storage/name_table.h"
+#include "storage/base/name_table.h"
 
 namespace rhizome {
 namespace {

@@ -2,9 +2,10 @@
 
 #include <span>
 
-#include "rhizome/storage/types.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Receives the scores of vertices while a model computes them.
 class VertexScoreSink {
@@ -16,4 +17,5 @@ class VertexScoreSink {
   virtual void Take(std::span<const Row> rows, std::span<const float> scores) = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

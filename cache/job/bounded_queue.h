@@ -4,10 +4,11 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/mutex.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Passes values from producers to a consumer; at most `capacity` values wait in the queue. Finish
 /// ends the queue from the producer's side: queued values are still delivered, then the status.
@@ -101,4 +102,5 @@ class BoundedQueue {
   bool cancelled_ RHIZOME_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,13 @@
-#include "rhizome/cache/compute_threads.h"
+#include "cache/job/compute_threads.h"
 
 #include <algorithm>
 #include <memory>
 
-#include "rhizome/index/parallel.h"
-#include "rhizome/storage/mutex.h"
+#include "index/work/parallel.h"
+#include "rhizome/mutex.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 struct Threads {
@@ -55,4 +56,5 @@ void ComputeFor(std::size_t count, const std::function<void(std::size_t)>& body)
   All().arena->execute([&] { ParallelFor(count, run); });
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "rhizome/storage/export.h"
+#include "rhizome/export.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

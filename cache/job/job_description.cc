@@ -1,8 +1,8 @@
-#include "rhizome/cache/job_description.h"
+#include "cache/job/job_description.h"
 
 #include <fmt/format.h>
 
-#include "rhizome/storage/untrusted_json.h"
+#include "storage/section/untrusted_json.h"
 
 namespace rhizome {
 namespace {

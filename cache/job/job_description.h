@@ -3,9 +3,9 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store_point.h"
+#include "rhizome/export.h"
+#include "rhizome/result.h"
+#include "rhizome/store_point.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,10 +1,11 @@
-#include "rhizome/cache/job_scratch.h"
+#include "cache/job/job_scratch.h"
 
 #include <fmt/format.h>
 
-#include "rhizome/storage/job_folder.h"
+#include "storage/io/job_folder.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr const char* kLockName = "LOCK";
@@ -48,4 +49,5 @@ JobScratch::~JobScratch() {
   static_cast<void>(removed);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,10 +3,10 @@
 #include <memory>
 #include <string>
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/export.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,4 +1,4 @@
-#include "rhizome/cache/memory_plan.h"
+#include "cache/job/memory_plan.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "rhizome/storage/bytes_left.h"
+#include "storage/base/bytes_left.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Longer superbatches bring no benefit: the prefill that they save is small at this length.
@@ -202,4 +203,5 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
                        .in_turn = false};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

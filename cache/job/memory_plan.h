@@ -4,8 +4,8 @@
 #include <functional>
 #include <optional>
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/export.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

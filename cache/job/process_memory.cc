@@ -1,9 +1,9 @@
-#include "rhizome/cache/process_memory.h"
+#include "cache/job/process_memory.h"
 
 #include <fstream>
 #include <string>
 
-#include "rhizome/storage/bytes_left.h"
+#include "storage/base/bytes_left.h"
 
 namespace rhizome {
 namespace {

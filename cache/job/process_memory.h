@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "rhizome/storage/export.h"
+#include "rhizome/export.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -1,4 +1,4 @@
-#include "rhizome/cache/safetensors.h"
+#include "cache/job/safetensors.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "rhizome/storage/untrusted_json.h"
+#include "storage/section/untrusted_json.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;
@@ -224,4 +225,5 @@ std::string ToHex(const Hash128& hash) {
   return text;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

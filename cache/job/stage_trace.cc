@@ -1,13 +1,14 @@
-#include "rhizome/cache/stage_trace.h"
+#include "cache/job/stage_trace.h"
 
 #include <fmt/format.h>
 
 #include <iterator>
 #include <string>
 
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 std::string_view StageName(Stage stage) {
   static constexpr std::array<std::string_view, kStages> kNames = {"sample", "schedule", "switch",
@@ -53,4 +54,5 @@ Status StageTrace::Write(const Path& path) const {
   return file.Commit();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

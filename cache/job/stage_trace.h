@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/export.h"
+#include "rhizome/file_system.h"
+#include "rhizome/mutex.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

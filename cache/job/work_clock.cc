@@ -1,8 +1,9 @@
-#include "rhizome/cache/work_clock.h"
+#include "cache/job/work_clock.h"
 
 #include <time.h>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 double Now(clockid_t clock) {
@@ -17,4 +18,5 @@ WorkClock::WorkClock() : start_(Now(CLOCK_MONOTONIC)), cpu_start_(Now(CLOCK_PROC
 double WorkClock::seconds() const { return Now(CLOCK_MONOTONIC) - start_; }
 double WorkClock::cpu_seconds() const { return Now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_; }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "rhizome/storage/export.h"
+#include "rhizome/export.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

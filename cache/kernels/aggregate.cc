@@ -1,10 +1,11 @@
-#include "rhizome/cache/aggregate.h"
+#include "cache/kernels/aggregate.h"
 
 #include <algorithm>
 
-#include "rhizome/cache/simd.h"
+#include "cache/kernels/simd.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 const float* DataOrNull(std::span<const float> values) {
@@ -100,4 +101,5 @@ std::vector<std::size_t> SplitByEdges(const CsrView& csr, std::size_t pieces) {
   return cuts;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/aggregate_kernels.h"
-#include "rhizome/storage/export.h"
+#include "cache/kernels/aggregate_kernels.h"
+#include "rhizome/export.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -3,9 +3,10 @@
 
 #include <immintrin.h>
 
-#include "rhizome/cache/kernel_set_inl.h"
+#include "cache/kernels/kernel_set_inl.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 struct Avx2 {
@@ -131,6 +132,7 @@ const AggregateKernels kAvx2Kernels = MakeKernels<Avx2>();
 const GatherKernels kAvx2Gathers = MakeGathers<Avx2>();
 const ProductKernels kAvx2Products = MakeProducts<Avx2>();
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome
 
 #endif

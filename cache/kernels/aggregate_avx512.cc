@@ -3,9 +3,10 @@
 
 #include <immintrin.h>
 
-#include "rhizome/cache/kernel_set_inl.h"
+#include "cache/kernels/kernel_set_inl.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 struct Avx512 {
@@ -122,6 +123,7 @@ const AggregateKernels kAvx512Kernels = MakeKernels<Avx512>();
 const GatherKernels kAvx512Gathers = MakeGathers<Avx512>();
 const ProductKernels kAvx512Products = MakeProducts<Avx512>();
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome
 
 #endif

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/storage/mix.h"
+#include "storage/base/mix.h"
 
 // Interface between the aggregation and its three sets of kernels (portable, AVX2, AVX-512). It
 // uses plain pointers and no standard library: each set is compiled for a different instruction
@@ -13,7 +13,8 @@
 // All sets give the same bits: each column is summed independently, in list order, in float32, and
 // a product is rounded before it is added (never a fused multiply-add).
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Element type of the rows that are read. Sums are always float32.
 enum class RowType : std::uint8_t { kFloat32, kFloat16, kBfloat16 };
@@ -157,4 +158,5 @@ extern const AggregateKernels kAvx2Kernels;
 extern const AggregateKernels kAvx512Kernels;
 #endif
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cache/aggregate_kernels.h"
+#include "cache/kernels/aggregate_kernels.h"
 
 // Kernels as templates over a vector type V that the including file defines. V provides:
 //   Reg, kWidth; Zero(), Set(f), Add, Mul, Store(p, r), StoreTail(p, r, n);
@@ -20,7 +20,8 @@
 // Everything has internal linkage in the including file, which is compiled for its own instruction
 // set.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 struct Half {
@@ -415,4 +416,5 @@ void Widen(RowType type, const void* in, std::size_t count, float* out) {
 }
 
 }  // namespace
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,7 +1,8 @@
 // Compiled for the baseline of the architecture, with -ffp-contract=off; see aggregate_kernels.h.
-#include "rhizome/cache/kernel_set_inl.h"
+#include "cache/kernels/kernel_set_inl.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Four lanes as a compiler vector type, which the compiler can implement on every target.
@@ -130,4 +131,5 @@ const AggregateKernels kPortableKernels = MakeKernels<Portable>();
 const GatherKernels kPortableGathers = MakeGathers<Portable>();
 const ProductKernels kPortableProducts = MakeProducts<Portable>();
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

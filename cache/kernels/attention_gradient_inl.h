@@ -3,14 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cache/attention_leaky_inl.h"
-#include "rhizome/cache/attention_parts_inl.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/kernels/attention_leaky_inl.h"
+#include "cache/kernels/attention_parts_inl.h"
+#include "storage/base/mutant.h"
 
 // Backward kernels of attention, over the vector type V of aggregate_kernels_inl.h. Weights are
 // recomputed from the maximum and denominator of their target.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 template <typename V>
@@ -282,4 +283,5 @@ void AttendQueryGradient(const AttendGradientArgs& args, std::size_t begin, std:
 }
 
 }  // namespace
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

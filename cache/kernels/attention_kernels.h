@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cache/aggregate_kernels.h"
+#include "cache/kernels/aggregate_kernels.h"
 
 // Arguments of the attention kernels: for each head, softmax over the edges of a list and the
 // weighted sum of its rows. They follow the rules of aggregate_kernels.h: plain pointers, the same
@@ -14,7 +14,8 @@
 // calculation for softmax" (2018), for the recurrence; Dao et al., "FlashAttention" (NeurIPS 2022),
 // for the backward pass that recomputes weights from maximum and denominator.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Formula for the score of an edge from source j to target t. LeakyReLU(x) is the larger of x and
 /// slope * x, for a slope in [0, 1].
@@ -169,4 +170,5 @@ struct HeadDotsGradientArgs {
   float* vector_gradient = nullptr;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,12 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cache/attention_parts_inl.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/kernels/attention_parts_inl.h"
+#include "storage/base/mutant.h"
 
 // Forward kernel of attention, over the vector type V of aggregate_kernels_inl.h.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Number of edges by which the prefetch of sources' scores runs ahead. The scores of a chunk are
@@ -255,4 +256,5 @@ void Attend(const AttendArgs& args, std::size_t begin, std::size_t end) {
 }
 
 }  // namespace
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

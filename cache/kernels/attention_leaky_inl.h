@@ -3,11 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cache/attention_parts_inl.h"
+#include "cache/kernels/attention_parts_inl.h"
 
 // Gradient of additive-v2 (GATv2) scores, over the vector type V of aggregate_kernels_inl.h.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Rows at one end of edges that share a row at the other end, for the gradient of LeakyReLU(fixed
@@ -98,4 +99,5 @@ inline void AddLeakyRows(const AttendGradientArgs& args, const LeakyRows& rows) 
 }
 
 }  // namespace
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,14 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cache/aggregate_kernels_inl.h"
-#include "rhizome/cache/attention_kernels.h"
+#include "cache/kernels/aggregate_kernels_inl.h"
+#include "cache/kernels/attention_kernels.h"
 
 // Steps shared by the forward and backward kernels of attention, over the vector type V of
 // aggregate_kernels_inl.h. Lists are processed in chunks of edges: the scores of a chunk are on the
 // stack, and its rows are still in the L1 cache when they are read for the second time.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::size_t kChunkEdges = 64;
@@ -331,4 +332,5 @@ inline typename V::Reg Dropped(const AttendDropout& dropout, std::uint64_t key, 
 }
 
 }  // namespace
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

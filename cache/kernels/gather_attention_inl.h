@@ -3,14 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cache/attention_parts_inl.h"
-#include "rhizome/cache/gather_max_inl.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/kernels/attention_parts_inl.h"
+#include "cache/kernels/gather_max_inl.h"
+#include "storage/base/mutant.h"
 
 // Full-graph attention kernels (gather_kernels.h), over the vector type V of
 // aggregate_kernels_inl.h. Lists are processed in chunks of edges, as in attention_kernels_inl.h.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Edges of one target or source that are processed at once.
@@ -370,4 +371,5 @@ void GatherAttendGradient(const GatherAttendGradientArgs& args, std::size_t begi
 }
 
 }  // namespace
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,13 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cache/gather_attention_inl.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/kernels/gather_attention_inl.h"
+#include "storage/base/mutant.h"
 
 // Full-graph GATv2 attention kernels, whose scores read whole rows of both ends, over the vector
 // type V of aggregate_kernels_inl.h.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 template <typename V>
@@ -280,4 +281,5 @@ void GatherAttendV2Gradient(const GatherAttendV2GradientArgs& args, std::size_t 
 }
 
 }  // namespace
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

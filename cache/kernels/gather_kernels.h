@@ -12,7 +12,8 @@
 // Sources: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), for the
 // recurrence of attention.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The rows of a window, and each target's edges from them. Strides are in elements.
 struct GatherRows {
@@ -157,4 +158,5 @@ extern const GatherKernels kAvx2Gathers;
 extern const GatherKernels kAvx512Gathers;
 #endif
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,15 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cache/aggregate_kernels_inl.h"
-#include "rhizome/cache/gather_kernels.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/kernels/aggregate_kernels_inl.h"
+#include "cache/kernels/gather_kernels.h"
+#include "storage/base/mutant.h"
 
 // Full-graph maximum kernels (gather_kernels.h), over the vector type V of aggregate_kernels_inl.h.
 // Winners are integers stored in the bits of floats: they are copied, and never used in float
 // arithmetic.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 inline Ahead GatherAhead(const GatherRows& rows, std::size_t columns) {
@@ -156,4 +157,5 @@ void GatherMaxGradient(const GatherMaxGradientArgs& args, std::size_t begin, std
 }
 
 }  // namespace
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,11 +2,12 @@
 
 #include <cstddef>
 
-#include "rhizome/cache/attention_parts_inl.h"
+#include "cache/kernels/attention_parts_inl.h"
 
 // Dot products of the heads and their gradient, over the vector type V of aggregate_kernels_inl.h.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 template <typename V, typename T>
@@ -48,4 +49,5 @@ void HeadDotsGradient(const HeadDotsGradientArgs& args, std::size_t begin, std::
 }
 
 }  // namespace
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,15 +1,16 @@
 #pragma once
 
-#include "rhizome/cache/aggregate_kernels_inl.h"
-#include "rhizome/cache/attention_gradient_inl.h"
-#include "rhizome/cache/attention_kernels_inl.h"
-#include "rhizome/cache/gather_attention_inl.h"
-#include "rhizome/cache/gather_attention_v2_inl.h"
-#include "rhizome/cache/gather_max_inl.h"
-#include "rhizome/cache/head_dots_inl.h"
-#include "rhizome/cache/product_kernels_inl.h"
+#include "cache/kernels/aggregate_kernels_inl.h"
+#include "cache/kernels/attention_gradient_inl.h"
+#include "cache/kernels/attention_kernels_inl.h"
+#include "cache/kernels/gather_attention_inl.h"
+#include "cache/kernels/gather_attention_v2_inl.h"
+#include "cache/kernels/gather_max_inl.h"
+#include "cache/kernels/head_dots_inl.h"
+#include "cache/kernels/product_kernels_inl.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 template <typename V>
@@ -46,4 +47,5 @@ constexpr ProductKernels MakeProducts() {
 }
 
 }  // namespace
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -11,7 +11,8 @@
 // These kernels exist because no library multiplies rows that are scattered over a cache. They read
 // the rows in place, without a copy, and prefetch the next rows concurrently.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Number of weight columns that are read together as one panel. A weight matrix [out, in] is
 /// stored as panels [ceil(out / kPanel), in, kPanel]; in the last panel, columns beyond `out` may
@@ -60,4 +61,5 @@ extern const ProductKernels kAvx2Products;
 extern const ProductKernels kAvx512Products;
 #endif
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

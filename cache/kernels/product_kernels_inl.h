@@ -3,14 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/cache/attention_parts_inl.h"
-#include "rhizome/cache/product_kernels.h"
+#include "cache/kernels/attention_parts_inl.h"
+#include "cache/kernels/product_kernels.h"
 
 // Product kernels, over the vector type V of aggregate_kernels_inl.h. V also provides:
 //   MulAdd(a, b, c): a * b + c, rounded once; kRows: rows per block; kPanels: panels per block,
 //   such that the sums of kRows * kPanels panels, and one more panel, fit in registers.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Number of floats in a cache line.
@@ -220,4 +221,5 @@ void ProductGradient(const ProductGradientArgs& args, std::size_t begin, std::si
 }
 
 }  // namespace
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/cache/simd.h"
+#include "cache/kernels/simd.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -12,9 +12,10 @@
 #include <optional>
 #include <string>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr const char* kVariable = "RHIZOME_SIMD";
@@ -141,4 +142,5 @@ const ProductKernels& ProductsOf(SimdPath path) {
   return kPortableProducts;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

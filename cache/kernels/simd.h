@@ -4,11 +4,11 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/cache/aggregate_kernels.h"
-#include "rhizome/cache/gather_kernels.h"
-#include "rhizome/cache/product_kernels.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/status.h"
+#include "cache/kernels/aggregate_kernels.h"
+#include "cache/kernels/gather_kernels.h"
+#include "cache/kernels/product_kernels.h"
+#include "rhizome/export.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,11 +1,12 @@
-#include "rhizome/cache/pass_cost.h"
+#include "cache/layout/pass_cost.h"
 
 #include <algorithm>
 
-#include "rhizome/cache/policies.h"
-#include "rhizome/storage/exceptions.h"
+#include "rhizome/policies.h"
+#include "storage/base/exceptions.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Trace ChunkTrace(const PassLists& lists, const PassLayout& layout, const PassShape& shape) {
   Trace trace;
@@ -80,4 +81,5 @@ Result<LayoutChoice> ChooseLayout(const PassLists& lists, const ChooseOptions& o
   return Fail(StatusOfException());
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,11 +3,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/cache/pass_layout.h"
-#include "rhizome/cache/pass_lists.h"
-#include "rhizome/cache/policy.h"
+#include "rhizome/pass_layout.h"
+#include "rhizome/pass_lists.h"
+#include "rhizome/policy.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// How a worker divides its pass: targets into blocks and rows into chunks, each of at least 1 row.
 struct PassShape {
@@ -64,4 +65,5 @@ struct LayoutChoice {
 };
 Result<LayoutChoice> ChooseLayout(const PassLists& lists, const ChooseOptions& options);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/cache/pass_layout.h"
+#include "rhizome/pass_layout.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "rhizome/storage/mix.h"
-#include "rhizome/storage/name_table.h"
+#include "storage/base/mix.h"
+#include "storage/base/name_table.h"
 
 namespace rhizome {
 namespace {

@@ -1,13 +1,13 @@
-#include "rhizome/cache/pass_lists.h"
+#include "rhizome/pass_lists.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/delta/graph_parts.h"
+#include "index/topology/vertex_order.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 namespace {

@@ -1,8 +1,9 @@
-#include "rhizome/cache/pass_plan.h"
+#include "cache/layout/pass_plan.h"
 
-#include "rhizome/storage/exceptions.h"
+#include "storage/base/exceptions.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 void AddWorker(const LayoutChoice& choice, WorkerPassPlan& plan) {
@@ -44,4 +45,5 @@ Result<WorkerPassPlan> PlanWorkerPass(const GraphSnapshot& graph, const WorkerPa
   return Fail(StatusOfException());
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

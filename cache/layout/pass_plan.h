@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/cache/pass_cost.h"
-#include "rhizome/cache/pass_lists.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "cache/layout/pass_cost.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/pass_lists.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,4 +1,4 @@
-#include "rhizome/cache/direct_neighbors.h"
+#include "rhizome/direct_neighbors.h"
 
 #include <fmt/format.h>
 
@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/neighbor_cache.h"
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/block_file.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/process.h"
+#include "cache/lists/neighbor_cache.h"
+#include "index/delta/graph_parts.h"
+#include "index/topology/adjacency.h"
+#include "rhizome/process.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/little_endian.h"
+#include "storage/section/block_file.h"
 
 namespace rhizome {
 namespace {

@@ -1,17 +1,17 @@
-#include "rhizome/cache/neighbor_cache.h"
+#include "cache/lists/neighbor_cache.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/section_struct.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/section_file.h"
+#include "index/delta/graph_parts.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/section_struct.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/little_endian.h"
+#include "storage/section/section_file.h"
 
 namespace rhizome {
 namespace {

@@ -6,17 +6,19 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/export.h"
+#include "rhizome/file_system.h"
+#include "rhizome/graph.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 class ByteSink;
 class SectionFile;
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome
 
 namespace RHIZOME_API rhizome {
 

@@ -1,12 +1,13 @@
-#include "rhizome/cache/belady_schedule.h"
+#include "cache/policy/belady_schedule.h"
 
 #include <utility>
 
-#include "rhizome/cache/offline_schedule.h"
-#include "rhizome/cache/schedule_history.h"
-#include "rhizome/storage/exceptions.h"
+#include "cache/policy/offline_schedule.h"
+#include "cache/policy/schedule_history.h"
+#include "storage/base/exceptions.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Result<std::unique_ptr<Policy>> MakeClassSchedule(const Trace& trace, std::uint32_t frame_count,
                                                   std::uint64_t key_count, const AccessCosts& costs,
@@ -33,4 +34,5 @@ Result<std::unique_ptr<Policy>> MakeBeladySchedule(const Trace& trace, std::uint
   return MakeClassSchedule(trace, frame_count, key_count, AccessCosts(), history);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

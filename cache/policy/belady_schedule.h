@@ -4,9 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/cache/policy.h"
+#include "rhizome/policy.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 class ScheduleHistory;
 struct AccessCosts;
@@ -51,4 +52,5 @@ Result<std::unique_ptr<Policy>> MakeClassSchedule(const Trace& trace, std::uint3
                                                   ScheduleHistory* history = nullptr,
                                                   std::vector<CacheKey>* frames = nullptr);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/cache/cost_schedule.h"
+#include "cache/policy/cost_schedule.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,12 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/offline_schedule.h"
-#include "rhizome/cache/schedule_history.h"
-#include "rhizome/cache/sweep.h"
-#include "rhizome/storage/exceptions.h"
+#include "cache/policy/offline_schedule.h"
+#include "cache/policy/schedule_history.h"
+#include "cache/policy/sweep.h"
+#include "storage/base/exceptions.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Read costs differ by a factor of about a hundred. Each class costs half as much as the previous
@@ -190,4 +191,5 @@ Result<std::unique_ptr<Policy>> MakeCostSchedule(const Trace& trace, std::uint32
   return Fail(StatusOfException());
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

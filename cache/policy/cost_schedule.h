@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "rhizome/cache/policy.h"
-#include "rhizome/storage/read_cost.h"
+#include "rhizome/policy.h"
+#include "rhizome/read_cost.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 class ScheduleHistory;
 
@@ -32,4 +33,5 @@ Result<std::unique_ptr<Policy>> MakeCostSchedule(const Trace& trace, std::uint32
                                                  const ReadCost& cost,
                                                  ScheduleHistory* history = nullptr);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,10 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/policy.h"
-#include "rhizome/storage/check.h"
+#include "rhizome/policy.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 inline constexpr FrameId kNoFrame = std::numeric_limits<FrameId>::max();
 inline constexpr CacheKey kNoKey = -1;
@@ -85,4 +86,5 @@ class FrameTable {
   std::vector<CacheKey> key_of_;   // by frame
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,10 +8,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/policy.h"
-#include "rhizome/storage/check.h"
+#include "rhizome/policy.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Finds keys in a prefill list that is sorted by key. The key range is divided into about as many
 /// equal parts as there are entries, and a table stores where each part begins, so that a lookup
@@ -56,4 +57,5 @@ class KeyIndex {
   std::vector<std::uint32_t> starts_;  // by part of the range, plus one past the last
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

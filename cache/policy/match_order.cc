@@ -1,13 +1,14 @@
-#include "rhizome/cache/match_order.h"
+#include "cache/policy/match_order.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "rhizome/storage/exceptions.h"
+#include "storage/base/exceptions.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// A bitmap of the keys of one step.
@@ -97,4 +98,5 @@ Result<Trace> Reordered(const Trace& trace, std::span<const std::uint32_t> order
   return Fail(StatusOfException());
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

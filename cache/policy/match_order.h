@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/policy.h"
+#include "rhizome/policy.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns an order of a trace's steps in which consecutive steps share many keys: order[i] is the
 /// index of the i-th step. The order is greedy within windows of `window` steps: the next step is
@@ -29,4 +30,5 @@ Result<std::vector<std::uint32_t>> MatchOrder(const Trace& trace, std::uint64_t 
 /// kOutOfMemory.
 Result<Trace> Reordered(const Trace& trace, std::span<const std::uint32_t> order);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

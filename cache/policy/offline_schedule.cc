@@ -1,13 +1,14 @@
-#include "rhizome/cache/offline_schedule.h"
+#include "cache/policy/offline_schedule.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 
-#include "rhizome/cache/pool_keys.h"
+#include "cache/policy/pool_keys.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Earliest known access of each key, for the backward pass. It is a table by key if there are few
@@ -326,4 +327,5 @@ Schedule BuildSchedule(const Trace& trace, const KnownUses& uses, std::uint32_t 
   return ScheduleBuilder(trace, uses, frame_count, costs, start).Build();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

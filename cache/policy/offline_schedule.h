@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/policy.h"
+#include "rhizome/policy.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // Shared parts of the schedules for a known future (belady_schedule.h, cost_schedule.h).
 
@@ -132,4 +133,5 @@ std::unique_ptr<Policy> MakeScheduledPolicy(
     const Trace& trace, Schedule schedule,
     std::optional<std::vector<CacheKey>> reads = std::nullopt);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "rhizome/cache/frame_table.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
+#include "cache/policy/frame_table.h"
+#include "rhizome/policy.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 

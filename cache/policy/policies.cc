@@ -1,15 +1,15 @@
-#include "rhizome/cache/policies.h"
+#include "rhizome/policies.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "rhizome/cache/belady_schedule.h"
-#include "rhizome/cache/cost_schedule.h"
-#include "rhizome/cache/prior.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
+#include "cache/policy/belady_schedule.h"
+#include "cache/policy/cost_schedule.h"
+#include "rhizome/prior.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 namespace {

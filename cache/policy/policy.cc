@@ -1,12 +1,12 @@
-#include "rhizome/cache/policy.h"
+#include "rhizome/policy.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 

@@ -7,10 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/offline_schedule.h"
-#include "rhizome/cache/step_set.h"
+#include "cache/policy/offline_schedule.h"
+#include "cache/policy/step_set.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // Containers for the keys in the pool while a schedule is built (offline_schedule.cc): keys that
 // the trace requests again, and keys that it does not.
@@ -181,4 +182,5 @@ class IdleKeys {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <deque>
 
-#include "rhizome/cache/frame_table.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/storage/check.h"
+#include "cache/policy/frame_table.h"
+#include "rhizome/policy.h"
+#include "storage/base/check.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "rhizome/cache/replay.h"
+#include "cache/policy/replay.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/schedule_history.h"
-#include "rhizome/cache/sweep.h"
-#include "rhizome/storage/exceptions.h"
+#include "cache/policy/schedule_history.h"
+#include "cache/policy/sweep.h"
+#include "rhizome/policies.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 namespace {

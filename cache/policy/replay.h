@@ -2,11 +2,11 @@
 
 #include <cstdint>
 
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/cache/prior.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/read_cost.h"
+#include "rhizome/export.h"
+#include "rhizome/policies.h"
+#include "rhizome/policy.h"
+#include "rhizome/prior.h"
+#include "rhizome/read_cost.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -1,10 +1,11 @@
-#include "rhizome/cache/schedule_history.h"
+#include "cache/policy/schedule_history.h"
 
 #include <cmath>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Weight of a key that every step requests, if chances are given.
@@ -28,4 +29,5 @@ void ScheduleHistory::Count(const Trace& superbatch) {
   if (steps_ > 0) chance_of_one_ = 1 / static_cast<float>(steps_);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,9 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/offline_schedule.h"
+#include "cache/policy/offline_schedule.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Information about earlier superbatches for the schedule of the next one: how often each key was
 /// requested, and which keys the pool holds at its start. Schedules created with a history
@@ -47,4 +48,5 @@ class ScheduleHistory {
   HeldKeys held_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

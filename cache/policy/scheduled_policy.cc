@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <boost/sort/spreadsort/integer_sort.hpp>
 
-#include "rhizome/cache/frame_table.h"
-#include "rhizome/cache/offline_schedule.h"
-#include "rhizome/cache/sweep.h"
-#include "rhizome/storage/check.h"
+#include "cache/policy/frame_table.h"
+#include "cache/policy/offline_schedule.h"
+#include "cache/policy/sweep.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Hashes a sequence of keys. The order matters.
@@ -174,4 +175,5 @@ std::unique_ptr<Policy> MakeScheduledPolicy(const Trace& trace, Schedule schedul
   return std::make_unique<ScheduledPolicy>(trace, std::move(schedule), std::move(reads));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

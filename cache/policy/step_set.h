@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A set of numbers in [0, size) with fast access to its maximum: a tree of 64-ary bitsets, where
 /// each bit indicates that the word below it is nonzero. Every operation takes log64(size) steps.
@@ -58,4 +59,5 @@ class StepSet {
   std::vector<std::vector<std::uint64_t>> levels_;  // leaves first; the last has one word
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,11 +2,12 @@
 
 #include <cstdint>
 
-#include "rhizome/cache/policy.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/read_cost.h"
+#include "rhizome/policy.h"
+#include "rhizome/read_cost.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 inline constexpr CacheKey kNoRow = -1;
 
@@ -51,4 +52,5 @@ class Sweep {
   const std::uint64_t gap_bytes_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,15 +1,16 @@
-#include "rhizome/cache/buffer_pool.h"
+#include "cache/pool/buffer_pool.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/cache/key_index.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
+#include "cache/policy/key_index.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr CacheKey kNothing = -1;
@@ -406,4 +407,5 @@ void BufferPool::Forget() {
   if (ahead_ != nullptr) ahead_->read = 0;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,13 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/hold_room.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/cache/slot_table.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/result.h"
+#include "cache/pool/slot_table.h"
+#include "rhizome/hold_room.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/policy.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 struct PoolCounters {
   std::uint64_t requests = 0;
@@ -159,4 +160,5 @@ class BufferPool {
   PoolCounters counters_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

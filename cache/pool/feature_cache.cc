@@ -1,4 +1,4 @@
-#include "rhizome/cache/feature_cache.h"
+#include "rhizome/feature_cache.h"
 
 #include <fmt/format.h>
 
@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/buffer_pool.h"
-#include "rhizome/index/delta_rows.h"
-#include "rhizome/storage/array_files.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/row_sums.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/pool/buffer_pool.h"
+#include "index/graph/delta_rows.h"
+#include "rhizome/array_versions.h"
+#include "storage/array/array_files.h"
+#include "storage/array/row_sums.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/stopwatch.h"
 
 namespace rhizome {
 namespace {

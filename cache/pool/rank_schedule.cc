@@ -1,13 +1,14 @@
-#include "rhizome/cache/rank_schedule.h"
+#include "cache/pool/rank_schedule.h"
 
 #include <utility>
 
-#include "rhizome/cache/belady_schedule.h"
-#include "rhizome/cache/schedule_history.h"
-#include "rhizome/cache/split_policy.h"
-#include "rhizome/storage/check.h"
+#include "cache/policy/belady_schedule.h"
+#include "cache/policy/schedule_history.h"
+#include "cache/pool/split_policy.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 AccessCosts CostsOverRanks(const Trace& trace, const RowsOverRanks& rows) {
   AccessCosts costs{
@@ -42,4 +43,5 @@ Result<std::unique_ptr<Policy>> RankSchedules::Make(const Trace& superbatch,
                          std::move(remote));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,13 +4,14 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/cache/offline_schedule.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/cache/row_ranks.h"
-#include "rhizome/cache/sweep.h"
-#include "rhizome/storage/result.h"
+#include "cache/policy/offline_schedule.h"
+#include "cache/policy/sweep.h"
+#include "cache/pool/row_ranks.h"
+#include "rhizome/policy.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 class ScheduleHistory;
 
@@ -46,4 +47,5 @@ class RankSchedules {
   FrameKeys frames_;                            // contents of the frames that the schedule uses
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,9 +4,9 @@
 #include <functional>
 #include <memory>
 
-#include "rhizome/cache/policy.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/export.h"
+#include "rhizome/policy.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <span>
 
-#include "rhizome/cache/remote_keeper.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/types.h"
+#include "cache/pool/remote_keeper.h"
+#include "rhizome/export.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

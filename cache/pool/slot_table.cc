@@ -1,12 +1,13 @@
-#include "rhizome/cache/slot_table.h"
+#include "cache/pool/slot_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Result<std::size_t> SlotTable::WaitForRoom(std::size_t least, std::size_t wanted) {
   const MutexLock lock(mutex_);
@@ -124,4 +125,5 @@ void SlotTable::Cancel() {
   changed_.NotifyAll();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

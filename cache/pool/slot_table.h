@@ -6,11 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/hold_room.h"
-#include "rhizome/storage/process.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/hold_room.h"
+#include "rhizome/process.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 inline constexpr SlotId kNowhere = std::numeric_limits<SlotId>::max();
 
@@ -77,4 +78,5 @@ class SlotTable {
   bool cancelled_ RHIZOME_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

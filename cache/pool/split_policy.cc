@@ -1,12 +1,13 @@
-#include "rhizome/cache/split_policy.h"
+#include "cache/pool/split_policy.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// A subset of a step's keys, with the position of each in the step.
@@ -99,4 +100,5 @@ SplitTrace Split(const Trace& trace, const RowRanks& ranks) {
   return split;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "rhizome/cache/policy.h"
-#include "rhizome/cache/row_ranks.h"
+#include "cache/pool/row_ranks.h"
+#include "rhizome/policy.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Combines two policies in one pool: `own` manages rows of the local rank in the first
 /// `own_frames` frames, `remote` manages rows of other ranks in the frames after them. Both must
@@ -23,4 +24,5 @@ struct SplitTrace {
 };
 SplitTrace Split(const Trace& trace, const RowRanks& ranks);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,6 +1,7 @@
-#include "rhizome/cache/cost_meter.h"
+#include "cache/ranges/cost_meter.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 void CostMeter::Add(const MeasuredRange& block) {
   const bool goes_on =
@@ -14,4 +15,5 @@ void CostMeter::Add(const MeasuredRange& block) {
   ranges_.back().cpu_seconds += block.cpu_seconds;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/storage/export.h"
+#include "rhizome/export.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

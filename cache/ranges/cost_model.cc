@@ -1,4 +1,4 @@
-#include "rhizome/cache/cost_model.h"
+#include "cache/ranges/cost_model.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,11 @@
 #include <span>
 #include <string_view>
 
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/untrusted_json.h"
+#include "rhizome/hash.h"
+#include "storage/section/untrusted_json.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using Matrix = std::array<FeatureVector, kRangeFeatures>;
@@ -253,4 +254,5 @@ Result<CostModels> LoadCostModels(FileSystem& fs, const Path& path) {
   return models;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/range_features.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
+#include "cache/ranges/range_features.h"
+#include "rhizome/export.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

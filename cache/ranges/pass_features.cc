@@ -1,10 +1,11 @@
-#include "rhizome/cache/pass_features.h"
+#include "cache/ranges/pass_features.h"
 
 #include <span>
 #include <utility>
 #include <vector>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint64_t kEdgesAtOnce = std::uint64_t{1} << 20;
@@ -49,4 +50,5 @@ Result<RangeFeatures> FeaturesOfPass(const GraphSnapshot& graph, BlockPlannerOpt
   return features;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

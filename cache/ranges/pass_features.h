@@ -1,11 +1,11 @@
 #pragma once
 
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/cache/range_features.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "cache/blocks/block_plan.h"
+#include "cache/ranges/range_features.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

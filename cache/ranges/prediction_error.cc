@@ -1,10 +1,11 @@
-#include "rhizome/cache/prediction_error.h"
+#include "cache/ranges/prediction_error.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 double SumOf(const std::vector<double>& values) {
@@ -39,4 +40,5 @@ double MaxOverMean(const std::vector<double>& values) {
                  : 1;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,8 +1,9 @@
-#include "rhizome/cache/range_cut.h"
+#include "cache/ranges/range_cut.h"
 
 #include <algorithm>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Cuts ranges that are as long as possible with a cost of at most `bound`; the last one takes the
@@ -58,4 +59,5 @@ bool IsWorthMoving(double largest_now, double largest_then, std::uint64_t remain
   return (largest_now - largest_then) * static_cast<double>(remaining) > moving;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/range_features.h"
-#include "rhizome/storage/export.h"
+#include "cache/ranges/range_features.h"
+#include "rhizome/export.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,6 +1,7 @@
-#include "rhizome/cache/range_features.h"
+#include "cache/ranges/range_features.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 const char* RangeFeatureName(std::size_t f) {
   static constexpr std::array<const char*, kRangeFeatures> kNames = {
@@ -64,4 +65,5 @@ FeatureVector RangeFeatures::Of(std::size_t begin, std::size_t end) const {
   return features;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/export.h"
+#include "rhizome/export.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,12 +1,12 @@
-#include "rhizome/cache/home_epochs.h"
+#include "cache/ranks/home_epochs.h"
 
 #include <algorithm>
 #include <numeric>
 #include <random>
 #include <utility>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mutant.h"
+#include "storage/base/check.h"
+#include "storage/base/mutant.h"
 
 namespace rhizome {
 inline namespace internal {

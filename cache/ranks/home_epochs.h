@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/minibatch_sampler.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/types.h"
+#include "cache/feed/epoch_plan.h"
+#include "cache/feed/minibatch_sampler.h"
+#include "rhizome/export.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,11 +1,11 @@
-#include "rhizome/cache/prefetch.h"
+#include "rhizome/prefetch.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
 namespace rhizome {
 namespace {

@@ -1,11 +1,12 @@
-#include "rhizome/cache/rank_clock.h"
+#include "cache/ranks/rank_clock.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Factor by which work takes longer if a rank's threads outnumber its processors: they find less of
@@ -101,4 +102,5 @@ void RankClock::Play(const std::vector<SuperbatchTimes>& next) {
   for (std::size_t r = 0; r < states_.size(); ++r) states_[r].prefill_left = ahead[r];
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

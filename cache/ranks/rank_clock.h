@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/cache/overlap.h"
+#include "rhizome/overlap.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Durations of one minibatch of a rank, in seconds.
 struct MinibatchTimes {
@@ -67,4 +68,5 @@ class RankClock {
   bool begun_ = false;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/cache/rank_plan.h"
+#include "rhizome/rank_plan.h"
 
 #include <fmt/format.h>
 
@@ -7,23 +7,23 @@
 #include <memory>
 #include <utility>
 
-#include "rhizome/cache/feature_cache.h"
-#include "rhizome/cache/feed_profile.h"
-#include "rhizome/cache/home_epochs.h"
-#include "rhizome/cache/labels.h"
-#include "rhizome/cache/rank_clock.h"
-#include "rhizome/cache/rank_pool.h"
-#include "rhizome/cache/rank_schedule.h"
-#include "rhizome/cache/rank_seconds.h"
-#include "rhizome/cache/remote_keepers.h"
-#include "rhizome/cache/resolve_sampling.h"
-#include "rhizome/cache/row_costs.h"
-#include "rhizome/cache/row_homes.h"
-#include "rhizome/cache/row_messages.h"
-#include "rhizome/cache/schedule_history.h"
-#include "rhizome/cache/task_labels.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/feed/feed_profile.h"
+#include "cache/feed/resolve_sampling.h"
+#include "cache/feed/task_labels.h"
+#include "cache/policy/schedule_history.h"
+#include "cache/pool/rank_schedule.h"
+#include "cache/ranks/home_epochs.h"
+#include "cache/ranks/rank_clock.h"
+#include "cache/ranks/rank_pool.h"
+#include "cache/ranks/rank_seconds.h"
+#include "cache/ranks/remote_keepers.h"
+#include "cache/ranks/row_costs.h"
+#include "cache/ranks/row_homes.h"
+#include "cache/ranks/row_messages.h"
+#include "rhizome/feature_cache.h"
+#include "rhizome/labels.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/stopwatch.h"
 
 namespace rhizome {
 namespace {

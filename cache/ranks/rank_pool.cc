@@ -1,11 +1,12 @@
-#include "rhizome/cache/rank_pool.h"
+#include "cache/ranks/rank_pool.h"
 
 #include <algorithm>
 #include <memory>
 
-#include "rhizome/cache/sweep.h"
+#include "cache/policy/sweep.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 RankFetches& RankFetches::operator+=(const RankFetches& more) {
   for (std::size_t r = 0; r < rows_of.size(); ++r) {
     rows_of[r] += more.rows_of[r];
@@ -89,4 +90,5 @@ Result<RankFetches> RankPool::Play(const Trace& superbatch, std::vector<RankFetc
   return all;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

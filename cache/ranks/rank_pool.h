@@ -6,14 +6,15 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/policy.h"
-#include "rhizome/cache/prior.h"
-#include "rhizome/cache/rank_schedule.h"
-#include "rhizome/cache/row_ranks.h"
-#include "rhizome/cache/schedule_history.h"
-#include "rhizome/storage/result.h"
+#include "cache/policy/schedule_history.h"
+#include "cache/pool/rank_schedule.h"
+#include "cache/pool/row_ranks.h"
+#include "rhizome/policy.h"
+#include "rhizome/prior.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The rows that a rank fetches, by the rank that owns them (own rows come from the local disk or
 /// the delta), and its requests. For each piece of a prefill and for each minibatch, it sends one
@@ -69,4 +70,5 @@ class RankPool {
   std::vector<CacheKey> frames_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,10 +1,10 @@
-#include "rhizome/cache/rank_rows.h"
+#include "cache/ranks/rank_rows.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/cache/minibatch_sampler.h"
-#include "rhizome/cache/row_costs.h"
+#include "cache/feed/minibatch_sampler.h"
+#include "cache/ranks/row_costs.h"
 
 namespace rhizome {
 inline namespace internal {

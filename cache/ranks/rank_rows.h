@@ -5,17 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/feed_pipeline.h"
-#include "rhizome/cache/rank_plan.h"
-#include "rhizome/cache/remote_keepers.h"
-#include "rhizome/cache/remote_rows.h"
-#include "rhizome/cache/row_homes.h"
-#include "rhizome/cache/row_service.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/transport.h"
+#include "cache/feed/feed_pipeline.h"
+#include "cache/ranks/remote_keepers.h"
+#include "cache/ranks/remote_rows.h"
+#include "cache/ranks/row_homes.h"
+#include "cache/ranks/row_service.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/mutex.h"
+#include "rhizome/rank_plan.h"
+#include "rhizome/result.h"
+#include "rhizome/transport.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,12 +1,13 @@
-#include "rhizome/cache/rank_seconds.h"
+#include "cache/ranks/rank_seconds.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "rhizome/cache/row_costs.h"
-#include "rhizome/cache/row_messages.h"
+#include "cache/ranks/row_costs.h"
+#include "cache/ranks/row_messages.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// MPI announces messages above this size and waits until the receiver is ready (the limit of Open
@@ -72,4 +73,5 @@ double RankSeconds::Exchange(std::uint32_t ranks, std::uint64_t bytes) const {
   return 2 * static_cast<double>(std::bit_width(ranks - 1)) * one;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 
-#include "rhizome/cache/rank_plan.h"
-#include "rhizome/cache/rank_pool.h"
+#include "cache/ranks/rank_pool.h"
+#include "rhizome/rank_plan.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Modelled durations of the parts of distributed training, each in isolation.
 /// Threads: any. Ownership: `options` must outlive it.
@@ -41,4 +42,5 @@ class RankSeconds {
   const std::uint64_t row_bytes_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

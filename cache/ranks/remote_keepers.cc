@@ -1,4 +1,4 @@
-#include "rhizome/cache/remote_keepers.h"
+#include "cache/ranks/remote_keepers.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,12 +6,12 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/cache/key_index.h"
-#include "rhizome/cache/row_halo.h"
-#include "rhizome/cache/scored_buffer.h"
-#include "rhizome/cache/sweep.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/policy/key_index.h"
+#include "cache/policy/sweep.h"
+#include "cache/ranks/row_halo.h"
+#include "cache/ranks/scored_buffer.h"
+#include "storage/base/check.h"
+#include "storage/base/mutant.h"
 
 namespace rhizome {
 inline namespace internal {

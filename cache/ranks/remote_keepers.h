@@ -4,17 +4,17 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/cache/home_epochs.h"
-#include "rhizome/cache/pass_lists.h"
-#include "rhizome/cache/prefetch.h"
-#include "rhizome/cache/remote_keeper.h"
-#include "rhizome/cache/row_homes.h"
-#include "rhizome/cache/row_ranks.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "cache/pool/remote_keeper.h"
+#include "cache/pool/row_ranks.h"
+#include "cache/ranks/home_epochs.h"
+#include "cache/ranks/row_homes.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/pass_lists.h"
+#include "rhizome/prefetch.h"
+#include "rhizome/result.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,14 +1,15 @@
-#include "rhizome/cache/remote_replay.h"
+#include "cache/ranks/remote_replay.h"
 
 #include <algorithm>
 #include <memory>
 
-#include "rhizome/cache/belady_schedule.h"
-#include "rhizome/cache/schedule_history.h"
-#include "rhizome/cache/sweep.h"
-#include "rhizome/storage/check.h"
+#include "cache/policy/belady_schedule.h"
+#include "cache/policy/schedule_history.h"
+#include "cache/policy/sweep.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 Trace StepsOf(const Trace& trace, std::size_t first, std::size_t end) {
@@ -137,4 +138,5 @@ Result<RemoteCounts> RemoteReplay::Optimum() const {
   return buffer.counts();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

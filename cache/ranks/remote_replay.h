@@ -5,13 +5,14 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/policy.h"
-#include "rhizome/cache/remote_traces.h"
-#include "rhizome/cache/scored_buffer.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/types.h"
+#include "cache/ranks/remote_traces.h"
+#include "cache/ranks/scored_buffer.h"
+#include "rhizome/policy.h"
+#include "rhizome/result.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Value that schedules of superbatches assign to rows that the superbatch does not request again.
 struct RemotePrior {
@@ -70,4 +71,5 @@ class RemoteReplay {
   std::vector<bool> is_halo_;  // by row
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/cache/remote_rows.h"
+#include "cache/ranks/remote_rows.h"
 
 #include <fmt/format.h>
 
@@ -6,16 +6,17 @@
 #include <cstring>
 #include <tuple>
 
-#include "rhizome/cache/row_messages.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/ranks/row_messages.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/chunk_array.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/little_endian.h"
+#include "storage/base/mutant.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 RemoteRows::RemoteRows(Transport& transport, const ArrayEntry& array, const RowRanks& ranks)
     : transport_(transport),
@@ -158,4 +159,5 @@ Status RowsByHome::Read(std::span<RowTarget> targets) {
   return read.ok() ? arrived : read;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

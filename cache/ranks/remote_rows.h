@@ -7,15 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/row_fetcher.h"
-#include "rhizome/cache/row_ranks.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/transport.h"
+#include "cache/pool/row_ranks.h"
+#include "rhizome/export.h"
+#include "rhizome/manifest.h"
+#include "rhizome/mutex.h"
+#include "rhizome/result.h"
+#include "rhizome/row_fetcher.h"
+#include "rhizome/transport.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Counts of the rows requested from other ranks. Messages and bytes are counted as in plans
 /// (rank_plan.h).
@@ -102,4 +103,5 @@ class RowsByHome final : public RowFetcher {
   const RowRanks ranks_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,17 +1,18 @@
-#include "rhizome/cache/remote_traces.h"
+#include "cache/ranks/remote_traces.h"
 
 #include <fmt/format.h>
 
 #include <optional>
 #include <utility>
 
-#include "rhizome/cache/home_epochs.h"
-#include "rhizome/cache/labels.h"
-#include "rhizome/cache/minibatch_sampler.h"
-#include "rhizome/cache/resolve_sampling.h"
-#include "rhizome/cache/task_labels.h"
+#include "cache/feed/minibatch_sampler.h"
+#include "cache/feed/resolve_sampling.h"
+#include "cache/feed/task_labels.h"
+#include "cache/ranks/home_epochs.h"
+#include "rhizome/labels.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 Status CheckTraceOptions(const RemoteTraceOptions& options) {
@@ -80,4 +81,5 @@ Result<std::vector<RemoteTrace>> DrawRemoteTraces(const GraphSnapshot& graph, co
   return traces;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,14 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/policy.h"
-#include "rhizome/cache/row_homes.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/types.h"
+#include "cache/ranks/row_homes.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/policy.h"
+#include "rhizome/result.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The options of distributed training that determine its minibatches.
 struct RemoteTraceOptions {
@@ -41,4 +42,5 @@ Result<std::vector<RemoteTrace>> DrawRemoteTraces(const GraphSnapshot& graph, co
                                                   const RemoteTraceOptions& options,
                                                   const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

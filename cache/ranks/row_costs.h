@@ -2,11 +2,12 @@
 
 #include <cstdint>
 
-#include "rhizome/cache/rank_plan.h"
-#include "rhizome/cache/row_ranks.h"
-#include "rhizome/storage/read_cost.h"
+#include "cache/pool/row_ranks.h"
+#include "rhizome/rank_plan.h"
+#include "rhizome/read_cost.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Seconds in which a disk reads one row, and in which a link transfers `bytes` bytes.
 inline double DiskSeconds(const ReadCost& disk, std::uint64_t row_bytes) {
@@ -32,4 +33,5 @@ inline RowsOverRanks WithCosts(const RowRanks& ranks, const ReadCost& disk, cons
   return {.ranks = ranks, .local_cost = local, .remote_cost = given};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,13 @@
-#include "rhizome/cache/row_halo.h"
+#include "cache/ranks/row_halo.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Result<PassLists> AllLists(const GraphSnapshot& graph, Direction direction,
                            const JobControl& control) {
@@ -77,4 +78,5 @@ std::vector<Row> RankByChance(std::span<const double> chances, const RowRanks& r
   return ranking;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,14 +4,15 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/pass_lists.h"
-#include "rhizome/cache/row_ranks.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/types.h"
+#include "cache/pool/row_ranks.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/pass_lists.h"
+#include "rhizome/result.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns the lists of all rows in a direction: target t is row t, and local row numbers are row
 /// numbers. Memory: 4 bytes per edge and 40 per row. Errors: as DrawPassLists.
@@ -38,4 +39,5 @@ std::vector<double> InclusionChances(const PassLists& lists, std::span<const Row
 /// in row order. `chances`: by row.
 std::vector<Row> RankByChance(std::span<const double> chances, const RowRanks& ranks);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/cache/row_homes.h"
+#include "cache/ranks/row_homes.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include <span>
 #include <utility>
 
-#include "rhizome/cache/label_arrays.h"
-#include "rhizome/cache/row_ranks.h"
-#include "rhizome/index/delta_rows.h"
-#include "rhizome/index/home_array.h"
-#include "rhizome/index/vertex_order.h"
+#include "cache/feed/label_arrays.h"
+#include "cache/pool/row_ranks.h"
+#include "index/graph/delta_rows.h"
+#include "index/topology/vertex_order.h"
+#include "rhizome/home_array.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/manifest.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

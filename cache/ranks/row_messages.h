@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "rhizome/cache/rank_plan.h"
+#include "rhizome/rank_plan.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // Requests for rows of the job's array, and the replies. A request contains ascending row numbers,
 // 8 bytes each. The reply contains the rows in that order, then the checksum (RowCrc) of each, 4
@@ -23,4 +24,5 @@ constexpr std::uint64_t RequestRows(std::uint64_t row_bytes) {
                                    kMostRequestRows);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

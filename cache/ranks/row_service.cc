@@ -1,17 +1,18 @@
-#include "rhizome/cache/row_service.h"
+#include "cache/ranks/row_service.h"
 
 #include <fmt/format.h>
 
 #include <ctime>
 #include <utility>
 
-#include "rhizome/cache/row_messages.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/little_endian.h"
+#include "cache/ranks/row_messages.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/chunk_array.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Processor time of the calling thread.
@@ -113,4 +114,5 @@ RowServiceStats RowService::stats() const {
   return stats_;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

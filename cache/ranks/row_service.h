@@ -7,15 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/row_ranks.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/row_reader.h"
-#include "rhizome/storage/transport.h"
+#include "cache/pool/row_ranks.h"
+#include "rhizome/export.h"
+#include "rhizome/manifest.h"
+#include "rhizome/mutex.h"
+#include "rhizome/result.h"
+#include "rhizome/row_reader.h"
+#include "rhizome/transport.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Counts of the rows served. Messages and bytes are counted as in plans (rank_plan.h).
 struct RowServiceStats {
@@ -66,4 +67,5 @@ class RowService {
   RowServiceStats stats_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

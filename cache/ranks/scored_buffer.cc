@@ -1,13 +1,14 @@
-#include "rhizome/cache/scored_buffer.h"
+#include "cache/ranks/scored_buffer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mutant.h"
+#include "storage/base/check.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Max relative error of products of gamma.
@@ -112,4 +113,5 @@ bool ScoredBuffer::Evict() {
   return could_leave;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

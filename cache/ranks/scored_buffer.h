@@ -5,10 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/policy.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/policy.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Counts of the remote rows that a rank requested and fetched.
 struct RemoteCounts {
@@ -95,4 +96,5 @@ class ScoredBuffer {
   RemoteCounts counts_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

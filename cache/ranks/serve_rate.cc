@@ -1,4 +1,4 @@
-#include "rhizome/cache/serve_rate.h"
+#include "cache/ranks/serve_rate.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -10,14 +10,14 @@
 #include <random>
 #include <utility>
 
-#include "rhizome/cache/remote_rows.h"
-#include "rhizome/cache/row_homes.h"
-#include "rhizome/cache/row_service.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/rank_calls.h"
-#include "rhizome/storage/row_reader.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/ranks/remote_rows.h"
+#include "cache/ranks/row_homes.h"
+#include "cache/ranks/row_service.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/row_reader.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/stopwatch.h"
+#include "storage/remote/rank_calls.h"
 
 namespace rhizome {
 namespace {

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/transport.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "rhizome/transport.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/pass_sequence.h"
+#include "cache/spill/pass_sequence.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Numbers the chunks of all arrays of a sequence, one array after the other, and returns their
 /// sizes.
@@ -47,4 +48,5 @@ class ChunkTable {
   std::size_t size_ = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

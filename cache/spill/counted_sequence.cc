@@ -1,4 +1,4 @@
-#include "rhizome/cache/counted_sequence.h"
+#include "cache/spill/counted_sequence.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,8 @@
 #include <limits>
 #include <set>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 bool CountedChoice::Gathers(ArrayId array) const {
   return std::any_of(reads.begin(), reads.end(), [&](const CountedRead& read) {
@@ -198,4 +199,5 @@ std::vector<ChunkAccess> AccessesOf(const CountedSequence& sequence, std::size_t
   return accesses;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

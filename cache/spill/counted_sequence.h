@@ -7,9 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/pass_sequence.h"
+#include "cache/spill/pass_sequence.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A read of a pass whose number of blocks is known. `gather` is null if the chunks are read in
 /// order.
@@ -91,4 +92,5 @@ class SequenceCounter {
 std::vector<ChunkAccess> AccessesOf(const CountedSequence& sequence, std::size_t pass,
                                     const CountedChoice& choice);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

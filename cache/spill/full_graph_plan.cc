@@ -1,8 +1,9 @@
-#include "rhizome/cache/full_graph_plan.h"
+#include "cache/spill/full_graph_plan.h"
 
-#include "rhizome/storage/name_table.h"
+#include "storage/base/name_table.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr NameTable<SpillKind, 7> kSpillNames = {{{SpillKind::kAuto, "auto"},
@@ -22,4 +23,5 @@ std::optional<SpillKind> ParseSpill(std::string_view name) { return KindOf(kSpil
 std::string_view SumsRuleName(SumsRule rule) { return NameOf(kSumsNames, rule); }
 std::optional<SumsRule> ParseSumsRule(std::string_view name) { return KindOf(kSumsNames, name); }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

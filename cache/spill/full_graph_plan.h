@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/cache/pass_sequence.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
+#include "cache/spill/pass_sequence.h"
+#include "rhizome/export.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

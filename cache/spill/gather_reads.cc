@@ -1,14 +1,15 @@
-#include "rhizome/cache/gather_reads.h"
+#include "cache/spill/gather_reads.h"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/check.h"
+#include "cache/job/compute_threads.h"
+#include "index/delta/graph_parts.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Maximum number of rows whose lists are read at once.
@@ -255,4 +256,5 @@ Result<GatherReads> CountGather(const GraphSnapshot& graph, const BlockPlannerOp
   return std::move(reads.front());
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

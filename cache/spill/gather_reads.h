@@ -4,12 +4,12 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/cache/pass_sequence.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "cache/blocks/block_plan.h"
+#include "cache/spill/pass_sequence.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,4 +1,4 @@
-#include "rhizome/cache/pass_search.h"
+#include "cache/spill/pass_search.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,10 +7,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "rhizome/cache/pass_step.h"
-#include "rhizome/cache/rest_bound.h"
+#include "cache/spill/pass_step.h"
+#include "cache/spill/rest_bound.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint64_t kNoBytes = std::numeric_limits<std::uint64_t>::max();
@@ -320,4 +321,5 @@ PassSearchResult SearchPasses(const CountedSequence& sequence, const PassSearchO
   return PassSearch(sequence, options).Run();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,9 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "rhizome/cache/counted_sequence.h"
+#include "cache/spill/counted_sequence.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The decision for one pass: a number of blocks, and how much of each array is in memory while the
 /// pass runs, in parts that are prefixes of its chunks.
@@ -67,4 +68,5 @@ struct PartState {
 /// the order of passes is fixed, arrays are divided, and writes have a cost.
 PassSearchResult SearchPasses(const CountedSequence& sequence, const PassSearchOptions& options);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,10 +1,11 @@
-#include "rhizome/cache/pass_sequence.h"
+#include "cache/spill/pass_sequence.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 Status BadPass(const SpillPass& pass, const std::string& why) {
@@ -90,4 +91,5 @@ Status CheckSequence(const PassSequence& sequence) {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // Describes the passes of an epoch over all vertices: which arrays each pass reads and writes.
 // full_graph_plan.h plans from this data alone which chunks remain in memory between passes.
@@ -135,4 +136,5 @@ struct ChunkAccess {
 /// Checks that the sequence can be run. Errors: kInvalidArgument, naming the pass and the array.
 Status CheckSequence(const PassSequence& sequence);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

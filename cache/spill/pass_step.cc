@@ -1,10 +1,11 @@
-#include "rhizome/cache/pass_step.h"
+#include "cache/spill/pass_step.h"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 StepArray EmptyStep(ArrayId array, PartState before, std::uint8_t most, bool needed) {
@@ -154,4 +155,5 @@ StepArray StepMaker::MakeIdle(ArrayId id, PartState before) const {
   return made;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

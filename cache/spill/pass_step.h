@@ -5,10 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/counted_sequence.h"
-#include "rhizome/cache/pass_search.h"
+#include "cache/spill/counted_sequence.h"
+#include "cache/spill/pass_search.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 inline constexpr std::uint32_t kMostParts = 15;
 
@@ -69,4 +70,5 @@ class StepMaker {
   std::vector<std::vector<std::vector<Requests>>> requests_;  // [passes, choices]
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

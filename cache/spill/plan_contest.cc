@@ -7,13 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/counted_sequence.h"
-#include "rhizome/cache/full_graph_plan.h"
-#include "rhizome/cache/pass_step.h"
-#include "rhizome/cache/rest_bound.h"
-#include "rhizome/cache/spill_candidate.h"
+#include "cache/spill/counted_sequence.h"
+#include "cache/spill/full_graph_plan.h"
+#include "cache/spill/pass_step.h"
+#include "cache/spill/rest_bound.h"
+#include "cache/spill/spill_candidate.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// With more optional sums than this, not every set of them is tried.
@@ -286,4 +287,5 @@ Result<FullGraphPlan> PlanFullGraph(const PassSequence& sequence, std::uint64_t 
   return PlanContest(sequence, capacity_bytes, options).Run();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,14 +1,15 @@
-#include "rhizome/cache/planned_spill.h"
+#include "cache/spill/planned_spill.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/cache/counted_sequence.h"
-#include "rhizome/cache/spill_candidate.h"
+#include "cache/spill/counted_sequence.h"
+#include "cache/spill/spill_candidate.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 struct PlannedSpill::Impl {
   explicit Impl(const PassSequence& sequence) : counter(sequence) {}
@@ -68,4 +69,5 @@ std::unique_ptr<SpillPolicy> PlannedSpill::NewPolicy() const {
   return MakePolicyOf(impl_->candidate, impl_->parts);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,11 +4,11 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/cache/full_graph_plan.h"
-#include "rhizome/cache/pass_sequence.h"
-#include "rhizome/cache/spill_policy.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
+#include "cache/spill/full_graph_plan.h"
+#include "cache/spill/pass_sequence.h"
+#include "cache/spill/spill_policy.h"
+#include "rhizome/export.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

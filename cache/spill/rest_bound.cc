@@ -1,12 +1,13 @@
-#include "rhizome/cache/rest_bound.h"
+#include "cache/spill/rest_bound.h"
 
 #include <algorithm>
 #include <limits>
 #include <map>
 
-#include "rhizome/storage/mutant.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Reads of a block choice: for each array the bytes that are requested at least once, and in total
@@ -210,4 +211,5 @@ std::uint64_t RestBound::Of(std::size_t pass, std::span<const HeldArray> held) c
   return read_total_[pass] - MostKept(reads, capacity_) + writes - MostKept(lives, capacity_);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,9 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/counted_sequence.h"
+#include "cache/spill/counted_sequence.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Bytes that must be kept in memory over the gaps [first, last] to save moving the same number of
 /// bytes. Gap g is between passes g and g + 1.
@@ -71,4 +72,5 @@ class RestBound {
   std::vector<std::uint64_t> capacity_;  // [passes] capacity of the gap after each pass
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

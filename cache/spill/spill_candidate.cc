@@ -1,12 +1,13 @@
-#include "rhizome/cache/spill_candidate.h"
+#include "cache/spill/spill_candidate.h"
 
 #include <algorithm>
 #include <span>
 #include <utility>
 
-#include "rhizome/cache/tensor_plan.h"
+#include "cache/spill/tensor_plan.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Number of shares into which memory is divided between sums and chunks.
@@ -187,4 +188,5 @@ OpGraph::Op CandidatePlanner::OpOf(const CountedPass& pass, Candidate& made) con
   return op;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,15 +5,16 @@
 #include <optional>
 #include <vector>
 
-#include "rhizome/cache/counted_sequence.h"
-#include "rhizome/cache/full_graph_plan.h"
-#include "rhizome/cache/pass_search.h"
-#include "rhizome/cache/spill_count.h"
-#include "rhizome/cache/spill_policy.h"
-#include "rhizome/cache/tensor_plan.h"
-#include "rhizome/storage/result.h"
+#include "cache/spill/counted_sequence.h"
+#include "cache/spill/full_graph_plan.h"
+#include "cache/spill/pass_search.h"
+#include "cache/spill/spill_count.h"
+#include "cache/spill/spill_policy.h"
+#include "cache/spill/tensor_plan.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The plan of one policy, before FullGraphPlan describes it.
 struct Candidate {
@@ -67,4 +68,5 @@ class CandidatePlanner {
   const FullGraphOptions& options_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,13 @@
-#include "rhizome/cache/spill_count.h"
+#include "cache/spill/spill_count.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/cache/chunk_table.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/spill/chunk_table.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Sums the bytes that a run of the passes would move.
@@ -115,4 +116,5 @@ SpillCounts CountSpill(const ChosenPasses& passes, SpillPolicy& policy) {
   return SpillCounter(passes, policy).Count();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

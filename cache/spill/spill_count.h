@@ -4,12 +4,13 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/cache/counted_sequence.h"
-#include "rhizome/cache/full_graph_plan.h"
-#include "rhizome/cache/pass_search.h"
-#include "rhizome/cache/spill_policy.h"
+#include "cache/spill/counted_sequence.h"
+#include "cache/spill/full_graph_plan.h"
+#include "cache/spill/pass_search.h"
+#include "cache/spill/spill_policy.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A counted sequence with a block choice for each pass, and the memory capacity.
 struct ChosenPasses {
@@ -57,4 +58,5 @@ struct SpillCounts {
 /// Counts the bytes that a policy moves.
 SpillCounts CountSpill(const ChosenPasses& passes, SpillPolicy& policy);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,15 +1,16 @@
-#include "rhizome/cache/spill_policy.h"
+#include "cache/spill/spill_policy.h"
 
 #include <algorithm>
 #include <functional>
 #include <limits>
 #include <utility>
 
-#include "rhizome/cache/chunk_table.h"
-#include "rhizome/cache/spill_count.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/spill/chunk_table.h"
+#include "cache/spill/spill_count.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Policies: StreamAll keeps nothing; PrefixSpill keeps planned prefixes of arrays; LruSpill and
@@ -320,4 +321,5 @@ std::unique_ptr<SpillPolicy> MakePrefixSpill(const ChosenPasses& passes,
   return std::make_unique<PrefixSpill>(passes, std::move(resident));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,9 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/cache/pass_sequence.h"
+#include "cache/spill/pass_sequence.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A chunk that leaves memory. `write`: it must be written first, because it is needed and exists
 /// nowhere else.
@@ -41,4 +42,5 @@ class SpillPolicy {
   virtual void End(std::vector<LeavingChunk>& leaves) = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/cache/tensor_plan.h"
+#include "cache/spill/tensor_plan.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,11 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "rhizome/storage/mix.h"
-#include "rhizome/storage/mutant.h"
+#include "storage/base/mix.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// A set of tensors or operators.
@@ -349,4 +350,5 @@ std::uint64_t LruReads(const OpGraph& graph, std::uint64_t capacity_bytes, bool 
   return read;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

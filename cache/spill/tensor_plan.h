@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Operators and the tensors that they read and write. Tensors are not divided. At most 64 of each.
 struct OpGraph {
@@ -81,4 +82,5 @@ std::uint64_t UncachedReads(const OpGraph& graph);
 /// longer needed leave first. The tensors of every operator must fit.
 std::uint64_t LruReads(const OpGraph& graph, std::uint64_t capacity_bytes, bool live);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

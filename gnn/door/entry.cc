@@ -1,19 +1,20 @@
-#include "rhizome/gnn/entry.h"
+#include "rhizome/entry.h"
 
-#include "rhizome/gnn/infer_array.h"
-#include "rhizome/gnn/infer_worker.h"
-#include "rhizome/gnn/plan_inference.h"
-#include "rhizome/gnn/probe_device.h"
-#include "rhizome/gnn/registry.h"
-#include "rhizome/gnn/score_pairs.h"
-#include "rhizome/gnn/torch_guard.h"
-#include "rhizome/gnn/train.h"
-#include "rhizome/gnn/train_full.h"
-#include "rhizome/gnn/train_ranks.h"
-#include "rhizome/storage/build_id.h"
-#include "rhizome/storage/this_build.h"
+#include "gnn/door/probe_device.h"
+#include "gnn/full/train_full.h"
+#include "gnn/infer/infer_array.h"
+#include "gnn/infer/infer_worker.h"
+#include "gnn/infer/plan_inference.h"
+#include "gnn/links/score_pairs.h"
+#include "gnn/models/registry.h"
+#include "gnn/ops/torch_guard.h"
+#include "gnn/ranks/train_ranks.h"
+#include "gnn/train/train.h"
+#include "rhizome/build_id.h"
+#include "storage/store/this_build.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 class Entry final : public GnnEntry {
@@ -59,7 +60,8 @@ class Scores final : public LinkScores {
 };
 
 }  // namespace
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome
 
 // Returns null if librhizome is of another build, because this library shares classes with it.
 extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1() {

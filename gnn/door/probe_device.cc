@@ -1,12 +1,13 @@
-#include "rhizome/gnn/probe_device.h"
+#include "gnn/door/probe_device.h"
 
 #include <algorithm>
 
-#include "rhizome/cuda/device_pool.h"
-#include "rhizome/gnn/compute_device.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cuda/device_pool.h"
+#include "gnn/ops/compute_device.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::size_t kProbeBytes = std::size_t{64} << 20;
@@ -69,4 +70,5 @@ Result<DeviceProbe> ProbeCudaDevice() {
   return ProbeOpenDevice(*device.kernels);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,9 +1,10 @@
 #pragma once
 
-#include "rhizome/cuda/device.h"
-#include "rhizome/gnn/entry.h"
+#include "cuda/device.h"
+#include "rhizome/entry.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Opens the device that `train --device cuda` uses, and measures the rate of copies to it. Errors:
 /// errors of OpenCudaComputeDevice; kOutOfMemory; kIoError, the device failed.
@@ -12,4 +13,5 @@ Result<DeviceProbe> ProbeCudaDevice();
 /// Like ProbeCudaDevice, for a device that is already open.
 Result<DeviceProbe> ProbeOpenDevice(Device& device);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,10 +1,11 @@
-#include "rhizome/gnn/full_arrays.h"
+#include "gnn/full/full_arrays.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 std::string NameOfArray(const char* what, std::uint32_t layer) {
   return fmt::format("{}-{}", what, layer + 1);
@@ -75,4 +76,5 @@ bool CanRecomputeSums(const Model& model, std::uint32_t layer) {
          !of.prepares_gathered();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

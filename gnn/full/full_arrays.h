@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/gather_attention.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/gnn/scratch_array.h"
+#include "gnn/models/model.h"
+#include "gnn/passes/gather_attention.h"
+#include "gnn/passes/scratch_array.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The scratch arrays of a job, by name.
 using FullArrays = std::map<std::string, std::unique_ptr<ScratchArray>>;
@@ -55,4 +56,5 @@ std::vector<ScratchShape> ArraysOf(const Model& model, std::uint64_t rows,
 /// aggregation of the rows of the previous layer, instead of being stored by the forward pass.
 bool CanRecomputeSums(const Model& model, std::uint32_t layer);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

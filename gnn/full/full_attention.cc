@@ -1,13 +1,14 @@
 #include <vector>
 
-#include "rhizome/gnn/activation.h"
-#include "rhizome/gnn/full_network.h"
+#include "gnn/full/full_network.h"
+#include "gnn/ops/activation.h"
 
 // Attention layers of FullNetwork, tile by tile: the weighted mean computed from aggregated rows,
 // and the rows of gradients that the backward pass aggregates. GatherHeads describes the columns of
 // both.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 torch::Tensor ReciprocalOf(const torch::Tensor& weights) {
@@ -143,4 +144,5 @@ FullNetwork::Objective FullNetwork::OfPrepared(std::uint32_t layer, const PassTi
           .gradients = {at::cat({e + a * s, a * t}, 1), of_vectors.reshape(vectors.sizes())}};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

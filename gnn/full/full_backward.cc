@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/gnn/full_network.h"
-#include "rhizome/gnn/tile_gradients.h"
-#include "rhizome/storage/mutant.h"
+#include "gnn/full/full_network.h"
+#include "gnn/full/tile_gradients.h"
+#include "storage/base/mutant.h"
 
 // The backward pass of FullNetwork, from the last layer to the first:
 //   1. FromLoss, FromArrays or FromAbove starts a pass that yields the gradient of a layer's rows.
@@ -16,7 +16,8 @@
 //      weights, and writes the gradients of its sums and of the targets' own rows.
 //   4. BackwardPrepared computes the gradients of the weights that prepare the features, if any.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 void CopyTo(const torch::Tensor& values, torch::Tensor& output) {
@@ -179,4 +180,5 @@ Status FullNetwork::BackwardPrepared(const Mode& mode, const PassUser& use) {
   return Use(pass, use);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/full_job.h"
+#include "gnn/full/full_job.h"
 
 #include <fmt/format.h>
 
@@ -6,13 +6,14 @@
 #include <limits>
 #include <utility>
 
-#include "rhizome/cache/score_table.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/full_report.h"
-#include "rhizome/index/graph_memory.h"
-#include "rhizome/storage/bytes_left.h"
+#include "cache/feed/score_table.h"
+#include "gnn/full/full_report.h"
+#include "gnn/ops/dense.h"
+#include "index/graph/graph_memory.h"
+#include "storage/base/bytes_left.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
@@ -363,4 +364,5 @@ Status FullJob::Prepare(const StepState* from) {
       wanted / kMiB + 1, space_->folder().string(), free / kMiB));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

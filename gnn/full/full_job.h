@@ -6,16 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/full_network.h"
-#include "rhizome/gnn/full_sides.h"
-#include "rhizome/gnn/graph_pass.h"
-#include "rhizome/gnn/step_plan.h"
-#include "rhizome/gnn/step_state.h"
-#include "rhizome/gnn/train_job.h"
-#include "rhizome/gnn/train_options.h"
-#include "rhizome/storage/job_control.h"
+#include "gnn/full/full_network.h"
+#include "gnn/full/full_sides.h"
+#include "gnn/full/step_plan.h"
+#include "gnn/full/step_state.h"
+#include "gnn/passes/graph_pass.h"
+#include "gnn/train/train_job.h"
+#include "rhizome/job_control.h"
+#include "rhizome/train_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A full-graph training that is ready to run: its inputs, its scratch arrays, and the plans of its
 /// steps.
@@ -102,4 +103,5 @@ class FullJob {
   FullGraphReport report_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

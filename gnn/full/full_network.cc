@@ -1,4 +1,4 @@
-#include "rhizome/gnn/full_network.h"
+#include "gnn/full/full_network.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <numeric>
 #include <utility>
 
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/tile_gradients.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mutant.h"
+#include "gnn/full/tile_gradients.h"
+#include "gnn/ops/dense.h"
+#include "storage/base/check.h"
+#include "storage/base/mutant.h"
 
 // The forward pass and the epochs of FullNetwork. An epoch of training (Learn):
 //   1. ForwardLayer prepares and aggregates the rows of each layer and computes the layer. For a
@@ -19,7 +19,8 @@
 //   3. The running statistics of batch norms are updated.
 // Evaluate runs the forward passes only, and passes scores to a sink.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 double WeightOf(const Labels& labels, const TaskLoss& loss, Split set) {
@@ -349,4 +350,5 @@ Result<double> FullNetwork::Evaluate(VertexScoreSink& sink, const PassUser& use)
   return loss.defined() ? loss.item<double>() / weights_.valid : 0;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

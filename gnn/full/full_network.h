@@ -8,16 +8,17 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/cache/task_labels.h"
-#include "rhizome/cache/vertex_score_sink.h"
-#include "rhizome/gnn/full_arrays.h"
-#include "rhizome/gnn/graph_pass.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/gnn/task_loss.h"
-#include "rhizome/gnn/torch.h"
-#include "rhizome/gnn/weights.h"
+#include "cache/feed/task_labels.h"
+#include "cache/feed/vertex_score_sink.h"
+#include "gnn/full/full_arrays.h"
+#include "gnn/models/model.h"
+#include "gnn/models/weights.h"
+#include "gnn/ops/torch.h"
+#include "gnn/passes/graph_pass.h"
+#include "gnn/train/task_loss.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Checks that a network can be trained on the full graph of `rows` vertices: apart from
 /// aggregation, its steps must work row by row or depend on other rows only through batch norms.
@@ -200,4 +201,5 @@ class FullNetwork {
   VertexScoreSink* sink_ = nullptr;       // of the current epoch
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,11 +1,12 @@
-#include "rhizome/gnn/full_report.h"
+#include "gnn/full/full_report.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 std::vector<FullGraphPass::Moved> MovedOf(const std::vector<ArrayBytes>& bytes,
@@ -123,4 +124,5 @@ std::uint64_t PeakBytes(const FullStepPlan& learn, const FullStepPlan& measure) 
   return most;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

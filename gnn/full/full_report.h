@@ -2,10 +2,11 @@
 
 #include <cstdint>
 
-#include "rhizome/gnn/step_plan.h"
-#include "rhizome/gnn/train_options.h"
+#include "gnn/full/step_plan.h"
+#include "rhizome/train_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Describes the plan of an epoch: a training step and an evaluation step. The evaluation step
 /// counts in the totals only if epochs are `measured`. Leaves chunk_rows and memory_bytes to the
@@ -16,4 +17,5 @@ FullGraphReport DescribeSteps(const FullStepPlan& learn, const FullStepPlan& mea
 /// Returns the peak memory of passes and of chunks that stay in memory.
 std::uint64_t PeakBytes(const FullStepPlan& learn, const FullStepPlan& measure);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

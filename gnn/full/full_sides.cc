@@ -1,12 +1,13 @@
-#include "rhizome/gnn/full_sides.h"
+#include "gnn/full/full_sides.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/cache/resolve_sampling.h"
-#include "rhizome/cache/row_degrees.h"
+#include "cache/feed/resolve_sampling.h"
+#include "cache/feed/row_degrees.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 Direction OtherSide(Direction direction) {
@@ -86,4 +87,5 @@ Result<std::unique_ptr<FullSides>> OpenFullSides(const TrainJob& job, const Trai
   return sides;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

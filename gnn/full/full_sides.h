@@ -3,13 +3,14 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/cache/lists_on_disk.h"
-#include "rhizome/gnn/graph_pass.h"
-#include "rhizome/gnn/train_job.h"
-#include "rhizome/gnn/train_options.h"
-#include "rhizome/storage/job_control.h"
+#include "cache/feed/lists_on_disk.h"
+#include "gnn/passes/graph_pass.h"
+#include "gnn/train/train_job.h"
+#include "rhizome/job_control.h"
+#include "rhizome/train_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The factors of a reduction, [rows] each. See GatherFactors for the meaning of an empty vector.
 struct RowFactors {
@@ -29,4 +30,5 @@ struct FullSides {
 Result<std::unique_ptr<FullSides>> OpenFullSides(const TrainJob& job, const TrainOptions& options,
                                                  const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/gnn/full_network.h"
-#include "rhizome/gnn/tile_gradients.h"
-#include "rhizome/storage/mutant.h"
+#include "gnn/full/full_network.h"
+#include "gnn/full/tile_gradients.h"
+#include "storage/base/mutant.h"
 
 // Computation of a tile of rows in FullNetwork, with gradients.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Computes the rows that a layer aggregates; for attention with their scores or queries
 /// (GatherHeads::prepared).
@@ -102,4 +103,5 @@ torch::Tensor FullNetwork::GradientAbove(std::uint32_t above, const Mode& mode,
   return gradient;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/full_times.h"
+#include "gnn/full/full_times.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/simd.h"
-#include "rhizome/cache/vertex_score_sink.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/gather_max.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/feed/vertex_score_sink.h"
+#include "cache/kernels/simd.h"
+#include "gnn/ops/dense.h"
+#include "gnn/passes/gather_max.h"
+#include "storage/base/stopwatch.h"
 
 // GuessTimes:
 //   1. TryDisk writes and reads a few chunks, if the plan moves any bytes.
@@ -20,7 +20,8 @@
 //      (GatherTrial).
 //   4. The seconds of an epoch are the sum over passes of the longer of compute and disk time.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// A trial is repeated for at least this time.
@@ -267,4 +268,5 @@ Status GuessTimes(FullJob& full, const Path& folder, std::uint32_t threads, bool
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

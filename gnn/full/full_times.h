@@ -2,12 +2,13 @@
 
 #include <cstdint>
 
-#include "rhizome/gnn/full_job.h"
-#include "rhizome/gnn/train_options.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_control.h"
+#include "gnn/full/full_job.h"
+#include "rhizome/file_system.h"
+#include "rhizome/job_control.h"
+#include "rhizome/train_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Estimates how long the passes of an epoch take, and sets their seconds in `report`, the report
 /// of `full`. Multiplies counted work by rates that short trials measure: a tile of each pass, the
@@ -20,4 +21,5 @@ namespace rhizome::inline internal {
 Status GuessTimes(FullJob& full, const Path& folder, std::uint32_t threads, bool measured,
                   FullGraphReport& report, const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

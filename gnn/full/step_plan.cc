@@ -1,12 +1,12 @@
-#include "rhizome/gnn/step_plan.h"
+#include "gnn/full/step_plan.h"
 
 #include <algorithm>
 #include <numeric>
 #include <set>
 #include <utility>
 
-#include "rhizome/cache/gather_reads.h"
-#include "rhizome/storage/check.h"
+#include "cache/spill/gather_reads.h"
+#include "storage/base/check.h"
 
 // StepPlanner:
 //   1. Record notes what each pass of a step reads and writes, and some ways to cut the pass into
@@ -16,7 +16,8 @@
 //   3. Plan counts the chunks that each cut reads (GatherCounts). PlanFullGraph then chooses the
 //      cut of each pass and the chunks that stay in memory.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Minimum memory for the sums and lists of a block.
@@ -378,4 +379,5 @@ Result<std::unique_ptr<FullStepPlan>> StepPlanner::Plan() {
   return step;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/full_graph_plan.h"
-#include "rhizome/cache/planned_spill.h"
-#include "rhizome/gnn/full_network.h"
-#include "rhizome/gnn/graph_pass.h"
-#include "rhizome/storage/job_control.h"
+#include "cache/spill/full_graph_plan.h"
+#include "cache/spill/planned_spill.h"
+#include "gnn/full/full_network.h"
+#include "gnn/passes/graph_pass.h"
+#include "rhizome/job_control.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The plan of a training or evaluation step. Arrays in `sequence` have the ids of the scratch
 /// arrays.
@@ -150,4 +151,5 @@ class StepPlanner {
   std::vector<Recorded> storing_, recomputing_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

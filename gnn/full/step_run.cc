@@ -1,4 +1,4 @@
-#include "rhizome/gnn/step_run.h"
+#include "gnn/full/step_run.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,8 @@
 //   3. Runs the pass (RunPass), which saves the state of the step whenever that is due (Keep).
 //   4. Remembers the sums of the pass for later states.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 void StepKeeper::GoOnFrom(StepState state) {
   loaded_ = std::move(state);
@@ -156,4 +157,5 @@ void StepRun::Remember(const TileSums& sums) {
   sums_.push_back(std::move(total));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/chunk_mover.h"
-#include "rhizome/gnn/full_job.h"
-#include "rhizome/gnn/step_state.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/stopwatch.h"
+#include "gnn/full/full_job.h"
+#include "gnn/full/step_state.h"
+#include "gnn/passes/chunk_mover.h"
+#include "rhizome/job_control.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Saves the state of a step while it runs, so that a process that resumes the job's checkpoint
 /// need not start at the step's first pass.
@@ -95,4 +96,5 @@ class StepRun {
   bool scored_;                 // a pass has passed scores to the sink
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/step_state.h"
+#include "gnn/full/step_state.h"
 
 #include <fmt/format.h>
 
@@ -7,16 +7,17 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "rhizome/cache/job_description.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/storage/untrusted_json.h"
+#include "cache/job/job_description.h"
+#include "cache/job/safetensors.h"
+#include "storage/section/untrusted_json.h"
 
 // A state is a safetensors file: a tensor for each sum and for the scores, and one for each array
 // with the chunk numbers and hashes of its files. The metadata holds the job, the other numbers as
 // JSON, and a hash of everything else. SaveStepState fills these in and writes the file;
 // LoadStepState checks the hash and the job, and decodes the rest.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using Json = nlohmann::json;
@@ -164,4 +165,5 @@ Result<std::optional<StepState>> LoadStepState(FileSystem& fs, const Path& path,
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

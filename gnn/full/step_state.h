@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/scratch_array.h"
-#include "rhizome/gnn/tile_sums.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
+#include "gnn/passes/scratch_array.h"
+#include "gnn/passes/tile_sums.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A step of a training that is in progress: the results of its passes so far, and the files that
 /// hold them. Another process can resume it, with any number of threads and any memory in which its
@@ -37,4 +38,5 @@ Status SaveStepState(const Path& path, const std::string& job, const StepState& 
 Result<std::optional<StepState>> LoadStepState(FileSystem& fs, const Path& path,
                                                const std::string& job);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,11 +2,12 @@
 
 #include <vector>
 
-#include "rhizome/cache/task_labels.h"
-#include "rhizome/cache/vertex_score_sink.h"
-#include "rhizome/gnn/torch.h"
+#include "cache/feed/task_labels.h"
+#include "cache/feed/vertex_score_sink.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns `tensor` as a leaf of a new autograd graph. `wanted`: whether it needs a gradient.
 inline torch::Tensor Leaf(const torch::Tensor& tensor, bool wanted) {
@@ -29,4 +30,5 @@ inline void Give(std::span<const Row> rows, const torch::Tensor& scores, VertexS
 /// Returns the rows of a set among rows [first, first + count).
 std::vector<Row> MembersOf(const Labels& labels, Row first, std::int64_t count, Split set);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/train_full.h"
+#include "gnn/full/train_full.h"
 
 #include <fmt/format.h>
 
@@ -6,20 +6,21 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/score_table.h"
-#include "rhizome/gnn/full_job.h"
-#include "rhizome/gnn/full_times.h"
-#include "rhizome/gnn/measure.h"
-#include "rhizome/gnn/optimizer.h"
-#include "rhizome/gnn/step_run.h"
-#include "rhizome/gnn/torch_threads.h"
-#include "rhizome/gnn/train.h"
-#include "rhizome/gnn/training_steps.h"
-#include "rhizome/storage/mix.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/feed/epoch_plan.h"
+#include "cache/feed/score_table.h"
+#include "gnn/full/full_job.h"
+#include "gnn/full/full_times.h"
+#include "gnn/full/step_run.h"
+#include "gnn/ops/torch_threads.h"
+#include "gnn/train/measure.h"
+#include "gnn/train/optimizer.h"
+#include "gnn/train/train.h"
+#include "gnn/train/training_steps.h"
+#include "storage/base/mix.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr const char* kArraysFolder = "arrays";
@@ -209,4 +210,5 @@ Result<FullGraphReport> PlanFullTraining(const TrainOptions& options, const JobC
   return report;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

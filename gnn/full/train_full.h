@@ -1,10 +1,11 @@
 #pragma once
 
-#include "rhizome/gnn/train_options.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "rhizome/train_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Implements the verb `train` on the full graph (TrainOptions::full_graph): every epoch is one
 /// step along the exact gradient of the loss over the whole training set. Losses, weights and
@@ -17,4 +18,5 @@ Result<TrainReport> TrainFullGraph(const TrainOptions& options, const JobControl
 /// leaves no files. Errors: errors of TrainFullGraph before its first pass.
 Result<FullGraphReport> PlanFullTraining(const TrainOptions& options, const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/device_tiles.h"
+#include "gnn/infer/device_tiles.h"
 
 #include <fmt/format.h>
 
@@ -6,14 +6,15 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/gnn/device_failure.h"
-#include "rhizome/gnn/infer_options.h"
+#include "gnn/ops/device_failure.h"
+#include "rhizome/infer_options.h"
 
 // Prepare and Finish process a batch in these steps: (1) copy the rows into the pinned input buffer
 // and pad them with zeros; (2) queue the upload; (3) queue the products; (4) queue the download
 // into the pinned output buffer; (5) wait for the device's stream.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Max rows of a batch: enough to use a device well, and few enough to keep pinned memory small.
@@ -188,4 +189,5 @@ InferDeviceReport DeviceTiles::report() const {
           .download_bytes = download_bytes_};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,13 +5,14 @@
 #include <memory>
 #include <optional>
 
-#include "rhizome/gnn/compute_device.h"
-#include "rhizome/gnn/infer_options.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/gnn/torch.h"
-#include "rhizome/storage/result.h"
+#include "gnn/models/model.h"
+#include "gnn/ops/compute_device.h"
+#include "gnn/ops/torch.h"
+#include "rhizome/infer_options.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Runs the dense products of layerwise inference on a device: prepares source rows, and turns
 /// reduced rows into outputs and scores. Rows travel through pinned memory, in batches. The
@@ -79,4 +80,5 @@ class DeviceTiles {
   std::uint64_t download_bytes_ = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

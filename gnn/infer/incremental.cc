@@ -1,4 +1,4 @@
-#include "rhizome/gnn/incremental.h"
+#include "gnn/infer/incremental.h"
 
 #include <fmt/format.h>
 
@@ -7,15 +7,16 @@
 #include <cstring>
 #include <string_view>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/layer_pass.h"
-#include "rhizome/index/delta_view.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/stale_vertices.h"
-#include "rhizome/storage/array_versions.h"
+#include "cache/job/compute_threads.h"
+#include "gnn/infer/layer_pass.h"
+#include "gnn/ops/dense.h"
+#include "index/delta/delta_view.h"
+#include "index/delta/graph_parts.h"
+#include "index/delta/stale_vertices.h"
+#include "rhizome/array_versions.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 // An incremental inference has three steps. PlanIncremental finds the newest version of the array,
 // checks by its attributes whether its rows can be reused, and finds the stale rows. The job
 // computes these. MergeIncremental writes the whole array from both.
@@ -218,4 +219,5 @@ Result<MergedArray> MergeIncremental(const MergeOptions& options, const Incremen
   return merged;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,16 +8,17 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/labels.h"
-#include "rhizome/cache/layer_output.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/index/delta_rows.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "cache/blocks/layer_output.h"
+#include "gnn/models/model.h"
+#include "index/graph/delta_rows.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/labels.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Attributes (ArrayEntry::attributes) on which an array's rows depend, besides the graph's
 /// changes.
@@ -84,4 +85,5 @@ Result<MergedArray> MergeIncremental(const MergeOptions& options, const Incremen
                                      const WrittenArray& computed, const Path& root,
                                      InferenceLog* log, const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,24 +1,24 @@
-#include "rhizome/gnn/infer_array.h"
+#include "gnn/infer/infer_array.h"
 
 #include <fmt/format.h>
 
 #include <numeric>
 
-#include "rhizome/cache/job_scratch.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/cache/work_clock.h"
-#include "rhizome/gnn/ignored_facts.h"
-#include "rhizome/gnn/inference_job.h"
-#include "rhizome/gnn/inference_memory.h"
-#include "rhizome/gnn/inference_workers.h"
-#include "rhizome/gnn/non_finite_report.h"
-#include "rhizome/gnn/torch_threads.h"
-#include "rhizome/index/publish_array.h"
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/caller_path.h"
-#include "rhizome/storage/job_parts.h"
-#include "rhizome/storage/outside.h"
+#include "cache/job/job_scratch.h"
+#include "cache/job/process_memory.h"
+#include "cache/job/work_clock.h"
+#include "cache/kernels/simd.h"
+#include "gnn/infer/inference_job.h"
+#include "gnn/infer/inference_memory.h"
+#include "gnn/infer/inference_workers.h"
+#include "gnn/infer/non_finite_report.h"
+#include "gnn/models/ignored_facts.h"
+#include "gnn/ops/torch_threads.h"
+#include "index/arrays/publish_array.h"
+#include "rhizome/array_change.h"
+#include "storage/io/outside.h"
+#include "storage/remote/job_parts.h"
+#include "storage/store/caller_path.h"
 
 // InferArray works in these steps: (1) check the options and open the device, if one is requested;
 // (2) open the job, and stop if an earlier run has already published its array; (3) open the
@@ -26,7 +26,8 @@
 // incremental run; (5) compute all layers; (6) search the result for NaN and infinite values; (7)
 // publish the result or pass it to the caller; (8) build the report.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 Status CheckMode(const InferOptions& options) {
@@ -256,4 +257,5 @@ Result<InferReport> InferArray(const InferOptions& given, const JobControl& cont
   });
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,11 +1,12 @@
 #pragma once
 
-#include "rhizome/gnn/compute_device.h"
-#include "rhizome/gnn/infer_options.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "gnn/ops/compute_device.h"
+#include "rhizome/infer_options.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Implements the verb `infer`: computes the row of every vertex with a model and publishes the
 /// result as an array. The job is a reader: it sees the edges, features and labels of the commit at
@@ -16,4 +17,5 @@ namespace rhizome::inline internal {
 Result<InferReport> InferArray(const InferOptions& options, const JobControl& control,
                                const ComputeDeviceMaker& open = OpenCudaComputeDevice);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

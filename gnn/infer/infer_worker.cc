@@ -1,4 +1,4 @@
-#include "rhizome/gnn/infer_worker.h"
+#include "gnn/infer/infer_worker.h"
 
 #include <unistd.h>
 
@@ -6,14 +6,15 @@
 #include <memory>
 #include <utility>
 
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/gnn/inference_job.h"
-#include "rhizome/gnn/inference_workers.h"
-#include "rhizome/gnn/torch_threads.h"
-#include "rhizome/gnn/worker_pool.h"
+#include "cache/job/process_memory.h"
+#include "cache/kernels/simd.h"
+#include "gnn/infer/inference_job.h"
+#include "gnn/infer/inference_workers.h"
+#include "gnn/infer/worker_pool.h"
+#include "gnn/ops/torch_threads.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Returns the options of one worker: its share of memory and threads.
@@ -51,4 +52,5 @@ Status ServeInfer(const InferOptions& given, std::uint64_t memory_bytes,
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

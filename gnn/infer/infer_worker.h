@@ -2,11 +2,12 @@
 
 #include <cstdint>
 
-#include "rhizome/gnn/infer_options.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/infer_options.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Runs a child process of InferArray: computes the chunks that the parent requests over the
 /// standard streams (worker_pool.h), until the parent has no more tasks. `options`: options of the
@@ -16,4 +17,5 @@ namespace rhizome::inline internal {
 Status ServeInfer(const InferOptions& options, std::uint64_t memory_bytes,
                   const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/inference_job.h"
+#include "gnn/infer/inference_job.h"
 
 #include <fmt/format.h>
 
@@ -6,19 +6,20 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "rhizome/cache/job_description.h"
-#include "rhizome/cache/job_scratch.h"
-#include "rhizome/cache/resolve_sampling.h"
-#include "rhizome/cache/task_labels.h"
-#include "rhizome/gnn/inference_memory.h"
-#include "rhizome/gnn/layer_sizes.h"
-#include "rhizome/gnn/samplewise_run.h"
-#include "rhizome/index/stale_vertices.h"
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/hash.h"
+#include "cache/feed/resolve_sampling.h"
+#include "cache/feed/task_labels.h"
+#include "cache/job/job_description.h"
+#include "cache/job/job_scratch.h"
+#include "gnn/infer/inference_memory.h"
+#include "gnn/infer/layer_sizes.h"
+#include "gnn/infer/samplewise_run.h"
+#include "index/delta/stale_vertices.h"
+#include "rhizome/array_change.h"
+#include "rhizome/hash.h"
+#include "storage/array/array_rules.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 // InferenceJob::Open (1) opens the store and checks the name of the output; (2) loads the model;
 // (3) opens the graph and checks that the features fit; (4) resolves the sampling options; (5)
 // looks for an array that an earlier run has published; (6) reads the labels. Prepare completes the
@@ -356,4 +357,5 @@ std::optional<ListReadsReport> InferenceJob::list_reads() const {
   return lists_->report();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

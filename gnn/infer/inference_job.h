@@ -5,17 +5,18 @@
 #include <optional>
 #include <string>
 
-#include "rhizome/cache/lists_on_disk.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/cache/task_metrics.h"
-#include "rhizome/gnn/device_tiles.h"
-#include "rhizome/gnn/incremental.h"
-#include "rhizome/gnn/infer_options.h"
-#include "rhizome/gnn/layerwise_run.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/index/graph.h"
+#include "cache/feed/lists_on_disk.h"
+#include "cache/job/safetensors.h"
+#include "gnn/infer/device_tiles.h"
+#include "gnn/infer/incremental.h"
+#include "gnn/infer/layerwise_run.h"
+#include "gnn/models/model.h"
+#include "rhizome/graph.h"
+#include "rhizome/infer_options.h"
+#include "rhizome/task_metrics.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The purpose for which a process opens a job: to produce its array, to compute chunks for the
 /// process that produces it, or to count its reads.
@@ -106,4 +107,5 @@ class InferenceJob {
   std::unique_ptr<DeviceTiles> device_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

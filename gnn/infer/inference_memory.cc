@@ -1,19 +1,20 @@
-#include "rhizome/gnn/inference_memory.h"
+#include "gnn/infer/inference_memory.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/cache/layer_output.h"
-#include "rhizome/cache/lists_on_disk.h"
-#include "rhizome/cache/memory_plan.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/cache/resolve_sampling.h"
-#include "rhizome/gnn/layer_sizes.h"
-#include "rhizome/storage/bytes_left.h"
+#include "cache/blocks/block_plan.h"
+#include "cache/blocks/layer_output.h"
+#include "cache/feed/lists_on_disk.h"
+#include "cache/feed/resolve_sampling.h"
+#include "cache/job/memory_plan.h"
+#include "cache/job/process_memory.h"
+#include "gnn/infer/layer_sizes.h"
+#include "storage/base/bytes_left.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Memory that libtorch and the allocator need on first use. With two threads, up to 50 MiB were
@@ -176,4 +177,5 @@ Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t own
   return share;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,12 +2,13 @@
 
 #include <cstdint>
 
-#include "rhizome/gnn/infer_options.h"
-#include "rhizome/gnn/layerwise_options.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/index/graph.h"
+#include "gnn/infer/layerwise_options.h"
+#include "gnn/models/model.h"
+#include "rhizome/graph.h"
+#include "rhizome/infer_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The division of an inference job's memory.
 struct InferMemory {
@@ -41,4 +42,5 @@ Result<InferMemory> DivideMemory(const InferMemoryInput& input);
 Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t own_bytes,
                                   std::uint64_t base_bytes);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/inference_workers.h"
+#include "gnn/infer/inference_workers.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,9 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "rhizome/storage/untrusted_json.h"
+#include "storage/section/untrusted_json.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using nlohmann::json;
@@ -109,4 +110,5 @@ Status ServeInference(const RunTask& run) {
       });
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,14 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/inference_log.h"
-#include "rhizome/cache/layer_output.h"
-#include "rhizome/gnn/infer_options.h"
-#include "rhizome/gnn/worker_pool.h"
-#include "rhizome/gnn/worker_ranges.h"
-#include "rhizome/index/graph.h"
+#include "cache/blocks/inference_log.h"
+#include "cache/blocks/layer_output.h"
+#include "gnn/infer/worker_pool.h"
+#include "gnn/infer/worker_ranges.h"
+#include "rhizome/graph.h"
+#include "rhizome/infer_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The child processes of a layerwise inference job. Each computes the chunks of one range of a
 /// layer. The parent cuts the ranges (WorkerRanges) and keeps the job's log, so finished chunks are
@@ -52,4 +53,5 @@ using RunTask =
     std::function<Result<InferLayerReport>(const WorkerTask& task, ChunkProgress progress)>;
 Status ServeInference(const RunTask& run);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/layer_pass.h"
+#include "gnn/infer/layer_pass.h"
 
 #include <fmt/format.h>
 
@@ -6,13 +6,14 @@
 #include <cmath>
 #include <cstring>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/cost_meter.h"
-#include "rhizome/cache/work_clock.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/job/compute_threads.h"
+#include "cache/job/work_clock.h"
+#include "cache/ranges/cost_meter.h"
+#include "storage/base/check.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr auto kTileTargets = static_cast<std::size_t>(kDenseRows);
@@ -347,4 +348,5 @@ void LayerPass::TakeTile(const Block& block, const StagedWindow& window, const T
   std::memcpy(out.data(), stored.data_ptr<float>(), out.size_bytes());
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,19 +6,20 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/block_stager.h"
-#include "rhizome/cache/labels.h"
-#include "rhizome/cache/layer_output.h"
-#include "rhizome/cache/pass_order.h"
-#include "rhizome/cache/vertex_score_sink.h"
-#include "rhizome/gnn/device_tiles.h"
-#include "rhizome/gnn/infer_options.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/gnn/tile_layer.h"
-#include "rhizome/gnn/torch.h"
-#include "rhizome/index/graph.h"
+#include "cache/blocks/block_stager.h"
+#include "cache/blocks/layer_output.h"
+#include "cache/blocks/pass_order.h"
+#include "cache/feed/vertex_score_sink.h"
+#include "gnn/infer/device_tiles.h"
+#include "gnn/models/model.h"
+#include "gnn/models/tile_layer.h"
+#include "gnn/ops/torch.h"
+#include "rhizome/graph.h"
+#include "rhizome/infer_options.h"
+#include "rhizome/labels.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The inputs of one layer of layerwise inference. All are borrowed.
 struct LayerPassInput {
@@ -101,4 +102,5 @@ class LayerPass {
   InferLayerReport report_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

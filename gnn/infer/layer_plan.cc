@@ -1,10 +1,11 @@
-#include "rhizome/gnn/layer_plan.h"
+#include "gnn/infer/layer_plan.h"
 
 #include <utility>
 
-#include "rhizome/cache/row_degrees.h"
+#include "cache/feed/row_degrees.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Status LayerPlan::CountEdges() {
   const PassDrawOptions draw = sizes_.Draw(0);
@@ -75,4 +76,5 @@ PassReads LayerPlan::Pass(std::uint32_t layer) const {
           .block_edges = sizes_.BlockEdges(layer)};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,11 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/pass_order.h"
-#include "rhizome/cache/row_order.h"
-#include "rhizome/gnn/layer_sizes.h"
+#include "cache/blocks/pass_order.h"
+#include "cache/blocks/row_order.h"
+#include "gnn/infer/layer_sizes.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The layers of a job, to be run or only counted: what each layer reads and writes, in which order
 /// and in which pieces. Each layer has the row order of the array that it writes. The last layer
@@ -66,4 +67,5 @@ class LayerPlan {
   std::vector<float> weighted_degrees_;  // [rows]; for symmetric sums with weights
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,12 +4,13 @@
 #include <functional>
 #include <map>
 
-#include "rhizome/cache/inference_log.h"
-#include "rhizome/cache/score_table.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
+#include "cache/blocks/inference_log.h"
+#include "cache/feed/score_table.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Connects processes without a common folder that compute the layers of a run together. Each
 /// process computes some chunks of a layer's array and sends them to the others before the next
@@ -45,4 +46,5 @@ class LayerSharing {
   virtual Status ShareScores(ScoreTable& scores) = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,15 +1,15 @@
-#include "rhizome/gnn/layer_sizes.h"
+#include "gnn/infer/layer_sizes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/cache/block_stager.h"
-#include "rhizome/cache/layer_output.h"
-#include "rhizome/cache/resolve_sampling.h"
-#include "rhizome/cache/row_order.h"
-#include "rhizome/storage/chunk_array.h"
+#include "cache/blocks/block_stager.h"
+#include "cache/blocks/layer_output.h"
+#include "cache/blocks/row_order.h"
+#include "cache/feed/resolve_sampling.h"
+#include "rhizome/chunk_array.h"
 
 // Sizes follow from LayerMemory: rows of a stage from stage_bytes, rows of a block from
 // block_bytes, and edges of a block from its rows and the average degree. WorkingBytes adds up the
@@ -17,7 +17,8 @@
 // vertex, row orders and the output. DivideMemory (inference_memory.h) searches for the largest
 // sizes that fit a limit.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Chunk size of the arrays between layers: small, so that a block reads little that it does not
@@ -222,4 +223,5 @@ Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& mode
   return entry;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

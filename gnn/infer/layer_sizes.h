@@ -2,14 +2,15 @@
 
 #include <cstdint>
 
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/cache/chunk_reader.h"
-#include "rhizome/cache/pass_lists.h"
-#include "rhizome/gnn/layerwise_options.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/index/graph.h"
+#include "cache/blocks/block_plan.h"
+#include "cache/blocks/chunk_reader.h"
+#include "gnn/infer/layerwise_options.h"
+#include "gnn/models/model.h"
+#include "rhizome/graph.h"
+#include "rhizome/pass_lists.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Sizes of the pieces in which the layers of a job are computed, and the memory that they need.
 /// Layers are numbered from 0; `source` is the array that the layer reads. `options.output` must be
@@ -66,4 +67,5 @@ class LayerSizes {
 Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& model,
                                    const LayerwiseOptions& options);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

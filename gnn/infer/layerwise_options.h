@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/minibatch_sampler.h"
-#include "rhizome/gnn/infer_options.h"
-#include "rhizome/index/neighbor_source.h"
-#include "rhizome/storage/manifest.h"
+#include "cache/feed/minibatch_sampler.h"
+#include "rhizome/infer_options.h"
+#include "rhizome/manifest.h"
+#include "rhizome/neighbor_source.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Memory budget of a layerwise run, in bytes. It does not change results.
 struct LayerMemory {
@@ -54,4 +55,5 @@ struct LayerwiseOptions {
   std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< null: the graph, in memory
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/layerwise_run.h"
+#include "gnn/infer/layerwise_run.h"
 
 #include <fmt/format.h>
 
@@ -7,18 +7,19 @@
 #include <map>
 #include <utility>
 
-#include "rhizome/cache/chunk_reader.h"
-#include "rhizome/cache/pass_cost.h"
-#include "rhizome/cache/pass_order.h"
-#include "rhizome/gnn/inference_workers.h"
-#include "rhizome/gnn/layer_pass.h"
-#include "rhizome/gnn/layer_plan.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/hash.h"
+#include "cache/blocks/chunk_reader.h"
+#include "cache/blocks/pass_order.h"
+#include "cache/layout/pass_cost.h"
+#include "gnn/infer/inference_workers.h"
+#include "gnn/infer/layer_pass.h"
+#include "gnn/infer/layer_plan.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/hash.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// The source of the next layer: an array and how to read it.
@@ -355,4 +356,5 @@ Result<std::vector<LayerReads>> PlanLayerwise(const GraphSnapshot& graph, const 
   return plans;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,19 +3,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/cache/inference_log.h"
-#include "rhizome/cache/labels.h"
-#include "rhizome/cache/layer_output.h"
-#include "rhizome/cache/pass_layout.h"
-#include "rhizome/cache/vertex_score_sink.h"
-#include "rhizome/gnn/infer_options.h"
-#include "rhizome/gnn/layer_sharing.h"
-#include "rhizome/gnn/layerwise_options.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/job_control.h"
+#include "cache/blocks/inference_log.h"
+#include "cache/blocks/layer_output.h"
+#include "cache/feed/vertex_score_sink.h"
+#include "gnn/infer/layer_sharing.h"
+#include "gnn/infer/layerwise_options.h"
+#include "gnn/models/model.h"
+#include "rhizome/graph.h"
+#include "rhizome/infer_options.h"
+#include "rhizome/job_control.h"
+#include "rhizome/labels.h"
+#include "rhizome/pass_layout.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 class DeviceTiles;
 class InferenceWorkers;
@@ -105,4 +106,5 @@ Result<std::vector<LayerReads>> PlanLayerwise(const GraphSnapshot& graph, const 
 /// columns differs from the model's inputs, or its number of rows from the number of vertices.
 Status CheckFeatures(const ArrayEntry& array, const Model& model, const GraphSnapshot& graph);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,13 +1,14 @@
-#include "rhizome/gnn/non_finite_report.h"
+#include "gnn/infer/non_finite_report.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "rhizome/cache/non_finite_rows.h"
-#include "rhizome/storage/array_versions.h"
+#include "cache/blocks/non_finite_rows.h"
+#include "rhizome/array_versions.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Appends the rows found in an array to the report, if there are any.
@@ -68,4 +69,5 @@ std::optional<ExternalId> FirstNonFinite(const GraphSnapshot& graph, const std::
   return *id;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,13 +4,14 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/cache/layer_output.h"
-#include "rhizome/gnn/infer_options.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "cache/blocks/layer_output.h"
+#include "rhizome/graph.h"
+#include "rhizome/infer_options.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Finds the rows of an inference's result that contain NaN or infinite values and, if there are
 /// any, the rows of its features that do. `name`: name of the result as users know it. Reads the
@@ -31,4 +32,5 @@ std::string DescribeNonFinite(const std::vector<InferReport::NonFinite>& found,
 std::optional<ExternalId> FirstNonFinite(const GraphSnapshot& graph, const std::string& array,
                                          const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,14 +1,15 @@
-#include "rhizome/gnn/plan_inference.h"
+#include "gnn/infer/plan_inference.h"
 
-#include "rhizome/cache/pass_order.h"
-#include "rhizome/cache/pass_plan.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/gnn/inference_job.h"
-#include "rhizome/gnn/layer_sizes.h"
-#include "rhizome/gnn/torch_threads.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/blocks/pass_order.h"
+#include "cache/job/process_memory.h"
+#include "cache/layout/pass_plan.h"
+#include "gnn/infer/inference_job.h"
+#include "gnn/infer/layer_sizes.h"
+#include "gnn/ops/torch_threads.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Rows of a block of a worker, which holds no sums.
@@ -69,4 +70,5 @@ Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& c
   return plan;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

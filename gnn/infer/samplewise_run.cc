@@ -1,18 +1,19 @@
-#include "rhizome/gnn/samplewise_run.h"
+#include "gnn/infer/samplewise_run.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 #include <numeric>
 
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/cache/feed_pipeline.h"
-#include "rhizome/gnn/layer_pass.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/blocks/block_plan.h"
+#include "cache/feed/feed_pipeline.h"
+#include "gnn/infer/layer_pass.h"
+#include "index/delta/graph_parts.h"
+#include "storage/base/check.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Number of minibatches that are scheduled together.
@@ -138,4 +139,5 @@ Result<LayerwiseResult> RunSamplewise(const LayerwiseInput& input, const Layerwi
   return result;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

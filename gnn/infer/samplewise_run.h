@@ -1,9 +1,10 @@
 #pragma once
 
-#include "rhizome/cache/loader.h"
-#include "rhizome/gnn/layerwise_run.h"
+#include "gnn/infer/layerwise_run.h"
+#include "rhizome/loader.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Baseline for layerwise inference: computes minibatches of `tuning.block_rows` vertices in row
 /// order, each with its whole sampled neighbourhood, so that a vertex near many targets is computed
@@ -14,4 +15,5 @@ namespace rhizome::inline internal {
 Result<LayerwiseResult> RunSamplewise(const LayerwiseInput& input, const LayerwiseOptions& options,
                                       const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

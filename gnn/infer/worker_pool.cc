@@ -1,4 +1,4 @@
-#include "rhizome/gnn/worker_pool.h"
+#include "gnn/infer/worker_pool.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -18,9 +18,10 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/cache/process_memory.h"
+#include "cache/job/process_memory.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Interval of checks for cancellation while children are silent.
@@ -343,4 +344,5 @@ Status ServeTasks(int in, int out, const Work& work) {
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

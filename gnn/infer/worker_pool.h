@@ -15,11 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/job_report.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/job_control.h"
+#include "rhizome/job_report.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A part of a job: pieces [begin, end) of stage `stage`, to be finished in this order.
 struct WorkerTask {
@@ -138,4 +139,5 @@ using Work =
     std::function<Result<std::string>(const WorkerTask& task, const FinishedPiece& finished)>;
 Status ServeTasks(int in, int out, const Work& work);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/worker_ranges.h"
+#include "gnn/infer/worker_ranges.h"
 
 #include <fmt/format.h>
 
@@ -7,16 +7,17 @@
 #include <numeric>
 #include <utility>
 
-#include "rhizome/cache/pass_features.h"
-#include "rhizome/cache/prediction_error.h"
-#include "rhizome/cache/range_cut.h"
+#include "cache/ranges/pass_features.h"
+#include "cache/ranges/prediction_error.h"
+#include "cache/ranges/range_cut.h"
 
 // Cut (1) cuts the unfinished chunks into ranges of equal numbers of edges; (2) if costs may be
 // learned, computes features of the ranges and cuts them by predicted cost, too; (3) chooses one of
 // both cuts (Judge); (4) returns tasks. Learn (1) adds up the measured costs by range; (2) measures
 // the model's error and updates the model; (3) writes the cost file.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Number of measurements after which a model is used. Few are enough, because the model's error is
@@ -270,4 +271,5 @@ void WorkerRanges::Save() {
   if (!saved.ok() && note_) note_("costs are not kept: " + saved.message());
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,18 +5,19 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/cost_model.h"
-#include "rhizome/cache/job_report.h"
-#include "rhizome/cache/pass_order.h"
-#include "rhizome/cache/range_features.h"
-#include "rhizome/gnn/infer_options.h"
-#include "rhizome/gnn/worker_pool.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "cache/blocks/pass_order.h"
+#include "cache/ranges/cost_model.h"
+#include "cache/ranges/range_features.h"
+#include "gnn/infer/worker_pool.h"
+#include "rhizome/file_system.h"
+#include "rhizome/graph.h"
+#include "rhizome/infer_options.h"
+#include "rhizome/job_control.h"
+#include "rhizome/job_report.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A layer whose chunks workers compute. `graph` and everything that `pass` borrows must outlive
 /// the call.
@@ -95,4 +96,5 @@ class WorkerRanges {
   InferRanges report_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

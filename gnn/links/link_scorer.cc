@@ -1,4 +1,4 @@
-#include "rhizome/gnn/link_scorer.h"
+#include "gnn/links/link_scorer.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,8 @@
 #include <cstring>
 #include <string>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Number of partial sums of a dot product. Column d is added to sum d % kLanes, and the sums are
@@ -146,4 +147,5 @@ void LinkScorer::ScoreByLayers(std::span<const PairRows> pairs, std::span<float>
   std::memcpy(scores.data(), hidden.data_ptr<float>(), scores.size_bytes());
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

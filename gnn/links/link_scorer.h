@@ -5,13 +5,14 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/link_scores.h"
-#include "rhizome/gnn/torch.h"
-#include "rhizome/storage/result.h"
+#include "cache/job/safetensors.h"
+#include "gnn/ops/dense.h"
+#include "gnn/ops/torch.h"
+#include "rhizome/link_scores.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The rows of a pair, and its type.
 struct PairRows {
@@ -50,4 +51,5 @@ class LinkScorer {
   std::vector<Layer> layers_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

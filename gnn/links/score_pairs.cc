@@ -1,4 +1,4 @@
-#include "rhizome/gnn/score_pairs.h"
+#include "gnn/links/score_pairs.h"
 
 #include <fmt/format.h>
 
@@ -8,18 +8,19 @@
 #include <memory>
 #include <optional>
 
-#include "rhizome/cache/chunk_reader.h"
-#include "rhizome/cache/pair_schedule.h"
-#include "rhizome/gnn/link_scorer.h"
-#include "rhizome/index/delta_rows.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/parallel.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/row_reader.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/blocks/chunk_reader.h"
+#include "cache/blocks/pair_schedule.h"
+#include "gnn/links/link_scorer.h"
+#include "index/delta/graph_parts.h"
+#include "index/graph/delta_rows.h"
+#include "index/work/parallel.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/row_reader.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Memory for each pair of a batch: itself, its placed copy, its score, and its part of rows and
@@ -332,4 +333,5 @@ Result<LinkScoreReport> ScorePairs(const GraphSnapshot& graph, const LinkScoreOp
   return run.Run(source, sink, control);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,14 @@
 #pragma once
 
-#include "rhizome/gnn/link_scores.h"
+#include "rhizome/link_scores.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Implements LinkScores::Score.
 Result<LinkScoreReport> ScorePairs(const GraphSnapshot& graph, const LinkScoreOptions& options,
                                    const PairSource& source, const ScoreSink& sink,
                                    const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,8 +1,9 @@
-#include "rhizome/gnn/conv.h"
+#include "gnn/models/conv.h"
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// First dropout draw of attention; each layer has one.
@@ -71,4 +72,5 @@ std::uint64_t Conv::TargetNumbers() const { return 8 * static_cast<std::uint64_t
 
 std::uint64_t Conv::SourceNumbers() const { return 4 * static_cast<std::uint64_t>(pieces().width); }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,15 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/activation.h"
-#include "rhizome/gnn/attention_ops.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/layer_graph.h"
-#include "rhizome/gnn/model_options.h"
-#include "rhizome/gnn/torch.h"
-#include "rhizome/storage/mix.h"
+#include "gnn/models/model_options.h"
+#include "gnn/ops/activation.h"
+#include "gnn/ops/attention_ops.h"
+#include "gnn/ops/dense.h"
+#include "gnn/ops/layer_graph.h"
+#include "gnn/ops/torch.h"
+#include "storage/base/mix.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A weight tensor of a network: its name in model files, shape and initial values.
 struct WeightSpec {
@@ -167,4 +168,5 @@ struct ConvKind {
   Result<std::shared_ptr<Conv>> (*make)(const ConvShape& shape, const ModelOptions& options);
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/ignored_facts.h"
+#include "gnn/models/ignored_facts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Returns "types (a, b, ...)" with only the first few names.
@@ -80,4 +81,5 @@ void TellIgnored(const std::vector<std::string>& ignored,
                    fmt::join(ignored, "; ")));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

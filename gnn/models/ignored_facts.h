@@ -6,11 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/cache/neighbor_sampling.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/graph.h"
+#include "rhizome/neighbor_sampling.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The properties of a graph that a job uses.
 struct UsedFacts {
@@ -30,4 +31,5 @@ Result<std::vector<std::string>> IgnoredFacts(const GraphSnapshot& graph, const 
 void TellIgnored(const std::vector<std::string>& ignored,
                  const std::function<void(std::string_view)>& note);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,7 +1,8 @@
-#include "rhizome/gnn/conv.h"
-#include "rhizome/storage/mutant.h"
+#include "gnn/models/conv.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// CommNet: out = x H^T + mean over neighbours of x_j C^T + bias (+ h0 F^T with option skip, where
@@ -57,4 +58,5 @@ const ConvKind& CommNetKind() {
   return kind;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

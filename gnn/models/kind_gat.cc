@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
-#include "rhizome/gnn/conv.h"
-#include "rhizome/gnn/head_dots.h"
-#include "rhizome/gnn/projected_attention.h"
-#include "rhizome/storage/mutant.h"
+#include "gnn/models/conv.h"
+#include "gnn/ops/head_dots.h"
+#include "gnn/ops/projected_attention.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Attention with `heads` heads of c columns. With z = x W^T, an edge from j to i has the score
@@ -147,4 +148,5 @@ const ConvKind& GatV2Kind() {
   return kind;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

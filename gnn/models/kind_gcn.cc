@@ -1,7 +1,8 @@
-#include "rhizome/gnn/linear_conv.h"
-#include "rhizome/storage/mutant.h"
+#include "gnn/models/linear_conv.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// GCN: out = (sum over neighbours and itself of c_i c_j x_j) W^T + bias, c = 1/sqrt(degree + 1).
 const ConvKind& GcnKind() {
@@ -22,4 +23,5 @@ const ConvKind& GcnKind() {
   return kind;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,6 +1,7 @@
-#include "rhizome/gnn/weights.h"
+#include "gnn/models/weights.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// GIN: out = MLP((1 + eps) x + sum over neighbours of x_j); the MLP has one hidden layer, with
@@ -53,4 +54,5 @@ const ConvKind& GinKind() {
   return kind;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

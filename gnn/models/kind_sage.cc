@@ -1,8 +1,9 @@
-#include "rhizome/gnn/linear_conv.h"
-#include "rhizome/gnn/weights.h"
-#include "rhizome/storage/mutant.h"
+#include "gnn/models/linear_conv.h"
+#include "gnn/models/weights.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// SAGE: out = x W_self^T + reduced W_neighbor^T + bias, scaled to length 1 with option
@@ -80,4 +81,5 @@ const ConvKind& SageKind() {
   return kind;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,14 +1,15 @@
-#include "rhizome/gnn/layer.h"
+#include "gnn/models/layer.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/name_table.h"
+#include "storage/base/mutant.h"
+#include "storage/base/name_table.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 // Forward runs a layer in training, in these steps: Enter (input layer, input norm), the
 // convolution, Leave (norm, activation, residual connection, dropout) and Carry (first hidden rows
 // and jumping knowledge). PrepareGathered and FinishGathered, and Prepare and Finish, run the steps
@@ -324,4 +325,5 @@ torch::Tensor Layer::Finish(const torch::Tensor& raw, const Entered& own, torch:
   return Leave(conv_->Update(rows, mode), false, own, {raw}, mode);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

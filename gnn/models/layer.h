@@ -4,10 +4,11 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/gnn/torch.h"
-#include "rhizome/gnn/weights.h"
+#include "gnn/models/weights.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns the options that every network has: everything around its convolutions.
 std::vector<ModelOption> LayerOptions();
@@ -202,4 +203,5 @@ class Layer {
 /// null.
 torch::Tensor ApplyNonlinearity(Nonlinearity kind, const torch::Tensor& x, Device* device);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,8 +1,9 @@
-#include "rhizome/gnn/linear_conv.h"
+#include "gnn/models/linear_conv.h"
 
-#include "rhizome/gnn/fused_layer.h"
+#include "gnn/ops/fused_layer.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Gradients that the backward pass of a layer computes.
@@ -86,4 +87,5 @@ void LinearConv::Freeze() {
                                         : neighbor_weight_.detach());
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

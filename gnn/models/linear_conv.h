@@ -1,9 +1,10 @@
 #pragma once
 
-#include "rhizome/gnn/conv.h"
-#include "rhizome/gnn/torch.h"
+#include "gnn/models/conv.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A layer that multiplies the reduced row and, if there is a self weight, the target's own row:
 ///   out = own W_self^T + reduced W_neighbor^T + bias
@@ -45,4 +46,5 @@ class LinearConv : public Conv {
   PackedWeight tile_weight_;  // packed weights of [own | reduced]; set by Freeze
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

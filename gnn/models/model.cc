@@ -1,4 +1,4 @@
-#include "rhizome/gnn/model.h"
+#include "gnn/models/model.h"
 
 #include <fmt/format.h>
 
@@ -7,15 +7,16 @@
 #include <random>
 #include <utility>
 
-#include "rhizome/cache/minibatch.h"
-#include "rhizome/gnn/registry.h"
+#include "gnn/models/registry.h"
+#include "rhizome/minibatch.h"
 
 // Build creates the layers one after the other: it derives a layer's widths from the previous
 // layer, creates the convolution, and adds an input layer before the first one if the kind of layer
 // or the style needs it. Create and FromFile then set all tensors, which VisitWeights enumerates in
 // a fixed order. Embed runs all layers on a minibatch, Scores also the head.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Draws weights uniformly from [-limit, limit), from the generator's upper bits: std distributions
@@ -325,4 +326,5 @@ std::uint64_t Model::StepNumbers(const Minibatch& minibatch) const {
   return numbers;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,18 +4,19 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/minibatch_sampler.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/gnn/layer.h"
-#include "rhizome/gnn/model_shape.h"
-#include "rhizome/gnn/torch.h"
-#include "rhizome/storage/result.h"
+#include "cache/feed/minibatch_sampler.h"
+#include "cache/job/safetensors.h"
+#include "gnn/models/layer.h"
+#include "gnn/models/model_shape.h"
+#include "gnn/ops/torch.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 struct Minibatch;
 }  // namespace rhizome
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A network and its weights, in the shape of a ModelShape: layers (layer.h), and a head that
 /// computes scores from the last layer's output, the embedding.
@@ -131,4 +132,5 @@ class Model {
   std::shared_ptr<HeadWeights> head_weights_ = std::make_shared<HeadWeights>();
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,13 +2,15 @@
 
 #include <string_view>
 
-#include "rhizome/gnn/model_spec.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/model_spec.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Describes the kind of network with that name, for code that does not use libtorch. registry.cc
 /// implements it. Errors: kInvalidArgument, there is none; the message lists all kinds.
 Result<ModelInfo> FindModelInfo(std::string_view name);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/model_options.h"
+#include "gnn/models/model_options.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,8 @@
 #include <charconv>
 #include <optional>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Parses the whole text as a number; nullopt if it is not a number.
@@ -129,4 +130,5 @@ ModelOption ChoiceOption(std::string name, std::vector<std::string> choices, std
   return option;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

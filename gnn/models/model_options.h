@@ -6,10 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/gnn/model_spec.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/model_spec.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The options of a network with all values known and checked.
 class ModelOptions {
@@ -40,4 +41,5 @@ ModelOption NumberOption(std::string name, std::string fallback, double least, d
                          std::string help);
 ModelOption ChoiceOption(std::string name, std::vector<std::string> choices, std::string help);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,14 +1,15 @@
-#include "rhizome/gnn/model_shape.h"
+#include "gnn/models/model_shape.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "rhizome/gnn/model_kinds.h"
-#include "rhizome/storage/untrusted_json.h"
+#include "gnn/models/model_kinds.h"
+#include "storage/section/untrusted_json.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 // DecodeModelShape (1) reads the spec of either format; (2) reads the widths and checks all ranges;
 // (3) in format 2, compares the list of layers with the list that the shape implies.
 
@@ -216,4 +217,5 @@ Result<ModelShape> DecodeModelShape(std::string_view json) {
   return shape;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

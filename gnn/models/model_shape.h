@@ -4,11 +4,12 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/gnn/model_options.h"
-#include "rhizome/gnn/model_spec.h"
-#include "rhizome/storage/result.h"
+#include "gnn/models/model_options.h"
+#include "rhizome/model_spec.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The key of the model's description in the metadata of its safetensors file.
 inline constexpr std::string_view kModelMetadataKey = "rhizome";
@@ -44,4 +45,5 @@ std::string DescribeModelShape(const ModelShape& shape);
 /// or option.
 Result<ModelShape> DecodeModelShape(std::string_view json);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

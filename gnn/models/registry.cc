@@ -1,10 +1,10 @@
-#include "rhizome/gnn/registry.h"
+#include "gnn/models/registry.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "rhizome/gnn/layer.h"
-#include "rhizome/gnn/model_kinds.h"
+#include "gnn/models/layer.h"
+#include "gnn/models/model_kinds.h"
 
 // The list of all kinds of layers. A file kind_<name>.cc defines a kind, by a function <Name>Kind()
 // for the name in this list. A new kind must be added here.
@@ -16,7 +16,8 @@
   KIND(GatV2)                    \
   KIND(CommNet)
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 #define RHIZOME_DECLARE_KIND(Name) const ConvKind& Name##Kind();
 RHIZOME_CONV_KINDS(RHIZOME_DECLARE_KIND)
@@ -58,4 +59,5 @@ std::vector<ModelInfo> DescribeModels() {
   return models;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

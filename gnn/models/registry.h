@@ -3,9 +3,10 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/gnn/conv.h"
+#include "gnn/models/conv.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns all kinds of layers, in the order of the list in registry.cc.
 const std::vector<const ConvKind*>& ConvKinds();
@@ -21,4 +22,5 @@ ModelInfo DescribeModel(const ConvKind& kind);
 /// Describes all kinds (GnnEntry::Models).
 std::vector<ModelInfo> DescribeModels();
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

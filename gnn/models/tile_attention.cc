@@ -1,13 +1,14 @@
-#include "rhizome/gnn/tile_attention.h"
+#include "gnn/models/tile_attention.h"
 
 #include <cstring>
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/simd.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/kernels/simd.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Lists without edges, for Begin and Finish.
@@ -143,4 +144,5 @@ void TileAttention::Compute(const WindowRows& staged, const TileLists& lists,
   Kernels().attend(args, 0, count);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,12 +3,13 @@
 #include <cstddef>
 #include <span>
 
-#include "rhizome/cache/attention_kernels.h"
-#include "rhizome/gnn/layer.h"
-#include "rhizome/gnn/tile_rows.h"
-#include "rhizome/gnn/torch.h"
+#include "cache/kernels/attention_kernels.h"
+#include "gnn/models/layer.h"
+#include "gnn/models/tile_rows.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Attention of the targets of a block, in layerwise inference. It is computed either from a single
 /// window (Compute) or window by window (Begin, Add, Finish), with the same bits.
@@ -54,4 +55,5 @@ class TileAttention {
   float* queries_ = nullptr;       // [targets, query columns]
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

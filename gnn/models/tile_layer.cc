@@ -1,16 +1,17 @@
-#include "rhizome/gnn/tile_layer.h"
+#include "gnn/models/tile_layer.h"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/job/compute_threads.h"
+#include "cache/kernels/simd.h"
+#include "gnn/ops/dense.h"
+#include "storage/base/check.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Initial value of a maximum.
@@ -240,4 +241,5 @@ TileLayer::Reduced TileLayer::Reduce(const WindowRows& staged, const TargetRange
   return {.raw = raw, .entered = entered, .tile = tile};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

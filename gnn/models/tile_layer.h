@@ -5,16 +5,17 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/aggregate_kernels.h"
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/cache/block_stager.h"
-#include "rhizome/gnn/layer.h"
-#include "rhizome/gnn/tile_attention.h"
-#include "rhizome/gnn/tile_rows.h"
-#include "rhizome/gnn/torch.h"
-#include "rhizome/gnn/window_lists.h"
+#include "cache/blocks/block_plan.h"
+#include "cache/blocks/block_stager.h"
+#include "cache/kernels/aggregate_kernels.h"
+#include "gnn/models/layer.h"
+#include "gnn/models/tile_attention.h"
+#include "gnn/models/tile_rows.h"
+#include "gnn/models/window_lists.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Computes the targets of a block in one layer of a network (Layer). Targets are reduced window by
 /// window from staged rows, and updated in tiles of kDenseRows targets. Sums are taken in ascending
@@ -87,4 +88,5 @@ class TileLayer {
 /// Layer::prepared_columns()].
 void PrepareWindow(const Layer& layer, const float* raw, std::size_t count, float* out);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <span>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Targets [first, first + count) of a block; at most kDenseRows of them are multiplied at once.
 struct TargetRange {
@@ -39,4 +40,5 @@ struct TileLists {
   }
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

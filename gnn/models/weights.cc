@@ -1,8 +1,9 @@
-#include "rhizome/gnn/weights.h"
+#include "gnn/models/weights.h"
 
-#include "rhizome/storage/mutant.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr double kEpsilon = 1e-5;
@@ -57,4 +58,5 @@ torch::Tensor NormWeights::Of(const torch::Tensor& x, const RunMode& mode) const
                         /*cudnn_enabled=*/false);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

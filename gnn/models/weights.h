@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/conv.h"
-#include "rhizome/gnn/torch.h"
+#include "gnn/models/conv.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The weights of a linear layer, x W^T + b.
 struct DenseWeights {
@@ -65,4 +66,5 @@ struct NormWeights {
   void Keep(const GraphNorms::Statistics& statistics, std::int64_t rows) const;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

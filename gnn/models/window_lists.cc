@@ -1,6 +1,7 @@
-#include "rhizome/gnn/window_lists.h"
+#include "gnn/models/window_lists.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 WindowLists::WindowLists(const BlockLists& lists, bool weighs)
     : lists_(lists), weighs_(weighs && !lists.weights.empty()) {
@@ -43,4 +44,5 @@ TileLists WindowLists::In(std::size_t window, const TargetRange& range) {
           .weights = weighs_ ? weights.data() : nullptr};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/gnn/tile_rows.h"
+#include "cache/blocks/block_plan.h"
+#include "gnn/models/tile_rows.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The neighbour lists of a block's targets, window by window. A row's number in them is its slot
 /// of the stage.
@@ -32,4 +33,5 @@ class WindowLists {
   std::vector<std::uint32_t> taken_;  // [targets]: end of the last returned part of each list
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,14 +1,15 @@
-#include "rhizome/gnn/activation.h"
+#include "gnn/ops/activation.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/job/compute_threads.h"
+#include "cache/kernels/simd.h"
+#include "storage/base/check.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -145,4 +146,5 @@ torch::Tensor Activate(const torch::Tensor& x, const Activation& activation) {
 
 torch::Tensor Elu(const torch::Tensor& x) { return EluFunction::apply(x); }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 
-#include "rhizome/cuda/device.h"
-#include "rhizome/gnn/torch.h"
+#include "cuda/device.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The activation after a layer: ReLU, then dropout. The dropped values depend only on the seed and
 /// on the numbers of row and column.
@@ -48,4 +49,5 @@ torch::Tensor Activate(const torch::Tensor& x, const Activation& activation);
 /// at::elu with a gradient that is computed from the result, so that the input need not be kept.
 torch::Tensor Elu(const torch::Tensor& x);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,7 +1,8 @@
-#include "rhizome/gnn/activation.h"
-#include "rhizome/gnn/device_failure.h"
+#include "gnn/ops/activation.h"
+#include "gnn/ops/device_failure.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 torch::Tensor ActivateOnDevice(const Activation& activation, const torch::Tensor& in) {
   torch::Tensor out = at::empty_like(in);
@@ -35,4 +36,5 @@ torch::Tensor ActivateGradientOnDevice(const Activation& activation, const torch
   return out;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

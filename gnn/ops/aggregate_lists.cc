@@ -1,7 +1,8 @@
-#include "rhizome/cuda/long_lists.h"
-#include "rhizome/gnn/aggregate_ops.h"
+#include "cuda/long_lists.h"
+#include "gnn/ops/aggregate_ops.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 const TurnedCsr& AggregateLists::turned() const {
   if (!is_turned_) turned_ = Turn(csr_, static_cast<std::size_t>(sources_));
@@ -46,4 +47,5 @@ AggregateLists::Turned AggregateLists::placed_turned() const {
   return placed_.turned;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,13 +1,14 @@
-#include "rhizome/gnn/aggregate_ops.h"
+#include "gnn/ops/aggregate_ops.h"
 
 #include <algorithm>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/gnn/device_aggregate.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/job/compute_threads.h"
+#include "cache/kernels/simd.h"
+#include "gnn/ops/device_aggregate.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -282,4 +283,5 @@ torch::Tensor AggregateMax(const torch::Tensor& x, const AggregateLists& lists) 
   return MaxFunction::apply(x, &lists);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,12 +5,13 @@
 #include <functional>
 #include <span>
 
-#include "rhizome/cache/aggregate.h"
-#include "rhizome/cuda/kernel_args.h"
-#include "rhizome/gnn/device_uploads.h"
-#include "rhizome/gnn/torch.h"
+#include "cache/kernels/aggregate.h"
+#include "cuda/kernel_args.h"
+#include "gnn/ops/device_uploads.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // Aggregation as libtorch operations with gradients, on the compute threads. Results are
 // bit-identical for any number of threads and for every SimdPath. Rows may be float32, float16 or
@@ -119,4 +120,5 @@ void ForTargets(const CsrView& csr, const std::function<void(std::size_t, std::s
 /// Runs `args` over all targets of `csr` on the compute threads.
 void SumOnThreads(const SumArgs& args, const CsrView& csr);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,13 +1,14 @@
-#include "rhizome/gnn/attention_ops.h"
+#include "gnn/ops/attention_ops.h"
 
 #include <vector>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/gnn/attention_passes.h"
-#include "rhizome/gnn/device_attention.h"
-#include "rhizome/gnn/head_dots.h"
+#include "cache/job/compute_threads.h"
+#include "gnn/ops/attention_passes.h"
+#include "gnn/ops/device_attention.h"
+#include "gnn/ops/head_dots.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -116,4 +117,5 @@ torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
                                &lists, &shape);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

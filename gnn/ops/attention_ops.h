@@ -2,11 +2,12 @@
 
 #include <cstdint>
 
-#include "rhizome/cache/attention_kernels.h"
-#include "rhizome/gnn/aggregate_ops.h"
-#include "rhizome/gnn/torch.h"
+#include "cache/kernels/attention_kernels.h"
+#include "gnn/ops/aggregate_ops.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // Attention as libtorch operations with gradients, on the compute threads, under the rules of
 // aggregate_ops.h: results are bit-identical for any number of threads and for every SimdPath;
@@ -42,4 +43,5 @@ torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
                        const torch::Tensor& attention, const AggregateLists& lists,
                        const AttentionShape& shape);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

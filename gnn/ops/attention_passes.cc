@@ -1,13 +1,13 @@
-#include "rhizome/gnn/attention_passes.h"
+#include "gnn/ops/attention_passes.h"
 
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/gnn/activation.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/head_dots.h"
+#include "cache/job/compute_threads.h"
+#include "cache/kernels/simd.h"
+#include "gnn/ops/activation.h"
+#include "gnn/ops/dense.h"
+#include "gnn/ops/head_dots.h"
 
 // The two passes of attention on the CPU:
 // 1. AttendForward runs the kernel `attend` on runs of targets.
@@ -16,7 +16,8 @@
 //    gradient of each edge's score. Targets sums these per target, and adds up the groups' sums of
 //    the attention vectors' gradient.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 std::size_t Extent(std::int64_t number) { return static_cast<std::size_t>(number); }
@@ -193,4 +194,5 @@ AttentionGradient::OfTargets AttentionGradient::Targets() const {
   return out;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

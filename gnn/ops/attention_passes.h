@@ -2,10 +2,11 @@
 
 #include <cstddef>
 
-#include "rhizome/gnn/attention_ops.h"
-#include "rhizome/gnn/torch.h"
+#include "gnn/ops/attention_ops.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // The forward and the backward pass of attention without libtorch's autograd. Operations with
 // gradients are composed of them.
@@ -76,4 +77,5 @@ class AttentionGradient {
   AttendGradientArgs args_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

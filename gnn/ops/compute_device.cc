@@ -1,4 +1,4 @@
-#include "rhizome/gnn/compute_device.h"
+#include "gnn/ops/compute_device.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -7,10 +7,11 @@
 #include <filesystem>
 #include <string>
 
-#include "rhizome/cuda/door.h"
-#include "rhizome/storage/build_id.h"
+#include "cuda/door.h"
+#include "rhizome/build_id.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr const char* kWithoutDevice = "or give --device cpu";
@@ -88,4 +89,5 @@ Result<ComputeDevice> OpenCudaComputeDevice() {
   return device;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,11 +3,12 @@
 #include <functional>
 #include <memory>
 
-#include "rhizome/cuda/device.h"
-#include "rhizome/gnn/torch.h"
-#include "rhizome/storage/result.h"
+#include "cuda/device.h"
+#include "gnn/ops/torch.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A device on which a model is computed: `kernels` runs our kernels, and libtorch's tensors are on
 /// `place`. Tests use a `place` on the CPU, so that libtorch computes as without a device.
@@ -25,4 +26,5 @@ using ComputeDeviceMaker = std::function<Result<ComputeDevice>()>;
 /// finds no usable device; the message says which, and how to fix it.
 Result<ComputeDevice> OpenCudaComputeDevice();
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

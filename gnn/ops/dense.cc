@@ -1,12 +1,12 @@
-#include "rhizome/gnn/dense.h"
+#include "gnn/ops/dense.h"
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/gnn/aggregate_ops.h"
+#include "cache/job/compute_threads.h"
+#include "cache/kernels/simd.h"
+#include "gnn/ops/aggregate_ops.h"
 
 // Dense products in tiles of kDenseRows rows:
 // 1. PackedWeight reorders weights into panels, and LayerRows and ProductTile provide the rows.
@@ -14,7 +14,8 @@
 // 3. In the backward pass WeightGradient sums the gradient of weights by groups of tiles, and the
 //    gradient of rows is a product with the transposed weights.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -264,4 +265,5 @@ torch::Tensor Linear(const LayerRows& x, const torch::Tensor& weight) {
   return LinearFunction::apply(x.table, weight, &x);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <span>
 
-#include "rhizome/cache/product_kernels.h"
-#include "rhizome/gnn/torch.h"
+#include "cache/kernels/product_kernels.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Rows of a tile, which one task processes. A tile is small enough to remain in the core's L2
 /// cache from one operation to the next. The bits of a row's products depend only on the row and
@@ -124,4 +125,5 @@ torch::Tensor AnyTile(std::int64_t dim);
 
 inline std::int64_t DenseTiles(std::int64_t rows) { return (rows + kDenseRows - 1) / kDenseRows; }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

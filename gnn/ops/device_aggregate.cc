@@ -1,8 +1,9 @@
-#include "rhizome/gnn/device_aggregate.h"
+#include "gnn/ops/device_aggregate.h"
 
-#include "rhizome/gnn/device_failure.h"
+#include "gnn/ops/device_failure.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Copies the arguments that all kernels over lists share: the rows, and the lists of `targets`.
@@ -82,4 +83,5 @@ void QueueEdgeDots(Device& device, const EdgeDotArgs& args, std::size_t rows) {
   OrThrow(device.EdgeDots(kDefaultStream, same));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,11 +2,12 @@
 
 #include <cstddef>
 
-#include "rhizome/cache/aggregate_kernels.h"
-#include "rhizome/cuda/device.h"
-#include "rhizome/gnn/aggregate_ops.h"
+#include "cache/kernels/aggregate_kernels.h"
+#include "cuda/device.h"
+#include "gnn/ops/aggregate_ops.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // The aggregation kernels with the CPU kernels' arguments, queued on a device behind libtorch's
 // work, for `rows` rows of the output. All pointers are device pointers, and `ends` must be
@@ -21,4 +22,5 @@ void QueueMax(Device& device, const MaxArgs& args, std::size_t rows);
 void QueueMaxGradient(Device& device, const MaxGradientArgs& args, std::size_t rows);
 void QueueEdgeDots(Device& device, const EdgeDotArgs& args, std::size_t rows);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

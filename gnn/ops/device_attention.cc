@@ -1,17 +1,18 @@
-#include "rhizome/gnn/device_attention.h"
+#include "gnn/ops/device_attention.h"
 
 #include <cstdint>
 
-#include "rhizome/gnn/activation.h"
-#include "rhizome/gnn/device_aggregate.h"
-#include "rhizome/gnn/device_failure.h"
+#include "gnn/ops/activation.h"
+#include "gnn/ops/device_aggregate.h"
+#include "gnn/ops/device_failure.h"
 
 // Each pass allocates its outputs, fills the kernel's arguments from the tensors, the shape and the
 // placed lists, and queues the kernel behind libtorch's work. A backward pass also allocates
 // scratch and uses the transposed lists. For additive-v2, libtorch then computes the gradient of
 // the attention vectors from the slopes that the kernel has summed.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 cuda::Dropout DropoutOnDevice(const AttentionShape& shape) {
@@ -180,4 +181,5 @@ AttentionInputs AttendGradientOnDevice(const AttentionInputs& in, const Attended
   return (additive ? AdditiveGradient : V2Gradient)(in, made, gradient, lists, shape);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

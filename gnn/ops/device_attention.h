@@ -1,9 +1,10 @@
 #pragma once
 
-#include "rhizome/gnn/attention_passes.h"
-#include "rhizome/gnn/torch.h"
+#include "gnn/ops/attention_passes.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // The two passes of attention on the device where the lists are placed, queued behind libtorch's
 // work. All tensors are on that device. Results are bit-identical to the CPU, except for gradients
@@ -18,4 +19,5 @@ AttentionInputs AttendGradientOnDevice(const AttentionInputs& in, const Attended
                                        const torch::Tensor& gradient, const AggregateLists& lists,
                                        const AttentionShape& shape);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

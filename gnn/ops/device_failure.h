@@ -3,9 +3,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A device error within an operation of libtorch, which cannot return a Status. GuardedTorch
 /// converts it to the Status that it holds.
@@ -29,4 +30,5 @@ T OrThrow(Result<T> result) {
   return *std::move(result);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,13 @@
-#include "rhizome/gnn/device_uploads.h"
+#include "gnn/ops/device_uploads.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "rhizome/gnn/device_failure.h"
-#include "rhizome/storage/check.h"
+#include "gnn/ops/device_failure.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 DeviceUploads::~DeviceUploads() {
   for (Piece& piece : pieces_) {
@@ -98,4 +99,5 @@ torch::Tensor TensorOnDevice(const void* memory, at::IntArrayRef sizes, torch::D
       .make_tensor();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,10 +6,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/gnn/compute_device.h"
-#include "rhizome/gnn/torch.h"
+#include "gnn/ops/compute_device.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Copies host arrays to the device, in order with libtorch's work there. The arrays of a call are
 /// packed into a pinned buffer and sent as one copy; a few such buffers are used in rotation.
@@ -95,4 +96,5 @@ class PackedArrays {
 torch::Tensor TensorOnDevice(const void* memory, at::IntArrayRef sizes, torch::Dtype type,
                              const torch::Device& place);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

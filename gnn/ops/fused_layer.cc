@@ -1,13 +1,14 @@
-#include "rhizome/gnn/fused_layer.h"
+#include "gnn/ops/fused_layer.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/gnn/dense.h"
+#include "cache/job/compute_threads.h"
+#include "cache/kernels/simd.h"
+#include "gnn/ops/dense.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -285,4 +286,5 @@ torch::Tensor FusedForward(const FusedWeights& weights, const LayerRows& x, cons
                               needs_gradient);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

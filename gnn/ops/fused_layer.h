@@ -1,11 +1,12 @@
 #pragma once
 
-#include "rhizome/gnn/activation.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/layer_graph.h"
-#include "rhizome/gnn/torch.h"
+#include "gnn/ops/activation.h"
+#include "gnn/ops/dense.h"
+#include "gnn/ops/layer_graph.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Weights of a fused layer. `self` is undefined if the target's own row has no separate weight.
 struct FusedWeights {
@@ -24,4 +25,5 @@ struct FusedWeights {
 torch::Tensor FusedForward(const FusedWeights& weights, const LayerRows& x, const LayerGraph& graph,
                            const Activation& activation);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,13 @@
-#include "rhizome/gnn/head_dots.h"
+#include "gnn/ops/head_dots.h"
 
-#include "rhizome/cache/attention_kernels.h"
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/gnn/aggregate_ops.h"
-#include "rhizome/gnn/dense.h"
+#include "cache/job/compute_threads.h"
+#include "cache/kernels/attention_kernels.h"
+#include "cache/kernels/simd.h"
+#include "gnn/ops/aggregate_ops.h"
+#include "gnn/ops/dense.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -102,4 +103,5 @@ void HeadDotsOfRows(const RowsView& x, std::size_t rows, const torch::Tensor& ve
   Kernels().head_dots(args, 0, rows);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,10 +2,11 @@
 
 #include <cstddef>
 
-#include "rhizome/cache/aggregate.h"
-#include "rhizome/gnn/torch.h"
+#include "cache/kernels/aggregate.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Number of groups of rows over which gradients of vectors are summed concurrently. The division
 /// into groups depends only on the rows, so that the bits of the sum do, too.
@@ -24,4 +25,5 @@ torch::Tensor HeadDots(const torch::Tensor& z, const torch::Tensor& vectors);
 /// width.
 void HeadDotsOfRows(const RowsView& x, std::size_t rows, const torch::Tensor& vectors, float* out);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,11 +1,12 @@
-#include "rhizome/gnn/layer_graph.h"
+#include "gnn/ops/layer_graph.h"
 
 #include <cmath>
 #include <deque>
 
-#include "rhizome/cuda/long_lists.h"
+#include "cuda/long_lists.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 float GcnScale(double degree) { return static_cast<float>(1.0 / std::sqrt(degree + 1.0)); }
 
@@ -93,4 +94,5 @@ float WeightOf(std::span<const float> weights, std::uint32_t begin, std::uint32_
   return static_cast<float>(sum);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,10 +4,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/attention_kernels.h"
-#include "rhizome/gnn/aggregate_ops.h"
+#include "cache/kernels/attention_kernels.h"
+#include "gnn/ops/aggregate_ops.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Reduction of the rows of a target's neighbours to one row.
 enum class Reduction : std::uint8_t { kSum, kMean, kMax, kAttention };
@@ -101,4 +102,5 @@ struct EdgeNumbers {
 LayerGraph MakeLayerGraph(const ReducePiece& reduce, const CsrView& csr, const EdgeNumbers& numbers,
                           std::int64_t sources);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

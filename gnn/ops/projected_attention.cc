@@ -1,14 +1,15 @@
-#include "rhizome/gnn/projected_attention.h"
+#include "gnn/ops/projected_attention.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/gnn/attention_passes.h"
-#include "rhizome/gnn/head_dots.h"
+#include "cache/job/compute_threads.h"
+#include "cache/kernels/simd.h"
+#include "gnn/ops/attention_passes.h"
+#include "gnn/ops/head_dots.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -287,4 +288,5 @@ torch::Tensor AttendProjectedV2(const LayerRows& x, const torch::Tensor& weight,
   return ProjectedV2Function::apply(x.table, weight, bias, query, attention, &x, &lists, &shape);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,10 +1,11 @@
 #pragma once
 
-#include "rhizome/gnn/attention_ops.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/torch.h"
+#include "gnn/ops/attention_ops.h"
+#include "gnn/ops/dense.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // Attention over projected rows z = x W^T, with gradients, as a whole layer. Results are
 // bit-identical to Linear, HeadDots and Attend in sequence. In the backward pass a task processes a
@@ -25,4 +26,5 @@ torch::Tensor AttendProjectedV2(const LayerRows& x, const torch::Tensor& weight,
                                 const torch::Tensor& attention, const AggregateLists& lists,
                                 const AttentionShape& shape);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

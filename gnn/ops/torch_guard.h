@@ -4,12 +4,13 @@
 #include <string>
 #include <utility>
 
-#include "rhizome/gnn/device_failure.h"
-#include "rhizome/gnn/torch.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/result.h"
+#include "gnn/ops/device_failure.h"
+#include "gnn/ops/torch.h"
+#include "rhizome/result.h"
+#include "storage/base/exceptions.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Runs the body of a library entry point and converts exceptions, including libtorch's, to errors,
 /// so that no exception leaves the library.
@@ -32,4 +33,5 @@ auto GuardedTorch(const Run& run) -> decltype(run()) {
   });
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,10 +1,11 @@
-#include "rhizome/gnn/torch_threads.h"
+#include "gnn/ops/torch_threads.h"
 
 #include <ATen/Parallel.h>
 
-#include "rhizome/cache/compute_threads.h"
+#include "cache/job/compute_threads.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// libtorch's thread count is a per-thread setting.
@@ -17,4 +18,5 @@ void SetTorchThreads(std::uint32_t threads) {
   SetComputeThreads(threads, HoldLibtorchToOneThread);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

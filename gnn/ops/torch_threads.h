@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Calls SetComputeThreads, and limits libtorch to one thread on each compute thread and on the
 /// caller's: each libtorch operation runs on the thread that calls it, and its bits do not depend
@@ -10,4 +11,5 @@ namespace rhizome::inline internal {
 /// Threads: must not be called concurrently with ComputeFor.
 void SetTorchThreads(std::uint32_t threads);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,10 +1,10 @@
-#include "rhizome/gnn/chunk_mover.h"
+#include "gnn/passes/chunk_mover.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
 
 // A pass of ChunkMover:
 //   1. Begin starts a thread that walks over the plan, one that writes and kLoading that load, and
@@ -15,7 +15,8 @@
 //   3. The pass takes chunks from the feeds, and hands the chunks that it computes to Made.
 //   4. Finish joins the threads, and drops the arrays that no later pass reads.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Number of threads that load. They mostly wait for the disk.
@@ -345,4 +346,5 @@ void ChunkMover::Cancel() {
   threads_.clear();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

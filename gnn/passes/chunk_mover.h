@@ -6,15 +6,16 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/cache/bounded_queue.h"
-#include "rhizome/cache/chunk_feed.h"
-#include "rhizome/cache/planned_spill.h"
-#include "rhizome/cache/spill_policy.h"
-#include "rhizome/gnn/scratch_array.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/threads.h"
+#include "cache/blocks/chunk_feed.h"
+#include "cache/job/bounded_queue.h"
+#include "cache/spill/planned_spill.h"
+#include "cache/spill/spill_policy.h"
+#include "gnn/passes/scratch_array.h"
+#include "rhizome/mutex.h"
+#include "storage/base/threads.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Moves the chunks of scratch arrays between memory and files during the passes of an epoch, as
 /// its plan says. One thread walks over the accesses of a pass to chunks, in the order of the plan,
@@ -168,4 +169,5 @@ class ChunkMover {
   std::vector<std::unique_ptr<Thread>> threads_;  // the walking thread is the first
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,6 +1,7 @@
-#include "rhizome/gnn/file_remover.h"
+#include "gnn/passes/file_remover.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 FileRemover::~FileRemover() {
   {
@@ -57,4 +58,5 @@ void FileRemover::WaitFor(const Path& path) {
   while (waiting_.contains(path)) changed_.Wait(mutex_);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

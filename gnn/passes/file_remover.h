@@ -2,11 +2,12 @@
 
 #include <set>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/threads.h"
+#include "rhizome/file_system.h"
+#include "rhizome/mutex.h"
+#include "storage/base/threads.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Removes files on its own thread. If a file system reports free blocks to its disk (ext4 mounted
 /// with discard), removing a file takes as long as writing it, and passes need not wait for that. A
@@ -39,4 +40,5 @@ class FileRemover {
   Thread thread_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,11 +1,12 @@
-#include "rhizome/gnn/gather_attention.h"
+#include "gnn/passes/gather_attention.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "rhizome/cache/simd.h"
+#include "cache/kernels/simd.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Returns the arguments that all kernels have in common.
@@ -84,4 +85,5 @@ void AddQueryGradient(const GatherHeads& heads, const GatherWindow& window,
       AttendingArgs<GatherAttendV2GradientArgs>(heads, window, numbers, state), 0, window.count);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,10 +2,11 @@
 
 #include <cstddef>
 
-#include "rhizome/cache/attention_kernels.h"
-#include "rhizome/gnn/gather_max.h"
+#include "cache/kernels/attention_kernels.h"
+#include "gnn/passes/gather_max.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The heads of an attention. The score of an edge from j to i is LeakyReLU(s_j + q_i) for GAT, and
 /// vectors . LeakyReLU(z_j + q_i), computed from whole rows, for GATv2 (AttendScore::kAdditiveV2).
@@ -102,4 +103,5 @@ void BeginQueryGradient(const GatherHeads& heads, const float* own, float* state
 void AddQueryGradient(const GatherHeads& heads, const GatherWindow& window,
                       const GatherNumbers& numbers, float* state);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

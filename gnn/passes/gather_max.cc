@@ -1,12 +1,13 @@
-#include "rhizome/gnn/gather_max.h"
+#include "gnn/passes/gather_max.h"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 
-#include "rhizome/cache/simd.h"
+#include "cache/kernels/simd.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // Winners are row numbers stored as the bits of floats. They are copied, never computed with.
 static_assert(sizeof(float) == sizeof(std::uint32_t));
@@ -42,4 +43,5 @@ void AddMaxGradients(const GatherWindow& window, std::uint32_t first_row, float*
       window.count);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

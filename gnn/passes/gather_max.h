@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <span>
 
-#include "rhizome/cache/gather_kernels.h"
-#include "rhizome/gnn/tile_rows.h"
+#include "cache/kernels/gather_kernels.h"
+#include "gnn/models/tile_rows.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The rows of a window to be aggregated, and the lists that assign them to targets.
 /// Ownership: borrows all.
@@ -37,4 +38,5 @@ void EndMaxima(std::size_t count, std::size_t width, float* state);
 /// `first_row`: row number of the first target.
 void AddMaxGradients(const GatherWindow& window, std::uint32_t first_row, float* out);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

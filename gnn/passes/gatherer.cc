@@ -1,15 +1,15 @@
-#include "rhizome/gnn/gatherer.h"
+#include "gnn/passes/gatherer.h"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/gather_max.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/job/compute_threads.h"
+#include "cache/kernels/simd.h"
+#include "gnn/ops/dense.h"
+#include "gnn/passes/gather_max.h"
+#include "storage/base/check.h"
+#include "storage/base/mutant.h"
 
 // Gatherer::Take, for each block of the targets:
 //   1. SumBlock initialises the states of the block's targets, for attention with their own rows,
@@ -17,7 +17,8 @@
 //   2. Finish copies the results of the targets that the caller asks for, and applies the factors
 //      of sums.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Divides `count` targets into runs of at most kDenseRows, and calls body(range) for each of them
@@ -224,4 +225,5 @@ void Gatherer::Finish(std::uint64_t first, std::uint64_t count, const float* own
   });
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

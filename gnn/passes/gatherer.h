@@ -6,13 +6,14 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/cache/block_stager.h"
-#include "rhizome/cache/chunk_feed.h"
-#include "rhizome/gnn/gather_attention.h"
-#include "rhizome/gnn/window_lists.h"
+#include "cache/blocks/block_plan.h"
+#include "cache/blocks/block_stager.h"
+#include "cache/blocks/chunk_feed.h"
+#include "gnn/models/window_lists.h"
+#include "gnn/passes/gather_attention.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Factors of an aggregated sum, [rows] each. An empty span means all ones, except for `own`.
 struct GatherFactors {
@@ -129,4 +130,5 @@ class Gatherer {
   std::vector<float> sums_;  // [rows of the largest block, state columns]
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

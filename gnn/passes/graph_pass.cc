@@ -1,13 +1,13 @@
-#include "rhizome/gnn/graph_pass.h"
+#include "gnn/passes/graph_pass.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/row_stream.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/blocks/row_stream.h"
+#include "cache/job/compute_threads.h"
+#include "gnn/ops/dense.h"
+#include "storage/base/check.h"
+#include "storage/base/mutant.h"
 
 // RunPass:
 //   1. Open begins the pass of the mover, and opens the inputs and aggregations at the first chunk
@@ -16,7 +16,8 @@
 //      compute threads (RunTiles), and hands the outputs to the mover.
 //   3. Finishes the pass of the mover, and returns the sums.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Returns a tensor over rows that it does not own.
@@ -220,4 +221,5 @@ Result<TileSums> RunPass(const GraphPass& pass, const PassGround& ground, const 
   return PassRun(pass, ground, cut, mover).Run(phase, control);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -11,16 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/chunk_reader.h"
-#include "rhizome/cache/pass_lists.h"
-#include "rhizome/gnn/chunk_mover.h"
-#include "rhizome/gnn/gatherer.h"
-#include "rhizome/gnn/scratch_array.h"
-#include "rhizome/gnn/tile_sums.h"
-#include "rhizome/gnn/torch.h"
-#include "rhizome/storage/job_control.h"
+#include "cache/blocks/chunk_reader.h"
+#include "gnn/ops/torch.h"
+#include "gnn/passes/chunk_mover.h"
+#include "gnn/passes/gatherer.h"
+#include "gnn/passes/scratch_array.h"
+#include "gnn/passes/tile_sums.h"
+#include "rhizome/job_control.h"
+#include "rhizome/pass_lists.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The features as passes read them. Threads: const. Ownership: borrows `array`.
 struct FeatureSource {
@@ -148,4 +149,5 @@ std::uint64_t ChunksOfPass(const GraphPass& pass);
 std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground,
                           std::uint64_t block_bytes, std::uint32_t threads);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,11 +1,12 @@
 #include <algorithm>
 
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/graph_pass.h"
+#include "gnn/ops/dense.h"
+#include "gnn/passes/graph_pass.h"
 
 // Division of passes into blocks and windows, and the memory that passes need.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Memory per edge and per target in the lists of a block. kListedBlocks blocks have lists at once.
@@ -121,4 +122,5 @@ std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground,
          threads * static_cast<std::uint64_t>(kDenseRows) * columns * sizeof(float) * kTileCopies;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

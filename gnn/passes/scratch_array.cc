@@ -1,4 +1,4 @@
-#include "rhizome/gnn/scratch_array.h"
+#include "gnn/passes/scratch_array.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,8 @@
 // one, and the buffer goes back to the pool with its last reference (Held). ScratchArray::Store
 // pads and hashes a chunk and writes its file; Load reads the file and checks its size and hash.
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 std::uint64_t ScratchShape::RowsIn(std::uint64_t chunk) const {
   return std::min(chunk_rows, rows - chunk * chunk_rows);
@@ -213,4 +214,5 @@ void ScratchArray::RemoveFiles() {
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

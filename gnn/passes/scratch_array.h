@@ -9,15 +9,16 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/file_remover.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/stopwatch.h"
+#include "gnn/passes/file_remover.h"
+#include "rhizome/file_system.h"
+#include "rhizome/hash.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/mutex.h"
+#include "rhizome/result.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The bytes that passes moved between memory and scratch arrays, and the seconds in which at least
 /// one chunk was being read or written.
@@ -176,4 +177,5 @@ class ScratchArray {
   std::vector<File> files_;  // [chunks]
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

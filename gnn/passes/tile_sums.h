@@ -5,9 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/gnn/torch.h"
+#include "gnn/ops/torch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Sums over the tiles of a pass: gradients of weights, losses, statistics. Tile t adds to group t
 /// % kGroups, the tiles of a group are added one after another in ascending order, and the groups
@@ -55,4 +56,5 @@ class TileSums {
   std::vector<std::vector<torch::Tensor>> groups_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/home_tree.h"
+#include "gnn/ranks/home_tree.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mutant.h"
+#include "storage/base/check.h"
+#include "storage/base/mutant.h"
 
 // A step of HomeTree on a rank:
 //   1. Add appends the values of the rank's homes, and Fold adds siblings into whole nodes.
@@ -16,7 +16,8 @@
 //      with the left child, which adds it.
 //   3. Finish sends the total from rank 0 down the same tree (HandOut).
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Header of a message: all fields of a StepSum except its numbers, which follow. If has_numbers is
@@ -186,4 +187,5 @@ Result<StepSum> HomeTree::Finish(std::size_t numbers) {
   return sum;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/cache/row_homes.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/transport.h"
+#include "cache/ranks/row_homes.h"
+#include "rhizome/result.h"
+#include "rhizome/transport.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Sums over the minibatches of a step.
 struct StepSum {
@@ -80,4 +81,5 @@ class HomeTree {
   std::vector<std::byte> message_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/measure_ranks.h"
+#include "gnn/ranks/measure_ranks.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,12 @@
 #include <thread>
 #include <utility>
 
-#include "rhizome/gnn/rank_layers.h"
-#include "rhizome/gnn/train_feed.h"
-#include "rhizome/storage/threads.h"
+#include "gnn/ranks/rank_layers.h"
+#include "gnn/train/train_feed.h"
+#include "storage/base/threads.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Returns why the job of the ranks has failed, or OK. Exchanges no data.
@@ -74,4 +75,5 @@ Status MeasureOverRanks(const OneTraining& one, std::uint64_t cache_bytes, Trans
                                        measured.message())};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,11 +2,12 @@
 
 #include <cstdint>
 
-#include "rhizome/gnn/train.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/transport.h"
+#include "gnn/train/train.h"
+#include "rhizome/result.h"
+#include "rhizome/transport.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Evaluates the kept weights over all ranks. Each rank computes a part of every layer; all ranks
 /// report the same results, with the same bits as a single rank. A rank that is asked to stop, or
@@ -14,4 +15,5 @@ namespace rhizome::inline internal {
 /// failed, with its code.
 Status MeasureOverRanks(const OneTraining& one, std::uint64_t cache_bytes, Transport& transport);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

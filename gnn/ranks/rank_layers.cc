@@ -1,4 +1,4 @@
-#include "rhizome/gnn/rank_layers.h"
+#include "gnn/ranks/rank_layers.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,12 @@
 #include <string>
 #include <utility>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
+#include "rhizome/hash.h"
+#include "storage/base/check.h"
+#include "storage/base/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Header of a chunk: the sizes in bytes of its description and of its file, which follow.
@@ -121,4 +122,5 @@ Status RankLayers::Exchange(
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,10 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/gnn/layer_sharing.h"
-#include "rhizome/storage/transport.h"
+#include "gnn/infer/layer_sharing.h"
+#include "rhizome/transport.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Completes the scores on all ranks. Each rank has some of them, and NaN in place of the others.
 Status ShareScores(Transport& transport, ScoreTable& scores);
@@ -42,4 +43,5 @@ class RankLayers final : public LayerSharing {
   Transport& transport_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,14 +1,15 @@
-#include "rhizome/gnn/rank_steps.h"
+#include "gnn/ranks/rank_steps.h"
 
 #include <cmath>
 #include <utility>
 #include <vector>
 
-#include "rhizome/gnn/rank_layers.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/stopwatch.h"
+#include "gnn/ranks/rank_layers.h"
+#include "storage/base/check.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Computes the next minibatch of this rank: its gradient, or its loss for validation.
 Result<StepSum> RankSteps::TakeMinibatch(const TrainingStep& step, VertexScoreSink* sink,
@@ -62,4 +63,5 @@ Result<BatchOutcome> RankSteps::Take(const TrainingStep& step, VertexScoreSink* 
 /// Each rank has the scores of its own homes' vertices, and NaN in place of the others.
 Status RankSteps::Share(ScoreTable& scores) { return ShareScores(transport_, scores); }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,15 +3,16 @@
 #include <cstdint>
 #include <optional>
 
-#include "rhizome/cache/feed_pipeline.h"
-#include "rhizome/cache/home_epochs.h"
-#include "rhizome/cache/labels.h"
-#include "rhizome/cache/stage_trace.h"
-#include "rhizome/gnn/home_tree.h"
-#include "rhizome/gnn/training_steps.h"
-#include "rhizome/storage/job_control.h"
+#include "cache/feed/feed_pipeline.h"
+#include "cache/job/stage_trace.h"
+#include "cache/ranks/home_epochs.h"
+#include "gnn/ranks/home_tree.h"
+#include "gnn/train/training_steps.h"
+#include "rhizome/job_control.h"
+#include "rhizome/labels.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The steps of a training over ranks. In each step every home has a minibatch. The gradients are
 /// added up over all ranks, and all ranks take the same step. The learnt weights are the same for
@@ -69,4 +70,5 @@ class RankSteps final : public TrainingSteps {
   double wait_seconds_ = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/train_ranks.h"
+#include "gnn/ranks/train_ranks.h"
 
 #include <fmt/format.h>
 
@@ -11,22 +11,23 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/feed_profile.h"
-#include "rhizome/cache/home_epochs.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/cache/rank_rows.h"
-#include "rhizome/cache/remote_keepers.h"
-#include "rhizome/cache/row_homes.h"
-#include "rhizome/gnn/measure_ranks.h"
-#include "rhizome/gnn/rank_steps.h"
-#include "rhizome/gnn/torch_guard.h"
-#include "rhizome/gnn/train.h"
-#include "rhizome/gnn/train_feed.h"
-#include "rhizome/storage/build_id.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/rank_calls.h"
+#include "cache/feed/feed_profile.h"
+#include "cache/job/process_memory.h"
+#include "cache/ranks/home_epochs.h"
+#include "cache/ranks/rank_rows.h"
+#include "cache/ranks/remote_keepers.h"
+#include "cache/ranks/row_homes.h"
+#include "gnn/ops/torch_guard.h"
+#include "gnn/ranks/measure_ranks.h"
+#include "gnn/ranks/rank_steps.h"
+#include "gnn/train/train.h"
+#include "gnn/train/train_feed.h"
+#include "rhizome/build_id.h"
+#include "storage/base/check.h"
+#include "storage/remote/rank_calls.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Number of steps that are scheduled together, unless the caller sets it.
@@ -288,4 +289,5 @@ Result<TrainReport> TrainOverRanks(const TrainOptions& options, const JobControl
   return report;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

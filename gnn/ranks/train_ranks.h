@@ -1,10 +1,11 @@
 #pragma once
 
-#include "rhizome/gnn/train_options.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "rhizome/train_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Trains as one of the ranks of options.transport. All ranks make this call, with equal options.
 /// The unit of work is a home of the store (HomeEpochs): a rank has consecutive homes, with their
@@ -20,4 +21,5 @@ namespace rhizome::inline internal {
 /// kIoError, a rank is lost; errors of other ranks.
 Result<TrainReport> TrainOverRanks(const TrainOptions& options, const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,13 @@
-#include "rhizome/gnn/best_model.h"
+#include "gnn/train/best_model.h"
 
 #include <fmt/format.h>
 
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/cache/task_labels.h"
-#include "rhizome/gnn/schedule.h"
+#include "cache/feed/task_labels.h"
+#include "cache/job/safetensors.h"
+#include "gnn/train/schedule.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 bool BestModel::IsBetter(const BestEpoch& epoch) const {
   if (epoch.value.has_value() != best_->value.has_value()) return epoch.value.has_value();
@@ -30,4 +31,5 @@ Status BestModel::Explain(const Status& status) const {
       "interrupted; {} has the weights of the best epoch so far, {}", out_.string(), best_->epoch));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,12 +4,13 @@
 #include <optional>
 #include <string>
 
-#include "rhizome/cache/task_metrics.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
+#include "gnn/models/model.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
+#include "rhizome/task_metrics.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The best epoch of a training run.
 struct BestEpoch {
@@ -47,4 +48,5 @@ class BestModel {
   std::optional<BestEpoch> best_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

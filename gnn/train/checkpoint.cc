@@ -1,14 +1,15 @@
-#include "rhizome/gnn/checkpoint.h"
+#include "gnn/train/checkpoint.h"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "rhizome/cache/job_description.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/storage/untrusted_json.h"
+#include "cache/job/job_description.h"
+#include "cache/job/safetensors.h"
+#include "storage/section/untrusted_json.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using Json = nlohmann::json;
@@ -266,4 +267,5 @@ Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& pat
   return std::optional(std::move(checkpoint));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/learner.h"
-#include "rhizome/gnn/train_options.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
+#include "gnn/train/learner.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
+#include "rhizome/train_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Progress of a training run, without its weights and optimiser state.
 struct TrainProgress {
@@ -50,4 +51,5 @@ Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint
 Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& path,
                                                  const std::string& job);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/class_weights.h"
+#include "gnn/train/class_weights.h"
 
 #include <fmt/format.h>
 
@@ -8,13 +8,14 @@
 #include <optional>
 #include <string_view>
 
-#include "rhizome/index/input_stream.h"
-#include "rhizome/index/number.h"
-#include "rhizome/index/table_reader.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/shown_text.h"
+#include "index/input/input_stream.h"
+#include "index/input/table_reader.h"
+#include "rhizome/number.h"
+#include "storage/base/mutant.h"
+#include "storage/base/shown_text.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 std::vector<float> Balanced(const Labels& labels) {
@@ -86,4 +87,5 @@ Result<std::vector<float>> ClassWeights(const std::string& asked, const Labels& 
   return Fail(weights.error().WithContext("--class-weights " + asked));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

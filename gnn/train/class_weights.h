@@ -3,10 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/task_labels.h"
-#include "rhizome/storage/result.h"
+#include "cache/feed/task_labels.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns the class weights for LossOptions::class_weights; empty if all are 1. "balanced" is
 /// defined as in scikit-learn: class c of n_c training vertices weighs n / (classes n_c). Classes
@@ -14,4 +15,5 @@ namespace rhizome::inline internal {
 /// file; kInvalidArgument, the file does not have one number above 0 per class; names the line.
 Result<std::vector<float>> ClassWeights(const std::string& asked, const Labels& labels);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,14 +1,15 @@
-#include "rhizome/gnn/device_feed.h"
+#include "gnn/train/device_feed.h"
 
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "rhizome/gnn/device_failure.h"
-#include "rhizome/storage/stopwatch.h"
+#include "gnn/ops/device_failure.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// The distinct rows of a minibatch in the order of first use, as in its superbatch's trace. Parts
@@ -133,4 +134,5 @@ void DeviceFeed::AddTo(EpochReport& epoch) {
   epoch.upload_seconds += std::exchange(seconds_, 0);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,16 +7,17 @@
 #include <optional>
 #include <vector>
 
-#include "rhizome/cache/minibatch.h"
-#include "rhizome/cuda/device_frames.h"
-#include "rhizome/cuda/device_pool.h"
-#include "rhizome/gnn/device_uploads.h"
-#include "rhizome/gnn/learner.h"
-#include "rhizome/gnn/torch.h"
-#include "rhizome/gnn/train_options.h"
-#include "rhizome/storage/dtype.h"
+#include "cuda/device_frames.h"
+#include "cuda/device_pool.h"
+#include "gnn/ops/device_uploads.h"
+#include "gnn/ops/torch.h"
+#include "gnn/train/learner.h"
+#include "rhizome/dtype.h"
+#include "rhizome/minibatch.h"
+#include "rhizome/train_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 struct DeviceFeedOptions {
   PolicyKind policy = PolicyKind::kBelady;
@@ -103,4 +104,5 @@ class DeviceFeed {
   std::uint64_t told_bytes_ = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,10 +1,11 @@
-#include "rhizome/gnn/learner.h"
+#include "gnn/train/learner.h"
 
 #include <span>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 void GiveScores(const Minibatch& minibatch, const torch::Tensor& scores, VertexScoreSink& sink) {
@@ -118,4 +119,5 @@ BatchOutcome Learner::Finish(const Minibatch& minibatch, const Begun& begun,
           .seeds = minibatch.seed_count};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,16 +3,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/cache/minibatch.h"
-#include "rhizome/cache/task_labels.h"
-#include "rhizome/cache/vertex_score_sink.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/gnn/optimizer.h"
-#include "rhizome/gnn/task_loss.h"
-#include "rhizome/gnn/torch.h"
-#include "rhizome/storage/result.h"
+#include "cache/feed/task_labels.h"
+#include "cache/feed/vertex_score_sink.h"
+#include "gnn/models/model.h"
+#include "gnn/ops/torch.h"
+#include "gnn/train/optimizer.h"
+#include "gnn/train/task_loss.h"
+#include "rhizome/minibatch.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Outcome of one minibatch.
 struct BatchOutcome {
@@ -108,4 +109,5 @@ class Learner {
   Optimizer optimizer_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,16 +1,17 @@
-#include "rhizome/gnn/measure.h"
+#include "gnn/train/measure.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/cache/lists_on_disk.h"
-#include "rhizome/cache/resolve_sampling.h"
-#include "rhizome/gnn/layer_sizes.h"
-#include "rhizome/gnn/layerwise_run.h"
+#include "cache/blocks/block_plan.h"
+#include "cache/feed/lists_on_disk.h"
+#include "cache/feed/resolve_sampling.h"
+#include "gnn/infer/layer_sizes.h"
+#include "gnn/infer/layerwise_run.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 const std::optional<SplitMetrics>& MeasuredSet(const TaskMetrics& metrics) {
@@ -108,4 +109,5 @@ std::vector<MetricSpread> SpreadOf(std::span<const SeedReport> seeds) {
   return spreads;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

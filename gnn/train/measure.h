@@ -5,13 +5,14 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/score_table.h"
-#include "rhizome/gnn/layer_sharing.h"
-#include "rhizome/gnn/train_job.h"
-#include "rhizome/gnn/train_options.h"
-#include "rhizome/storage/job_control.h"
+#include "cache/feed/score_table.h"
+#include "gnn/infer/layer_sharing.h"
+#include "gnn/train/train_job.h"
+#include "rhizome/job_control.h"
+#include "rhizome/train_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns the metrics of each set that has vertices with scores.
 TaskMetrics MetricsOfAllSets(const ScoreTable& scores);
@@ -32,4 +33,5 @@ std::optional<double> MajorityAccuracy(const Labels& labels);
 /// set if there is no test set.
 std::vector<MetricSpread> SpreadOf(std::span<const SeedReport> seeds);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

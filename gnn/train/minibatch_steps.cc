@@ -1,16 +1,17 @@
-#include "rhizome/gnn/minibatch_steps.h"
+#include "gnn/train/minibatch_steps.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/epoch_plan.h"
-#include "rhizome/gnn/torch_guard.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/feed/epoch_plan.h"
+#include "gnn/ops/torch_guard.h"
+#include "storage/base/check.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Returns the first row of a minibatch with a feature that is not finite.
@@ -104,4 +105,5 @@ Result<BatchOutcome> MinibatchSteps::TakeOnDevice(const TrainingStep& step, Vert
   return outcome;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

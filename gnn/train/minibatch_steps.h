@@ -2,12 +2,13 @@
 
 #include <optional>
 
-#include "rhizome/cache/feed_pipeline.h"
-#include "rhizome/cache/labels.h"
-#include "rhizome/gnn/device_feed.h"
-#include "rhizome/gnn/training_steps.h"
+#include "cache/feed/feed_pipeline.h"
+#include "gnn/train/device_feed.h"
+#include "gnn/train/training_steps.h"
+#include "rhizome/labels.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Training on minibatches, one step per minibatch. Runs on a device if there is a DeviceFeed and
 /// the model is on the device; the next minibatch is then uploaded while the device processes the
@@ -49,4 +50,5 @@ class MinibatchSteps final : public TrainingSteps {
   std::optional<Row> bad_row_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/optimizer.h"
+#include "gnn/train/optimizer.h"
 
 #include <fmt/format.h>
 #include <torch/nn/utils/clip_grad.h>
@@ -6,9 +6,10 @@
 
 #include <utility>
 
-#include "rhizome/storage/mutant.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using torch::optim::OptimizerParamGroup;
@@ -182,4 +183,5 @@ Status Optimizer::RestoreState(const LearnerState& state) {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,16 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/learning_options.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/gnn/torch.h"
-#include "rhizome/storage/result.h"
+#include "gnn/models/model.h"
+#include "gnn/ops/torch.h"
+#include "rhizome/learning_options.h"
+#include "rhizome/result.h"
 
 namespace torch::optim {
 class Optimizer;
 }
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// State of an optimiser: its tensors for each weight, keyed by "NAME.NNNN", where NNNN is the
 /// weight's index in Model::Parameters and NAME is mean or square (Adam, AdamW), momentum (SGD) or
@@ -60,4 +61,5 @@ class Optimizer {
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,13 @@
-#include "rhizome/gnn/schedule.h"
+#include "gnn/train/schedule.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "rhizome/storage/mutant.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint32_t kPlateauEpochs = 10;
@@ -80,4 +81,5 @@ bool StopsEarly(std::uint32_t patience, MetricHistory history, const Improvement
   return stops;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

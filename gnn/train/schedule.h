@@ -5,9 +5,10 @@
 #include <optional>
 #include <span>
 
-#include "rhizome/gnn/learning_options.h"
+#include "rhizome/learning_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A metric of the completed epochs, in order; nullopt where it was not measured.
 using MetricHistory = std::span<const std::optional<double>>;
@@ -30,4 +31,5 @@ double LearningRate(const ScheduleOptions& schedule, double rate, std::uint32_t 
 /// measured. `patience` = 0: never.
 bool StopsEarly(std::uint32_t patience, MetricHistory history, const Improvement& better);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,13 +1,14 @@
-#include "rhizome/gnn/task_loss.h"
+#include "gnn/train/task_loss.h"
 
 #include <torch/nn/functional/loss.h>
 
 #include <algorithm>
 
-#include "rhizome/cache/compute_metrics.h"
-#include "rhizome/storage/mutant.h"
+#include "cache/feed/compute_metrics.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 namespace nnf = torch::nn::functional;
@@ -136,4 +137,5 @@ torch::Tensor TaskLoss::OfBinary(const torch::Tensor& scores, const torch::Tenso
                                          : weights.sum());
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,11 +3,12 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/minibatch.h"
-#include "rhizome/cache/task_labels.h"
-#include "rhizome/gnn/torch.h"
+#include "cache/feed/task_labels.h"
+#include "gnn/ops/torch.h"
+#include "rhizome/minibatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Loss of a task, a mean over the seeds of a minibatch:
 ///   multiclass: cross entropy of softmax;
@@ -42,4 +43,5 @@ class TaskLoss {
   const double smoothing_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

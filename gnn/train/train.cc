@@ -1,32 +1,33 @@
-#include "rhizome/gnn/train.h"
+#include "gnn/train/train.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/feature_decoder.h"
-#include "rhizome/cache/feed_profile.h"
-#include "rhizome/cache/job_scratch.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/cache/score_table.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/gnn/best_model.h"
-#include "rhizome/gnn/device_feed.h"
-#include "rhizome/gnn/ignored_facts.h"
-#include "rhizome/gnn/measure.h"
-#include "rhizome/gnn/minibatch_steps.h"
-#include "rhizome/gnn/non_finite_report.h"
-#include "rhizome/gnn/torch_threads.h"
-#include "rhizome/gnn/train_feed.h"
-#include "rhizome/gnn/train_job.h"
-#include "rhizome/gnn/training_run.h"
-#include "rhizome/storage/posix_place.h"
-#include "rhizome/storage/transport.h"
+#include "cache/feed/epoch_plan.h"
+#include "cache/feed/feature_decoder.h"
+#include "cache/feed/feed_profile.h"
+#include "cache/feed/score_table.h"
+#include "cache/job/job_scratch.h"
+#include "cache/job/process_memory.h"
+#include "cache/kernels/simd.h"
+#include "gnn/infer/non_finite_report.h"
+#include "gnn/models/ignored_facts.h"
+#include "gnn/ops/torch_threads.h"
+#include "gnn/train/best_model.h"
+#include "gnn/train/device_feed.h"
+#include "gnn/train/measure.h"
+#include "gnn/train/minibatch_steps.h"
+#include "gnn/train/train_feed.h"
+#include "gnn/train/train_job.h"
+#include "gnn/train/training_run.h"
+#include "rhizome/policies.h"
+#include "rhizome/transport.h"
+#include "storage/io/posix_place.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Adds a warning to the report, and passes it to options.note.
@@ -401,4 +402,5 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   return report;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,14 +3,15 @@
 #include <cstdint>
 #include <functional>
 
-#include "rhizome/gnn/compute_device.h"
-#include "rhizome/gnn/train_job.h"
-#include "rhizome/gnn/train_options.h"
-#include "rhizome/gnn/training_run.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "gnn/ops/compute_device.h"
+#include "gnn/train/train_job.h"
+#include "gnn/train/training_run.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "rhizome/train_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Arguments of one training run of a job, with one seed. All are borrowed.
 struct OneTraining {
@@ -48,4 +49,5 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
                                const JobControl& control,
                                const ComputeDeviceMaker& open = OpenCudaComputeDevice);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,14 +1,15 @@
-#include "rhizome/gnn/train_feed.h"
+#include "gnn/train/train_feed.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/cache/resolve_sampling.h"
-#include "rhizome/cache/score_table.h"
-#include "rhizome/gnn/measure.h"
-#include "rhizome/gnn/training_memory.h"
+#include "cache/feed/resolve_sampling.h"
+#include "cache/feed/score_table.h"
+#include "gnn/train/measure.h"
+#include "gnn/train/training_memory.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Returns whether rows and lists use memory in turn (Overlap::kChangeset), or nullopt if the plan
@@ -100,4 +101,5 @@ Status MeasureKept(const OneTraining& one, std::uint64_t cache_bytes, const JobC
   return RemoveTree(one.job.store->fs(), folder);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,16 +2,17 @@
 
 #include <cstdint>
 
-#include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/feed_pipeline.h"
-#include "rhizome/cache/feed_profile.h"
-#include "rhizome/gnn/device_feed.h"
-#include "rhizome/gnn/layer_sharing.h"
-#include "rhizome/gnn/train.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
+#include "cache/feed/epoch_plan.h"
+#include "cache/feed/feed_pipeline.h"
+#include "cache/feed/feed_profile.h"
+#include "gnn/infer/layer_sharing.h"
+#include "gnn/train/device_feed.h"
+#include "gnn/train/train.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Name of the folder for superbatches in a job's scratch folder.
 inline constexpr const char* kSuperbatchFolder = "superbatches";
@@ -38,4 +39,5 @@ void TakeReads(const FeedPlan& feed, const FeedPipeline& pipeline, TrainReport& 
 Status MeasureKept(const OneTraining& one, std::uint64_t cache_bytes, const JobControl& control,
                    LayerSharing* sharing = nullptr);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/train_job.h"
+#include "gnn/train/train_job.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,13 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/job_description.h"
-#include "rhizome/cache/resolve_sampling.h"
-#include "rhizome/gnn/class_weights.h"
-#include "rhizome/gnn/layerwise_run.h"
+#include "cache/feed/epoch_plan.h"
+#include "cache/feed/resolve_sampling.h"
+#include "cache/job/job_description.h"
+#include "gnn/infer/layerwise_run.h"
+#include "gnn/train/class_weights.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 Status CheckLearning(const TrainOptions& options) {
@@ -284,4 +285,5 @@ std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
   return description.dump();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,15 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/minibatch_sampler.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/cache/task_labels.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/gnn/train_options.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/store.h"
+#include "cache/feed/minibatch_sampler.h"
+#include "cache/feed/task_labels.h"
+#include "cache/job/safetensors.h"
+#include "gnn/models/model.h"
+#include "rhizome/graph.h"
+#include "rhizome/store.h"
+#include "rhizome/train_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Open resources and inputs of a training job.
 struct TrainJob {
@@ -51,4 +52,5 @@ StateId StateOfJob(const TrainJob& job, const TrainOptions& options);
 /// resumed run may have more epochs.
 std::string DescribeJob(const TrainJob& job, const TrainOptions& options);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

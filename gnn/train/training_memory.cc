@@ -1,9 +1,10 @@
-#include "rhizome/gnn/training_memory.h"
+#include "gnn/train/training_memory.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Memory that libtorch and the allocator reserve at first use.
@@ -69,4 +70,5 @@ std::uint64_t StagingBytes(const Minibatch& minibatch, const Model& model,
   return kSlackBytes + DeviceHostBytes(minibatch, model, device) + WithMargin(turned);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

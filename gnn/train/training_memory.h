@@ -2,11 +2,12 @@
 
 #include <cstdint>
 
-#include "rhizome/cache/minibatch.h"
-#include "rhizome/gnn/device_feed.h"
-#include "rhizome/gnn/model.h"
+#include "gnn/models/model.h"
+#include "gnn/train/device_feed.h"
+#include "rhizome/minibatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns the memory of a training step on such a minibatch, without the minibatch itself:
 /// activations and gradients, and the memory that libtorch and the allocator reserve at first use.
@@ -22,4 +23,5 @@ std::uint64_t DeviceHostBytes(const Minibatch& minibatch, const Model& model,
 std::uint64_t StagingBytes(const Minibatch& minibatch, const Model& model,
                            const DeviceFeedOptions& device);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/training_run.h"
+#include "gnn/train/training_run.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,12 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/job/process_memory.h"
+#include "storage/base/mutant.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Factor over the first epoch's loss beyond which a loss causes a warning.
@@ -286,4 +287,5 @@ std::string TrainingRun::Detail() const {
                             static_cast<double>(epoch.bytes_read) / epoch.seconds / 1e6);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,14 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/score_table.h"
-#include "rhizome/gnn/checkpoint.h"
-#include "rhizome/gnn/schedule.h"
-#include "rhizome/gnn/training_steps.h"
-#include "rhizome/storage/job_control.h"
+#include "cache/feed/epoch_plan.h"
+#include "cache/feed/score_table.h"
+#include "gnn/train/checkpoint.h"
+#include "gnn/train/schedule.h"
+#include "gnn/train/training_steps.h"
+#include "rhizome/job_control.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 struct TrainingRunOptions {
   std::uint32_t epochs = 1;
@@ -92,4 +93,5 @@ class TrainingRun {
   bool warned_ = false;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,14 +5,15 @@
 #include <optional>
 #include <span>
 
-#include "rhizome/cache/score_table.h"
-#include "rhizome/cache/vertex_score_sink.h"
-#include "rhizome/gnn/learner.h"
-#include "rhizome/gnn/train_options.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "cache/feed/score_table.h"
+#include "cache/feed/vertex_score_sink.h"
+#include "gnn/train/learner.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "rhizome/train_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A step of a training run: on the training set, to learn, or on the validation set, to measure.
 struct TrainingStep {
@@ -51,4 +52,5 @@ class TrainingSteps {
   virtual std::optional<Row> BadRow() const { return std::nullopt; }
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

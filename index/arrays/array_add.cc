@@ -1,4 +1,4 @@
-#include "rhizome/index/array_add.h"
+#include "rhizome/array_add.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,23 +7,23 @@
 #include <cstring>
 #include <memory>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph_input.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/home_array.h"
-#include "rhizome/index/ingest_steps.h"
-#include "rhizome/index/live_vertices.h"
-#include "rhizome/index/publish_array.h"
-#include "rhizome/index/spilled_array.h"
-#include "rhizome/index/stale_vertices.h"
-#include "rhizome/index/table_reader.h"
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/caller_path.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/job_folder.h"
-#include "rhizome/storage/store_files.h"
+#include "index/arrays/publish_array.h"
+#include "index/delta/delta.h"
+#include "index/delta/graph_parts.h"
+#include "index/delta/stale_vertices.h"
+#include "index/generation/graph_input.h"
+#include "index/graph/live_vertices.h"
+#include "index/ingest/ingest_steps.h"
+#include "index/ingest/spilled_array.h"
+#include "index/input/table_reader.h"
+#include "rhizome/array_change.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/home_array.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/exceptions.h"
+#include "storage/io/job_folder.h"
+#include "storage/store/caller_path.h"
+#include "storage/store/store_files.h"
 
 namespace rhizome {
 namespace {

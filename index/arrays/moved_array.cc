@@ -1,20 +1,21 @@
-#include "rhizome/index/moved_array.h"
+#include "index/arrays/moved_array.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/index/delta_row_writer.h"
-#include "rhizome/index/graph_input.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/stale_vertices.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/file_copy.h"
+#include "index/delta/delta.h"
+#include "index/delta/delta_row_writer.h"
+#include "index/delta/graph_parts.h"
+#include "index/delta/stale_vertices.h"
+#include "index/generation/graph_input.h"
+#include "rhizome/array_versions.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/file_copy.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint64_t kDefaultMoveMemoryBytes = std::uint64_t{256} << 20;
@@ -291,4 +292,5 @@ Status MovedArray::PutNewRows(Store& store) {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/delta_run.h"
-#include "rhizome/index/placed_rows.h"
-#include "rhizome/index/publish_array.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/chunk_array.h"
+#include "index/arrays/publish_array.h"
+#include "index/delta/delta_run.h"
+#include "index/generation/placed_rows.h"
+#include "index/topology/vertex_order.h"
+#include "rhizome/chunk_array.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Moves a job's array into a generation with another order of rows: rows of that generation's
 /// vertices are written in its order, in new files; rows of later vertices are put into its delta.
@@ -80,4 +81,5 @@ class MovedArray {
   std::vector<std::uint8_t> stale_;  // by vertex; empty: no row is stale
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,16 +1,17 @@
-#include "rhizome/index/publish_array.h"
+#include "index/arrays/publish_array.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/index/moved_array.h"
-#include "rhizome/index/stale_vertices.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/store_files.h"
+#include "index/arrays/moved_array.h"
+#include "index/delta/delta.h"
+#include "index/delta/stale_vertices.h"
+#include "storage/base/mutant.h"
+#include "storage/store/store_files.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using Steps = std::function<Status(ArrayChange& change, const ArraySource& source)>;
@@ -82,4 +83,5 @@ Result<PublishReport> PublishMade(const Path& path, const MadeArray& made,
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/array_change.h"
+#include "rhizome/export.h"
+#include "rhizome/job_control.h"
+#include "rhizome/store.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

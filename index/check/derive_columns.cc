@@ -1,7 +1,7 @@
 // Repair of the order and of the external ids. DeriveOrder rebuilds one direction of the
 // permutation from the other; DeriveVertexIds rebuilds the sorted side by sorting the ids.
 
-#include "rhizome/index/derive_columns.h"
+#include "index/check/derive_columns.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,11 +9,12 @@
 #include <numeric>
 #include <string_view>
 
-#include "rhizome/index/vertex_ids_format.h"
-#include "rhizome/index/vertex_order_format.h"
-#include "rhizome/storage/little_endian.h"
+#include "index/topology/vertex_ids_format.h"
+#include "index/topology/vertex_order_format.h"
+#include "storage/base/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 template <typename Section>
@@ -152,4 +153,5 @@ bool DeriveVertexIds(const SectionSalvage& salvage, const GenerationInfo& info,
   return true;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

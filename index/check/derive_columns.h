@@ -5,10 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/section_salvage.h"
+#include "rhizome/manifest.h"
+#include "storage/section/section_salvage.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // These functions derive the damaged parts of an order or dictionary from the rest, and write them
 // into `image`, which has the file's bytes and length. They return false if a missing part cannot
@@ -31,4 +32,5 @@ std::uint64_t LoadElement(std::span<const std::byte> bytes, std::uint32_t width,
 void StoreElement(std::span<std::byte> bytes, std::uint32_t width, std::uint64_t i,
                   std::uint64_t value);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

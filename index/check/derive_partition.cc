@@ -1,4 +1,4 @@
-#include "rhizome/index/derive_partition.h"
+#include "index/check/derive_partition.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,16 +6,17 @@
 #include <tuple>
 #include <utility>
 
-#include "rhizome/index/adjacency_format.h"
-#include "rhizome/index/column.h"
-#include "rhizome/index/derive_columns.h"
-#include "rhizome/index/graph_parse.h"
-#include "rhizome/index/memory_sink.h"
-#include "rhizome/index/section_struct.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/section_salvage.h"
+#include "index/check/derive_columns.h"
+#include "index/delta/graph_parse.h"
+#include "index/topology/adjacency_format.h"
+#include "index/topology/column.h"
+#include "index/topology/section_struct.h"
+#include "index/work/memory_sink.h"
+#include "storage/base/little_endian.h"
+#include "storage/section/section_salvage.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using S = PartitionSection;
@@ -398,4 +399,5 @@ Result<std::optional<PartitionDeriver::Derived>> PartitionDeriver::Derive(std::u
   return derived;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,13 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/section_salvage.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/vertex_order.h"
+#include "rhizome/job_control.h"
+#include "rhizome/manifest.h"
+#include "storage/section/section_salvage.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Derives the bytes of a damaged partition file from the intact parts of its lists and from the
 /// other partitions.
@@ -70,4 +71,5 @@ class PartitionDeriver {
   std::vector<std::uint64_t> sets_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,18 +2,18 @@
 // the generation: order, external ids, coordinates, or a partition. RepairGraph passes it to
 // RepairStore.
 
-#include "rhizome/index/repair_graph.h"
+#include "rhizome/repair_graph.h"
 
 #include <utility>
 
-#include "rhizome/index/derive_columns.h"
-#include "rhizome/index/derive_partition.h"
-#include "rhizome/index/graph_parse.h"
-#include "rhizome/index/row_coordinates.h"
-#include "rhizome/storage/damage.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/section_salvage.h"
+#include "index/check/derive_columns.h"
+#include "index/check/derive_partition.h"
+#include "index/delta/graph_parse.h"
+#include "index/generation/row_coordinates.h"
+#include "rhizome/damage.h"
+#include "rhizome/hash.h"
+#include "storage/base/exceptions.h"
+#include "storage/section/section_salvage.h"
 
 namespace rhizome {
 namespace {

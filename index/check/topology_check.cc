@@ -3,7 +3,7 @@
 // at a time. If the sums of the verifier differ, the partitions are read again to find the wrong
 // claims.
 
-#include "rhizome/index/topology_check.h"
+#include "index/check/topology_check.h"
 
 #include <fmt/format.h>
 
@@ -11,14 +11,15 @@
 #include <thread>
 #include <utility>
 
-#include "rhizome/index/graph_parse.h"
-#include "rhizome/index/row_coordinates.h"
-#include "rhizome/index/task_runner.h"
-#include "rhizome/index/verify_topology.h"
-#include "rhizome/storage/damage.h"
-#include "rhizome/storage/threads.h"
+#include "index/check/verify_topology.h"
+#include "index/delta/graph_parse.h"
+#include "index/generation/row_coordinates.h"
+#include "index/work/task_runner.h"
+#include "rhizome/damage.h"
+#include "storage/base/threads.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// One run of CheckTopology.
@@ -168,4 +169,5 @@ Result<TopologyFindings> CheckTopology(const Manifest& manifest, GenerationFiles
   return TopologyCheck(manifest, files, control).Run();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/section_file.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/job_control.h"
+#include "rhizome/manifest.h"
+#include "rhizome/store.h"
+#include "storage/section/section_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The source of a generation's files.
 /// Threads: many at once.
@@ -62,4 +63,5 @@ inline constexpr std::uint64_t kTopologyCheckBytes = std::uint64_t{1} << 30;
 Result<TopologyFindings> CheckTopology(const Manifest& manifest, GenerationFiles& files,
                                        const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

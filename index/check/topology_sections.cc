@@ -1,15 +1,15 @@
-#include "rhizome/index/topology_sections.h"
+#include "index/check/topology_sections.h"
 
 #include <memory>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/adjacency_format.h"
-#include "rhizome/index/partition_balance.h"
-#include "rhizome/index/section_struct.h"
-#include "rhizome/index/topology_codec.h"
-#include "rhizome/storage/block_file.h"
-#include "rhizome/storage/section_file.h"
-#include "rhizome/storage/stored_file.h"
+#include "index/partition/partition_balance.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/adjacency_format.h"
+#include "index/topology/section_struct.h"
+#include "rhizome/topology_codec.h"
+#include "storage/io/stored_file.h"
+#include "storage/section/block_file.h"
+#include "storage/section/section_file.h"
 
 namespace rhizome {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/export.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -2,7 +2,7 @@
 // replays the delta's records, and checks the row counts, homes and row checksums of every array.
 // VerifyGraph opens the store and runs CheckTopology first.
 
-#include "rhizome/index/verify_graph.h"
+#include "index/check/verify_graph.h"
 
 #include <fmt/format.h>
 
@@ -11,16 +11,16 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/home_array.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/damage.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/delta/delta.h"
+#include "index/delta/graph_parts.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/damage.h"
+#include "rhizome/graph.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/home_array.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 namespace {

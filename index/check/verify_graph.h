@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <string>
 
-#include "rhizome/index/topology_check.h"
-#include "rhizome/storage/store.h"
-#include "rhizome/storage/verify.h"
+#include "index/check/topology_check.h"
+#include "rhizome/store.h"
+#include "rhizome/verify.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns the message for a row of a home array that is not a valid home.
 inline std::string WrongHome(std::uint64_t row, std::int32_t home, std::uint32_t homes) {
@@ -21,4 +22,5 @@ inline std::string WrongHome(std::uint64_t row, std::int32_t home, std::uint32_t
 Status VerifyOpened(const Store& store, const TopologyFindings& topology, const JobControl& control,
                     VerifyReport& report);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,21 +2,21 @@
 // while the arrays are still being read. It uses the bytes of topology, order and ids that were
 // read for their hashes.
 
-#include "rhizome/index/verify_store.h"
+#include "rhizome/verify_store.h"
 
 #include <atomic>
 #include <cstring>
 #include <map>
 #include <memory>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/home_array.h"
-#include "rhizome/index/topology_check.h"
-#include "rhizome/index/verify_graph.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/threads.h"
+#include "index/check/topology_check.h"
+#include "index/check/verify_graph.h"
+#include "rhizome/graph.h"
+#include "rhizome/home_array.h"
+#include "rhizome/mutex.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/threads.h"
 
 namespace rhizome {
 namespace {

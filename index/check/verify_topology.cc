@@ -2,7 +2,7 @@
 // adds the partition's degrees and sets to the rows and its claims about boundary vertices to a sum
 // (AddRange). ClaimsHold compares that sum with the sum computed from the facts.
 
-#include "rhizome/index/verify_topology.h"
+#include "index/check/verify_topology.h"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,11 @@
 #include <bit>
 #include <cstring>
 
-#include "rhizome/index/parallel.h"
-#include "rhizome/storage/mix.h"
+#include "index/work/parallel.h"
+#include "storage/base/mix.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Number of vertices, or rows, of one task.
@@ -178,4 +179,5 @@ std::string TopologyVerifier::WrongClaim(const Adjacency& adjacency) const {
   return {};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

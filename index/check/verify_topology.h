@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/storage/manifest.h"
+#include "index/topology/adjacency.h"
+#include "rhizome/manifest.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Checks the claims of a generation's partitions about each other against their contents, without
 /// holding all partitions in memory: each is added and may then be freed. Two multisets (the edges
@@ -70,4 +71,5 @@ class TopologyVerifier {
   std::atomic<std::uint64_t> claims_{0};
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

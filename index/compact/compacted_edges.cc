@@ -2,7 +2,7 @@
 // of each partition and assigns the new ones; Take returns one partition's remaining and new edges;
 // TakeAll and Spill return all edges for repartitioning.
 
-#include "rhizome/index/compacted_edges.h"
+#include "index/compact/compacted_edges.h"
 
 #include <fmt/format.h>
 
@@ -12,16 +12,17 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/owner_chooser.h"
-#include "rhizome/index/parallel.h"
-#include "rhizome/index/partition_balance.h"
-#include "rhizome/index/spilled_graph.h"
-#include "rhizome/index/streaming_partitioner.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/chunk_lengths.h"
+#include "index/generation/spilled_graph.h"
+#include "index/partition/owner_chooser.h"
+#include "index/partition/partition_balance.h"
+#include "index/partition/streaming_partitioner.h"
+#include "index/work/parallel.h"
+#include "rhizome/graph_builder.h"
+#include "storage/array/chunk_lengths.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -487,4 +488,5 @@ Status CompactedEdges::Spill(SpilledGraph& spilled) const {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/delta_view.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/partitioned_edges.h"
-#include "rhizome/index/replica_sets.h"
-#include "rhizome/storage/job_control.h"
+#include "index/delta/delta_view.h"
+#include "index/delta/graph_parts.h"
+#include "index/generation/partitioned_edges.h"
+#include "index/partition/replica_sets.h"
+#include "rhizome/job_control.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Selects the edges to drop from the next generation: edges whose time is below `before`.
 struct ExpiredEdges {
@@ -94,4 +95,5 @@ class CompactedEdges final : public PartitionedEdges {
   std::vector<std::vector<Edge>> new_edges_;  // by partition
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/index/compacted_ids.h"
+#include "index/compact/compacted_ids.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,8 @@
 #include <string>
 #include <utility>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 CompactedIds::CompactedIds(const GraphParts& parts, const Delta& delta)
     : parts_(parts), delta_(delta) {
@@ -118,4 +119,5 @@ Status CompactedIds::PutTexts(const std::function<Status(std::span<const std::by
   return put(std::as_bytes(std::span(piece)));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

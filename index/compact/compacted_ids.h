@@ -3,11 +3,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/vertex_ids.h"
+#include "index/delta/delta.h"
+#include "index/delta/graph_parts.h"
+#include "index/topology/vertex_ids.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The external ids of the next generation: the ids of this generation and of its delta. Texts are
 /// copied from their current place, and the two sorted orders are merged.
@@ -43,4 +44,5 @@ class CompactedIds {
   bool dense_ = true;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,13 +1,14 @@
-#include "rhizome/index/compacted_rows.h"
+#include "index/compact/compacted_rows.h"
 
 #include <algorithm>
 #include <atomic>
 #include <utility>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/threads.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/threads.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -103,4 +104,5 @@ Status CompactedRows::ReadPlaces(std::span<std::byte> out) {
   });
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,15 +6,16 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/placed_rows.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/io_pacer.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
+#include "index/delta/delta.h"
+#include "index/delta/graph_parts.h"
+#include "index/generation/placed_rows.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
+#include "storage/io/io_pacer.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Reads rows of an array by vertex id, with the delta's rows overlaid, for scans of many rows at a
 /// time. PlacedRows describes the access and its memory.
@@ -49,4 +50,5 @@ class CompactedRows {
   std::vector<PlacedRows::Place> places_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

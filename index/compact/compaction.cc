@@ -1,4 +1,4 @@
-#include "rhizome/index/compaction.h"
+#include "index/compact/compaction.h"
 
 #include <fmt/format.h>
 
@@ -6,19 +6,20 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/compacted_ids.h"
-#include "rhizome/index/compacted_rows.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/kept_order.h"
-#include "rhizome/index/read_back.h"
-#include "rhizome/index/spilled_graph.h"
-#include "rhizome/index/stale_vertices.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/generation_writer.h"
-#include "rhizome/storage/mutant.h"
+#include "index/compact/compacted_ids.h"
+#include "index/compact/compacted_rows.h"
+#include "index/delta/stale_vertices.h"
+#include "index/generation/kept_order.h"
+#include "index/generation/read_back.h"
+#include "index/generation/spilled_graph.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/graph_builder.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/mutant.h"
+#include "storage/store/generation_writer.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -356,4 +357,5 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   return BuildGeneration(store, std::move(graph), build, control, hooks);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

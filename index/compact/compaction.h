@@ -5,16 +5,17 @@
 #include <memory>
 #include <optional>
 
-#include "rhizome/index/compacted_edges.h"
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/graph_types.h"
-#include "rhizome/storage/io_pacer.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
+#include "index/compact/compacted_edges.h"
+#include "index/delta/delta.h"
+#include "index/delta/graph_parts.h"
+#include "rhizome/graph_types.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
+#include "storage/io/io_pacer.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The input of a compaction: a graph at one commit.
 struct CompactionInput {
@@ -44,4 +45,5 @@ using SwitchGeneration = std::function<Status(std::shared_ptr<const GraphParts> 
 Status CompactGeneration(Store& store, const CompactionInput& input, const CompactOptions& options,
                          const JobControl& control, const SwitchGeneration& switch_to);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,7 +2,7 @@
 // vertices in the batch, the delta and the generation, adds missing vertices and types if the
 // options allow it, and records the change in a DeltaRunBuilder.
 
-#include "rhizome/index/batch_resolver.h"
+#include "index/delta/batch_resolver.h"
 
 #include <fmt/format.h>
 
@@ -12,15 +12,16 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/index/home_array.h"
-#include "rhizome/index/id_limit.h"
-#include "rhizome/index/number.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/mutant.h"
+#include "index/topology/id_limit.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/home_array.h"
+#include "rhizome/number.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/bytes.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -257,4 +258,5 @@ Result<TypeId> BatchResolver::VertexType(const std::string& name) {
   return static_cast<TypeId>(number);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,13 +7,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/write_batch.h"
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/result.h"
+#include "index/delta/delta.h"
+#include "index/delta/graph_parts.h"
+#include "rhizome/result.h"
+#include "rhizome/write_batch.h"
+#include "storage/catalog/catalog.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Resolves one batch against the graph before the batch: names become numbers, and everything is
 /// checked before anything is written.
@@ -59,4 +60,5 @@ class BatchResolver {
   std::unordered_map<ExternalId, std::optional<VertexId>> own_ids_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,16 +1,17 @@
 // The changes since a generation. With appends a run and merges runs of similar size; Load replays
 // the catalogue's records through With. Look-ups search the runs from the newest to the oldest.
 
-#include "rhizome/index/delta.h"
+#include "index/delta/delta.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -163,4 +164,5 @@ std::shared_ptr<const DeltaRun> Delta::Merged() const {
   return merged;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,12 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/index/delta_record.h"
-#include "rhizome/index/delta_run.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
+#include "index/delta/delta_record.h"
+#include "index/delta/delta_run.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The changes of a graph since its generation was created, up to one commit: the in-memory part of
 /// a log-structured store. A Delta is immutable; the next commit creates a new one, which shares
@@ -109,4 +110,5 @@ class Delta {
   std::shared_ptr<const std::vector<std::string>> edge_types_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,7 +2,7 @@
 // field; Decoder reads the fields in the same order, checks each against the DeltaContext, and adds
 // it to a DeltaRunBuilder. storage/FORMAT.md has the layout.
 
-#include "rhizome/index/delta_record.h"
+#include "index/delta/delta_record.h"
 
 #include <fmt/format.h>
 
@@ -10,11 +10,12 @@
 #include <cmath>
 #include <string>
 
-#include "rhizome/index/id_limit.h"
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/delta_head.h"
+#include "index/topology/id_limit.h"
+#include "storage/base/bytes.h"
+#include "storage/catalog/delta_head.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -195,4 +196,5 @@ Result<DeltaRun> DecodeDeltaRecord(std::span<const std::byte> bytes, std::uint64
   return Decoder(bytes, context).Decode(sequence);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,11 +5,12 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/delta_run.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/result.h"
+#include "index/delta/delta_run.h"
+#include "rhizome/manifest.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The state of the graph before a commit, against which the commit's record is checked.
 struct DeltaContext {
@@ -37,4 +38,5 @@ std::vector<std::byte> EncodeDeltaRecord(const DeltaRun& run, const DeltaContext
 Result<DeltaRun> DecodeDeltaRecord(std::span<const std::byte> bytes, std::uint64_t sequence,
                                    const DeltaContext& context);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,15 +1,16 @@
-#include "rhizome/index/delta_row_writer.h"
+#include "index/delta/delta_row_writer.h"
 
 #include <fmt/format.h>
 
 #include <vector>
 
-#include "rhizome/index/delta_record.h"
-#include "rhizome/index/stale_vertices.h"
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/delta_head.h"
+#include "index/delta/delta_record.h"
+#include "index/delta/stale_vertices.h"
+#include "storage/catalog/catalog.h"
+#include "storage/catalog/delta_head.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Result<std::unique_ptr<DeltaRowWriter>> DeltaRowWriter::Open(Store& store) {
   RHIZOME_RETURN_IF_ERROR(store.ClaimDelta());
@@ -51,4 +52,5 @@ Status DeltaRowWriter::Put(std::uint64_t array_id, VertexId first, std::uint64_t
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

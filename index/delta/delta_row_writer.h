@@ -4,11 +4,12 @@
 #include <memory>
 #include <span>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
+#include "index/delta/delta.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Puts rows of an array into the delta, for a job that publishes an array: the rows of vertices
 /// that the generation does not have. The manifest need not name the array yet; no reader requests
@@ -40,4 +41,5 @@ class DeltaRowWriter {
   std::shared_ptr<const Delta> delta_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,14 +2,15 @@
 // drops edges that a later tombstone erases, and numbers the remaining edges. MergeRuns merges two
 // consecutive runs in one pass over each sorted list.
 
-#include "rhizome/index/delta_run.h"
+#include "index/delta/delta_run.h"
 
 #include <algorithm>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -203,4 +204,5 @@ DeltaRun DeltaRunBuilder::Finish(std::uint64_t sequence) {
   return run;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,11 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/external_id.h"
-#include "rhizome/storage/store_id.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/external_id.h"
+#include "rhizome/store_id.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// An entry of a delta's list: an added edge, or a tombstone, which erases all older edges of the
 /// same (vertex, type, neighbour).
@@ -126,4 +127,5 @@ class DeltaRunBuilder {
   DeltaRun run_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

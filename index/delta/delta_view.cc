@@ -1,13 +1,14 @@
-#include "rhizome/index/delta_view.h"
+#include "index/delta/delta_view.h"
 
 #include <algorithm>
 #include <optional>
 #include <tuple>
 #include <utility>
 
-#include "rhizome/storage/mutant.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -299,4 +300,5 @@ Adjacency::Range DeltaView::EntriesOfType(const Piece& piece, std::uint64_t coun
           static_cast<std::uint64_t>(found.second - found.first)};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

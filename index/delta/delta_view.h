@@ -6,12 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/rank_bitmap.h"
-#include "rhizome/index/replica_table.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
+#include "index/delta/delta.h"
+#include "index/delta/graph_parts.h"
+#include "index/delta/replica_table.h"
+#include "index/topology/rank_bitmap.h"
+#include "rhizome/export.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -2,13 +2,14 @@
 
 #include <cstdint>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/vertex_ids.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/section_file.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/vertex_ids.h"
+#include "index/topology/vertex_order.h"
+#include "rhizome/manifest.h"
+#include "storage/section/section_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // Parse the files of a generation from any source of bytes, and compare them with the graph's
 // description in the manifest.
@@ -18,4 +19,5 @@ Result<VertexIds> ParseVertexIds(SectionFile file, const GenerationInfo& info);
 Result<Adjacency> ParsePartition(SectionFile file, const GenerationInfo& info,
                                  const VertexOrder& order, std::uint32_t partition);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,7 +1,7 @@
 // Loads the files of a generation: order, dictionary and partitions. Each is loaded, parsed and
 // compared with the manifest; only the sections that the options leave on disk are not read.
 
-#include "rhizome/index/graph_parts.h"
+#include "index/delta/graph_parts.h"
 
 #include <fmt/format.h>
 
@@ -10,17 +10,17 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/index/adjacency_format.h"
-#include "rhizome/index/block_cache.h"
-#include "rhizome/index/file_rows.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/graph_parse.h"
-#include "rhizome/index/parallel.h"
-#include "rhizome/index/section_struct.h"
-#include "rhizome/index/vertex_ids_format.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/section_file.h"
-#include "rhizome/storage/section_format.h"
+#include "index/delta/graph_parse.h"
+#include "index/topology/adjacency_format.h"
+#include "index/topology/block_cache.h"
+#include "index/topology/file_rows.h"
+#include "index/topology/section_struct.h"
+#include "index/topology/vertex_ids_format.h"
+#include "index/work/parallel.h"
+#include "rhizome/graph_builder.h"
+#include "storage/array/array_rules.h"
+#include "storage/section/section_file.h"
+#include "storage/section/section_format.h"
 
 namespace rhizome {
 namespace {

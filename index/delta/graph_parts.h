@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph_types.h"
-#include "rhizome/index/vertex_ids.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/store.h"
+#include "index/delta/delta.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/vertex_ids.h"
+#include "index/topology/vertex_order.h"
+#include "rhizome/export.h"
+#include "rhizome/graph_types.h"
+#include "rhizome/store.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

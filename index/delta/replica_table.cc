@@ -1,6 +1,7 @@
-#include "rhizome/index/replica_table.h"
+#include "index/delta/replica_table.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -61,4 +62,5 @@ void ReplicaTable::Fill(const Adjacency& partition, PartitionId p, Direction dir
       });
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,10 +4,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/rank_bitmap.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/rank_bitmap.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The partitions that hold edges of each boundary vertex, for one direction. It saves a sampler a
 /// binary search among each partition's mirrors for every hub.
@@ -54,4 +55,5 @@ class ReplicaTable {
   std::vector<Part> parts_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,13 @@
-#include "rhizome/index/row_overlay.h"
+#include "index/delta/row_overlay.h"
 
 #include <fmt/format.h>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/mutant.h"
+#include "rhizome/array_versions.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Result<std::size_t> RowOverlay::Split(std::span<const VertexId> vertices, std::span<std::byte> out,
                                       std::span<RowTarget> targets) const {
@@ -40,4 +41,5 @@ Status CheckRowRequest(const ArrayEntry& array, const GenerationInfo& info, std:
       fmt::format("{} bytes for {} rows of {} bytes", out_bytes, vertices, array.row_bytes()));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

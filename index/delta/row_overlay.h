@@ -3,14 +3,15 @@
 #include <cstddef>
 #include <span>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/row_reader.h"
-#include "rhizome/storage/store.h"
+#include "index/delta/delta.h"
+#include "index/delta/graph_parts.h"
+#include "rhizome/manifest.h"
+#include "rhizome/result.h"
+#include "rhizome/row_reader.h"
+#include "rhizome/store.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The rows of an array at one commit of a graph. A row comes from the catalogue if it was put
 /// after the generation was created; otherwise from the generation; for a newer vertex, from
@@ -36,4 +37,5 @@ struct RowOverlay {
 Status CheckRowRequest(const ArrayEntry& array, const GenerationInfo& info, std::size_t vertices,
                        std::size_t out_bytes);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,15 +2,15 @@
 // ChangesAfter collects the later commits; StaleVertices marks the vertices that these commits
 // affect, by one traversal of the lists for each layer.
 
-#include "rhizome/index/stale_vertices.h"
+#include "index/delta/stale_vertices.h"
 
 #include <algorithm>
 #include <charconv>
 #include <utility>
 
-#include "rhizome/index/delta_record.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/array_rules.h"
+#include "index/delta/delta_record.h"
+#include "index/delta/graph_parts.h"
+#include "storage/array/array_rules.h"
 
 namespace rhizome {
 

@@ -5,13 +5,13 @@
 #include <optional>
 #include <vector>
 
-#include "rhizome/index/delta_view.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/staleness.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/result.h"
+#include "index/delta/delta_view.h"
+#include "index/delta/graph_parts.h"
+#include "rhizome/export.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/manifest.h"
+#include "rhizome/result.h"
+#include "rhizome/staleness.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,4 +1,4 @@
-#include "rhizome/index/write_batch.h"
+#include "rhizome/write_batch.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "rhizome/index/array_scan.h"
+#include "rhizome/array_scan.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/storage/array_facts.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/exceptions.h"
+#include "rhizome/array_facts.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/chunk_array.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "rhizome/index/bulk_ids.h"
+#include "rhizome/bulk_ids.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <string_view>
 #include <variant>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/delta/delta.h"
+#include "index/delta/graph_parts.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/vertex_order.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 namespace {

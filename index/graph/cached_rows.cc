@@ -2,7 +2,7 @@
 // if the array has row checksums (ReadMisses), otherwise by decoding the chunks or inner chunks
 // that hold them (ReadThroughParts). Warm fills the cache with the blocks of the highest degrees.
 
-#include "rhizome/index/cached_rows.h"
+#include "index/graph/cached_rows.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,11 +10,12 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/index/hot_blocks.h"
-#include "rhizome/storage/array_files.h"
-#include "rhizome/storage/row_sums.h"
+#include "index/graph/hot_blocks.h"
+#include "storage/array/array_files.h"
+#include "storage/array/row_sums.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // A block has up to kBlockBytes of rows, and between 1 and kMostRowsPerBlock rows.
@@ -314,4 +315,5 @@ Status CachedRows::Warm(
   return tick(bytes, bytes);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,14 +8,15 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/block_cache.h"
-#include "rhizome/index/file_rows.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
+#include "index/topology/block_cache.h"
+#include "index/topology/file_rows.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/mutex.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Reads rows of an array of one generation through a BlockCache, in blocks of about 4 KiB.
 ///
@@ -87,4 +88,5 @@ class CachedRows {
   mutable std::array<Mutex, 8> decoding_;  // by part: one thread decodes it while the others wait
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

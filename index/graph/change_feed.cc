@@ -2,18 +2,18 @@
 // the record of the next commit, Step walks over the entries of its run in a fixed order of kinds
 // (Part), and Fill converts an entry to a Change, or skips it if it has no net effect.
 
-#include "rhizome/index/change_feed.h"
+#include "rhizome/change_feed.h"
 
 #include <fmt/format.h>
 
 #include <deque>
 #include <utility>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/index/delta_record.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/stale_vertices.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/delta/delta.h"
+#include "index/delta/delta_record.h"
+#include "index/delta/graph_parts.h"
+#include "index/delta/stale_vertices.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 namespace {

@@ -1,12 +1,13 @@
-#include "rhizome/index/delta_rows.h"
+#include "index/graph/delta_rows.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/storage/array_rules.h"
+#include "index/delta/delta.h"
+#include "storage/array/array_rules.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 std::shared_ptr<const DeltaRows> DeltaRows::Of(std::shared_ptr<const GraphSnapshot> graph,
                                                const ArrayEntry& array) {
@@ -65,4 +66,5 @@ Status DeltaRows::Overlay(Row first, std::span<std::byte> rows) const {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

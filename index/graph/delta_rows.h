@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/rank_bitmap.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/result.h"
+#include "index/topology/rank_bitmap.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/manifest.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -2,7 +2,7 @@
 // generation are copied from memory; values of attributes in files are collected by partition and
 // then read in one batch for each partition.
 
-#include "rhizome/index/edge_values.h"
+#include "rhizome/edge_values.h"
 
 #include <fmt/format.h>
 
@@ -12,13 +12,13 @@
 #include <string>
 #include <utility>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/bulk_ids.h"
-#include "rhizome/index/delta_view.h"
-#include "rhizome/index/file_rows.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/delta/delta_view.h"
+#include "index/delta/graph_parts.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/file_rows.h"
+#include "rhizome/bulk_ids.h"
+#include "rhizome/graph_builder.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 namespace {

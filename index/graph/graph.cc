@@ -3,7 +3,7 @@
 // (LiveGraph) replaces its state with each write, refresh and compaction. Graph's functions take
 // the current state (StateInUse) and answer from the parts and the delta.
 
-#include "rhizome/index/graph.h"
+#include "rhizome/graph.h"
 
 #include <fmt/format.h>
 
@@ -14,25 +14,25 @@
 #include <tuple>
 #include <utility>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/background.h"
-#include "rhizome/index/compaction.h"
-#include "rhizome/index/delta.h"
-#include "rhizome/index/delta_view.h"
-#include "rhizome/index/file_rows.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/graph_writer.h"
-#include "rhizome/index/row_overlay.h"
-#include "rhizome/index/stale_vertices.h"
-#include "rhizome/index/vertex_ids.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/process.h"
-#include "rhizome/storage/stopwatch.h"
-#include "rhizome/storage/store_files.h"
-#include "rhizome/storage/threads.h"
+#include "index/compact/compaction.h"
+#include "index/delta/delta.h"
+#include "index/delta/delta_view.h"
+#include "index/delta/graph_parts.h"
+#include "index/delta/row_overlay.h"
+#include "index/delta/stale_vertices.h"
+#include "index/graph/graph_writer.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/file_rows.h"
+#include "index/topology/vertex_ids.h"
+#include "index/topology/vertex_order.h"
+#include "index/work/background.h"
+#include "rhizome/mutex.h"
+#include "rhizome/process.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/stopwatch.h"
+#include "storage/base/threads.h"
+#include "storage/store/store_files.h"
 
 namespace rhizome {
 namespace {

@@ -3,7 +3,7 @@
 // request into rows of the delta and rows of the generation (RowOverlay), and reads the latter
 // through CachedRows.
 
-#include "rhizome/index/graph_lookup.h"
+#include "rhizome/graph_lookup.h"
 
 #include <fmt/format.h>
 
@@ -13,20 +13,20 @@
 #include <string>
 #include <utility>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/block_cache.h"
-#include "rhizome/index/cached_rows.h"
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/hot_blocks.h"
-#include "rhizome/index/row_overlay.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/array_files.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/row_sums.h"
-#include "rhizome/storage/section_format.h"
+#include "index/delta/delta.h"
+#include "index/delta/graph_parts.h"
+#include "index/delta/row_overlay.h"
+#include "index/graph/cached_rows.h"
+#include "index/graph/hot_blocks.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/block_cache.h"
+#include "index/topology/vertex_order.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/mutex.h"
+#include "storage/array/array_files.h"
+#include "storage/array/row_sums.h"
+#include "storage/base/exceptions.h"
+#include "storage/section/section_format.h"
 
 namespace rhizome {
 namespace {

@@ -1,12 +1,13 @@
-#include "rhizome/index/graph_memory.h"
+#include "index/graph/graph_memory.h"
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/adjacency_format.h"
-#include "rhizome/storage/block_file.h"
-#include "rhizome/storage/section_format.h"
-#include "rhizome/storage/stored_file.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/adjacency_format.h"
+#include "storage/io/stored_file.h"
+#include "storage/section/block_file.h"
+#include "storage/section/section_format.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -58,4 +59,5 @@ Result<std::uint64_t> HeldByGraph(const GraphSnapshot& graph) {
          (lists_are_loaded ? topology.lists : 0) + graph.delta_size().entries * kBytesOfDeltaEntry;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/manifest.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -2,7 +2,7 @@
 // of the delta. EdgeScan looks up the lists of a batch of rows at a time and walks over them.
 // ScanEdgesById walks over the edges of one partition.
 
-#include "rhizome/index/graph_scan.h"
+#include "rhizome/graph_scan.h"
 
 #include <fmt/format.h>
 
@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph_lookup.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/delta/delta.h"
+#include "index/delta/graph_parts.h"
+#include "index/topology/adjacency.h"
+#include "rhizome/graph_lookup.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 

@@ -2,7 +2,7 @@
 // rest of the memory (PlanMemory), opens the graph and the row look-ups with their caches, warms
 // the caches if requested, and starts the metrics reporter.
 
-#include "rhizome/index/graph_service.h"
+#include "rhizome/graph_service.h"
 
 #include <fmt/format.h>
 
@@ -10,15 +10,15 @@
 #include <cmath>
 #include <utility>
 
-#include "rhizome/index/block_cache.h"
-#include "rhizome/index/cached_rows.h"
-#include "rhizome/index/graph_memory.h"
-#include "rhizome/index/vertex_ids.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/bytes_left.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/section_format.h"
-#include "rhizome/storage/stopwatch.h"
+#include "index/graph/cached_rows.h"
+#include "index/graph/graph_memory.h"
+#include "index/topology/block_cache.h"
+#include "index/topology/vertex_ids.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/bytes_left.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/stopwatch.h"
+#include "storage/section/section_format.h"
 
 namespace rhizome {
 namespace {

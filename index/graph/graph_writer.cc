@@ -3,17 +3,18 @@
 // and writes them as one commit of the catalogue (Commit); then it publishes the new state and
 // wakes the writers of the group (Leave).
 
-#include "rhizome/index/graph_writer.h"
+#include "index/graph/graph_writer.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "rhizome/index/batch_resolver.h"
-#include "rhizome/storage/delta_head.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/delta/batch_resolver.h"
+#include "storage/base/exceptions.h"
+#include "storage/catalog/delta_head.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -180,4 +181,5 @@ void GraphWriter::Resolve(Request& request, std::uint64_t& sequence, Next& next)
   ++sequence;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,16 +6,17 @@
 #include <optional>
 #include <vector>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/write_batch.h"
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/io_pacer.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
+#include "index/delta/delta.h"
+#include "index/delta/graph_parts.h"
+#include "rhizome/mutex.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
+#include "rhizome/write_batch.h"
+#include "storage/catalog/catalog.h"
+#include "storage/io/io_pacer.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 class GraphState;
 
@@ -119,4 +120,5 @@ class GraphWriter {
   Base base_;  // used by the request that is first in the queue
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,7 +4,8 @@
 #include <bit>
 #include <cstdint>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Chooses blocks for a cache that cannot hold all, by expected frequency of use, in two passes
 /// over the blocks and with constant memory. The first pass counts the blocks of each class (power
@@ -39,4 +40,5 @@ class HotBlocks {
   std::uint64_t left_ = 0;   // blocks still to choose from the class below
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,12 @@
-#include "rhizome/index/live_vertices.h"
+#include "index/graph/live_vertices.h"
 
 #include <algorithm>
 #include <iterator>
 #include <span>
 #include <utility>
 
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/mutant.h"
+#include "index/delta/graph_parts.h"
+#include "storage/base/mutant.h"
 
 namespace rhizome {
 namespace {

@@ -3,15 +3,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 class Delta;
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome
 
 namespace RHIZOME_API rhizome {
 

@@ -1,4 +1,4 @@
-#include "rhizome/index/nearest.h"
+#include "rhizome/nearest.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <cmath>
 #include <utility>
 
-#include "rhizome/index/array_scan.h"
-#include "rhizome/index/convert.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/input/convert.h"
+#include "rhizome/array_scan.h"
+#include "rhizome/array_versions.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "rhizome/index/home_array.h"
+#include "rhizome/home_array.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <charconv>
 #include <cmath>
 
-#include "rhizome/index/partition_balance.h"
-#include "rhizome/storage/array_facts.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/types.h"
+#include "index/partition/partition_balance.h"
+#include "rhizome/array_facts.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 namespace {

@@ -1,13 +1,14 @@
-#include "rhizome/index/home_clusters.h"
+#include "index/homes/home_clusters.h"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 #include <numeric>
 
-#include "rhizome/index/counter_random.h"
+#include "index/work/counter_random.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr int kRounds = 5;
@@ -109,4 +110,5 @@ HomeClusters ClusterVertices(const HomeGraph& graph, const HomeLoad& cap,
   return Propagation(graph, cap, within, seed).Run(OrderByDegree(graph, seed));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

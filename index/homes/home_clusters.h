@@ -4,10 +4,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/home_graph.h"
-#include "rhizome/storage/types.h"
+#include "index/homes/home_graph.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A clustering of a graph's vertices. Clusters are numbered from 0 without gaps.
 struct HomeClusters {
@@ -23,4 +24,5 @@ struct HomeClusters {
 HomeClusters ClusterVertices(const HomeGraph& graph, const HomeLoad& cap,
                              std::span<const PartitionId> within, std::uint64_t seed);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

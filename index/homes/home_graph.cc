@@ -2,7 +2,7 @@
 // Contract merges clusters into the vertices of the next coarser one, and Induce extracts a
 // subgraph.
 
-#include "rhizome/index/home_graph.h"
+#include "index/homes/home_graph.h"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,10 @@
 #include <limits>
 #include <utility>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint64_t kMostVertices = std::numeric_limits<std::uint32_t>::max() - 1;
@@ -155,4 +156,5 @@ HomeLoad HomeGraph::largest() const {
   return most;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

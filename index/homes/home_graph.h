@@ -4,11 +4,12 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/partition_input.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/partition_input.h"
+#include "rhizome/result.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A number of rows, and the number of seeds among them: the load of a home, a vertex or a cluster,
 /// or the cap on a load.
@@ -75,4 +76,5 @@ class HomeGraph {
   std::vector<std::uint32_t> seeds_;    // by vertex
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,7 +2,7 @@
 // small; DivideSmallGraph divides the coarsest graph; Uncoarsen projects the homes back, refining
 // them on each level. Further V-cycles repeat this with clusters inside the homes found so far.
 
-#include "rhizome/index/home_partitioner.h"
+#include "rhizome/home_partitioner.h"
 
 #include <fmt/format.h>
 
@@ -10,12 +10,12 @@
 #include <cmath>
 #include <utility>
 
-#include "rhizome/index/home_clusters.h"
-#include "rhizome/index/home_graph.h"
-#include "rhizome/index/home_refinement.h"
-#include "rhizome/index/initial_homes.h"
-#include "rhizome/index/partition_balance.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/homes/home_clusters.h"
+#include "index/homes/home_graph.h"
+#include "index/homes/home_refinement.h"
+#include "index/homes/initial_homes.h"
+#include "index/partition/partition_balance.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 namespace {

@@ -2,16 +2,17 @@
 // only moves with a gain (GreedyRound), and then, if there is a table of gains, rounds of
 // Fiduccia-Mattheyses search (SearchRound).
 
-#include "rhizome/index/home_refinement.h"
+#include "index/homes/home_refinement.h"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 #include <utility>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr int kGreedyRounds = 8;
@@ -255,4 +256,5 @@ bool HomeRefinement::SearchRound() {
   return best_gain > 0;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

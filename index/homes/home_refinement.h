@@ -6,11 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/counter_random.h"
-#include "rhizome/index/home_graph.h"
-#include "rhizome/storage/types.h"
+#include "index/homes/home_graph.h"
+#include "index/work/counter_random.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns the maximum number of 4-byte entries that the table of HomeRefinement has for a graph or
 /// for a coarser version of it.
@@ -86,4 +87,5 @@ class HomeRefinement {
   std::vector<bool> locked_;          // by vertex: whether it moved in this round
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

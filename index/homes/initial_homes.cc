@@ -1,4 +1,4 @@
-#include "rhizome/index/initial_homes.h"
+#include "index/homes/initial_homes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,10 +7,11 @@
 #include <queue>
 #include <utility>
 
-#include "rhizome/index/counter_random.h"
-#include "rhizome/index/home_refinement.h"
+#include "index/homes/home_refinement.h"
+#include "index/work/counter_random.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr int kTries = 24;
@@ -141,4 +142,5 @@ std::vector<HomeLoad> EqualCaps(const HomeGraph& graph, std::uint32_t parts, dou
   return std::vector<HomeLoad>(parts, CapOf(graph.total(), graph.largest(), 1.0 / parts, slack));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,10 +4,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/home_graph.h"
-#include "rhizome/storage/types.h"
+#include "index/homes/home_graph.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Divides a small graph into `parts` by recursive bisection. In each bisection a part grows from a
 /// random vertex, adding the neighbour that reduces the cut most, until the part has its share;
@@ -22,4 +23,5 @@ std::vector<PartitionId> DivideSmallGraph(const HomeGraph& graph, std::uint32_t 
 /// with the largest load not to keep a part from its share.
 std::vector<HomeLoad> EqualCaps(const HomeGraph& graph, std::uint32_t parts, double slack);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,12 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/index/external_id.h"
-#include "rhizome/index/id_limit.h"
-#include "rhizome/index/ingest_options.h"
-#include "rhizome/storage/status.h"
+#include "index/topology/id_limit.h"
+#include "rhizome/external_id.h"
+#include "rhizome/ingest_options.h"
+#include "rhizome/status.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Collects the external ids that the readers of an ingestion find, in memory (IdTable) or in spill
 /// files (SpilledIds). Both number ids in the same way.
@@ -58,4 +59,5 @@ class IdCollector {
   static std::string RefuseLong(std::size_t bytes);
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

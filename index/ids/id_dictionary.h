@@ -7,9 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/mix.h"
+#include "storage/base/mix.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Numbers keys in order of first occurrence: an open-addressing table of indices. `Keys` holds the
 /// keys, and provides Append for a key, and Equal and Hash for the i-th one.
@@ -106,4 +107,5 @@ class StringKeys {
   std::vector<std::uint64_t> ends_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,9 +8,10 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "rhizome/index/external_id.h"
+#include "rhizome/external_id.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Estimates the number of distinct ids from a sample.
 class IdSample {
@@ -72,4 +73,5 @@ class IdSample {
   std::unordered_map<std::size_t, std::uint32_t> counts_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,14 +1,15 @@
-#include "rhizome/index/id_table.h"
+#include "index/ids/id_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/index/dense_marks.h"
-#include "rhizome/index/external_id.h"
+#include "index/partition/dense_marks.h"
+#include "rhizome/external_id.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 std::string IdCollector::RefuseInteger(std::string_view text) {
   return fmt::format(
       "'{}' is not an integer id (a decimal number without leading zeros that fits 64 bits)", text);
@@ -140,4 +141,5 @@ void IdTable::NumberIntegers(Vertices& vertices) {
   vertices.integer_ids = std::move(integers_).TakeKeys().values();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,10 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/index/id_collector.h"
-#include "rhizome/index/id_dictionary.h"
+#include "index/ids/id_collector.h"
+#include "index/ids/id_dictionary.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The external ids of one ingestion, from the first line to vertex ids.
 ///
@@ -67,4 +68,5 @@ class IdTable final : public IdCollector {
   std::vector<std::int64_t> dst_;  // strings_
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

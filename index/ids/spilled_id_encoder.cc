@@ -1,10 +1,11 @@
-#include "rhizome/index/spilled_id_encoder.h"
+#include "index/ids/spilled_id_encoder.h"
 
 #include <cstring>
 #include <numeric>
 #include <utility>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::string_view kPhase = "number ids";
@@ -198,4 +199,5 @@ Status SpilledIdEncoder::Encode(Vertices& vertices) {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -9,12 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/index/key_sorter.h"
-#include "rhizome/index/spill.h"
-#include "rhizome/index/spilled_ids.h"
-#include "rhizome/storage/job_control.h"
+#include "index/generation/key_sorter.h"
+#include "index/generation/spill.h"
+#include "index/ids/spilled_ids.h"
+#include "rhizome/job_control.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Number of edges in a block of the spilled ends.
 inline constexpr std::size_t kSpilledBlockEdges = std::size_t{1} << 15;
@@ -90,4 +91,5 @@ class SpilledIdEncoder {
   std::uint64_t ends_done_ = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

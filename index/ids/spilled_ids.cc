@@ -1,7 +1,7 @@
 // Collects ids with the ends of edges in spill files. Ends are stored as integers until an id is
 // not a canonical decimal (SwitchToStrings), and as texts afterwards. Resolve then numbers the ids.
 
-#include "rhizome/index/spilled_ids.h"
+#include "index/ids/spilled_ids.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,11 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/index/dense_marks.h"
-#include "rhizome/index/spilled_id_encoder.h"
+#include "index/ids/spilled_id_encoder.h"
+#include "index/partition/dense_marks.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Head of an edge's record; the two texts follow.
@@ -232,4 +233,5 @@ Status SpilledIds::AddStringEnds(SpilledIdEncoder& encoder, const JobControl& co
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,14 +6,15 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/index/edge_spool.h"
-#include "rhizome/index/id_collector.h"
-#include "rhizome/index/id_dictionary.h"
-#include "rhizome/index/spill.h"
-#include "rhizome/index/vertex_ids.h"
-#include "rhizome/storage/job_control.h"
+#include "index/generation/edge_spool.h"
+#include "index/generation/spill.h"
+#include "index/ids/id_collector.h"
+#include "index/ids/id_dictionary.h"
+#include "index/topology/vertex_ids.h"
+#include "rhizome/job_control.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 class SpilledIdEncoder;
 
@@ -90,4 +91,5 @@ class SpilledIds final : public IdCollector {
   std::vector<std::byte> record_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

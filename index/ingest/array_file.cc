@@ -1,7 +1,7 @@
 // Array files in memory. ReadArrayFile reads rows (ReadDense) or triplets (ReadSparse), converts
 // them to the requested dtype, and returns a LoadedArray; BindArray maps its rows to vertices.
 
-#include "rhizome/index/array_file.h"
+#include "index/ingest/array_file.h"
 
 #include <fmt/format.h>
 
@@ -10,15 +10,16 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/index/array_triplets.h"
-#include "rhizome/index/convert.h"
-#include "rhizome/index/external_id.h"
-#include "rhizome/index/number.h"
-#include "rhizome/index/row_sources.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
+#include "index/ingest/array_triplets.h"
+#include "index/input/convert.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/external_id.h"
+#include "rhizome/number.h"
+#include "rhizome/row_sources.h"
+#include "storage/array/array_rules.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::string_view kReadArraysPhase = "read arrays";
@@ -264,4 +265,5 @@ ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,
   return input;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/ingest_context.h"
+#include "index/ingest/ingest_context.h"
+#include "rhizome/graph_builder.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The content of an array file, indexed by row of the file.
 /// Threads: const.
@@ -49,4 +50,5 @@ void SetMissing(ArrayInput& input);
 ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,
                      const std::shared_ptr<const std::vector<std::int64_t>>& row_of_vertex);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

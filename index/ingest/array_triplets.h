@@ -4,10 +4,11 @@
 #include <functional>
 #include <string>
 
-#include "rhizome/index/ingest_context.h"
-#include "rhizome/index/row_source.h"
+#include "index/ingest/ingest_context.h"
+#include "rhizome/row_source.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// One line of a sparse array file.
 struct Triplet {
@@ -37,4 +38,5 @@ Status ValueDoesNotFit(const ArrayFile& file, std::uint64_t row, std::uint64_t c
                        DataType dtype);
 Status GivenTwice(const ArrayFile& file, std::uint64_t row, std::uint64_t column);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,7 +2,7 @@
 // It passes the ends to an IdCollector and appends type, weight and attributes to an EdgeTable, or
 // to a spill file of blocks (SpillTo).
 
-#include "rhizome/index/edge_file.h"
+#include "index/ingest/edge_file.h"
 
 #include <fmt/format.h>
 
@@ -10,14 +10,15 @@
 #include <cstring>
 #include <optional>
 
-#include "rhizome/index/convert.h"
-#include "rhizome/index/external_id.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/ingest_memory.h"
-#include "rhizome/index/npy.h"
-#include "rhizome/index/number.h"
+#include "index/delta/graph_parts.h"
+#include "index/ingest/ingest_memory.h"
+#include "index/input/convert.h"
+#include "index/input/npy.h"
+#include "rhizome/external_id.h"
+#include "rhizome/number.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::string_view kReadEdgesPhase = "read edges";
@@ -497,4 +498,5 @@ Result<EdgeTable> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace
   return std::move(reader).TakeTable();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

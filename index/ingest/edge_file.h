@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/edge_rows.h"
-#include "rhizome/index/edge_spool.h"
-#include "rhizome/index/id_collector.h"
-#include "rhizome/index/ingest_context.h"
-#include "rhizome/index/npy.h"
+#include "index/generation/edge_spool.h"
+#include "index/ids/id_collector.h"
+#include "index/ingest/edge_rows.h"
+#include "index/ingest/ingest_context.h"
+#include "index/input/npy.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Number of edges in a block of spilled ends, as in SpilledIds.
 inline constexpr std::size_t kSpoolBlockEdges = std::size_t{1} << 15;
@@ -61,4 +62,5 @@ Result<std::unique_ptr<NpyReader>> OpenNpyEdges(FileSystem& fs, const EdgeFile& 
 /// Errors: as Ingest.
 Result<EdgeTable> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/index/edge_pairs.h"
+#include "index/ingest/edge_pairs.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/edge_file.h"
-#include "rhizome/index/edge_spool.h"
-#include "rhizome/index/id_table.h"
-#include "rhizome/index/ingest_context.h"
-#include "rhizome/index/spill.h"
+#include "index/generation/edge_spool.h"
+#include "index/generation/spill.h"
+#include "index/ids/id_table.h"
+#include "index/ingest/edge_file.h"
+#include "index/ingest/ingest_context.h"
 
 namespace rhizome {
 

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "rhizome/index/ingest_options.h"
-#include "rhizome/index/partition_input.h"
-#include "rhizome/storage/export.h"
+#include "rhizome/export.h"
+#include "rhizome/ingest_options.h"
+#include "rhizome/partition_input.h"
 
 namespace RHIZOME_API rhizome {
 

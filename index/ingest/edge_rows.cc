@@ -1,4 +1,4 @@
-#include "rhizome/index/edge_rows.h"
+#include "index/ingest/edge_rows.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,11 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/index/convert.h"
-#include "rhizome/index/row_sources.h"
+#include "index/input/convert.h"
+#include "rhizome/row_sources.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint64_t kRowBlockBytes = std::uint64_t{128} << 10;
@@ -115,4 +116,5 @@ Status CheckEdgeArrays(const IngestOptions& options) {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

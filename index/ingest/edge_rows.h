@@ -4,11 +4,12 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/index/edge_list.h"
-#include "rhizome/index/ingest_options.h"
-#include "rhizome/index/row_source.h"
+#include "rhizome/edge_list.h"
+#include "rhizome/ingest_options.h"
+#include "rhizome/row_source.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Reads the rows of an EdgeArrayFile along with the edges that they belong to.
 /// Threads: one at a time.
@@ -57,4 +58,5 @@ class EdgeRows {
 /// Errors: kInvalidArgument, naming the array.
 Status CheckEdgeArrays(const IngestOptions& options);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/index/given_homes.h"
+#include "index/ingest/given_homes.h"
 
 #include <fmt/format.h>
 
@@ -6,13 +6,14 @@
 #include <string>
 #include <utility>
 
-#include "rhizome/index/convert.h"
-#include "rhizome/index/number.h"
-#include "rhizome/index/row_sources.h"
-#include "rhizome/index/table_reader.h"
-#include "rhizome/storage/shown_text.h"
+#include "index/input/convert.h"
+#include "index/input/table_reader.h"
+#include "rhizome/number.h"
+#include "rhizome/row_sources.h"
+#include "storage/base/shown_text.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::string_view kHomesPhase = "read homes";
@@ -130,4 +131,5 @@ Result<std::vector<PartitionId>> GivenHomes::ByVertex(const IngestOptions& optio
       options.homes_file->path.string(), missing)));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,11 +4,12 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/ingest_context.h"
-#include "rhizome/index/ingest_steps.h"
-#include "rhizome/index/node_file.h"
+#include "index/ingest/ingest_context.h"
+#include "index/ingest/ingest_steps.h"
+#include "index/ingest/node_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Checks IngestOptions::homes_file against the rule.
 /// Errors: kInvalidArgument.
@@ -36,4 +37,5 @@ struct GivenHomes {
                                             std::uint64_t vertex_count) &&;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

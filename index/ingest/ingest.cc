@@ -1,4 +1,4 @@
-#include "rhizome/index/ingest.h"
+#include "rhizome/ingest.h"
 
 #include <fmt/format.h>
 
@@ -6,19 +6,19 @@
 #include <memory>
 #include <utility>
 
-#include "rhizome/index/array_file.h"
-#include "rhizome/index/edge_file.h"
-#include "rhizome/index/given_homes.h"
-#include "rhizome/index/id_table.h"
-#include "rhizome/index/ingest_context.h"
-#include "rhizome/index/ingest_memory.h"
-#include "rhizome/index/ingest_steps.h"
-#include "rhizome/index/node_file.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/bytes_left.h"
-#include "rhizome/storage/caller_path.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/outside.h"
+#include "index/ids/id_table.h"
+#include "index/ingest/array_file.h"
+#include "index/ingest/edge_file.h"
+#include "index/ingest/given_homes.h"
+#include "index/ingest/ingest_context.h"
+#include "index/ingest/ingest_memory.h"
+#include "index/ingest/ingest_steps.h"
+#include "index/ingest/node_file.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/bytes_left.h"
+#include "storage/base/exceptions.h"
+#include "storage/io/outside.h"
+#include "storage/store/caller_path.h"
 
 namespace rhizome {
 namespace {

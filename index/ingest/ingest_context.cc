@@ -1,12 +1,13 @@
-#include "rhizome/index/ingest_context.h"
+#include "index/ingest/ingest_context.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/storage/shown_text.h"
+#include "storage/base/shown_text.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 std::uint64_t MiB(std::uint64_t bytes) { return (bytes + (1 << 20) - 1) >> 20; }
@@ -73,4 +74,5 @@ std::string WrongFieldCount(std::size_t found, std::size_t expected, std::string
                      found == 1 ? "" : "s", expected, flag);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

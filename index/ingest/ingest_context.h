@@ -6,11 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/index/id_dictionary.h"
-#include "rhizome/index/ingest_options.h"
-#include "rhizome/index/table_reader.h"
+#include "index/ids/id_dictionary.h"
+#include "index/input/table_reader.h"
+#include "rhizome/ingest_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Progress within a file: bytes as stored on disk, or elements.
 struct InputProgress {
@@ -114,4 +115,5 @@ class TypeNames {
 /// Returns the error text for a line with `found` fields.
 std::string WrongFieldCount(std::size_t found, std::size_t expected, std::string_view flag);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

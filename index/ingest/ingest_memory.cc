@@ -1,13 +1,14 @@
-#include "rhizome/index/ingest_memory.h"
+#include "index/ingest/ingest_memory.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
-#include "rhizome/index/edge_file.h"
-#include "rhizome/index/streaming_partitioner.h"
+#include "index/ingest/edge_file.h"
+#include "index/partition/streaming_partitioner.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Measured with R-MAT graphs (scale 18 and 20, 1 to 8 partitions, both directions): typical values
@@ -137,4 +138,5 @@ std::uint32_t PartitionsThatFit(std::uint64_t memory_bytes, std::uint64_t vertic
   return 0;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 
-#include "rhizome/index/ingest_options.h"
-#include "rhizome/index/input_estimate.h"
+#include "index/ingest/input_estimate.h"
+#include "rhizome/ingest_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns the bytes of an edge's columns without its two ends: type, weight, attributes.
 std::uint64_t ColumnBytes(const IngestOptions& options);
@@ -39,4 +40,5 @@ std::uint32_t PartitionsThatFit(std::uint64_t memory_bytes, std::uint64_t vertic
                                 std::uint64_t directed_edges, std::uint64_t edge_bytes,
                                 std::uint32_t threads, std::uint32_t given);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,13 +1,13 @@
-#include "rhizome/index/ingest_plan.h"
+#include "index/ingest/ingest_plan.h"
 
 #include <algorithm>
 
-#include "rhizome/index/edge_file.h"
-#include "rhizome/index/ingest_context.h"
-#include "rhizome/index/ingest_memory.h"
-#include "rhizome/index/ingest_seconds.h"
-#include "rhizome/index/streaming_partitioner.h"
-#include "rhizome/storage/bytes_left.h"
+#include "index/ingest/edge_file.h"
+#include "index/ingest/ingest_context.h"
+#include "index/ingest/ingest_memory.h"
+#include "index/ingest/ingest_seconds.h"
+#include "index/partition/streaming_partitioner.h"
+#include "storage/base/bytes_left.h"
 
 namespace rhizome {
 namespace {

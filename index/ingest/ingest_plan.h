@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "rhizome/index/ingest_options.h"
-#include "rhizome/index/input_estimate.h"
-#include "rhizome/storage/export.h"
+#include "index/ingest/input_estimate.h"
+#include "rhizome/export.h"
+#include "rhizome/ingest_options.h"
 
 namespace RHIZOME_API rhizome {
 

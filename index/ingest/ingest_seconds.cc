@@ -1,4 +1,4 @@
-#include "rhizome/index/ingest_seconds.h"
+#include "index/ingest/ingest_seconds.h"
 
 #include <time.h>
 
@@ -6,10 +6,11 @@
 #include <cmath>
 #include <vector>
 
-#include "rhizome/index/streaming_partitioner.h"
-#include "rhizome/storage/mix.h"
+#include "index/partition/streaming_partitioner.h"
+#include "storage/base/mix.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Processor time of each step, measured by `bench ingest` and `bench partition` (R-MAT scale 18 and
@@ -83,4 +84,5 @@ double IngestSeconds(const InputEstimate& input, const IngestOptions& options,
   return micros * 1e-6 * Slowness();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 
-#include "rhizome/index/ingest_options.h"
-#include "rhizome/index/input_estimate.h"
+#include "index/ingest/input_estimate.h"
+#include "rhizome/ingest_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The path of the edges through an ingestion.
 struct IngestRoute {
@@ -21,4 +22,5 @@ struct IngestRoute {
 double IngestSeconds(const InputEstimate& input, const IngestOptions& options,
                      const IngestRoute& route);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

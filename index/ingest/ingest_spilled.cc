@@ -4,20 +4,21 @@
 #include <memory>
 #include <utility>
 
-#include "rhizome/index/array_file.h"
-#include "rhizome/index/edge_file.h"
-#include "rhizome/index/given_homes.h"
-#include "rhizome/index/ingest_context.h"
-#include "rhizome/index/ingest_memory.h"
-#include "rhizome/index/ingest_steps.h"
-#include "rhizome/index/node_file.h"
-#include "rhizome/index/spilled_array.h"
-#include "rhizome/index/spilled_graph.h"
-#include "rhizome/index/spilled_ids.h"
-#include "rhizome/storage/bytes_left.h"
-#include "rhizome/storage/chunk_array.h"
+#include "index/generation/spilled_graph.h"
+#include "index/ids/spilled_ids.h"
+#include "index/ingest/array_file.h"
+#include "index/ingest/edge_file.h"
+#include "index/ingest/given_homes.h"
+#include "index/ingest/ingest_context.h"
+#include "index/ingest/ingest_memory.h"
+#include "index/ingest/ingest_steps.h"
+#include "index/ingest/node_file.h"
+#include "index/ingest/spilled_array.h"
+#include "rhizome/chunk_array.h"
+#include "storage/base/bytes_left.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Represents "no limit" in the arithmetic of budgets.
@@ -258,4 +259,5 @@ Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const Inges
   return MakeStore(fs, path, options.store_id, control, build, {.scratch = options.scratch});
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/index/ingest_steps.h"
+#include "index/ingest/ingest_steps.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,11 @@
 #include <memory>
 #include <utility>
 
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/outside.h"
+#include "storage/base/exceptions.h"
+#include "storage/io/outside.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Status CheckTarget(FileSystem& fs, const Path& path) {
   RHIZOME_RETURN_IF_ERROR(CheckOutside(fs, path));
@@ -144,4 +145,5 @@ void SetLayouts(const IngestOptions& options, GraphInput& input) {
   input.attribute_chunk_rows = options.chunk_rows;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/edge_file.h"
-#include "rhizome/index/ingest_context.h"
-#include "rhizome/index/node_file.h"
-#include "rhizome/storage/stopwatch.h"
+#include "index/ingest/edge_file.h"
+#include "index/ingest/ingest_context.h"
+#include "index/ingest/node_file.h"
+#include "storage/base/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Fails early if Store::Create would refuse `path` after all input was read. This header has the
 /// steps that are common to ingestion in memory and through spill files.
@@ -66,4 +67,5 @@ void SetLayouts(const IngestOptions& options, GraphInput& input);
 Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const IngestOptions& options,
                                    const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

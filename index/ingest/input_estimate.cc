@@ -1,7 +1,7 @@
 // Estimates an input from file lengths, headers and samples. Estimator::Run visits every input file
 // once and adds up its share.
 
-#include "rhizome/index/input_estimate.h"
+#include "index/ingest/input_estimate.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/edge_file.h"
-#include "rhizome/index/id_sample.h"
-#include "rhizome/index/node_file.h"
-#include "rhizome/index/npy.h"
-#include "rhizome/index/row_sources.h"
-#include "rhizome/index/text_sample.h"
-#include "rhizome/storage/chunk_array.h"
+#include "index/ids/id_sample.h"
+#include "index/ingest/edge_file.h"
+#include "index/ingest/node_file.h"
+#include "index/input/npy.h"
+#include "index/input/text_sample.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/row_sources.h"
 
 namespace rhizome {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "rhizome/index/ingest_options.h"
-#include "rhizome/storage/export.h"
+#include "rhizome/export.h"
+#include "rhizome/ingest_options.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -2,7 +2,7 @@
 // float32, or uint8 for splits. Keep appends the staged value and converts the earlier values if
 // the dtype has changed. ToArray moves the values to the order of vertex ids.
 
-#include "rhizome/index/node_column.h"
+#include "index/ingest/node_column.h"
 
 #include <fmt/format.h>
 
@@ -12,12 +12,13 @@
 #include <memory>
 #include <utility>
 
-#include "rhizome/index/array_file.h"
-#include "rhizome/index/external_id.h"
-#include "rhizome/index/number.h"
-#include "rhizome/storage/array_rules.h"
+#include "index/ingest/array_file.h"
+#include "rhizome/external_id.h"
+#include "rhizome/number.h"
+#include "storage/array/array_rules.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint8_t kNoSplit = 255;
@@ -183,4 +184,5 @@ ArrayInput NodeColumn::ToArray(std::span<const VertexId> vertices, std::uint64_t
   return array;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

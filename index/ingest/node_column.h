@@ -7,11 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/number.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/number.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Parses a split, as a word or a number: 0 train, 1 valid (or val), 2 test, 255 none.
 std::optional<std::uint8_t> ParseSplit(std::string_view text);
@@ -66,4 +67,5 @@ template <typename T>
 ArrayInput ColumnArray(std::string name, DataType dtype, std::vector<T> values,
                        std::size_t dim = 1);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,14 +2,15 @@
 // label, split, other), checks all fields, and then adds the id to the IdCollector and the values
 // to their columns. Malformed lines are counted and leave a gap in NodeTable::accepted.
 
-#include "rhizome/index/node_file.h"
+#include "index/ingest/node_file.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::string_view kReadNodesPhase = "read nodes";
@@ -164,4 +165,5 @@ Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids) {
   return std::move(reader).TakeTable();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,11 +3,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/index/id_collector.h"
-#include "rhizome/index/ingest_context.h"
-#include "rhizome/index/node_column.h"
+#include "index/ids/id_collector.h"
+#include "index/ingest/ingest_context.h"
+#include "index/ingest/node_column.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The columns of the nodes file without the ids, by accepted line.
 struct NodeTable {
@@ -35,4 +36,5 @@ std::vector<std::string> NodeArrayNames(const IngestOptions& options);
 /// Errors: as Ingest.
 Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,7 +1,7 @@
 // The implementations of RowSource: .npy files, Zarr arrays, columns in memory, and a concatenation
 // of several sources. OpenRows chooses by the kind of the file.
 
-#include "rhizome/index/row_sources.h"
+#include "rhizome/row_sources.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/index/npy.h"
-#include "rhizome/storage/zarr_source.h"
+#include "index/input/npy.h"
+#include "storage/array/zarr_source.h"
 
 namespace rhizome {
 namespace {

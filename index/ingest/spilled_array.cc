@@ -2,7 +2,7 @@
 // the store; Read fills one bucket at a time and returns its rows in order. A dense file stores
 // whole rows in the buckets, a sparse file stores triplets.
 
-#include "rhizome/index/spilled_array.h"
+#include "index/ingest/spilled_array.h"
 
 #include <fmt/format.h>
 
@@ -10,15 +10,16 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/index/array_file.h"
-#include "rhizome/index/array_triplets.h"
-#include "rhizome/index/convert.h"
-#include "rhizome/index/row_sources.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
+#include "index/ingest/array_file.h"
+#include "index/ingest/array_triplets.h"
+#include "index/input/convert.h"
+#include "index/topology/vertex_order.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/row_sources.h"
+#include "storage/array/array_rules.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::string_view kPermutePhase = "permute arrays";
@@ -316,4 +317,5 @@ ArrayInput BindSpilledArray(const std::shared_ptr<SpilledArray>& array,
   return input;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

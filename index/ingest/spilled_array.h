@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/ingest_context.h"
-#include "rhizome/index/spill.h"
-#include "rhizome/storage/array_rules.h"
+#include "index/generation/spill.h"
+#include "index/ingest/ingest_context.h"
+#include "rhizome/graph_builder.h"
+#include "storage/array/array_rules.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// An array file that is too large for memory. Open reads only the header of a file of rows, or
 /// copies triplets to a spill file. The rows are permuted from file order to the store's order
@@ -50,4 +51,5 @@ class SpilledArray {
 ArrayInput BindSpilledArray(const std::shared_ptr<SpilledArray>& array,
                             const std::shared_ptr<const std::vector<VertexId>>& vertex_of_row);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "rhizome/index/external_id.h"
-#include "rhizome/index/number.h"
-#include "rhizome/index/row_sources.h"
-#include "rhizome/index/table_reader.h"
+#include "index/input/table_reader.h"
+#include "rhizome/external_id.h"
+#include "rhizome/number.h"
+#include "rhizome/row_sources.h"
 
 namespace rhizome {
 namespace {

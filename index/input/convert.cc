@@ -1,10 +1,10 @@
-#include "rhizome/index/convert.h"
+#include "index/input/convert.h"
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "rhizome/storage/half.h"
+#include "storage/base/half.h"
 
 namespace rhizome {
 namespace {

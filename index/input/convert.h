@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 
-#include "rhizome/storage/dtype.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/dtype.h"
+#include "rhizome/export.h"
+#include "rhizome/result.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -2,7 +2,7 @@
 // format (StreamOf): plain, gzip or zstd. A stream reads the file through InputStream::ReadFile in
 // blocks and decompresses it into the caller's buffer.
 
-#include "rhizome/index/input_stream.h"
+#include "index/input/input_stream.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/posix_file.h"
+#include "storage/base/check.h"
+#include "storage/io/posix_file.h"
 
 namespace rhizome {
 namespace {

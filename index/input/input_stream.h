@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/file_system.h"
+#include "rhizome/export.h"
+#include "rhizome/file_system.h"
 
 namespace RHIZOME_API rhizome {
 

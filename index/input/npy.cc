@@ -2,7 +2,7 @@
 // stream and, for float64, converts them to float32 (Narrow); NpyWriter writes a header and
 // buffered rows.
 
-#include "rhizome/index/npy.h"
+#include "index/input/npy.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/index/npy_dict.h"
-#include "rhizome/index/number.h"
+#include "index/input/npy_dict.h"
+#include "rhizome/number.h"
 
 namespace rhizome {
 namespace {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/index/input_stream.h"
-#include "rhizome/storage/dtype.h"
-#include "rhizome/storage/export.h"
+#include "index/input/input_stream.h"
+#include "rhizome/dtype.h"
+#include "rhizome/export.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -1,11 +1,12 @@
-#include "rhizome/index/npy_dict.h"
+#include "index/input/npy_dict.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <system_error>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // The maximum number of dimensions in NumPy before version 2.
@@ -138,4 +139,5 @@ class DictParser {
 
 Result<NpyDict> ParseNpyDict(std::string_view text) { return DictParser(text).Parse(); }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

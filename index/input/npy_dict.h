@@ -5,9 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The Python dictionary in the header of a .npy file.
 struct NpyDict {
@@ -21,4 +22,5 @@ struct NpyDict {
 /// Errors: kInvalidArgument, naming the key.
 Result<NpyDict> ParseNpyDict(std::string_view text);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

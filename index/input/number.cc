@@ -1,4 +1,4 @@
-#include "rhizome/index/number.h"
+#include "rhizome/number.h"
 
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <system_error>
 
-#include "rhizome/storage/mutant.h"
+#include "storage/base/mutant.h"
 
 namespace rhizome {
 

@@ -2,7 +2,7 @@
 // the end of the next record, and splits it at tabs (ReadTabs) or by a state machine for CSV
 // (ReadCsv). Fields point into the buffer, or, for CSV, into a copy without quotes.
 
-#include "rhizome/index/table_reader.h"
+#include "index/input/table_reader.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/storage/bytes.h"
+#include "storage/base/bytes.h"
 
 namespace rhizome {
 namespace {

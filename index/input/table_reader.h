@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/input_stream.h"
-#include "rhizome/storage/export.h"
+#include "index/input/input_stream.h"
+#include "rhizome/export.h"
 
 namespace RHIZOME_API rhizome {
 

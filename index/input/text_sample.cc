@@ -1,13 +1,14 @@
-#include "rhizome/index/text_sample.h"
+#include "index/input/text_sample.h"
 
 #include <filesystem>
 #include <span>
 #include <string_view>
 #include <utility>
 
-#include "rhizome/index/input_stream.h"
+#include "index/input/input_stream.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::size_t kCompressedSampleBytes = std::size_t{4} << 20;
@@ -66,4 +67,5 @@ Result<TextSample> SampleText(FileSystem& fs, const Path& path) {
   return sample;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Number of samples of a file, and the size of each. They are spread over the file; a compressed
 /// file is sampled only at its beginning.
@@ -29,4 +30,5 @@ struct TextSample {
 /// Errors: any error of opening and reading the file.
 Result<TextSample> SampleText(FileSystem& fs, const Path& path);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

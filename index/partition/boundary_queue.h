@@ -7,9 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The boundary of a growing partition, ordered by fewest unassigned edges. It consists of buckets
 /// of vertices with similar counts (exact below 8, then two buckets for each power of two). Counts
@@ -72,4 +73,5 @@ class BoundaryQueue {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

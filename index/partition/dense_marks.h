@@ -3,9 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Records which ids have been seen, to determine whether they cover 0..bound-1. Ids below
 /// `implied` count as seen. Memory: one bit for each other id.
@@ -33,4 +34,5 @@ class DenseMarks {
   std::vector<bool> seen_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

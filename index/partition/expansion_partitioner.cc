@@ -1,15 +1,16 @@
-#include "rhizome/index/expansion_partitioner.h"
+#include "index/partition/expansion_partitioner.h"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "rhizome/index/neighbor_expansion.h"
-#include "rhizome/index/partition_balance.h"
-#include "rhizome/index/refinement.h"
-#include "rhizome/index/workers.h"
+#include "index/partition/neighbor_expansion.h"
+#include "index/partition/partition_balance.h"
+#include "index/partition/refinement.h"
+#include "index/work/workers.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -66,4 +67,5 @@ template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint32_t, st
 template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint64_t, std::uint16_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

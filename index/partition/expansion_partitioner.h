@@ -3,13 +3,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/index/half_edges.h"
-#include "rhizome/index/partition_options.h"
-#include "rhizome/index/replica_sets.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "index/partition/half_edges.h"
+#include "index/partition/replica_sets.h"
+#include "rhizome/job_control.h"
+#include "rhizome/partition_options.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Runs kRefined, kAdaDne or kDne. Index numbers half-edges and Part numbers partitions. The caller
 /// picks the smallest types that fit; they do not change the result. `input` and `options` must be
@@ -39,4 +40,5 @@ extern template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint3
 extern template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint64_t, std::uint16_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

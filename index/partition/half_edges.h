@@ -5,12 +5,13 @@
 #include <limits>
 #include <vector>
 
-#include "rhizome/index/partition_input.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/partition_input.h"
+#include "rhizome/result.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// An array on huge pages if the system has them. On small pages, random accesses to gigabytes
 /// spend most of their time on page table walks. The memory is not zeroed.
@@ -143,4 +144,5 @@ class HalfEdges {
   HugeArray<Part> part_;                // [half-edges]
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,14 +1,15 @@
-#include "rhizome/index/neighbor_expansion.h"
+#include "index/partition/neighbor_expansion.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mix.h"
+#include "storage/base/check.h"
+#include "storage/base/mix.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -431,4 +432,5 @@ template class NeighborExpansion<std::uint32_t, std::uint8_t>;
 template class NeighborExpansion<std::uint32_t, std::uint16_t>;
 template class NeighborExpansion<std::uint64_t, std::uint16_t>;
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

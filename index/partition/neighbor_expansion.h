@@ -5,15 +5,16 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/boundary_queue.h"
-#include "rhizome/index/half_edges.h"
-#include "rhizome/index/partition_options.h"
-#include "rhizome/index/replica_sets.h"
-#include "rhizome/index/workers.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/job_control.h"
+#include "index/partition/boundary_queue.h"
+#include "index/partition/half_edges.h"
+#include "index/partition/replica_sets.h"
+#include "index/work/workers.h"
+#include "rhizome/job_control.h"
+#include "rhizome/partition_options.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// State of one partition when the expansion sets its speed; see ExpansionPolicy::observe.
 struct ExpansionSpeed {
@@ -164,4 +165,5 @@ extern template class NeighborExpansion<std::uint32_t, std::uint8_t>;
 extern template class NeighborExpansion<std::uint32_t, std::uint16_t>;
 extern template class NeighborExpansion<std::uint64_t, std::uint16_t>;
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,10 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/types.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 inline constexpr PartitionId kNoOwner = 0xFFFF;
 
@@ -101,4 +102,5 @@ class OwnerChooser {
   std::vector<std::uint64_t> rows_;  // [partitions]
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,7 +6,8 @@
 #include <limits>
 #include <vector>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns the maximum number of edges of a partition: `balance` times the mean, but at least
 /// enough for the partitions to hold all edges.
@@ -35,4 +36,5 @@ inline double MaxOverMin(const std::vector<std::uint64_t>& load) {
   return static_cast<double>(*most) / static_cast<double>(*least);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,11 +1,11 @@
-#include "rhizome/index/partition_input.h"
+#include "rhizome/partition_input.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/storage/exceptions.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 

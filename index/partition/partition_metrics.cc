@@ -2,11 +2,11 @@
 #include <numeric>
 #include <vector>
 
-#include "rhizome/index/partition_balance.h"
-#include "rhizome/index/partitioner.h"
-#include "rhizome/index/streaming_partitioner.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/partition/partition_balance.h"
+#include "index/partition/streaming_partitioner.h"
+#include "rhizome/partitioner.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 

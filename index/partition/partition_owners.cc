@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/owner_chooser.h"
-#include "rhizome/index/partition_balance.h"
-#include "rhizome/index/partitioner.h"
-#include "rhizome/index/replica_counts.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/partition/owner_chooser.h"
+#include "index/partition/partition_balance.h"
+#include "index/partition/replica_counts.h"
+#include "rhizome/partitioner.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 

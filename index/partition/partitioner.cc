@@ -1,21 +1,23 @@
-#include "rhizome/index/partitioner.h"
+#include "rhizome/partitioner.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "rhizome/index/expansion_partitioner.h"
-#include "rhizome/index/partitioner_table.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/partition/expansion_partitioner.h"
+#include "index/partition/partitioner_table.h"
+#include "storage/base/exceptions.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 // Each is defined in the file of its class.
 MakeStreaming MakeHash2dPartitioner;
 MakeStreaming MakeDbhPartitioner;
 MakeStreaming MakeHdrfPartitioner;
 MakeStreaming MakeRandomPartitioner;
 MakeStreaming MakeRangePartitioner;
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome
 
 namespace rhizome {
 

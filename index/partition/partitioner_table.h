@@ -6,10 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/index/partition_options.h"
-#include "rhizome/index/streaming_partitioner.h"
+#include "index/partition/streaming_partitioner.h"
+#include "rhizome/partition_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Creates the StreamingPartitioner of a kind. `options` are valid.
 using MakeStreaming = std::unique_ptr<StreamingPartitioner>(std::uint64_t vertex_count,
@@ -40,4 +41,5 @@ std::span<const PartitionerEntry> AllPartitioners();
 /// Returns null if there is no such kind.
 const PartitionerEntry* FindPartitioner(PartitionerKind kind);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

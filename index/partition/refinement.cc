@@ -1,4 +1,4 @@
-#include "rhizome/index/refinement.h"
+#include "index/partition/refinement.h"
 
 #include <algorithm>
 #include <array>
@@ -7,9 +7,10 @@
 #include <numeric>
 #include <utility>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -586,4 +587,5 @@ template class Refinement<std::uint32_t, std::uint8_t>;
 template class Refinement<std::uint32_t, std::uint16_t>;
 template class Refinement<std::uint64_t, std::uint16_t>;
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

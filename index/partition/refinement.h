@@ -3,13 +3,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/index/half_edges.h"
-#include "rhizome/index/rank_bitmap.h"
-#include "rhizome/index/replica_sets.h"
-#include "rhizome/index/workers.h"
-#include "rhizome/storage/job_control.h"
+#include "index/partition/half_edges.h"
+#include "index/partition/replica_sets.h"
+#include "index/topology/rank_bitmap.h"
+#include "index/work/workers.h"
+#include "rhizome/job_control.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The bounds that a refinement must keep, and its goal.
 struct BalanceLimits {
@@ -188,4 +189,5 @@ extern template class Refinement<std::uint32_t, std::uint8_t>;
 extern template class Refinement<std::uint32_t, std::uint16_t>;
 extern template class Refinement<std::uint64_t, std::uint16_t>;
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

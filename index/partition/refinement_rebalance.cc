@@ -5,12 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/boundary_queue.h"
-#include "rhizome/index/refinement.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mix.h"
+#include "index/partition/boundary_queue.h"
+#include "index/partition/refinement.h"
+#include "storage/base/check.h"
+#include "storage/base/mix.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -355,4 +356,5 @@ template void Refinement<std::uint64_t, std::uint16_t>::MoveEdge(std::uint64_t, 
 template void Refinement<std::uint64_t, std::uint16_t>::Blend(std::uint64_t, std::uint64_t);
 template void Refinement<std::uint64_t, std::uint16_t>::Recount();
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/types.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Counts the edges of each vertex in each partition. A vertex of degree d is in at most d
 /// partitions, so it gets min(d, partitions) slots: the memory grows with the edges, not with
@@ -84,4 +85,5 @@ class ReplicaCounts {
   std::vector<Index> count_;          // [slots]
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,10 +7,11 @@
 #include <cstring>
 #include <vector>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/types.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The set of partitions of each vertex, as a bitmap of whole bytes (whole 64-bit words above 64
 /// partitions), so that the sets of many vertices share a cache line.
@@ -124,4 +125,5 @@ class ReplicaSets {
   std::vector<std::uint8_t> bytes_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

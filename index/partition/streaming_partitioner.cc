@@ -2,7 +2,7 @@
 // partition of an edge, counts it, and records it at both ends. PartitionStream runs a partitioner
 // over all edges of a PartitionInput.
 
-#include "rhizome/index/streaming_partitioner.h"
+#include "index/partition/streaming_partitioner.h"
 
 #include <fmt/format.h>
 
@@ -10,14 +10,15 @@
 #include <limits>
 #include <utility>
 
-#include "rhizome/index/owner_chooser.h"
-#include "rhizome/index/partition_balance.h"
-#include "rhizome/index/partitioner.h"
-#include "rhizome/index/partitioner_table.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mix.h"
+#include "index/partition/owner_chooser.h"
+#include "index/partition/partition_balance.h"
+#include "index/partition/partitioner_table.h"
+#include "rhizome/partitioner.h"
+#include "storage/base/check.h"
+#include "storage/base/mix.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -352,4 +353,5 @@ Result<std::vector<PartitionId>> PartitionStream(const PartitionInput& input,
   return result;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

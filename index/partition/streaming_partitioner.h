@@ -4,18 +4,19 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/index/partition_input.h"
-#include "rhizome/index/partition_options.h"
-#include "rhizome/index/replica_sets.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/types.h"
+#include "index/partition/replica_sets.h"
+#include "rhizome/job_control.h"
+#include "rhizome/partition_input.h"
+#include "rhizome/partition_options.h"
+#include "rhizome/result.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 struct PartitionMetrics;
 }  // namespace rhizome
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Computes the metrics from the replica sets and the counts of each partition. O(vertices).
 PartitionMetrics MetricsOf(const ReplicaSets& replicas, const std::vector<std::uint64_t>& edges,
@@ -120,4 +121,5 @@ Result<std::vector<PartitionId>> PartitionStream(const PartitionInput& input,
                                                  const PartitionOptions& options,
                                                  const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,14 +1,15 @@
-#include "rhizome/index/compressed_neighbors.h"
+#include "index/sample/compressed_neighbors.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/plain_neighbors.h"
-#include "rhizome/storage/check.h"
+#include "index/delta/graph_parts.h"
+#include "index/sample/plain_neighbors.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Prefetch distances of the offsets and of the bytes. Offsets are prefetched earlier, so that the
@@ -100,4 +101,5 @@ Result<std::shared_ptr<const NeighborSource>> ResidentNeighbors(const GraphSnaps
   return std::make_shared<CompressedNeighbors>(graph, direction);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

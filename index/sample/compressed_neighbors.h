@@ -4,11 +4,12 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/neighbor_source.h"
+#include "index/topology/adjacency.h"
+#include "rhizome/graph.h"
+#include "rhizome/neighbor_source.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Reads lists that Graph holds in memory, where each partition may be compressed or plain. It
 /// decodes single entries in place, and a whole list if many of its entries are requested.
@@ -36,4 +37,5 @@ class CompressedNeighbors final : public NeighborSource {
 Result<std::shared_ptr<const NeighborSource>> ResidentNeighbors(const GraphSnapshot& graph,
                                                                 Direction direction);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

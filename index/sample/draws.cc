@@ -1,13 +1,14 @@
-#include "rhizome/index/draws.h"
+#include "index/sample/draws.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mix.h"
+#include "storage/base/check.h"
+#include "storage/base/mix.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -84,4 +85,5 @@ bool PositionDrawer::Insert(std::uint64_t position) {
   return true;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

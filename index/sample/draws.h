@@ -3,9 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/index/counter_random.h"
+#include "index/work/counter_random.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Draws sets of positions with the exact distribution. It uses only integer arithmetic, so that
 /// every platform draws the same sets. Holds scratch memory: use one instance for each thread.
@@ -28,4 +29,5 @@ class PositionDrawer {
   std::vector<std::uint64_t> seen_;  // open addressing; position + 1; 0: free
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

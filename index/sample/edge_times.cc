@@ -1,16 +1,16 @@
-#include "rhizome/index/edge_times.h"
+#include "rhizome/edge_times.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/delta_view.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/store.h"
+#include "index/delta/delta_view.h"
+#include "index/delta/graph_parts.h"
+#include "index/topology/adjacency.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/store.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 

@@ -1,11 +1,12 @@
-#include "rhizome/index/joined_neighbors.h"
+#include "index/sample/joined_neighbors.h"
 
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 JoinedNeighbors::JoinedNeighbors(const GraphSnapshot& graph,
                                  std::shared_ptr<const NeighborSource> out,
@@ -42,4 +43,5 @@ bool JoinedNeighbors::wants_whole_hops() const {
   return sources_[0]->wants_whole_hops() || sources_[1]->wants_whole_hops();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,11 +3,12 @@
 #include <array>
 #include <memory>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/neighbor_source.h"
-#include "rhizome/index/walked_sides.h"
+#include "index/sample/walked_sides.h"
+#include "rhizome/graph.h"
+#include "rhizome/neighbor_source.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The source for a sampler that traverses both directions of a graph that is not symmetric: it
 /// reads entries of out-lists from one source and entries of in-lists from another.
@@ -25,4 +26,5 @@ class JoinedNeighbors final : public NeighborSource {
   const std::array<std::shared_ptr<const NeighborSource>, 2> sources_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

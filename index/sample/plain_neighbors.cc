@@ -1,9 +1,10 @@
-#include "rhizome/index/plain_neighbors.h"
+#include "index/sample/plain_neighbors.h"
 
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/check.h"
+#include "index/delta/graph_parts.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -35,4 +36,5 @@ Status PlainNeighbors::LookUp(std::span<const EntryRef> entries, std::span<Row> 
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,11 +4,12 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/neighbor_source.h"
+#include "index/topology/adjacency.h"
+#include "rhizome/graph.h"
+#include "rhizome/neighbor_source.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The plain lists of a generation, as Graph holds them in memory.
 /// Ownership: shares the generation with `graph`.
@@ -25,4 +26,5 @@ class PlainNeighbors final : public NeighborSource {
   std::vector<const LocalId*> neighbors_;  // by partition
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

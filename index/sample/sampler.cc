@@ -1,4 +1,4 @@
-#include "rhizome/index/sampler.h"
+#include "rhizome/sampler.h"
 
 #include <fmt/format.h>
 
@@ -6,19 +6,19 @@
 #include <numeric>
 #include <utility>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/compressed_neighbors.h"
-#include "rhizome/index/delta_view.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/joined_neighbors.h"
-#include "rhizome/index/neighbor_source.h"
-#include "rhizome/index/parallel.h"
-#include "rhizome/index/sampler_draw.h"
-#include "rhizome/index/sampler_plan.h"
-#include "rhizome/index/sampler_scratch.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/delta/delta_view.h"
+#include "index/delta/graph_parts.h"
+#include "index/sample/compressed_neighbors.h"
+#include "index/sample/joined_neighbors.h"
+#include "index/sample/sampler_draw.h"
+#include "index/sample/sampler_plan.h"
+#include "index/sample/sampler_scratch.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/vertex_order.h"
+#include "index/work/parallel.h"
+#include "rhizome/neighbor_source.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 

@@ -2,14 +2,15 @@
 // draws from each: uniformly (PickUniform is the fast path; DrawPositions serves all others), or by
 // weight (DrawWeighted). A list may first be reduced to one edge type or to the edges up to a time.
 
-#include "rhizome/index/sampler_draw.h"
+#include "index/sample/sampler_draw.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -243,4 +244,5 @@ void EntryPicker::DrawWeighted(const DrawTables& tables, const ListRequest& requ
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

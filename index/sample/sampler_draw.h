@@ -6,16 +6,17 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/draws.h"
-#include "rhizome/index/neighbor_source.h"
-#include "rhizome/index/sampler_lists.h"
-#include "rhizome/index/sampler_options.h"
-#include "rhizome/index/sampler_plan.h"
-#include "rhizome/index/sampler_times.h"
-#include "rhizome/index/sampler_weights.h"
-#include "rhizome/index/walked_sides.h"
+#include "index/sample/draws.h"
+#include "index/sample/sampler_lists.h"
+#include "index/sample/sampler_plan.h"
+#include "index/sample/sampler_times.h"
+#include "index/sample/sampler_weights.h"
+#include "index/sample/walked_sides.h"
+#include "rhizome/neighbor_source.h"
+#include "rhizome/sampler_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The data of the graph that draws need.
 /// Threads: const after Create.
@@ -80,4 +81,5 @@ class EntryPicker {
   WeightedDrawer weighted_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

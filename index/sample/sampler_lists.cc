@@ -1,12 +1,13 @@
-#include "rhizome/index/sampler_lists.h"
+#include "index/sample/sampler_lists.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/check.h"
+#include "index/delta/graph_parts.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 ListFinder::ListFinder(const GraphSnapshot& graph, std::shared_ptr<const DeltaView> view,
                        Direction direction)
@@ -107,4 +108,5 @@ void ListFinder::AppendOfType(std::span<const Piece> list, std::uint64_t begin, 
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,14 +5,15 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/delta_view.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/replica_table.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/check.h"
+#include "index/delta/delta_view.h"
+#include "index/delta/replica_table.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/vertex_order.h"
+#include "rhizome/graph.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// One partition's part of a list: consecutive entries of its array. The list is the concatenation
 /// of its pieces.
@@ -100,4 +101,5 @@ class ListFinder {
   const ReplicaTable replicas_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,11 +1,12 @@
-#include "rhizome/index/sampler_numbering.h"
+#include "index/sample/sampler_numbering.h"
 
 #include <algorithm>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mix.h"
+#include "storage/base/check.h"
+#include "storage/base/mix.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -101,4 +102,5 @@ void Numbering::Forget(std::span<const Row> known) {
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,9 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/types.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Assigns local numbers to the vertices of a sample in order of first occurrence. It is keyed
 /// either by row (4 bytes a vertex of the graph, one look-up), or, for disjoint samples, by
@@ -51,4 +52,5 @@ class Numbering {
   std::size_t used_ = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

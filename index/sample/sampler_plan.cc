@@ -1,10 +1,11 @@
-#include "rhizome/index/sampler_plan.h"
+#include "index/sample/sampler_plan.h"
 
 #include <fmt/format.h>
 
-#include "rhizome/index/adjacency.h"
+#include "index/topology/adjacency.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -124,4 +125,5 @@ Result<SamplingPlan> PlanSampling(const GraphSnapshot& graph, const SamplerOptio
   return plan;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,11 +3,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/sampler_options.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/graph.h"
+#include "rhizome/result.h"
+#include "rhizome/sampler_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// One draw for a frontier vertex: a number of its edges, of any type or of one type.
 struct ListRequest {
@@ -27,4 +28,5 @@ Status CheckDirection(const GenerationInfo& info, Direction direction);
 /// Errors: kInvalidArgument, naming the valid values.
 Result<SamplingPlan> PlanSampling(const GraphSnapshot& graph, const SamplerOptions& options);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,13 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/neighbor_source.h"
-#include "rhizome/index/sampler_draw.h"
-#include "rhizome/index/sampler_numbering.h"
-#include "rhizome/storage/process.h"
+#include "index/sample/sampler_draw.h"
+#include "index/sample/sampler_numbering.h"
+#include "rhizome/graph.h"
+#include "rhizome/neighbor_source.h"
+#include "rhizome/process.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The entries of a look-up that belong to the delta.
 struct LookUpScratch {
@@ -84,4 +85,5 @@ class SampleScratchPool {
   std::vector<std::unique_ptr<SampleScratch>> free_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

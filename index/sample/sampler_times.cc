@@ -2,7 +2,7 @@
 // lists that the delta changes (SortChanged). A draw cuts a list to the entries up to the seed's
 // time by binary search (Cut), and then picks any of them, or the latest (Latest).
 
-#include "rhizome/index/sampler_times.h"
+#include "index/sample/sampler_times.h"
 
 #include <fmt/format.h>
 
@@ -11,13 +11,14 @@
 #include <numeric>
 #include <utility>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/bound_search.h"
-#include "rhizome/index/parallel.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/check.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/bound_search.h"
+#include "index/topology/vertex_order.h"
+#include "index/work/parallel.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Result<TimeOrder> TimeOrder::Create(const GraphSnapshot& graph, const DeltaView* view,
                                     std::span<const ListFinder> lists, const WalkedSides& sides,
@@ -199,4 +200,5 @@ void TimeOrder::Latest(CounterRandom& random, std::span<const Piece> eligible, s
   RHIZOME_DCHECK(out.size() == draws);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,15 +6,16 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/counter_random.h"
-#include "rhizome/index/draws.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/sampler_lists.h"
-#include "rhizome/index/sampler_options.h"
-#include "rhizome/index/walked_sides.h"
-#include "rhizome/storage/result.h"
+#include "index/sample/draws.h"
+#include "index/sample/sampler_lists.h"
+#include "index/sample/walked_sides.h"
+#include "index/work/counter_random.h"
+#include "rhizome/graph.h"
+#include "rhizome/result.h"
+#include "rhizome/sampler_options.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Orders the entries of every list of the traversed sides by time, so that the entries up to a
 /// given time are a prefix. In a list that the delta changes, each piece has a separate order,
@@ -79,4 +80,5 @@ class TimeOrder {
   std::vector<std::vector<std::uint32_t>> order_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

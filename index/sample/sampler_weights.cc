@@ -2,18 +2,19 @@
 // list. WeightedDrawer draws by share of the sum (DrawOne, which searches the sums), by keys
 // (KeysOfPieces), or first by share and then by keys (WithoutReplacement).
 
-#include "rhizome/index/sampler_weights.h"
+#include "index/sample/sampler_weights.h"
 
 #include <fmt/format.h>
 
 #include <string>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/parallel.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/check.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/vertex_order.h"
+#include "index/work/parallel.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -279,4 +280,5 @@ void WeightedDrawer::Offer(const Key& key, std::uint64_t draws) {
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

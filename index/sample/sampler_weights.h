@@ -7,14 +7,15 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/counter_random.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/sampler_lists.h"
-#include "rhizome/index/walked_sides.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/result.h"
+#include "index/sample/sampler_lists.h"
+#include "index/sample/walked_sides.h"
+#include "index/work/counter_random.h"
+#include "rhizome/graph.h"
+#include "rhizome/result.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The weights of all entries of the traversed sides by position, with partial sums, so that the
 /// weight of any range within a list is computed without visiting all its entries. Sums are double,
@@ -155,4 +156,5 @@ void WeightedDrawer::ByShares(CounterRandom& random, std::uint64_t size, WeightA
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

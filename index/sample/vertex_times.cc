@@ -5,14 +5,14 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/array_scan.h"
-#include "rhizome/index/delta_view.h"
-#include "rhizome/index/edge_times.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/sampler_plan.h"
-#include "rhizome/index/walked_sides.h"
-#include "rhizome/storage/exceptions.h"
+#include "index/delta/delta_view.h"
+#include "index/delta/graph_parts.h"
+#include "index/sample/sampler_plan.h"
+#include "index/sample/walked_sides.h"
+#include "index/topology/adjacency.h"
+#include "rhizome/array_scan.h"
+#include "rhizome/edge_times.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 namespace {

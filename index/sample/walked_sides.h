@@ -2,10 +2,11 @@
 
 #include <cstddef>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/graph.h"
+#include "rhizome/types.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The directions whose lists a sampler traverses: one, or both, in which case the list of a vertex
 /// is its out-list followed by its in-list. The partition number of an entry identifies its list:
@@ -45,4 +46,5 @@ class WalkedSides {
   PartitionId delta_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

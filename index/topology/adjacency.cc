@@ -2,20 +2,21 @@
 // compressed bytes in memory, or the partition file. FetchList covers all three: it finds the
 // extent of a list, reads the extent through the block cache if there is one, and decodes the list.
 
-#include "rhizome/index/adjacency.h"
+#include "index/topology/adjacency.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "rhizome/index/block_cache.h"
-#include "rhizome/index/compressed_list.h"
-#include "rhizome/storage/block_file.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/little_endian.h"
+#include "index/topology/block_cache.h"
+#include "index/topology/compressed_list.h"
+#include "storage/base/check.h"
+#include "storage/base/little_endian.h"
+#include "storage/section/block_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 std::string PartitionPath(std::uint32_t partition) {
   return fmt::format("topology/part-{:04}.adj", partition);
@@ -277,4 +278,5 @@ std::optional<std::size_t> Adjacency::BoundaryIndex(LocalId local) const {
   return boundary_.Rank(local);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,16 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/blocked_offsets.h"
-#include "rhizome/index/column.h"
-#include "rhizome/index/patched_column.h"
-#include "rhizome/index/rank_bitmap.h"
-#include "rhizome/index/topology_codec.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/section_file.h"
-#include "rhizome/storage/types.h"
+#include "index/topology/blocked_offsets.h"
+#include "index/topology/column.h"
+#include "index/topology/patched_column.h"
+#include "index/topology/rank_bitmap.h"
+#include "index/topology/vertex_order.h"
+#include "rhizome/topology_codec.h"
+#include "rhizome/types.h"
+#include "storage/section/section_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 class BlockCache;
 
@@ -323,4 +324,5 @@ class Adjacency {
   std::span<const std::uint8_t> partition_sets_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 
-#include "rhizome/index/blocked_offsets.h"
-#include "rhizome/index/patched_column.h"
+#include "index/topology/blocked_offsets.h"
+#include "index/topology/patched_column.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The sections of a partition file; see storage/FORMAT.md, "Partition file". These numbers are
 /// stored on disk: never renumber, only append. "n" is the number of local vertices, "m" the number
@@ -112,4 +113,5 @@ struct PartitionHeader {
 };
 static_assert(sizeof(PartitionHeader) == 64, "on-disk layout");
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,13 +1,14 @@
-#include "rhizome/index/adjacency_parser.h"
+#include "index/topology/adjacency_parser.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <utility>
 
-#include "rhizome/index/section_struct.h"
+#include "index/topology/section_struct.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 // Parses a partition file. Later steps rely on the checks of earlier ones:
 // 1. header and flags: they agree with the manifest and the order, and with the sections present;
 // 2. rows of owned vertices and mirrors;
@@ -341,4 +342,5 @@ Result<Adjacency> Adjacency::ParseHeader(SectionFile file, const VertexOrder& or
   return parser.Take();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,10 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/adjacency_format.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/adjacency_format.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Parses and checks a partition file field by field, in one pass over each section, with the lists
 /// in parallel. Every index is compared with its bound before it is used, so any bytes are safe to
@@ -83,4 +84,5 @@ class AdjacencyParser {
   RankBitmap touched_;  // local vertices with at least one edge; used if replicated()
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

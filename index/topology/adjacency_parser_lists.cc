@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
-#include "rhizome/index/adjacency_parser.h"
-#include "rhizome/index/parallel.h"
-#include "rhizome/storage/check.h"
+#include "index/topology/adjacency_parser.h"
+#include "index/work/parallel.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Number of vertices whose lists one task checks.
@@ -139,4 +140,5 @@ LocalId AdjacencyParser::OutNeighborAt(LocalId local, std::uint64_t i) const {
   return *neighbor;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -10,14 +10,15 @@
 #include <unordered_map>
 #include <utility>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/adjacency_format.h"
-#include "rhizome/index/compressed_list.h"
-#include "rhizome/index/rank_bitmap.h"
-#include "rhizome/index/section_struct.h"
-#include "rhizome/storage/check.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/adjacency_format.h"
+#include "index/topology/compressed_list.h"
+#include "index/topology/rank_bitmap.h"
+#include "index/topology/section_struct.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// One direction's adjacency lists, sorted by (vertex, type, neighbour).
@@ -485,4 +486,5 @@ Status Adjacency::Write(ByteSink& sink, const StoreId& store_id, const VertexOrd
   return PartitionWriter(sink, store_id, order, context, std::move(edges)).Write();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

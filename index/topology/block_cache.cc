@@ -3,14 +3,15 @@
 // block and uses, in this order: the block's fixed frame if all blocks fit, a frame that never held
 // a block, or a frame that Evict frees.
 
-#include "rhizome/index/block_cache.h"
+#include "index/topology/block_cache.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -160,4 +161,5 @@ std::uint32_t BlockCache::Evict(Shard& shard) {
   return kNone;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

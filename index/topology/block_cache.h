@@ -7,10 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/metrics.h"
-#include "rhizome/storage/process.h"
+#include "rhizome/metrics.h"
+#include "rhizome/process.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Caches blocks of files in bounded memory. A table with one slot for each block replaces hashing.
 /// Eviction is CLOCK with counts: a hit adds a life, up to 3, and the hand removes one life at each
@@ -108,4 +109,5 @@ class BlockCache {
   std::atomic<std::int64_t> used_bytes_{0};
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

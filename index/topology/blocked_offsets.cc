@@ -1,4 +1,4 @@
-#include "rhizome/index/blocked_offsets.h"
+#include "index/topology/blocked_offsets.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,11 @@
 #include <array>
 #include <vector>
 
-#include "rhizome/index/bound_search.h"
-#include "rhizome/storage/check.h"
+#include "index/topology/bound_search.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint64_t kBlock = BlockedOffsets::kBlock;
@@ -127,4 +128,5 @@ std::size_t BlockedOffsets::UpperBound(std::uint64_t value) const {
   return FirstNot(0, size(), [&](std::size_t i) { return (*this)[i] <= value; });
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

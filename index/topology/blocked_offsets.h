@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <span>
 
-#include "rhizome/index/column.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/section_file.h"
+#include "index/topology/column.h"
+#include "rhizome/result.h"
+#include "storage/section/section_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The section kinds of an array of offsets.
 struct OffsetKinds {
@@ -65,4 +66,5 @@ class BlockedOffsets {
 Status WriteOffsets(SectionFileWriter& writer, const OffsetKinds& kinds,
                     std::span<const std::uint64_t> offsets);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,7 +2,8 @@
 
 #include <cstddef>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns the first position in [begin, end) for which `before` is false, by binary search.
 /// `before` must be true for a prefix of the range and false after it.
@@ -19,4 +20,5 @@ std::size_t FirstNot(std::size_t begin, std::size_t end, Before before) {
   return begin;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

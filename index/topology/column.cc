@@ -1,11 +1,12 @@
-#include "rhizome/index/column.h"
+#include "index/topology/column.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "rhizome/index/bound_search.h"
+#include "index/topology/bound_search.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 std::uint32_t BytesFor(std::uint64_t largest) {
@@ -82,4 +83,5 @@ Status WriteColumn(SectionFileWriter& writer, std::uint32_t kind,
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <span>
 
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/section_file.h"
+#include "rhizome/result.h"
+#include "storage/section/section_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A column of unsigned numbers in a section file. All elements have the same width, the smallest
 /// of 1, 2, 4 and 8 bytes that holds the largest value. In small partitions most columns take one
@@ -63,4 +64,5 @@ class Column {
 Status WriteColumn(SectionFileWriter& writer, std::uint32_t kind,
                    std::span<const std::uint64_t> values, std::uint32_t least_bytes = 1);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,16 +3,17 @@
 // number i). At(i) finds the i-th set bit of the bitmap: it starts at the last sample at or before
 // i, skips whole words by popcount, and selects within one word.
 
-#include "rhizome/index/compressed_list.h"
+#include "index/topology/compressed_list.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/little_endian.h"
+#include "storage/base/check.h"
+#include "storage/base/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // This is above the bits that any value (a neighbour, with the rank of its type) needs, and small
@@ -181,4 +182,5 @@ bool CompressedList::DecodeAs(std::uint64_t limit, std::span<T> out) const {
   return i == count_ && (count_ == 0 || used_bytes == bytes_.size() - high_at_);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,7 +6,8 @@
 #include <span>
 #include <vector>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Appends the Elias-Fano form of `values`, which must not descend; appends nothing for an empty
 /// list. The form takes about 2 + log2(largest / count) bits a number, and any number can be read
@@ -55,4 +56,5 @@ class CompressedList {
   std::uint32_t low_bits_ = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,9 +1,10 @@
-#include "rhizome/index/edge_order.h"
+#include "index/topology/edge_order.h"
 
 #include <algorithm>
 #include <numeric>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 std::vector<std::uint64_t> OrderOfEdges(const EdgesOfPartition& edges, const VertexOrder& order,
                                         const PartitionContext& context) {
@@ -41,4 +42,5 @@ std::vector<std::uint64_t> OrderOfEdges(const EdgesOfPartition& edges, const Ver
   return places;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

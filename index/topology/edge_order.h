@@ -3,9 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
+#include "index/topology/adjacency.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns, for each edge id of a partition, the index of that edge in `edges`. Adjacency::Write
 /// numbers edges by (vertex of the list, type, neighbour, weight); edges that are equal in all of
@@ -13,4 +14,5 @@ namespace rhizome::inline internal {
 std::vector<std::uint64_t> OrderOfEdges(const EdgesOfPartition& edges, const VertexOrder& order,
                                         const PartitionContext& context);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

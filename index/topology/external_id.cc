@@ -1,4 +1,4 @@
-#include "rhizome/index/external_id.h"
+#include "rhizome/external_id.h"
 
 #include <charconv>
 #include <system_error>

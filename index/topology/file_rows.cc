@@ -1,4 +1,4 @@
-#include "rhizome/index/file_rows.h"
+#include "index/topology/file_rows.h"
 
 #include <fmt/format.h>
 
@@ -6,12 +6,13 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/storage/array_files.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/row_sums.h"
+#include "rhizome/array_versions.h"
+#include "storage/array/array_files.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/row_sums.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Holds the page reads that a RowReader plans ahead, besides the reads in flight.
@@ -115,4 +116,5 @@ void OpenArrays::EraseDropped(const Store& store) {
   });
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

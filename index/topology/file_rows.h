@@ -7,16 +7,17 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/array_files.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/process.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/row_reader.h"
-#include "rhizome/storage/row_sums.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/mutex.h"
+#include "rhizome/process.h"
+#include "rhizome/result.h"
+#include "rhizome/row_reader.h"
+#include "rhizome/store.h"
+#include "storage/array/array_files.h"
+#include "storage/array/row_sums.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns the number of rows that are read and decoded together in an array without row checksums:
 /// the rows of a chunk, or of an inner chunk of a shard.
@@ -90,4 +91,5 @@ class OpenArrays {
   std::vector<std::shared_ptr<const FileRows>> open_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

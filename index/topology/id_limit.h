@@ -2,10 +2,12 @@
 
 #include <cstddef>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The longest external id, in bytes, that ingestion and updates accept. Older versions could
 /// ingest longer ids from memory; stores with such ids remain readable.
 inline constexpr std::size_t kMaxIdBytes = std::size_t{1} << 20;
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

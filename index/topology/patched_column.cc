@@ -1,11 +1,12 @@
-#include "rhizome/index/patched_column.h"
+#include "index/topology/patched_column.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // The assumed size of a patch: a position and a value of 4 bytes each.
@@ -64,4 +65,5 @@ Result<PatchedColumn> PatchedColumn::Read(const SectionFile& file, const Patched
   return column;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,11 +3,12 @@
 #include <cstdint>
 #include <span>
 
-#include "rhizome/index/column.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/section_file.h"
+#include "index/topology/column.h"
+#include "rhizome/result.h"
+#include "storage/section/section_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The section kinds of a patched column.
 struct PatchedKinds {
@@ -49,4 +50,5 @@ class PatchedColumn {
 Status WritePatched(SectionFileWriter& writer, const PatchedKinds& kinds,
                     std::span<const std::uint64_t> values);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

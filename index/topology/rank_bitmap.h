@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A set of numbers below `size` with rank in O(1): one bit for each number, and one count for each
 /// 64 numbers. Call Set for all members, then Seal once; Rank is valid only after Seal.
@@ -57,4 +58,5 @@ class RankBitmap {
   std::vector<std::uint64_t> before_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

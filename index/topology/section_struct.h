@@ -5,10 +5,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/section_file.h"
+#include "rhizome/result.h"
+#include "storage/section/section_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Writes `records` of an on-disk struct as a section of single bytes.
 template <typename T>
@@ -33,4 +34,5 @@ Result<std::vector<T>> ReadStructs(const SectionFile& file, std::uint32_t kind,
   return records;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

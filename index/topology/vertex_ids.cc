@@ -1,4 +1,4 @@
-#include "rhizome/index/vertex_ids.h"
+#include "index/topology/vertex_ids.h"
 
 #include <fmt/format.h>
 
@@ -6,12 +6,13 @@
 #include <limits>
 #include <utility>
 
-#include "rhizome/index/section_struct.h"
-#include "rhizome/index/vertex_ids_format.h"
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/check.h"
+#include "index/topology/section_struct.h"
+#include "index/topology/vertex_ids_format.h"
+#include "storage/base/bytes.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint32_t Kind(IdsSection section) { return static_cast<std::uint32_t>(section); }
@@ -292,4 +293,5 @@ ExternalId VertexIds::IdOf(VertexId vertex) const {
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

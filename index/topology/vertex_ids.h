@@ -9,13 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/index/column.h"
-#include "rhizome/index/external_id.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/section_file.h"
-#include "rhizome/storage/types.h"
+#include "index/topology/column.h"
+#include "rhizome/external_id.h"
+#include "rhizome/manifest.h"
+#include "rhizome/types.h"
+#include "storage/section/section_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 inline constexpr const char* kVertexIdsPath = "ids/ids.dict";
 
@@ -110,4 +111,5 @@ class VertexIds {
   std::vector<VertexId> deleted_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Sections of a dictionary file; see storage/FORMAT.md, "Vertex ids". Stored on disk: never
 /// renumber, only append.
@@ -23,4 +24,5 @@ struct IdsHeader {
 };
 static_assert(sizeof(IdsHeader) == 16, "on-disk layout");
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

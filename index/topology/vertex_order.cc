@@ -1,4 +1,4 @@
-#include "rhizome/index/vertex_order.h"
+#include "index/topology/vertex_order.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,12 @@
 #include <tuple>
 #include <utility>
 
-#include "rhizome/index/section_struct.h"
-#include "rhizome/index/vertex_order_format.h"
-#include "rhizome/storage/check.h"
+#include "index/topology/section_struct.h"
+#include "index/topology/vertex_order_format.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint32_t Kind(OrderSection section) { return static_cast<std::uint32_t>(section); }
@@ -212,4 +213,5 @@ TypeId VertexOrder::TypeOf(Row row) const {
                               : static_cast<TypeId>(type_of_row_[static_cast<std::size_t>(row)]);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

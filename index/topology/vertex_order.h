@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/column.h"
-#include "rhizome/storage/section_file.h"
-#include "rhizome/storage/types.h"
+#include "index/topology/column.h"
+#include "rhizome/types.h"
+#include "storage/section/section_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 inline constexpr const char* kOrderPath = "order/order.ord";
 
@@ -94,4 +95,5 @@ class VertexOrder {
   Column type_of_row_;                       // not grouped; empty: all type 0
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

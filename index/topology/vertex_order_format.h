@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Sections of an order file; see storage/FORMAT.md, "Order". Stored on disk: never renumber.
 enum class OrderSection : std::uint32_t {
@@ -41,4 +42,5 @@ struct OrderSegmentRecord {
 };
 static_assert(sizeof(OrderSegmentRecord) == 24, "on-disk layout");
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/index/background.h"
+#include "index/work/background.h"
 
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -6,11 +6,12 @@
 
 #include <algorithm>
 
-#include "rhizome/storage/library_threads.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/threads.h"
+#include "rhizome/result.h"
+#include "storage/base/library_threads.h"
+#include "storage/base/threads.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -56,4 +57,5 @@ bool NeedsOwnThreads() {
   return !pool.here();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

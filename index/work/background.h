@@ -2,8 +2,8 @@
 
 #include <functional>
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/status.h"
+#include "rhizome/export.h"
+#include "rhizome/status.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

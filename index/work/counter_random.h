@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Identifies a stream of random numbers. Equal keys give equal streams and different keys give
 /// independent ones, regardless of the thread and of the order of the requests.
@@ -81,4 +82,5 @@ class CounterRandom {
   std::uint32_t used_ = 8;  // halves of block_ already used
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,7 +2,8 @@
 
 #include <vector>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Empties a vector and frees its memory.
 template <typename T>
@@ -10,4 +11,5 @@ void Free(std::vector<T>& values) {
   std::vector<T>().swap(values);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,9 +3,10 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/section_file.h"
+#include "storage/section/section_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A ByteSink that keeps the bytes in memory.
 class MemorySink : public ByteSink {
@@ -21,4 +22,5 @@ class MemorySink : public ByteSink {
   std::vector<std::byte> bytes_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,9 +8,9 @@
 #include <mutex>
 #include <thread>
 
-#include "rhizome/index/background.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/threads.h"
+#include "index/work/background.h"
+#include "rhizome/export.h"
+#include "storage/base/threads.h"
 
 #if !defined(__SANITIZE_THREAD__)
 #include <tbb/info.h>

@@ -5,11 +5,11 @@
 #include <functional>
 #include <string_view>
 
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/threads.h"
+#include "rhizome/export.h"
+#include "rhizome/job_control.h"
+#include "rhizome/mutex.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/threads.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

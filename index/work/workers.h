@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/index/parallel.h"
+#include "index/work/parallel.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Runs independent pieces of work on a fixed number of threads. The pieces must not depend on the
 /// number of threads, so that the result does not depend on it either.
@@ -33,4 +34,5 @@ class Workers {
   TaskArena arena_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -9,8 +9,8 @@
 
 #include "handle.h"
 #include "numpy.h"
-#include "rhizome/index/array_scan.h"
-#include "rhizome/storage/array_facts.h"
+#include "rhizome/array_facts.h"
+#include "rhizome/array_scan.h"
 
 namespace rhizome::python {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "rhizome/index/row_sources.h"
+#include "rhizome/row_sources.h"
 
 namespace rhizome::python {
 namespace {

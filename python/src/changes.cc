@@ -1,7 +1,7 @@
 #include <nanobind/stl/string.h>
 
 #include "handle.h"
-#include "rhizome/index/change_feed.h"
+#include "rhizome/change_feed.h"
 
 namespace rhizome::python {
 namespace {

@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/external_id.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/external_id.h"
+#include "rhizome/result.h"
+#include "rhizome/types.h"
 
 /// Functions shared by the bindings. All of them need the GIL unless noted otherwise. Names of
 /// Python and NumPy are not used in librhizome; these files use only its public headers.

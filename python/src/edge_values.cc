@@ -1,4 +1,4 @@
-#include "rhizome/index/edge_values.h"
+#include "rhizome/edge_values.h"
 
 #include <nanobind/stl/string.h>
 
@@ -7,7 +7,7 @@
 
 #include "handle.h"
 #include "numpy.h"
-#include "rhizome/index/edge_times.h"
+#include "rhizome/edge_times.h"
 
 namespace rhizome::python {
 namespace {

@@ -12,11 +12,11 @@
 #include "handle.h"
 #include "job.h"
 #include "numpy.h"
-#include "rhizome/index/bulk_ids.h"
-#include "rhizome/index/graph_lookup.h"
-#include "rhizome/index/nearest.h"
-#include "rhizome/storage/array_facts.h"
-#include "rhizome/storage/array_versions.h"
+#include "rhizome/array_facts.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/bulk_ids.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/nearest.h"
 
 namespace rhizome::python {
 namespace {

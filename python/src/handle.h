@@ -11,8 +11,8 @@
 
 #include "core.h"
 #include "log.h"
-#include "rhizome/index/graph_service.h"
-#include "rhizome/storage/process.h"
+#include "rhizome/graph_service.h"
+#include "rhizome/process.h"
 
 namespace rhizome::python {
 

@@ -1,4 +1,4 @@
-#include "rhizome/index/ingest.h"
+#include "rhizome/ingest.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

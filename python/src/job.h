@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "core.h"
-#include "rhizome/storage/job_control.h"
+#include "rhizome/job_control.h"
 
 namespace rhizome::python {
 

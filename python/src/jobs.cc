@@ -5,11 +5,11 @@
 #include "array_file.h"
 #include "handle.h"
 #include "job.h"
-#include "rhizome/index/array_add.h"
-#include "rhizome/index/repair_graph.h"
-#include "rhizome/index/verify_store.h"
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/backup.h"
+#include "rhizome/array_add.h"
+#include "rhizome/array_change.h"
+#include "rhizome/backup.h"
+#include "rhizome/repair_graph.h"
+#include "rhizome/verify_store.h"
 
 namespace rhizome::python {
 namespace {

@@ -1,4 +1,4 @@
-#include "rhizome/cache/loader.h"
+#include "rhizome/loader.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -12,8 +12,8 @@
 #include "handle.h"
 #include "job.h"
 #include "numpy.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/index/bulk_ids.h"
+#include "rhizome/bulk_ids.h"
+#include "rhizome/policies.h"
 #include "sampler.h"
 
 namespace rhizome::python {

@@ -5,8 +5,8 @@
 #include <deque>
 #include <memory>
 
-#include "rhizome/storage/logger.h"
-#include "rhizome/storage/process.h"
+#include "rhizome/logger.h"
+#include "rhizome/process.h"
 
 namespace rhizome::python {
 

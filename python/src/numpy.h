@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "array_memory.h"
-#include "rhizome/storage/dtype.h"
+#include "rhizome/dtype.h"
 
 namespace rhizome::python {
 

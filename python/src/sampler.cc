@@ -9,10 +9,10 @@
 
 #include "handle.h"
 #include "numpy.h"
-#include "rhizome/cache/direct_neighbors.h"
-#include "rhizome/cache/neighbor_sampling.h"
-#include "rhizome/index/bulk_ids.h"
-#include "rhizome/index/sampler.h"
+#include "rhizome/bulk_ids.h"
+#include "rhizome/direct_neighbors.h"
+#include "rhizome/neighbor_sampling.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome::python {
 namespace {

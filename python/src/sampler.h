@@ -8,8 +8,8 @@
 
 #include "core.h"
 #include "numpy.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/sampler_options.h"
+#include "rhizome/graph.h"
+#include "rhizome/sampler_options.h"
 
 namespace rhizome::python {
 

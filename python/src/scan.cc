@@ -4,7 +4,7 @@
 
 #include "handle.h"
 #include "numpy.h"
-#include "rhizome/index/graph_scan.h"
+#include "rhizome/graph_scan.h"
 
 namespace rhizome::python {
 namespace {

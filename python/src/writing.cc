@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "handle.h"
-#include "rhizome/index/bulk_ids.h"
-#include "rhizome/index/number.h"
-#include "rhizome/index/write_batch.h"
+#include "rhizome/bulk_ids.h"
+#include "rhizome/number.h"
+#include "rhizome/write_batch.h"
 
 namespace rhizome::python {
 namespace {

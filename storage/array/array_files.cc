@@ -1,4 +1,4 @@
-#include "rhizome/storage/array_files.h"
+#include "storage/array/array_files.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/stored_file.h"
+#include "rhizome/io_queue.h"
+#include "storage/base/check.h"
+#include "storage/io/stored_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // An eighth of the process's limit, so that there are descriptors for several arrays and for the
@@ -70,4 +71,5 @@ Result<std::shared_ptr<ReadableFile>> ArrayFiles::OpenChunk(std::uint64_t chunk)
                                      file->size_bytes(), chunks_[chunk].size_bytes)));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,13 +5,14 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/process.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/file_system.h"
+#include "rhizome/mutex.h"
+#include "rhizome/process.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The chunk files of an array. Each file is opened on first use and shared by all readers, so that
 /// many readers need no more descriptors than one. Beyond `most_open` files, unused files are
@@ -45,4 +46,5 @@ class ArrayFiles {
   std::size_t open_ RHIZOME_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

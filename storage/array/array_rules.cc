@@ -1,16 +1,16 @@
-#include "rhizome/storage/array_rules.h"
+#include "storage/array/array_rules.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/codec_table.h"
-#include "rhizome/storage/coordinate_names.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/mutant.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/file_system.h"
+#include "storage/array/codec_table.h"
+#include "storage/array/coordinate_names.h"
+#include "storage/base/bytes.h"
+#include "storage/base/mutant.h"
 
 namespace rhizome {
 

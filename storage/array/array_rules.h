@@ -7,10 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/storage/array_facts.h"
-#include "rhizome/storage/manifest.h"
+#include "rhizome/array_facts.h"
+#include "rhizome/manifest.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Checks the rules for every array, whether described by a manifest, a zarr.json or a program:
 /// name, dtype, layout, codec and level, shape without overflow, chunks of at most kMaxChunkBytes,
@@ -40,4 +41,5 @@ inline constexpr std::size_t kMaxPathBytes = 1024;
 inline constexpr std::size_t kMaxAttributes = 256;
 inline constexpr std::size_t kMaxAttributeBytes = 4096;
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

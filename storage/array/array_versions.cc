@@ -1,14 +1,14 @@
-#include "rhizome/storage/array_versions.h"
+#include "rhizome/array_versions.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
+#include "rhizome/file_system.h"
+#include "rhizome/hash.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/little_endian.h"
 
 namespace rhizome {
 

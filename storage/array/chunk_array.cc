@@ -1,4 +1,4 @@
-#include "rhizome/storage/chunk_array.h"
+#include "rhizome/chunk_array.h"
 
 #include <fmt/format.h>
 
@@ -7,15 +7,15 @@
 #include <bit>
 #include <cstdint>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/shard_file.h"
-#include "rhizome/storage/stored_file.h"
-#include "rhizome/storage/zarr_format.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/mutex.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/shard_file.h"
+#include "storage/array/zarr_format.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/little_endian.h"
+#include "storage/base/mutant.h"
+#include "storage/io/stored_file.h"
 
 namespace rhizome {
 

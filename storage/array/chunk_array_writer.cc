@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <optional>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/codec.h"
-#include "rhizome/storage/coordinates.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/shard_file.h"
-#include "rhizome/storage/stored_file.h"
-#include "rhizome/storage/zarr_format.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/codec.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/mutex.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/coordinates.h"
+#include "storage/array/shard_file.h"
+#include "storage/array/zarr_format.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/mutant.h"
+#include "storage/io/stored_file.h"
 
 namespace rhizome {
 

@@ -1,11 +1,12 @@
-#include "rhizome/storage/chunk_lengths.h"
+#include "storage/array/chunk_lengths.h"
 
 #include <fmt/format.h>
 
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/stored_file.h"
+#include "storage/base/mutant.h"
+#include "storage/io/stored_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Status CheckChunkLengths(const ChunkArray& array) {
   if (RHIZOME_MUTANT("claimed lengths are believed")) return Status::Ok();
@@ -21,4 +22,5 @@ Status CheckChunkLengths(const ChunkArray& array) {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/codec.h"
+#include "rhizome/codec.h"
 
 #include <blosc.h>
 #include <fmt/format.h>
@@ -8,13 +8,13 @@
 #include <array>
 #include <memory>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/codec_frames.h"
-#include "rhizome/storage/codec_table.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/nonzero.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/hash.h"
+#include "rhizome/types.h"
+#include "storage/array/codec_frames.h"
+#include "storage/array/codec_table.h"
+#include "storage/base/check.h"
+#include "storage/base/little_endian.h"
+#include "storage/base/nonzero.h"
 
 namespace rhizome {
 namespace {

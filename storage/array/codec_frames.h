@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <span>
 
-#include "rhizome/storage/codec.h"
+#include "rhizome/codec.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Decodes a single frame, possibly written by another program. The decoded size is out.size(),
 /// which follows from the array's shape; the frame's header is compared with it before anything is
@@ -16,4 +17,5 @@ Status DecodeZstdFrame(std::span<const std::byte> frame, std::span<std::byte> ou
 Status DecodeBloscFrame(CodecKind codec, std::span<const std::byte> frame,
                         std::span<std::byte> out);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,10 +5,11 @@
 #include <span>
 #include <string_view>
 
-#include "rhizome/storage/codec.h"
-#include "rhizome/storage/zarr_json.h"
+#include "rhizome/codec.h"
+#include "storage/array/zarr_json.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Everything that the engine knows about a codec: a row of the table in codec.cc.
 struct CodecEntry {
@@ -52,4 +53,5 @@ const CodecEntry* FindCodec(CodecKind kind);
 /// Errors: kInvalidArgument, a level that the codec does not have.
 Status CheckCodecLevel(const CodecEntry& entry, int level);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,7 +4,8 @@
 #include <optional>
 #include <string_view>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The kinds of coordinates: a coordinate holds the vertex id or the external id of each row.
 enum class CoordinateKind : std::uint8_t { kVertexId, kExternalId };
@@ -26,4 +27,5 @@ inline std::optional<CoordinateKind> CoordinateKindOf(std::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,18 +1,19 @@
-#include "rhizome/storage/coordinates.h"
+#include "storage/array/coordinates.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/zarr_json.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/hash.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/zarr_json.h"
+#include "storage/base/bytes.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 // Coordinates are ordinary Zarr arrays next to the arrays of a generation. EncodeCoordinateJson
@@ -171,4 +172,5 @@ std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::string> texts,
   return Sealed(out);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

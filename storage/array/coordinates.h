@@ -8,10 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/coordinate_names.h"
-#include "rhizome/storage/manifest.h"
+#include "rhizome/manifest.h"
+#include "storage/array/coordinate_names.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A one-dimensional Zarr array, `row`, from which programs that read a generation's arrays as Zarr
 /// learn the vertex of each row (FORMAT.md, "Coordinates"). The engine writes, verifies and repairs
@@ -60,4 +61,5 @@ std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::int64_t> numbe
 std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::string> texts,
                                              std::uint64_t chunk_rows);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

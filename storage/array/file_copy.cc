@@ -1,12 +1,13 @@
-#include "rhizome/storage/file_copy.h"
+#include "storage/array/file_copy.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/storage/stored_file.h"
+#include "storage/io/stored_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -39,4 +40,5 @@ Status LinkOrCopyFile(FileSystem& fs, const Path& from, const Path& to, std::uin
   return CopyFile(fs, from, to, size_bytes);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,9 +1,10 @@
 #pragma once
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/manifest.h"
+#include "rhizome/file_system.h"
+#include "rhizome/manifest.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Copies the first `size_bytes` bytes of a file to the new file `to`, and syncs it. The caller
 /// must sync the folder. Errors: kCorruption, `from` is shorter; kAlreadyExists.
@@ -14,4 +15,5 @@ Status CopyFile(FileSystem& fs, const Path& from, const Path& to, std::uint64_t 
 /// another length; kAlreadyExists.
 Status LinkOrCopyFile(FileSystem& fs, const Path& from, const Path& to, std::uint64_t size_bytes);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

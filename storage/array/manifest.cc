@@ -1,4 +1,4 @@
-#include "rhizome/storage/manifest.h"
+#include "rhizome/manifest.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <limits>
 #include <set>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/mutant.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/file_system.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/bytes.h"
+#include "storage/base/mutant.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "rhizome/storage/read_cost.h"
+#include "rhizome/read_cost.h"
 
 #include <algorithm>
 #include <array>
@@ -6,11 +6,11 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/stopwatch.h"
-#include "rhizome/storage/stored_file.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/file_system.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/stopwatch.h"
+#include "storage/io/stored_file.h"
 
 namespace rhizome {
 namespace {

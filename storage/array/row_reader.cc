@@ -1,19 +1,19 @@
-#include "rhizome/storage/row_reader.h"
+#include "rhizome/row_reader.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "rhizome/storage/array_files.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/io_completion.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/row_sums.h"
+#include "rhizome/array_versions.h"
+#include "storage/array/array_files.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/row_sums.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/little_endian.h"
+#include "storage/base/mutant.h"
+#include "storage/io/io_completion.h"
 
 namespace rhizome {
 

@@ -1,15 +1,16 @@
-#include "rhizome/storage/row_sums.h"
+#include "storage/array/row_sums.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/chunk_lengths.h"
-#include "rhizome/storage/exceptions.h"
+#include "rhizome/array_versions.h"
+#include "storage/array/chunk_lengths.h"
+#include "storage/base/exceptions.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 Status CheckSidecar(const ArrayEntry& array, const ChunkArray& sidecar) {
@@ -75,4 +76,5 @@ Status RowSums::LoadChunkOf(const ChunkArray& sidecar, std::uint64_t chunk) cons
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,13 +6,14 @@
 #include <memory>
 #include <span>
 
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/process.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/manifest.h"
+#include "rhizome/mutex.h"
+#include "rhizome/process.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The checksum of each row of an array (RowCrc), loaded from its sidecar and verified. Load reads
 /// the whole sidecar; with Open, each chunk is loaded when one of its rows is first needed. Memory:
@@ -57,4 +58,5 @@ class RowSums {
   mutable Mutex mutex_;                        // held by the thread that loads
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

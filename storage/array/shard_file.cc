@@ -1,15 +1,16 @@
-#include "rhizome/storage/shard_file.h"
+#include "storage/array/shard_file.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/codec.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
+#include "rhizome/codec.h"
+#include "rhizome/hash.h"
+#include "storage/base/check.h"
+#include "storage/base/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 // EncodeShard writes the inner chunks, then the table of their checksums, then Zarr's index.
 // DecodeShardTail reads in the opposite order: index, positions (CheckPlaces), table, and finally
@@ -196,4 +197,5 @@ std::vector<ShardDamage> FindShardDamage(const ArrayEntry& entry, std::uint64_t 
   return damage;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/shard_index.h"
+#include "rhizome/manifest.h"
+#include "storage/array/shard_index.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The tables at the end of a shard's file (storage/FORMAT.md, "Shards"). The file contains the
 /// inner chunks one after another, the table of their checksums, and Zarr's index. Inner chunks
@@ -63,4 +64,5 @@ struct ShardDamage {
 std::vector<ShardDamage> FindShardDamage(const ArrayEntry& entry, std::uint64_t rows,
                                          std::span<const std::byte> bytes, const FileEntry& file);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,14 +1,15 @@
-#include "rhizome/storage/shard_index.h"
+#include "storage/array/shard_index.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
+#include "rhizome/hash.h"
+#include "storage/base/check.h"
+#include "storage/base/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::size_t kEntryBytes = 16;
@@ -139,4 +140,5 @@ Result<std::vector<InnerRange>> ReadShardIndex(ReadableFile& file, const ShardIn
   return DecodeShardIndex(format, bytes, file_bytes);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The position of an inner chunk in the file of its shard. A missing one consists of the fill
 /// value.
@@ -53,4 +54,5 @@ Result<std::vector<InnerRange>> DecodeShardIndex(const ShardIndexFormat& format,
 /// Errors: as for DecodeShardIndex, without the file's name; kIoError.
 Result<std::vector<InnerRange>> ReadShardIndex(ReadableFile& file, const ShardIndexFormat& format);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/zarr_format.h"
+#include "storage/array/zarr_format.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,12 @@
 #include <cstdint>
 #include <limits>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/codec_table.h"
-#include "rhizome/storage/zarr_json.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/codec_table.h"
+#include "storage/array/zarr_json.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -205,4 +206,5 @@ Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name)
   return Fail(Bad("fields", "one is unknown"));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,9 +3,10 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/storage/manifest.h"
+#include "rhizome/manifest.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Creates the zarr.json of an array (storage/FORMAT.md, "Arrays"). Source: Zarr v3 core
 /// specification. These functions access no file.
@@ -17,4 +18,5 @@ std::string EncodeArrayJson(const ArrayEntry& entry);
 /// Errors: kCorruption, naming the field.
 Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,13 +1,14 @@
-#include "rhizome/storage/zarr_json.h"
+#include "storage/array/zarr_json.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 
-#include "rhizome/storage/types.h"
-#include "rhizome/storage/untrusted_json.h"
+#include "rhizome/types.h"
+#include "storage/section/untrusted_json.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 Status BadZarrJson(std::string_view field, std::string_view why) {
   return Status::Corruption(fmt::format("zarr.json, {}: {}", field, why));
 }
@@ -53,4 +54,5 @@ Result<std::string> ZarrTextAt(const ZarrJson& json, const char* pointer) {
   return value.text();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

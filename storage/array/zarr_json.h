@@ -4,10 +4,11 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/storage/json_value.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
+#include "storage/section/json_value.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 using ZarrJson = JsonValue;
 
@@ -26,4 +27,5 @@ const ZarrJson& ZarrAt(const ZarrJson& json, const char* pointer);
 Result<std::uint64_t> ZarrNumberAt(const ZarrJson& json, const char* pointer);
 Result<std::string> ZarrTextAt(const ZarrJson& json, const char* pointer);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

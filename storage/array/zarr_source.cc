@@ -1,4 +1,4 @@
-#include "rhizome/storage/zarr_source.h"
+#include "storage/array/zarr_source.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -12,11 +12,12 @@
 #include <system_error>
 #include <utility>
 
-#include "rhizome/storage/codec_frames.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
+#include "rhizome/hash.h"
+#include "storage/array/codec_frames.h"
+#include "storage/base/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using Compressor = ZarrSourceFormat::Compressor;
@@ -291,4 +292,5 @@ Status ZarrSource::Place(std::uint64_t strip, std::uint64_t across, bool there,
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -10,11 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/codec.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/shard_index.h"
+#include "rhizome/codec.h"
+#include "rhizome/file_system.h"
+#include "storage/array/shard_index.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The metadata of an array that another program wrote. Supported are Zarr v3 arrays of one or two
 /// dimensions on a regular grid. Their codecs are `bytes`, then at most one of `zstd`, `blosc`
@@ -134,4 +135,5 @@ class ZarrSource {
   std::uint64_t given_bytes_ = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -9,12 +9,13 @@
 #include <limits>
 #include <optional>
 
-#include "rhizome/storage/half.h"
-#include "rhizome/storage/shown_text.h"
-#include "rhizome/storage/zarr_json.h"
-#include "rhizome/storage/zarr_source.h"
+#include "storage/array/zarr_json.h"
+#include "storage/array/zarr_source.h"
+#include "storage/base/half.h"
+#include "storage/base/shown_text.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using Compressor = ZarrSourceFormat::Compressor;
@@ -340,4 +341,5 @@ Result<ZarrSourceFormat> ParseZarrSource(std::string_view text) {
   return format;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

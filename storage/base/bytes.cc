@@ -1,4 +1,4 @@
-#include "rhizome/storage/bytes.h"
+#include "storage/base/bytes.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,10 @@
 #include <cmath>
 #include <string>
 
-#include "rhizome/storage/shown_text.h"
+#include "storage/base/shown_text.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // This file reads and writes little-endian fields of variable length, and checks and escapes UTF-8.
 // ByteReader::Bytes is the only place that advances the read position; every other read goes
@@ -171,4 +172,5 @@ std::string ShownText(std::string text) {
   return shown;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -10,10 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
+#include "storage/base/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Appends little-endian fields to a growing buffer, without alignment or padding.
 class ByteWriter {
@@ -79,4 +80,5 @@ class ByteReader {
 /// Returns whether `text` is well-formed UTF-8 (no surrogates, no overlong forms).
 bool IsUtf8(std::string_view text);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

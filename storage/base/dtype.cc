@@ -1,4 +1,4 @@
-#include "rhizome/storage/dtype.h"
+#include "rhizome/dtype.h"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "rhizome/storage/exceptions.h"
+#include "storage/base/exceptions.h"
 
 #include <algorithm>
 #include <exception>
@@ -8,7 +8,8 @@
 #include <string_view>
 #include <system_error>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Returns the text of an exception on one line. Exceptions of libtorch have several lines.
@@ -54,4 +55,5 @@ Status StatusOfException() noexcept {
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

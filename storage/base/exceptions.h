@@ -1,7 +1,7 @@
 #pragma once
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/export.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

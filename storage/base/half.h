@@ -3,7 +3,8 @@
 #include <bit>
 #include <cstdint>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Converts IEEE 754 binary16 to binary32, exactly.
 inline float HalfToFloat(std::uint16_t half) {
@@ -34,4 +35,5 @@ inline std::uint16_t FloatToHalf(float value) {
   return static_cast<std::uint16_t>(sign | rounded >> 13);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

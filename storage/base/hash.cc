@@ -1,4 +1,4 @@
-#include "rhizome/storage/hash.h"
+#include "rhizome/hash.h"
 
 #include <isa-l/crc.h>
 #include <xxhash.h>

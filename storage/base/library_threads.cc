@@ -1,4 +1,4 @@
-#include "rhizome/storage/library_threads.h"
+#include "storage/base/library_threads.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -8,9 +8,10 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "rhizome/storage/mutant.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 std::atomic<std::uint64_t> held{0};
@@ -46,4 +47,5 @@ void LibraryThreads::AreAwaitedFromNowOn() {
   [[maybe_unused]] static const bool registered = RegisterEnd();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

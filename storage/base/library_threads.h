@@ -1,8 +1,9 @@
 #pragma once
 
-#include "rhizome/storage/process.h"
+#include "rhizome/process.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Held while a library (RocksDB, oneTBB) has threads in this process that it joins or releases at
 /// the end of the process. A forked child has none of these threads: there the library would wait
@@ -29,4 +30,5 @@ class LibraryThreads {
   const OwnerProcess process_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // Numbers on disk are little-endian (storage/FORMAT.md), and whole sections are used in place.
 static_assert(std::endian::native == std::endian::little, "big-endian hosts are not supported");
@@ -36,4 +37,5 @@ constexpr std::uint64_t AlignDown(std::uint64_t value, std::uint64_t unit) {
   return value & ~(unit - 1);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/logger.h"
+#include "rhizome/logger.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/process.h"
-#include "rhizome/storage/shown_text.h"
-#include "rhizome/storage/threads.h"
+#include "rhizome/mutex.h"
+#include "rhizome/process.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/shown_text.h"
+#include "storage/base/threads.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "rhizome/storage/metrics.h"
+#include "rhizome/metrics.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <mutex>
 #include <numeric>
 
-#include "rhizome/storage/process.h"
-#include "rhizome/storage/threads.h"
+#include "rhizome/process.h"
+#include "storage/base/threads.h"
 
 namespace rhizome {
 namespace {

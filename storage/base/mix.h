@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A bijection of 64-bit words that scatters them: the output step of the generator SplitMix64
 /// (Steele, Lea and Flood, OOPSLA 2014). Always inlined, because kernels that are compiled for
@@ -26,4 +27,5 @@ inline std::uint64_t ScaleTo(std::uint64_t word, std::uint64_t bound) {
   return static_cast<std::uint64_t>((static_cast<Wide>(word) * bound) >> 64);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,13 +8,15 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 /// The active mistake. It is set before any thread starts.
 inline std::string_view active_mutant = [] {
   const char* const name = std::getenv("RHIZOME_MUTANT");
   return std::string_view(name == nullptr ? "" : name);
 }();
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome
 #define RHIZOME_MUTANT(name) (::rhizome::active_mutant == (name))
 #else
 #define RHIZOME_MUTANT(name) false

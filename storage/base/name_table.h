@@ -6,7 +6,8 @@
 #include <string_view>
 #include <utility>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The names of an enumeration, in one table that is used for printing and for parsing.
 template <typename Kind, std::size_t count>
@@ -30,4 +31,5 @@ constexpr std::optional<Kind> KindOf(const NameTable<Kind, count>& names, std::s
   return std::nullopt;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

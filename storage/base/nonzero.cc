@@ -1,4 +1,4 @@
-#include "rhizome/storage/nonzero.h"
+#include "storage/base/nonzero.h"
 
 #include <fmt/format.h>
 
@@ -6,15 +6,16 @@
 #include <bit>
 #include <cstring>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
+#include "storage/base/check.h"
+#include "storage/base/little_endian.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::size_t kElementBytes = 4;
@@ -145,4 +146,5 @@ Status UnpackNonzero(std::span<const std::byte> frame, std::span<std::byte> out)
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <span>
 
-#include "rhizome/storage/status.h"
+#include "rhizome/status.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A codec for elements of four bytes that are often zero, such as activations after ReLU. A frame
 /// starts with a bit mask of one bit per element, in little-endian uint64 words (element i is bit i
@@ -27,4 +28,5 @@ std::size_t PackNonzero(std::span<const std::byte> raw, std::span<std::byte> out
 /// set. Never writes outside `out` or reads outside `frame`.
 Status UnpackNonzero(std::span<const std::byte> frame, std::span<std::byte> out);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

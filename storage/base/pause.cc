@@ -1,10 +1,11 @@
-#include "rhizome/storage/pause.h"
+#include "storage/base/pause.h"
 
 #include <atomic>
 #include <chrono>
 #include <thread>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 std::atomic<bool> no_more = false;
@@ -17,4 +18,5 @@ void PauseForWriter() {
 
 void PauseNoMore() { no_more = true; }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,6 +1,7 @@
 #pragma once
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Waits 10 ms, to let a writer finish that blocks a reader. Threads: any.
 void PauseForWriter();
@@ -9,4 +10,5 @@ void PauseForWriter();
 /// thousands of damaged or failing disks and have no writer to wait for.
 void PauseNoMore();
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

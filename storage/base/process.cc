@@ -1,4 +1,4 @@
-#include "rhizome/storage/process.h"
+#include "rhizome/process.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-#include "rhizome/storage/mutant.h"
+#include "storage/base/mutant.h"
 
 namespace rhizome {
 namespace {

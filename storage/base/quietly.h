@@ -2,7 +2,8 @@
 
 #include <new>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Runs `work` in a destructor, which must not throw. If memory runs out, the rest of the work is
 /// left to the next opening of the store, as after a crash.
@@ -14,4 +15,5 @@ void Quietly(const Work& work) noexcept {
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

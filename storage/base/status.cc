@@ -1,10 +1,10 @@
-#include "rhizome/storage/status.h"
+#include "rhizome/status.h"
 
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
-#include "rhizome/storage/shown_text.h"
+#include "storage/base/shown_text.h"
 
 namespace rhizome {
 

@@ -2,7 +2,8 @@
 
 #include <chrono>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Measures the time since its construction, by the steady clock. Threads: any.
 class Stopwatch {
@@ -14,4 +15,5 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

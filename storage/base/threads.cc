@@ -1,12 +1,13 @@
-#include "rhizome/storage/threads.h"
+#include "storage/base/threads.h"
 
 #include <memory>
 #include <vector>
 
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/mutant.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Status Thread::Start(std::function<Status()> work) {
   Status started = Guarded([&] {
@@ -39,4 +40,5 @@ Status RunOnThreads(std::size_t threads, const std::function<Status()>& work) no
   return first;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

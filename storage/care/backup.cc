@@ -1,4 +1,4 @@
-#include "rhizome/storage/backup.h"
+#include "rhizome/backup.h"
 
 #include <fmt/format.h>
 
@@ -9,24 +9,24 @@
 #include <optional>
 #include <set>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/backup_folder.h"
-#include "rhizome/storage/backup_format.h"
-#include "rhizome/storage/caller_path.h"
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/catalog_key.h"
-#include "rhizome/storage/damage.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/file_copy.h"
-#include "rhizome/storage/file_scan.h"
-#include "rhizome/storage/job_folder.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/outside.h"
-#include "rhizome/storage/stopwatch.h"
-#include "rhizome/storage/store_copy.h"
-#include "rhizome/storage/store_files.h"
-#include "rhizome/storage/stored_file.h"
-#include "rhizome/storage/walk_files.h"
+#include "rhizome/damage.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/file_copy.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/mutant.h"
+#include "storage/base/stopwatch.h"
+#include "storage/care/backup_folder.h"
+#include "storage/care/backup_format.h"
+#include "storage/catalog/catalog.h"
+#include "storage/catalog/catalog_key.h"
+#include "storage/io/file_scan.h"
+#include "storage/io/job_folder.h"
+#include "storage/io/outside.h"
+#include "storage/io/stored_file.h"
+#include "storage/io/walk_files.h"
+#include "storage/store/caller_path.h"
+#include "storage/store/store_copy.h"
+#include "storage/store/store_files.h"
 
 namespace rhizome {
 

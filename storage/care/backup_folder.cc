@@ -1,12 +1,13 @@
-#include "rhizome/storage/backup_folder.h"
+#include "storage/care/backup_folder.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/storage/store_files.h"
+#include "storage/store/store_files.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint64_t kMaxRecordBytes = kMaxManifestBytes + 4096;
@@ -55,4 +56,5 @@ Result<StoreId> ReadBackupId(FileSystem& fs, const Path& dir) {
   return id;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

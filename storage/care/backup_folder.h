@@ -3,12 +3,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/storage/backup_format.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store_id.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
+#include "rhizome/store_id.h"
+#include "storage/care/backup_format.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Reads the id of the store whose backups are in `dir`. Errors: kNotFound, BACKUP is missing;
 /// kCorruption; kUnsupported.
@@ -24,4 +25,5 @@ Result<BackupRecord> ReadBackupRecord(FileSystem& fs, const Path& dir, std::uint
 Path BackupRecordPath(const Path& dir, std::uint64_t number);
 Path BackupDeltaPath(const Path& dir, std::uint64_t number);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

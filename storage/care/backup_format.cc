@@ -1,14 +1,15 @@
-#include "rhizome/storage/backup_format.h"
+#include "storage/care/backup_format.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/delta_head.h"
-#include "rhizome/storage/store_files.h"
+#include "storage/base/bytes.h"
+#include "storage/catalog/delta_head.h"
+#include "storage/store/store_files.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -125,4 +126,5 @@ Result<StoreId> ParseBackupText(std::string_view text) {
   return id;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/backup.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/place_names.h"
-#include "rhizome/storage/store_id.h"
+#include "rhizome/backup.h"
+#include "rhizome/hash.h"
+#include "rhizome/manifest.h"
+#include "rhizome/store_id.h"
+#include "storage/io/place_names.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The record of one backup: backups/NNNNNN (storage/FORMAT.md, "Backups").
 struct BackupRecord {
@@ -46,4 +47,5 @@ std::string BackupFilePath(const Hash128& xxh3);
 std::string BackupText(const StoreId& id);
 Result<StoreId> ParseBackupText(std::string_view text);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

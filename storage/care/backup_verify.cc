@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/backup.h"
-#include "rhizome/storage/backup_folder.h"
-#include "rhizome/storage/caller_path.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/file_scan.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/store_files.h"
-#include "rhizome/storage/walk_files.h"
+#include "rhizome/backup.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/little_endian.h"
+#include "storage/care/backup_folder.h"
+#include "storage/io/file_scan.h"
+#include "storage/io/walk_files.h"
+#include "storage/store/caller_path.h"
+#include "storage/store/store_files.h"
 
 namespace rhizome {
 namespace {

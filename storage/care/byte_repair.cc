@@ -1,10 +1,11 @@
-#include "rhizome/storage/byte_repair.h"
+#include "storage/care/byte_repair.h"
 
 #include <array>
 
-#include "rhizome/storage/hash.h"
+#include "rhizome/hash.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// The usual table of a table-driven CRC, which maps a byte to its contribution to the shift
@@ -51,4 +52,5 @@ bool CorrectByte(std::span<std::byte> bytes, std::uint32_t crc32c,
   return false;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,7 +5,8 @@
 #include <functional>
 #include <span>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Finds and corrects the single byte of `bytes` that changed since they had the CRC-32C `crc32c`.
 /// The CRC is linear, so at each position at most one change explains the difference, and usually
@@ -15,4 +16,5 @@ namespace rhizome::inline internal {
 bool CorrectByte(std::span<std::byte> bytes, std::uint32_t crc32c,
                  const std::function<bool()>& accept);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,16 +1,17 @@
-#include "rhizome/storage/catalog_repair.h"
+#include "storage/care/catalog_repair.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/damage.h"
-#include "rhizome/storage/file_copy.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/store_files.h"
+#include "rhizome/damage.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/file_copy.h"
+#include "storage/base/little_endian.h"
+#include "storage/store/store_files.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Copies a file that may end too early. Any other failure to copy it is an error, so that no data
@@ -200,4 +201,5 @@ Result<std::uint64_t> CopyDelta(Catalog& from, std::uint64_t base, Catalog& to) 
   return copier.last();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,11 +5,12 @@
 #include <optional>
 #include <string>
 
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/store_id.h"
+#include "rhizome/file_system.h"
+#include "rhizome/store_id.h"
+#include "storage/catalog/catalog.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The data that could be saved from a damaged catalogue.
 struct CatalogSalvage {
@@ -38,4 +39,5 @@ Result<bool> HoldsCommit(FileSystem& fs, const StoreId& id, const Path& catalog)
 /// folder does not count as a catalogue. Errors: kIoError, kOutOfSpace.
 Status PutCatalog(FileSystem& fs, const Path& from, const Path& to);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,10 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/file_scan.h"
-#include "rhizome/storage/verify.h"
+#include "rhizome/verify.h"
+#include "storage/io/file_scan.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Collects the bytes of one file while it is scanned, and passes them to a FileTaker if they have
 /// the hashes in the manifest. Threads: one at a time.
@@ -33,4 +34,5 @@ class FileKeeper : public FileWatcher {
   std::vector<std::byte> bytes_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/lost_rows.h"
+#include "storage/care/lost_rows.h"
 
 #include <fmt/format.h>
 
@@ -6,14 +6,15 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/damage.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/mutant.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/damage.h"
+#include "rhizome/hash.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/check.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 std::string DescribeRows(std::span<const RowRange> rows) {
   std::string text;
@@ -185,4 +186,5 @@ Result<std::vector<std::byte>> SoundRows::WholeFile(std::uint64_t chunk) {
   return bytes;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -11,12 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/array_facts.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/manifest.h"
+#include "rhizome/array_facts.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/file_system.h"
+#include "rhizome/manifest.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A range of rows of an array, both ends included.
 struct RowRange {
@@ -73,4 +74,5 @@ class SoundRows {
   std::vector<RowRange> lost_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

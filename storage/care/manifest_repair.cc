@@ -1,4 +1,4 @@
-#include "rhizome/storage/manifest_repair.h"
+#include "storage/care/manifest_repair.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,18 +7,19 @@
 #include <string>
 #include <utility>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/byte_repair.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/damage.h"
-#include "rhizome/storage/file_scan.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/store_files.h"
-#include "rhizome/storage/zarr_format.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/damage.h"
+#include "rhizome/hash.h"
+#include "rhizome/manifest.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/zarr_format.h"
+#include "storage/base/little_endian.h"
+#include "storage/care/byte_repair.h"
+#include "storage/io/file_scan.h"
+#include "storage/store/store_files.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -312,4 +313,5 @@ Result<std::optional<std::vector<std::byte>>> RebuildManifest(
   return ManifestRepair(fs, generation, id, record, std::move(left), control).Run();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

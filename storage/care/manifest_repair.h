@@ -4,13 +4,14 @@
 #include <optional>
 #include <vector>
 
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store_id.h"
+#include "rhizome/file_system.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "rhizome/store_id.h"
+#include "storage/catalog/catalog.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Rebuilds the committed manifest, in which any number of bytes may be wrong or missing, from
 ///   - `record`: length, generation and version;
@@ -27,4 +28,5 @@ Result<std::optional<std::vector<std::byte>>> RebuildManifest(
     FileSystem& fs, const Path& generation, const StoreId& id, const CommitRecord& record,
     std::vector<std::byte> left, const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

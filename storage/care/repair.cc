@@ -1,4 +1,4 @@
-#include "rhizome/storage/repair.h"
+#include "rhizome/repair.h"
 
 #include <fmt/format.h>
 
@@ -9,27 +9,27 @@
 #include <optional>
 #include <set>
 
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/byte_repair.h"
-#include "rhizome/storage/caller_path.h"
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/catalog_repair.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/coordinates.h"
-#include "rhizome/storage/damage.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/file_copy.h"
-#include "rhizome/storage/forwarding_file_system.h"
-#include "rhizome/storage/job_folder.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/lost_rows.h"
-#include "rhizome/storage/manifest_repair.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/section_salvage.h"
-#include "rhizome/storage/store_files.h"
-#include "rhizome/storage/zarr_format.h"
+#include "rhizome/array_change.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/damage.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/coordinates.h"
+#include "storage/array/file_copy.h"
+#include "storage/array/zarr_format.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/little_endian.h"
+#include "storage/base/mutant.h"
+#include "storage/care/byte_repair.h"
+#include "storage/care/catalog_repair.h"
+#include "storage/care/lost_rows.h"
+#include "storage/care/manifest_repair.h"
+#include "storage/catalog/catalog.h"
+#include "storage/io/forwarding_file_system.h"
+#include "storage/io/job_folder.h"
+#include "storage/section/section_salvage.h"
+#include "storage/store/caller_path.h"
+#include "storage/store/store_files.h"
 
 namespace rhizome {
 

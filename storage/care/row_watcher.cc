@@ -1,8 +1,9 @@
-#include "rhizome/storage/row_watcher.h"
+#include "storage/care/row_watcher.h"
 
 #include <algorithm>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Result<std::unique_ptr<RowWatcher>> RowWatcher::Make(const ArrayEntry& rows, std::uint64_t chunk,
                                                      const ChunkArray& sums,
@@ -47,4 +48,5 @@ void RowWatcher::See(std::uint64_t, std::span<const std::byte> bytes) {
   if (seen_ < sums_.size()) begun_.assign(bytes.begin(), bytes.end());
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

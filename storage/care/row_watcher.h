@@ -6,10 +6,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/file_scan.h"
+#include "rhizome/chunk_array.h"
+#include "storage/io/file_scan.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Compares the rows of one chunk of a row array with the checksums in its sidecar while the chunk
 /// is scanned. Threads: one at a time.
@@ -41,4 +42,5 @@ class RowWatcher : public FileWatcher {
   SeeRow see_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

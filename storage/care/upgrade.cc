@@ -1,12 +1,12 @@
-#include "rhizome/storage/upgrade.h"
+#include "rhizome/upgrade.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/storage/caller_path.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/store_files.h"
+#include "storage/base/exceptions.h"
+#include "storage/store/caller_path.h"
+#include "storage/store/store_files.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "rhizome/storage/verify.h"
+#include "rhizome/verify.h"
 
 #include <fmt/format.h>
 
@@ -10,21 +10,21 @@
 #include <set>
 #include <tuple>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/caller_path.h"
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/file_keeper.h"
-#include "rhizome/storage/file_scan.h"
-#include "rhizome/storage/job_folder.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/pause.h"
-#include "rhizome/storage/row_watcher.h"
-#include "rhizome/storage/shard_file.h"
-#include "rhizome/storage/store.h"
-#include "rhizome/storage/store_files.h"
-#include "rhizome/storage/walk_files.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/store.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/shard_file.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/mutant.h"
+#include "storage/base/pause.h"
+#include "storage/care/file_keeper.h"
+#include "storage/care/row_watcher.h"
+#include "storage/catalog/catalog.h"
+#include "storage/io/file_scan.h"
+#include "storage/io/job_folder.h"
+#include "storage/io/walk_files.h"
+#include "storage/store/caller_path.h"
+#include "storage/store/store_files.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "rhizome/storage/catalog.h"
+#include "storage/catalog/catalog.h"
 
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
@@ -20,27 +20,28 @@
 #include <shared_mutex>
 #include <thread>
 
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/catalog_disk.h"
-#include "rhizome/storage/catalog_env.h"
-#include "rhizome/storage/catalog_key.h"
-#include "rhizome/storage/catalog_log.h"
-#include "rhizome/storage/catalog_manifest.h"
-#include "rhizome/storage/catalog_posix.h"
-#include "rhizome/storage/catalog_seal.h"
-#include "rhizome/storage/catalog_threads.h"
-#include "rhizome/storage/damage.h"
-#include "rhizome/storage/delta_head.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/job_folder.h"
-#include "rhizome/storage/library_threads.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/process.h"
-#include "rhizome/storage/quietly.h"
+#include "rhizome/damage.h"
+#include "rhizome/hash.h"
+#include "rhizome/mutex.h"
+#include "rhizome/process.h"
+#include "storage/base/bytes.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/library_threads.h"
+#include "storage/base/mutant.h"
+#include "storage/base/quietly.h"
+#include "storage/catalog/catalog_disk.h"
+#include "storage/catalog/catalog_env.h"
+#include "storage/catalog/catalog_key.h"
+#include "storage/catalog/catalog_log.h"
+#include "storage/catalog/catalog_manifest.h"
+#include "storage/catalog/catalog_posix.h"
+#include "storage/catalog/catalog_seal.h"
+#include "storage/catalog/catalog_threads.h"
+#include "storage/catalog/delta_head.h"
+#include "storage/io/job_folder.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -887,4 +888,5 @@ Status Catalog::VerifyChecksums() { return impl_->VerifyChecksums(); }
 Status Catalog::Close() { return impl_->Close(); }
 Status Catalog::CheckProcess() const { return impl_->CheckProcess(); }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -10,13 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/logger.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store_id.h"
+#include "rhizome/file_system.h"
+#include "rhizome/hash.h"
+#include "rhizome/logger.h"
+#include "rhizome/result.h"
+#include "rhizome/store_id.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The content of the commit point: it identifies the current manifest.
 struct CommitRecord {
@@ -142,4 +143,5 @@ inline constexpr std::string_view kCatalogCurrent = "CURRENT";
 /// that is still readable. Errors: kCorruption; errors of the disk.
 Status RepairDatabase(FileSystem& fs, const Path& path);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,13 +1,14 @@
 #include <limits>
 #include <string_view>
 
-#include "rhizome/storage/catalog_key.h"
-#include "rhizome/storage/catalog_log.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/rocks_unpacker.h"
+#include "storage/base/little_endian.h"
+#include "storage/base/mutant.h"
+#include "storage/catalog/catalog_key.h"
+#include "storage/catalog/catalog_log.h"
+#include "storage/catalog/rocks_unpacker.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -120,4 +121,5 @@ LoggedChanges LogBatches::ChangesOf(std::uint32_t family) const {
   return at == families_.end() ? LoggedChanges{} : at->second;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

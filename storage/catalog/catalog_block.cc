@@ -1,12 +1,13 @@
-#include "rhizome/storage/catalog_block.h"
+#include "storage/catalog/catalog_block.h"
 
 #include <cstdint>
 #include <string>
 
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/rocks_unpacker.h"
+#include "storage/base/little_endian.h"
+#include "storage/catalog/rocks_unpacker.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -84,4 +85,5 @@ bool ReadRocksBlock(Bytes block, BlockValues values, const BlockEntryFunction& v
   return restarts.AllSeen();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,7 +5,8 @@
 #include <span>
 #include <string_view>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Visits an entry of a block. Returns false to refuse the block.
 using BlockEntryFunction =
@@ -24,4 +25,5 @@ enum class BlockValues { kSized, kHandles };
 bool ReadRocksBlock(std::span<const std::byte> block, BlockValues values,
                     const BlockEntryFunction& visit);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,7 +4,8 @@ namespace rocksdb {
 class Env;
 }
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The disk for RocksDB's catalogues of a FileSystem that is not the real one: a fake that counts,
 /// fails and forgets the operations of RocksDB together with the operations of the store. It is not
@@ -16,4 +17,5 @@ class CatalogDisk {
   virtual rocksdb::Env& env() = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/catalog_env.h"
+#include "storage/catalog/catalog_env.h"
 
 #include <fmt/format.h>
 #include <rocksdb/file_system.h>
@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/catalog_files.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/mutant.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/mutant.h"
+#include "storage/catalog/catalog_files.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using rocksdb::IODebugContext;
@@ -329,4 +330,5 @@ std::unique_ptr<rocksdb::Env> MakeRepairEnv(rocksdb::Env& base,
       std::make_shared<CatalogThreads>());  // a repair schedules no work
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,11 +7,12 @@
 #include <memory>
 #include <string>
 
-#include "rhizome/storage/catalog_threads.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/status.h"
+#include "rhizome/mutex.h"
+#include "rhizome/status.h"
+#include "storage/catalog/catalog_threads.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The first fault that RocksDB encountered in the files of a catalogue. A fault is an error that
 /// does not concern the stored bytes: no descriptor, no permission, a failed read or write. RocksDB
@@ -84,4 +85,5 @@ std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base,
 std::unique_ptr<rocksdb::Env> MakeRepairEnv(rocksdb::Env& base,
                                             std::shared_ptr<CatalogFault> fault);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/catalog_files.h"
+#include "storage/catalog/catalog_files.h"
 
 #include <fmt/format.h>
 
@@ -12,11 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/catalog_key.h"
-#include "rhizome/storage/catalog_log.h"
-#include "rhizome/storage/catalog_manifest.h"
+#include "storage/catalog/catalog_key.h"
+#include "storage/catalog/catalog_log.h"
+#include "storage/catalog/catalog_manifest.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
@@ -378,4 +379,5 @@ IOStatus MakeCheckedTable(std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
   return IOStatus::OK();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -8,12 +8,13 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/storage/catalog_log.h"
-#include "rhizome/storage/catalog_manifest.h"
-#include "rhizome/storage/catalog_table.h"
-#include "rhizome/storage/mutex.h"
+#include "rhizome/mutex.h"
+#include "storage/catalog/catalog_log.h"
+#include "storage/catalog/catalog_manifest.h"
+#include "storage/catalog/catalog_table.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The claims of a catalogue's MANIFEST and logs so far. Its tables and later logs must be
 /// consistent with these claims. Threads: any.
@@ -62,4 +63,5 @@ rocksdb::IOStatus MakeCheckedTable(std::unique_ptr<rocksdb::FSRandomAccessFile>*
                                    const std::string& path, std::uint64_t file_bytes,
                                    CatalogClaims& claims, rocksdb::IODebugContext* context);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

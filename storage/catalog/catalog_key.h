@@ -8,9 +8,10 @@
 #include <span>
 #include <string_view>
 
-#include "rhizome/storage/little_endian.h"
+#include "storage/base/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The column families of a catalogue, in the order of RocksDB's family numbers.
 inline constexpr std::array<const char*, 3> kFamilyNames = {"default", "meta", "delta"};
@@ -79,4 +80,5 @@ struct RocksKey {
   friend bool operator==(const RocksKey& a, const RocksKey& b) { return (a <=> b) == 0; }
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

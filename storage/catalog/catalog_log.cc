@@ -1,4 +1,4 @@
-#include "rhizome/storage/catalog_log.h"
+#include "storage/catalog/catalog_log.h"
 
 #include <algorithm>
 #include <array>
@@ -7,12 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/crc_shift.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/mutant.h"
+#include "rhizome/hash.h"
+#include "storage/base/little_endian.h"
+#include "storage/base/mutant.h"
+#include "storage/catalog/crc_shift.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -261,4 +262,5 @@ LogScan ScanLog(std::span<const std::byte> bytes, std::uint64_t begin, std::uint
   return scan;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The layout of RocksDB's logs, the write-ahead log and the MANIFEST: blocks of 32 KiB contain
 /// records [masked CRC-32C | length | type | payload]; if the rest of a block is too short for a
@@ -90,4 +91,5 @@ std::string SyncMark(std::uint64_t synced_change);
 /// Masks a CRC-32C as RocksDB does before storing it (util/crc32c.h).
 std::uint32_t MaskedLogCrc(std::uint32_t crc);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

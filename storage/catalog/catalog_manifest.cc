@@ -1,4 +1,4 @@
-#include "rhizome/storage/catalog_manifest.h"
+#include "storage/catalog/catalog_manifest.h"
 
 #include <fmt/format.h>
 
@@ -9,13 +9,14 @@
 #include <tuple>
 #include <utility>
 
-#include "rhizome/storage/catalog_key.h"
-#include "rhizome/storage/catalog_log.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/rocks_unpacker.h"
+#include "storage/base/little_endian.h"
+#include "storage/base/mutant.h"
+#include "storage/catalog/catalog_key.h"
+#include "storage/catalog/catalog_log.h"
+#include "storage/catalog/rocks_unpacker.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -342,4 +343,5 @@ Result<std::map<std::uint64_t, std::uint64_t>> LiveTables(std::span<const std::b
   return live;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

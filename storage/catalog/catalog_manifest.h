@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/catalog_table.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
+#include "storage/catalog/catalog_table.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Max length of a MANIFEST. With a catalogue's options RocksDB begins a new one at half this
 /// length; it also does so whenever a writer opens the catalogue.
@@ -80,4 +81,5 @@ class ManifestEdits {
 /// is bounded by the size of `manifest`.
 Result<std::map<std::uint64_t, std::uint64_t>> LiveTables(std::span<const std::byte> manifest);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/catalog_posix.h"
+#include "storage/catalog/catalog_posix.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,11 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/catalog_manifest.h"
-#include "rhizome/storage/posix_file.h"
-#include "rhizome/storage/posix_place.h"
+#include "storage/catalog/catalog_manifest.h"
+#include "storage/io/posix_file.h"
+#include "storage/io/posix_place.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using rocksdb::IODebugContext;
@@ -396,4 +397,5 @@ rocksdb::Env& PosixCatalogEnv() {
   return *env;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

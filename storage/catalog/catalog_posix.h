@@ -2,7 +2,8 @@
 
 #include <rocksdb/env.h>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns RocksDB's environment for the real disk. It opens, creates and removes the files of a
 /// catalogue through FileSystem::Posix(): regular files only, without waiting for a pipe, and
@@ -11,4 +12,5 @@ namespace rhizome::inline internal {
 /// Threads: any.
 rocksdb::Env& PosixCatalogEnv();
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

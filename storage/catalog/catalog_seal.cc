@@ -1,4 +1,4 @@
-#include "rhizome/storage/catalog_seal.h"
+#include "storage/catalog/catalog_seal.h"
 
 #include <fmt/format.h>
 
@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/catalog_manifest.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/mutant.h"
+#include "rhizome/hash.h"
+#include "storage/base/bytes.h"
+#include "storage/base/little_endian.h"
+#include "storage/base/mutant.h"
+#include "storage/catalog/catalog_manifest.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using FileBytes = std::vector<std::byte>;
@@ -100,4 +101,5 @@ Status SealCatalog(FileSystem& fs, const Path& catalog) {
   return fs.SyncDirectory(catalog);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,8 +1,9 @@
 #pragma once
 
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The seal of a catalogue that its writer closed contains the name, length and hash of RocksDB's
 /// MANIFEST (storage/FORMAT.md, "Catalogue seal"). RocksDB treats a MANIFEST that was cut off
@@ -22,4 +23,5 @@ Status BreakCatalogSeal(FileSystem& fs, const Path& catalog);
 /// Seals a catalogue that was just closed and has no seal. Does nothing if there is no CURRENT.
 Status SealCatalog(FileSystem& fs, const Path& catalog);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/catalog_table.h"
+#include "storage/catalog/catalog_table.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -7,15 +7,16 @@
 #include <array>
 #include <map>
 
-#include "rhizome/storage/catalog_block.h"
-#include "rhizome/storage/catalog_key.h"
-#include "rhizome/storage/catalog_log.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/rocks_unpacker.h"
+#include "rhizome/hash.h"
+#include "storage/base/little_endian.h"
+#include "storage/base/mutant.h"
+#include "storage/catalog/catalog_block.h"
+#include "storage/catalog/catalog_key.h"
+#include "storage/catalog/catalog_log.h"
+#include "storage/catalog/rocks_unpacker.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -378,4 +379,5 @@ bool CatalogTable::HoldsEntries(std::size_t block, Bytes bytes) const {
                                    : !(Opener::SeparatorKey(SeparatorOf(block)) < last);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

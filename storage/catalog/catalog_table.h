@@ -10,9 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Fills `out` with a file's bytes at `offset_bytes`. Errors: errors of reading; the file ends too
 /// early.
@@ -81,4 +82,5 @@ class CatalogTable {
   std::optional<TableClaim> claim_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,13 @@
-#include "rhizome/storage/catalog_threads.h"
+#include "storage/catalog/catalog_threads.h"
 
 #include <algorithm>
 #include <iterator>
 #include <vector>
 
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // The thread finishes the queued jobs before it ends (WorkOff).
 CatalogThreads::Lane::~Lane() {
@@ -96,4 +97,5 @@ std::size_t CatalogThreads::QueueLength(rocksdb::Env::Priority priority) const {
   return lanes_[LaneOf(priority)].length();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

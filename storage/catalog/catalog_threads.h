@@ -6,11 +6,12 @@
 #include <cstddef>
 #include <deque>
 
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/status.h"
-#include "rhizome/storage/threads.h"
+#include "rhizome/mutex.h"
+#include "rhizome/status.h"
+#include "storage/base/threads.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The threads for RocksDB's background work on one catalogue: one flushes memtables, the other
 /// does everything else, such as compactions. RocksDB's own pool belongs to the process, and
@@ -76,4 +77,5 @@ class CatalogThreads {
   std::array<Lane, 2> lanes_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,10 +1,11 @@
-#include "rhizome/storage/crc_shift.h"
+#include "storage/catalog/crc_shift.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint32_t TimesX(std::uint32_t value) {
@@ -80,4 +81,5 @@ std::uint32_t CrcShifter::Shift(std::uint32_t value, std::uint64_t bytes) const 
                       : Product(value, powers_[bytes]);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

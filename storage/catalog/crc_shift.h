@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The polynomial of CRC-32C with its bits reversed, as in all registers here: bit 31 is x^0.
 inline constexpr std::uint32_t kCrcPolynomial = 0x82F63B78U;
@@ -40,4 +41,5 @@ class CrcShifter {
   std::vector<std::uint32_t> powers_;  // entry i: x^(8 i), see kReducedBy
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,13 @@
-#include "rhizome/storage/delta_head.h"
+#include "storage/catalog/delta_head.h"
 
 #include <algorithm>
 #include <array>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/mutant.h"
+#include "storage/base/check.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::size_t kStateAt = 17;  // after version, sequence and previous
@@ -76,4 +77,5 @@ Hash128 SealDeltaRecord(std::span<std::byte> record, const Hash128& before,
   return after;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

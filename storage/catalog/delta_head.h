@@ -5,11 +5,12 @@
 #include <optional>
 #include <span>
 
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/store_id.h"
+#include "rhizome/store_id.h"
+#include "storage/base/bytes.h"
+#include "storage/catalog/catalog.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The version of a commit's record (storage/FORMAT.md, "Catalogue records"). Version 1 has no
 /// state.
@@ -35,4 +36,5 @@ std::optional<DeltaHead> ReadDeltaHead(std::span<const std::byte> record);
 Hash128 SealDeltaRecord(std::span<std::byte> record, const Hash128& before,
                         std::span<const DeltaRow> rows);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

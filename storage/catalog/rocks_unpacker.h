@@ -5,7 +5,8 @@
 #include <span>
 #include <string_view>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns bytes as text. Ownership: borrows the bytes.
 inline std::string_view TextOf(std::span<const std::byte> bytes) {
@@ -61,4 +62,5 @@ class Unpacker {
   bool bad_ = false;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

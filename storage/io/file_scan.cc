@@ -1,4 +1,4 @@
-#include "rhizome/storage/file_scan.h"
+#include "storage/io/file_scan.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,13 @@
 #include <deque>
 #include <thread>
 
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/threads.h"
+#include "rhizome/mutex.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/little_endian.h"
+#include "storage/base/threads.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -254,4 +255,5 @@ Result<std::vector<ScanOutcome>> ScanFiles(FileSystem& fs, std::span<const ScanF
   return scan.TakeOutcomes();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,14 +6,15 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/io_pacer.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/file_system.h"
+#include "rhizome/hash.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "storage/io/io_pacer.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 struct ScanOutcome;
 
@@ -59,4 +60,5 @@ struct ScanOptions {
 Result<std::vector<ScanOutcome>> ScanFiles(FileSystem& fs, std::span<const ScanFile> files,
                                            const ScanOptions& options, const JobControl& control);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,12 @@
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/shown_text.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/types.h"
+#include "storage/base/mutant.h"
+#include "storage/base/shown_text.h"
 
 namespace rhizome {
 namespace {

@@ -4,9 +4,10 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Forwards every call to another file system. A base class for wrappers that change only a few
 /// calls.
@@ -50,4 +51,5 @@ class ForwardingFileSystem : public FileSystem {
   FileSystem& base_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,15 +1,16 @@
-#include "rhizome/storage/io_completion.h"
+#include "storage/io/io_completion.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/little_endian.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 std::string Where(const PendingRead& pending) {
@@ -132,4 +133,5 @@ std::uint64_t ReadInline(
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

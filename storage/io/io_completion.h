@@ -7,9 +7,10 @@
 #include <string>
 #include <unordered_map>
 
-#include "rhizome/storage/io_queue.h"
+#include "rhizome/io_queue.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A read in flight, which may need several submissions.
 ///
@@ -103,4 +104,5 @@ Result<std::span<const std::byte>> PartOf(const ReadableFile& file,
                                           std::span<const std::byte> bytes, std::uint64_t offset,
                                           std::size_t count);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

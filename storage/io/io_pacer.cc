@@ -1,6 +1,7 @@
-#include "rhizome/storage/io_pacer.h"
+#include "storage/io/io_pacer.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 using Clock = std::chrono::steady_clock;
 
@@ -25,4 +26,5 @@ IoPacer::Turn::~Turn() {
   if (held_ != nullptr) held_->turn_.Unlock();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

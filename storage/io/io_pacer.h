@@ -5,9 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/storage/mutex.h"
+#include "rhizome/mutex.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Makes background reads and writes yield to commits on the same disk. During a commit and for a
 /// short time after it, all background work together has at most one small piece in flight, so a
@@ -65,4 +66,5 @@ inline std::size_t PieceBytes(const IoPacer* pacer, std::size_t most) {
                                                                           : most;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/io_queue.h"
+#include "rhizome/io_queue.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "rhizome/storage/io_completion.h"
-#include "rhizome/storage/little_endian.h"
+#include "storage/base/little_endian.h"
+#include "storage/io/io_completion.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "rhizome/storage/job_folder.h"
+#include "storage/io/job_folder.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,11 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/place_names.h"
-#include "rhizome/storage/walk_files.h"
+#include "storage/base/mutant.h"
+#include "storage/io/place_names.h"
+#include "storage/io/walk_files.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using Kind = DirectoryEntry::Kind;
@@ -135,4 +136,5 @@ Status CheckPlain(FileSystem& fs, const Path& folder) {
   return status.code() == StatusCode::kNotFound ? Status::Ok() : status;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,9 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Creates the scratch folder of a job, or takes over an existing one, and marks it with a file
 /// LOCK, which remains locked during the lifetime of the result. The mark is durable before this
@@ -36,4 +37,5 @@ Result<JobState> StateOfJob(FileSystem& fs, const Path& folder);
 /// Errors: kCorruption, naming a link, a pipe or a device.
 Status CheckPlain(FileSystem& fs, const Path& folder);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/lock_holder.h"
+#include "storage/io/lock_holder.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -17,7 +17,8 @@
 #include <string_view>
 #include <utility>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 bool HasEnded(pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
@@ -89,4 +90,5 @@ std::string DescribeLockHolder(int descriptor) {
   return fmt::format("another process: {}; wait for it or end it", who);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,9 +6,10 @@
 #include <cstring>
 #include <vector>
 
-#include "rhizome/storage/io_completion.h"
+#include "storage/io/io_completion.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Copies from memory-mapped files, in Submit. A baseline for benchmarks. Threads: as for IoQueue.
@@ -87,4 +88,5 @@ std::unique_ptr<IoQueue> OpenMappedQueue(const IoQueueOptions& options) {
   return std::make_unique<MappedQueue>(options.depth);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

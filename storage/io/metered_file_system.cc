@@ -1,10 +1,11 @@
-#include "rhizome/storage/metered_file_system.h"
+#include "storage/io/metered_file_system.h"
 
 #include <utility>
 
-#include "rhizome/storage/forwarding_file_system.h"
+#include "storage/io/forwarding_file_system.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 class MeteredReadableFile final : public ReadableFile {
@@ -84,4 +85,5 @@ std::unique_ptr<FileSystem> MakeMeteredFileSystem(FileSystem& base, Metrics& met
   return std::make_unique<MeteredFileSystem>(base, metrics);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

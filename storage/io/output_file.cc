@@ -7,10 +7,10 @@
 #include <system_error>
 #include <utility>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/outside.h"
-#include "rhizome/storage/posix_file.h"
-#include "rhizome/storage/posix_place.h"
+#include "rhizome/file_system.h"
+#include "storage/io/outside.h"
+#include "storage/io/posix_file.h"
+#include "storage/io/posix_place.h"
 
 namespace rhizome {
 namespace {

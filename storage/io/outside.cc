@@ -1,4 +1,4 @@
-#include "rhizome/storage/outside.h"
+#include "storage/io/outside.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/place_names.h"
+#include "storage/base/mutant.h"
+#include "storage/io/place_names.h"
 
 namespace rhizome {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/file_system.h"
+#include "rhizome/export.h"
+#include "rhizome/file_system.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -1,8 +1,9 @@
-#include "rhizome/storage/paced_file_system.h"
+#include "storage/io/paced_file_system.h"
 
 #include <utility>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 class PacedWritableFile final : public WritableFile {
@@ -33,4 +34,5 @@ Result<std::unique_ptr<WritableFile>> PacedFileSystem::CreateFile(const Path& pa
   return std::make_unique<PacedWritableFile>(std::move(file), pacer_);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -3,10 +3,11 @@
 #include <cstddef>
 #include <span>
 
-#include "rhizome/storage/forwarding_file_system.h"
-#include "rhizome/storage/io_pacer.h"
+#include "storage/io/forwarding_file_system.h"
+#include "storage/io/io_pacer.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Paces the writes and syncs of the files that it creates (pacer null: no pacing). Ownership:
 /// `base` and `pacer` must outlive it and its files.
@@ -31,4 +32,5 @@ Status AppendPaced(Sink& sink, std::span<const std::byte> bytes, IoPacer* pacer)
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,7 +2,8 @@
 
 #include <string_view>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // Names at the top level of a store (storage/FORMAT.md, "Store directory and commit protocol").
 inline constexpr std::string_view kFormatName = "FORMAT";
@@ -43,4 +44,5 @@ inline bool IsForeignPath(std::string_view relative) {
   return IsForeignFile(relative);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

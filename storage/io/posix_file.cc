@@ -1,4 +1,4 @@
-#include "rhizome/storage/posix_file.h"
+#include "storage/io/posix_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,10 +9,11 @@
 #include <bit>
 #include <cerrno>
 
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/posix_place.h"
+#include "rhizome/io_queue.h"
+#include "storage/io/posix_place.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Linux transfers at most 2 GiB - 4 KiB per read or write call; this is below that.
@@ -146,4 +147,5 @@ Status WriteFully(int fd, std::span<const std::byte> bytes, const Path& path,
   return {};
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,9 +5,10 @@
 #include <string_view>
 #include <utility>
 
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Owns an open descriptor and closes it in its destructor.
 class Descriptor {
@@ -51,4 +52,5 @@ std::unique_ptr<WritableFile> MakePosixWritable(Descriptor descriptor, const Pat
 Status WriteFully(int fd, std::span<const std::byte> bytes, const Path& path,
                   std::uint64_t offset_bytes);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

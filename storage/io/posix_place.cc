@@ -1,4 +1,4 @@
-#include "rhizome/storage/posix_place.h"
+#include "storage/io/posix_place.h"
 
 #include <fmt/format.h>
 #include <linux/openat2.h>
@@ -13,10 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/mutex.h"
+#include "rhizome/mutex.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // This file resolves paths for PosixFileSystem. Place::Find checks whether a path is below an
@@ -298,4 +299,5 @@ Status Place::Error(int error_number, std::string_view operation) const {
   return SystemError(error_number, operation, path_);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

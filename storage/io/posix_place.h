@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/posix_file.h"
+#include "rhizome/export.h"
+#include "rhizome/file_system.h"
+#include "storage/io/posix_file.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -7,11 +7,12 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/posix_file.h"
-#include "rhizome/storage/quietly.h"
+#include "rhizome/io_queue.h"
+#include "storage/base/quietly.h"
+#include "storage/io/posix_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Appends are collected in a buffer. It is small at first, because many files with small appends
@@ -220,4 +221,5 @@ std::unique_ptr<WritableFile> MakePosixWritable(Descriptor descriptor, const Pat
   return std::make_unique<PosixWritableFile>(std::move(descriptor), path, size_bytes);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -4,12 +4,13 @@
 #include <thread>
 #include <vector>
 
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/io_completion.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/process.h"
+#include "rhizome/mutex.h"
+#include "rhizome/process.h"
+#include "storage/base/exceptions.h"
+#include "storage/io/io_completion.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 bool without_threads = false;  // see ReadWithoutThreads
@@ -186,4 +187,5 @@ Result<std::unique_ptr<IoQueue>> OpenPreadQueue(const IoQueueOptions& options) {
   return queue;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

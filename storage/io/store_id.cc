@@ -1,4 +1,4 @@
-#include "rhizome/storage/store_id.h"
+#include "rhizome/store_id.h"
 
 #include <fmt/format.h>
 #include <sys/random.h>
@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "rhizome/storage/hash.h"
+#include "rhizome/hash.h"
 
 namespace rhizome {
 namespace {

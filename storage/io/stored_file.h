@@ -4,10 +4,11 @@
 
 #include <memory>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/mutant.h"
+#include "rhizome/file_system.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Turns kNotFound into kCorruption, for a file that a manifest names or that every store has: its
 /// absence is damage and not a wrong name from the user. Returns every other outcome unchanged.
@@ -24,4 +25,5 @@ inline Result<std::unique_ptr<ReadableFile>> OpenStored(
   return MissingIsDamage(fs.OpenRead(path, options), path);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/export.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
 
 namespace RHIZOME_API rhizome {
 

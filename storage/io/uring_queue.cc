@@ -7,11 +7,12 @@
 #include <thread>
 #include <vector>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/io_completion.h"
-#include "rhizome/storage/process.h"
+#include "rhizome/process.h"
+#include "storage/base/check.h"
+#include "storage/io/io_completion.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // The kernel accepts at most 1 GiB per registered buffer.
@@ -315,4 +316,5 @@ Result<std::unique_ptr<IoQueue>> OpenUringQueue(const IoQueueOptions& options) {
   return queue;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

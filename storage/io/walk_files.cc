@@ -1,10 +1,10 @@
-#include "rhizome/storage/walk_files.h"
+#include "storage/io/walk_files.h"
 
 #include <fmt/format.h>
 
 #include <cstddef>
 
-#include "rhizome/storage/place_names.h"
+#include "storage/io/place_names.h"
 
 namespace rhizome {
 namespace {

@@ -3,8 +3,8 @@
 #include <functional>
 #include <string>
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/file_system.h"
+#include "rhizome/export.h"
+#include "rhizome/file_system.h"
 
 namespace RHIZOME_API rhizome {
 

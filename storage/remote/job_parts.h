@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <thread>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns the max number of ranks (as threads) or worker processes of one job on this machine: the
 /// number of its processors, but at least 64. More would only use memory.
@@ -13,4 +14,5 @@ inline std::uint32_t MaxPartsOfJob() {
   return std::max<std::uint32_t>(std::thread::hardware_concurrency(), kAtLeast);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

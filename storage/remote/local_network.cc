@@ -1,13 +1,14 @@
-#include "rhizome/storage/local_network.h"
+#include "storage/remote/local_network.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/storage/message_header.h"
-#include "rhizome/storage/mix.h"
+#include "storage/base/mix.h"
+#include "storage/remote/message_header.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 std::chrono::nanoseconds Nanoseconds(double seconds) {
@@ -238,4 +239,5 @@ void LocalNetwork::TickAll() {
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

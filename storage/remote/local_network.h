@@ -10,11 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/local_transport.h"
-#include "rhizome/storage/message_transport.h"
-#include "rhizome/storage/threads.h"
+#include "rhizome/local_transport.h"
+#include "storage/base/threads.h"
+#include "storage/remote/message_transport.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Carries messages between the ranks of LocalRanks: one thread delivers them when they are due, in
 /// the order in which they were sent, and calls Tick of all transports. Faults are applied here.
@@ -94,4 +95,5 @@ class LocalNetwork {
   Thread thread_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,14 +1,14 @@
-#include "rhizome/storage/local_transport.h"
+#include "rhizome/local_transport.h"
 
 #include <fmt/format.h>
 
 #include <atomic>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/job_parts.h"
-#include "rhizome/storage/local_network.h"
-#include "rhizome/storage/mutex.h"
+#include "rhizome/mutex.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
+#include "storage/remote/job_parts.h"
+#include "storage/remote/local_network.h"
 
 namespace rhizome {
 namespace {

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <thread>
 
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/message_header.h"
-#include "rhizome/storage/message_transport.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/request_server.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/mutant.h"
+#include "storage/remote/message_header.h"
+#include "storage/remote/message_transport.h"
+#include "storage/remote/request_server.h"
 
 // The part of MessageTransport that is driven by the carrier:
 //   1. Receive decodes and counts a message (Accept), and acts on its kind (Take): it queues

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "rhizome/storage/transport.h"
+#include "rhizome/transport.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,13 +1,14 @@
-#include "rhizome/storage/message_header.h"
+#include "storage/remote/message_header.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
+#include "rhizome/hash.h"
+#include "storage/base/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 constexpr std::uint32_t kMessageMagic = 0x676D5A52;  // "RZmg"
@@ -102,4 +103,5 @@ Status CheckMessagePayload(const MessageHeader& header, std::span<const std::byt
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

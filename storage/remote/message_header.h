@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <span>
 
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/transport.h"
+#include "rhizome/result.h"
+#include "rhizome/transport.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The purpose of a message. Ranks of other builds may read it: never renumber, only append.
 enum class MessageKind : std::uint8_t {
@@ -54,4 +55,5 @@ Result<MessageHeader> DecodeMessageHeader(std::span<const std::byte> message);
 /// Verifies the checksum of a message's payload. Errors: kCorruption.
 Status CheckMessagePayload(const MessageHeader& header, std::span<const std::byte> payload);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,15 +1,15 @@
-#include "rhizome/storage/message_transport.h"
+#include "storage/remote/message_transport.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/message_header.h"
-#include "rhizome/storage/request_server.h"
-#include "rhizome/storage/stopwatch.h"
+#include "rhizome/hash.h"
+#include "storage/base/check.h"
+#include "storage/base/stopwatch.h"
+#include "storage/remote/message_header.h"
+#include "storage/remote/request_server.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "rhizome/storage/message_bytes.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/transport.h"
+#include "rhizome/mutex.h"
+#include "rhizome/result.h"
+#include "rhizome/transport.h"
+#include "storage/remote/message_bytes.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

@@ -1,11 +1,11 @@
-#include "rhizome/storage/rank_calls.h"
+#include "storage/remote/rank_calls.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "rhizome/storage/little_endian.h"
+#include "storage/base/little_endian.h"
 
 namespace rhizome {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/export.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store_point.h"
-#include "rhizome/storage/transport.h"
+#include "rhizome/export.h"
+#include "rhizome/result.h"
+#include "rhizome/store_point.h"
+#include "rhizome/transport.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -1,6 +1,7 @@
-#include "rhizome/storage/request_server.h"
+#include "storage/remote/request_server.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 Status RequestServer::SetHandler(Transport::Handler handler) {
   {
@@ -65,4 +66,5 @@ Status RequestServer::Run() {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -5,13 +5,14 @@
 #include <functional>
 #include <thread>
 
-#include "rhizome/storage/message_bytes.h"
-#include "rhizome/storage/message_header.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/threads.h"
-#include "rhizome/storage/transport.h"
+#include "rhizome/mutex.h"
+#include "rhizome/transport.h"
+#include "storage/base/threads.h"
+#include "storage/remote/message_bytes.h"
+#include "storage/remote/message_header.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Answers the requests to one service, in order of arrival, one at a time, on its own thread;
 /// requests wait while there is no handler. Threads: any.
@@ -57,4 +58,5 @@ class RequestServer {
   Mutex serving_;  // held by SetHandler, before mutex_
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/transport.h"
+#include "rhizome/transport.h"
 
 namespace rhizome {
 

@@ -1,15 +1,16 @@
-#include "rhizome/storage/block_file.h"
+#include "storage/section/block_file.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/io_completion.h"
-#include "rhizome/storage/little_endian.h"
+#include "rhizome/hash.h"
+#include "storage/base/check.h"
+#include "storage/base/little_endian.h"
+#include "storage/io/io_completion.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Larger pieces are not read any faster; with pieces of this size, checking overlaps with reading.
@@ -135,4 +136,5 @@ Status BlockFile::Load(std::uint64_t begin, std::uint64_t end, std::span<std::by
   return failed;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,13 +6,14 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/section_file.h"
-#include "rhizome/storage/section_format.h"
+#include "rhizome/file_system.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/result.h"
+#include "storage/section/section_file.h"
+#include "storage/section/section_format.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// A section file on disk whose blocks of 4 KiB are read and verified individually. Open reads and
 /// verifies only the two ends and the tables. The checksums of all blocks remain in memory (4 bytes
@@ -70,4 +71,5 @@ class BlockFile {
   std::uint32_t crc32c_ = 0;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

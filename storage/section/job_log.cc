@@ -1,15 +1,16 @@
-#include "rhizome/storage/job_log.h"
+#include "storage/section/job_log.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/hash.h"
+#include "rhizome/hash.h"
+#include "storage/base/bytes.h"
+#include "storage/base/check.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -174,4 +175,5 @@ Status JobLog::Append(std::string_view record) {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

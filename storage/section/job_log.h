@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The append-only, checksummed progress log of a job under scratch/<job>/. Records are atomic:
 /// when the log is opened again, a torn tail is cut off; an invalid record that is followed by a
@@ -43,4 +44,5 @@ class JobLog {
   std::uint64_t count_ = 0;  // records in the file, including those appended since Open
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/json_value.h"
+#include "storage/section/json_value.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "rhizome/storage/untrusted_json.h"
+#include "storage/section/untrusted_json.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 template <typename T, typename Variant>
@@ -258,4 +259,5 @@ Result<JsonValue> ParseJson(std::string_view text) {
   return builder.Take();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

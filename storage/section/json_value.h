@@ -9,9 +9,10 @@
 #include <variant>
 #include <vector>
 
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 struct JsonMember;
 
@@ -118,4 +119,5 @@ JsonValue::JsonValue(T value) : value_(static_cast<std::uint64_t>(value)) {
 /// Errors: kCorruption, "not JSON", or nested deeper than kMaxJsonNesting (untrusted_json.h).
 Result<JsonValue> ParseJson(std::string_view text);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

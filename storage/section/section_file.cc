@@ -1,18 +1,19 @@
-#include "rhizome/storage/section_file.h"
+#include "storage/section/section_file.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/storage/block_file.h"
-#include "rhizome/storage/check.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/section_format.h"
+#include "rhizome/hash.h"
+#include "storage/base/check.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/little_endian.h"
+#include "storage/section/block_file.h"
+#include "storage/section/section_format.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // Smaller pieces are collected up to this size before they are passed to the sink.
@@ -338,4 +339,5 @@ Result<std::span<const std::byte>> SectionFile::RawSection(std::uint32_t kind,
   return std::span(entry->data, entry->count * entry->element_bytes);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store_id.h"
+#include "rhizome/file_system.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/result.h"
+#include "rhizome/store_id.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The purpose of a section file. Stored on disk: never renumber, only append.
 enum class FileKind : std::uint32_t {
@@ -184,4 +185,5 @@ class SectionFile {
   std::vector<Entry> entries_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/section_format.h"
+#include "storage/section/section_format.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,12 @@
 #include <cstddef>
 #include <cstring>
 
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/mutant.h"
+#include "rhizome/hash.h"
+#include "storage/base/little_endian.h"
+#include "storage/base/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 template <typename T>
@@ -240,4 +241,5 @@ Result<std::vector<SectionEntry>> CheckSectionFile(std::span<const std::byte> by
   return entries;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

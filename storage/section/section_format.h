@@ -6,10 +6,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/section_file.h"
-#include "rhizome/storage/store_id.h"
+#include "rhizome/store_id.h"
+#include "storage/section/section_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // The byte layout of a section file; see storage/FORMAT.md, "Section file". Nothing here accesses a
 // file.
@@ -91,4 +92,5 @@ Status CheckSectionPadding(std::span<const SectionEntry> entries, const SectionF
 Result<std::vector<SectionEntry>> CheckSectionFile(std::span<const std::byte> bytes, FileKind kind,
                                                    const StoreId& store_id);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,12 +1,13 @@
-#include "rhizome/storage/section_salvage.h"
+#include "storage/section/section_salvage.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "rhizome/storage/hash.h"
+#include "rhizome/hash.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 SectionPreamble PreambleOf(FileKind kind, const StoreId& store_id) {
@@ -145,4 +146,5 @@ std::span<const std::byte> SectionSalvage::Bytes(std::uint32_t kind) const {
   return bytes_.subspan(entry->offset_bytes, entry->element_count * entry->element_bytes);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,11 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/section_file.h"
-#include "rhizome/storage/section_format.h"
-#include "rhizome/storage/store_id.h"
+#include "rhizome/store_id.h"
+#include "storage/section/section_file.h"
+#include "storage/section/section_format.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Rewrites the parts of a section file that can be derived from the rest: the preamble, the block
 /// checksums and the footer. `bytes` has the length of the file. Its sections are assumed to be
@@ -47,4 +48,5 @@ class SectionSalvage {
   std::vector<bool> sound_;  // by block
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

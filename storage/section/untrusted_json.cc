@@ -1,9 +1,10 @@
-#include "rhizome/storage/untrusted_json.h"
+#include "storage/section/untrusted_json.h"
 
 #include <set>
 #include <vector>
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 bool IsJsonTooDeep(std::string_view text) {
   std::size_t depth = 0;
@@ -41,4 +42,5 @@ nlohmann::json ParseUntrustedJson(std::string_view text, std::optional<std::stri
   return twice ? nlohmann::json(nlohmann::json::value_t::discarded) : parsed;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

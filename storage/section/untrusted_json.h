@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/storage/export.h"
+#include "rhizome/export.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {

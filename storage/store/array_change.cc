@@ -1,4 +1,4 @@
-#include "rhizome/storage/array_change.h"
+#include "rhizome/array_change.h"
 
 #include <fmt/format.h>
 
@@ -6,15 +6,15 @@
 #include <optional>
 #include <set>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/caller_path.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/file_copy.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/reserve.h"
-#include "rhizome/storage/store_files.h"
-#include "rhizome/storage/zarr_format.h"
+#include "rhizome/chunk_array.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/file_copy.h"
+#include "storage/array/zarr_format.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/mutant.h"
+#include "storage/store/caller_path.h"
+#include "storage/store/reserve.h"
+#include "storage/store/store_files.h"
 
 namespace rhizome {
 

@@ -1,6 +1,6 @@
-#include "rhizome/storage/build_id.h"
+#include "rhizome/build_id.h"
 
-#include "rhizome/storage/this_build.h"
+#include "storage/store/this_build.h"
 
 namespace rhizome {
 

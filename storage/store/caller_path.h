@@ -3,9 +3,10 @@
 #include <string>
 #include <type_traits>
 
-#include "rhizome/storage/posix_place.h"
+#include "storage/io/posix_place.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Returns `text` with each occurrence of the quoted path `absolute` replaced by the path as the
 /// caller wrote it.
@@ -38,4 +39,5 @@ std::invoke_result_t<Run, const Path&> WithAbsolute(FileSystem& fs, const Path& 
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

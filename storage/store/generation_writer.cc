@@ -1,21 +1,22 @@
-#include "rhizome/storage/generation_writer.h"
+#include "storage/store/generation_writer.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/store.h"
-#include "rhizome/storage/store_copy.h"
-#include "rhizome/storage/store_files.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/store.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/mutant.h"
+#include "storage/catalog/catalog.h"
+#include "storage/store/store_copy.h"
+#include "storage/store/store_files.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // Writes a generation in these steps:
 //   1. Create marks the generation as being written, and creates its folder and PIN.
@@ -173,4 +174,5 @@ Status GenerationWriter::Commit(const GenerationInfo& info, std::uint64_t base_s
   return StatusOfException();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,14 +7,15 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/section_file.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/file_system.h"
+#include "rhizome/hash.h"
+#include "rhizome/manifest.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
+#include "storage/section/section_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Writes the files of a new generation and commits it. If it is destroyed without Commit, its
 /// files are orphans, which the next opening for writing removes.
@@ -85,4 +86,5 @@ class GenerationWriter {
   bool prepared_ = false;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,4 +1,4 @@
-#include "rhizome/storage/library_versions.h"
+#include "storage/store/library_versions.h"
 
 #include <blosc.h>
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "rhizome/storage/store_files.h"
+#include "storage/store/store_files.h"
 
 namespace rhizome {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/export.h"
+#include "rhizome/export.h"
 
 namespace RHIZOME_API rhizome {
 

@@ -4,16 +4,17 @@
 #include <optional>
 #include <set>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/catalog_seal.h"
-#include "rhizome/storage/damage.h"
-#include "rhizome/storage/job_folder.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/store.h"
-#include "rhizome/storage/store_files.h"
-#include "rhizome/storage/walk_files.h"
+#include "rhizome/damage.h"
+#include "rhizome/store.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/mutant.h"
+#include "storage/catalog/catalog_seal.h"
+#include "storage/io/job_folder.h"
+#include "storage/io/walk_files.h"
+#include "storage/store/store_files.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 namespace {
 
@@ -313,4 +314,5 @@ Status ClearLeftover(FileSystem& fs, const Path& store) {
   return removed.code() == StatusCode::kNotFound ? Status::Ok() : removed;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,5 +1,5 @@
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/exceptions.h"
+#include "rhizome/array_change.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 

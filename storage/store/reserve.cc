@@ -1,4 +1,4 @@
-#include "rhizome/storage/reserve.h"
+#include "storage/store/reserve.h"
 
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -8,11 +8,12 @@
 #include <cerrno>
 #include <utility>
 
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/posix_file.h"
-#include "rhizome/storage/store_files.h"
+#include "storage/base/exceptions.h"
+#include "storage/io/posix_file.h"
+#include "storage/store/store_files.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 // With less free space, RocksDB's preallocation may use up all of it.
@@ -94,4 +95,5 @@ ReserveInUse::~ReserveInUse() {
   if (given_up_) static_cast<void>(Guarded([&] { return TakeBack(fs_, store_); }));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

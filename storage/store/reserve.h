@@ -2,9 +2,10 @@
 
 #include <cstdint>
 
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The size of a store's reserve: disk blocks that are set aside, so that an operation which frees
 /// space has space for its commit on a full disk. They are allocated past the end of the file
@@ -31,4 +32,5 @@ class ReserveInUse {
   bool given_up_ = false;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

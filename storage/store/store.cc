@@ -1,26 +1,26 @@
-#include "rhizome/storage/store.h"
+#include "rhizome/store.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/caller_path.h"
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/delta_head.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/job_folder.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/outside.h"
-#include "rhizome/storage/pause.h"
-#include "rhizome/storage/reserve.h"
-#include "rhizome/storage/section_file.h"
-#include "rhizome/storage/store_context.h"
-#include "rhizome/storage/store_files.h"
-#include "rhizome/storage/stored_file.h"
+#include "rhizome/array_versions.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/bytes.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/mutant.h"
+#include "storage/base/pause.h"
+#include "storage/catalog/catalog.h"
+#include "storage/catalog/delta_head.h"
+#include "storage/io/job_folder.h"
+#include "storage/io/outside.h"
+#include "storage/io/stored_file.h"
+#include "storage/section/section_file.h"
+#include "storage/store/caller_path.h"
+#include "storage/store/reserve.h"
+#include "storage/store/store_context.h"
+#include "storage/store/store_files.h"
 
 namespace rhizome {
 

@@ -4,16 +4,17 @@
 #include <map>
 #include <memory>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/metered_file_system.h"
-#include "rhizome/storage/posix_place.h"
-#include "rhizome/storage/process.h"
-#include "rhizome/storage/quietly.h"
-#include "rhizome/storage/reserve.h"
-#include "rhizome/storage/store_id.h"
-#include "rhizome/storage/store_options.h"
+#include "rhizome/file_system.h"
+#include "rhizome/process.h"
+#include "rhizome/store_id.h"
+#include "rhizome/store_options.h"
+#include "storage/base/quietly.h"
+#include "storage/io/metered_file_system.h"
+#include "storage/io/posix_place.h"
+#include "storage/store/reserve.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// State shared by all handles and snapshots of one open store: options, log, metrics, pin counts.
 /// The last handle destroys it.
@@ -102,4 +103,5 @@ class CountedPin final : public FileLock {
   const std::uint64_t generation_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

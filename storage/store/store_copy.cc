@@ -1,10 +1,11 @@
-#include "rhizome/storage/store_copy.h"
+#include "storage/store/store_copy.h"
 
 #include <algorithm>
 
-#include "rhizome/storage/catalog.h"
+#include "storage/catalog/catalog.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 std::uint64_t StoreCopy::Sequence(const Store& store) { return store.sequence(); }
 
@@ -30,4 +31,5 @@ Status StoreCopy::Commit(Store& store, const Manifest& manifest, std::uint64_t s
   return store.CommitManifest(manifest, base_sequence);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -6,9 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "rhizome/storage/store.h"
+#include "rhizome/store.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Access to a store for code that copies whole stores: the stored form of the delta, and a commit
 /// that continues the numbers of another store. Threads: as for Store.
@@ -37,4 +38,5 @@ class StoreCopy {
                        std::uint64_t base_sequence, const HistoryState& base_state);
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

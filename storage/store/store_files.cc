@@ -1,18 +1,19 @@
-#include "rhizome/storage/store_files.h"
+#include "storage/store/store_files.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <charconv>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/mutant.h"
-#include "rhizome/storage/pause.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/store.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/bytes.h"
+#include "storage/base/mutant.h"
+#include "storage/base/pause.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 // The files at the top level of a store and the manifests: FORMAT and LOCK, names of generations
 // and manifests, reading a manifest with or without comparing it with its commit record, and hashes
@@ -200,4 +201,5 @@ Result<Manifest> ReadManifestFile(FileSystem& fs, const Path& path, const StoreI
   return manifest;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -7,13 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/place_names.h"
-#include "rhizome/storage/walk_files.h"
+#include "rhizome/file_system.h"
+#include "rhizome/manifest.h"
+#include "storage/catalog/catalog.h"
+#include "storage/io/place_names.h"
+#include "storage/io/walk_files.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// The store format that this build creates, and the newest that it reads.
 inline constexpr std::uint64_t kStoreFormatVersion = 1;
@@ -94,4 +95,5 @@ Status CheckLeftover(FileSystem& fs, const Path& store);
 /// Removes everything except LOCK from a leftover, FORMAT last. The caller must hold LOCK.
 Status ClearLeftover(FileSystem& fs, const Path& store);
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

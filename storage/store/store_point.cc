@@ -1,4 +1,4 @@
-#include "rhizome/storage/store_point.h"
+#include "rhizome/store_point.h"
 
 #include <fmt/format.h>
 

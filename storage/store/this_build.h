@@ -24,11 +24,13 @@
 #define RHIZOME_BUILD_SANITIZED ""
 #endif
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 inline constexpr const char* kThisBuild =
     RHIZOME_VERSION ", " RHIZOME_BUILD_COMPILER
                     ", C++ " RHIZOME_TEXT(__cplusplus) ", ABI " RHIZOME_TEXT(__GXX_ABI_VERSION)
                         RHIZOME_BUILD_ASSERTIONS RHIZOME_BUILD_SANITIZED;
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

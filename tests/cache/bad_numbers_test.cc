@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/disk_cache.h"
-#include "rhizome/cache/feature_cache.h"
-#include "rhizome/cache/pass_lists.h"
-#include "rhizome/cache/pass_plan.h"
-#include "rhizome/index/graph_builder.h"
+#include "cache/far/disk_cache.h"
+#include "cache/layout/pass_plan.h"
+#include "rhizome/feature_cache.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/pass_lists.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"
 

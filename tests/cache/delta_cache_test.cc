@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "rhizome/cache/direct_neighbors.h"
-#include "rhizome/cache/feature_cache.h"
-#include "rhizome/cache/lists_on_disk.h"
-#include "rhizome/cache/row_degrees.h"
-#include "rhizome/index/delta_view.h"
-#include "rhizome/index/sampler.h"
+#include "cache/feed/lists_on_disk.h"
+#include "cache/feed/row_degrees.h"
+#include "index/delta/delta_view.h"
+#include "rhizome/direct_neighbors.h"
+#include "rhizome/feature_cache.h"
+#include "rhizome/sampler.h"
 #include "testing/update_history.h"
 
 // Tests of caches over a store with a delta: sampling from neighbour lists on disk, weighted

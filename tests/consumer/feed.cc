@@ -1,6 +1,6 @@
-#include <rhizome/cache/loader.h>
-#include <rhizome/index/graph.h>
-#include <rhizome/index/ingest.h>
+#include <rhizome/graph.h>
+#include <rhizome/ingest.h>
+#include <rhizome/loader.h>
 
 #include <algorithm>
 #include <array>

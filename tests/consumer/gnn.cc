@@ -1,5 +1,5 @@
-#include <rhizome/gnn/entry.h>
-#include <rhizome/gnn/link_scores.h>
+#include <rhizome/entry.h>
+#include <rhizome/link_scores.h>
 
 #include <cstdio>
 

@@ -1,5 +1,5 @@
-#include <rhizome/index/graph.h>
-#include <rhizome/storage/store.h>
+#include <rhizome/graph.h>
+#include <rhizome/store.h>
 
 #include <cstdio>
 #include <cstdlib>

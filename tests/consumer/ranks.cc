@@ -1,6 +1,6 @@
-#include <rhizome/gnn/entry.h>
-#include <rhizome/storage/local_transport.h>
-#include <rhizome/storage/transport.h>
+#include <rhizome/entry.h>
+#include <rhizome/local_transport.h>
+#include <rhizome/transport.h>
 
 #include <condition_variable>
 #include <cstdio>

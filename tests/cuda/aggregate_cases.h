@@ -3,11 +3,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "cache/kernels/aggregate.h"
+#include "cache/kernels/simd.h"
+#include "cuda/aggregate.cuh"
 #include "cuda/case_tools.h"
-#include "rhizome/cache/aggregate.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/cuda/aggregate.cuh"
-#include "rhizome/cuda/long_lists.h"
+#include "cuda/long_lists.h"
 
 namespace rhizome::simulator {
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "cache/kernels/attention_kernels.h"
 #include "cuda/aggregate_cases.h"
-#include "rhizome/cache/attention_kernels.h"
-#include "rhizome/cuda/attention.cuh"
+#include "cuda/attention.cuh"
 
 namespace rhizome::simulator {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "cuda/attention_cases.h"
-#include "rhizome/cuda/attention_v2.cuh"
+#include "cuda/attention_v2.cuh"
 
 namespace rhizome::simulator {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "cuda/launch.h"
 #include "cuda/simulator.h"
-#include "rhizome/cuda/launch.h"
 
 // Helpers for the test cases of kernels: comparison, and launches of small random shapes.
 

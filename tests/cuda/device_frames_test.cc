@@ -1,10 +1,10 @@
-#include "rhizome/cuda/device_frames.h"
+#include "cuda/device_frames.h"
 
 #include <algorithm>
 #include <random>
 #include <set>
 
-#include "rhizome/cache/policies.h"
+#include "rhizome/policies.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -1,9 +1,9 @@
-#include "rhizome/cuda/device_pool.h"
+#include "cuda/device_pool.h"
 
 #include <memory>
 
 #include "cuda/fake_device.h"
-#include "rhizome/cache/policies.h"
+#include "rhizome/policies.h"
 #include "testing/testing.h"
 
 // Tests of DevicePool, which keeps rows in frames of a device's memory: with every policy the

@@ -1,4 +1,4 @@
-#include "rhizome/cuda/device.h"
+#include "cuda/device.h"
 
 #include "cuda/fake_device.h"
 #include "testing/testing.h"

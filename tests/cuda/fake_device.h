@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "cache/kernels/simd.h"
+#include "cuda/device.h"
 #include "cuda/kernels_of_processor.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/cuda/device.h"
 
 namespace rhizome::testing {
 

@@ -2,9 +2,9 @@
 
 #include <cstring>
 
+#include "cache/kernels/simd.h"
 #include "cuda/case_tools.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/cuda/gather.cuh"
+#include "cuda/gather.cuh"
 
 namespace rhizome::simulator {
 

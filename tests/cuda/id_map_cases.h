@@ -3,8 +3,8 @@
 #include <unordered_map>
 
 #include "cuda/case_tools.h"
-#include "rhizome/cuda/id_map.cuh"
-#include "rhizome/cuda/id_map_contestants.cuh"
+#include "cuda/id_map.cuh"
+#include "cuda/id_map_contestants.cuh"
 
 namespace rhizome::simulator {
 

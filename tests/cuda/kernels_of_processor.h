@@ -5,10 +5,10 @@
 #include <cstring>
 #include <vector>
 
-#include "rhizome/cache/attention_kernels.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/cuda/attention_args.h"
-#include "rhizome/cuda/attention_v2_args.h"
+#include "cache/kernels/attention_kernels.h"
+#include "cache/kernels/simd.h"
+#include "cuda/attention_args.h"
+#include "cuda/attention_v2_args.h"
 
 // Runs the work of attention kernels, given the arguments of a device, with the CPU's kernels. The
 // kernel tests show that both have the same bits.

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "rhizome/cuda/launch.h"
+#include "cuda/launch.h"
 #include "testing/testing.h"
 
 // Tests of the simulator: it detects the mistakes in small faulty kernels, and none in correct

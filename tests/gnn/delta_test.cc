@@ -4,9 +4,9 @@
 #include <set>
 
 #include "gnn/gnn_testing.h"
-#include "rhizome/index/change_feed.h"
-#include "rhizome/index/verify_store.h"
-#include "rhizome/index/write_batch.h"
+#include "rhizome/change_feed.h"
+#include "rhizome/verify_store.h"
+#include "rhizome/write_batch.h"
 #include "testing/test_store.h"
 
 // Tests that training and inference over a store with a delta give the same result as on a store

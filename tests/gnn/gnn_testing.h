@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/entry.h"
+#include "rhizome/entry.h"
 #include "testing/planted_graph.h"
 
 extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1();

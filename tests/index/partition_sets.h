@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/graph_scan.h"
-#include "rhizome/index/vertex_order.h"
+#include "index/topology/vertex_order.h"
+#include "rhizome/graph.h"
+#include "rhizome/graph_scan.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "index/chi_square.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/neighbor_source.h"
-#include "rhizome/index/plain_neighbors.h"
-#include "rhizome/index/sampler.h"
+#include "index/sample/plain_neighbors.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/neighbor_source.h"
+#include "rhizome/sampler.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/array_change.h"
+#include "rhizome/array_change.h"
 #include "storage/store_crash.h"
 
 namespace rhizome::testing {

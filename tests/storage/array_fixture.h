@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/generation_writer.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/store.h"
+#include "storage/store/generation_writer.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

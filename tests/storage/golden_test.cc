@@ -8,12 +8,12 @@
 
 #include <cstring>
 
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/job_log.h"
-#include "rhizome/storage/manifest.h"
-#include "rhizome/storage/row_reader.h"
-#include "rhizome/storage/store_files.h"
-#include "rhizome/storage/zarr_format.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/manifest.h"
+#include "rhizome/row_reader.h"
+#include "storage/array/zarr_format.h"
+#include "storage/section/job_log.h"
+#include "storage/store/store_files.h"
 
 namespace rhizome {
 namespace {

@@ -3,9 +3,9 @@
 #include <cerrno>
 #include <string>
 
-#include "rhizome/storage/generation_writer.h"
-#include "rhizome/storage/verify.h"
+#include "rhizome/verify.h"
 #include "storage/array_fixture.h"
+#include "storage/store/generation_writer.h"
 #include "testing/fake_file_system.h"
 
 // Checks of stores on a disk that stops at a chosen operation. The quick tests stop at some

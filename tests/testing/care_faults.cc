@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/damage.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/repair.h"
-#include "rhizome/storage/store.h"
-#include "rhizome/storage/verify.h"
+#include "rhizome/damage.h"
+#include "rhizome/repair.h"
+#include "rhizome/store.h"
+#include "rhizome/verify.h"
 #include "storage/array_fixture.h"
+#include "storage/base/little_endian.h"
+#include "storage/catalog/catalog.h"
 #include "testing/care.h"
 #include "testing/harmed_store.h"
 

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/job_folder.h"
-#include "rhizome/storage/repair.h"
-#include "rhizome/storage/store.h"
-#include "rhizome/storage/verify.h"
+#include "rhizome/repair.h"
+#include "rhizome/store.h"
+#include "rhizome/verify.h"
 #include "storage/array_fixture.h"
+#include "storage/io/job_folder.h"
 #include "testing/care.h"
 #include "testing/harmed_store.h"
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/backup.h"
-#include "rhizome/storage/store.h"
-#include "rhizome/storage/verify.h"
+#include "rhizome/backup.h"
+#include "rhizome/store.h"
+#include "rhizome/verify.h"
 #include "storage/array_fixture.h"
 #include "testing/care.h"
 #include "testing/harmed_store.h"

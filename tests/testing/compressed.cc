@@ -5,7 +5,7 @@
 #include <fstream>
 #include <span>
 
-#include "rhizome/storage/codec.h"
+#include "rhizome/codec.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/delta_run.h"
+#include "index/delta/delta_run.h"
 
 namespace rhizome::testing {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/mutex.h"
+#include "rhizome/mutex.h"
 #include "testing/fake_file_system.h"
 
 namespace rhizome::testing {

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/mutex.h"
+#include "rhizome/file_system.h"
+#include "rhizome/hash.h"
+#include "rhizome/mutex.h"
 
 namespace rhizome::testing {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/store_id.h"
+#include "rhizome/store_id.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/graph_builder.h"
+#include "rhizome/graph.h"
+#include "rhizome/graph_builder.h"
 
 namespace rhizome::testing {
 

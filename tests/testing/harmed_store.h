@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/forwarding_file_system.h"
+#include "storage/io/forwarding_file_system.h"
 
 // Tools that damage the store of storage/array_fixture.h and its environment, for the checks in
 // testing/care.h.

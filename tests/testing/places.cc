@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "rhizome/storage/backup.h"
-#include "rhizome/storage/store.h"
-#include "rhizome/storage/stored_file.h"
+#include "rhizome/backup.h"
+#include "rhizome/store.h"
 #include "storage/array_fixture.h"
+#include "storage/io/stored_file.h"
 #include "testing/care.h"
 
 namespace rhizome::testing {

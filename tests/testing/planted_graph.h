@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/ingest.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/half.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/graph.h"
+#include "rhizome/ingest.h"
+#include "storage/base/half.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
-#include "rhizome/index/memory_sink.h"
-#include "rhizome/storage/section_file.h"
+#include "index/work/memory_sink.h"
+#include "storage/section/section_file.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/storage/chunk_array.h"
+#include "index/topology/adjacency.h"
+#include "rhizome/chunk_array.h"
 #include "testing/test_store.h"
 
 namespace rhizome::testing {

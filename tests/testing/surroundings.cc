@@ -12,11 +12,11 @@
 #include <string>
 #include <utility>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/job_folder.h"
-#include "rhizome/storage/row_sums.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/graph.h"
+#include "rhizome/store.h"
+#include "storage/array/row_sums.h"
 #include "storage/array_fixture.h"
+#include "storage/io/job_folder.h"
 #include "testing/care.h"
 #include "testing/child_process.h"
 #include "testing/graph_model.h"

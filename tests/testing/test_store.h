@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/graph.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/store.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

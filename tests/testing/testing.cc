@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "rhizome/storage/unique_folder.h"
+#include "storage/io/unique_folder.h"
 
 #if defined(__SANITIZE_THREAD__)
 // liburing unmaps a ring with a raw system call, so the sanitizer takes a later ring at that

@@ -11,7 +11,7 @@
 #include <random>
 #include <string>
 
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
 
 namespace rhizome::testing {
 

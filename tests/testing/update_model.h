@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/delta_view.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/graph_builder.h"
+#include "index/delta/delta_view.h"
+#include "index/topology/adjacency.h"
+#include "rhizome/graph.h"
+#include "rhizome/graph_builder.h"
 #include "testing/graph_model.h"
 #include "testing/testing.h"
 

@@ -1,4 +1,4 @@
-#include "benches.h"
+#include "tools/bench/benches.h"
 
 namespace rhizome {
 

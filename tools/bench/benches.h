@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "verb_bench.h"
+#include "tools/bench/harness/verb_bench.h"
 
 namespace rhizome {
 

@@ -2,9 +2,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "benches.h"
-#include "program.h"
-#include "sibling.h"
+#include "tools/bench/benches.h"
+#include "tools/cli/program.h"
+#include "tools/cli/sibling.h"
 
 // Main function of two binaries: rhizome-bench, and rhizome-bench-gnn, which also contains the
 // benches that link libtorch. rhizome-bench runs rhizome-bench-gnn for those, so that other benches

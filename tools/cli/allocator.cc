@@ -1,4 +1,4 @@
-#include "allocator.h"
+#include "tools/cli/allocator.h"
 
 #include <malloc.h>
 

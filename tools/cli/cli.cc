@@ -1,4 +1,4 @@
-#include "cli.h"
+#include "tools/cli/cli.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/storage/shown_text.h"
+#include "cache/job/process_memory.h"
+#include "storage/base/shown_text.h"
 
 // Helpers shared by all verbs: exit codes, output, options, opening a store, and common fields of
 // answers.

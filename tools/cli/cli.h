@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "flag_values.h"
-#include "json.h"
-#include "progress.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
+#include "tools/cli/flag_values.h"
+#include "tools/cli/json.h"
+#include "tools/cli/progress.h"
 
 namespace rhizome {
 

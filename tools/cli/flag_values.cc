@@ -1,10 +1,10 @@
-#include "flag_values.h"
+#include "tools/cli/flag_values.h"
 
 #include <cctype>
 #include <charconv>
 #include <cmath>
 
-#include "rhizome/index/sampler.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome {
 

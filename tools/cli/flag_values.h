@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/codec.h"
+#include "rhizome/codec.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "gnn_library.h"
+#include "tools/cli/gnn_library.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/build_id.h"
+#include "rhizome/build_id.h"
 
 namespace rhizome {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "rhizome/gnn/entry.h"
-#include "rhizome/gnn/link_scores.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/entry.h"
+#include "rhizome/link_scores.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "id_text.h"
+#include "tools/cli/id_text.h"
 
 #include <fmt/format.h>
 

@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "cli.h"
-#include "rhizome/index/external_id.h"
-#include "rhizome/index/table_reader.h"
+#include "index/input/table_reader.h"
+#include "rhizome/external_id.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

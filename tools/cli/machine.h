@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
 namespace rhizome {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/transport.h"
+#include "rhizome/result.h"
+#include "rhizome/transport.h"
 
 namespace rhizome {
 

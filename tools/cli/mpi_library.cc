@@ -1,4 +1,4 @@
-#include "mpi_library.h"
+#include "tools/cli/mpi_library.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/build_id.h"
+#include "rhizome/build_id.h"
 
 namespace rhizome {
 namespace {

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "mpi_entry.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/transport.h"
+#include "rhizome/result.h"
+#include "rhizome/transport.h"
+#include "tools/cli/mpi_entry.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "npy_output.h"
+#include "tools/cli/npy_output.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/storage/dtype.h"
+#include "rhizome/dtype.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "pair_input.h"
+#include "tools/cli/pair_input.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/index/graph_scan.h"
-#include "rhizome/index/npy.h"
-#include "rhizome/index/table_reader.h"
+#include "index/input/npy.h"
+#include "index/input/table_reader.h"
+#include "rhizome/graph_scan.h"
 
 namespace rhizome {
 namespace {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "rhizome/gnn/link_scores.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/graph.h"
+#include "rhizome/link_scores.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 

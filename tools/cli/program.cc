@@ -1,4 +1,4 @@
-#include "program.h"
+#include "tools/cli/program.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/shown_text.h"
+#include "storage/base/exceptions.h"
+#include "storage/base/shown_text.h"
 
 namespace rhizome {
 namespace {

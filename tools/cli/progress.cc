@@ -1,4 +1,4 @@
-#include "progress.h"
+#include "tools/cli/progress.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "rhizome/storage/shown_text.h"
-#include "text.h"
+#include "storage/base/shown_text.h"
+#include "tools/cli/text.h"
 
 namespace rhizome {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "rhizome/storage/job_control.h"
+#include "rhizome/job_control.h"
 
 namespace rhizome {
 

@@ -1,8 +1,8 @@
-#include "rank_flags.h"
+#include "tools/cli/rank_flags.h"
 
 #include <charconv>
 
-#include "rhizome/storage/local_transport.h"
+#include "rhizome/local_transport.h"
 
 namespace rhizome {
 namespace {

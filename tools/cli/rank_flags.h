@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cli.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

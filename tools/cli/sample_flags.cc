@@ -1,12 +1,12 @@
-#include "sample_flags.h"
+#include "tools/cli/sample_flags.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
 
-#include "cli.h"
-#include "rhizome/cache/neighbor_sampling.h"
+#include "rhizome/neighbor_sampling.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 namespace {

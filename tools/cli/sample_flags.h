@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/graph.h"
+#include "rhizome/result.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome {
 

@@ -1,11 +1,11 @@
-#include "scratch_folder.h"
+#include "tools/cli/scratch_folder.h"
 
 #include <filesystem>
 #include <string>
 #include <system_error>
 
-#include "rhizome/storage/outside.h"
-#include "rhizome/storage/unique_folder.h"
+#include "storage/io/outside.h"
+#include "storage/io/unique_folder.h"
 
 namespace rhizome {
 

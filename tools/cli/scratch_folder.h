@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
 namespace rhizome {
 

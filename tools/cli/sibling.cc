@@ -1,11 +1,11 @@
-#include "sibling.h"
+#include "tools/cli/sibling.h"
 
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
 namespace rhizome {
 

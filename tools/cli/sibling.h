@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 

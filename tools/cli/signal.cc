@@ -3,7 +3,7 @@
 #include <atomic>
 #include <csignal>
 
-#include "cli.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 namespace {

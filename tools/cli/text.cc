@@ -1,4 +1,4 @@
-#include "text.h"
+#include "tools/cli/text.h"
 
 #include <fmt/format.h>
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "cli.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "topology_flags.h"
+#include "tools/cli/topology_flags.h"
 
 namespace rhizome {
 

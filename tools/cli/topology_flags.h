@@ -1,8 +1,8 @@
 #pragma once
 
-#include "cli.h"
-#include "rhizome/cache/read_counts.h"
-#include "rhizome/index/graph.h"
+#include "rhizome/graph.h"
+#include "rhizome/read_counts.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

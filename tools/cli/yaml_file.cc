@@ -1,4 +1,4 @@
-#include "yaml_file.h"
+#include "tools/cli/yaml_file.h"
 
 #include <fmt/format.h>
 #include <yaml.h>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/external_id.h"
+#include "rhizome/external_id.h"
 
 namespace rhizome {
 namespace {

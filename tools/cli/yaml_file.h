@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "zip_output.h"
+#include "tools/cli/zip_output.h"
 
 #include <fmt/format.h>
 #include <zlib.h>

@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "on_device.h"
-#include "rhizome/cache/aggregate_kernels.h"
-#include "rhizome/cuda/device_pool.h"
-#include "rhizome/cuda/kernels.h"
+#include "cache/kernels/aggregate_kernels.h"
+#include "cuda/device_pool.h"
+#include "cuda/kernels.h"
+#include "tools/device/on_device.h"
 
 // Compares the kernels on a device with the processor, and passes rows through a DevicePool. usage:
 // check [cases]. Prints one line of JSON. Exits with 1 if a result differs, with 77 if there is no

@@ -1,10 +1,10 @@
 #include <cmath>
 
-#include "random_lists.h"
-#include "rhizome/cache/aggregate_kernels.h"
-#include "rhizome/cache/attention_kernels.h"
-#include "rhizome/cuda/kernels.h"
-#include "rhizome/cuda/long_lists.h"
+#include "cache/kernels/aggregate_kernels.h"
+#include "cache/kernels/attention_kernels.h"
+#include "cuda/kernels.h"
+#include "cuda/long_lists.h"
+#include "tools/device/random_lists.h"
 
 // Compares attention, activation and sums of long lists on a device with the processor.
 

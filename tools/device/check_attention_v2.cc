@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "random_lists.h"
-#include "rhizome/cache/aggregate_kernels.h"
-#include "rhizome/cache/attention_kernels.h"
-#include "rhizome/cuda/kernels.h"
+#include "cache/kernels/aggregate_kernels.h"
+#include "cache/kernels/attention_kernels.h"
+#include "cuda/kernels.h"
+#include "tools/device/random_lists.h"
 
 // Compares GATv2 attention on a device with the processor.
 

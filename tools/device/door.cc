@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "rhizome/cuda/kernels.h"
-#include "rhizome/cuda/long_lists.h"
+#include "cuda/kernels.h"
+#include "cuda/long_lists.h"
 
 // C functions for Python's ctypes, by which bench.py calls the kernels with the addresses of torch
 // tensors. They use no header of torch, because the torch of the device machine is not the version

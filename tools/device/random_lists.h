@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "on_device.h"
+#include "tools/device/on_device.h"
 
 namespace rhizome {
 

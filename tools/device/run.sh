@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds only cuda/ on a machine with nvcc and a GPU, compares the kernels with the processor, also under the CUDA
-# sanitizers, and benchmarks them. usage: tools/device/run.sh OUT; writes OUT/check.json, sanitize.json, bench.json, logs.
-# Needs nvcc, g++ and python3 with torch, but no network and no other dependency of the engine. Takes up to 9 minutes.
-# Exit code: 1 on a failure, 77 if there is no device (the build is still checked).
+# Builds cuda/ alone on a machine with nvcc and a GPU, compares the kernels with the processor, runs the sanitizers
+# over that, and measures. usage: tools/device/run.sh OUT; writes OUT/check.json, sanitize.json, bench.json and logs.
+# Needs nvcc, g++, python3 with torch; no network, nothing else of what the engine needs. Takes at most 9 minutes.
+# Exits with 1 if something is wrong, with 77 where there is no device (the build is then still checked).
 set -uo pipefail
 out=$(mkdir -p "${1:?usage: tools/device/run.sh OUT}" && cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
@@ -10,11 +10,6 @@ nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Headers are named by hall, not by room.
-for hall in storage cache cuda; do
-  mkdir -p "$work/include/rhizome/$hall"
-  find "$PWD/$hall" \( -name '*.h' -o -name '*.cuh' \) -exec ln -s {} "$work/include/rhizome/$hall/" \;
-done
 standard=c++20
 if ! echo '#include <tl/expected.hpp>' | g++ -std=c++20 -E -x c++ - >/dev/null 2>&1; then
   standard=c++23  # whose std::expected is what tl::expected stands for
@@ -27,12 +22,12 @@ build() {
   local arch object objects=() pids=()
   arch=(-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90)
   for object in kernels scan; do
-    "$nvcc" -std=c++17 -O3 -Xcompiler -fPIC "${arch[@]}" -I"$work/include" -c "cuda/$object.cu" -o "$work/$object.o" &
+    "$nvcc" -std=c++17 -O3 -Xcompiler -fPIC "${arch[@]}" -I"$work/include" -I"$PWD" -I"$PWD/storage/api" -I"$PWD/cache/api" -c "cuda/$object.cu" -o "$work/$object.o" &
     pids+=($!)
   done
   for object in cuda/cuda_device cuda/device_pool cuda/long_lists storage/base/status cache/kernels/aggregate_portable tools/device/check \
     tools/device/check_attention tools/device/check_attention_v2 tools/device/door; do
-    g++ -std=$standard -O2 -fPIC -ffp-contract=off -DRHIZOME_HAS_CUDA -I"$work/include" \
+    g++ -std=$standard -O2 -fPIC -ffp-contract=off -DRHIZOME_HAS_CUDA -I"$work/include" -I"$PWD" -I"$PWD/storage/api" -I"$PWD/cache/api" \
       -isystem "$(dirname "$nvcc")/../include" -c "$object.cc" -o "$work/$(basename "$object").o" &
     pids+=($!)
   done

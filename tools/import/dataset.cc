@@ -1,4 +1,4 @@
-#include "dataset.h"
+#include "tools/import/dataset.h"
 
 #include <fmt/format.h>
 
@@ -6,12 +6,12 @@
 #include <system_error>
 #include <utility>
 
-#include "rhizome/index/convert.h"
-#include "rhizome/index/external_id.h"
-#include "rhizome/index/input_stream.h"
-#include "rhizome/index/npy.h"
-#include "rhizome/index/row_sources.h"
-#include "rhizome/index/table_reader.h"
+#include "index/input/convert.h"
+#include "index/input/input_stream.h"
+#include "index/input/npy.h"
+#include "index/input/table_reader.h"
+#include "rhizome/external_id.h"
+#include "rhizome/row_sources.h"
 
 // Columns shared by the importers of data sets. Arrays of several vertex types or edge files are
 // joined if dtype and columns agree (AddArray, AddEdgeArray). Labels and splits are read from lists

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/ingest.h"
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
+#include "rhizome/ingest.h"
 
 namespace rhizome {
 

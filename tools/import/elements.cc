@@ -1,4 +1,4 @@
-#include "elements.h"
+#include "tools/import/elements.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <cstring>
 #include <utility>
 
-#include "rhizome/index/convert.h"
-#include "rhizome/index/external_id.h"
-#include "rhizome/index/number.h"
-#include "rhizome/storage/untrusted_json.h"
+#include "index/input/convert.h"
+#include "rhizome/external_id.h"
+#include "rhizome/number.h"
+#include "storage/section/untrusted_json.h"
 
 // Conversion of array elements: binary to float32 and JSON (ToFloats, ToJson), text and JSON to
 // binary (ParseElement, ParseElementJson), and the class names of a store (ClassNames).

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli.h"
-#include "rhizome/storage/chunk_array.h"
+#include "rhizome/chunk_array.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

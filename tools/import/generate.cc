@@ -1,4 +1,4 @@
-#include "generate.h"
+#include "tools/import/generate.h"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
-#include "rhizome/index/npy.h"
-#include "rhizome/storage/mix.h"
-#include "rhizome/storage/outside.h"
+#include "index/input/npy.h"
+#include "storage/base/mix.h"
+#include "storage/io/outside.h"
 
 namespace rhizome {
 namespace {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/dtype.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/dtype.h"
+#include "rhizome/file_system.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "gloss_features.h"
+#include "tools/import/gloss_features.h"
 
 #include <cmath>
 #include <cstring>
@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/mix.h"
+#include "rhizome/hash.h"
+#include "storage/base/mix.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "gnn_flags.h"
+#include "tools/import/gnn_flags.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "layout_flags.h"
-#include "neighbor_flags.h"
-#include "rhizome/cache/policies.h"
-#include "text.h"
-#include "topology_flags.h"
+#include "rhizome/policies.h"
+#include "tools/cli/text.h"
+#include "tools/cli/topology_flags.h"
+#include "tools/import/layout_flags.h"
+#include "tools/import/neighbor_flags.h"
 
 // Flags shared by `train`, `infer`, `plan infer` and `export --predictions`, one function per group
 // of flags, and the text of their notes.

@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "cli.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/gnn/entry.h"
+#include "rhizome/entry.h"
+#include "rhizome/policy.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "graphbolt.h"
+#include "tools/import/graphbolt.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include <optional>
 #include <utility>
 
-#include "rhizome/index/input_stream.h"
-#include "rhizome/index/npy.h"
-#include "rhizome/index/row_sources.h"
-#include "yaml_file.h"
+#include "index/input/input_stream.h"
+#include "index/input/npy.h"
+#include "rhizome/row_sources.h"
+#include "tools/cli/yaml_file.h"
 
 namespace rhizome {
 namespace {

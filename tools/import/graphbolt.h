@@ -1,6 +1,6 @@
 #pragma once
 
-#include "dataset.h"
+#include "tools/import/dataset.h"
 
 namespace rhizome {
 

@@ -1,8 +1,8 @@
-#include "homes_json.h"
+#include "tools/import/homes_json.h"
 
 #include <fmt/format.h>
 
-#include "text.h"
+#include "tools/cli/text.h"
 
 namespace rhizome {
 

@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "json.h"
-#include "rhizome/index/home_array.h"
-#include "rhizome/index/ingest_options.h"
+#include "rhizome/home_array.h"
+#include "rhizome/ingest_options.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 

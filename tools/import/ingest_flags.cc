@@ -1,12 +1,12 @@
-#include "ingest_flags.h"
+#include "tools/import/ingest_flags.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 
-#include "homes_json.h"
-#include "rhizome/index/convert.h"
-#include "rhizome/index/row_sources.h"
+#include "index/input/convert.h"
+#include "rhizome/row_sources.h"
+#include "tools/import/homes_json.h"
 
 namespace rhizome {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cli.h"
-#include "layout_flags.h"
-#include "rhizome/index/ingest.h"
+#include "rhizome/ingest.h"
+#include "tools/cli/cli.h"
+#include "tools/import/layout_flags.h"
 
 namespace rhizome {
 

@@ -1,18 +1,18 @@
-#include "layout_flags.h"
+#include "tools/import/layout_flags.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 
-#include "allocator.h"
-#include "homes_json.h"
-#include "partition_run.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/index/partitioner.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/codec.h"
-#include "text.h"
-#include "topology_json.h"
+#include "cache/job/process_memory.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/codec.h"
+#include "rhizome/partitioner.h"
+#include "tools/cli/allocator.h"
+#include "tools/cli/text.h"
+#include "tools/import/homes_json.h"
+#include "tools/import/partition_run.h"
+#include "tools/import/topology_json.h"
 
 // Flags for the layout of a new store, the start of a process with a memory limit (StartLimited),
 // and the answer of `ingest` and `import` (IngestAnswer).

@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "cli.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/ingest.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/ingest.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "learning_flags.h"
+#include "tools/import/learning_flags.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "text.h"
+#include "tools/cli/text.h"
 
 // Flags of `train` by group (task, optimiser, schedule, stopping), then the reports of metrics and
 // seeds as JSON and as text.

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "cli.h"
-#include "rhizome/gnn/train_options.h"
+#include "rhizome/train_options.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

@@ -1,11 +1,11 @@
-#include "model_flags.h"
+#include "tools/import/model_flags.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "gnn_library.h"
+#include "tools/cli/gnn_library.h"
 
 namespace rhizome {
 namespace {

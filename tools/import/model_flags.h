@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cli.h"
-#include "rhizome/gnn/model_spec.h"
+#include "rhizome/model_spec.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "neighbor_flags.h"
+#include "tools/import/neighbor_flags.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text.h"
+#include "tools/cli/text.h"
 
 namespace rhizome {
 namespace {

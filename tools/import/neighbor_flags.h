@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "cli.h"
-#include "rhizome/cache/neighbor_sampling.h"
+#include "rhizome/neighbor_sampling.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "ogb.h"
+#include "tools/import/ogb.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <system_error>
 #include <utility>
 
-#include "rhizome/index/external_id.h"
-#include "rhizome/index/row_sources.h"
-#include "rhizome/index/table_reader.h"
+#include "index/input/table_reader.h"
+#include "rhizome/external_id.h"
+#include "rhizome/row_sources.h"
 
 namespace rhizome {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "dataset.h"
+#include "tools/import/dataset.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "partition_run.h"
+#include "tools/import/partition_run.h"
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -7,10 +7,10 @@
 #include <fstream>
 #include <utility>
 
-#include "cli.h"
-#include "machine.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/job/process_memory.h"
+#include "storage/base/stopwatch.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/machine.h"
 
 namespace rhizome {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/partitioner.h"
+#include "rhizome/partitioner.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "topology_json.h"
+#include "tools/import/topology_json.h"
 
 namespace rhizome {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "json.h"
-#include "rhizome/index/topology_sections.h"
+#include "index/check/topology_sections.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 

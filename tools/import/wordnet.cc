@@ -1,4 +1,4 @@
-#include "wordnet.h"
+#include "tools/import/wordnet.h"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "gloss_features.h"
-#include "rhizome/storage/hash.h"
-#include "wordnet_database.h"
-#include "wordnet_names.h"
+#include "rhizome/hash.h"
+#include "tools/import/gloss_features.h"
+#include "tools/import/wordnet_database.h"
+#include "tools/import/wordnet_names.h"
 
 namespace rhizome {
 namespace {

@@ -4,10 +4,10 @@
 #include <span>
 #include <string_view>
 
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/file_system.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "wordnet_database.h"
+#include "tools/import/wordnet_database.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "rhizome/index/table_reader.h"
-#include "wordnet_names.h"
+#include "index/input/table_reader.h"
+#include "tools/import/wordnet_names.h"
 
 namespace rhizome {
 namespace {

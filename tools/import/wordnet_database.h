@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/file_system.h"
+#include "rhizome/job_control.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 

@@ -1,8 +1,8 @@
-#include "wordnet_names.h"
+#include "tools/import/wordnet_names.h"
 
 #include <array>
 
-#include "wordnet.h"
+#include "tools/import/wordnet.h"
 
 namespace rhizome {
 namespace {

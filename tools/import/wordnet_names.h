@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "rhizome/storage/types.h"
+#include "rhizome/types.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "mpi_carrier.h"
+#include "tools/mpi/mpi_carrier.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -9,9 +9,10 @@
 #include <csignal>
 #include <cstring>
 
-#include "rhizome/storage/exceptions.h"
+#include "storage/base/exceptions.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 using std::chrono::microseconds;
@@ -431,4 +432,5 @@ bool MpiCarrier::TestReceives() {
   return any;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

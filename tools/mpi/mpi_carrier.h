@@ -14,10 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "mpi_entry.h"
-#include "rhizome/storage/message_transport.h"
+#include "storage/remote/message_transport.h"
+#include "tools/cli/mpi_entry.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 
 /// Carries messages by MPI. One thread makes all calls of MPI, from its initialisation to its
 /// finalisation. It uses only calls that do not block by contract, and sleeps between them, for
@@ -111,4 +112,5 @@ class MpiCarrier {
   std::thread watch_;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

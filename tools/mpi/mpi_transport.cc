@@ -2,13 +2,14 @@
 #include <memory>
 #include <utility>
 
-#include "mpi_carrier.h"
-#include "mpi_entry.h"
-#include "rhizome/storage/build_id.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/this_build.h"
+#include "rhizome/build_id.h"
+#include "storage/base/exceptions.h"
+#include "storage/store/this_build.h"
+#include "tools/cli/mpi_entry.h"
+#include "tools/mpi/mpi_carrier.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 std::atomic<bool> g_mpi_opened = false;
@@ -87,7 +88,8 @@ class MpiDoor final : public MpiEntry {
 };
 
 }  // namespace
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome
 
 // Returns null if librhizome is of another build, because this module shares C++ classes with it.
 extern "C" RHIZOME_API const rhizome::MpiEntry* rhizome_mpi_entry_v1() {

@@ -1,10 +1,10 @@
-#include "markup.h"
+#include "tools/output/markup.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rhizome/storage/shown_text.h"
+#include "storage/base/shown_text.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "predictions.h"
+#include "tools/output/predictions.h"
 
 #include <fmt/format.h>
 
@@ -12,11 +12,11 @@
 #include <span>
 #include <vector>
 
-#include "id_text.h"
-#include "npy_output.h"
-#include "rhizome/index/live_vertices.h"
-#include "row_files.h"
-#include "text_output.h"
+#include "index/graph/live_vertices.h"
+#include "tools/cli/id_text.h"
+#include "tools/cli/npy_output.h"
+#include "tools/cli/text_output.h"
+#include "tools/output/row_files.h"
 
 namespace rhizome {
 namespace {

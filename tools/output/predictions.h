@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "cli.h"
-#include "rhizome/gnn/infer_options.h"
+#include "rhizome/infer_options.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

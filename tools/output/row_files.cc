@@ -1,10 +1,10 @@
-#include "row_files.h"
+#include "tools/output/row_files.h"
 
 #include <string>
 
-#include "id_text.h"
-#include "rhizome/index/live_vertices.h"
-#include "rhizome/storage/check.h"
+#include "index/graph/live_vertices.h"
+#include "storage/base/check.h"
+#include "tools/cli/id_text.h"
 
 namespace rhizome {
 

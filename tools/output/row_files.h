@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "cli.h"
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "svg_chart.h"
+#include "tools/output/svg_chart.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "markup.h"
+#include "tools/output/markup.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "training_curves.h"
+#include "tools/output/training_curves.h"
 
 #include <fmt/format.h>
 

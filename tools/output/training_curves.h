@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/train_options.h"
-#include "svg_chart.h"
+#include "rhizome/train_options.h"
+#include "tools/output/svg_chart.h"
 
 namespace rhizome {
 

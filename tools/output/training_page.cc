@@ -1,4 +1,4 @@
-#include "training_page.h"
+#include "tools/output/training_page.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "markup.h"
-#include "svg_chart.h"
-#include "text.h"
-#include "training_curves.h"
+#include "tools/cli/text.h"
+#include "tools/output/markup.h"
+#include "tools/output/svg_chart.h"
+#include "tools/output/training_curves.h"
 
 namespace rhizome {
 namespace {

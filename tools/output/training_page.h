@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/gnn/train_options.h"
+#include "rhizome/train_options.h"
 
 namespace rhizome {
 

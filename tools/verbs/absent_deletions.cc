@@ -1,4 +1,4 @@
-#include "absent_deletions.h"
+#include "tools/verbs/absent_deletions.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/graph_lookup.h"
+#include "rhizome/graph_lookup.h"
 
 namespace rhizome {
 namespace {

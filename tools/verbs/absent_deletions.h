@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/write_batch.h"
+#include "rhizome/graph.h"
+#include "rhizome/write_batch.h"
 
 namespace rhizome {
 

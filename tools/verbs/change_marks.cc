@@ -1,4 +1,4 @@
-#include "change_marks.h"
+#include "tools/verbs/change_marks.h"
 
 #include <fmt/format.h>
 

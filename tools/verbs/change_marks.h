@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "cli.h"
-#include "rhizome/index/graph.h"
+#include "rhizome/graph.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "doctor_ranks.h"
+#include "tools/verbs/doctor_ranks.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -6,15 +6,15 @@
 #include <algorithm>
 #include <array>
 
-#include "mpi_library.h"
-#include "rhizome/cache/rank_plan.h"
-#include "rhizome/cache/serve_rate.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/build_id.h"
-#include "rhizome/storage/local_transport.h"
-#include "rhizome/storage/rank_calls.h"
-#include "rhizome/storage/stopwatch.h"
-#include "text.h"
+#include "cache/ranks/serve_rate.h"
+#include "rhizome/build_id.h"
+#include "rhizome/graph.h"
+#include "rhizome/local_transport.h"
+#include "rhizome/rank_plan.h"
+#include "storage/base/stopwatch.h"
+#include "storage/remote/rank_calls.h"
+#include "tools/cli/mpi_library.h"
+#include "tools/cli/text.h"
 
 namespace rhizome {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "cli.h"
-#include "rank_flags.h"
-#include "rhizome/storage/io_queue.h"
+#include "rhizome/io_queue.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/rank_flags.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "export_edges.h"
+#include "tools/verbs/export_edges.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <iterator>
 #include <span>
 
-#include "id_text.h"
-#include "rhizome/index/graph_scan.h"
-#include "rhizome/storage/array_facts.h"
-#include "text_output.h"
+#include "rhizome/array_facts.h"
+#include "rhizome/graph_scan.h"
+#include "tools/cli/id_text.h"
+#include "tools/cli/text_output.h"
 
 namespace rhizome {
 namespace {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "cli.h"
-#include "rhizome/storage/manifest.h"
-#include "row_files.h"
+#include "rhizome/manifest.h"
+#include "tools/cli/cli.h"
+#include "tools/output/row_files.h"
 
 namespace rhizome {
 

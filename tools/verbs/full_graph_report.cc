@@ -1,11 +1,11 @@
-#include "full_graph_report.h"
+#include "tools/verbs/full_graph_report.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "learning_flags.h"
-#include "text.h"
+#include "tools/cli/text.h"
+#include "tools/import/learning_flags.h"
 
 // Reports of full-graph training: the plan by pass, its arrays and bytes, and the measured epochs,
 // first as JSON, then as tables formatted from that JSON.

@@ -2,10 +2,10 @@
 #include <cstring>
 #include <string>
 
-#include "mpi_library.h"
-#include "program.h"
-#include "sibling.h"
-#include "verbs.h"
+#include "tools/cli/mpi_library.h"
+#include "tools/cli/program.h"
+#include "tools/cli/sibling.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "partition_rows.h"
+#include "tools/verbs/partition_rows.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "dataset.h"
-#include "machine.h"
-#include "npy_output.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/storage/stopwatch.h"
-#include "text.h"
+#include "cache/job/process_memory.h"
+#include "storage/base/stopwatch.h"
+#include "tools/cli/machine.h"
+#include "tools/cli/npy_output.h"
+#include "tools/cli/text.h"
+#include "tools/import/dataset.h"
 
 namespace rhizome {
 namespace {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "cli.h"
-#include "rhizome/index/home_partitioner.h"
-#include "rhizome/index/partition_input.h"
+#include "rhizome/home_partitioner.h"
+#include "rhizome/partition_input.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

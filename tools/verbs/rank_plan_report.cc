@@ -1,11 +1,11 @@
-#include "rank_plan_report.h"
+#include "tools/verbs/rank_plan_report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "text.h"
+#include "tools/cli/text.h"
 
 // Parses --link, and reports a plan over ranks: AddRankPlan writes the totals and the share of each
 // rank as JSON, DescribeRankPlan formats that JSON as tables.

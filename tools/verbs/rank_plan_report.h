@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "cli.h"
-#include "rhizome/cache/rank_plan.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/rank_plan.h"
+#include "rhizome/result.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

@@ -1,13 +1,13 @@
-#include "train_flags.h"
+#include "tools/verbs/train_flags.h"
 
 #include <fmt/format.h>
 
-#include "gnn_flags.h"
-#include "learning_flags.h"
-#include "model_flags.h"
-#include "neighbor_flags.h"
-#include "rhizome/cache/policies.h"
-#include "topology_flags.h"
+#include "rhizome/policies.h"
+#include "tools/cli/topology_flags.h"
+#include "tools/import/gnn_flags.h"
+#include "tools/import/learning_flags.h"
+#include "tools/import/model_flags.h"
+#include "tools/import/neighbor_flags.h"
 
 namespace rhizome {
 namespace {

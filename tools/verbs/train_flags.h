@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cli.h"
-#include "rhizome/gnn/train_options.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/result.h"
+#include "rhizome/train_options.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "train_ranks.h"
+#include "tools/verbs/train_ranks.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <optional>
 #include <utility>
 
-#include "mpi_library.h"
-#include "rank_plan_report.h"
-#include "rhizome/cache/rank_plan.h"
-#include "rhizome/storage/local_transport.h"
-#include "text.h"
+#include "rhizome/local_transport.h"
+#include "rhizome/rank_plan.h"
+#include "tools/cli/mpi_library.h"
+#include "tools/cli/text.h"
+#include "tools/verbs/rank_plan_report.h"
 
 namespace rhizome {
 namespace {

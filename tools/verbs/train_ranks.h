@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "cli.h"
-#include "rank_flags.h"
-#include "rhizome/gnn/entry.h"
-#include "rhizome/storage/transport.h"
+#include "rhizome/entry.h"
+#include "rhizome/transport.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/rank_flags.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "update_file.h"
+#include "tools/verbs/update_file.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <cstring>
 #include <utility>
 
-#include "elements.h"
-#include "rhizome/index/number.h"
-#include "rhizome/storage/shown_text.h"
-#include "rhizome/storage/untrusted_json.h"
+#include "rhizome/number.h"
+#include "storage/base/shown_text.h"
+#include "storage/section/untrusted_json.h"
+#include "tools/import/elements.h"
 
 namespace rhizome {
 namespace {

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "change_marks.h"
-#include "cli.h"
-#include "rhizome/index/table_reader.h"
-#include "rhizome/index/write_batch.h"
+#include "index/input/table_reader.h"
+#include "rhizome/write_batch.h"
+#include "tools/cli/cli.h"
+#include "tools/verbs/change_marks.h"
 
 namespace rhizome {
 

@@ -1,10 +1,10 @@
-#include "update_run.h"
+#include "tools/verbs/update_run.h"
 
 #include <fmt/format.h>
 
-#include "absent_deletions.h"
-#include "rhizome/storage/stopwatch.h"
-#include "text.h"
+#include "storage/base/stopwatch.h"
+#include "tools/cli/text.h"
+#include "tools/verbs/absent_deletions.h"
 
 namespace rhizome {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "cli.h"
-#include "update_file.h"
+#include "tools/cli/cli.h"
+#include "tools/verbs/update_file.h"
 
 namespace rhizome {
 

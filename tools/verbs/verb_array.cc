@@ -1,15 +1,15 @@
 #include <fmt/format.h>
 
-#include "ingest_flags.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/index/array_add.h"
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/array_facts.h"
-#include "rhizome/storage/array_versions.h"
-#include "row_files.h"
-#include "text.h"
-#include "verbs.h"
-#include "vertex_array.h"
+#include "cache/job/process_memory.h"
+#include "rhizome/array_add.h"
+#include "rhizome/array_change.h"
+#include "rhizome/array_facts.h"
+#include "rhizome/array_versions.h"
+#include "tools/cli/text.h"
+#include "tools/import/ingest_flags.h"
+#include "tools/output/row_files.h"
+#include "tools/verbs/verbs.h"
+#include "tools/verbs/vertex_array.h"
 
 namespace rhizome {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <ctime>
 
-#include "rhizome/storage/backup.h"
-#include "text.h"
-#include "verbs.h"
+#include "rhizome/backup.h"
+#include "tools/cli/text.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -3,13 +3,13 @@
 #include <bit>
 #include <optional>
 
-#include "change_marks.h"
-#include "elements.h"
-#include "rhizome/index/change_feed.h"
-#include "rhizome/storage/stopwatch.h"
-#include "text.h"
-#include "text_output.h"
-#include "verbs.h"
+#include "rhizome/change_feed.h"
+#include "storage/base/stopwatch.h"
+#include "tools/cli/text.h"
+#include "tools/cli/text_output.h"
+#include "tools/import/elements.h"
+#include "tools/verbs/change_marks.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <optional>
 
-#include "layout_flags.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/storage/stopwatch.h"
-#include "text.h"
-#include "topology_json.h"
-#include "verbs.h"
+#include "cache/job/process_memory.h"
+#include "storage/base/stopwatch.h"
+#include "tools/cli/text.h"
+#include "tools/import/layout_flags.h"
+#include "tools/import/topology_json.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

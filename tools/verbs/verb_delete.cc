@@ -1,5 +1,5 @@
-#include "update_run.h"
-#include "verbs.h"
+#include "tools/verbs/update_run.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 

@@ -6,14 +6,14 @@
 #include <fstream>
 #include <thread>
 
-#include "doctor_ranks.h"
-#include "gnn_library.h"
-#include "machine.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/library_versions.h"
-#include "text.h"
-#include "topology_flags.h"
-#include "verbs.h"
+#include "rhizome/io_queue.h"
+#include "storage/store/library_versions.h"
+#include "tools/cli/gnn_library.h"
+#include "tools/cli/machine.h"
+#include "tools/cli/text.h"
+#include "tools/cli/topology_flags.h"
+#include "tools/verbs/doctor_ranks.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include "generate.h"
-#include "rhizome/storage/stopwatch.h"
-#include "text.h"
-#include "verbs.h"
+#include "storage/base/stopwatch.h"
+#include "tools/cli/text.h"
+#include "tools/import/generate.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

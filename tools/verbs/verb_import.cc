@@ -1,15 +1,15 @@
 #include <fmt/format.h>
 
-#include "dataset.h"
-#include "elements.h"
-#include "graphbolt.h"
-#include "homes_json.h"
-#include "layout_flags.h"
-#include "ogb.h"
-#include "rhizome/index/ingest.h"
-#include "rhizome/storage/stopwatch.h"
-#include "verbs.h"
-#include "wordnet.h"
+#include "rhizome/ingest.h"
+#include "storage/base/stopwatch.h"
+#include "tools/import/dataset.h"
+#include "tools/import/elements.h"
+#include "tools/import/graphbolt.h"
+#include "tools/import/homes_json.h"
+#include "tools/import/layout_flags.h"
+#include "tools/import/ogb.h"
+#include "tools/import/wordnet.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

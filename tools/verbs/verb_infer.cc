@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "allocator.h"
-#include "gnn_flags.h"
-#include "gnn_library.h"
-#include "neighbor_flags.h"
-#include "rhizome/storage/array_facts.h"
-#include "text.h"
-#include "topology_flags.h"
-#include "verbs.h"
+#include "rhizome/array_facts.h"
+#include "tools/cli/allocator.h"
+#include "tools/cli/gnn_library.h"
+#include "tools/cli/text.h"
+#include "tools/cli/topology_flags.h"
+#include "tools/import/gnn_flags.h"
+#include "tools/import/neighbor_flags.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
-#include "homes_json.h"
-#include "partition_run.h"
-#include "rhizome/index/external_id.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/array_facts.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/shown_text.h"
-#include "rhizome/storage/walk_files.h"
-#include "text.h"
-#include "topology_json.h"
-#include "verbs.h"
-#include "vertex_array.h"
+#include "rhizome/array_facts.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/external_id.h"
+#include "rhizome/graph.h"
+#include "storage/base/shown_text.h"
+#include "storage/io/walk_files.h"
+#include "tools/cli/text.h"
+#include "tools/import/homes_json.h"
+#include "tools/import/partition_run.h"
+#include "tools/import/topology_json.h"
+#include "tools/verbs/verbs.h"
+#include "tools/verbs/vertex_array.h"
 
 namespace rhizome {
 namespace {

@@ -1,5 +1,5 @@
-#include "ingest_flags.h"
-#include "verbs.h"
+#include "tools/import/ingest_flags.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "gnn_library.h"
-#include "text.h"
-#include "verbs.h"
+#include "tools/cli/gnn_library.h"
+#include "tools/cli/text.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

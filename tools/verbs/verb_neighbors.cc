@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "id_text.h"
-#include "text.h"
-#include "verbs.h"
+#include "tools/cli/id_text.h"
+#include "tools/cli/text.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "layout_flags.h"
-#include "npy_output.h"
-#include "partition_rows.h"
-#include "partition_run.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/index/edge_pairs.h"
-#include "scratch_folder.h"
-#include "text.h"
-#include "verbs.h"
+#include "cache/job/process_memory.h"
+#include "index/ingest/edge_pairs.h"
+#include "tools/cli/npy_output.h"
+#include "tools/cli/scratch_folder.h"
+#include "tools/cli/text.h"
+#include "tools/import/layout_flags.h"
+#include "tools/import/partition_run.h"
+#include "tools/verbs/partition_rows.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

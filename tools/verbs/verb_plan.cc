@@ -1,11 +1,11 @@
-#include "verb_plan.h"
+#include "tools/verbs/verb_plan.h"
 
 #include <fmt/format.h>
 
-#include "ingest_flags.h"
-#include "rhizome/index/ingest_plan.h"
-#include "text.h"
-#include "verbs.h"
+#include "index/ingest/ingest_plan.h"
+#include "tools/cli/text.h"
+#include "tools/import/ingest_flags.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

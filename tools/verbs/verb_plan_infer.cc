@@ -2,11 +2,11 @@
 
 #include <map>
 
-#include "gnn_flags.h"
-#include "gnn_library.h"
-#include "text.h"
-#include "verb_plan.h"
-#include "verbs.h"
+#include "tools/cli/gnn_library.h"
+#include "tools/cli/text.h"
+#include "tools/import/gnn_flags.h"
+#include "tools/verbs/verb_plan.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 
-#include "full_graph_report.h"
-#include "gnn_flags.h"
-#include "gnn_library.h"
-#include "rank_plan_report.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/store.h"
-#include "train_flags.h"
-#include "verb_plan.h"
-#include "verbs.h"
+#include "rhizome/graph.h"
+#include "rhizome/store.h"
+#include "tools/cli/gnn_library.h"
+#include "tools/import/gnn_flags.h"
+#include "tools/verbs/full_graph_report.h"
+#include "tools/verbs/rank_plan_report.h"
+#include "tools/verbs/train_flags.h"
+#include "tools/verbs/verb_plan.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "rhizome/index/repair_graph.h"
-#include "rhizome/storage/repair.h"
-#include "text.h"
-#include "verbs.h"
+#include "rhizome/repair.h"
+#include "rhizome/repair_graph.h"
+#include "tools/cli/text.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -4,18 +4,18 @@
 #include <functional>
 #include <utility>
 
-#include "npy_output.h"
-#include "rhizome/cache/direct_neighbors.h"
-#include "rhizome/cache/neighbor_cache.h"
-#include "rhizome/index/live_vertices.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/index/table_reader.h"
-#include "rhizome/storage/stopwatch.h"
-#include "sample_flags.h"
-#include "text.h"
-#include "topology_flags.h"
-#include "verbs.h"
-#include "zip_output.h"
+#include "cache/lists/neighbor_cache.h"
+#include "index/graph/live_vertices.h"
+#include "index/input/table_reader.h"
+#include "rhizome/direct_neighbors.h"
+#include "rhizome/sampler.h"
+#include "storage/base/stopwatch.h"
+#include "tools/cli/npy_output.h"
+#include "tools/cli/sample_flags.h"
+#include "tools/cli/text.h"
+#include "tools/cli/topology_flags.h"
+#include "tools/cli/zip_output.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <iterator>
 
-#include "gnn_library.h"
-#include "id_text.h"
-#include "npy_output.h"
-#include "pair_input.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/bytes_left.h"
-#include "rhizome/storage/stopwatch.h"
-#include "text.h"
-#include "text_output.h"
-#include "verbs.h"
-#include "vertex_array.h"
+#include "cache/job/process_memory.h"
+#include "rhizome/array_versions.h"
+#include "storage/base/bytes_left.h"
+#include "storage/base/stopwatch.h"
+#include "tools/cli/gnn_library.h"
+#include "tools/cli/id_text.h"
+#include "tools/cli/npy_output.h"
+#include "tools/cli/pair_input.h"
+#include "tools/cli/text.h"
+#include "tools/cli/text_output.h"
+#include "tools/verbs/verbs.h"
+#include "tools/verbs/vertex_array.h"
 
 namespace rhizome {
 namespace {

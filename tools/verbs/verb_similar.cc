@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "elements.h"
-#include "id_text.h"
-#include "rhizome/index/nearest.h"
-#include "rhizome/storage/array_versions.h"
-#include "text.h"
-#include "verbs.h"
-#include "vertex_array.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/nearest.h"
+#include "tools/cli/id_text.h"
+#include "tools/cli/text.h"
+#include "tools/import/elements.h"
+#include "tools/verbs/verbs.h"
+#include "tools/verbs/vertex_array.h"
 
 namespace rhizome {
 namespace {

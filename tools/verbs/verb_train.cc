@@ -3,21 +3,21 @@
 
 #include <utility>
 
-#include "allocator.h"
-#include "full_graph_report.h"
-#include "gnn_flags.h"
-#include "gnn_library.h"
-#include "learning_flags.h"
-#include "neighbor_flags.h"
-#include "rhizome/cache/policies.h"
-#include "svg_chart.h"
-#include "text.h"
-#include "topology_flags.h"
-#include "train_flags.h"
-#include "train_ranks.h"
-#include "training_curves.h"
-#include "training_page.h"
-#include "verbs.h"
+#include "rhizome/policies.h"
+#include "tools/cli/allocator.h"
+#include "tools/cli/gnn_library.h"
+#include "tools/cli/text.h"
+#include "tools/cli/topology_flags.h"
+#include "tools/import/gnn_flags.h"
+#include "tools/import/learning_flags.h"
+#include "tools/import/neighbor_flags.h"
+#include "tools/output/svg_chart.h"
+#include "tools/output/training_curves.h"
+#include "tools/output/training_page.h"
+#include "tools/verbs/full_graph_report.h"
+#include "tools/verbs/train_flags.h"
+#include "tools/verbs/train_ranks.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "rhizome/storage/upgrade.h"
-#include "verbs.h"
+#include "rhizome/upgrade.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "rhizome/index/verify_store.h"
-#include "rhizome/storage/backup.h"
-#include "rhizome/storage/stopwatch.h"
-#include "rhizome/storage/verify.h"
-#include "text.h"
-#include "verbs.h"
+#include "rhizome/backup.h"
+#include "rhizome/verify.h"
+#include "rhizome/verify_store.h"
+#include "storage/base/stopwatch.h"
+#include "tools/cli/text.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

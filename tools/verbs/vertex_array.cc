@@ -1,10 +1,10 @@
-#include "vertex_array.h"
+#include "tools/verbs/vertex_array.h"
 
 #include <fmt/format.h>
 
-#include "rhizome/storage/array_facts.h"
-#include "rhizome/storage/array_versions.h"
-#include "text.h"
+#include "rhizome/array_facts.h"
+#include "rhizome/array_versions.h"
+#include "tools/cli/text.h"
 
 namespace rhizome {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cli.h"
-#include "rhizome/storage/chunk_array.h"
+#include "rhizome/chunk_array.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

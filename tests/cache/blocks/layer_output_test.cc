@@ -1,4 +1,4 @@
-#include "rhizome/cache/layer_output.h"
+#include "cache/blocks/layer_output.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "rhizome/cache/inference_log.h"
+#include "cache/blocks/inference_log.h"
 #include "testing/fake_file_system.h"
 #include "testing/testing.h"
 

@@ -6,15 +6,15 @@
 #include <set>
 #include <thread>
 
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/cache/bounded_queue.h"
-#include "rhizome/cache/chunk_reader.h"
-#include "rhizome/cache/feed_pipeline.h"
-#include "rhizome/cache/inference_log.h"
-#include "rhizome/cache/minibatch_sampler.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/row_degrees.h"
-#include "rhizome/cache/superbatch.h"
+#include "cache/blocks/block_plan.h"
+#include "cache/blocks/chunk_reader.h"
+#include "cache/blocks/inference_log.h"
+#include "cache/feed/feed_pipeline.h"
+#include "cache/feed/minibatch_sampler.h"
+#include "cache/feed/row_degrees.h"
+#include "cache/feed/superbatch.h"
+#include "cache/job/bounded_queue.h"
+#include "rhizome/policies.h"
 #include "testing/planted_graph.h"
 
 // Tests of the parts of the pipelines: minibatches on scratch files, bounded queues, division of a

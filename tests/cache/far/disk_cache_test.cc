@@ -1,4 +1,4 @@
-#include "rhizome/cache/disk_cache.h"
+#include "cache/far/disk_cache.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include <random>
 #include <thread>
 
-#include "rhizome/index/graph_builder.h"
+#include "rhizome/graph_builder.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"
 

@@ -1,7 +1,7 @@
-#include "rhizome/cache/labels.h"
+#include "rhizome/labels.h"
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/write_batch.h"
+#include "rhizome/graph.h"
+#include "rhizome/write_batch.h"
 #include "testing/planted_graph.h"
 #include "testing/testing.h"
 

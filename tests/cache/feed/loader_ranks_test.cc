@@ -2,9 +2,9 @@
 #include <map>
 #include <set>
 
-#include "rhizome/cache/loader.h"
-#include "rhizome/index/edge_times.h"
-#include "rhizome/index/sampler.h"
+#include "rhizome/edge_times.h"
+#include "rhizome/loader.h"
+#include "rhizome/sampler.h"
 #include "testing/planted_graph.h"
 #include "testing/test_store.h"
 

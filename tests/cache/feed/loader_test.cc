@@ -1,4 +1,4 @@
-#include "rhizome/cache/loader.h"
+#include "rhizome/loader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,10 +7,10 @@
 #include <set>
 #include <thread>
 
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/storage/row_reader.h"
+#include "cache/job/process_memory.h"
+#include "rhizome/policies.h"
+#include "rhizome/row_reader.h"
+#include "rhizome/sampler.h"
 #include "testing/planted_graph.h"
 #include "testing/sanitizer.h"
 #include "testing/test_store.h"

@@ -1,4 +1,4 @@
-#include "rhizome/cache/neighbor_sampling.h"
+#include "rhizome/neighbor_sampling.h"
 
 #include <gmock/gmock.h>
 
@@ -8,11 +8,11 @@
 #include <set>
 #include <string>
 
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/cache/minibatch_sampler.h"
-#include "rhizome/cache/resolve_sampling.h"
-#include "rhizome/cache/row_degrees.h"
-#include "rhizome/cache/superbatch.h"
+#include "cache/blocks/block_plan.h"
+#include "cache/feed/minibatch_sampler.h"
+#include "cache/feed/resolve_sampling.h"
+#include "cache/feed/row_degrees.h"
+#include "cache/feed/superbatch.h"
 #include "testing/test_store.h"
 
 // Tests of NeighborSampling, the options of sampling by name (directions, weights, types,

@@ -1,11 +1,11 @@
-#include "rhizome/cache/superbatch.h"
+#include "cache/feed/superbatch.h"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 #include <random>
 
-#include "rhizome/cache/packed_numbers.h"
+#include "cache/feed/packed_numbers.h"
 #include "testing/testing.h"
 
 // Tests of the encodings of superbatches on scratch files: PackedNumbers, lists of integers in up

@@ -1,12 +1,12 @@
-#include "rhizome/cache/task_labels.h"
+#include "cache/feed/task_labels.h"
 
 #include <gmock/gmock.h>
 
 #include <limits>
 #include <random>
 
-#include "rhizome/cache/compute_metrics.h"
-#include "rhizome/cache/score_table.h"
+#include "cache/feed/compute_metrics.h"
+#include "cache/feed/score_table.h"
 #include "testing/planted_graph.h"
 #include "testing/testing.h"
 

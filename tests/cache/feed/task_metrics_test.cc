@@ -1,4 +1,4 @@
-#include "rhizome/cache/task_metrics.h"
+#include "rhizome/task_metrics.h"
 
 #include <gmock/gmock.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 #include <set>
 
-#include "rhizome/cache/compute_metrics.h"
+#include "cache/feed/compute_metrics.h"
 #include "testing/testing.h"
 
 // Tests of evaluation metrics against their definitions: rankings (ROC AUC, average precision),

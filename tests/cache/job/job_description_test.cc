@@ -1,4 +1,4 @@
-#include "rhizome/cache/job_description.h"
+#include "cache/job/job_description.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "rhizome/cache/safetensors.h"
+#include "cache/job/safetensors.h"
 
 #include <cstdio>
 #include <cstring>

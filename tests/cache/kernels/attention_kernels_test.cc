@@ -1,4 +1,4 @@
-#include "rhizome/cache/attention_kernels.h"
+#include "cache/kernels/attention_kernels.h"
 
 #include <bit>
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "cache/kernels/attention_testing.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/storage/half.h"
+#include "cache/kernels/simd.h"
+#include "storage/base/half.h"
 #include "testing/testing.h"
 
 // Tests of the attention kernels in every SIMD path: all paths have the same bits and agree with a

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/cache/aggregate.h"
-#include "rhizome/cache/attention_kernels.h"
+#include "cache/kernels/aggregate.h"
+#include "cache/kernels/attention_kernels.h"
 
 namespace rhizome::testing {
 

@@ -1,4 +1,4 @@
-#include "rhizome/cache/gather_kernels.h"
+#include "cache/kernels/gather_kernels.h"
 
 #include <bit>
 #include <cmath>

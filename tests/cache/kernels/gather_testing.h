@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cache/kernels/attention_testing.h"
-#include "rhizome/cache/gather_kernels.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/storage/mix.h"
+#include "cache/kernels/gather_kernels.h"
+#include "cache/kernels/simd.h"
+#include "storage/base/mix.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

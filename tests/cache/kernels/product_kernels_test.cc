@@ -1,4 +1,4 @@
-#include "rhizome/cache/product_kernels.h"
+#include "cache/kernels/product_kernels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/cache/simd.h"
+#include "cache/kernels/simd.h"
 #include "testing/testing.h"
 
 // Tests of the matrix product kernels: in every SIMD path, each output has the bits of a plain loop

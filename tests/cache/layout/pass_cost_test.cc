@@ -1,4 +1,4 @@
-#include "rhizome/cache/pass_cost.h"
+#include "cache/layout/pass_cost.h"
 
 #include <list>
 

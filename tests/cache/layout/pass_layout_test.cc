@@ -1,4 +1,4 @@
-#include "rhizome/cache/pass_layout.h"
+#include "rhizome/pass_layout.h"
 
 #include <map>
 #include <numeric>

@@ -1,10 +1,10 @@
-#include "rhizome/cache/pass_lists.h"
+#include "rhizome/pass_lists.h"
 
 #include <map>
 #include <random>
 #include <set>
 
-#include "rhizome/index/graph_builder.h"
+#include "rhizome/graph_builder.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "rhizome/cache/pass_lists.h"
+#include "rhizome/pass_lists.h"
 
 namespace rhizome::testing {
 

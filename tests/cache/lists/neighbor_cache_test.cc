@@ -1,4 +1,4 @@
-#include "rhizome/cache/neighbor_cache.h"
+#include "cache/lists/neighbor_cache.h"
 
 #include <gmock/gmock.h>
 
@@ -7,12 +7,12 @@
 #include <fstream>
 #include <random>
 
-#include "rhizome/cache/direct_neighbors.h"
-#include "rhizome/cache/row_degrees.h"
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/compressed_neighbors.h"
-#include "rhizome/index/memory_sink.h"
-#include "rhizome/index/sampler.h"
+#include "cache/feed/row_degrees.h"
+#include "index/sample/compressed_neighbors.h"
+#include "index/topology/adjacency.h"
+#include "index/work/memory_sink.h"
+#include "rhizome/direct_neighbors.h"
+#include "rhizome/sampler.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"

@@ -1,9 +1,9 @@
-#include "rhizome/cache/belady_schedule.h"
+#include "cache/policy/belady_schedule.h"
 
 #include <map>
 
+#include "cache/policy/step_set.h"
 #include "cache/policy/trace_testing.h"
-#include "rhizome/cache/step_set.h"
 #include "testing/testing.h"
 
 // Tests of Belady's schedule: it reads as few rows as a brute-force optimum, and no other policy

@@ -1,10 +1,10 @@
-#include "rhizome/cache/cost_schedule.h"
+#include "cache/policy/cost_schedule.h"
 
 #include <map>
 
+#include "cache/policy/belady_schedule.h"
+#include "cache/policy/replay.h"
 #include "cache/policy/trace_testing.h"
-#include "rhizome/cache/belady_schedule.h"
-#include "rhizome/cache/replay.h"
 #include "testing/testing.h"
 
 namespace rhizome {

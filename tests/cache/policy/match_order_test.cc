@@ -1,4 +1,4 @@
-#include "rhizome/cache/match_order.h"
+#include "cache/policy/match_order.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,12 +1,12 @@
-#include "rhizome/cache/policy.h"
+#include "rhizome/policy.h"
 
 #include <deque>
 #include <set>
 #include <string_view>
 
+#include "cache/policy/belady_schedule.h"
 #include "cache/policy/trace_testing.h"
-#include "rhizome/cache/belady_schedule.h"
-#include "rhizome/cache/policies.h"
+#include "rhizome/policies.h"
 #include "testing/testing.h"
 
 // Tests of cache policies by hand-made traces and by naive implementations (LRU, FIFO, CLOCK,

@@ -1,11 +1,11 @@
-#include "rhizome/cache/replay.h"
+#include "cache/policy/replay.h"
 
 #include <set>
 
+#include "cache/policy/schedule_history.h"
 #include "cache/policy/trace_testing.h"
-#include "rhizome/cache/buffer_pool.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/schedule_history.h"
+#include "cache/pool/buffer_pool.h"
+#include "rhizome/policies.h"
 #include "testing/testing.h"
 
 namespace rhizome {

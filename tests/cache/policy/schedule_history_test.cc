@@ -1,14 +1,14 @@
-#include "rhizome/cache/schedule_history.h"
+#include "cache/policy/schedule_history.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "cache/policy/belady_schedule.h"
+#include "cache/policy/replay.h"
 #include "cache/policy/trace_testing.h"
-#include "rhizome/cache/belady_schedule.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/replay.h"
+#include "rhizome/policies.h"
 #include "testing/testing.h"
 
 // Tests of ScheduleHistory, which carries the pool's contents and the uses of keys from one

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/policy.h"
+#include "rhizome/policy.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

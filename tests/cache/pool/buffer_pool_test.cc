@@ -1,4 +1,4 @@
-#include "rhizome/cache/buffer_pool.h"
+#include "cache/pool/buffer_pool.h"
 
 #include <array>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cache/policy/trace_testing.h"
-#include "rhizome/cache/policies.h"
+#include "rhizome/policies.h"
 #include "testing/testing.h"
 
 // Tests of BufferPool: frames and slots, held steps whose slots must not change, holders that wait

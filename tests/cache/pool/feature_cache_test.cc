@@ -1,4 +1,4 @@
-#include "rhizome/cache/feature_cache.h"
+#include "rhizome/feature_cache.h"
 
 #include <gmock/gmock.h>
 
@@ -11,11 +11,11 @@
 #include <string>
 #include <thread>
 
+#include "cache/policy/belady_schedule.h"
 #include "cache/policy/trace_testing.h"
-#include "rhizome/cache/belady_schedule.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/generation_writer.h"
+#include "rhizome/file_system.h"
+#include "rhizome/policies.h"
+#include "storage/store/generation_writer.h"
 #include "testing/testing.h"
 
 // Tests of FeatureCache with every policy, pool size and I/O backend: rows are right, held rows do

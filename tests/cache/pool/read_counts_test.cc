@@ -1,11 +1,11 @@
-#include "rhizome/cache/read_counts.h"
+#include "rhizome/read_counts.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/job_report.h"
+#include "rhizome/job_report.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "rhizome/cache/cost_model.h"
+#include "cache/ranges/cost_model.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <random>
 #include <set>
 
-#include "rhizome/cache/cost_meter.h"
-#include "rhizome/cache/prediction_error.h"
-#include "rhizome/cache/range_cut.h"
+#include "cache/ranges/cost_meter.h"
+#include "cache/ranges/prediction_error.h"
+#include "cache/ranges/range_cut.h"
 #include "testing/testing.h"
 
 // Tests of the cost model of ranges of rows: features of a range, measured costs, non-negative

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "rhizome/storage/transport.h"
+#include "rhizome/transport.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -1,4 +1,4 @@
-#include "rhizome/cache/home_epochs.h"
+#include "cache/ranks/home_epochs.h"
 
 #include <algorithm>
 #include <numeric>
@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "rhizome/cache/row_homes.h"
+#include "cache/ranks/row_homes.h"
 #include "testing/test_store.h"
 
 // Tests of HomeEpochs and HomeSeeds, which divide the vertices of each home into minibatches for

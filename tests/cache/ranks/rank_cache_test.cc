@@ -1,10 +1,10 @@
 #include <deque>
 
+#include "cache/policy/schedule_history.h"
 #include "cache/policy/trace_testing.h"
-#include "rhizome/cache/feature_cache.h"
-#include "rhizome/cache/rank_pool.h"
-#include "rhizome/cache/rank_schedule.h"
-#include "rhizome/cache/schedule_history.h"
+#include "cache/pool/rank_schedule.h"
+#include "cache/ranks/rank_pool.h"
+#include "rhizome/feature_cache.h"
 #include "testing/planted_graph.h"
 
 namespace rhizome {

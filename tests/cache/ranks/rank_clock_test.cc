@@ -1,4 +1,4 @@
-#include "rhizome/cache/rank_clock.h"
+#include "cache/ranks/rank_clock.h"
 
 #include <gtest/gtest.h>
 

@@ -1,16 +1,16 @@
-#include "rhizome/cache/rank_plan.h"
+#include "rhizome/rank_plan.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "cache/feed/feed_profile.h"
+#include "cache/policy/belady_schedule.h"
 #include "cache/policy/trace_testing.h"
-#include "rhizome/cache/belady_schedule.h"
-#include "rhizome/cache/feed_profile.h"
-#include "rhizome/cache/home_epochs.h"
-#include "rhizome/cache/rank_pool.h"
-#include "rhizome/index/sampler.h"
+#include "cache/ranks/home_epochs.h"
+#include "cache/ranks/rank_pool.h"
+#include "rhizome/sampler.h"
 #include "testing/planted_graph.h"
 #include "testing/test_store.h"
 

@@ -1,4 +1,4 @@
-#include "rhizome/cache/rank_seconds.h"
+#include "cache/ranks/rank_seconds.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "rhizome/cache/remote_replay.h"
+#include "cache/ranks/remote_replay.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cache/policy/trace_testing.h"
-#include "rhizome/cache/row_halo.h"
+#include "cache/ranks/row_halo.h"
 
 // Tests of replays of remote cache policies: MassiveGNN's scored buffer against its algorithms as
 // printed, the optimum against an exhaustive search, inclusion probabilities against sampling, and

@@ -1,4 +1,4 @@
-#include "rhizome/cache/remote_rows.h"
+#include "cache/ranks/remote_rows.h"
 
 #include <gmock/gmock.h>
 
@@ -8,13 +8,13 @@
 #include <set>
 
 #include "cache/ranks/fake_ranks.h"
-#include "rhizome/cache/feature_cache.h"
-#include "rhizome/cache/rank_plan.h"
-#include "rhizome/cache/row_messages.h"
-#include "rhizome/cache/row_service.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/local_transport.h"
+#include "cache/ranks/row_messages.h"
+#include "cache/ranks/row_service.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/feature_cache.h"
+#include "rhizome/local_transport.h"
+#include "rhizome/rank_plan.h"
+#include "storage/base/little_endian.h"
 #include "testing/planted_graph.h"
 
 // Tests of RemoteRows and RowService, by which ranks fetch rows from each other: rows and counts

@@ -1,12 +1,12 @@
-#include "rhizome/cache/remote_traces.h"
+#include "cache/ranks/remote_traces.h"
 
 #include <algorithm>
 #include <set>
 #include <vector>
 
-#include "rhizome/cache/home_epochs.h"
-#include "rhizome/cache/labels.h"
-#include "rhizome/index/sampler.h"
+#include "cache/ranks/home_epochs.h"
+#include "rhizome/labels.h"
+#include "rhizome/sampler.h"
 #include "testing/planted_graph.h"
 #include "testing/test_store.h"
 

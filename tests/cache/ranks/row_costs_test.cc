@@ -1,4 +1,4 @@
-#include "rhizome/cache/row_costs.h"
+#include "cache/ranks/row_costs.h"
 
 #include <gtest/gtest.h>
 

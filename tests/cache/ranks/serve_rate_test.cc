@@ -1,11 +1,11 @@
-#include "rhizome/cache/serve_rate.h"
+#include "cache/ranks/serve_rate.h"
 
 #include <gtest/gtest.h>
 
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/local_transport.h"
+#include "rhizome/local_transport.h"
 #include "testing/planted_graph.h"
 
 namespace rhizome {

@@ -1,9 +1,9 @@
-#include "rhizome/cache/full_graph_plan.h"
+#include "cache/spill/full_graph_plan.h"
 
 #include <numeric>
 
+#include "cache/spill/planned_spill.h"
 #include "cache/spill/sequence_testing.h"
-#include "rhizome/cache/planned_spill.h"
 #include "testing/sanitizer.h"
 
 // Tests of the plans of full-graph passes with limited memory: the planner finds the minimum bytes
@@ -40,7 +40,7 @@ std::set<ArrayId> LeftOut(const PassSequence& sequence, std::uint64_t stored) {
   return left_out;
 }
 
-/// Where a chunk is: in memory (fast), in the slow tier, or in both.
+/// The places of a chunk: in memory (fast), in the slow tier, or in both.
 struct ChunkPlace {
   bool fast = false;
   bool slow = false;

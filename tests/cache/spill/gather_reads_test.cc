@@ -1,4 +1,4 @@
-#include "rhizome/cache/gather_reads.h"
+#include "cache/spill/gather_reads.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "rhizome/cache/row_degrees.h"
+#include "cache/feed/row_degrees.h"
 #include "testing/planted_graph.h"
 #include "testing/testing.h"
 

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/full_graph_plan.h"
-#include "rhizome/cache/pass_sequence.h"
+#include "cache/spill/full_graph_plan.h"
+#include "cache/spill/pass_sequence.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -2,9 +2,9 @@
 #include <set>
 #include <tuple>
 
+#include "cache/spill/full_graph_plan.h"
+#include "cache/spill/planned_spill.h"
 #include "cache/spill/sequence_testing.h"
-#include "rhizome/cache/full_graph_plan.h"
-#include "rhizome/cache/planned_spill.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "rhizome/cache/tensor_plan.h"
+#include "cache/spill/tensor_plan.h"
 
 #include <algorithm>
 #include <limits>

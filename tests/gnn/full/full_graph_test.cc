@@ -4,10 +4,10 @@
 #include <cmath>
 #include <random>
 
+#include "cache/job/safetensors.h"
 #include "gnn/full/full_testing.h"
 #include "gnn/gnn_testing.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/index/write_batch.h"
+#include "rhizome/write_batch.h"
 #include "testing/test_store.h"
 
 // Tests of full-graph training. Its gradients are compared with a single libtorch program over the

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "cache/job/safetensors.h"
 #include "gnn/full/full_testing.h"
-#include "rhizome/cache/safetensors.h"
 
 // Tests of the memory plan of full-graph training: a training follows the plan that was printed for
 // it, a limit that is too small is refused with the limit that suffices, a plan estimates the time

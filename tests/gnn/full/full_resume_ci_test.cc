@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
+#include "cache/job/safetensors.h"
 #include "gnn/full/full_testing.h"
-#include "rhizome/cache/safetensors.h"
 
 namespace rhizome {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "cache/job/safetensors.h"
 #include "gnn/full/full_testing.h"
-#include "rhizome/cache/safetensors.h"
 
 // Tests that full-graph training has the same bits for any memory limit, number of threads and
 // spill rule, also if it is stopped inside a pass and resumed, or resumed after a spilled chunk was

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <fstream>
 
+#include "gnn/full/full_job.h"
 #include "gnn/full/full_testing.h"
-#include "rhizome/gnn/full_job.h"
-#include "rhizome/gnn/step_run.h"
-#include "rhizome/gnn/torch_threads.h"
+#include "gnn/full/step_run.h"
+#include "gnn/ops/torch_threads.h"
 
 // Tests the spill rules of full-graph training. Each rule runs an epoch (one learning step and one
 // evaluation) at two memory limits. The epoch must have the same losses and gradients, to the bit,

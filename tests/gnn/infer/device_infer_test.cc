@@ -4,11 +4,11 @@
 
 #include "cuda/fake_device.h"
 #include "gnn/gnn_testing.h"
+#include "gnn/infer/device_tiles.h"
+#include "gnn/infer/infer_array.h"
+#include "gnn/infer/inference_memory.h"
 #include "gnn/infer/layerwise_testing.h"
-#include "rhizome/gnn/device_tiles.h"
-#include "rhizome/gnn/infer_array.h"
-#include "rhizome/gnn/inference_memory.h"
-#include "rhizome/gnn/torch_guard.h"
+#include "gnn/ops/torch_guard.h"
 
 // Tests of layerwise inference with matrix products on a device, without a real device: FakeDevice
 // does the copies, and a libtorch backend in host memory does the products

@@ -1,9 +1,9 @@
 #include <random>
 
+#include "cache/blocks/pass_order.h"
 #include "gnn/gnn_testing.h"
-#include "rhizome/cache/pass_order.h"
-#include "rhizome/index/delta_rows.h"
-#include "rhizome/index/write_batch.h"
+#include "index/graph/delta_rows.h"
+#include "rhizome/write_batch.h"
 
 // Tests of incremental inference: after random writes, its rows equal those of a full run; it keeps
 // rows that cannot have changed, falls back to a full run if settings differ or a compaction has

@@ -5,12 +5,12 @@
 #include <fstream>
 #include <utility>
 
+#include "cache/blocks/pass_order.h"
 #include "gnn/gnn_testing.h"
 #include "gnn/infer/layerwise_testing.h"
-#include "rhizome/cache/pass_order.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/write_batch.h"
+#include "rhizome/graph.h"
+#include "rhizome/policies.h"
+#include "rhizome/write_batch.h"
 
 // Tests of inference jobs. Layerwise inference equals samplewise inference; its bytes do not depend
 // on threads, cache policy, blocks, windows, layout or shards; concurrent writes and compactions do

@@ -3,11 +3,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/gnn/layer_sizes.h"
-#include "rhizome/gnn/layerwise_run.h"
-#include "rhizome/gnn/torch_threads.h"
-#include "rhizome/index/graph.h"
+#include "cache/job/safetensors.h"
+#include "gnn/infer/layer_sizes.h"
+#include "gnn/infer/layerwise_run.h"
+#include "gnn/ops/torch_threads.h"
+#include "rhizome/graph.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

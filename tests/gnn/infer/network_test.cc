@@ -2,8 +2,8 @@
 
 #include "gnn/gnn_testing.h"
 #include "gnn/infer/layerwise_testing.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/write_batch.h"
+#include "rhizome/graph.h"
+#include "rhizome/write_batch.h"
 
 namespace rhizome {
 namespace {

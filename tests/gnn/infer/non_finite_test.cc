@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "gnn/gnn_testing.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/write_batch.h"
+#include "rhizome/graph.h"
+#include "rhizome/write_batch.h"
 #include "testing/test_store.h"
 
 // Tests of the report of rows that contain NaN or infinity: inference counts them, names the first

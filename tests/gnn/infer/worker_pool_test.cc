@@ -1,4 +1,4 @@
-#include "rhizome/gnn/worker_pool.h"
+#include "gnn/infer/worker_pool.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/stopwatch.h"
+#include "storage/base/stopwatch.h"
 #include "testing/child_process.h"
 #include "testing/testing.h"
 

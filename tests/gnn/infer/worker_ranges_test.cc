@@ -1,4 +1,4 @@
-#include "rhizome/gnn/worker_ranges.h"
+#include "gnn/infer/worker_ranges.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <numeric>
 #include <random>
 
-#include "rhizome/cache/pass_features.h"
-#include "rhizome/cache/row_degrees.h"
+#include "cache/feed/row_degrees.h"
+#include "cache/ranges/pass_features.h"
 #include "testing/planted_graph.h"
 #include "testing/test_store.h"
 

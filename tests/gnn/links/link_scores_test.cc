@@ -1,4 +1,4 @@
-#include "rhizome/gnn/link_scores.h"
+#include "rhizome/link_scores.h"
 
 #include <torch/torch.h>
 
@@ -6,12 +6,12 @@
 #include <random>
 #include <set>
 
+#include "cache/blocks/pair_schedule.h"
+#include "cache/job/safetensors.h"
 #include "gnn/gnn_testing.h"
-#include "rhizome/cache/pair_schedule.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/index/ingest.h"
-#include "rhizome/index/write_batch.h"
+#include "rhizome/ingest.h"
+#include "rhizome/policies.h"
+#include "rhizome/write_batch.h"
 #include "testing/testing.h"
 
 // Tests of link scores (dot product, DistMult, MLP) against libtorch in double precision, for every

@@ -1,4 +1,4 @@
-#include "rhizome/cache/aggregate.h"
+#include "cache/kernels/aggregate.h"
 
 #include <bit>
 #include <cmath>
@@ -6,13 +6,13 @@
 #include <limits>
 #include <random>
 
+#include "cache/kernels/simd.h"
 #include "gnn/models/lists_testing.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/gnn/activation.h"
-#include "rhizome/gnn/aggregate_ops.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/torch_threads.h"
-#include "rhizome/storage/half.h"
+#include "gnn/ops/activation.h"
+#include "gnn/ops/aggregate_ops.h"
+#include "gnn/ops/dense.h"
+#include "gnn/ops/torch_threads.h"
+#include "storage/base/half.h"
 #include "testing/testing.h"
 
 // Tests of the operations that layers are built from, for every data type, width and SIMD path:

@@ -5,12 +5,12 @@
 #include <cstring>
 #include <random>
 
+#include "cache/kernels/simd.h"
 #include "gnn/models/lists_testing.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/gnn/activation.h"
-#include "rhizome/gnn/attention_ops.h"
-#include "rhizome/gnn/head_dots.h"
-#include "rhizome/gnn/torch_threads.h"
+#include "gnn/ops/activation.h"
+#include "gnn/ops/attention_ops.h"
+#include "gnn/ops/head_dots.h"
+#include "gnn/ops/torch_threads.h"
 #include "testing/testing.h"
 
 // Tests of additive attention (GAT) and Gatv2 attention over neighbour lists: values and gradients

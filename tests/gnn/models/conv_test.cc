@@ -1,4 +1,4 @@
-#include "rhizome/gnn/conv.h"
+#include "gnn/models/conv.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 
 #include "gnn/models/dense_conv.h"
 #include "gnn/models/lists_testing.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/gnn/registry.h"
-#include "rhizome/gnn/torch_threads.h"
+#include "gnn/models/model.h"
+#include "gnn/models/registry.h"
+#include "gnn/ops/torch_threads.h"
 #include "testing/testing.h"
 
 // Tests of graph layers against dense matrices in double precision (dense_conv.h), with gradients

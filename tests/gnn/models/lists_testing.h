@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/cache/aggregate.h"
+#include "cache/kernels/aggregate.h"
 
 namespace rhizome::testing {
 

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/model_shape.h"
+#include "gnn/models/model_shape.h"
 
 #include <string>
 

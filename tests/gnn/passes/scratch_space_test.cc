@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "rhizome/gnn/scratch_array.h"
-#include "rhizome/storage/forwarding_file_system.h"
+#include "gnn/passes/scratch_array.h"
+#include "storage/io/forwarding_file_system.h"
 #include "testing/testing.h"
 
 namespace rhizome {

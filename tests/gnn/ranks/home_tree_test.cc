@@ -1,9 +1,9 @@
-#include "rhizome/gnn/home_tree.h"
+#include "gnn/ranks/home_tree.h"
 
 #include <cstring>
 #include <random>
 
-#include "rhizome/storage/local_transport.h"
+#include "rhizome/local_transport.h"
 #include "testing/test_store.h"
 
 namespace rhizome {

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/rank_layers.h"
+#include "gnn/ranks/rank_layers.h"
 
 #include <gmock/gmock.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/local_transport.h"
+#include "rhizome/hash.h"
+#include "rhizome/local_transport.h"
 #include "testing/testing.h"
 
 namespace rhizome {

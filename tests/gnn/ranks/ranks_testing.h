@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gnn/gnn_testing.h"
-#include "rhizome/storage/local_transport.h"
+#include "rhizome/local_transport.h"
 #include "testing/test_store.h"
 
 namespace rhizome::testing {

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/train_ranks.h"
+#include "gnn/ranks/train_ranks.h"
 
 #include <gmock/gmock.h>
 
@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "cache/job/safetensors.h"
 #include "gnn/ranks/ranks_testing.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/safetensors.h"
+#include "rhizome/policies.h"
 
 // Tests of training over ranks (threads here): what is learnt does not depend on the number of
 // ranks, the remote cache policy or where neighbour lists are; a stopped training resumes with any

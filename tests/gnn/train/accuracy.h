@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gnn/gnn_testing.h"
-#include "rhizome/index/ingest.h"
+#include "rhizome/ingest.h"
 
 namespace rhizome::testing {
 

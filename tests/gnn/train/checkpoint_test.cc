@@ -1,4 +1,4 @@
-#include "rhizome/gnn/checkpoint.h"
+#include "gnn/train/checkpoint.h"
 
 #include <gmock/gmock.h>
 
@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cache/feed/epoch_plan.h"
+#include "cache/job/safetensors.h"
+#include "cache/job/stage_trace.h"
 #include "gnn/gnn_testing.h"
-#include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/cache/stage_trace.h"
 #include "testing/golden.h"
 
 // Tests of training checkpoints: a resumed training has the same outcome as one that was never

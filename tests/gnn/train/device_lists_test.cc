@@ -3,9 +3,9 @@
 #include <random>
 
 #include "cuda/fake_device.h"
-#include "rhizome/gnn/activation.h"
-#include "rhizome/gnn/attention_ops.h"
-#include "rhizome/gnn/layer_graph.h"
+#include "gnn/ops/activation.h"
+#include "gnn/ops/attention_ops.h"
+#include "gnn/ops/layer_graph.h"
 #include "testing/testing.h"
 
 // Tests that operations over neighbour lists on a device (a FakeDevice here) have the same bits as

@@ -3,13 +3,13 @@
 #include <cmath>
 #include <map>
 
+#include "cache/job/safetensors.h"
 #include "cuda/fake_device.h"
 #include "gnn/gnn_testing.h"
+#include "gnn/ops/torch_guard.h"
 #include "gnn/train/host_backend.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/gnn/torch_guard.h"
-#include "rhizome/gnn/train.h"
+#include "gnn/train/train.h"
+#include "rhizome/policies.h"
 
 // Tests of training on a device, without a real one. A FakeDevice runs the kernels. The device's
 // tensors are libtorch's CPU tensors, or tensors of a backend in host memory (host_backend.h), for

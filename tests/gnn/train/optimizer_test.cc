@@ -1,11 +1,11 @@
-#include "rhizome/gnn/optimizer.h"
+#include "gnn/train/optimizer.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "rhizome/gnn/task_loss.h"
+#include "gnn/train/task_loss.h"
 #include "testing/testing.h"
 
 // Tests of optimisers and losses against formulas in double precision, and of saving and restoring

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/schedule.h"
+#include "gnn/train/schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/cache/epoch_plan.h"
+#include "cache/feed/epoch_plan.h"
 #include "testing/testing.h"
 
 namespace rhizome {

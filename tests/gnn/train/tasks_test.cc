@@ -5,9 +5,9 @@
 #include <cmath>
 #include <fstream>
 
+#include "cache/job/safetensors.h"
 #include "gnn/gnn_testing.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/gnn/class_weights.h"
+#include "gnn/train/class_weights.h"
 
 // Tests of training for every task (classes, binary, multi-label, regression): metrics, early
 // stopping, learning-rate schedules, several seeds, warm starts, class weights, interruption, and

@@ -2,11 +2,11 @@
 
 #include <limits>
 
+#include "cache/feed/epoch_plan.h"
+#include "cache/job/memory_plan.h"
+#include "cache/job/safetensors.h"
 #include "gnn/gnn_testing.h"
-#include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/memory_plan.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/safetensors.h"
+#include "rhizome/policies.h"
 
 // Tests of minibatch training: what it learns does not depend on cache policy, I/O backend, memory,
 // or where neighbour lists are; bad options, labels and features are refused. MemoryPlanTest checks

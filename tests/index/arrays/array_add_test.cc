@@ -1,4 +1,4 @@
-#include "rhizome/index/array_add.h"
+#include "rhizome/array_add.h"
 
 #include <gmock/gmock.h>
 
@@ -8,10 +8,10 @@
 #include <map>
 #include <random>
 
-#include "rhizome/index/npy.h"
-#include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/verify.h"
+#include "index/input/npy.h"
+#include "index/topology/vertex_order.h"
+#include "rhizome/array_change.h"
+#include "rhizome/verify.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"
 #include "testing/update_history.h"

@@ -1,4 +1,4 @@
-#include "rhizome/index/publish_array.h"
+#include "index/arrays/publish_array.h"
 
 #include <gmock/gmock.h>
 
@@ -7,13 +7,13 @@
 #include <map>
 #include <random>
 
-#include "rhizome/index/array_add.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/npy.h"
-#include "rhizome/index/stale_vertices.h"
-#include "rhizome/index/verify_store.h"
-#include "rhizome/storage/array_rules.h"
+#include "index/delta/graph_parts.h"
+#include "index/delta/stale_vertices.h"
+#include "index/input/npy.h"
+#include "rhizome/array_add.h"
+#include "rhizome/graph.h"
+#include "rhizome/verify_store.h"
+#include "storage/array/array_rules.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"

@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/change_feed.h"
-#include "rhizome/index/graph_lookup.h"
-#include "rhizome/index/partition_input.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/storage/array_files.h"
-#include "rhizome/storage/codec.h"
-#include "rhizome/storage/row_reader.h"
-#include "rhizome/storage/row_sums.h"
+#include "rhizome/change_feed.h"
+#include "rhizome/codec.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/partition_input.h"
+#include "rhizome/row_reader.h"
+#include "rhizome/sampler.h"
+#include "storage/array/array_files.h"
+#include "storage/array/row_sums.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 

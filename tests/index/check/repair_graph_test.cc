@@ -1,15 +1,15 @@
-#include "rhizome/index/repair_graph.h"
+#include "rhizome/repair_graph.h"
 
 #include <gmock/gmock.h>
 
 #include <fstream>
 #include <random>
 
-#include "rhizome/index/adjacency_format.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/verify_store.h"
-#include "rhizome/index/vertex_ids_format.h"
-#include "rhizome/index/vertex_order_format.h"
+#include "index/delta/graph_parts.h"
+#include "index/topology/adjacency_format.h"
+#include "index/topology/vertex_ids_format.h"
+#include "index/topology/vertex_order_format.h"
+#include "rhizome/verify_store.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"

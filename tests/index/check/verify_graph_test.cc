@@ -6,12 +6,12 @@
 #include <map>
 #include <random>
 
-#include "rhizome/index/adjacency_format.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/home_array.h"
-#include "rhizome/index/verify_store.h"
-#include "rhizome/storage/forwarding_file_system.h"
-#include "rhizome/storage/generation_writer.h"
+#include "index/delta/graph_parts.h"
+#include "index/topology/adjacency_format.h"
+#include "rhizome/home_array.h"
+#include "rhizome/verify_store.h"
+#include "storage/io/forwarding_file_system.h"
+#include "storage/store/generation_writer.h"
 #include "testing/graph_model.h"
 #include "testing/section_edit.h"
 #include "testing/test_store.h"

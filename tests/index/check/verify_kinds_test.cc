@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/verify_store.h"
-#include "rhizome/storage/backup.h"
+#include "rhizome/backup.h"
+#include "rhizome/graph.h"
+#include "rhizome/verify_store.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 

@@ -1,10 +1,10 @@
-#include "rhizome/index/compacted_ids.h"
+#include "index/compact/compacted_ids.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "rhizome/index/memory_sink.h"
+#include "index/work/memory_sink.h"
 #include "testing/update_history.h"
 
 namespace rhizome {

@@ -4,8 +4,8 @@
 #include <thread>
 #include <tuple>
 
-#include "rhizome/index/compaction.h"
-#include "rhizome/storage/array_versions.h"
+#include "index/compact/compaction.h"
+#include "rhizome/array_versions.h"
 #include "testing/update_history.h"
 
 // Tests of compaction: random histories compared with a model, concurrent writers and readers,

@@ -1,9 +1,9 @@
-#include "rhizome/index/delta_record.h"
+#include "index/delta/delta_record.h"
 
 #include <algorithm>
 #include <random>
 
-#include "rhizome/storage/bytes.h"
+#include "storage/base/bytes.h"
 #include "testing/delta_histories.h"
 #include "testing/testing.h"
 

@@ -1,10 +1,10 @@
-#include "rhizome/index/delta_row_writer.h"
+#include "index/delta/delta_row_writer.h"
 
 #include <gmock/gmock.h>
 
 #include <random>
 
-#include "rhizome/storage/catalog.h"
+#include "storage/catalog/catalog.h"
 #include "testing/update_history.h"
 
 namespace rhizome {

@@ -1,11 +1,11 @@
-#include "rhizome/index/delta_run.h"
+#include "index/delta/delta_run.h"
 
 #include <algorithm>
 #include <map>
 #include <random>
 #include <tuple>
 
-#include "rhizome/index/delta.h"
+#include "index/delta/delta.h"
 #include "testing/delta_histories.h"
 #include "testing/testing.h"
 

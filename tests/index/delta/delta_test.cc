@@ -1,4 +1,4 @@
-#include "rhizome/index/delta.h"
+#include "index/delta/delta.h"
 
 #include <random>
 

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "rhizome/index/write_batch.h"
+#include "rhizome/write_batch.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 

@@ -1,4 +1,4 @@
-#include "rhizome/index/array_scan.h"
+#include "rhizome/array_scan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "rhizome/index/nearest.h"
+#include "rhizome/nearest.h"
 #include "testing/update_history.h"
 
 namespace rhizome {

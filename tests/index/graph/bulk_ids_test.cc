@@ -1,11 +1,11 @@
-#include "rhizome/index/bulk_ids.h"
+#include "rhizome/bulk_ids.h"
 
 #include <algorithm>
 #include <numeric>
 #include <random>
 #include <string_view>
 
-#include "rhizome/index/graph_scan.h"
+#include "rhizome/graph_scan.h"
 #include "testing/update_history.h"
 
 namespace rhizome {

@@ -1,4 +1,4 @@
-#include "rhizome/index/change_feed.h"
+#include "rhizome/change_feed.h"
 
 #include <cstring>
 #include <map>

@@ -7,12 +7,12 @@
 #include <string>
 #include <utility>
 
-#include "rhizome/index/change_feed.h"
-#include "rhizome/index/delta_record.h"
-#include "rhizome/index/stale_vertices.h"
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/backup.h"
-#include "rhizome/storage/catalog.h"
+#include "index/delta/delta_record.h"
+#include "index/delta/stale_vertices.h"
+#include "rhizome/array_change.h"
+#include "rhizome/backup.h"
+#include "rhizome/change_feed.h"
+#include "storage/catalog/catalog.h"
 #include "testing/update_history.h"
 
 namespace rhizome {

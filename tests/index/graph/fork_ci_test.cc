@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
-#include "rhizome/index/graph_lookup.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/index/write_batch.h"
-#include "rhizome/storage/row_reader.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/row_reader.h"
+#include "rhizome/sampler.h"
+#include "rhizome/write_batch.h"
 #include "testing/child_process.h"
 #include "testing/sanitizer.h"
 #include "testing/test_store.h"

@@ -1,4 +1,4 @@
-#include "rhizome/index/graph_lookup.h"
+#include "rhizome/graph_lookup.h"
 
 #include <algorithm>
 #include <atomic>

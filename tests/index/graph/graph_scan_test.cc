@@ -1,4 +1,4 @@
-#include "rhizome/index/graph_scan.h"
+#include "rhizome/graph_scan.h"
 
 #include <random>
 #include <set>

@@ -1,4 +1,4 @@
-#include "rhizome/index/graph_service.h"
+#include "rhizome/graph_service.h"
 
 #include <atomic>
 #include <charconv>
@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "rhizome/storage/chunk_array.h"
+#include "rhizome/chunk_array.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 

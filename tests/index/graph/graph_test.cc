@@ -1,10 +1,10 @@
-#include "rhizome/index/graph.h"
+#include "rhizome/graph.h"
 
 #include <random>
 #include <set>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/vertex_order.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/vertex_order.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/write_batch.h"
+#include "rhizome/graph.h"
+#include "rhizome/write_batch.h"
 #include "testing/child_process.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"

@@ -11,10 +11,10 @@
 #include <set>
 #include <thread>
 
-#include "rhizome/index/delta.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/graph_writer.h"
-#include "rhizome/index/write_batch.h"
+#include "index/delta/delta.h"
+#include "index/graph/graph_writer.h"
+#include "rhizome/graph.h"
+#include "rhizome/write_batch.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 

@@ -1,4 +1,4 @@
-#include "rhizome/index/live_vertices.h"
+#include "index/graph/live_vertices.h"
 
 #include <random>
 #include <vector>

@@ -1,14 +1,14 @@
 #include <filesystem>
 
+#include "index/delta/graph_parts.h"
+#include "index/graph/graph_memory.h"
 #include "index/partition_sets.h"
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/adjacency_format.h"
-#include "rhizome/index/block_cache.h"
-#include "rhizome/index/bulk_ids.h"
-#include "rhizome/index/edge_values.h"
-#include "rhizome/index/graph_lookup.h"
-#include "rhizome/index/graph_memory.h"
-#include "rhizome/index/graph_parts.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/adjacency_format.h"
+#include "index/topology/block_cache.h"
+#include "rhizome/bulk_ids.h"
+#include "rhizome/edge_values.h"
+#include "rhizome/graph_lookup.h"
 
 // Compares the answers of a graph with some of its partitions with a list of all edges of the
 // input.

@@ -2,16 +2,16 @@
 #include <random>
 #include <string>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/bulk_ids.h"
-#include "rhizome/index/compressed_neighbors.h"
-#include "rhizome/index/edge_times.h"
-#include "rhizome/index/edge_values.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/graph_lookup.h"
-#include "rhizome/index/graph_memory.h"
-#include "rhizome/index/graph_scan.h"
-#include "rhizome/index/sampler.h"
+#include "index/graph/graph_memory.h"
+#include "index/sample/compressed_neighbors.h"
+#include "index/topology/adjacency.h"
+#include "rhizome/bulk_ids.h"
+#include "rhizome/edge_times.h"
+#include "rhizome/edge_values.h"
+#include "rhizome/graph.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/graph_scan.h"
+#include "rhizome/sampler.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 

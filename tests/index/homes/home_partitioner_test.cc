@@ -1,4 +1,4 @@
-#include "rhizome/index/home_partitioner.h"
+#include "rhizome/home_partitioner.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <random>
 #include <vector>
 
+#include "index/homes/home_graph.h"
+#include "index/homes/home_refinement.h"
 #include "index/partition_graphs.h"
-#include "rhizome/index/home_graph.h"
-#include "rhizome/index/home_refinement.h"
 #include "testing/testing.h"
 
 namespace rhizome {

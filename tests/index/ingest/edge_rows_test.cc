@@ -1,11 +1,11 @@
-#include "rhizome/index/edge_rows.h"
+#include "index/ingest/edge_rows.h"
 
 #include <fmt/format.h>
 
 #include <limits>
 #include <random>
 
-#include "rhizome/index/ingest.h"
+#include "rhizome/ingest.h"
 #include "testing/compressed.h"
 #include "testing/store_contents.h"
 

@@ -9,14 +9,14 @@
 #include <random>
 #include <set>
 
+#include "index/input/npy.h"
 #include "index/partition_graphs.h"
-#include "rhizome/index/array_add.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/home_array.h"
-#include "rhizome/index/ingest.h"
-#include "rhizome/index/npy.h"
-#include "rhizome/index/verify_store.h"
-#include "rhizome/storage/backup.h"
+#include "rhizome/array_add.h"
+#include "rhizome/backup.h"
+#include "rhizome/graph.h"
+#include "rhizome/home_array.h"
+#include "rhizome/ingest.h"
+#include "rhizome/verify_store.h"
 #include "testing/compressed.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"

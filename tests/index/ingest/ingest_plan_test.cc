@@ -1,4 +1,4 @@
-#include "rhizome/index/ingest_plan.h"
+#include "index/ingest/ingest_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "rhizome/index/ingest.h"
+#include "rhizome/ingest.h"
 #include "testing/testing.h"
 
 namespace rhizome {

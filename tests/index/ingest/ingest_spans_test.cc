@@ -7,10 +7,10 @@
 #include <iterator>
 #include <random>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/id_limit.h"
-#include "rhizome/index/ingest.h"
-#include "rhizome/index/write_batch.h"
+#include "index/topology/id_limit.h"
+#include "rhizome/graph.h"
+#include "rhizome/ingest.h"
+#include "rhizome/write_batch.h"
 #include "testing/compressed.h"
 #include "testing/testing.h"
 

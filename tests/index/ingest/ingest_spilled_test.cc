@@ -6,10 +6,10 @@
 #include <map>
 #include <random>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/ingest.h"
-#include "rhizome/index/npy.h"
+#include "index/input/npy.h"
+#include "index/topology/adjacency.h"
+#include "rhizome/graph.h"
+#include "rhizome/ingest.h"
 #include "testing/compressed.h"
 #include "testing/testing.h"
 

@@ -1,4 +1,4 @@
-#include "rhizome/index/ingest.h"
+#include "rhizome/ingest.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <random>
 #include <sstream>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/npy.h"
-#include "rhizome/storage/array_rules.h"
+#include "index/input/npy.h"
+#include "rhizome/graph.h"
+#include "storage/array/array_rules.h"
 #include "testing/compressed.h"
 #include "testing/testing.h"
 

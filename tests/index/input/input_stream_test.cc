@@ -1,4 +1,4 @@
-#include "rhizome/index/input_stream.h"
+#include "index/input/input_stream.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "rhizome/index/npy.h"
+#include "index/input/npy.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <cmath>
 #include <fstream>
 
-#include "rhizome/index/convert.h"
-#include "rhizome/storage/half.h"
+#include "index/input/convert.h"
+#include "storage/base/half.h"
 #include "testing/compressed.h"
 #include "testing/testing.h"
 

@@ -1,4 +1,4 @@
-#include "rhizome/index/table_reader.h"
+#include "index/input/table_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "rhizome/index/edge_list.h"
+#include "rhizome/edge_list.h"
 
 #include <array>
 #include <cstdint>

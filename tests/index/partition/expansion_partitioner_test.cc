@@ -1,4 +1,4 @@
-#include "rhizome/index/expansion_partitioner.h"
+#include "index/partition/expansion_partitioner.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,12 +8,12 @@
 #include <span>
 #include <vector>
 
+#include "index/partition/half_edges.h"
+#include "index/partition/neighbor_expansion.h"
+#include "index/partition/partition_balance.h"
+#include "index/partition/refinement.h"
 #include "index/partition_graphs.h"
-#include "rhizome/index/half_edges.h"
-#include "rhizome/index/neighbor_expansion.h"
-#include "rhizome/index/partition_balance.h"
-#include "rhizome/index/refinement.h"
-#include "rhizome/index/workers.h"
+#include "index/work/workers.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -1,4 +1,4 @@
-#include "rhizome/index/partitioner.h"
+#include "rhizome/partitioner.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "index/partition/expansion_partitioner.h"
 #include "index/partition_graphs.h"
-#include "rhizome/index/expansion_partitioner.h"
 #include "testing/testing.h"
 
 namespace rhizome {

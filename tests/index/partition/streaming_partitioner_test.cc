@@ -1,4 +1,4 @@
-#include "rhizome/index/streaming_partitioner.h"
+#include "index/partition/streaming_partitioner.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "rhizome/index/draws.h"
+#include "index/sample/draws.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "rhizome/index/edge_values.h"
+#include "rhizome/edge_values.h"
 
 #include <algorithm>
 #include <map>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "index/sampler_graphs.h"
-#include "rhizome/index/bulk_ids.h"
-#include "rhizome/index/sampler.h"
+#include "rhizome/bulk_ids.h"
+#include "rhizome/sampler.h"
 #include "testing/test_store.h"
 #include "testing/update_history.h"
 

@@ -1,12 +1,12 @@
 #include <cstring>
 #include <functional>
 
+#include "index/delta/delta_view.h"
 #include "index/sampler_graphs.h"
-#include "rhizome/index/bulk_ids.h"
-#include "rhizome/index/delta_view.h"
-#include "rhizome/index/edge_times.h"
-#include "rhizome/index/edge_values.h"
-#include "rhizome/index/sampler.h"
+#include "rhizome/bulk_ids.h"
+#include "rhizome/edge_times.h"
+#include "rhizome/edge_values.h"
+#include "rhizome/sampler.h"
 #include "testing/test_store.h"
 #include "testing/update_history.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "index/sampler_graphs.h"
-#include "rhizome/index/edge_times.h"
-#include "rhizome/index/sampler.h"
+#include "rhizome/edge_times.h"
+#include "rhizome/sampler.h"
 #include "testing/test_store.h"
 #include "testing/update_history.h"
 

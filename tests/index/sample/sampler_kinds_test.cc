@@ -4,7 +4,7 @@
 #include <set>
 
 #include "index/sampler_graphs.h"
-#include "rhizome/index/adjacency.h"
+#include "index/topology/adjacency.h"
 
 namespace rhizome {
 namespace {

@@ -3,10 +3,10 @@
 #include <functional>
 
 #include "index/sampler_graphs.h"
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/edge_times.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/storage/mix.h"
+#include "index/topology/adjacency.h"
+#include "rhizome/edge_times.h"
+#include "rhizome/sampler.h"
+#include "storage/base/mix.h"
 
 namespace rhizome {
 namespace {

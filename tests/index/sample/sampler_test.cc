@@ -1,4 +1,4 @@
-#include "rhizome/index/sampler.h"
+#include "rhizome/sampler.h"
 
 #include <algorithm>
 #include <map>

@@ -1,9 +1,9 @@
 #include <cmath>
 #include <set>
 
+#include "index/sample/sampler_weights.h"
 #include "index/sampler_graphs.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/index/sampler_weights.h"
+#include "rhizome/sampler.h"
 
 namespace rhizome {
 namespace {

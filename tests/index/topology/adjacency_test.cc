@@ -1,10 +1,10 @@
-#include "rhizome/index/adjacency.h"
+#include "index/topology/adjacency.h"
 
 #include <cstring>
 #include <random>
 #include <set>
 
-#include "rhizome/index/adjacency_format.h"
+#include "index/topology/adjacency_format.h"
 #include "testing/partition_parts.h"
 #include "testing/section_edit.h"
 #include "testing/testing.h"

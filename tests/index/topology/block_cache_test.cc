@@ -1,4 +1,4 @@
-#include "rhizome/index/block_cache.h"
+#include "index/topology/block_cache.h"
 
 #include <atomic>
 #include <cstring>

@@ -1,10 +1,10 @@
-#include "rhizome/index/blocked_offsets.h"
+#include "index/topology/blocked_offsets.h"
 
 #include <algorithm>
 #include <random>
 
-#include "rhizome/index/memory_sink.h"
-#include "rhizome/index/patched_column.h"
+#include "index/topology/patched_column.h"
+#include "index/work/memory_sink.h"
 #include "testing/section_edit.h"
 #include "testing/testing.h"
 

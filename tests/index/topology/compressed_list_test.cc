@@ -1,4 +1,4 @@
-#include "rhizome/index/compressed_list.h"
+#include "index/topology/compressed_list.h"
 
 #include <algorithm>
 #include <random>

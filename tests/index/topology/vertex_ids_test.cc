@@ -1,13 +1,13 @@
-#include "rhizome/index/vertex_ids.h"
+#include "index/topology/vertex_ids.h"
 
 #include <algorithm>
 #include <random>
 #include <set>
 
-#include "rhizome/index/id_limit.h"
-#include "rhizome/index/memory_sink.h"
-#include "rhizome/index/vertex_ids_format.h"
-#include "rhizome/storage/bytes.h"
+#include "index/topology/id_limit.h"
+#include "index/topology/vertex_ids_format.h"
+#include "index/work/memory_sink.h"
+#include "storage/base/bytes.h"
 #include "testing/section_edit.h"
 #include "testing/testing.h"
 

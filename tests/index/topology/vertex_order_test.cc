@@ -1,12 +1,12 @@
-#include "rhizome/index/vertex_order.h"
+#include "index/topology/vertex_order.h"
 
 #include <algorithm>
 #include <numeric>
 #include <random>
 #include <tuple>
 
-#include "rhizome/index/memory_sink.h"
-#include "rhizome/index/vertex_order_format.h"
+#include "index/topology/vertex_order_format.h"
+#include "index/work/memory_sink.h"
 #include "testing/section_edit.h"
 #include "testing/testing.h"
 

@@ -1,4 +1,4 @@
-#include "rhizome/index/parallel.h"
+#include "index/work/parallel.h"
 
 #include <array>
 #include <numeric>

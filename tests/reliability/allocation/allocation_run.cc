@@ -12,7 +12,7 @@
 #include "reliability/harness/allocation_hook.h"
 #include "reliability/harness/crash_check.h"
 #include "reliability/harness/process.h"
-#include "rhizome/storage/mutex.h"
+#include "rhizome/mutex.h"
 
 namespace rhizome::testing {
 namespace {

@@ -17,8 +17,8 @@
 
 #include "reliability/harness/allocation_hook.h"
 #include "reliability/harness/counts.h"
-#include "rhizome/storage/catalog.h"
 #include "storage/array_fixture.h"
+#include "storage/catalog/catalog.h"
 #include "testing/child_process.h"
 #include "testing/testing.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/status.h"
+#include "rhizome/status.h"
 
 namespace rhizome::testing {
 

@@ -22,9 +22,9 @@
 
 #include "reliability/harness/process.h"
 #include "reliability/harness/rocks_disk.h"
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/catalog_repair.h"
-#include "rhizome/storage/little_endian.h"
+#include "storage/base/little_endian.h"
+#include "storage/care/catalog_repair.h"
+#include "storage/catalog/catalog.h"
 #include "testing/child_process.h"
 #include "testing/testing.h"
 

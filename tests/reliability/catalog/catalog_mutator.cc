@@ -11,11 +11,11 @@
 #include <string_view>
 
 #include "reliability/catalog/catalog_mutation.h"
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/catalog_log.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/rocks_unpacker.h"
+#include "rhizome/hash.h"
+#include "storage/base/bytes.h"
+#include "storage/base/little_endian.h"
+#include "storage/catalog/catalog_log.h"
+#include "storage/catalog/rocks_unpacker.h"
 
 namespace rhizome::testing {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "reliability/harness/crash_check.h"
 #include "reliability/harness/process.h"
-#include "rhizome/storage/mutex.h"
+#include "rhizome/mutex.h"
 
 namespace rhizome::testing {
 namespace {

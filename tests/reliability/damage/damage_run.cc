@@ -19,11 +19,11 @@
 
 #include "reliability/harness/description.h"
 #include "reliability/harness/process.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/verify_store.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/row_reader.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/graph.h"
+#include "rhizome/mutex.h"
+#include "rhizome/row_reader.h"
+#include "rhizome/verify_store.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

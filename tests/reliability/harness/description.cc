@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/graph.h"
+#include "rhizome/hash.h"
+#include "rhizome/store.h"
 
 namespace rhizome::testing {
 namespace {

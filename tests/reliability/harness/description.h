@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/graph.h"
+#include "rhizome/store.h"
 
 namespace rhizome::testing {
 

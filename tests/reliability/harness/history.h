@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "reliability/harness/rocks_disk.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/store.h"
 
 namespace rhizome::testing {
 

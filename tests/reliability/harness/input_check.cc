@@ -4,9 +4,9 @@
 #include <cstring>
 #include <string_view>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/ingest.h"
-#include "rhizome/index/npy.h"
+#include "index/input/npy.h"
+#include "rhizome/graph.h"
+#include "rhizome/ingest.h"
 #include "testing/compressed.h"
 #include "testing/testing.h"
 

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "rhizome/storage/io_completion.h"
-#include "rhizome/storage/pause.h"
+#include "storage/base/pause.h"
+#include "storage/io/io_completion.h"
 #include "testing/forbid_call.h"
 
 namespace rhizome::testing {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "rhizome/storage/catalog_disk.h"
+#include "storage/catalog/catalog_disk.h"
 #include "testing/fake_file_system.h"
 
 namespace rhizome::testing {

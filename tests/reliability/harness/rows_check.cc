@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "reliability/harness/history.h"
-#include "rhizome/index/array_add.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/row_source.h"
+#include "rhizome/array_add.h"
+#include "rhizome/graph.h"
+#include "rhizome/row_source.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -9,17 +9,17 @@
 #include <random>
 #include <utility>
 
+#include "index/arrays/publish_array.h"
 #include "reliability/damage/damage_run.h"
 #include "reliability/harness/description.h"
 #include "reliability/harness/history.h"
-#include "rhizome/index/array_add.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/ingest.h"
-#include "rhizome/index/publish_array.h"
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/job_folder.h"
+#include "rhizome/array_add.h"
+#include "rhizome/array_change.h"
+#include "rhizome/graph.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/ingest.h"
+#include "storage/base/exceptions.h"
+#include "storage/io/job_folder.h"
 #include "testing/graph_model.h"
 #include "testing/update_model.h"
 

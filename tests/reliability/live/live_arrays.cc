@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/array_add.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/row_source.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/array_add.h"
+#include "rhizome/graph.h"
+#include "rhizome/row_source.h"
+#include "rhizome/store.h"
 
 namespace rhizome::testing {
 namespace {

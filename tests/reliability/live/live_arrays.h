@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/status.h"
+#include "rhizome/file_system.h"
+#include "rhizome/status.h"
 
 namespace rhizome::testing {
 

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
-#include "rhizome/index/graph.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/write_batch.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/graph.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/result.h"
+#include "rhizome/write_batch.h"
 
 namespace rhizome::testing {
 

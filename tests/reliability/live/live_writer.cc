@@ -22,10 +22,10 @@
 
 #include "reliability/live/live_arrays.h"
 #include "reliability/live/live_model.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/verify_store.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/graph.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/store.h"
+#include "rhizome/verify_store.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

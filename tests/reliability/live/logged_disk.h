@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "reliability/live/loop_mount.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/status.h"
+#include "rhizome/mutex.h"
+#include "rhizome/status.h"
 
 namespace rhizome::testing {
 

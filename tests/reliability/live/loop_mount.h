@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/status.h"
+#include "rhizome/file_system.h"
+#include "rhizome/status.h"
 
 namespace rhizome::testing {
 

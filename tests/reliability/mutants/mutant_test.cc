@@ -1,7 +1,7 @@
 // Tests the reliability tests: each seeded mistake of the library (Mutants) is switched on, and the
 // check that should find it (Check, run by Catch) must fail.
 
-#include "rhizome/storage/mutant.h"
+#include "storage/base/mutant.h"
 
 #include <gtest/gtest.h>
 

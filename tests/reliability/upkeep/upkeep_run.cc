@@ -8,7 +8,7 @@
 
 #include "reliability/harness/fault_kinds.h"
 #include "reliability/harness/process.h"
-#include "rhizome/storage/mutex.h"
+#include "rhizome/mutex.h"
 
 namespace rhizome::testing {
 namespace {

@@ -11,9 +11,9 @@
 #include "reliability/damage/damage_run.h"
 #include "reliability/harness/description.h"
 #include "reliability/upkeep/upkeep_run.h"
-#include "rhizome/index/repair_graph.h"
-#include "rhizome/index/verify_store.h"
-#include "rhizome/storage/backup.h"
+#include "rhizome/backup.h"
+#include "rhizome/repair_graph.h"
+#include "rhizome/verify_store.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

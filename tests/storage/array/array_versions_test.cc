@@ -1,8 +1,8 @@
-#include "rhizome/storage/array_versions.h"
+#include "rhizome/array_versions.h"
 
 #include <gmock/gmock.h>
 
-#include "rhizome/storage/array_rules.h"
+#include "storage/array/array_rules.h"
 #include "storage/array_fixture.h"
 #include "testing/testing.h"
 

@@ -1,4 +1,4 @@
-#include "rhizome/storage/chunk_array.h"
+#include "rhizome/chunk_array.h"
 
 #include <gmock/gmock.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-#include "rhizome/storage/io_queue.h"
+#include "rhizome/io_queue.h"
 #include "storage/array_fixture.h"
 #include "testing/fake_file_system.h"
 

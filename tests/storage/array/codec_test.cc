@@ -1,4 +1,4 @@
-#include "rhizome/storage/codec.h"
+#include "rhizome/codec.h"
 
 #include <blosc.h>
 #include <zstd.h>
@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/storage/codec_table.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/types.h"
+#include "rhizome/hash.h"
+#include "rhizome/types.h"
+#include "storage/array/codec_table.h"
 #include "testing/testing.h"
 
 namespace rhizome {

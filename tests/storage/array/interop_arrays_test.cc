@@ -2,8 +2,8 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "rhizome/storage/little_endian.h"
 #include "storage/array_fixture.h"
+#include "storage/base/little_endian.h"
 
 namespace rhizome {
 namespace {

@@ -1,12 +1,12 @@
-#include "rhizome/storage/manifest.h"
+#include "rhizome/manifest.h"
 
 #include <cmath>
 #include <limits>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/hash.h"
+#include "rhizome/hash.h"
+#include "storage/array/array_rules.h"
 #include "storage/array_fixture.h"
+#include "storage/base/bytes.h"
 #include "testing/testing.h"
 
 namespace rhizome {

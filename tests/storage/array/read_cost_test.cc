@@ -1,10 +1,10 @@
-#include "rhizome/storage/read_cost.h"
+#include "rhizome/read_cost.h"
 
 #include <filesystem>
 #include <fstream>
 #include <set>
 
-#include "rhizome/storage/chunk_array.h"
+#include "rhizome/chunk_array.h"
 #include "testing/testing.h"
 
 namespace rhizome {

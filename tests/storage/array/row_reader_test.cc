@@ -1,4 +1,4 @@
-#include "rhizome/storage/row_reader.h"
+#include "rhizome/row_reader.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "rhizome/storage/shard_file.h"
+#include "storage/array/shard_file.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -6,13 +6,13 @@
 #include <fstream>
 #include <random>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/generation_writer.h"
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/store.h"
-#include "rhizome/storage/verify.h"
-#include "rhizome/storage/zarr_format.h"
+#include "rhizome/store.h"
+#include "rhizome/verify.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/zarr_format.h"
 #include "storage/array_fixture.h"
+#include "storage/base/little_endian.h"
+#include "storage/store/generation_writer.h"
 
 namespace rhizome {
 namespace {

@@ -1,11 +1,11 @@
-#include "rhizome/storage/shard_index.h"
+#include "storage/array/shard_index.h"
 
 #include <gmock/gmock.h>
 
 #include <random>
 
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
+#include "rhizome/hash.h"
+#include "storage/base/little_endian.h"
 #include "testing/testing.h"
 
 namespace rhizome {

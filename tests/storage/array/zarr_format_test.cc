@@ -1,8 +1,8 @@
-#include "rhizome/storage/zarr_format.h"
+#include "storage/array/zarr_format.h"
 
 #include <nlohmann/json.hpp>
 
-#include "rhizome/storage/codec_table.h"
+#include "storage/array/codec_table.h"
 #include "storage/array_fixture.h"
 
 namespace rhizome {

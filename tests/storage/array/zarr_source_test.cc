@@ -1,4 +1,4 @@
-#include "rhizome/storage/zarr_source.h"
+#include "storage/array/zarr_source.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <limits>
 #include <random>
 
-#include "rhizome/storage/codec.h"
-#include "rhizome/storage/hash.h"
+#include "rhizome/codec.h"
+#include "rhizome/hash.h"
 #include "testing/testing.h"
 
 // Tests of ZarrSource: arrays written by our encoder, chunks and shards in the style of other

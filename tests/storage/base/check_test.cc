@@ -1,4 +1,4 @@
-#include "rhizome/storage/check.h"
+#include "storage/base/check.h"
 
 #include <gtest/gtest.h>
 

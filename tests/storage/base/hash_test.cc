@@ -1,4 +1,4 @@
-#include "rhizome/storage/hash.h"
+#include "rhizome/hash.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/dtype.h"
-#include "rhizome/storage/store_id.h"
+#include "rhizome/dtype.h"
+#include "rhizome/store_id.h"
 #include "testing/testing.h"
 
 namespace rhizome {

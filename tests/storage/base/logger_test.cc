@@ -1,4 +1,4 @@
-#include "rhizome/storage/logger.h"
+#include "rhizome/logger.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "rhizome/storage/mutex.h"
+#include "rhizome/mutex.h"
 #include "testing/child_process.h"
 #include "testing/testing.h"
 

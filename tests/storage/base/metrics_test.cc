@@ -1,4 +1,4 @@
-#include "rhizome/storage/metrics.h"
+#include "rhizome/metrics.h"
 
 #include <condition_variable>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "rhizome/storage/nonzero.h"
+#include "storage/base/nonzero.h"
 
 #include <gmock/gmock.h>
 
@@ -8,10 +8,10 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/codec.h"
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/zarr_format.h"
+#include "rhizome/codec.h"
+#include "rhizome/hash.h"
+#include "storage/array/array_rules.h"
+#include "storage/array/zarr_format.h"
 #include "storage/array_fixture.h"
 #include "testing/testing.h"
 

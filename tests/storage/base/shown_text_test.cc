@@ -1,14 +1,14 @@
-#include "rhizome/storage/shown_text.h"
+#include "storage/base/shown_text.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 
-#include "rhizome/storage/bytes.h"
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/status.h"
+#include "rhizome/file_system.h"
+#include "rhizome/status.h"
+#include "storage/base/bytes.h"
+#include "storage/base/exceptions.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "rhizome/storage/threads.h"
+#include "storage/base/threads.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 #include <system_error>
 #include <thread>
 
-#include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/process.h"
+#include "rhizome/process.h"
+#include "storage/base/exceptions.h"
 #include "testing/child_process.h"
 #include "testing/testing.h"
 

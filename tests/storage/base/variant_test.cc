@@ -1,4 +1,4 @@
-#include "rhizome/storage/variant.h"
+#include "rhizome/variant.h"
 
 #include <sys/resource.h>
 

@@ -1,15 +1,15 @@
-#include "rhizome/storage/backup.h"
+#include "rhizome/backup.h"
 
 #include <gmock/gmock.h>
 
 #include <fstream>
 #include <set>
 
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/backup_format.h"
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/generation_writer.h"
-#include "rhizome/storage/store_files.h"
+#include "rhizome/array_change.h"
+#include "storage/care/backup_format.h"
+#include "storage/catalog/catalog.h"
+#include "storage/store/generation_writer.h"
+#include "storage/store/store_files.h"
 #include "storage/store_crash.h"
 
 namespace rhizome {

@@ -1,15 +1,15 @@
-#include "rhizome/storage/repair.h"
+#include "rhizome/repair.h"
 
 #include <gmock/gmock.h>
 
 #include <fstream>
 #include <random>
 
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/forwarding_file_system.h"
-#include "rhizome/storage/generation_writer.h"
-#include "rhizome/storage/store_files.h"
+#include "rhizome/array_change.h"
 #include "storage/array_fixture.h"
+#include "storage/io/forwarding_file_system.h"
+#include "storage/store/generation_writer.h"
+#include "storage/store/store_files.h"
 
 // Tests of RepairStore. Each test damages files of a store with two versions of an array, runs
 // repair, and checks what was rebuilt, lost or quarantined.

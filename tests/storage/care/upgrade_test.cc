@@ -1,7 +1,7 @@
-#include "rhizome/storage/upgrade.h"
+#include "rhizome/upgrade.h"
 
-#include "rhizome/storage/store_files.h"
 #include "storage/array_fixture.h"
+#include "storage/store/store_files.h"
 #include "testing/fake_file_system.h"
 
 namespace rhizome {

@@ -1,14 +1,14 @@
-#include "rhizome/storage/verify.h"
+#include "rhizome/verify.h"
 
 #include <fstream>
 #include <set>
 
-#include "rhizome/storage/backup.h"
-#include "rhizome/storage/generation_writer.h"
-#include "rhizome/storage/job_folder.h"
-#include "rhizome/storage/repair.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/backup.h"
+#include "rhizome/repair.h"
+#include "rhizome/store.h"
 #include "storage/array_fixture.h"
+#include "storage/io/job_folder.h"
+#include "storage/store/generation_writer.h"
 
 namespace rhizome {
 namespace {

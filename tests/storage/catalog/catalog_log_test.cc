@@ -1,4 +1,4 @@
-#include "rhizome/storage/catalog_log.h"
+#include "storage/catalog/catalog_log.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
+#include "rhizome/hash.h"
+#include "storage/base/little_endian.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -1,4 +1,4 @@
-#include "rhizome/storage/catalog_manifest.h"
+#include "storage/catalog/catalog_manifest.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "rhizome/storage/catalog.h"
+#include "storage/catalog/catalog.h"
 #include "testing/golden.h"
 #include "testing/testing.h"
 

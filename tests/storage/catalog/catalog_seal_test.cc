@@ -1,4 +1,4 @@
-#include "rhizome/storage/catalog_seal.h"
+#include "storage/catalog/catalog_seal.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "rhizome/storage/catalog_table.h"
+#include "storage/catalog/catalog_table.h"
 
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/catalog.h"
 #include "storage/array_fixture.h"
+#include "storage/catalog/catalog.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "rhizome/storage/catalog.h"
+#include "storage/catalog/catalog.h"
 
 #include <sys/stat.h>
 

@@ -1,10 +1,10 @@
-#include "rhizome/storage/crc_shift.h"
+#include "storage/catalog/crc_shift.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "rhizome/storage/hash.h"
+#include "rhizome/hash.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string>
 
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 #include "testing/child_process.h"
 #include "testing/forbid_call.h"
 #include "testing/testing.h"

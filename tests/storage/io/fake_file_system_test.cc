@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/storage/io_queue.h"
+#include "rhizome/io_queue.h"
 #include "testing/testing.h"
 
 namespace rhizome {

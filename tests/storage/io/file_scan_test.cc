@@ -1,4 +1,4 @@
-#include "rhizome/storage/file_scan.h"
+#include "storage/io/file_scan.h"
 
 #include <atomic>
 #include <random>

@@ -1,4 +1,4 @@
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/io_queue.h"
+#include "rhizome/io_queue.h"
 #include "testing/child_process.h"
 #include "testing/testing.h"
 

@@ -1,11 +1,11 @@
-#include "rhizome/storage/io_pacer.h"
+#include "storage/io/io_pacer.h"
 
 #include <atomic>
 #include <optional>
 #include <thread>
 #include <vector>
 
-#include "rhizome/storage/paced_file_system.h"
+#include "storage/io/paced_file_system.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -1,4 +1,4 @@
-#include "rhizome/storage/io_queue.h"
+#include "rhizome/io_queue.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/hash.h"
+#include "rhizome/file_system.h"
+#include "rhizome/hash.h"
 #include "testing/child_process.h"
 #include "testing/forbid_call.h"
 #include "testing/sanitizer.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/io_queue.h"
+#include "rhizome/file_system.h"
+#include "rhizome/io_queue.h"
 #include "testing/fake_file_system.h"
 #include "testing/testing.h"
 

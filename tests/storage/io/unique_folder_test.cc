@@ -1,4 +1,4 @@
-#include "rhizome/storage/unique_folder.h"
+#include "storage/io/unique_folder.h"
 
 #include <gtest/gtest.h>
 

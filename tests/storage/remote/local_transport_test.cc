@@ -1,4 +1,4 @@
-#include "rhizome/storage/local_transport.h"
+#include "rhizome/local_transport.h"
 
 #include <atomic>
 #include <cstring>
@@ -6,8 +6,8 @@
 #include <random>
 #include <thread>
 
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/stopwatch.h"
+#include "storage/base/little_endian.h"
+#include "storage/base/stopwatch.h"
 #include "testing/testing.h"
 
 namespace rhizome {

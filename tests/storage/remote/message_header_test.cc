@@ -1,10 +1,10 @@
-#include "rhizome/storage/message_header.h"
+#include "storage/remote/message_header.h"
 
 #include <random>
 #include <vector>
 
-#include "rhizome/storage/hash.h"
-#include "rhizome/storage/little_endian.h"
+#include "rhizome/hash.h"
+#include "storage/base/little_endian.h"
 #include "testing/testing.h"
 
 namespace rhizome {

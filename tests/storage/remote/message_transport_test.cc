@@ -1,4 +1,4 @@
-#include "rhizome/storage/message_transport.h"
+#include "storage/remote/message_transport.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include "rhizome/storage/rank_calls.h"
+#include "storage/remote/rank_calls.h"
 
 #include <array>
 #include <atomic>
 #include <random>
 #include <string>
 
-#include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/local_transport.h"
+#include "rhizome/local_transport.h"
+#include "storage/base/little_endian.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -12,9 +12,9 @@
 #include <random>
 #include <thread>
 
-#include "rhizome/storage/local_transport.h"
-#include "rhizome/storage/rank_calls.h"
-#include "rhizome/storage/stopwatch.h"
+#include "rhizome/local_transport.h"
+#include "storage/base/stopwatch.h"
+#include "storage/remote/rank_calls.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -1,4 +1,4 @@
-#include "rhizome/storage/block_file.h"
+#include "storage/section/block_file.h"
 
 #include <gmock/gmock.h>
 
@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/hash.h"
+#include "rhizome/hash.h"
 #include "testing/testing.h"
 
 namespace rhizome {

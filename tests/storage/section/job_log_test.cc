@@ -1,4 +1,4 @@
-#include "rhizome/storage/job_log.h"
+#include "storage/section/job_log.h"
 
 #include "testing/fake_file_system.h"
 #include "testing/testing.h"

@@ -1,4 +1,4 @@
-#include "rhizome/storage/json_value.h"
+#include "storage/section/json_value.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "rhizome/storage/untrusted_json.h"
-#include "rhizome/storage/zarr_json.h"
+#include "storage/array/zarr_json.h"
+#include "storage/section/untrusted_json.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -1,11 +1,11 @@
-#include "rhizome/storage/section_file.h"
+#include "storage/section/section_file.h"
 
 #include <cstring>
 #include <numeric>
 #include <random>
 #include <vector>
 
-#include "rhizome/storage/hash.h"
+#include "rhizome/hash.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -1,10 +1,10 @@
-#include "rhizome/storage/untrusted_json.h"
+#include "storage/section/untrusted_json.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "rhizome/storage/shown_text.h"
+#include "storage/base/shown_text.h"
 
 namespace rhizome {
 namespace {

@@ -1,10 +1,10 @@
-#include "rhizome/storage/array_change.h"
+#include "rhizome/array_change.h"
 
 #include <gmock/gmock.h>
 
-#include "rhizome/storage/generation_writer.h"
-#include "rhizome/storage/row_reader.h"
+#include "rhizome/row_reader.h"
 #include "storage/array_change_fixture.h"
+#include "storage/store/generation_writer.h"
 
 namespace rhizome {
 namespace {

@@ -5,14 +5,14 @@
 #include <functional>
 #include <string>
 
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/backup.h"
-#include "rhizome/storage/catalog.h"
-#include "rhizome/storage/posix_place.h"
-#include "rhizome/storage/repair.h"
-#include "rhizome/storage/store.h"
-#include "rhizome/storage/verify.h"
+#include "rhizome/array_change.h"
+#include "rhizome/backup.h"
+#include "rhizome/repair.h"
+#include "rhizome/store.h"
+#include "rhizome/verify.h"
 #include "storage/array_fixture.h"
+#include "storage/catalog/catalog.h"
+#include "storage/io/posix_place.h"
 
 namespace rhizome {
 namespace {

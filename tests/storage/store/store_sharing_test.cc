@@ -7,12 +7,12 @@
 #include <memory>
 #include <thread>
 
-#include "rhizome/storage/array_change.h"
-#include "rhizome/storage/forwarding_file_system.h"
-#include "rhizome/storage/generation_writer.h"
-#include "rhizome/storage/store.h"
-#include "rhizome/storage/verify.h"
+#include "rhizome/array_change.h"
+#include "rhizome/store.h"
+#include "rhizome/verify.h"
 #include "storage/array_fixture.h"
+#include "storage/io/forwarding_file_system.h"
+#include "storage/store/generation_writer.h"
 #include "storage/store_crash.h"
 
 namespace rhizome {

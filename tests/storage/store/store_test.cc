@@ -1,4 +1,4 @@
-#include "rhizome/storage/store.h"
+#include "rhizome/store.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,12 +11,12 @@
 #include <string>
 #include <utility>
 
-#include "rhizome/storage/forwarding_file_system.h"
-#include "rhizome/storage/generation_writer.h"
-#include "rhizome/storage/job_folder.h"
-#include "rhizome/storage/store_files.h"
-#include "rhizome/storage/verify.h"
+#include "rhizome/verify.h"
 #include "storage/array_fixture.h"
+#include "storage/io/forwarding_file_system.h"
+#include "storage/io/job_folder.h"
+#include "storage/store/generation_writer.h"
+#include "storage/store/store_files.h"
 #include "testing/child_process.h"
 #include "testing/fake_file_system.h"
 

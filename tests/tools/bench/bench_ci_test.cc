@@ -1,14 +1,14 @@
 #include <algorithm>
 
-#include "bench_gather.h"
-#include "bench_ingest.h"
-#include "bench_pool.h"
-#include "bench_pool_device.h"
-#include "bench_remote.h"
-#include "bench_sample.h"
-#include "fio.h"
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 #include "testing/testing.h"
+#include "tools/bench/cache/bench_pool.h"
+#include "tools/bench/cache/bench_pool_device.h"
+#include "tools/bench/cache/bench_remote.h"
+#include "tools/bench/graph/bench_sample.h"
+#include "tools/bench/harness/fio.h"
+#include "tools/bench/store/bench_gather.h"
+#include "tools/bench/store/bench_ingest.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "machine.h"
+#include "tools/cli/machine.h"
 
 #include "testing/testing.h"
 

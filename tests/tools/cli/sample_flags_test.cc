@@ -1,8 +1,8 @@
-#include "sample_flags.h"
+#include "tools/cli/sample_flags.h"
 
 #include <gmock/gmock.h>
 
-#include "rhizome/index/sampler.h"
+#include "rhizome/sampler.h"
 #include "testing/test_store.h"
 
 namespace rhizome {

@@ -12,9 +12,9 @@
 #include <random>
 #include <vector>
 
-#include "cli.h"
-#include "mpi_library.h"
-#include "rhizome/storage/rank_calls.h"
+#include "storage/remote/rank_calls.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/mpi_library.h"
 
 namespace rhizome {
 namespace {

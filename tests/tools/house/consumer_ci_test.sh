@@ -85,10 +85,11 @@ for page in README.md docs/LIBRARY.md; do
     '/^```cpp$/ { n++; inside = 1; next } /^```$/ { inside = 0 } inside { print > (out n ".cc") }' \
     "$RHIZOME_SOURCE/$page"
 done
+gnn_headers=$(cd "$RHIZOME_SOURCE/gnn/api/rhizome" && printf '%s\n' *.h | paste -sd'|')
 examples=("$work"/example_*.cc)
 [ "${#examples[@]}" -ge 11 ]
 for example in "${examples[@]}"; do
-  if grep -q 'rhizome/gnn/' "$example" && [ ! -e "$work/build/gnn_consumer" ]; then
+  if grep -qE "<rhizome/($gnn_headers)>" "$example" && [ ! -e "$work/build/gnn_consumer" ]; then
     echo "skipped: $(basename "$example"), this build has no librhizome_gnn"
     continue
   fi

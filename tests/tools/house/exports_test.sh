@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the libraries export is what the public headers declare, and nothing else; librhizome besides that
-# what librhizome_gnn, librhizome_mpi or the command line uses of the engine, whose headers say so.
+# The libraries export the declarations of the public headers and of the list tools_only. librhizome also exports the
+# engine's functions that librhizome_gnn, librhizome_mpi and the command line use; their headers mark them.
 set -euo pipefail
 exec python3 - "$RHIZOME_SOURCE" "$RHIZOME_BUILD" <<'PY'
 import pathlib, re, subprocess, sys
@@ -19,14 +19,11 @@ def words(paths):
     return found
 
 def public_list():
-    cmake = "".join(file.read_text() for file in sorted(source.glob("*/modules.cmake")))
-    sets = dict(re.findall(r"set\((\w+) ([^()]*)\)", cmake))
-    cmake = re.sub(r"\$\{(\w+)\}", lambda use: sets.get(use[1], use[0]), cmake)
-    layers = re.findall(r"rhizome_layer\((\w+)\s([^)]*)\)", cmake)
-    for layer, text in layers:
-        listed = re.search(r"HEADERS\s+((?:\w+\.h\s+)+)", text)
-        for name in listed.group(1).split() if listed else []:
-            yield from (source / layer).rglob(name)
+    yield from source.glob("*/api/rhizome/*.h")
+    cmake = (source / "cmake/libraries.cmake").read_text()
+    for name in re.search(r"set\(tools_only ([^()]*)\)", cmake)[1].split():
+        if PUBLIC in (source / name).read_text():
+            yield source / name
 
 def symbols_of(library, which):
     out = subprocess.run(["nm", "-D", which, library], capture_output=True, text=True, check=True)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# An upward include does not compile: each room's own compiler flags refuse the headers of later rooms and halls.
-# (tests/tidy_test.py reads all includes; this one shows that the compiler refuses those that go up.)
+# An upward include does not compile: the headers of later modules and layers are not in a module's search path.
+# (tests/tidy_test.py reads all includes; this test shows that the compiler refuses those that go up.)
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-compiles() {  # room header
+compiles() {  # module header
   local command
   command=$(python3 - "$RHIZOME_BUILD/compile_commands.json" "$1" <<'PY'
 import json, shlex, sys
@@ -19,11 +19,11 @@ for entry in json.load(open(sys.argv[1])):
         break
 PY
   )
-  printf '#include "rhizome/%s"\n' "$2" >"$work/probe.cc"
+  printf '#include "%s"\n' "$2" >"$work/probe.cc"
   eval "g++ $command -fsyntax-only '$work/probe.cc'" 2>"$work/errors"
 }
 
-expect() {  # yes|no room header
+expect() {  # yes|no module header
   if compiles "$2" "$3"; then answer=yes; else answer=no; fi
   [ "$answer" = "$1" ] && return
   echo "$2 including $3: compiles=$answer, wanted $1" >&2
@@ -31,20 +31,21 @@ expect() {  # yes|no room header
   exit 1
 }
 
-expect yes storage/care storage/store.h
-expect yes storage/io storage/status.h
-expect no storage/base storage/file_system.h
-expect no storage/array storage/store.h
-expect no storage/care index/graph.h
-expect yes index/work storage/store.h
-expect yes index/sample index/graph.h
-expect no index/topology index/graph.h
-expect no index/check cache/policy.h
-expect yes cache/pool index/graph.h
-expect no cache/policy cache/loader.h
-expect no cache/blocks gnn/entry.h
-# The Python module sees what is installed, where it is built at all.
+expect yes storage/care rhizome/store.h
+expect yes storage/io storage/base/check.h
+expect no storage/base storage/io/file_scan.h
+expect no storage/array storage/store/store_files.h
+expect no storage/care rhizome/graph.h
+expect yes index/work rhizome/store.h
+expect yes index/sample index/graph/graph_writer.h
+expect no index/topology index/graph/graph_writer.h
+expect no index/check rhizome/policy.h
+expect yes cache/pool rhizome/graph.h
+expect no cache/policy cache/pool/buffer_pool.h
+expect no cache/blocks rhizome/train_options.h
+# The Python module includes public headers, and those of the list tools_only.
 if grep -q '/python/src/' "$RHIZOME_BUILD/compile_commands.json"; then
-  expect yes python/src index/graph.h
-  expect no python/src cache/buffer_pool.h
+  expect yes python/src rhizome/graph.h
+  expect yes python/src storage/base/check.h
+  expect no python/src cache/pool/buffer_pool.h
 fi

@@ -1,4 +1,4 @@
-#include "elements.h"
+#include "tools/import/elements.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "generate.h"
+#include "tools/import/generate.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <iterator>
 #include <set>
 
-#include "rhizome/index/npy.h"
+#include "index/input/npy.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -1,4 +1,4 @@
-#include "graphbolt.h"
+#include "tools/import/graphbolt.h"
 
 #include "import_testing.h"
 

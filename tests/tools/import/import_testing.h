@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "dataset.h"
-#include "rhizome/index/ingest.h"
+#include "rhizome/ingest.h"
 #include "testing/compressed.h"
 #include "testing/store_contents.h"
+#include "tools/import/dataset.h"
 
 namespace rhizome::testing {
 

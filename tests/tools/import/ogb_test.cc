@@ -1,4 +1,4 @@
-#include "ogb.h"
+#include "tools/import/ogb.h"
 
 #include "import_testing.h"
 

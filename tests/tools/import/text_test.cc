@@ -1,10 +1,10 @@
-#include "text.h"
+#include "tools/cli/text.h"
 
 #include <gtest/gtest.h>
 
-#include "cli.h"
-#include "layout_flags.h"
-#include "rhizome/index/sampler.h"
+#include "rhizome/sampler.h"
+#include "tools/cli/cli.h"
+#include "tools/import/layout_flags.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "wordnet.h"
+#include "tools/import/wordnet.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <set>
 #include <tuple>
 
-#include "rhizome/index/table_reader.h"
+#include "index/input/table_reader.h"
 #include "testing/testing.h"
-#include "wordnet_database.h"
+#include "tools/import/wordnet_database.h"
 
 namespace rhizome {
 namespace {

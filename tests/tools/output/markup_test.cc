@@ -1,10 +1,10 @@
-#include "markup.h"
+#include "tools/output/markup.h"
 
 #include <gmock/gmock.h>
 
 #include <limits>
 
-#include "svg_chart.h"
+#include "tools/output/svg_chart.h"
 
 namespace rhizome {
 namespace {

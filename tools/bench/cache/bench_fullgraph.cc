@@ -1,4 +1,4 @@
-#include "bench_fullgraph.h"
+#include "tools/bench/cache/bench_fullgraph.h"
 
 #include <fmt/format.h>
 
@@ -8,13 +8,13 @@
 #include <sstream>
 #include <utility>
 
-#include "bench_common.h"
-#include "gnuplot.h"
-#include "rhizome/cache/full_graph_plan.h"
-#include "rhizome/cache/gather_reads.h"
-#include "rhizome/cache/pass_sequence.h"
-#include "rhizome/cache/row_degrees.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/feed/row_degrees.h"
+#include "cache/spill/full_graph_plan.h"
+#include "cache/spill/gather_reads.h"
+#include "cache/spill/pass_sequence.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/bench/harness/gnuplot.h"
 
 namespace rhizome {
 namespace {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "bench.h"
-#include "json.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "tools/bench/harness/bench.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "bench_pool.h"
+#include "tools/bench/cache/bench_pool.h"
 
 #include <fmt/format.h>
 
@@ -8,15 +8,15 @@
 #include <optional>
 #include <utility>
 
-#include "bench_common.h"
-#include "bench_pool_device.h"
-#include "bench_pool_disk.h"
-#include "bench_pool_trace.h"
-#include "rhizome/cache/match_order.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/cache/replay.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/policy/match_order.h"
+#include "cache/policy/replay.h"
+#include "rhizome/policies.h"
+#include "rhizome/policy.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/cache/bench_pool_device.h"
+#include "tools/bench/cache/bench_pool_disk.h"
+#include "tools/bench/cache/bench_pool_trace.h"
+#include "tools/bench/harness/bench_common.h"
 
 namespace rhizome {
 namespace {

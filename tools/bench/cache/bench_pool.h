@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "bench.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/read_cost.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/job_control.h"
+#include "rhizome/policy.h"
+#include "rhizome/read_cost.h"
+#include "rhizome/result.h"
+#include "tools/bench/harness/bench.h"
 
 namespace rhizome {
 

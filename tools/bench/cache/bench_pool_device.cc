@@ -1,4 +1,4 @@
-#include "bench_pool_device.h"
+#include "tools/bench/cache/bench_pool_device.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/cache/policies.h"
+#include "rhizome/policies.h"
 
 namespace rhizome {
 

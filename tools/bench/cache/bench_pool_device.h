@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include "bench_pool.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/policy.h"
+#include "rhizome/result.h"
+#include "tools/bench/cache/bench_pool.h"
 
 namespace rhizome {
 

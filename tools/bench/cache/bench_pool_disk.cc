@@ -1,4 +1,4 @@
-#include "bench_pool_disk.h"
+#include "tools/bench/cache/bench_pool_disk.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,12 +12,12 @@
 #include <semaphore>
 #include <thread>
 
-#include "bench_common.h"
-#include "json.h"
-#include "rhizome/cache/feature_cache.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/stopwatch.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/feature_cache.h"
+#include "rhizome/policies.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 namespace {

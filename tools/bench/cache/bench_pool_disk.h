@@ -2,11 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench_pool.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/job_control.h"
+#include "rhizome/policy.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
+#include "tools/bench/cache/bench_pool.h"
 
 namespace rhizome {
 

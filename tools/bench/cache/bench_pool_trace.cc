@@ -1,11 +1,11 @@
-#include "bench_pool_trace.h"
+#include "tools/bench/cache/bench_pool_trace.h"
 
 #include <vector>
 
-#include "bench_common.h"
-#include "npy_output.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/index/vertex_order.h"
+#include "index/topology/vertex_order.h"
+#include "rhizome/sampler.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/cli/npy_output.h"
 
 namespace rhizome {
 namespace {

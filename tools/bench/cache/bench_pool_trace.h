@@ -2,11 +2,11 @@
 
 #include <cstdint>
 
-#include "bench_pool.h"
-#include "rhizome/cache/policy.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/policy.h"
+#include "rhizome/result.h"
+#include "tools/bench/cache/bench_pool.h"
 
 namespace rhizome {
 

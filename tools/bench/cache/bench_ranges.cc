@@ -1,4 +1,4 @@
-#include "bench_ranges.h"
+#include "tools/bench/cache/bench_ranges.h"
 
 #include <fmt/format.h>
 #include <time.h>
@@ -10,16 +10,16 @@
 #include <random>
 #include <utility>
 
-#include "bench_common.h"
-#include "gnuplot.h"
-#include "rhizome/cache/aggregate.h"
-#include "rhizome/cache/cost_model.h"
-#include "rhizome/cache/pass_lists.h"
-#include "rhizome/cache/prediction_error.h"
-#include "rhizome/cache/range_cut.h"
-#include "rhizome/cache/range_features.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/storage/io_queue.h"
+#include "cache/kernels/aggregate.h"
+#include "cache/kernels/simd.h"
+#include "cache/ranges/cost_model.h"
+#include "cache/ranges/prediction_error.h"
+#include "cache/ranges/range_cut.h"
+#include "cache/ranges/range_features.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/pass_lists.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/bench/harness/gnuplot.h"
 
 namespace rhizome {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <optional>
 
-#include "bench_fullgraph.h"
-#include "rhizome/cache/tensor_plan.h"
+#include "cache/spill/tensor_plan.h"
+#include "tools/bench/cache/bench_fullgraph.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "bench_remote.h"
+#include "tools/bench/cache/bench_remote.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include "bench_common.h"
-#include "gnuplot.h"
-#include "rhizome/cache/remote_replay.h"
-#include "rhizome/cache/row_halo.h"
+#include "cache/ranks/remote_replay.h"
+#include "cache/ranks/row_halo.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/bench/harness/gnuplot.h"
 
 namespace rhizome {
 namespace {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "json.h"
-#include "rhizome/cache/remote_traces.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "cache/ranks/remote_traces.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 

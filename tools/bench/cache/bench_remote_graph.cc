@@ -4,12 +4,12 @@
 #include <random>
 #include <vector>
 
-#include "bench_remote.h"
-#include "generate.h"
-#include "npy_output.h"
-#include "rhizome/index/home_array.h"
-#include "rhizome/index/ingest.h"
-#include "scratch_folder.h"
+#include "rhizome/home_array.h"
+#include "rhizome/ingest.h"
+#include "tools/bench/cache/bench_remote.h"
+#include "tools/cli/npy_output.h"
+#include "tools/cli/scratch_folder.h"
+#include "tools/import/generate.h"
 
 namespace rhizome {
 namespace {

@@ -1,5 +1,5 @@
-#include "bench_fullgraph.h"
-#include "verb_bench.h"
+#include "tools/bench/cache/bench_fullgraph.h"
+#include "tools/bench/harness/verb_bench.h"
 
 namespace rhizome {
 namespace {

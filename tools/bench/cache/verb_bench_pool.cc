@@ -1,7 +1,7 @@
-#include "bench_pool.h"
-#include "bench_pool_device.h"
-#include "rhizome/cache/policies.h"
-#include "verb_bench.h"
+#include "rhizome/policies.h"
+#include "tools/bench/cache/bench_pool.h"
+#include "tools/bench/cache/bench_pool_device.h"
+#include "tools/bench/harness/verb_bench.h"
 
 namespace rhizome {
 namespace {

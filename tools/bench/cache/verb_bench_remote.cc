@@ -1,6 +1,6 @@
-#include "bench_remote.h"
-#include "topology_flags.h"
-#include "verb_bench.h"
+#include "tools/bench/cache/bench_remote.h"
+#include "tools/bench/harness/verb_bench.h"
+#include "tools/cli/topology_flags.h"
 
 namespace rhizome {
 namespace {

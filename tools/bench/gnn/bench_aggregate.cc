@@ -4,14 +4,14 @@
 #include <functional>
 #include <random>
 
-#include "bench_common.h"
-#include "bench_kernels.h"
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/cache/work_clock.h"
-#include "rhizome/gnn/aggregate_ops.h"
-#include "rhizome/gnn/torch_guard.h"
-#include "rhizome/gnn/torch_threads.h"
+#include "cache/job/compute_threads.h"
+#include "cache/job/work_clock.h"
+#include "cache/kernels/simd.h"
+#include "gnn/ops/aggregate_ops.h"
+#include "gnn/ops/torch_guard.h"
+#include "gnn/ops/torch_threads.h"
+#include "tools/bench/gnn/bench_kernels.h"
+#include "tools/bench/harness/bench_common.h"
 
 namespace rhizome {
 namespace {

@@ -1,17 +1,17 @@
-#include "bench_depth.h"
+#include "tools/bench/gnn/bench_depth.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "bench_models.h"
-#include "gnuplot.h"
-#include "json.h"
-#include "machine.h"
-#include "rhizome/cache/work_clock.h"
-#include "rhizome/gnn/entry.h"
-#include "rhizome/index/sampler.h"
-#include "scratch_folder.h"
+#include "cache/job/work_clock.h"
+#include "rhizome/entry.h"
+#include "rhizome/sampler.h"
+#include "tools/bench/gnn/bench_models.h"
+#include "tools/bench/harness/gnuplot.h"
+#include "tools/cli/json.h"
+#include "tools/cli/machine.h"
+#include "tools/cli/scratch_folder.h"
 
 namespace rhizome {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/file_system.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
 
 // `bench depth`: accuracy of models by depth and width, trained on the full graph, with and without
 // residual connections, and on minibatches.

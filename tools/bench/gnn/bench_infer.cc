@@ -1,4 +1,4 @@
-#include "bench_infer.h"
+#include "tools/bench/gnn/bench_infer.h"
 
 #include <algorithm>
 #include <array>
@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "bench_common.h"
-#include "gnuplot.h"
-#include "infer_contest.h"
-#include "json.h"
-#include "rhizome/cache/pass_cost.h"
+#include "cache/layout/pass_cost.h"
+#include "tools/bench/gnn/infer_contest.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/bench/harness/gnuplot.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "bench.h"
-#include "rhizome/cache/pass_layout.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/job_control.h"
+#include "rhizome/pass_layout.h"
+#include "rhizome/result.h"
+#include "tools/bench/harness/bench.h"
 
 namespace rhizome {
 

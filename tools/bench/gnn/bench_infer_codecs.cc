@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "bench_infer.h"
-#include "gnuplot.h"
-#include "infer_contest.h"
-#include "json.h"
-#include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/codec.h"
-#include "rhizome/storage/stopwatch.h"
+#include "rhizome/array_versions.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/codec.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/gnn/bench_infer.h"
+#include "tools/bench/gnn/infer_contest.h"
+#include "tools/bench/harness/gnuplot.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 namespace {

@@ -8,15 +8,15 @@
 #include <thread>
 #include <utility>
 
-#include "bench_infer.h"
-#include "infer_contest.h"
-#include "json.h"
-#include "rhizome/cache/chunk_source.h"
-#include "rhizome/cache/disk_cache.h"
-#include "rhizome/cache/pass_cost.h"
-#include "rhizome/cache/pass_lists.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/far/chunk_source.h"
+#include "cache/far/disk_cache.h"
+#include "cache/layout/pass_cost.h"
+#include "rhizome/pass_lists.h"
+#include "rhizome/policies.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/gnn/bench_infer.h"
+#include "tools/bench/gnn/infer_contest.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 namespace {

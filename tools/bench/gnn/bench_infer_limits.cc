@@ -3,13 +3,13 @@
 #include <thread>
 #include <vector>
 
-#include "bench_infer.h"
-#include "bench_kernels.h"
-#include "infer_contest.h"
-#include "json.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/stopwatch.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/io_queue.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/gnn/bench_infer.h"
+#include "tools/bench/gnn/bench_kernels.h"
+#include "tools/bench/gnn/infer_contest.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 namespace {

@@ -4,10 +4,10 @@
 #include <map>
 #include <optional>
 
-#include "bench_infer.h"
-#include "gnuplot.h"
-#include "infer_contest.h"
-#include "json.h"
+#include "tools/bench/gnn/bench_infer.h"
+#include "tools/bench/gnn/infer_contest.h"
+#include "tools/bench/harness/gnuplot.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 namespace {

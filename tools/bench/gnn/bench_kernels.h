@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/model_spec.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/file_system.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/model_spec.h"
+#include "rhizome/result.h"
 
 // Measurements of models and their kernels. This header does not require libtorch; its
 // implementation does.

@@ -1,4 +1,4 @@
-#include "bench_models.h"
+#include "tools/bench/gnn/bench_models.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "json.h"
-#include "machine.h"
-#include "rhizome/cache/work_clock.h"
-#include "rhizome/gnn/entry.h"
-#include "scratch_folder.h"
+#include "cache/job/work_clock.h"
+#include "rhizome/entry.h"
+#include "tools/cli/json.h"
+#include "tools/cli/machine.h"
+#include "tools/cli/scratch_folder.h"
 
 namespace rhizome {
 namespace {

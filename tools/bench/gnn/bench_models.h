@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/cache/task_metrics.h"
-#include "rhizome/gnn/train_options.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/file_system.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "rhizome/task_metrics.h"
+#include "rhizome/train_options.h"
 
 // `bench models`: metrics that models reach on data sets of the literature, compared with published
 // results.

@@ -2,12 +2,12 @@
 
 #include <vector>
 
-#include "bench_kernels.h"
-#include "rhizome/cache/compute_threads.h"
-#include "rhizome/cache/work_clock.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/torch_guard.h"
-#include "rhizome/gnn/torch_threads.h"
+#include "cache/job/compute_threads.h"
+#include "cache/job/work_clock.h"
+#include "gnn/ops/dense.h"
+#include "gnn/ops/torch_guard.h"
+#include "gnn/ops/torch_threads.h"
+#include "tools/bench/gnn/bench_kernels.h"
 
 namespace rhizome {
 namespace {

@@ -4,12 +4,12 @@
 #include <functional>
 #include <random>
 
-#include "bench_common.h"
-#include "bench_kernels.h"
-#include "rhizome/cache/work_clock.h"
-#include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/torch_guard.h"
-#include "rhizome/gnn/torch_threads.h"
+#include "cache/job/work_clock.h"
+#include "gnn/ops/dense.h"
+#include "gnn/ops/torch_guard.h"
+#include "gnn/ops/torch_threads.h"
+#include "tools/bench/gnn/bench_kernels.h"
+#include "tools/bench/harness/bench_common.h"
 
 namespace rhizome {
 namespace {

@@ -4,15 +4,15 @@
 #include <fstream>
 #include <random>
 
-#include "bench_common.h"
-#include "bench_kernels.h"
-#include "rhizome/cache/minibatch_sampler.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/cache/simd.h"
-#include "rhizome/cache/work_clock.h"
-#include "rhizome/gnn/learner.h"
-#include "rhizome/gnn/torch_guard.h"
-#include "rhizome/gnn/torch_threads.h"
+#include "cache/feed/minibatch_sampler.h"
+#include "cache/job/process_memory.h"
+#include "cache/job/work_clock.h"
+#include "cache/kernels/simd.h"
+#include "gnn/ops/torch_guard.h"
+#include "gnn/ops/torch_threads.h"
+#include "gnn/train/learner.h"
+#include "tools/bench/gnn/bench_kernels.h"
+#include "tools/bench/harness/bench_common.h"
 
 namespace rhizome {
 namespace {

@@ -1,16 +1,16 @@
-#include "bench_train.h"
+#include "tools/bench/gnn/bench_train.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "bench_common.h"
-#include "cli.h"
-#include "gnuplot.h"
-#include "memory_group.h"
-#include "rhizome/storage/chunk_array.h"
-#include "train_contest.h"
+#include "rhizome/chunk_array.h"
+#include "tools/bench/gnn/train_contest.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/bench/harness/gnuplot.h"
+#include "tools/bench/harness/memory_group.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 namespace {

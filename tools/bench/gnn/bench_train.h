@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "bench.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "tools/bench/harness/bench.h"
 
 namespace rhizome {
 

@@ -1,17 +1,17 @@
-#include "infer_contest.h"
+#include "tools/bench/gnn/infer_contest.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 #include <filesystem>
 
-#include "bench_kernels.h"
-#include "child_process.h"
-#include "json.h"
-#include "memory_group.h"
-#include "rhizome/index/npy.h"
-#include "rhizome/storage/chunk_array.h"
-#include "sibling.h"
+#include "index/input/npy.h"
+#include "rhizome/chunk_array.h"
+#include "tools/bench/gnn/bench_kernels.h"
+#include "tools/bench/harness/child_process.h"
+#include "tools/bench/harness/memory_group.h"
+#include "tools/cli/json.h"
+#include "tools/cli/sibling.h"
 
 namespace rhizome {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "bench_common.h"
-#include "bench_infer.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "tools/bench/gnn/bench_infer.h"
+#include "tools/bench/harness/bench_common.h"
 
 namespace rhizome {
 

@@ -1,5 +1,5 @@
-#include "bench_models.h"
-#include "rhizome/index/sampler.h"
+#include "rhizome/sampler.h"
+#include "tools/bench/gnn/bench_models.h"
 
 namespace rhizome {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <cstdlib>
 
-#include "bench_models.h"
-#include "json.h"
-#include "rhizome/index/ingest.h"
+#include "rhizome/ingest.h"
+#include "tools/bench/gnn/bench_models.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 namespace {

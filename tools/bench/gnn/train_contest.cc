@@ -1,16 +1,16 @@
-#include "train_contest.h"
+#include "tools/bench/gnn/train_contest.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "bench_common.h"
-#include "child_process.h"
-#include "gnuplot.h"
-#include "json.h"
-#include "memory_group.h"
-#include "rhizome/storage/chunk_array.h"
-#include "sibling.h"
+#include "rhizome/chunk_array.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/bench/harness/child_process.h"
+#include "tools/bench/harness/gnuplot.h"
+#include "tools/bench/harness/memory_group.h"
+#include "tools/cli/json.h"
+#include "tools/cli/sibling.h"
 
 namespace rhizome {
 namespace {

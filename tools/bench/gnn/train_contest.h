@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "bench_train.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
+#include "rhizome/result.h"
+#include "rhizome/store.h"
+#include "tools/bench/gnn/bench_train.h"
 
 namespace rhizome {
 

@@ -1,7 +1,7 @@
-#include "bench_kernels.h"
-#include "rhizome/cache/safetensors.h"
-#include "rhizome/gnn/model.h"
-#include "rhizome/gnn/torch_guard.h"
+#include "cache/job/safetensors.h"
+#include "gnn/models/model.h"
+#include "gnn/ops/torch_guard.h"
+#include "tools/bench/gnn/bench_kernels.h"
 
 namespace rhizome {
 

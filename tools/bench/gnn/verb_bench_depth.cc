@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include "bench_depth.h"
-#include "bench_models.h"
-#include "gnn_flags.h"
-#include "text.h"
-#include "verb_bench.h"
+#include "tools/bench/gnn/bench_depth.h"
+#include "tools/bench/gnn/bench_models.h"
+#include "tools/bench/harness/verb_bench.h"
+#include "tools/cli/text.h"
+#include "tools/import/gnn_flags.h"
 
 namespace rhizome {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "bench_infer.h"
-#include "verb_bench.h"
+#include "tools/bench/gnn/bench_infer.h"
+#include "tools/bench/harness/verb_bench.h"
 
 namespace rhizome {
 namespace {

@@ -1,6 +1,6 @@
-#include "bench_common.h"
-#include "bench_kernels.h"
-#include "verb_bench.h"
+#include "tools/bench/gnn/bench_kernels.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/bench/harness/verb_bench.h"
 
 namespace rhizome {
 namespace {

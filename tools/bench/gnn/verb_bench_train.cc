@@ -1,5 +1,5 @@
-#include "bench_train.h"
-#include "verb_bench.h"
+#include "tools/bench/gnn/bench_train.h"
+#include "tools/bench/harness/verb_bench.h"
 
 namespace rhizome {
 namespace {

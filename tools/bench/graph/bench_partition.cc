@@ -1,4 +1,4 @@
-#include "bench_partition.h"
+#include "tools/bench/graph/bench_partition.h"
 
 #include <fmt/format.h>
 
@@ -6,12 +6,12 @@
 #include <span>
 #include <utility>
 
-#include "bench_common.h"
-#include "generate.h"
-#include "gnuplot.h"
-#include "json.h"
-#include "partition_run.h"
-#include "rhizome/index/edge_pairs.h"
+#include "index/ingest/edge_pairs.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/bench/harness/gnuplot.h"
+#include "tools/cli/json.h"
+#include "tools/import/generate.h"
+#include "tools/import/partition_run.h"
 
 namespace rhizome {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/partitioner.h"
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/file_system.h"
+#include "rhizome/job_control.h"
+#include "rhizome/partitioner.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 

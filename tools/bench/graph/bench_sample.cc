@@ -1,15 +1,15 @@
-#include "bench_sample.h"
+#include "tools/bench/graph/bench_sample.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <thread>
 
-#include "bench_common.h"
-#include "bench_sample_balance.h"
-#include "bench_sample_delta.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/storage/stopwatch.h"
+#include "rhizome/sampler.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/graph/bench_sample_balance.h"
+#include "tools/bench/graph/bench_sample_delta.h"
+#include "tools/bench/harness/bench_common.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "bench_sample_balance.h"
+#include "tools/bench/graph/bench_sample_balance.h"
 
 #include <fmt/format.h>
 
@@ -7,14 +7,14 @@
 #include <memory>
 #include <numeric>
 
-#include "bench_common.h"
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/delta.h"
-#include "rhizome/index/neighbor_source.h"
-#include "rhizome/index/npy.h"
-#include "rhizome/index/plain_neighbors.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/index/vertex_order.h"
+#include "index/delta/delta.h"
+#include "index/input/npy.h"
+#include "index/sample/plain_neighbors.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/vertex_order.h"
+#include "rhizome/neighbor_source.h"
+#include "rhizome/sampler.h"
+#include "tools/bench/harness/bench_common.h"
 
 namespace rhizome {
 namespace {

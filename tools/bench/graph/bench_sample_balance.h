@@ -2,11 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench_sample.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "rhizome/sampler.h"
+#include "tools/bench/graph/bench_sample.h"
 
 namespace rhizome {
 

@@ -1,10 +1,10 @@
-#include "bench_sample_delta.h"
+#include "tools/bench/graph/bench_sample_delta.h"
 
 #include <cmath>
 #include <random>
 
-#include "rhizome/index/sampler.h"
-#include "rhizome/index/write_batch.h"
+#include "rhizome/sampler.h"
+#include "rhizome/write_batch.h"
 
 namespace rhizome {
 namespace {

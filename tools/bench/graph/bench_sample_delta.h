@@ -3,11 +3,11 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "bench_common.h"
-#include "bench_sample.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "rhizome/sampler.h"
+#include "tools/bench/graph/bench_sample.h"
+#include "tools/bench/harness/bench_common.h"
 
 namespace rhizome {
 

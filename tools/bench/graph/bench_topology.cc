@@ -1,4 +1,4 @@
-#include "bench_topology.h"
+#include "tools/bench/graph/bench_topology.h"
 
 #include <fmt/format.h>
 
@@ -6,16 +6,16 @@
 #include <cmath>
 #include <random>
 
-#include "bench_common.h"
-#include "bench_topology_parts.h"
-#include "fio.h"
-#include "json.h"
-#include "rhizome/cache/direct_neighbors.h"
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/index/topology_sections.h"
-#include "rhizome/storage/stopwatch.h"
-#include "topology_json.h"
+#include "index/check/topology_sections.h"
+#include "index/delta/graph_parts.h"
+#include "index/topology/adjacency.h"
+#include "rhizome/direct_neighbors.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/graph/bench_topology_parts.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/bench/harness/fio.h"
+#include "tools/cli/json.h"
+#include "tools/import/topology_json.h"
 
 namespace rhizome {
 namespace {

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "bench.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "tools/bench/harness/bench.h"
 
 namespace rhizome {
 

@@ -4,12 +4,12 @@
 #include <random>
 #include <vector>
 
-#include "bench_topology.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/neighbor_source.h"
-#include "rhizome/index/topology_sections.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "index/check/topology_sections.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/neighbor_source.h"
+#include "rhizome/result.h"
+#include "tools/bench/graph/bench_topology.h"
 
 namespace rhizome {
 

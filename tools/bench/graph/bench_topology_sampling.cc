@@ -1,16 +1,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench_common.h"
-#include "bench_topology_parts.h"
-#include "json.h"
-#include "rhizome/cache/direct_neighbors.h"
-#include "rhizome/cache/neighbor_cache.h"
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/bound_search.h"
-#include "rhizome/index/compressed_neighbors.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/lists/neighbor_cache.h"
+#include "index/sample/compressed_neighbors.h"
+#include "index/topology/adjacency.h"
+#include "index/topology/bound_search.h"
+#include "rhizome/direct_neighbors.h"
+#include "rhizome/sampler.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/graph/bench_topology_parts.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <string>
 
-#include "bench_partition.h"
-#include "verb_bench.h"
+#include "tools/bench/graph/bench_partition.h"
+#include "tools/bench/harness/verb_bench.h"
 
 namespace rhizome {
 namespace {

@@ -1,6 +1,6 @@
-#include "bench_sample.h"
-#include "cli.h"
-#include "verb_bench.h"
+#include "tools/bench/graph/bench_sample.h"
+#include "tools/bench/harness/verb_bench.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 namespace {

@@ -1,6 +1,6 @@
-#include "bench_topology.h"
-#include "topology_flags.h"
-#include "verb_bench.h"
+#include "tools/bench/graph/bench_topology.h"
+#include "tools/bench/harness/verb_bench.h"
+#include "tools/cli/topology_flags.h"
 
 namespace rhizome {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "bench_common.h"
+#include "tools/bench/harness/bench_common.h"
 
 #include <fmt/format.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 #include <thread>
 #include <unordered_set>
 
-#include "generate.h"
-#include "npy_output.h"
-#include "rhizome/index/ingest.h"
+#include "rhizome/ingest.h"
+#include "tools/cli/npy_output.h"
+#include "tools/import/generate.h"
 
 namespace rhizome {
 namespace {

@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "bench.h"
-#include "fio.h"
-#include "machine.h"
-#include "rhizome/index/graph.h"
-#include "rhizome/index/sampler.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
-#include "rhizome/storage/store.h"
-#include "scratch_folder.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/graph.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
+#include "rhizome/sampler.h"
+#include "rhizome/store.h"
+#include "tools/bench/harness/bench.h"
+#include "tools/bench/harness/fio.h"
+#include "tools/cli/machine.h"
+#include "tools/cli/scratch_folder.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "child_process.h"
+#include "tools/bench/harness/child_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "fio.h"
+#include "tools/bench/harness/fio.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "child_process.h"
-#include "rhizome/storage/untrusted_json.h"
+#include "storage/section/untrusted_json.h"
+#include "tools/bench/harness/child_process.h"
 
 namespace rhizome {
 namespace {

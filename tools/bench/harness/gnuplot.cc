@@ -1,11 +1,11 @@
-#include "gnuplot.h"
+#include "tools/bench/harness/gnuplot.h"
 
 #include <fmt/format.h>
 
 #include <span>
 
-#include "child_process.h"
-#include "rhizome/storage/file_system.h"
+#include "rhizome/file_system.h"
+#include "tools/bench/harness/child_process.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "memory_group.h"
+#include "tools/bench/harness/memory_group.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

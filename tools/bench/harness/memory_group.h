@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/file_system.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 

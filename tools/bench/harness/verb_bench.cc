@@ -1,9 +1,9 @@
-#include "verb_bench.h"
+#include "tools/bench/harness/verb_bench.h"
 
 #include <fmt/format.h>
 
-#include "text.h"
-#include "topology_flags.h"
+#include "tools/cli/text.h"
+#include "tools/cli/topology_flags.h"
 
 namespace rhizome {
 namespace {

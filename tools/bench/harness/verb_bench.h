@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "bench.h"
-#include "cli.h"
-#include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/result.h"
+#include "tools/bench/harness/bench.h"
+#include "tools/cli/cli.h"
 
 namespace rhizome {
 

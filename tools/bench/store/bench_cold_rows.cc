@@ -1,4 +1,4 @@
-#include "bench_cold_rows.h"
+#include "tools/bench/store/bench_cold_rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,12 +7,12 @@
 #include <random>
 #include <vector>
 
-#include "bench_common.h"
-#include "json.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/graph_lookup.h"
-#include "rhizome/storage/row_reader.h"
-#include "rhizome/storage/stopwatch.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/graph_lookup.h"
+#include "rhizome/row_reader.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "bench_compact.h"
+#include "tools/bench/store/bench_compact.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,16 +9,16 @@
 #include <thread>
 #include <vector>
 
-#include "bench_common.h"
-#include "cli.h"
-#include "fio.h"
-#include "generate.h"
-#include "rhizome/cache/process_memory.h"
-#include "rhizome/index/delta.h"
-#include "rhizome/index/ingest.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/stopwatch.h"
+#include "cache/job/process_memory.h"
+#include "index/delta/delta.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/ingest.h"
+#include "storage/array/array_rules.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/bench/harness/fio.h"
+#include "tools/cli/cli.h"
+#include "tools/import/generate.h"
 
 namespace rhizome {
 namespace {

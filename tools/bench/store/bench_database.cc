@@ -1,4 +1,4 @@
-#include "bench_database.h"
+#include "tools/bench/store/bench_database.h"
 
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>

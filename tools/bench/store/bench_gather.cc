@@ -1,4 +1,4 @@
-#include "bench_gather.h"
+#include "tools/bench/store/bench_gather.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <cstring>
 #include <random>
 
-#include "bench_common.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/row_reader.h"
-#include "rhizome/storage/stopwatch.h"
+#include "rhizome/chunk_array.h"
+#include "rhizome/row_reader.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/harness/bench_common.h"
 
 namespace rhizome {
 namespace {

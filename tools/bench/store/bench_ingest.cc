@@ -1,4 +1,4 @@
-#include "bench_ingest.h"
+#include "tools/bench/store/bench_ingest.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -7,11 +7,11 @@
 #include <array>
 #include <vector>
 
-#include "bench_common.h"
-#include "generate.h"
-#include "json.h"
-#include "rhizome/index/ingest.h"
-#include "rhizome/index/npy.h"
+#include "index/input/npy.h"
+#include "rhizome/ingest.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/cli/json.h"
+#include "tools/import/generate.h"
 
 namespace rhizome {
 namespace {

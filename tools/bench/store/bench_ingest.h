@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "rhizome/storage/file_system.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/file_system.h"
+#include "rhizome/job_control.h"
+#include "rhizome/result.h"
 
 namespace rhizome {
 

@@ -1,4 +1,4 @@
-#include "bench_lookup.h"
+#include "tools/bench/store/bench_lookup.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,12 +6,12 @@
 #include <random>
 #include <thread>
 
-#include "bench_common.h"
-#include "bench_database.h"
-#include "json.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/graph_lookup.h"
-#include "rhizome/storage/stopwatch.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/graph_lookup.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/bench/store/bench_database.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 namespace {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "bench.h"
-#include "rhizome/storage/job_control.h"
-#include "rhizome/storage/metrics.h"
-#include "rhizome/storage/result.h"
+#include "rhizome/job_control.h"
+#include "rhizome/metrics.h"
+#include "rhizome/result.h"
+#include "tools/bench/harness/bench.h"
 
 namespace rhizome {
 

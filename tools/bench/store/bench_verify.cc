@@ -1,4 +1,4 @@
-#include "bench_verify.h"
+#include "tools/bench/store/bench_verify.h"
 
 #include <fmt/format.h>
 
@@ -6,12 +6,12 @@
 #include <cstring>
 #include <random>
 
-#include "bench_common.h"
-#include "fio.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/verify_store.h"
-#include "rhizome/storage/stopwatch.h"
-#include "rhizome/storage/verify.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/verify.h"
+#include "rhizome/verify_store.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/bench/harness/fio.h"
 
 namespace rhizome {
 namespace {

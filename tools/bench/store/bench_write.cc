@@ -1,4 +1,4 @@
-#include "bench_write.h"
+#include "tools/bench/store/bench_write.h"
 
 #include <fmt/format.h>
 
@@ -7,14 +7,14 @@
 #include <random>
 #include <thread>
 
-#include "bench_common.h"
-#include "bench_database.h"
-#include "json.h"
-#include "rhizome/index/delta.h"
-#include "rhizome/index/delta_record.h"
-#include "rhizome/index/graph_builder.h"
-#include "rhizome/index/write_batch.h"
-#include "rhizome/storage/stopwatch.h"
+#include "index/delta/delta.h"
+#include "index/delta/delta_record.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/write_batch.h"
+#include "storage/base/stopwatch.h"
+#include "tools/bench/harness/bench_common.h"
+#include "tools/bench/store/bench_database.h"
+#include "tools/cli/json.h"
 
 namespace rhizome {
 namespace {

@@ -1,5 +1,5 @@
-#include "bench_compact.h"
-#include "verb_bench.h"
+#include "tools/bench/harness/verb_bench.h"
+#include "tools/bench/store/bench_compact.h"
 
 namespace rhizome {
 namespace {

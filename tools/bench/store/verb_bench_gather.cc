@@ -1,5 +1,5 @@
-#include "bench_gather.h"
-#include "verb_bench.h"
+#include "tools/bench/harness/verb_bench.h"
+#include "tools/bench/store/bench_gather.h"
 
 namespace rhizome {
 namespace {

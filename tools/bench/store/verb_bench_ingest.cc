@@ -1,5 +1,5 @@
-#include "bench_ingest.h"
-#include "verb_bench.h"
+#include "tools/bench/harness/verb_bench.h"
+#include "tools/bench/store/bench_ingest.h"
 
 namespace rhizome {
 namespace {

@@ -1,6 +1,6 @@
-#include "bench_cold_rows.h"
-#include "bench_lookup.h"
-#include "verb_bench.h"
+#include "tools/bench/harness/verb_bench.h"
+#include "tools/bench/store/bench_cold_rows.h"
+#include "tools/bench/store/bench_lookup.h"
 
 namespace rhizome {
 namespace {

@@ -1,5 +1,5 @@
-#include "bench_verify.h"
-#include "verb_bench.h"
+#include "tools/bench/harness/verb_bench.h"
+#include "tools/bench/store/bench_verify.h"
 
 namespace rhizome {
 namespace {

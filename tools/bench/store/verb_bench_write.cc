@@ -1,5 +1,5 @@
-#include "bench_write.h"
-#include "verb_bench.h"
+#include "tools/bench/harness/verb_bench.h"
+#include "tools/bench/store/bench_write.h"
 
 namespace rhizome {
 namespace {

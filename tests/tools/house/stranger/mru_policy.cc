@@ -1,5 +1,5 @@
-#include "rhizome/cache/frame_table.h"
-#include "rhizome/cache/policy.h"
+#include "cache/policy/frame_table.h"
+#include "rhizome/policy.h"
 
 namespace rhizome {
 namespace {

@@ -1,6 +1,7 @@
-#include "rhizome/index/partitioner_table.h"
+#include "index/partition/partitioner_table.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Deals edges out in turn.
@@ -24,4 +25,5 @@ std::unique_ptr<StreamingPartitioner> MakeStripePartitioner(std::uint64_t vertex
   return std::make_unique<StripePartitioner>(vertex_count, options);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -1,7 +1,7 @@
 #include <cstdio>
 
-#include "rhizome/storage/codec.h"
-#include "rhizome/storage/zarr_format.h"
+#include "rhizome/codec.h"
+#include "storage/array/zarr_format.h"
 
 // Finds the codec `flip` by its name, encodes and decodes a chunk, and an array's metadata.
 int main() {

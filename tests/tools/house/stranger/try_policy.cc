@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "rhizome/cache/policies.h"
+#include "rhizome/policies.h"
 
 // Finds the policy `mru` by its name and replays a scan of three keys through two frames, twice.
 int main() {

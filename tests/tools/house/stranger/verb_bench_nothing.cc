@@ -1,4 +1,4 @@
-#include "verb_bench.h"
+#include "tools/bench/harness/verb_bench.h"
 
 namespace rhizome {
 namespace {

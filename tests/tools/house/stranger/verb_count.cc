@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "verbs.h"
+#include "tools/verbs/verbs.h"
 
 namespace rhizome {
 namespace {

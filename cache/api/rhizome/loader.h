@@ -1,0 +1,189 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rhizome/export.h"
+#include "rhizome/graph.h"
+#include "rhizome/io_queue.h"
+#include "rhizome/job_control.h"
+#include "rhizome/labels.h"
+#include "rhizome/minibatch.h"
+#include "rhizome/overlap.h"
+#include "rhizome/policy.h"
+#include "rhizome/prior.h"
+#include "rhizome/result.h"
+#include "rhizome/sampler_options.h"
+#include "rhizome/types.h"
+
+namespace RHIZOME_API rhizome {
+
+/// Options of a Loader. `sampler.fanouts`, `features`, and either `seeds` or `split` are required.
+struct LoaderOptions {
+  /// How to sample around the seeds; all options of Sampler are supported except `induced`. The
+  /// `seed` also determines the order of the seed vertices.
+  SamplerOptions sampler = {};
+
+  /// Array of feature rows, float32 or float16, with layout kRow. With `normalize`, every row is
+  /// divided by the sum of its absolute values (rows of zeros remain zero) and converted to
+  /// float32.
+  std::string features = {};
+  bool normalize = false;
+
+  /// The vertices that an epoch visits, each once. Either `seeds`, which must be distinct, or the
+  /// set `set` of the array `split`, of dtype uint8 with one column.
+  std::vector<VertexId> seeds = {};
+  std::string split = {};
+  Split set = Split::kTrain;
+
+  /// Times of the seeds. Required if sampling is temporal (`sampler.times`), otherwise not allowed.
+  /// Either `seed_times`, one per entry of `seeds`, or an int64 or int32 array with one column that
+  /// holds the time of each vertex.
+  std::vector<std::int64_t> seed_times = {};
+  std::string seed_time_array = {};
+
+  /// Array from which Minibatch::labels is filled, int32 or int64 with one column. Every seed must
+  /// have a label. Empty: no labels.
+  std::string labels = {};
+
+  /// Whether to fill Minibatch::degrees: the degree of every vertex in the whole graph, in the
+  /// direction that is walked.
+  bool degrees = false;
+
+  std::uint64_t batch_size = 1000;  ///< seeds per minibatch
+  bool drop_last = false;           ///< drop the last minibatch of an epoch if it has fewer seeds
+  bool shuffle = true;              ///< a new order for each epoch; if false, as given or by id
+
+  /// Index of this loader among `ranks` loaders, one per process, that divide each epoch. All use
+  /// the same options except `rank`. Each has equally many minibatches, so that they can run in
+  /// step. As long as there are `batch_size` seeds for every rank, minibatch i of rank r is
+  /// minibatch i * ranks + r of a single loader. The remaining seeds are divided evenly; if there
+  /// are fewer than `ranks`, they are divided together with the round before. drop_last discards
+  /// them. Range of `ranks`: [1, 2^20].
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;
+
+  /// Number of epochs. Range [0, 2^23]; 0: unlimited. The first minibatches of the next epoch are
+  /// prepared while the last ones of an epoch are in use. Use one Loader for all epochs, not one
+  /// for each.
+  std::uint32_t epochs = 1;
+
+  /// Number of this rank's minibatches to skip at the start, over all epochs. Set it to the value
+  /// of position() to resume a stopped job; the following minibatches are the same as without the
+  /// stop.
+  std::uint64_t first = 0;
+
+  /// Memory limit of the loader in bytes: rows, schedules, prepared minibatches and one minibatch
+  /// held by the caller (LoaderMemory). The open graph is not included. 0: no limit, and up to 1
+  /// GiB for the cache.
+  std::uint64_t memory_bytes = std::uint64_t{1} << 30;
+
+  /// The cache policy. kBelady reads the fewest rows. kStatic keeps the rows that a superbatch
+  /// requests most often.
+  PolicyKind policy = PolicyKind::kBelady;
+
+  /// Value assigned to rows that a superbatch does not request again, for policies that use a
+  /// prior.
+  Prior prior = Prior::kUses;
+
+  /// Number of minibatches that are sampled ahead and scheduled together. 0: chosen by a trial of
+  /// up to one second.
+  std::uint32_t superbatch = 0;
+  IoMaker io = IoMaker::kAuto;
+
+  /// Name of the folder for samples below Store::scratch(). A number is appended if another loader
+  /// uses the name. The folder is removed when the loader is destroyed.
+  std::string job = "feed";
+};
+
+/// Division of a loader's memory, in bytes; estimated from its first minibatch.
+struct LoaderMemory {
+  std::uint64_t held = 0;       ///< seeds, labels, tables of the sampler
+  std::uint64_t working = 0;    ///< minibatches, rows outside the cache, read buffers, checksums
+  std::uint64_t schedules = 0;  ///< schedules of the superbatch in use and the next one
+  std::uint64_t cache = 0;      ///< cached feature rows
+  std::uint64_t neighbor_cache = 0;  ///< 0 if lists are in memory; with kChangeset, shares the
+                                     ///< memory of `cache`
+  std::uint32_t superbatch = 0;      ///< number of minibatches per superbatch
+  Overlap overlap = Overlap::kAll;
+
+  std::uint64_t total_bytes() const;
+};
+
+/// Counts and times of an epoch so far.
+struct LoaderReport {
+  std::uint64_t epoch = 0;
+  std::uint64_t minibatches = 0;  ///< delivered minibatches
+  std::uint64_t seeds = 0;        ///< seeds of those minibatches
+  MinibatchCosts costs = {};      ///< sum of hits, misses, bytes and seconds of each stage
+  double wait_seconds = 0;        ///< time that the caller waited in Next
+};
+
+/// Delivers minibatches to a program: sampled subgraphs with the feature rows (and labels) of their
+/// vertices, read from disk. For graphs whose features exceed memory. Minibatches are sampled ahead
+/// into a scratch file, one *superbatch* at a time. The row cache therefore knows the coming
+/// requests and keeps the rows that are needed soonest (Belady's rule). Concurrently, the previous
+/// superbatch is read in deep batches of direct reads, and the caller computes.
+///
+/// Minibatch k of epoch e depends on the graph as of Open, the seeds, `batch_size`, `shuffle`,
+/// `drop_last`, the ranks and the sampler's options. It does not depend on threads, memory, policy,
+/// superbatch, or earlier requests. Its subgraph equals the result of Sampler::Sample for its seeds
+/// and Minibatch::tag (and Minibatch::seed_times).
+///
+/// Source: Ginex (VLDB 2022): superbatches as inspector and executor (section 3.1), the neighbour
+/// cache (3.2), and the optimal feature cache (3.3, 3.4). Unlike Ginex, which samples a superbatch
+/// while the previous one is scheduled, this loader also samples during training, and the caller
+/// computes on the cache's own rows.
+///
+/// Memory: LoaderOptions::memory_bytes; on disk, two superbatches of samples.
+/// Threads: one call at a time; the loader runs two threads, plus the threads of the sampler.
+/// JobControl::Cancel may be called from any thread. A forked child must not use or destroy the
+/// loader.
+/// Ownership: keeps a snapshot of the graph. `control` and the FileSystem must outlive the loader,
+/// and the loader must outlive all minibatches that it delivered.
+class Loader {
+ public:
+  /// Samples the first minibatch, divides the memory, and starts to prepare minibatches. `control`
+  /// is checked for cancellation, now and later; the loader does not report progress to it.
+  /// Errors: kInvalidArgument, no fanouts, options that are out of range or exclude each other, no
+  /// seeds, a seed that is repeated, is not a vertex or has no label (named in the message), fewer
+  /// seeds than minibatches, an array of wrong dtype, shape or layout; kNotFound, no such array;
+  /// kOutOfMemory, the limit is too small (the message states the required memory); any error of
+  /// Sampler::Create, of reading arrays (kCorruption, kIoError) and of writing the scratch files
+  /// (kOutOfSpace, kPermissionDenied); kInterrupted.
+  static Result<std::unique_ptr<Loader>> Open(const Graph& graph, const LoaderOptions& options,
+                                              const JobControl& control);
+
+  /// Stops its threads, at any point of their work, and removes its scratch folder.
+  ~Loader();
+
+  /// Returns the next minibatch. Returns nullopt once at the end of each epoch, and on every call
+  /// after the last epoch. Destroy minibatches that are no longer needed before the call: their
+  /// rows occupy space that new minibatches need.
+  /// Errors: kInterrupted, cancelled; any error of sampling, reading or the scratch files, after
+  /// everything before them was delivered; kOutOfMemory, too many minibatches are held. After an
+  /// error no more minibatches are delivered.
+  Result<std::optional<Minibatch>> Next();
+
+  std::uint64_t seed_count() const;            ///< seeds per epoch, of all ranks, before drop_last
+  std::uint64_t minibatches_of_epoch() const;  ///< for this rank
+  std::int64_t classes() const;                ///< 1 + the largest label in the array; 0: no labels
+  std::uint64_t position()
+      const;  ///< minibatches delivered in all epochs, including LoaderOptions::first
+
+  /// Reports on the current epoch, or on the epoch that Next has just ended. An epoch that began at
+  /// LoaderOptions::first is counted from there.
+  LoaderReport report() const;
+  const LoaderMemory& memory() const;
+
+ private:
+  class Impl;
+  explicit Loader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rhizome

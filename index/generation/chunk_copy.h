@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "rhizome/chunk_array.h"
+#include "rhizome/graph_builder.h"
+#include "rhizome/job_control.h"
+
+namespace rhizome {
+inline namespace internal {
+
+/// Writes all chunks of `writer`'s array from the rows of `array`; row r is the row of
+/// vertex_of_row[r]. Rows are read in order, by one thread at a time, while other threads encode,
+/// write and sync earlier chunks, within `memory_bytes` (0: no bound). `written` is called for each
+/// chunk, from several threads.
+/// Errors: any error of array.read_rows; kOutOfSpace; kIoError; kInterrupted.
+Status WriteChunks(const ArrayInput& array, std::span<const VertexId> vertex_of_row,
+                   std::uint64_t memory_bytes, ChunkArrayWriter& writer, const JobControl& control,
+                   const std::function<void(const FileEntry&)>& written = {});
+
+}  // namespace internal
+}  // namespace rhizome

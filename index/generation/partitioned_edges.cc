@@ -1,0 +1,407 @@
+// The two implementations of PartitionedEdges: MemoryEdges for edges in a GraphInput, and
+// SpilledEdges for edges in spill files. Both count edges with EdgeCounter while they partition
+// them, then rearrange the edges by partition (Arrange), and return one partition at a time (Take).
+
+#include "index/generation/partitioned_edges.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "index/generation/spilled_graph.h"
+#include "index/partition/streaming_partitioner.h"
+#include "index/work/free_vector.h"
+#include "storage/base/check.h"
+
+namespace rhizome {
+inline namespace internal {
+namespace {
+
+constexpr std::string_view kPhase = "partition";
+
+/// Calls visit(src, dst) for each directed edge of an input edge.
+template <typename Visit>
+void ForEachDirected(VertexId src, VertexId dst, bool undirected, Visit visit) {
+  visit(src, dst);
+  if (undirected && src != dst) visit(dst, src);
+}
+
+/// Counts directed edges by vertex and by partition.
+class EdgeCounter {
+ public:
+  EdgeCounter(EdgeDivision& division, std::uint64_t vertices, std::uint32_t partitions,
+              bool undirected)
+      : division_(division), undirected_(undirected), of_partition_(partitions) {
+    division.out_degree.assign(vertices, 0);
+    division.in_degree.assign(vertices, 0);
+  }
+
+  void Add(VertexId src, VertexId dst, PartitionId p) {
+    ForEachDirected(src, dst, undirected_, [&](VertexId from, VertexId to) {
+      ++division_.out_degree[static_cast<std::size_t>(from)];
+      ++division_.in_degree[static_cast<std::size_t>(to)];
+      ++of_partition_[p];
+    });
+  }
+
+  std::vector<std::uint64_t> Finish() {
+    for (const std::uint64_t edges : of_partition_) {
+      division_.edges += edges;
+      division_.largest_partition = std::max(division_.largest_partition, edges);
+    }
+    return std::move(of_partition_);
+  }
+
+ private:
+  EdgeDivision& division_;
+  const bool undirected_;
+  std::vector<std::uint64_t> of_partition_;
+};
+
+void MarkPartition(std::vector<std::uint64_t>& sets, std::size_t words, std::uint64_t row,
+                   std::uint32_t p) {
+  sets[row * words + p / 64] |= std::uint64_t{1} << (p % 64);
+}
+
+/// Edges in the memory of a GraphInput. Peak memory: the edges twice by column while they are
+/// arranged, then once by partition.
+class MemoryEdges final : public PartitionedEdges {
+ public:
+  MemoryEdges(GraphInput& input, const PartitionOptions& options, const JobControl& control)
+      : edges_(std::move(input.edges)),
+        vertices_(input.vertex_count),
+        weighted_(input.weighted || !edges_.weight.empty()),
+        undirected_(input.undirected),
+        options_(options),
+        control_(control) {
+    input.edges = {};
+  }
+
+  Columns columns() const override {
+    return {.weighted = weighted_, .attributes = edges_.attributes.size()};
+  }
+
+  Result<PartitionInput> Input() const override {
+    return PartitionInput(vertices_, edges_.src, edges_.dst);
+  }
+
+  Result<EdgeDivision> Divide() override {
+    EdgeDivision division;
+    division.kind = options_.kind;
+    const PartitionInput input(vertices_, edges_.src, edges_.dst);
+    if (options_.partitions > 1 && StreamingPartitioner::Supports(options_.kind)) {
+      RHIZOME_RETURN_IF_ERROR(DivideStream(division));
+    } else {
+      RHIZOME_ASSIGN_OR_RETURN(partition_of_edge_, PartitionEdges(input, options_, control_));
+      RHIZOME_ASSIGN_OR_RETURN(division.metrics,
+                               MeasurePartition(input, partition_of_edge_, options_.partitions));
+      RHIZOME_ASSIGN_OR_RETURN(division.owners,
+                               ChooseOwners(input, partition_of_edge_, options_.partitions));
+    }
+    EdgeCounter counter(division, vertices_, options_.partitions, undirected_);
+    for (std::size_t e = 0; e < edges_.size(); ++e)
+      counter.Add(edges_.src[e], edges_.dst[e], partition_of_edge_[e]);
+    counts_ = counter.Finish();
+    return division;
+  }
+
+  // Rearranges column by column and frees each column afterwards. The ends are last, because
+  // ForEachDirected needs both of them.
+  Status Arrange(const VertexOrder& order) override {
+    order_ = &order;
+    parts_.resize(options_.partitions);
+    const auto scatter = [&](auto column_of, auto value_of) {
+      for (std::uint32_t p = 0; p < options_.partitions; ++p)
+        column_of(parts_[p]).reserve(counts_[p]);
+      for (std::size_t e = 0; e < edges_.size(); ++e) {
+        auto& column = column_of(parts_[partition_of_edge_[e]]);
+        ForEachDirected(edges_.src[e], edges_.dst[e], undirected_, [&](VertexId src, VertexId dst) {
+          column.push_back(value_of(e, src, dst));
+        });
+      }
+    };
+    if (!edges_.type.empty()) {
+      scatter(
+          [](PartitionEdgeList & part) -> auto& { return part.edges.type; },
+          [&](std::size_t e, VertexId, VertexId) { return edges_.type[e]; });
+      Free(edges_.type);
+    }
+    if (!edges_.weight.empty()) {
+      scatter(
+          [](PartitionEdgeList & part) -> auto& { return part.edges.weight; },
+          [&](std::size_t e, VertexId, VertexId) { return edges_.weight[e]; });
+      Free(edges_.weight);
+    }
+    for (EdgeAttribute& attribute : edges_.attributes) ScatterAttribute(attribute);
+    scatter(
+        [](PartitionEdgeList & part) -> auto& { return part.edges.src; },
+        [&](std::size_t, VertexId src, VertexId) { return order.RowOf(src); });
+    scatter(
+        [](PartitionEdgeList & part) -> auto& { return part.edges.dst; },
+        [&](std::size_t, VertexId, VertexId dst) { return order.RowOf(dst); });
+    edges_ = {};
+    Free(partition_of_edge_);
+    return Status::Ok();
+  }
+
+  std::vector<std::uint64_t> PartitionSets() override {
+    const std::size_t words = (options_.partitions + std::size_t{63}) / 64;
+    std::vector<std::uint64_t> sets(vertices_ * words);
+    for (std::uint32_t p = 0; p < options_.partitions; ++p) {
+      const auto mark = [&](Row row) {
+        MarkPartition(sets, words, static_cast<std::uint64_t>(row), p);
+      };
+      std::for_each(parts_[p].edges.src.begin(), parts_[p].edges.src.end(), mark);
+      std::for_each(parts_[p].edges.dst.begin(), parts_[p].edges.dst.end(), mark);
+    }
+    return sets;
+  }
+
+  Result<PartitionEdgeList> Take(std::uint32_t partition) override {
+    return std::move(parts_[partition]);
+  }
+
+ private:
+  Status DivideStream(EdgeDivision& division) {
+    RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = kPhase, .done = 0, .total = edges_.size()}));
+    RHIZOME_ASSIGN_OR_RETURN(auto partitioner,
+                             StreamingPartitioner::Create(vertices_, edges_.size(), options_));
+    constexpr std::size_t kEdgesOfReport = std::size_t{1} << 16;
+    for (std::size_t e = 0; partitioner->needs_degrees() && e < edges_.size(); ++e)
+      partitioner->CountDegrees(edges_.src[e], edges_.dst[e]);
+    partition_of_edge_.resize(edges_.size());
+    for (std::size_t e = 0; e < edges_.size(); ++e) {
+      if (e % kEdgesOfReport == 0)
+        RHIZOME_RETURN_IF_ERROR(
+            control_.Report({.phase = kPhase, .done = e, .total = edges_.size()}));
+      partition_of_edge_[e] = partitioner->Assign(edges_.src[e], edges_.dst[e]);
+    }
+    division.metrics = partitioner->Metrics();
+    division.owners = partitioner->ChooseOwners();
+    return Status::Ok();
+  }
+
+  void ScatterAttribute(EdgeAttribute& attribute) {
+    for (PartitionEdgeList& part : parts_) part.attributes.push_back(attribute.Empty());
+    for (std::size_t e = 0; e < edges_.size(); ++e) {
+      EdgeAttribute& column = parts_[partition_of_edge_[e]].attributes.back();
+      ForEachDirected(edges_.src[e], edges_.dst[e], undirected_, [&](VertexId, VertexId) {
+        RHIZOME_CHECK(column.AddFrom(attribute, e).ok());
+      });
+    }
+    attribute = EdgeAttribute();
+  }
+
+  EdgeList edges_;
+  const std::uint64_t vertices_;
+  const bool weighted_;
+  const bool undirected_;
+  const PartitionOptions& options_;
+  const JobControl& control_;
+  const VertexOrder* order_ = nullptr;
+  std::vector<PartitionId> partition_of_edge_;
+  std::vector<std::uint64_t> counts_;
+  std::vector<PartitionEdgeList> parts_;
+};
+
+/// Edges in spill files. A streaming partitioner scans them once, or twice if it needs degrees; a
+/// partitioner that needs all edges scans them three times, if its data fits in memory. Each edge
+/// is then written to its partition's file.
+class SpilledEdges final : public PartitionedEdges {
+ public:
+  SpilledEdges(GraphInput& input, const PartitionOptions& options, const JobControl& control)
+      : graph_(*input.spilled),
+        vertices_(input.vertex_count),
+        undirected_(input.undirected),
+        options_(options),
+        control_(control) {}
+
+  Columns columns() const override {
+    return {
+        .weighted = graph_.weighted, .attributes = graph_.attributes.size(), .in_memory = false};
+  }
+
+  Result<PartitionInput> Input() const override { return InputOf(vertices_, graph_.ends); }
+  void ForgetInput() override {
+    graph_.ends.file.Remove();
+    graph_.columns.reset();
+  }
+
+  Result<EdgeDivision> Divide() override {
+    EdgeDivision division;
+    division.kind = options_.kind;
+    if (options_.partitions > 1 && !StreamingPartitioner::Supports(options_.kind)) {
+      if (ExpansionBytes(vertices_, graph_.ends.edges, options_.partitions) <=
+          graph_.memory_bytes) {
+        RHIZOME_RETURN_IF_ERROR(DivideWhole(division));
+        return division;
+      }
+      division.kind = PartitionerKind::kHdrf;
+    }
+    RHIZOME_RETURN_IF_ERROR(DivideStream(division));
+    return division;
+  }
+
+  Status Arrange(const VertexOrder& order) override {
+    order_ = &order;
+    return Status::Ok();
+  }
+
+  std::vector<std::uint64_t> PartitionSets() override {
+    const std::size_t words = replicas_->word_count();
+    std::vector<std::uint64_t> sets(vertices_ * words);
+    for (std::uint64_t row = 0; row < vertices_; ++row) {
+      const auto vertex = static_cast<std::uint64_t>(order_->VertexAt(static_cast<Row>(row)));
+      for (std::size_t w = 0; w < words; ++w) sets[row * words + w] = replicas_->word(vertex, w);
+    }
+    replicas_.reset();
+    return sets;
+  }
+
+  Result<PartitionEdgeList> Take(std::uint32_t partition) override {
+    PartitionEdgeList part;
+    EdgesOfPartition& edges = part.edges;
+    const std::uint64_t count = counts_[partition];
+    edges.src.reserve(count);
+    edges.dst.reserve(count);
+    if (graph_.typed) edges.type.reserve(count);
+    if (graph_.weighted) edges.weight.reserve(count);
+    for (const EdgeAttribute& about : graph_.attributes) part.attributes.push_back(about.Empty());
+    RHIZOME_ASSIGN_OR_RETURN(EdgeSpoolReader reader, EdgeSpoolReader::Open(files_[partition]));
+    EdgeList block;
+    while (true) {
+      RHIZOME_ASSIGN_OR_RETURN(const bool more, reader.Next(block));
+      if (!more) break;
+      for (std::size_t e = 0; e < block.size(); ++e) {
+        ForEachDirected(block.src[e], block.dst[e], undirected_, [&](VertexId src, VertexId dst) {
+          edges.src.push_back(order_->RowOf(src));
+          edges.dst.push_back(order_->RowOf(dst));
+          if (graph_.typed) edges.type.push_back(block.type[e]);
+          if (graph_.weighted) edges.weight.push_back(block.weight[e]);
+          for (std::size_t a = 0; a < part.attributes.size(); ++a)
+            RHIZOME_CHECK(part.attributes[a].AddFrom(block.attributes[a], e).ok());
+        });
+      }
+    }
+    files_[partition].file.Remove();
+    return part;
+  }
+
+ private:
+  Status DivideWhole(EdgeDivision& division) {
+    const std::uint32_t partitions = options_.partitions;
+    const PartitionInput input = InputOf(vertices_, graph_.ends);
+    RHIZOME_ASSIGN_OR_RETURN(const std::vector<PartitionId> parts,
+                             PartitionEdges(input, options_, control_));
+    RHIZOME_ASSIGN_OR_RETURN(division.metrics, MeasurePartition(input, parts, partitions));
+    RHIZOME_ASSIGN_OR_RETURN(division.owners, ChooseOwners(input, parts, partitions));
+    replicas_.emplace(vertices_, partitions);
+    std::size_t edge = 0;
+    return Scatter(division, [&](VertexId src, VertexId dst) {
+      const PartitionId p = parts[edge++];
+      replicas_->Add(static_cast<std::uint64_t>(src), p);
+      replicas_->Add(static_cast<std::uint64_t>(dst), p);
+      return p;
+    });
+  }
+
+  Status DivideStream(EdgeDivision& division) {
+    PartitionOptions options = options_;
+    // With one partition there is nothing to choose, so the kind with the lowest cost is used.
+    options.kind = options.partitions > 1 ? division.kind : PartitionerKind::kRandom;
+    RHIZOME_ASSIGN_OR_RETURN(auto partitioner,
+                             StreamingPartitioner::Create(vertices_, graph_.ends.edges, options));
+    if (partitioner->needs_degrees()) {
+      RHIZOME_RETURN_IF_ERROR(ForEachBlock("count degrees", [&](const EdgeList& block) {
+        for (std::size_t e = 0; e < block.size(); ++e)
+          partitioner->CountDegrees(block.src[e], block.dst[e]);
+        return Status::Ok();
+      }));
+    }
+    RHIZOME_RETURN_IF_ERROR(Scatter(
+        division, [&](VertexId src, VertexId dst) { return partitioner->Assign(src, dst); }));
+    division.metrics = partitioner->Metrics();
+    division.owners = partitioner->ChooseOwners();
+    replicas_.emplace(partitioner->replicas());
+    return Status::Ok();
+  }
+
+  template <typename Visit>
+  Status ForEachBlock(std::string_view phase, Visit visit) {
+    RHIZOME_ASSIGN_OR_RETURN(SpilledEdgeReader reader, SpilledEdgeReader::Open(graph_));
+    EdgeList block;
+    for (std::uint64_t done = 0;; done += block.size()) {
+      RHIZOME_RETURN_IF_ERROR(
+          control_.Report({.phase = phase, .done = done, .total = graph_.ends.edges}));
+      RHIZOME_ASSIGN_OR_RETURN(const bool more, reader.Next(block));
+      if (!more) return Status::Ok();
+      RHIZOME_RETURN_IF_ERROR(visit(block));
+    }
+  }
+
+  /// Writes each edge to the file of the partition that assign(src, dst) returns.
+  template <typename Assign>
+  Status Scatter(EdgeDivision& division, Assign assign) {
+    const std::uint32_t partitions = options_.partitions;
+    std::size_t edge_bytes = 18 + (graph_.typed ? 2 : 0) + (graph_.weighted ? 4 : 0);
+    for (const EdgeAttribute& attribute : graph_.attributes) edge_bytes += attribute.row_bytes();
+    // A block exists twice: while it is filled, and while it waits to be written.
+    const std::size_t block_edges =
+        SpillBlockBytes(graph_.memory_bytes / 16, partitions) / edge_bytes;
+    std::vector<EdgeSpoolWriter> writers;
+    for (std::uint32_t p = 0; p < partitions; ++p) {
+      RHIZOME_ASSIGN_OR_RETURN(EdgeSpoolWriter writer,
+                               EdgeSpoolWriter::Create(*graph_.space, block_edges));
+      writer.edges.attributes = graph_.attributes;
+      writers.push_back(std::move(writer));
+    }
+    EdgeCounter counter(division, vertices_, partitions, undirected_);
+    RHIZOME_RETURN_IF_ERROR(ForEachBlock(kPhase, [&](const EdgeList& block) -> Status {
+      for (std::size_t e = 0; e < block.size(); ++e) {
+        const PartitionId p = assign(block.src[e], block.dst[e]);
+        counter.Add(block.src[e], block.dst[e], p);
+        EdgeList& out = writers[p].edges;
+        out.src.push_back(block.src[e]);
+        out.dst.push_back(block.dst[e]);
+        if (graph_.typed) out.type.push_back(block.type[e]);
+        if (graph_.weighted) out.weight.push_back(block.weight[e]);
+        for (std::size_t a = 0; a < out.attributes.size(); ++a)
+          RHIZOME_CHECK(out.attributes[a].AddFrom(block.attributes[a], e).ok());
+        RHIZOME_RETURN_IF_ERROR(writers[p].FlushIfFull(out.size()));
+      }
+      return Status::Ok();
+    }));
+    counts_ = counter.Finish();
+    for (EdgeSpoolWriter& writer : writers) {
+      RHIZOME_ASSIGN_OR_RETURN(EdgeSpool file, writer.Finish(writer.edges.size()));
+      files_.push_back(std::move(file));
+    }
+    return Status::Ok();
+  }
+
+  SpilledGraph& graph_;
+  const std::uint64_t vertices_;
+  const bool undirected_;
+  const PartitionOptions& options_;
+  const JobControl& control_;
+  const VertexOrder* order_ = nullptr;
+  std::optional<ReplicaSets> replicas_;
+  std::vector<std::uint64_t> counts_;
+  std::vector<EdgeSpool> files_;  // by partition
+};
+
+}  // namespace
+
+std::shared_ptr<PartitionedEdges> PartitionedEdges::Make(GraphInput& input,
+                                                         const PartitionOptions& options,
+                                                         const JobControl& control) {
+  if (input.divided) return std::move(input.divided);
+  if (input.spilled && !input.spilled->edges_in_memory)
+    return std::make_shared<SpilledEdges>(input, options, control);
+  return std::make_shared<MemoryEdges>(input, options, control);
+}
+
+}  // namespace internal
+}  // namespace rhizome

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "rhizome/export.h"
+
+namespace RHIZOME_API rhizome {
+
+/// Kinds of errors that a caller can distinguish. The command line maps them to exit codes.
+enum class StatusCode : std::uint8_t {
+  kOk = 0,
+  kInvalidArgument,   ///< wrong usage or malformed input; retrying cannot help
+  kAlreadyExists,     ///< the path, array or name is in use
+  kNotFound,          ///< no such file, store, array or id
+  kPermissionDenied,  ///< the operating system refused
+  kIoError,           ///< a read, write or sync failed; the message carries path, offset and errno
+  kCorruption,        ///< stored bytes are not what was written; the message names file and place
+  kBusy,              ///< a lock is held; the message names the process if it is known
+  kOutOfSpace,        ///< the disk, a quota or a file-size limit is exhausted
+  kOutOfMemory,       ///< the memory budget is too small for the request
+  kUnsupported,       ///< a newer format, or a feature that this build lacks
+  kInterrupted,       ///< cancelled by the caller; nothing was published
+};
+
+/// Returns the snake_case name of `code`, such as "corruption".
+std::string_view StatusCodeName(StatusCode code);
+
+/// The outcome of an operation: OK, or a code and a message that says what failed, where, and what
+/// to do. Threads: a value; copy it freely.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+
+  /// Control and bidirectional characters in `message` (from a file name, for example) are escaped,
+  /// so that a terminal shows them instead of obeying them.
+  Status(StatusCode code, std::string message);
+
+  static Status Ok() { return {}; }
+  static Status InvalidArgument(std::string message);
+  static Status AlreadyExists(std::string message);
+  static Status NotFound(std::string message);
+  static Status PermissionDenied(std::string message);
+  static Status IoError(std::string message);
+  static Status Corruption(std::string message);
+  static Status Busy(std::string message);
+  static Status OutOfSpace(std::string message);
+  static Status OutOfMemory(std::string message);
+  static Status Unsupported(std::string message);
+  static Status Interrupted(std::string message);
+
+  /// Translates the errno of a failed system call; `what` names operation, path and offset.
+  static Status FromErrno(int error_number, std::string_view what);
+
+  bool ok() const { return code_ == StatusCode::kOk; }
+  StatusCode code() const { return code_; }
+  const std::string& message() const { return message_; }
+
+  /// Returns "corruption: <message>", or "ok".
+  std::string ToString() const;
+
+  /// Returns the same code with "<where>: " before the message; OK remains OK.
+  Status WithContext(std::string_view where) const;
+
+ private:
+  StatusCode code_ = StatusCode::kOk;
+  std::string message_;
+};
+
+}  // namespace rhizome
