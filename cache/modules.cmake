@@ -1,5 +1,5 @@
 rhizome_layer(cache
-  MODULES policy pool lists layout far kernels job feed blocks spill ranges ranks
+  MODULES policy pool lists layout disk_cache kernels job feed blocks full_graph ranges ranks
   DESCRIPTION "what is cached and read; minibatches, plans of full-graph training, ranks"
   USES storage index
   BATCH 8

@@ -5,8 +5,8 @@
 # name twice. The presets `debug` and `coverage` compile file by file. A batch includes its files by relative
 # paths; CMake's unity builds use absolute ones, which defeat the compiler cache in another clone. Files with
 # their own compile options or definitions are compiled alone.
-# tests/tools/house/stranger_ci_test.sh replaces codec.cc.
-set(alone storage/array/codec.cc storage/store/build_id.cc gnn/door/entry.cc tools/cli/gnn_library.cc tests/testing/golden.cc
+# tests/tools/architecture/stranger_ci_test.sh replaces codec.cc.
+set(alone storage/array/codec.cc storage/store/build_id.cc gnn/entry/entry.cc tools/cli/gnn_library.cc tests/testing/golden.cc
   cache/kernels/aggregate_portable.cc cache/kernels/aggregate_avx2.cc cache/kernels/aggregate_avx512.cc)
 function(rhizome_sources target size)
   if(NOT RHIZOME_BATCHES OR NOT size)

@@ -1,4 +1,4 @@
-# --- Dependencies, each with the oldest version that is tested (README.md says what each is for) ---
+# --- Dependencies, each with the oldest version that is tested (docs/BUILDING.md says what each is for) ---
 find_package(PkgConfig REQUIRED)
 find_package(RocksDB 7.8 CONFIG REQUIRED)
 find_package(TBB 2021.8 CONFIG REQUIRED)

@@ -362,9 +362,9 @@ inline void LaunchSum(Stream stream, const SumArgsOf<Mem>& args, std::uint64_t a
 }
 
 inline void LaunchSumInSharedMemory(Stream stream, const SumArgsOf<Mem>& args,
-                                    std::size_t most_blocks = Geometry().most_blocks) {
+                                    std::size_t max_blocks = Geometry().max_blocks) {
   if (args.targets == 0 || args.dim == 0) return;
-  const Geometry geometry{kSharedThreads, most_blocks};
+  const Geometry geometry{kSharedThreads, max_blocks};
   const std::size_t blocks = TileBlocks(args.targets, args.dim, 1, geometry);
   WithElement(args.type, [&](auto element) {
     const auto kernel = SumRowsInSharedMemory<decltype(element)>;

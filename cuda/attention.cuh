@@ -2,7 +2,7 @@
 
 #include "cuda/activate.cuh"
 #include "cuda/aggregate.cuh"
-#include "cuda/attention_v2_args.h"
+#include "cuda/gatv2_args.h"
 
 // Attention with additive scores (GAT) and its gradient. One pass over a list computes the softmax
 // over its edges, head by head, and the weighted sum of its rows. No array has edges x columns
@@ -185,7 +185,7 @@ RZ_DEVICE SourceEdge EdgeOf(const Args& args, std::size_t j, std::uint32_t n) {
   edge.own = own && n == 0;
   edge.target = static_cast<std::uint32_t>(j);
   if (edge.own) return edge;
-  const std::uint32_t k = args.turned_offsets[j] + n - (own ? 1 : 0);
+  const std::uint32_t k = args.transposed_offsets[j] + n - (own ? 1 : 0);
   edge.target = args.target[k];
   edge.edge = args.edge[k];
   return edge;
@@ -244,7 +244,7 @@ RZ_KERNEL AttendSourceGradient(AttendGradientArgsOf<Mem> args) {
     }
     float total = 0;
     const std::uint32_t edges =
-        args.turned_offsets[j + 1] - args.turned_offsets[j] + (j < args.own ? 1 : 0);
+        args.transposed_offsets[j + 1] - args.transposed_offsets[j] + (j < args.own ? 1 : 0);
     for (std::uint32_t n = 0; n < edges; n += kAhead) {
       SourceEdge edge[kAhead];
       float rows[kAhead][kSegments] = {};
@@ -295,7 +295,7 @@ RZ_KERNEL AttendWideSourceGradient(AttendGradientArgsOf<Mem> args) {
     const float source = args.source[i];
     float total = 0;
     const std::uint32_t edges =
-        args.turned_offsets[j + 1] - args.turned_offsets[j] + (j < args.own ? 1 : 0);
+        args.transposed_offsets[j + 1] - args.transposed_offsets[j] + (j < args.own ? 1 : 0);
     for (std::uint32_t n = 0; n < edges; ++n) {
       const SourceEdge edge = EdgeOf(args, j, n);
       const Mem<const float> row = args.gradient + (edge.target * dim + head * args.width);

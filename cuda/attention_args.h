@@ -61,7 +61,8 @@ struct AttendGradientArgsOf {
   Memory<const float> out = nullptr;       ///< [targets, heads * width]
   Memory<const float> gradient = nullptr;  ///< with respect to `out`, same shape
   Memory<const std::uint32_t> offsets = nullptr;
-  Memory<const std::uint32_t> turned_offsets = nullptr;  ///< of the transposed lists (TurnedCsr)
+  Memory<const std::uint32_t> transposed_offsets =
+      nullptr;  ///< of the transposed lists (TransposedCsr)
   Memory<const std::uint32_t> target = nullptr;
   Memory<const std::uint32_t> edge = nullptr;
 

@@ -33,12 +33,12 @@ class CudaDevice final : public Device {
     for (cudaEvent_t const event : events_) cudaEventDestroy(event);
   }
 
-  Result<DeviceFacts> Facts() override {
+  Result<DeviceProperties> Facts() override {
     cudaDeviceProp properties;
     RHIZOME_RETURN_IF_ERROR(
         StatusOfCuda(cudaGetDeviceProperties(&properties, 0), "properties of the device"));
-    DeviceFacts facts{.name = properties.name,
-                      .compute_capability = 10 * properties.major + properties.minor};
+    DeviceProperties facts{.name = properties.name,
+                           .compute_capability = 10 * properties.major + properties.minor};
     std::size_t free = 0;
     std::size_t total = 0;
     RHIZOME_RETURN_IF_ERROR(StatusOfCuda(cudaMemGetInfo(&free, &total), "memory of the device"));
@@ -136,8 +136,8 @@ class CudaDevice final : public Device {
     cuda::AttendGradientOnDevice(At(stream), args);
     return Launched("the gradient of attention");
   }
-  Status AttendV2(DeviceStream stream, const cuda::AttendV2Args& args) override {
-    cuda::AttendV2OnDevice(At(stream), args);
+  Status AttendGatv2(DeviceStream stream, const cuda::AttendV2Args& args) override {
+    cuda::AttendGatv2OnDevice(At(stream), args);
     return Launched("attention v2");
   }
   Status AttendV2Gradient(DeviceStream stream, const cuda::AttendV2GradientArgs& args) override {

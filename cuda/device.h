@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cuda/attention_args.h"
-#include "cuda/attention_v2_args.h"
+#include "cuda/gatv2_args.h"
 #include "cuda/kernel_args.h"
 #include "rhizome/result.h"
 
@@ -22,7 +22,7 @@ using DeviceEvent = std::uint32_t;
 inline constexpr DeviceStream kDefaultStream = 0xFFFFFFFFU;
 
 /// Properties of a device, for reports.
-struct DeviceFacts {
+struct DeviceProperties {
   std::string name;
   int compute_capability = 0;  ///< 90 for sm_90
   std::string driver = {};     ///< newest CUDA version that it supports, "13.0"
@@ -42,7 +42,7 @@ struct DeviceFacts {
 class Device {
  public:
   virtual ~Device() = default;
-  virtual Result<DeviceFacts> Facts() = 0;
+  virtual Result<DeviceProperties> Facts() = 0;
 
   /// Allocates device memory, aligned to 256 bytes. Errors: kOutOfMemory; the message says how much
   /// is free.
@@ -83,11 +83,11 @@ class Device {
   virtual Status MaxGradient(DeviceStream stream, const cuda::MaxGradientArgs& args) = 0;
   virtual Status EdgeDots(DeviceStream stream, const cuda::EdgeDotArgs& args) = 0;
 
-  /// Queue the kernels of cuda/attention.cuh, cuda/attention_v2.cuh and cuda/activate.cuh; `args`
+  /// Queue the kernels of cuda/attention.cuh, cuda/gatv2.cuh and cuda/activate.cuh; `args`
   /// points to device memory.
   virtual Status Attend(DeviceStream stream, const cuda::AttendArgs& args) = 0;
   virtual Status AttendGradient(DeviceStream stream, const cuda::AttendGradientArgs& args) = 0;
-  virtual Status AttendV2(DeviceStream stream, const cuda::AttendV2Args& args) = 0;
+  virtual Status AttendGatv2(DeviceStream stream, const cuda::AttendV2Args& args) = 0;
   virtual Status AttendV2Gradient(DeviceStream stream, const cuda::AttendV2GradientArgs& args) = 0;
   virtual Status Activate(DeviceStream stream, const cuda::ActivateArgs& args) = 0;
   virtual Status ActivateGradient(DeviceStream stream, const cuda::ActivateGradientArgs& args) = 0;

@@ -14,11 +14,11 @@ enum StreamOf : std::size_t { kCopies, kGathers };
 /// Returns the number of elements in the index arrays of a step: at most four per key, and the
 /// flag.
 std::uint64_t IndexCount(const DevicePoolOptions& options) {
-  return 4 * std::uint64_t{options.most_requests} + 1;
+  return 4 * std::uint64_t{options.max_requests} + 1;
 }
 
 std::uint64_t RowsBytes(const DevicePoolOptions& options) {
-  return options.most_requests * options.row_bytes;
+  return options.max_requests * options.row_bytes;
 }
 
 /// Initial value of the flag: its lower 32 bits are kNoPosition.
@@ -65,7 +65,7 @@ std::uint64_t DevicePool::pinned_bytes() const {
   for (const Slot& slot : slots_) {
     DevicePoolOptions of_slot = options_;
     of_slot.steps_in_flight = 1;
-    of_slot.most_requests = slot.most_requests;
+    of_slot.max_requests = slot.max_requests;
     bytes += PinnedBytes(of_slot, slot.staging != nullptr);
   }
   return bytes;
@@ -73,7 +73,7 @@ std::uint64_t DevicePool::pinned_bytes() const {
 
 Result<std::unique_ptr<DevicePool>> DevicePool::Create(Device& device,
                                                        const DevicePoolOptions& options) {
-  if (options.row_bytes == 0 || options.most_requests == 0 || options.steps_in_flight == 0) {
+  if (options.row_bytes == 0 || options.max_requests == 0 || options.steps_in_flight == 0) {
     return Fail(Status::InvalidArgument(
         "device pool: bytes of a row, keys of a step and steps in flight are at least 1"));
   }
@@ -131,25 +131,25 @@ Status DevicePool::AllocateAll() {
     RHIZOME_RETURN_IF_ERROR(
         AllocateOnDevice(device_, options_.frame_count * options_.row_bytes, frames_));
   }
-  for (Slot& slot : slots_) RHIZOME_RETURN_IF_ERROR(AllocateSlot(slot, options_.most_requests));
+  for (Slot& slot : slots_) RHIZOME_RETURN_IF_ERROR(AllocateSlot(slot, options_.max_requests));
   return Status::Ok();
 }
 
-Status DevicePool::AllocateSlot(Slot& slot, std::uint32_t most_requests) {
+Status DevicePool::AllocateSlot(Slot& slot, std::uint32_t max_requests) {
   DevicePoolOptions of_slot = options_;
-  of_slot.most_requests = most_requests;
+  of_slot.max_requests = max_requests;
   const std::uint64_t index_bytes = IndexCount(of_slot) * sizeof(std::int64_t);
   RHIZOME_RETURN_IF_ERROR(AllocateOnDevice(device_, RowsBytes(of_slot), slot.out));
   RHIZOME_RETURN_IF_ERROR(AllocateOnDevice(device_, index_bytes, slot.on_device));
   RHIZOME_RETURN_IF_ERROR(AllocatePinned(device_, index_bytes, slot.indexes));
   RHIZOME_RETURN_IF_ERROR(AllocatePinned(device_, sizeof(std::uint32_t), slot.flag));
-  slot.most_requests = most_requests;
+  slot.max_requests = max_requests;
   return Status::Ok();
 }
 
 /// Allocates the buffers for packed rows, sized for the largest step of the slot.
 Status DevicePool::AllocateStaging(Slot& slot) {
-  const std::uint64_t bytes = slot.most_requests * options_.row_bytes;
+  const std::uint64_t bytes = slot.max_requests * options_.row_bytes;
   RHIZOME_RETURN_IF_ERROR(AllocateOnDevice(device_, bytes, slot.landing));
   return AllocatePinned(device_, bytes, slot.staging);
 }
@@ -169,14 +169,14 @@ void DevicePool::FreeSlot(Slot& slot) {
 
 Status DevicePool::CheckPlan(const StepPlan& plan, std::uint32_t requests,
                              std::size_t miss_rows) const {
-  if ((requests > options_.most_requests && !options_.grows) ||
+  if ((requests > options_.max_requests && !options_.grows) ||
       plan.hits.size() + plan.misses.size() != requests || plan.inserts.size() > requests ||
       plan.misses.size() != miss_rows) {
     return Status::InvalidArgument(
         "device pool: a step of " + std::to_string(requests) + " keys, " +
         std::to_string(plan.hits.size()) + " hits, " + std::to_string(plan.misses.size()) +
         " misses and " + std::to_string(miss_rows) + " rows, where at most " +
-        std::to_string(options_.most_requests) + " keys are expected, each a hit or a miss");
+        std::to_string(options_.max_requests) + " keys are expected, each a hit or a miss");
   }
   return Status::Ok();
 }
@@ -199,8 +199,8 @@ Status DevicePool::Reclaim(Slot& slot) {
 
 Status DevicePool::Prefill(std::span<const PrefillEntry> entries,
                            std::span<const std::byte* const> rows) {
-  for (std::size_t begin = 0; begin < entries.size(); begin += options_.most_requests) {
-    const std::size_t count = std::min<std::size_t>(options_.most_requests, entries.size() - begin);
+  for (std::size_t begin = 0; begin < entries.size(); begin += options_.max_requests) {
+    const std::size_t count = std::min<std::size_t>(options_.max_requests, entries.size() - begin);
     StepPlan plan;
     for (std::uint32_t i = 0; i < count; ++i) {
       plan.misses.push_back(i);
@@ -226,7 +226,7 @@ Result<DevicePool::Rows> DevicePool::Step(const StepPlan& plan, std::uint32_t re
   const auto number = static_cast<std::uint32_t>(next_ % slots_.size());
   Slot& slot = slots_[number];
   RHIZOME_RETURN_IF_ERROR(Reclaim(slot));
-  if (requests > slot.most_requests) {
+  if (requests > slot.max_requests) {
     FreeSlot(slot);
     RHIZOME_RETURN_IF_ERROR(AllocateSlot(slot, GrownTo(requests)));
   }

@@ -16,8 +16,8 @@ inline namespace internal {
 struct DevicePoolOptions {
   std::uint32_t frame_count = 0;
   std::size_t row_bytes = 0;
-  std::uint32_t most_requests = 0;  ///< max keys of a step
-  bool grows = false;               ///< a step of more keys gets larger buffers
+  std::uint32_t max_requests = 0;  ///< max keys of a step
+  bool grows = false;              ///< a step of more keys gets larger buffers
   std::uint32_t steps_in_flight = 2;
 };
 
@@ -106,7 +106,7 @@ class DevicePool {
   /// frames of inserts, table rows and places of rows read in place, places of packed rows, and the
   /// flag of the gathers.
   struct Slot {
-    std::byte* out = nullptr;         // device, [most_requests, row_bytes]
+    std::byte* out = nullptr;         // device, [max_requests, row_bytes]
     std::byte* landing = nullptr;     // device, same shape; null until rows are packed
     std::byte* staging = nullptr;     // pinned, same shape; null until rows are packed
     std::int64_t* indexes = nullptr;  // pinned
@@ -117,13 +117,13 @@ class DevicePool {
     bool held = false;                   // the caller has not released the rows yet
     bool busy = false;                   // `released` has not been waited for yet
     DeviceEvent released = 0;
-    std::uint32_t most_requests = 0;
+    std::uint32_t max_requests = 0;
   };
 
   DevicePool(Device& device, const DevicePoolOptions& options)
       : device_(device), options_(options), slots_(options.steps_in_flight) {}
   Status AllocateAll();
-  Status AllocateSlot(Slot& slot, std::uint32_t most_requests);
+  Status AllocateSlot(Slot& slot, std::uint32_t max_requests);
   Status AllocateStaging(Slot& slot);
   void FreeSlot(Slot& slot);
   Status CheckPlan(const StepPlan& plan, std::uint32_t requests, std::size_t miss_rows) const;

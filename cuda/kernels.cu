@@ -1,7 +1,7 @@
-#include "cuda/attention_v2.cuh"
 #include "cuda/gather.cuh"
+#include "cuda/gatv2.cuh"
 #include "cuda/id_map.cuh"
-#include "cuda/id_map_contestants.cuh"
+#include "cuda/id_map_alternatives.cuh"
 #include "cuda/kernels.h"
 #include "cuda/scan.h"
 
@@ -61,7 +61,7 @@ void AttendOnDevice(StreamHandle stream, const AttendArgs& args) {
 void AttendGradientOnDevice(StreamHandle stream, const AttendGradientArgs& args) {
   LaunchAttendGradient(Of(stream), args);
 }
-void AttendV2OnDevice(StreamHandle stream, const AttendV2Args& args) {
+void AttendGatv2OnDevice(StreamHandle stream, const AttendV2Args& args) {
   LaunchAttendV2(Of(stream), args);
 }
 void AttendV2GradientOnDevice(StreamHandle stream, const AttendV2GradientArgs& args) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "cuda/attention_args.h"
-#include "cuda/attention_v2_args.h"
+#include "cuda/gatv2_args.h"
 #include "cuda/kernel_args.h"
 
 // The kernels as functions: the interface between C++20 and CUDA. Pointers are device pointers, and
@@ -32,7 +32,7 @@ void MaxGradientOnDevice(StreamHandle stream, const MaxGradientArgs& args);
 void EdgeDotsOnDevice(StreamHandle stream, const EdgeDotArgs& args);
 void AttendOnDevice(StreamHandle stream, const AttendArgs& args);
 void AttendGradientOnDevice(StreamHandle stream, const AttendGradientArgs& args);
-void AttendV2OnDevice(StreamHandle stream, const AttendV2Args& args);
+void AttendGatv2OnDevice(StreamHandle stream, const AttendV2Args& args);
 void AttendV2GradientOnDevice(StreamHandle stream, const AttendV2GradientArgs& args);
 void ActivateOnDevice(StreamHandle stream, const ActivateArgs& args);
 void ActivateGradientOnDevice(StreamHandle stream, const ActivateGradientArgs& args);

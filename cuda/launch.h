@@ -126,14 +126,14 @@ RZ_DEVICE std::uint64_t Mix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Shape of a launch. Kernels loop over the work that exceeds `most_blocks` blocks.
+/// Shape of a launch. Kernels loop over the work that exceeds `max_blocks` blocks.
 struct Geometry {
   unsigned block = 256;
-  std::size_t most_blocks = std::size_t{1} << 16;
+  std::size_t max_blocks = std::size_t{1} << 16;
 
   constexpr std::size_t BlocksFor(std::size_t threads) const {
     const std::size_t blocks = (threads + block - 1) / block;
-    return blocks == 0 ? 1 : blocks < most_blocks ? blocks : most_blocks;
+    return blocks == 0 ? 1 : blocks < max_blocks ? blocks : max_blocks;
   }
 };
 

@@ -6,7 +6,7 @@ rhizome_layer(cuda
   DESCRIPTION "kernels for nvcc and a simulator; device interface; rows on the device"
   USES storage index cache)
 set_target_properties(rhizome_cuda PROPERTIES EXCLUDE_FROM_ALL ON)
-set_source_files_properties(cuda/door.cc PROPERTIES COMPILE_DEFINITIONS RHIZOME_VERSION="${PROJECT_VERSION}")
+set_source_files_properties(cuda/module_entry.cc PROPERTIES COMPILE_DEFINITIONS RHIZOME_VERSION="${PROJECT_VERSION}")
 add_library(rhizome_device_rows OBJECT EXCLUDE_FROM_ALL cuda/device_frames.cc cuda/device_pool.cc
   cuda/long_lists.cc)
 target_link_libraries(rhizome_device_rows PRIVATE rhizome_cuda)

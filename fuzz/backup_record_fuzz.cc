@@ -8,7 +8,7 @@
 #include "sections.h"
 #include "seeds.h"
 #include "storage/base/check.h"
-#include "storage/care/backup_format.h"
+#include "storage/maintenance/backup_format.h"
 
 namespace {
 

@@ -30,7 +30,7 @@ void Make(FakeFileSystem& fs) {
 }
 
 constexpr std::size_t kCrcBytes = sizeof(std::uint32_t);
-constexpr std::size_t kLeastSealBytes = 8 + kCrcBytes;  // a magic and the checksum
+constexpr std::size_t kMinSealBytes = 8 + kCrcBytes;  // a magic and the checksum
 
 /// Returns a file with edits. Its checksum is corrected if `resealed`.
 std::vector<std::byte> Edited(std::vector<std::byte> bytes, bool resealed,
@@ -71,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       return bytes.size() + 1 == before.size() &&
              std::equal(bytes.begin(), bytes.end(), before.begin());
     };
-    harmless = bytes == before || (which == 0 && (!resealed || bytes.size() < kLeastSealBytes)) ||
+    harmless = bytes == before || (which == 0 && (!resealed || bytes.size() < kMinSealBytes)) ||
                (which == 1 && is_prefix());
   }
   const Status status = CheckCatalogSeal(fs, "/c");

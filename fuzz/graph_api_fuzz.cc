@@ -23,7 +23,7 @@ using rhizome::testing::StoreDisk;
 using rhizome::testing::UpdateModel;
 
 const Path kPath = "/g.rz";
-constexpr std::size_t kMostSteps = 10;  // a step takes milliseconds under the sanitizers
+constexpr std::size_t kMaxSteps = 10;  // a step takes milliseconds under the sanitizers
 
 /// A small graph with the array "feat"; the input chooses its kind.
 struct Base {
@@ -252,7 +252,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }();
   static_cast<void>(once);
   fuzzing::Input input({data, size});
-  const std::size_t steps = std::min(kMostSteps, 1 + size / 8);
+  const std::size_t steps = std::min(kMaxSteps, 1 + size / 8);
   Run(input).Steps(steps);
   return 0;
 }

@@ -17,7 +17,7 @@ constexpr const char* kNames[] = {"plain", "packed.gz", "packed.zst"};
 
 // Reading stops after this many bytes, since a small input can decompress to a thousand times its
 // size.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 20;
 
 std::vector<std::byte> Zstd(std::string_view text) {
   std::vector<std::byte> out(ZSTD_compressBound(text.size()));
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto stream = InputStream::Open(files, path);
     RHIZOME_CHECK(stream.has_value());
     std::vector<std::byte> piece(run == 0 ? 1 + data[1] % 64 : 4096);
-    while (read[run].size() < kMostBytes) {
+    while (read[run].size() < kMaxBytes) {
       const auto got = (*stream)->ReadFull(piece);
       if (!got) ended[run] = got.error();
       if (!got || *got == 0) break;
@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     RHIZOME_CHECK(ended[run].ok() || ended[run].code() == StatusCode::kInvalidArgument);
     RHIZOME_CHECK((*stream)->consumed_bytes() <= bytes.size());
   }
-  if (read[0].size() >= kMostBytes || read[1].size() >= kMostBytes) return 0;
+  if (read[0].size() >= kMaxBytes || read[1].size() >= kMaxBytes) return 0;
   RHIZOME_CHECK(ended[0].ok() == ended[1].ok());
   if (ended[0].ok()) RHIZOME_CHECK(read[0] == read[1]);
   return 0;

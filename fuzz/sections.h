@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "index/work/memory_sink.h"
+#include "index/base/memory_sink.h"
 #include "storage/base/check.h"
 #include "storage/section/section_file.h"
 

@@ -80,7 +80,7 @@ rhizome_fuzz(catalog_log RUNS 38000 COVERS storage/catalog/catalog_log.cc
   EXCEPT "SyncMark")
 rhizome_fuzz(catalog_table RUNS 540000 COVERS storage/catalog/catalog_table.cc LIBS RocksDB::rocksdb-shared)
 rhizome_fuzz(catalog_seal RUNS 28000 COVERS storage/catalog/catalog_seal.cc LIBS ${disk})
-rhizome_fuzz(backup_record RUNS 57000 COVERS storage/care/backup_format.cc
+rhizome_fuzz(backup_record RUNS 57000 COVERS storage/maintenance/backup_format.cc
   EXCEPT "AppendDeltaEntry|BackupFilePath")
 rhizome_fuzz(job_log RUNS 8500 COVERS storage/section/job_log.cc LIBS ${disk})
 rhizome_fuzz(message_header RUNS 50000 COVERS storage/remote/message_header.cc)

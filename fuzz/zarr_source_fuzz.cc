@@ -20,7 +20,7 @@ namespace {
 using namespace rhizome;
 
 const Path kFolder = "/no/such/folder";
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 16;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 16;
 constexpr std::uint64_t kFill = 7;
 
 struct Type {
@@ -262,9 +262,9 @@ std::optional<std::string> ReadAll(fuzzing::MemoryFiles& files) {
   }
   const ZarrSourceFormat& format = (*source)->format();
   CheckFormat(format);
-  const bool small = format.rows <= kMostBytes && format.row_bytes() <= kMostBytes &&
-                     format.rows * format.row_bytes() <= kMostBytes &&
-                     format.chunk_bytes() <= kMostBytes;
+  const bool small = format.rows <= kMaxBytes && format.row_bytes() <= kMaxBytes &&
+                     format.rows * format.row_bytes() <= kMaxBytes &&
+                     format.chunk_bytes() <= kMaxBytes;
   if (!small) return {};
   std::string all;
   for (std::uint64_t strip = 0; strip < format.strips(); ++strip) {

@@ -6,7 +6,7 @@ set(standard_headers <algorithm> <array> <atomic> <bit> <chrono> <cmath> <condit
   <fmt/format.h> <tl/expected.hpp>)
 
 rhizome_layer(storage
-  MODULES base io section catalog array store care remote
+  MODULES base io section catalog array store maintenance remote
   DESCRIPTION "bytes, files, formats, commits; no graph"
   BATCH 8
   PUBLIC_LIBS tl::expected
@@ -16,6 +16,6 @@ rhizome_layer(storage
 list(GET rhizome_storage_modules 0 precompiled)
 target_precompile_headers(${precompiled} PRIVATE ${standard_headers})
 # The two files that contain the version.
-set_source_files_properties(storage/store/build_id.cc gnn/door/entry.cc PROPERTIES
+set_source_files_properties(storage/store/build_id.cc gnn/entry/entry.cc PROPERTIES
   SKIP_PRECOMPILE_HEADERS ON
   COMPILE_DEFINITIONS RHIZOME_VERSION="${PROJECT_VERSION}")

@@ -66,8 +66,8 @@ if(RHIZOME_TESTS)
   # Groups of tests with a label of their own: layer, label, files. `ctest -L models`: tests that every model kind
   # must pass; `-L fullgraph`: training on the full graph; `-L remote`: ranks.
   set(models_group gnn models "/gnn/models/|/gnn/infer/network_test")
-  set(spill_group cache fullgraph "/cache/spill/|/cache/ranges/")
-  set(full_group gnn fullgraph "/gnn/full/|/gnn/passes/")
+  set(spill_group cache fullgraph "/cache/full_graph/|/cache/ranges/")
+  set(full_group gnn fullgraph "/gnn/full_graph/|/gnn/passes/")
   set(cuda_group cuda cuda "/tests/cuda/")
   set(transport_group storage remote "/storage/remote/")
   set(ranks_group cache remote "/cache/ranks/")

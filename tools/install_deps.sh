@@ -5,7 +5,7 @@
 # --python: only the dependencies of `pip install .`, without libtorch and build/venv.
 # --mpi: also Open MPI, for ranks as processes. --tests includes it.
 # --wheel: the dependencies of tools/wheel.sh, which makes wheels for other machines; rhizome-gnn needs libtorch.
-# This is the only list of dependencies; README.md describes the purpose of each.
+# This is the only list of dependencies; docs/BUILDING.md describes the purpose of each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

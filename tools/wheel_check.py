@@ -73,7 +73,7 @@ def check_libraries(check, folder, build):
         foreign = [name for name in names if "7rhizome" not in name and not name.startswith("rhizome_")]
         check(names == built and not foreign,
               f"{library.name} exports {len(names)} names, as it was built {foreign or ''}")
-    told = run(SOURCE / "tests/tools/house/exports_test.sh",
+    told = run(SOURCE / "tests/tools/architecture/exports_test.sh",
                env={**os.environ, "RHIZOME_SOURCE": str(SOURCE), "RHIZOME_BUILD": str(build)})
     count = re.search(r"librhizome.so: .*", told)
     check(count is not None, f"they are those of the public headers: {count and count.group()}")

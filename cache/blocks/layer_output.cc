@@ -21,7 +21,7 @@ namespace {
 
 /// Limits on finished chunks that wait for writing: bytes, and number of chunks.
 constexpr std::uint64_t kWaitingBytes = std::uint64_t{32} << 20;
-constexpr std::uint64_t kMostWaiting = 8;
+constexpr std::uint64_t kMaxWaiting = 8;
 
 std::uint64_t ChunkBytes(const ArrayEntry& entry) {
   return std::max<std::uint64_t>(std::min(entry.chunk_rows, entry.rows) * entry.row_bytes(), 1);
@@ -32,7 +32,7 @@ std::uint64_t ChunkBytes(const ArrayEntry& entry) {
 std::uint64_t ChunksHeld(const ArrayEntry& entry, std::uint32_t writers) {
   const std::uint64_t waiting =
       writers == 1 ? 1
-                   : std::clamp<std::uint64_t>(kWaitingBytes / ChunkBytes(entry), 1, kMostWaiting);
+                   : std::clamp<std::uint64_t>(kWaitingBytes / ChunkBytes(entry), 1, kMaxWaiting);
   return std::min(waiting + writers, std::max<std::uint64_t>(entry.chunk_count(), 1));
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "index/work/parallel.h"
+#include "index/base/parallel.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -47,7 +47,7 @@ RowOrder Place(const PassLists& lists, RowRule rule, std::uint64_t block_rows) {
 /// Chunks that a pass reads, and a lower bound on its bytes for any order of its rows.
 struct PassReadCounts {
   std::uint64_t chunks = 0;
-  std::uint64_t least_bytes = 0;
+  std::uint64_t min_bytes = 0;
 };
 
 Result<PassReadCounts> CountPass(const PassReads& pass, const BlockReads& reads,
@@ -63,7 +63,7 @@ Result<PassReadCounts> CountPass(const PassReads& pass, const BlockReads& reads,
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t read, CountPassReads(pass, reads.trace, chunks));
   return PassReadCounts{
       .chunks = read,
-      .least_bytes = std::max(chunks * chunk_bytes, rows_bytes - std::min(rows_bytes, cached))};
+      .min_bytes = std::max(chunks * chunk_bytes, rows_bytes - std::min(rows_bytes, cached))};
 }
 
 /// Traces the chunks of a pass's windows, cut as in BlockPlanner. `lists` must be the lists of all
@@ -164,7 +164,7 @@ OrderCost CostOf(RowRule rule, const OrderOptions& options, const PassReadCounts
           .reader_reads = reader.chunks,
           .bytes = maker.chunks * options.maker.source_chunk_bytes +
                    reader.chunks * options.reader.source_chunk_bytes,
-          .least_bytes = maker.least_bytes + reader.least_bytes};
+          .min_bytes = maker.min_bytes + reader.min_bytes};
 }
 
 /// The lists of both passes, which are the same if all neighbours are used.
@@ -259,7 +259,7 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
   const std::uint64_t edges = std::max(MostEdgesOf(options.maker.planner.draw, graph),
                                        MostEdgesOf(options.reader.planner.draw, graph));
   const auto is_enough = [&](std::uint64_t bytes) {
-    return bytes < kSlack * choice.costs.front().least_bytes + edges * kCountingBytesOfEdge;
+    return bytes < kSlack * choice.costs.front().min_bytes + edges * kCountingBytesOfEdge;
   };
   if (!options.rule) {
     RHIZOME_ASSIGN_OR_RETURN(choice.maker, PlanPassReads(graph, options.maker, rows, control));

@@ -56,7 +56,7 @@ struct OrderCost {
   std::uint64_t maker_reads = 0;   ///< chunks
   std::uint64_t reader_reads = 0;  ///< chunks
   std::uint64_t bytes = 0;
-  std::uint64_t least_bytes = 0;  ///< lower bound for any order, given the order of targets
+  std::uint64_t min_bytes = 0;  ///< lower bound for any order, given the order of targets
 };
 
 struct OrderChoice {

@@ -171,7 +171,7 @@ SplitMetrics MulticlassMetrics(std::span<const float> answers, std::span<const s
   if (auto none = Uncountable(Task::kMulticlass, labels.size(), answers)) return *none;
   SplitMetrics metrics{.vertices = labels.size()};
   metrics.classes.resize(classes);
-  const bool confuse = classes <= SplitMetrics::kMostConfusionClasses;
+  const bool confuse = classes <= SplitMetrics::kMaxConfusionClasses;
   metrics.confusion.resize(confuse ? classes * classes : 0);
   std::uint64_t correct = 0;
   for (std::size_t v = 0; v < labels.size(); ++v) {
@@ -251,7 +251,7 @@ SplitMetrics RegressionMetrics(std::span<const float> scores, std::span<const fl
   DefinedMean mae, rmse, r2;
   for (std::size_t c = 0; c < columns; ++c) {
     const ColumnErrors errors = ErrorsOf(scores, targets, columns, c);
-    if (c < SplitMetrics::kMostAgreements)
+    if (c < SplitMetrics::kMaxAgreements)
       metrics.agreements.push_back(AgreementOf(scores, targets, columns, c));
     ColumnFigures& figures = metrics.columns.emplace_back();
     figures.support = errors.count;

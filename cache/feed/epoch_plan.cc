@@ -25,8 +25,8 @@ std::vector<VertexId> Part(const std::vector<VertexId>& from, std::uint64_t begi
 EpochPlan::EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid,
                      const EpochPlanOptions& options)
     : train_(std::move(train)), valid_(std::move(valid)), options_(options) {
-  RHIZOME_CHECK(options.batch_size > 0 && options.epochs <= kMostEpochs &&
-                options.valid_every > 0 && options.rank < options.ranks);
+  RHIZOME_CHECK(options.batch_size > 0 && options.epochs <= kMaxEpochs && options.valid_every > 0 &&
+                options.rank < options.ranks);
 }
 
 /// Returns the number of rounds in an epoch, including an incomplete last one unless drop_last is
@@ -39,7 +39,7 @@ std::uint64_t EpochPlan::Rounds() const {
 
 std::uint64_t EpochPlan::train_batches() const {
   const std::uint64_t all = Rounds();
-  return options_.most_train_batches == 0 ? all : std::min(all, options_.most_train_batches);
+  return options_.max_train_batches == 0 ? all : std::min(all, options_.max_train_batches);
 }
 
 bool EpochPlan::IsEven() const {

@@ -13,7 +13,7 @@ inline namespace RHIZOME_API internal {
 
 struct EpochPlanOptions {
   std::uint64_t batch_size = 1;
-  std::uint32_t epochs = 1;  ///< max kMostEpochs
+  std::uint32_t epochs = 1;  ///< max kMaxEpochs
   std::uint64_t seed = 1;    ///< seeds the shuffles of all epochs
 
   /// Whether each epoch shuffles the training vertices. If false, they keep the given order. In
@@ -29,7 +29,7 @@ struct EpochPlanOptions {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
 
-  std::uint64_t most_train_batches = 0;  ///< limit per epoch; 0: no limit
+  std::uint64_t max_train_batches = 0;  ///< limit per epoch; 0: no limit
 
   /// The validation vertices follow the training vertices in every valid_every-th epoch (min 1),
   /// and always in the last epoch.
@@ -68,7 +68,7 @@ class EpochPlan {
   };
 
   /// Maximum number of epochs that a tag can encode.
-  static constexpr std::uint32_t kMostEpochs = std::uint32_t{1} << 23;
+  static constexpr std::uint32_t kMaxEpochs = std::uint32_t{1} << 23;
 
   EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid,
             const EpochPlanOptions& options);

@@ -65,12 +65,12 @@ class Progress {
 
 /// Holding more than this multiple of the planned rows is an error.
 constexpr std::uint64_t kHeldMargin = 16;
-constexpr std::uint64_t kMostSlots = std::uint64_t{1} << 31;
+constexpr std::uint64_t kMaxSlots = std::uint64_t{1} << 31;
 
 /// Returns the number of slots for rows that are held outside the cache. A minibatch holds at most
 /// all rows of the graph.
-HoldRoom HeldRoom(const FeedPipelineOptions& options, std::uint64_t row_count) {
-  const std::uint64_t most = std::min(kMostSlots, kMinibatchesAlive * row_count);
+HoldLimits HoldLimitsOf(const FeedPipelineOptions& options, std::uint64_t row_count) {
+  const std::uint64_t most = std::min(kMaxSlots, kMinibatchesAlive * row_count);
   if (options.held_rows == 0) return {.slots = most, .most = most};
   return {.slots = std::min(options.held_rows, most),
           .most = std::min(options.held_rows * kHeldMargin, most)};
@@ -243,7 +243,7 @@ Status FeedPipeline::Impl::SampleAll() {
   BoundedQueue<Superbatch>& next = schedules_apart() ? drawn_ : superbatches_;
   // Waiting for space in the queue first bounds the number of superbatches: one in use, one ready
   // and, if there is a scheduling thread, one without a schedule.
-  while (next.WaitForRoom()) {
+  while (next.WaitForSpace()) {
     std::optional<Superbatch> superbatch;
     if (in_turns()) {
       RHIZOME_RETURN_IF_ERROR(SampleInTurn(superbatch));
@@ -264,7 +264,7 @@ void FeedPipeline::Impl::RunScheduling() {
 }
 
 Status FeedPipeline::Impl::ScheduleAll() {
-  while (superbatches_.WaitForRoom()) {
+  while (superbatches_.WaitForSpace()) {
     RHIZOME_ASSIGN_OR_RETURN(std::optional<Superbatch> superbatch, drawn_.Pop());
     if (!superbatch) return Status::Ok();
     RHIZOME_RETURN_IF_ERROR(Schedule(*superbatch));
@@ -457,7 +457,7 @@ Result<std::unique_ptr<FeedPipeline>> FeedPipeline::Open(const GraphSnapshot& gr
                            FeatureDecoder::Create(array->entry(), options.normalize));
   FeatureCacheOptions cache_options;
   cache_options.capacity_bytes = options.cache_bytes;
-  cache_options.held = HeldRoom(options, graph.vertex_count());
+  cache_options.held = HoldLimitsOf(options, graph.vertex_count());
   cache_options.kept_row_bytes = decoder.row_bytes();
   if (!decoder.takes_as_stored()) {
     cache_options.on_arrival = [decoder](std::span<std::byte> row) { decoder.DecodeRow(row); };

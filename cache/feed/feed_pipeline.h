@@ -45,7 +45,7 @@ struct FeedPipelineOptions {
 
   /// Creates the object that reads rows (FeatureCacheOptions::fetcher). Empty: read from the local
   /// disk.
-  RowFetcherMaker fetcher = {};
+  RowFetcherFactory fetcher = {};
 
   /// Location and cost of each row in distributed training, for the schedule (PolicyKind::kBelady).
   /// The schedule weighs rows by these costs, and the rows that are requested from each rank do not

@@ -103,7 +103,7 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
                         rows * 40 + edges * (19 + EdgeBytes(minibatch));  // while sampling
   needs.working_bytes += ReplyBytes(feed, features, kept_bytes, rows);
   if (feed.over_ranks && feed.over_ranks->keeper)
-    needs.working_bytes += RemoteKeeper::kBytesPerKey * features.rows;
+    needs.working_bytes += RemoteCachePolicy::kBytesPerKey * features.rows;
   if (job.compute_bytes) needs.working_bytes += job.compute_bytes(minibatch);
   if (KeepsHistory(feed)) needs.working_bytes += ScheduleHistory::kBytesPerKey * features.rows;
   if (job.fixed.cache_bytes) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "index/sample/joined_neighbors.h"
-#include "index/sample/walked_sides.h"
+#include "index/sample/sampled_directions.h"
 #include "index/topology/adjacency.h"
 #include "storage/base/stopwatch.h"
 #include "storage/section/section_file.h"

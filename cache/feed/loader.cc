@@ -19,13 +19,13 @@ namespace {
 
 /// Memory for read buffers: a share of the limit, within these bounds.
 constexpr std::uint64_t kStagingShare = 8;
-constexpr std::uint64_t kLeastStagingBytes = std::uint64_t{1} << 20;
-constexpr std::uint64_t kMostStagingBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMinStagingBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxStagingBytes = std::uint64_t{16} << 20;
 
 /// Maximum number of open loaders with the same name.
-constexpr int kMostLoaders = 1000;
+constexpr int kMaxLoaders = 1000;
 
-constexpr std::uint32_t kMostRanks = std::uint32_t{1} << 20;
+constexpr std::uint32_t kMaxRanks = std::uint32_t{1} << 20;
 
 /// Checks that seed times are given if and only if sampling is temporal.
 Status CheckTimes(const LoaderOptions& options) {
@@ -58,14 +58,14 @@ Status CheckOptions(const LoaderOptions& options) {
   if (sampler.induced) return refuse("its minibatches have the edges that were drawn, no others");
   if (options.features.empty()) return refuse("no features; name the array of feature rows");
   if (options.batch_size == 0) return refuse("a batch size of 0; it must be at least 1");
-  if (options.epochs > EpochPlan::kMostEpochs)
-    return refuse(fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMostEpochs));
+  if (options.epochs > EpochPlan::kMaxEpochs)
+    return refuse(fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMaxEpochs));
   if (options.seeds.empty() == options.split.empty())
     return refuse("give either seeds or the name of a split array");
   if (options.set > Split::kTest) return refuse("the seeds are the set train, valid or test");
-  if (options.ranks == 0 || options.ranks > kMostRanks || options.rank >= options.ranks)
+  if (options.ranks == 0 || options.ranks > kMaxRanks || options.rank >= options.ranks)
     return refuse(fmt::format("rank {} of {}; there are 1 to {}, counted from 0", options.rank,
-                              options.ranks, kMostRanks));
+                              options.ranks, kMaxRanks));
   return CheckTimes(options);
 }
 
@@ -113,7 +113,7 @@ Result<std::vector<VertexId>> SeedsOf(const GraphSnapshot& graph, const LoaderOp
 EpochPlan MakePlan(std::vector<VertexId> seeds, const LoaderOptions& options) {
   return EpochPlan(std::move(seeds), {},
                    {.batch_size = options.batch_size,
-                    .epochs = options.epochs == 0 ? EpochPlan::kMostEpochs : options.epochs,
+                    .epochs = options.epochs == 0 ? EpochPlan::kMaxEpochs : options.epochs,
                     .seed = options.sampler.seed,
                     .shuffle = options.shuffle,
                     .drop_last = options.drop_last,
@@ -172,8 +172,8 @@ FeedPipelineOptions PipelineOptionsOf(const LoaderOptions& options, RowTimes tim
   pipeline.io = options.io;
   pipeline.staging_bytes =
       options.memory_bytes == 0
-          ? kMostStagingBytes
-          : std::clamp(options.memory_bytes / kStagingShare, kLeastStagingBytes, kMostStagingBytes);
+          ? kMaxStagingBytes
+          : std::clamp(options.memory_bytes / kStagingShare, kMinStagingBytes, kMaxStagingBytes);
   return pipeline;
 }
 
@@ -194,7 +194,7 @@ Result<std::unique_ptr<JobScratch>> ClaimScratch(const Store& store, const std::
     const std::string name = number == 1 ? job : fmt::format("{}-{}", job, number);
     auto scratch = JobScratch::Open(store, name, JobScratch::Leftovers::kRemove);
     const bool busy = !scratch && scratch.error().code() == StatusCode::kBusy;
-    if (!busy || number == kMostLoaders) return scratch;
+    if (!busy || number == kMaxLoaders) return scratch;
   }
 }
 

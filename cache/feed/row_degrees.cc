@@ -12,16 +12,16 @@
 #include "cache/job/compute_threads.h"
 #include "index/delta/delta_view.h"
 #include "index/delta/graph_parts.h"
+#include "index/sample/sampled_directions.h"
 #include "index/sample/sampler_lists.h"
 #include "index/sample/sampler_plan.h"
-#include "index/sample/walked_sides.h"
 #include "index/topology/adjacency.h"
 
 namespace rhizome {
 inline namespace internal {
 namespace {
 
-constexpr std::uint64_t kMostDegree = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kMaxDegree = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kRowsOfTask = std::size_t{1} << 14;
 constexpr std::size_t kListsAtOnce = 256;  // looked up together so that their cache misses overlap
 
@@ -75,7 +75,7 @@ void AddWeights(const GraphSnapshot& graph, const DeltaView* view, const ListFin
 Result<std::uint32_t> DegreeOfRow(const GraphSnapshot& graph, Row row, Direction direction) {
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, graph.VertexAt(row));
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree, graph.Degree(vertex, direction));
-  return static_cast<std::uint32_t>(std::min(degree, kMostDegree));
+  return static_cast<std::uint32_t>(std::min(degree, kMaxDegree));
 }
 
 Result<std::vector<std::uint32_t>> Degrees(const GraphSnapshot& graph, Direction direction) {

@@ -14,14 +14,14 @@ inline namespace internal {
 /// ends the queue from the producer's side: queued values are still delivered, then the status.
 /// Cancel ends it from the consumer's side: the producer's next Push fails. Neither side blocks
 /// indefinitely after the other one has ended.
-/// Threads: any. WaitForRoom is useful only with a single producer.
+/// Threads: any. WaitForSpace is useful only with a single producer.
 template <typename T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(std::size_t capacity) : capacity_(capacity) {}
 
   /// Waits until the queue has space. Returns false if cancelled; the producer must then stop.
-  bool WaitForRoom() {
+  bool WaitForSpace() {
     MutexLock lock(mutex_);
     while (items_.size() >= capacity_ && !cancelled_) changed_.Wait(mutex_);
     return !cancelled_;

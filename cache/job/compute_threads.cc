@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "index/work/parallel.h"
+#include "index/base/parallel.h"
 #include "rhizome/mutex.h"
 
 namespace rhizome {

@@ -27,7 +27,7 @@ constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 /// Knowledge of future accesses ends with every superbatch. In a superbatch shorter than this the
 /// pool saves few reads, so schedules up to this length take precedence over a larger cache.
-constexpr std::uint64_t kLeastUsefulSuperbatch = 8;
+constexpr std::uint64_t kMinUsefulSuperbatch = 8;
 
 /// Returns the bytes left for the cache by superbatches of a given length, or nullopt if the
 /// schedules do not fit.
@@ -103,11 +103,11 @@ std::string MiB(std::uint64_t bytes) {
   return fmt::format("{} MiB", (bytes + (1 << 20) - 1) >> 20);
 }
 
-Status TooSmall(std::uint64_t limit_bytes, std::uint64_t least_bytes) {
+Status TooSmall(std::uint64_t limit_bytes, std::uint64_t min_bytes) {
   return Status::OutOfMemory(
       fmt::format("a memory limit of {} is too small: this job needs at least {} beyond the bare "
                   "process; raise the limit or make batch, fanout or cache smaller",
-                  MiB(limit_bytes), MiB(least_bytes + kHeldVaries)));
+                  MiB(limit_bytes), MiB(min_bytes + kHeldVaries)));
 }
 
 /// Plans for a neighbour cache and a row cache that use the same memory one after the other.
@@ -158,7 +158,7 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
   if (limit_bytes == 0) {
     const std::uint64_t cache =
         std::max(fixed.cache_bytes.value_or(std::min(kDefaultCacheBytes, needs.cacheable_bytes)),
-                 needs.least_cache_bytes);
+                 needs.min_cache_bytes);
     const CacheFor same = [cache](std::uint64_t) { return std::optional(cache); };
     return JobMemoryPlan{
         .cache_bytes = cache,
@@ -168,7 +168,7 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
         .in_turn = false};
   }
   const std::uint64_t cache_floor =
-      std::max(fixed.cache_bytes.value_or(needs.least_cache_bytes), needs.least_cache_bytes);
+      std::max(fixed.cache_bytes.value_or(needs.min_cache_bytes), needs.min_cache_bytes);
   const std::uint64_t per_minibatch = needs.schedule_bytes;
   const std::uint64_t rest = needs.working_bytes + cache_floor +
                              per_minibatch * std::max<std::uint64_t>(fixed.superbatch, 1);
@@ -185,14 +185,14 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
   const std::uint64_t budget =
       fixed.cache_bytes
           ? left
-          : std::max(left / kScheduleShare, std::min(per_minibatch * kLeastUsefulSuperbatch,
-                                                     left - needs.least_cache_bytes));
+          : std::max(left / kScheduleShare,
+                     std::min(per_minibatch * kMinUsefulSuperbatch, left - needs.min_cache_bytes));
   const CacheFor cache_for = [&](std::uint64_t superbatch) -> std::optional<std::uint64_t> {
     const std::uint64_t schedules = per_minibatch * superbatch;
     if (fixed.cache_bytes) return schedules <= left ? std::optional(cache_floor) : std::nullopt;
-    if (schedules + needs.least_cache_bytes > left) return std::nullopt;
+    if (schedules + needs.min_cache_bytes > left) return std::nullopt;
     return std::max(std::min({left - schedules, kDefaultCacheBytes, needs.cacheable_bytes}),
-                    needs.least_cache_bytes);
+                    needs.min_cache_bytes);
   };
   const std::uint32_t superbatch = ChooseSuperbatch(budget, fixed, needs, trial, cache_for);
   const std::uint64_t cache = cache_for(superbatch).value_or(cache_floor);

@@ -17,9 +17,9 @@ struct MemoryNeeds {
   std::uint64_t working_bytes = 0;  ///< minibatches in flight, activations, read buffers
   /// for each minibatch of the current superbatch and of the next one
   std::uint64_t schedule_bytes = 0;
-  std::uint64_t cacheable_bytes = 0;    ///< a larger cache is useless
-  std::uint64_t least_cache_bytes = 0;  ///< the job cannot run with a smaller cache
-  std::uint64_t minibatches = 1;        ///< number of minibatches of the whole job
+  std::uint64_t cacheable_bytes = 0;  ///< a larger cache is useless
+  std::uint64_t min_cache_bytes = 0;  ///< the job cannot run with a smaller cache
+  std::uint64_t minibatches = 1;      ///< number of minibatches of the whole job
   /// number of rows held outside the cache; their bytes are in working_bytes
   std::uint64_t held_rows = 0;
 

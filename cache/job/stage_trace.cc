@@ -22,7 +22,7 @@ void StageTrace::Add(Stage stage, std::uint64_t number, Clock::time_point start,
     return std::chrono::duration<double, std::micro>(time).count();
   };
   const MutexLock lock(mutex_);
-  if (events_.size() == kMostEvents) return;
+  if (events_.size() == kMaxEvents) return;
   events_.push_back({.stage = stage,
                      .number = number,
                      .start_us = microseconds(start - begin_),

@@ -20,12 +20,12 @@ inline constexpr std::size_t kStages = 6;
 std::string_view StageName(Stage stage);
 
 /// Records when the stages of a job ran, to show how they overlap, and writes them as Chrome trace
-/// events (chrome://tracing, Perfetto). Only the first kMostEvents events are kept.
+/// events (chrome://tracing, Perfetto). Only the first kMaxEvents events are kept.
 /// Threads: Add may be called from any thread.
 class StageTrace {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::size_t kMostEvents = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxEvents = std::size_t{1} << 20;
 
   StageTrace() : begin_(Clock::now()) {}
 

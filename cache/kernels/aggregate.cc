@@ -59,8 +59,8 @@ void AccumulateRows(std::size_t targets, const std::uint32_t* begins, const std:
   Kernels().sum(args, 0, targets);
 }
 
-TurnedCsr Turn(const CsrView& csr, std::size_t source_count) {
-  TurnedCsr turned;
+TransposedCsr Turn(const CsrView& csr, std::size_t source_count) {
+  TransposedCsr turned;
   std::vector<std::uint32_t>& offsets = turned.lists.offsets;
   offsets.assign(source_count + 1, 0);
   for (const std::uint32_t source : csr.neighbors) ++offsets[source + 1];

@@ -28,13 +28,13 @@ struct Csr {
 
 /// Transpose of a CSR graph. The list of source j holds, ascending, each target whose list contains
 /// j, once per occurrence; `edges` holds the position of each occurrence in the original lists.
-struct TurnedCsr {
+struct TransposedCsr {
   Csr lists;
   std::vector<std::uint32_t> edges;  ///< parallel to lists.neighbors
 };
 
 /// Transposes `csr` in O(edges + sources). Every neighbour must be less than `source_count`.
-TurnedCsr Turn(const CsrView& csr, std::size_t source_count);
+TransposedCsr Turn(const CsrView& csr, std::size_t source_count);
 
 /// Cuts the targets into `pieces` runs with about equal numbers of edges, one run per thread.
 /// Returns the boundaries, [pieces + 1]; the first is 0 and the last targets(). Runs may be empty.

@@ -46,7 +46,7 @@ class SourceGradient {
                stats_size_ * sizeof(float), args.target, kMaxAhead} {}
 
   void Source(std::size_t j) {
-    std::size_t next = args_.turned_begins[j];
+    std::size_t next = args_.transposed_begins[j];
     const std::size_t end = args_.turned_ends[j];
     number_ = args_.first_source + j;
     bool own = number_ < args_.own;

@@ -20,8 +20,8 @@ inline namespace internal {
 /// Formula for the score of an edge from source j to target t. LeakyReLU(x) is the larger of x and
 /// slope * x, for a slope in [0, 1].
 enum class AttendScore : std::uint8_t {
-  kAdditive,    ///< LeakyReLU(source[j, h] + query[t, h]), GAT
-  kAdditiveV2,  ///< sum over c of attention[h, c] * LeakyReLU(x[j, h, c] + query[t, h, c]), GATv2
+  kAdditive,  ///< LeakyReLU(source[j, h] + query[t, h]), GAT
+  kGatv2,     ///< sum over c of attention[h, c] * LeakyReLU(x[j, h, c] + query[t, h, c]), GATv2
 };
 
 /// Maximum number of heads that the kernels support.
@@ -130,7 +130,7 @@ struct AttendGradientArgs {
   const std::uint32_t* begins = nullptr;  ///< the lists
   const std::uint32_t* ends = nullptr;
   const std::uint32_t* index = nullptr;
-  const std::uint32_t* turned_begins = nullptr;  ///< their transpose, a TurnedCsr
+  const std::uint32_t* transposed_begins = nullptr;  ///< their transpose, a TransposedCsr
   const std::uint32_t* turned_ends = nullptr;
   const std::uint32_t* target = nullptr;
   const std::uint32_t* edge = nullptr;

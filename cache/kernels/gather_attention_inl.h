@@ -267,9 +267,9 @@ void GatherAttend(const GatherAttendArgs& args, std::size_t begin, std::size_t e
 }
 
 template <typename V>
-class GatherReturns {
+class GatherSourceGradient {
  public:
-  explicit GatherReturns(const GatherAttendGradientArgs& args)
+  explicit GatherSourceGradient(const GatherAttendGradientArgs& args)
       : args_(args),
         rows_of_(args.rows),
         columns_(args.heads * args.width),
@@ -366,7 +366,7 @@ class GatherReturns {
 template <typename V>
 void GatherAttendGradient(const GatherAttendGradientArgs& args, std::size_t begin,
                           std::size_t end) {
-  GatherReturns<V> returns(args);
+  GatherSourceGradient<V> returns(args);
   for (std::size_t j = begin; j < end; ++j) returns.Source(j);
 }
 

@@ -4,7 +4,7 @@
 #include "cache/kernels/attention_gradient_inl.h"
 #include "cache/kernels/attention_kernels_inl.h"
 #include "cache/kernels/gather_attention_inl.h"
-#include "cache/kernels/gather_attention_v2_inl.h"
+#include "cache/kernels/gather_gatv2_inl.h"
 #include "cache/kernels/gather_max_inl.h"
 #include "cache/kernels/head_dots_inl.h"
 #include "cache/kernels/product_kernels_inl.h"

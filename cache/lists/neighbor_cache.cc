@@ -151,13 +151,13 @@ Result<NeighborCache::Chosen> NeighborCache::Choose(const GraphSnapshot& graph,
   });
   Chosen chosen;
   chosen.locals.resize(graph.partition_count());
-  const std::uint64_t most_units =
+  const std::uint64_t max_units =
       std::min<std::uint64_t>((options.budget_bytes - table_bytes) / kUnitBytes, kAbsent);
   for (const Candidate& candidate : candidates) {
     const std::uint64_t units = UnitsOf(graph.partition(candidate.partition)
                                             .ExtentOf(candidate.local, options.direction)
                                             .size_bytes);
-    if (units > most_units - chosen.units) continue;  // a shorter list may still fit
+    if (units > max_units - chosen.units) continue;  // a shorter list may still fit
     chosen.units += units;
     chosen.locals[candidate.partition].push_back(candidate.local);
   }

@@ -111,13 +111,13 @@ class S3FifoPolicy final : public QueuePolicy {
         ghost_(key_count, 0) {}
 
  private:
-  static constexpr std::uint8_t kMostUses = 3;
+  static constexpr std::uint8_t kMaxUses = 3;
 
   std::uint8_t& UsesOf(CacheKey key) { return uses_[static_cast<std::size_t>(key)]; }
 
   void Touch(CacheKey key) override {
     std::uint8_t& uses = UsesOf(key);
-    uses = std::min<std::uint8_t>(static_cast<std::uint8_t>(uses + 1), kMostUses);
+    uses = std::min<std::uint8_t>(static_cast<std::uint8_t>(uses + 1), kMaxUses);
   }
 
   void Insert(CacheKey key) override {

@@ -132,7 +132,7 @@ BufferPool::BufferPool(BufferPool&&) noexcept = default;
 BufferPool::~BufferPool() = default;
 
 Result<BufferPool> BufferPool::Create(std::size_t frame_bytes, std::uint32_t frame_count,
-                                      HoldRoom room) try {
+                                      HoldLimits room) try {
   BufferPool pool;
   std::size_t pool_bytes = 0;
   pool.frame_count_ = frame_count;
@@ -288,8 +288,8 @@ std::vector<std::pair<CacheKey, SlotId>> BufferPool::TakeAhead(std::size_t least
   return taken;
 }
 
-Result<std::size_t> BufferPool::WaitForRoom(std::size_t least, std::size_t wanted) {
-  return table_->WaitForRoom(least, wanted);
+Result<std::size_t> BufferPool::WaitForSpace(std::size_t least, std::size_t wanted) {
+  return table_->WaitForSpace(least, wanted);
 }
 
 Status BufferPool::Plan(std::span<const CacheKey> keys, StepPlan& plan) {
@@ -343,7 +343,7 @@ Status BufferPool::Hold(std::span<const CacheKey> keys, const StepPlan& plan,
   if (ahead_ != nullptr) EmptyDoneFrames();
   if (!plan.misses.empty()) {
     const std::size_t misses = plan.misses.size();
-    const Result<std::size_t> room = table_->WaitForRoom(misses, misses);
+    const Result<std::size_t> room = table_->WaitForSpace(misses, misses);
     if (!room) return room.error();
   }
   slots.resize(keys.size());

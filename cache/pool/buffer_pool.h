@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cache/pool/slot_table.h"
-#include "rhizome/hold_room.h"
+#include "rhizome/hold_limits.h"
 #include "rhizome/io_queue.h"
 #include "rhizome/policy.h"
 #include "rhizome/result.h"
@@ -52,7 +52,7 @@ class BufferPool {
   /// 16 bytes per slot.
   /// Errors: kOutOfMemory.
   static Result<BufferPool> Create(std::size_t frame_bytes, std::uint32_t frame_count,
-                                   HoldRoom room = {});
+                                   HoldLimits room = {});
 
   /// Starts a new trace (the next superbatch or the next layer). Null: no unit is cached. Errors:
   /// kInvalidArgument, the prefill uses frames that the pool does not have, uses a frame twice, or
@@ -83,7 +83,7 @@ class BufferPool {
   /// Returns how many of the `wanted` frames returned by Prefill may be filled at once. Waits until
   /// at least `least` may be filled.
   /// Errors: as Hold.
-  Result<std::size_t> WaitForRoom(std::size_t least, std::size_t wanted);
+  Result<std::size_t> WaitForSpace(std::size_t least, std::size_t wanted);
 
   /// Plans the next step. Errors: as Policy::Step; kInvalidArgument, the policy uses frames that
   /// the pool does not have or that are empty, because it was made for another pool.

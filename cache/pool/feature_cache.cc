@@ -167,7 +167,7 @@ Status FeatureCache::Impl::Start(std::unique_ptr<Policy> policy) {
     // Steps of the previous superbatch may still hold slots that the prefill needs.
     std::size_t least = 1, wanted = prefill.size() - done;
     if (pool_.knows_reads()) least = wanted = std::min(wanted, PrefillPiece(row_bytes_));
-    const Result<std::size_t> room = pool_.WaitForRoom(least, wanted);
+    const Result<std::size_t> room = pool_.WaitForSpace(least, wanted);
     if (!room) return room.error();
     targets_.clear();
     for (const std::size_t end = done + *room; done < end; ++done) {

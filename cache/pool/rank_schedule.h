@@ -43,8 +43,8 @@ class RankSchedules {
   Result<std::unique_ptr<Policy>> MakeSchedule(const Trace& superbatch, ScheduleHistory* history);
 
   const RowsOverRanks rows_;
-  const std::unique_ptr<RemoteKeeper> keeper_;  // null: the schedule uses the whole pool
-  FrameKeys frames_;                            // contents of the frames that the schedule uses
+  const std::unique_ptr<RemoteCachePolicy> keeper_;  // null: the schedule uses the whole pool
+  FrameKeys frames_;  // contents of the frames that the schedule uses
 };
 
 }  // namespace internal

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cache/pool/remote_keeper.h"
+#include "cache/pool/remote_cache_policy.h"
 #include "rhizome/export.h"
 #include "rhizome/types.h"
 
@@ -33,7 +33,7 @@ struct RowsOverRanks {
 
   /// Creates a remote cache policy, which manages rows of other ranks in a part of the pool. Empty:
   /// one schedule manages all rows.
-  RemoteKeeperMaker keeper = {};
+  RemoteCachePolicyFactory keeper = {};
 };
 
 }  // namespace internal

@@ -9,7 +9,7 @@
 namespace rhizome {
 inline namespace internal {
 
-Result<std::size_t> SlotTable::WaitForRoom(std::size_t least, std::size_t wanted) {
+Result<std::size_t> SlotTable::WaitForSpace(std::size_t least, std::size_t wanted) {
   const MutexLock lock(mutex_);
   while (Room() < least && holders_ > 0 && !starved_ && !cancelled_) changed_.Wait(mutex_);
   if (cancelled_) return Fail(Status::Interrupted("stopped"));

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/hold_room.h"
+#include "rhizome/hold_limits.h"
 #include "rhizome/process.h"
 #include "rhizome/result.h"
 
@@ -31,7 +31,7 @@ class SlotTable {
   /// Waits until that many are free, unless no slot is held or the holder itself is waiting.
   /// Errors: kInterrupted, cancelled; kOutOfMemory, fewer than `least` are left below the hard
   /// limit.
-  Result<std::size_t> WaitForRoom(std::size_t least, std::size_t wanted);
+  Result<std::size_t> WaitForSpace(std::size_t least, std::size_t wanted);
 
   /// Returns how many slots may be taken below the soft limit.
   std::size_t room() const;

@@ -6,7 +6,7 @@ inline namespace internal {
 void CostMeter::Add(const MeasuredRange& block) {
   const bool goes_on =
       !ranges_.empty() && ranges_.back().end == block.begin &&
-      (block.begin % step_ != 0 || ranges_.back().end - ranges_.back().begin < least_places_);
+      (block.begin % step_ != 0 || ranges_.back().end - ranges_.back().begin < min_places_);
   if (!goes_on) {
     ranges_.push_back(block);
     return;

@@ -20,9 +20,8 @@ struct MeasuredRange {
 /// Threads: one at a time.
 class CostMeter {
  public:
-  /// `least_places`: minimum size of a range, unless it is followed by a gap or the end.
-  CostMeter(std::uint64_t step, std::uint64_t least_places)
-      : step_(step), least_places_(least_places) {}
+  /// `min_places`: minimum size of a range, unless it is followed by a gap or the end.
+  CostMeter(std::uint64_t step, std::uint64_t min_places) : step_(step), min_places_(min_places) {}
 
   /// Adds a block. Blocks must be in ascending order. A gap between blocks must begin at a multiple
   /// of the step; it starts a new range.
@@ -33,7 +32,7 @@ class CostMeter {
 
  private:
   std::uint64_t step_;
-  std::uint64_t least_places_;
+  std::uint64_t min_places_;
   std::vector<MeasuredRange> ranges_;
 };
 

@@ -227,8 +227,8 @@ Status SaveCostModels(const CostModels& models, const Path& path, OutputFile::Pl
 }
 
 Result<CostModels> LoadCostModels(FileSystem& fs, const Path& path) {
-  constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
-  RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ReadWholeFile(fs, path, kMostBytes));
+  constexpr std::uint64_t kMaxBytes = std::uint64_t{16} << 20;
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ReadWholeFile(fs, path, kMaxBytes));
   const auto damaged = [&](const std::string& why) {
     return Fail(Status::Corruption(
         fmt::format("{}: {}; delete it, and costs are learned anew", path.string(), why)));

@@ -42,9 +42,9 @@ HomeEpochs::HomeEpochs(std::vector<std::vector<VertexId>> train,
   all_train_steps_ = StepsOf(train_, options.batch_size);
   counts_ = {.epochs = options.epochs,
              .valid_every = options.valid_every,
-             .train = options.most_train_steps == 0
+             .train = options.max_train_steps == 0
                           ? all_train_steps_
-                          : std::min(all_train_steps_, options.most_train_steps),
+                          : std::min(all_train_steps_, options.max_train_steps),
              .valid = StepsOf(valid_, options.batch_size)};
 }
 

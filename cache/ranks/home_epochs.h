@@ -17,9 +17,9 @@ inline namespace RHIZOME_API internal {
 struct HomeEpochsOptions {
   std::uint64_t batch_size = 1;  ///< seeds per home and step on average, min 1
   std::uint64_t seed = 1;        ///< seeds the shuffles
-  std::uint32_t epochs = 1;      ///< max EpochPlan::kMostEpochs
+  std::uint32_t epochs = 1;      ///< max EpochPlan::kMaxEpochs
   std::uint32_t valid_every = 1;
-  std::uint64_t most_train_steps = 0;  ///< limit per epoch; 0: no limit
+  std::uint64_t max_train_steps = 0;  ///< limit per epoch; 0: no limit
 };
 
 /// The minibatches of distributed training, in which the unit of work is a home (a group of
@@ -64,7 +64,7 @@ class HomeEpochs {
 
   std::vector<std::vector<VertexId>> train_, valid_;  // by home
   HomeEpochsOptions options_;
-  std::uint64_t all_train_steps_ = 0;  // per epoch, without most_train_steps
+  std::uint64_t all_train_steps_ = 0;  // per epoch, without max_train_steps
   EpochCounts counts_;
   std::uint32_t epoch_ = 0;
   std::vector<std::vector<VertexId>> shuffled_;  // by home: train_ in the order of the epoch

@@ -16,7 +16,7 @@
 #include "cache/ranks/rank_clock.h"
 #include "cache/ranks/rank_pool.h"
 #include "cache/ranks/rank_seconds.h"
-#include "cache/ranks/remote_keepers.h"
+#include "cache/ranks/remote_cache_policies.h"
 #include "cache/ranks/row_costs.h"
 #include "cache/ranks/row_homes.h"
 #include "cache/ranks/row_messages.h"
@@ -39,8 +39,8 @@ Status CheckOptions(const RankPlanOptions& options) {
   if (options.ranks.empty()) return refuse("no number of ranks is given");
   if (options.batch_size == 0 || options.epochs == 0 || options.superbatch == 0)
     return refuse("batch size, epochs and superbatch must be at least 1");
-  if (options.epochs > EpochPlan::kMostEpochs)
-    return refuse(fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMostEpochs));
+  if (options.epochs > EpochPlan::kMaxEpochs)
+    return refuse(fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMaxEpochs));
   if (!(options.link.bits_per_second > 0 && options.link.latency_seconds >= 0))
     return refuse("a link's bandwidth must be above 0, and its latency not negative");
   if (!(options.processors >= 0 && options.row_seconds >= 0 && options.own_seconds >= 0 &&
@@ -101,7 +101,7 @@ class RankSet {
   }
 
   /// Creates the pools of all ranks. Call once, before Play.
-  Status MakePools(const PrefetchOutlook& outlook, const HomeEpochs& epochs);
+  Status MakePools(const PrefetchLookahead& outlook, const HomeEpochs& epochs);
 
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(plan_.shares.size()); }
   std::uint32_t RankOf(std::uint32_t home) const {
@@ -122,7 +122,7 @@ class RankSet {
     const std::uint64_t schedules = frames * RankSchedules::kBytesPerFrame;
     const std::uint64_t keeper = options_.prefetch.policy == Prefetch::kBelady
                                      ? 0
-                                     : rank_of_.size() * RemoteKeeper::kBytesPerKey;
+                                     : rank_of_.size() * RemoteCachePolicy::kBytesPerKey;
     if (options_.prior == Prior::kNone) return schedules + keeper;
     return schedules + keeper + rank_of_.size() * ScheduleHistory::kBytesPerKey +
            frames * ScheduleHistory::kBytesPerFrame;
@@ -144,14 +144,14 @@ class RankSet {
   RankClock clock_;
 };
 
-Status RankSet::MakePools(const PrefetchOutlook& outlook, const HomeEpochs& epochs) {
+Status RankSet::MakePools(const PrefetchLookahead& outlook, const HomeEpochs& epochs) {
   const RowsOverRanks costs = WithCosts({}, options_.disk, options_.link, report_.row_bytes);
   for (std::uint32_t r = 0; r < ranks(); ++r) {
     RHIZOME_ASSIGN_OR_RETURN(
-        RemoteKeeperMaker keeper,
-        outlook.KeeperOfRank({.rank_of = rank_of_, .rank = r},
-                             {.first = share(r).first_home, .count = share(r).homes}, epochs,
-                             options_.superbatch, report_.row_bytes));
+        RemoteCachePolicyFactory keeper,
+        outlook.RemotePolicyFactoryOfRank({.rank_of = rank_of_, .rank = r},
+                                          {.first = share(r).first_home, .count = share(r).homes},
+                                          epochs, options_.superbatch, report_.row_bytes));
     pools_.push_back(std::make_unique<RankPool>(
         RankPoolOptions{
             .rank = r,
@@ -325,7 +325,7 @@ Result<HomeEpochs> RankPlanner::MakeEpochs() {
                      .seed = options_.seed,
                      .epochs = options_.epochs,
                      .valid_every = options_.eval_every,
-                     .most_train_steps = options_.steps});
+                     .max_train_steps = options_.steps});
 }
 
 Status RankPlanner::Play(PlannedSuperbatch& superbatch) {
@@ -373,8 +373,8 @@ Result<RankPlanReport> RankPlanner::Plan() {
   RHIZOME_RETURN_IF_ERROR(
       SetValidSampler(options_.eval_fanouts, options_.fanouts.size(), sampling));
   RHIZOME_ASSIGN_OR_RETURN(
-      const PrefetchOutlook outlook,
-      PrefetchOutlook::Create(options_.prefetch, graph_, sampling.sampler, control_));
+      const PrefetchLookahead outlook,
+      PrefetchLookahead::Create(options_.prefetch, graph_, sampling.sampler, control_));
   SetSamplers(options_.seed, options_.threads, sampling);
   sampling.degrees = sampling.weighted_degrees = false;
   RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,

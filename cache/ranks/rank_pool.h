@@ -37,7 +37,7 @@ struct RankPoolOptions {
   /// Costs of a row from the local disk and of a row from another rank; positive.
   double local_cost = 1;
   double remote_cost = 1;
-  RemoteKeeperMaker keeper = {};  ///< as RowsOverRanks
+  RemoteCachePolicyFactory keeper = {};  ///< as RowsOverRanks
 
   /// Max rows per prefill piece (PrefillPiece) and per request (row_messages.h); at least 1.
   std::uint64_t piece_rows = std::numeric_limits<std::uint64_t>::max();

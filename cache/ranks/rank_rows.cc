@@ -29,11 +29,11 @@ Result<std::unique_ptr<RankRows>> RankRows::Create(const GraphSnapshot& graph,
 
 RankRows::~RankRows() = default;
 
-Status RankRows::Keep(const PrefetchOutlook& outlook, const HomeEpochs& epochs,
+Status RankRows::Keep(const PrefetchLookahead& outlook, const HomeEpochs& epochs,
                       std::uint64_t superbatch) {
   const HomeRange own = HomesOfRank(transport_.rank(), epochs.homes(), transport_.ranks());
-  RHIZOME_ASSIGN_OR_RETURN(costs_.keeper,
-                           outlook.KeeperOfRank(view(), own, epochs, superbatch, row_bytes_));
+  RHIZOME_ASSIGN_OR_RETURN(costs_.keeper, outlook.RemotePolicyFactoryOfRank(
+                                              view(), own, epochs, superbatch, row_bytes_));
   return Status::Ok();
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cache/feed/feed_pipeline.h"
-#include "cache/ranks/remote_keepers.h"
+#include "cache/ranks/remote_cache_policies.h"
 #include "cache/ranks/remote_rows.h"
 #include "cache/ranks/row_homes.h"
 #include "cache/ranks/row_service.h"
@@ -37,8 +37,8 @@ class RankRows {
   ~RankRows();
 
   /// Selects the remote cache policy. Call it before Feed. `superbatch`: in steps. Errors: as
-  /// PrefetchOutlook.
-  Status Keep(const PrefetchOutlook& outlook, const HomeEpochs& epochs, std::uint64_t superbatch);
+  /// PrefetchLookahead.
+  Status Keep(const PrefetchLookahead& outlook, const HomeEpochs& epochs, std::uint64_t superbatch);
 
   /// Makes a pipeline read rows through this object, which serves other ranks from the time that
   /// the pipeline opens. Sets FeedPipelineOptions::complete.

@@ -18,9 +18,9 @@ namespace {
 Status CheckTraceOptions(const RemoteTraceOptions& options) {
   if (options.batch_size == 0 || options.epochs == 0)
     return Status::InvalidArgument("batch size and epochs must be at least 1");
-  if (options.epochs > EpochPlan::kMostEpochs) {
+  if (options.epochs > EpochPlan::kMaxEpochs) {
     return Status::InvalidArgument(
-        fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMostEpochs));
+        fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMaxEpochs));
   }
   return Status::Ok();
 }

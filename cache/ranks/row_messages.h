@@ -15,13 +15,13 @@ inline namespace internal {
 /// Max rows per request and bytes per reply. Requests are limited so that many requests of a sweep
 /// are in flight at once: an owner reads for one while the reply to another is transferred and a
 /// third is verified. Short messages also limit the delay of messages that other callers wait for.
-inline constexpr std::uint64_t kMostRequestRows = 32768;
-inline constexpr std::uint64_t kMostReplyBytes = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kMaxRequestRows = 32768;
+inline constexpr std::uint64_t kMaxReplyBytes = std::uint64_t{1} << 20;
 
 /// Returns the max rows per request for rows of `row_bytes` bytes; at least 1.
 constexpr std::uint64_t RequestRows(std::uint64_t row_bytes) {
-  return std::clamp<std::uint64_t>(kMostReplyBytes / (row_bytes + kReplyChecksumBytes), 1,
-                                   kMostRequestRows);
+  return std::clamp<std::uint64_t>(kMaxReplyBytes / (row_bytes + kReplyChecksumBytes), 1,
+                                   kMaxRequestRows);
 }
 
 }  // namespace internal

@@ -18,7 +18,7 @@ inline namespace internal {
 namespace {
 
 /// Max rows of a batch: enough to use a device well, and few enough to keep pinned memory small.
-constexpr std::uint64_t kMostBatchRows = 8192;
+constexpr std::uint64_t kMaxBatchRows = 8192;
 
 std::uint64_t Columns(std::int64_t columns) { return static_cast<std::uint64_t>(columns); }
 
@@ -71,7 +71,7 @@ Result<std::unique_ptr<DeviceTiles>> DeviceTiles::Open(const ComputeDevice& devi
 }
 
 Status DeviceTiles::Allocate(std::optional<std::uint64_t> device_bytes) {
-  RHIZOME_ASSIGN_OR_RETURN(const DeviceFacts now, device_.kernels->Facts());
+  RHIZOME_ASSIGN_OR_RETURN(const DeviceProperties now, device_.kernels->Facts());
   const std::uint64_t bytes = device_bytes.value_or(now.free_bytes / 2);
   const RowNumbers row = WidestRow(model_);
   const std::uint64_t weights = WeightBytes(model_);
@@ -84,7 +84,7 @@ Status DeviceTiles::Allocate(std::optional<std::uint64_t> device_bytes) {
         bytes >> 10, weights >> 10, kTile, (kTile * row_bytes >> 10) + 1));
   }
   const std::uint64_t fit = (bytes - weights) / row_bytes / kTile * kTile;
-  batch_rows_ = std::min(fit, kMostBatchRows);
+  batch_rows_ = std::min(fit, kMaxBatchRows);
   const auto pinned = [&](std::size_t numbers) {
     return device_.kernels->AllocatePinned(numbers * sizeof(float));
   };
@@ -110,7 +110,7 @@ torch::Tensor DeviceTiles::Up(const float* from, std::size_t columns) {
       at::empty({static_cast<std::int64_t>(batch_rows_), static_cast<std::int64_t>(columns)},
                 torch::TensorOptions(torch::kFloat32).device(device_.place));
   const std::size_t bytes = batch_rows_ * columns * sizeof(float);
-  OrThrow(device_.kernels->CopyToDevice(kDefaultStream, made.data_ptr(), from, bytes));
+  ThrowIfError(device_.kernels->CopyToDevice(kDefaultStream, made.data_ptr(), from, bytes));
   upload_bytes_ += bytes;
   return made;
 }
@@ -118,7 +118,7 @@ torch::Tensor DeviceTiles::Up(const float* from, std::size_t columns) {
 /// Queues the copy of a batch to pinned memory. The returned tensor is valid once the stream is
 /// drained.
 torch::Tensor DeviceTiles::Down(const torch::Tensor& made, float* to) {
-  OrThrow(device_.kernels->CopyToHost(kDefaultStream, to, made.data_ptr(), made.nbytes()));
+  ThrowIfError(device_.kernels->CopyToHost(kDefaultStream, to, made.data_ptr(), made.nbytes()));
   download_bytes_ += made.nbytes();
   return at::from_blob(to, made.sizes(), torch::kFloat32);
 }
@@ -146,7 +146,7 @@ void DeviceTiles::Prepare(std::uint32_t number, const float* raw, std::size_t co
     if (layer.pieces().score_columns() > 0) made = at::cat({made, layer.SourceScores(made)}, 1);
     made = made.contiguous();
     Down(made, out_);
-    OrThrow(device->Drain(kDefaultStream));
+    ThrowIfError(device->Drain(kDefaultStream));
     std::memcpy(out + first * made_columns, out_, rows * made_columns * sizeof(float));
   }
 }
@@ -176,7 +176,7 @@ DeviceTiles::Finished DeviceTiles::Finish(std::uint32_t number, std::size_t coun
   if (with_scores) scores = model_.HeadOfTile(made).contiguous();
   Finished finished{.rows = Down(made, out_), .scores = {}};
   if (with_scores) finished.scores = Down(scores, out_ + made.numel());
-  OrThrow(device->Drain(kDefaultStream));
+  ThrowIfError(device->Drain(kDefaultStream));
   return finished;
 }
 

@@ -37,7 +37,7 @@ const ArrayEntry* NewestOf(const Manifest& manifest, const std::string& name) {
 namespace {
 
 /// Returns why the rows of `old` cannot be reused, or an empty string if they can.
-std::string WhyNot(const ArrayEntry& old, const ArrayEntry& made, const Manifest& manifest) {
+std::string ReuseObstacle(const ArrayEntry& old, const ArrayEntry& made, const Manifest& manifest) {
   for (const char* const fact : kIncrementalFacts) {
     const std::string_view there = FactOf(old, fact);
     if (there.empty()) return fmt::format("{} does not say its {}", old.name, fact);
@@ -182,7 +182,7 @@ Result<IncrementalPlan> PlanIncremental(const GraphSnapshot& graph, const ArrayE
     plan.full_because = fmt::format("there is no array {} yet", made.name);
     return plan;
   }
-  plan.full_because = WhyNot(*old, made, store.manifest());
+  plan.full_because = ReuseObstacle(*old, made, store.manifest());
   RHIZOME_ASSIGN_OR_RETURN(const bool same, IsOfHistory(*old, store));
   if (plan.full_because.empty() && !same)
     plan.full_because = fmt::format("{} is of a copy of the store that has diverged", old->name);

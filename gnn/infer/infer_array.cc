@@ -150,9 +150,9 @@ InferReport MakeReport(const LayerwiseResult& result, const InferenceJob& job,
 
 /// Finds the rows of the result that have NaN or infinite values, if a run wrote such rows, and
 /// sends a note about them to the caller.
-Result<std::vector<InferReport::NonFinite>> TellNonFinite(const InferenceJob& job,
-                                                          const LayerwiseResult& result,
-                                                          const JobControl& control) {
+Result<std::vector<InferReport::NonFinite>> ReportAndNoteNonFinite(const InferenceJob& job,
+                                                                   const LayerwiseResult& result,
+                                                                   const JobControl& control) {
   std::vector<InferReport::NonFinite> found;
   if (result.non_finite_rows == 0) return found;
   const InferOptions& options = job.options();
@@ -191,7 +191,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
         ignored, IgnoredFacts(job->graph(),
                               {.sampling = options.sampling, .edge_weights = job->edge_weights()}));
   }
-  TellIgnored(ignored, options.note);
+  ReportIgnored(ignored, options.note);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
                            JobScratch::Open(job->store(), job->ScratchName(),
                                             options.resume ? JobScratch::Leftovers::kKeep
@@ -209,7 +209,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
                            job->Run(scratch->folder(), base, workers.get(), control));
   RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
   RHIZOME_ASSIGN_OR_RETURN(std::vector<InferReport::NonFinite> non_finite,
-                           TellNonFinite(*job, result, control));
+                           ReportAndNoteNonFinite(*job, result, control));
   RHIZOME_ASSIGN_OR_RETURN(const std::string published, HandOver(*job, result.output, control));
   scratch->RemoveAtEnd();
   InferReport report = MakeReport(result, *job, clock);
@@ -224,7 +224,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, const ComputeDe
 
 /// Runs the job. All paths in `options` are absolute.
 Result<InferReport> InferWith(InferOptions options, const JobControl& control,
-                              const ComputeDeviceMaker& open) {
+                              const ComputeDeviceFactory& open) {
   if (options.incremental) options.new_version = true;
   const std::uint64_t base_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckMode(options));
@@ -247,7 +247,7 @@ Result<InferReport> InferWith(InferOptions options, const JobControl& control,
 }  // namespace
 
 Result<InferReport> InferArray(const InferOptions& given, const JobControl& control,
-                               const ComputeDeviceMaker& open) {
+                               const ComputeDeviceFactory& open) {
   FileSystem& fs = FileSystem::Posix();
   return WithAbsolute(fs, given.store, [&](const Path& store) {
     InferOptions options = given;

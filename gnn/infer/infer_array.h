@@ -15,7 +15,7 @@ inline namespace internal {
 /// Errors: see GnnEntry; kAlreadyExists, the store has an array of that name; kUnsupported, the
 /// requested device is not available.
 Result<InferReport> InferArray(const InferOptions& options, const JobControl& control,
-                               const ComputeDeviceMaker& open = OpenCudaComputeDevice);
+                               const ComputeDeviceFactory& open = OpenCudaComputeDevice);
 
 }  // namespace internal
 }  // namespace rhizome

@@ -27,17 +27,17 @@ constexpr std::uint64_t kInferSlackBytes = std::uint64_t{56} << 20;
 /// without --memory.
 constexpr std::uint64_t kStageShare = 16;
 constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{16} << 20;
-constexpr std::uint64_t kLeastStageBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMinStageBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kAheadShare = 32;
 constexpr std::uint64_t kDefaultAheadBytes = std::uint64_t{16} << 20;
-constexpr std::uint64_t kLeastAheadBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMinAheadBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kDefaultBlockBytes = std::uint64_t{512} << 20;
-constexpr std::uint64_t kLeastCacheShare = 4;
+constexpr std::uint64_t kMinCacheShare = 4;
 constexpr std::uint64_t kSamplewiseBlockRows = 1024;
 
 /// Max number of threads that encode and write, and the share of memory for all of them but the
 /// first.
-constexpr std::uint32_t kMostWriters = 4;
+constexpr std::uint32_t kMaxWriters = 4;
 constexpr std::uint64_t kWriterShare = 6;
 
 /// Returns the largest number below `limit` for which fits(number) holds, to within 1 MiB, or 0.
@@ -74,7 +74,7 @@ class Division {
               .ahead_bytes = kDefaultAheadBytes,
               .writers = input_.one_writer
                              ? 1
-                             : std::clamp<std::uint32_t>(tried_.threads, 1, kMostWriters)};
+                             : std::clamp<std::uint32_t>(tried_.threads, 1, kMaxWriters)};
     if (tuning.block_rows == 0 && input_.options.mode == InferMode::kSamplewise) {
       tried_.tuning.block_rows = kSamplewiseBlockRows;
     }
@@ -105,7 +105,7 @@ class Division {
     memory.cache_bytes = BytesLeft(plan.cache_bytes, WorkingBytes() - needs.working_bytes);
     // In a sequential scan, a cache saves only the reads of the part that it holds, so a small
     // cache is not worth its planning.
-    if (!tuning.cache_bytes && memory.cache_bytes < needs.cacheable_bytes / kLeastCacheShare)
+    if (!tuning.cache_bytes && memory.cache_bytes < needs.cacheable_bytes / kMinCacheShare)
       memory.cache_bytes = 0;
     // The memory for choosing row orders is released before blocks and cache are allocated.
     if (limit != 0) memory.layout_bytes = plan.cache_bytes + memory.block_bytes;
@@ -119,8 +119,8 @@ class Division {
   void ShareOut(std::uint64_t left) {
     LayerMemory& memory = tried_.memory;
     const InferTuning& tuning = input_.options.tuning;
-    memory.stage_bytes = std::clamp(left / kStageShare, kLeastStageBytes, kDefaultStageBytes);
-    memory.ahead_bytes = std::clamp(left / kAheadShare, kLeastAheadBytes, kDefaultAheadBytes);
+    memory.stage_bytes = std::clamp(left / kStageShare, kMinStageBytes, kDefaultStageBytes);
+    memory.ahead_bytes = std::clamp(left / kAheadShare, kMinAheadBytes, kDefaultAheadBytes);
     while (memory.writers > 1 && !WritersFit(left / kWriterShare)) --memory.writers;
     const std::uint64_t fixed =
         tuning.cache_bytes.value_or(0) + tuning.neighbor_cache_bytes.value_or(0);
@@ -131,8 +131,8 @@ class Division {
     memory.block_bytes = MostThatFits(left, fits);
     if (WorkingBytes() + fixed <= left) return;
     // The shares are too much if memory is very scarce, so use the minimum sizes.
-    memory.stage_bytes = kLeastStageBytes;
-    memory.ahead_bytes = kLeastAheadBytes;
+    memory.stage_bytes = kMinStageBytes;
+    memory.ahead_bytes = kMinAheadBytes;
     memory.writers = 1;
     memory.block_bytes = MostThatFits(left, fits);
   }

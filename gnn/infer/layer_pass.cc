@@ -79,7 +79,7 @@ Result<InferLayerReport> LayerPass::Run(const JobControl& control) {
   report_.blocks = blocks.size();
   for (const Block& block : blocks) {
     report_.vertices += block.rows();
-    most_targets_ = std::max<std::uint64_t>(most_targets_, block.rows());
+    max_targets_ = std::max<std::uint64_t>(max_targets_, block.rows());
   }
   control_ = &control;
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkReader> reader, OpenReader(blocks));
@@ -243,10 +243,10 @@ WindowRows LayerPass::Prepared(const StagedWindow& window) {
 /// Returns the state memory for `targets` targets. All blocks share it, so that the system zeroes
 /// its pages only once.
 Result<std::span<float>> LayerPass::Sums(std::size_t targets) {
-  RHIZOME_CHECK(targets <= most_targets_);
+  RHIZOME_CHECK(targets <= max_targets_);
   if (sums_.size_bytes() == 0) {
     RHIZOME_ASSIGN_OR_RETURN(
-        sums_, AlignedBuffer::Allocate(most_targets_ * state_columns() * sizeof(float)));
+        sums_, AlignedBuffer::Allocate(max_targets_ * state_columns() * sizeof(float)));
   }
   return std::span(reinterpret_cast<float*>(sums_.bytes().data()), targets * state_columns());
 }

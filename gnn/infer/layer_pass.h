@@ -92,10 +92,10 @@ class LayerPass {
   const std::size_t dim_;  // columns read
   const bool has_cache_;
   const Layer& layer_;
-  std::vector<float> row_scale_;    // [rows] 1/sqrt(degree + 1), for symmetric sums
-  AlignedBuffer sums_;              // state of targets; reused by one block after another
-  AlignedBuffer prepared_;          // [stage rows, prepared columns], if the layer prepares rows
-  std::uint64_t most_targets_ = 0;  // max over all blocks
+  std::vector<float> row_scale_;   // [rows] 1/sqrt(degree + 1), for symmetric sums
+  AlignedBuffer sums_;             // state of targets; reused by one block after another
+  AlignedBuffer prepared_;         // [stage rows, prepared columns], if the layer prepares rows
+  std::uint64_t max_targets_ = 0;  // max over all blocks
 
   std::uint64_t rows_done_ = 0;    // rows of finished blocks
   AccuracyCounts chunk_accuracy_;  // of the output chunk that is being filled

@@ -65,7 +65,7 @@ bool Send(int socket, std::string_view text) {
   return true;
 }
 
-Status NotOurLanguage(std::string_view line) {
+Status ProtocolError(std::string_view line) {
   return Status::IoError(
       fmt::format("a worker said '{}', which is no answer; is it another version of the program?",
                   line.substr(0, 100)));
@@ -236,7 +236,7 @@ Status WorkerPool::Listen(const Finished& finished, const Done& done) {
       RHIZOME_RETURN_IF_ERROR(TakeLine(worker, line, finished, done));
     }
     worker.received.erase(0, begin);
-    if (worker.received.size() > kMaxLineBytes) return NotOurLanguage(worker.received);
+    if (worker.received.size() > kMaxLineBytes) return ProtocolError(worker.received);
   }
   return Status::Ok();
 }
@@ -249,18 +249,18 @@ Status WorkerPool::TakeLine(Worker& worker, std::string_view line, const Finishe
   if (kind == "error") {
     const std::optional<std::uint64_t> code = TakeNumber(rest);
     if (!code || *code == 0 || *code > static_cast<std::uint64_t>(StatusCode::kInterrupted)) {
-      return NotOurLanguage(line);
+      return ProtocolError(line);
     }
     return {static_cast<StatusCode>(*code), std::string(rest)};
   }
-  if (!worker.busy) return NotOurLanguage(line);
+  if (!worker.busy) return ProtocolError(line);
   if (kind == "done" && worker.task.begin == worker.task.end) {
     worker.busy = false;
     return done(worker.task.stage, rest);
   }
   const std::optional<std::uint64_t> piece = TakeNumber(rest);
   if (kind != "piece" || !piece || *piece != worker.task.begin || *piece >= worker.task.end) {
-    return NotOurLanguage(line);
+    return ProtocolError(line);
   }
   RHIZOME_RETURN_IF_ERROR(finished(worker.task.stage, *piece, rest));
   worker.task.begin = *piece + 1;

@@ -11,9 +11,9 @@
 #include "cache/blocks/chunk_reader.h"
 #include "cache/blocks/pair_schedule.h"
 #include "gnn/links/link_scorer.h"
+#include "index/base/parallel.h"
 #include "index/delta/graph_parts.h"
 #include "index/graph/delta_rows.h"
-#include "index/work/parallel.h"
 #include "rhizome/array_versions.h"
 #include "rhizome/row_reader.h"
 #include "storage/array/array_rules.h"
@@ -26,7 +26,7 @@ namespace {
 /// Memory for each pair of a batch: itself, its placed copy, its score, and its part of rows and
 /// cells.
 constexpr std::uint64_t kPairBytes = 160;
-constexpr std::uint64_t kLeastMemory = std::uint64_t{8} << 20;
+constexpr std::uint64_t kMinMemory = std::uint64_t{8} << 20;
 constexpr std::uint64_t kStagingBytes = std::uint64_t{1} << 20;
 
 /// Number of pairs that a thread scores at a time.
@@ -48,7 +48,7 @@ struct Budget {
 
 Result<Budget> Divide(std::uint64_t memory_bytes, const ArrayEntry& entry) {
   const std::uint64_t chunk = ChunkReader::DecodedBytes(entry);
-  const std::uint64_t need = std::max(kLeastMemory, (kReadAhead + 6) * chunk);
+  const std::uint64_t need = std::max(kMinMemory, (kReadAhead + 6) * chunk);
   if (memory_bytes < need) {
     return Fail(Status::OutOfMemory(
         fmt::format("{} bytes are too little to score pairs of array {}, whose chunks are {}: give "

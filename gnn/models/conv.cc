@@ -51,7 +51,7 @@ torch::Tensor Conv::Attended(const LayerRows& x, const LayerGraph& graph,
   const torch::Tensor query = Query(x.First(targets), values.narrow(0, 0, targets));
   if (pieces().score_columns() > 0)
     return Attend(values, SourceScores(values), query, graph.lists, shape);
-  return AttendV2(values, query, ScoreVectors(), graph.lists, shape);
+  return AttendGatv2(values, query, ScoreVectors(), graph.lists, shape);
 }
 
 torch::Tensor Conv::Forward(const LayerRows& x, const LayerGraph& graph, const torch::Tensor& first,

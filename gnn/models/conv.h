@@ -110,7 +110,7 @@ class Conv {
   /// input and the same rows projected.
   virtual torch::Tensor Query(const LayerRows& own, const torch::Tensor& projected) const;
 
-  /// Returns the score vectors of kAdditiveV2: [heads, width of a head].
+  /// Returns the score vectors of kGatv2: [heads, width of a head].
   virtual torch::Tensor ScoreVectors() const { return {}; }
 
   /// Returns the weight [out, width] by which Update first multiplies reduced rows, so that rows

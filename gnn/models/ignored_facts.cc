@@ -74,8 +74,8 @@ Result<std::vector<std::string>> IgnoredFacts(const GraphSnapshot& graph, const 
   return ignored;
 }
 
-void TellIgnored(const std::vector<std::string>& ignored,
-                 const std::function<void(std::string_view)>& note) {
+void ReportIgnored(const std::vector<std::string>& ignored,
+                   const std::function<void(std::string_view)>& note) {
   if (ignored.empty() || !note) return;
   note(fmt::format("not used: {}; the network takes all vertices and all edges for alike",
                    fmt::join(ignored, "; ")));

@@ -28,8 +28,8 @@ Result<std::vector<std::string>> IgnoredFacts(const GraphSnapshot& graph, const 
 
 /// Sends a sentence about the ignored properties to `note`, if there are any and `note` is not
 /// empty.
-void TellIgnored(const std::vector<std::string>& ignored,
-                 const std::function<void(std::string_view)>& note);
+void ReportIgnored(const std::vector<std::string>& ignored,
+                   const std::function<void(std::string_view)>& note);
 
 }  // namespace internal
 }  // namespace rhizome

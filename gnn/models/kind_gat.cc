@@ -76,8 +76,8 @@ class GatConv final : public Conv {
     const AttentionShape shape = ShapeOfAttention(mode);
     if (!second())
       return AttendProjected(x, weight_, source_vectors_, vectors_, graph.lists, shape);
-    return AttendProjectedV2(x, weight_, source_bias_, Query(x.First(graph.targets()), {}),
-                             vectors_, graph.lists, shape);
+    return AttendProjectedGatv2(x, weight_, source_bias_, Query(x.First(graph.targets()), {}),
+                                vectors_, graph.lists, shape);
   }
 
   /// Counts the projected row and its scores.
@@ -92,7 +92,7 @@ class GatConv final : public Conv {
   }
 
  private:
-  bool second() const { return reduce_.attention.score == AttendScore::kAdditiveV2; }
+  bool second() const { return reduce_.attention.score == AttendScore::kGatv2; }
 
   const ConvShape shape_;
   const std::int64_t heads_;
@@ -144,7 +144,7 @@ const ConvKind& GatV2Kind() {
                .source = "Brody et al., How Attentive are Graph Attention Networks? (ICLR 2022)",
                .options = Options()},
       .defaults = {{"activation", "elu"}},
-      .make = Make<AttendScore::kAdditiveV2>};
+      .make = Make<AttendScore::kGatv2>};
   return kind;
 }
 

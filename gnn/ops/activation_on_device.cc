@@ -17,7 +17,7 @@ torch::Tensor ActivateOnDevice(const Activation& activation, const torch::Tensor
                   .seed = activation.seed,
                   .first_row = static_cast<std::uint64_t>(activation.first_row)};
   args.out = out.data_ptr<float>();
-  OrThrow(activation.device->Activate(kDefaultStream, args));
+  ThrowIfError(activation.device->Activate(kDefaultStream, args));
   return out;
 }
 
@@ -32,7 +32,7 @@ torch::Tensor ActivateGradientOnDevice(const Activation& activation, const torch
   args.count = static_cast<std::size_t>(gradient.numel());
   args.scale = DrawsOf(activation.dropout).scale;
   args.out = out.data_ptr<float>();
-  OrThrow(activation.device->ActivateGradient(kDefaultStream, args));
+  ThrowIfError(activation.device->ActivateGradient(kDefaultStream, args));
   return out;
 }
 

@@ -4,7 +4,7 @@
 namespace rhizome {
 inline namespace internal {
 
-const TurnedCsr& AggregateLists::turned() const {
+const TransposedCsr& AggregateLists::turned() const {
   if (!is_turned_) turned_ = Turn(csr_, static_cast<std::size_t>(sources_));
   is_turned_ = true;
   return turned_;
@@ -24,7 +24,7 @@ void AggregateLists::PlaceOn(DeviceUploads& uploads, const CsrView& csr,
   placed_ = {.csr = csr, .weights = weights, .long_lists = long_lists};
 }
 
-AggregateLists::Turned AggregateLists::placed_turned() const {
+AggregateLists::Turned AggregateLists::placed_transpose() const {
   const Turned here{
       .csr = turned().lists.view(), .edges = turned().edges, .weights = turned_weights()};
   if (uploads_ == nullptr) return here;

@@ -77,7 +77,7 @@ struct SumFunction : torch::autograd::Function<SumFunction> {
           static_cast<std::size_t>(context->saved_data[std::string(name) + "_size"].toInt()));
     };
     const torch::Tensor gradient = gradients[0].contiguous();
-    const AggregateLists::Turned turned = lists.placed_turned();
+    const AggregateLists::Turned turned = lists.placed_transpose();
     const auto self = kept("self");
     const AggregateStart start = self.empty() ? AggregateStart{} : StartOf(gradient, self);
     torch::Tensor out = EmptyBeside(gradient, lists.sources());
@@ -132,7 +132,7 @@ struct WeightedFunction : torch::autograd::Function<WeightedFunction> {
  private:
   static torch::Tensor OfRows(const AggregateLists& lists, const torch::Tensor& weights,
                               const torch::Tensor& gradient) {
-    const AggregateLists::Turned turned = lists.placed_turned();
+    const AggregateLists::Turned turned = lists.placed_transpose();
     const torch::Tensor edges =
         TensorOnDevice(turned.edges.data(), {static_cast<std::int64_t>(turned.edges.size())},
                        torch::kInt32, weights.device());
@@ -202,7 +202,7 @@ struct MaxFunction : torch::autograd::Function<MaxFunction> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const AggregateLists& lists = ListsOf(context);
-    const AggregateLists::Turned turned = lists.placed_turned();
+    const AggregateLists::Turned turned = lists.placed_transpose();
     const torch::Tensor edge = context->get_saved_variables()[0];
     const torch::Tensor gradient = gradients[0].contiguous();
     torch::Tensor out = EmptyBeside(gradient, lists.sources());

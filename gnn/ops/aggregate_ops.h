@@ -43,7 +43,7 @@ class AggregateLists {
   std::span<const float> weights() const { return weights_; }
 
   /// Return the transpose, which is built at the first call, and the weights in its order.
-  const TurnedCsr& turned() const;
+  const TransposedCsr& turned() const;
   std::span<const float> turned_weights() const;
 
   /// Makes the operations run on a device; the arguments are device copies of these lists and
@@ -65,7 +65,7 @@ class AggregateLists {
     std::span<const float> weights;
     PlacedLongLists long_lists = {};
   };
-  Turned placed_turned() const;
+  Turned placed_transpose() const;
 
  private:
   struct Placed {
@@ -80,7 +80,7 @@ class AggregateLists {
   std::int64_t sources_ = 0;
   std::span<const float> weights_;
   mutable std::vector<float> turned_weights_;
-  mutable TurnedCsr turned_;
+  mutable TransposedCsr turned_;
   mutable bool is_turned_ = false;
   DeviceUploads* uploads_ = nullptr;
   mutable Placed placed_;

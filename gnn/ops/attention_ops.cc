@@ -107,14 +107,14 @@ torch::Tensor Attend(const torch::Tensor& values, const torch::Tensor& source,
                                &shape);
 }
 
-torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
-                       const torch::Tensor& attention, const AggregateLists& lists,
-                       const AttentionShape& shape) {
+torch::Tensor AttendGatv2(const torch::Tensor& values, const torch::Tensor& query,
+                          const torch::Tensor& attention, const AggregateLists& lists,
+                          const AttentionShape& shape) {
   CheckAttention(values, lists, shape);
   CheckMatrix(query, "rows of targets", lists.targets(), values.size(1));
   CheckMatrix(attention, "vectors of the scores", shape.heads, values.size(1) / shape.heads);
-  return AttendFunction::apply(AsTrained(values), query, attention, AttendScore::kAdditiveV2,
-                               &lists, &shape);
+  return AttendFunction::apply(AsTrained(values), query, attention, AttendScore::kGatv2, &lists,
+                               &shape);
 }
 
 }  // namespace internal

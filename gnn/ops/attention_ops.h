@@ -39,9 +39,9 @@ torch::Tensor Attend(const torch::Tensor& values, const torch::Tensor& source,
 /// heads * width], attention [heads, width].
 ///
 /// Source: GATv2 (Brody et al., ICLR 2022, equation 7).
-torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
-                       const torch::Tensor& attention, const AggregateLists& lists,
-                       const AttentionShape& shape);
+torch::Tensor AttendGatv2(const torch::Tensor& values, const torch::Tensor& query,
+                          const torch::Tensor& attention, const AggregateLists& lists,
+                          const AttentionShape& shape);
 
 }  // namespace internal
 }  // namespace rhizome

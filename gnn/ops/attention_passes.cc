@@ -105,7 +105,7 @@ AttentionGradient::AttentionGradient(const AttentionInputs& in, const Attended& 
                                      const AttentionShape& shape)
     : lists_(lists), in_(in), gradient_(gradient) {
   const CsrView& csr = lists.csr();
-  const TurnedCsr& turned = lists.turned();
+  const TransposedCsr& turned = lists.turned();
   const bool additive = in.score() == AttendScore::kAdditive;
   const std::size_t heads = Extent(shape.heads);
   const std::size_t width = Extent(gradient.size(1)) / heads;
@@ -147,7 +147,7 @@ AttentionGradient::AttentionGradient(const AttentionInputs& in, const Attended& 
   args_.begins = csr.offsets.data();
   args_.ends = csr.offsets.data() + 1;
   args_.index = csr.neighbors.data();
-  args_.turned_begins = turned.lists.offsets.data();
+  args_.transposed_begins = turned.lists.offsets.data();
   args_.turned_ends = turned.lists.offsets.data() + 1;
   args_.target = turned.lists.neighbors.data();
   args_.edge = turned.edges.data();
@@ -170,7 +170,7 @@ void AttentionGradient::OfSources(std::size_t group, std::size_t first, std::siz
   // The kernel counts sources from 0, so the arrays are advanced to the first source.
   AttendGradientArgs args = GroupArgs(group);
   args.first_source = first;
-  args.turned_begins += first;
+  args.transposed_begins += first;
   args.turned_ends += first;
   args.x = values;
   args.x_gradient = out;

@@ -11,7 +11,7 @@ inline namespace internal {
 // The forward and the backward pass of attention without libtorch's autograd. Operations with
 // gradients are composed of them.
 
-/// Input tensors of Attend or AttendV2, float32 and contiguous. In a backward pass with additive
+/// Input tensors of Attend or AttendGatv2, float32 and contiguous. In a backward pass with additive
 /// scores `values` may be undefined.
 struct AttentionInputs {
   torch::Tensor values;     ///< [sources, heads * width]; half precision in the forward pass, too
@@ -20,7 +20,7 @@ struct AttentionInputs {
   torch::Tensor attention;  ///< [heads, width]; undefined for additive scores
 
   AttendScore score() const {
-    return source.defined() ? AttendScore::kAdditive : AttendScore::kAdditiveV2;
+    return source.defined() ? AttendScore::kAdditive : AttendScore::kGatv2;
   }
 };
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "cuda/door.h"
+#include "cuda/module_entry.h"
 #include "rhizome/build_id.h"
 
 namespace rhizome {
@@ -47,7 +47,7 @@ Result<std::unique_ptr<Device>> OpenKernels() {
                fmt::format("--device cuda: there is no {} in {}. It is built and installed where "
                            "CMake finds nvcc (CUDA 13): build Rhizome there, {}",
                            kCudaModuleName, folder.string(), kWithoutDevice)));
-  auto* const door = reinterpret_cast<CudaDoor*>(dlsym(module, kCudaDoorSymbol));
+  auto* const door = reinterpret_cast<CudaModuleEntry*>(dlsym(module, kCudaEntrySymbol));
   Result<std::unique_ptr<Device>> device = Fail(Status::Unsupported(""));
   if (door == nullptr || !door(BuildId(), &device)) {
     return Fail(Status::Unsupported(

@@ -15,10 +15,10 @@ inline namespace internal {
 struct ComputeDevice {
   std::unique_ptr<Device> kernels;
   torch::Device place = torch::kCPU;
-  DeviceFacts facts = {};
+  DeviceProperties facts = {};
 };
 
-using ComputeDeviceMaker = std::function<Result<ComputeDevice>()>;
+using ComputeDeviceFactory = std::function<Result<ComputeDevice>()>;
 
 /// Opens the first CUDA device: loads librhizome_cuda.so from the folder of this library, and
 /// libtorch_cuda.so from the folder of the loaded libtorch. Must be called before libtorch has been

@@ -123,14 +123,14 @@ void LayerRows::Copy(std::int64_t first, std::int64_t count, float* out, std::si
 }
 
 torch::Tensor AnyTile(std::int64_t dim) {
-  constexpr std::size_t kMostKept = 4;
+  constexpr std::size_t kMaxKept = 4;
   constexpr std::int64_t kWidestKept = 1024;
   thread_local std::vector<torch::Tensor> kept;
   if (dim > kWidestKept) return at::empty({kDenseRows, dim});
   for (const torch::Tensor& tile : kept)
     if (tile.size(1) == dim && tile.use_count() == 1 && tile.storage().use_count() == 1)
       return tile;
-  if (kept.size() == kMostKept) kept.erase(kept.begin());
+  if (kept.size() == kMaxKept) kept.erase(kept.begin());
   const c10::InferenceMode off(false);  // training could not use inference tensors
   return kept.emplace_back(at::empty({kDenseRows, dim}));
 }

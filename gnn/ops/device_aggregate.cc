@@ -50,7 +50,7 @@ void QueueSum(Device& device, const SumArgs& args, std::size_t rows,
   same.longest = long_lists.longest;
   same.partial_count = long_lists.partial_count;
   same.partials = partials;
-  OrThrow(device.Sum(kDefaultStream, same));
+  ThrowIfError(device.Sum(kDefaultStream, same));
 }
 
 void QueueMax(Device& device, const MaxArgs& args, std::size_t rows) {
@@ -59,7 +59,7 @@ void QueueMax(Device& device, const MaxArgs& args, std::size_t rows) {
   same.out = args.out;
   same.out_stride = args.out_stride;
   same.winner = args.edge;
-  OrThrow(device.Max(kDefaultStream, same));
+  ThrowIfError(device.Max(kDefaultStream, same));
 }
 
 void QueueMaxGradient(Device& device, const MaxGradientArgs& args, std::size_t rows) {
@@ -72,7 +72,7 @@ void QueueMaxGradient(Device& device, const MaxGradientArgs& args, std::size_t r
   same.target = args.target;
   same.edge = args.edge;
   same.out = args.out;
-  OrThrow(device.MaxGradient(kDefaultStream, same));
+  ThrowIfError(device.MaxGradient(kDefaultStream, same));
 }
 
 void QueueEdgeDots(Device& device, const EdgeDotArgs& args, std::size_t rows) {
@@ -80,7 +80,7 @@ void QueueEdgeDots(Device& device, const EdgeDotArgs& args, std::size_t rows) {
   CopyLists(args, rows, same);
   same.gradient = args.gradient;
   same.out = args.out;
-  OrThrow(device.EdgeDots(kDefaultStream, same));
+  ThrowIfError(device.EdgeDots(kDefaultStream, same));
 }
 
 }  // namespace internal

@@ -51,7 +51,7 @@ void FillBackward(const Attended& made, const torch::Tensor& gradient,
   args.denominator = made.denominator.data_ptr<float>();
   args.out = made.out.data_ptr<float>();
   args.gradient = gradient.data_ptr<float>();
-  args.turned_offsets = turned.csr.offsets.data();
+  args.transposed_offsets = turned.csr.offsets.data();
   args.target = turned.csr.neighbors.data();
   args.edge = turned.edges.data();
 }
@@ -98,7 +98,7 @@ void QueueAdditive(const AttentionInputs& in, const AggregateLists& lists,
   args.index = lists.placed_csr().neighbors.data();
   args.source = in.source.data_ptr<float>();
   args.query = in.query.data_ptr<float>();
-  OrThrow(lists.uploads()->device().Attend(kDefaultStream, args));
+  ThrowIfError(lists.uploads()->device().Attend(kDefaultStream, args));
 }
 
 void QueueV2(const AttentionInputs& in, const AggregateLists& lists, const AttentionShape& shape,
@@ -107,13 +107,13 @@ void QueueV2(const AttentionInputs& in, const AggregateLists& lists, const Atten
   FillShape(in.values, lists, shape, args);
   FillV2(in, lists, args);
   FillMade(made, shape, args);
-  OrThrow(lists.uploads()->device().AttendV2(kDefaultStream, args));
+  ThrowIfError(lists.uploads()->device().AttendGatv2(kDefaultStream, args));
 }
 
 AttentionInputs AdditiveGradient(const AttentionInputs& in, const Attended& made,
                                  const torch::Tensor& gradient, const AggregateLists& lists,
                                  const AttentionShape& shape) {
-  const AggregateLists::Turned turned = lists.placed_turned();
+  const AggregateLists::Turned turned = lists.placed_transpose();
   const torch::TensorOptions floats = in.query.options().requires_grad(false);
   const AttentionInputs out{.values = at::empty(in.values.sizes(), floats),
                             .source = at::empty(in.source.sizes(), floats),
@@ -130,14 +130,14 @@ AttentionInputs AdditiveGradient(const AttentionInputs& in, const Attended& made
   args.x_gradient = out.values.data_ptr<float>();
   args.source_gradient = out.source.data_ptr<float>();
   args.query_gradient = out.query.data_ptr<float>();
-  OrThrow(lists.uploads()->device().AttendGradient(kDefaultStream, args));
+  ThrowIfError(lists.uploads()->device().AttendGradient(kDefaultStream, args));
   return out;
 }
 
 AttentionInputs V2Gradient(const AttentionInputs& in, const Attended& made,
                            const torch::Tensor& gradient, const AggregateLists& lists,
                            const AttentionShape& shape) {
-  const AggregateLists::Turned turned = lists.placed_turned();
+  const AggregateLists::Turned turned = lists.placed_transpose();
   const torch::TensorOptions floats = in.query.options().requires_grad(false);
   AttentionInputs out{.values = at::empty(in.values.sizes(), floats),
                       .source = {},
@@ -155,7 +155,7 @@ AttentionInputs V2Gradient(const AttentionInputs& in, const Attended& made,
   args.query_gradient = out.query.data_ptr<float>();
   args.x_slopes = x_slopes.data_ptr<float>();
   args.query_slopes = query_slopes.data_ptr<float>();
-  OrThrow(lists.uploads()->device().AttendV2Gradient(kDefaultStream, args));
+  ThrowIfError(lists.uploads()->device().AttendV2Gradient(kDefaultStream, args));
   out.attention =
       ((in.values * x_slopes).sum(0) + (in.query * query_slopes).sum(0)).view_as(in.attention);
   return out;

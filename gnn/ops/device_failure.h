@@ -21,11 +21,11 @@ class DeviceFailure : public std::runtime_error {
 };
 
 /// Throws an error of a device. Must be called within GuardedTorch.
-inline void OrThrow(const Status& status) {
+inline void ThrowIfError(const Status& status) {
   if (!status.ok()) throw DeviceFailure(status);
 }
 template <typename T>
-T OrThrow(Result<T> result) {
+T ThrowIfError(Result<T> result) {
   if (!result) throw DeviceFailure(result.error());
   return *std::move(result);
 }

@@ -24,15 +24,15 @@ DeviceUploads::~DeviceUploads() {
 DeviceUploads::Piece& DeviceUploads::PieceOf(std::size_t bytes) {
   Piece& piece = pieces_[next_++ % kPieces];
   if (piece.busy) {
-    OrThrow(device().Synchronize(piece.copied));
+    ThrowIfError(device().Synchronize(piece.copied));
     device().FreeEvent(piece.copied);
     piece.busy = false;
   }
   if (piece.bytes >= bytes) return piece;
   if (piece.memory != nullptr) device().FreePinned(piece.memory);
   piece = {};
-  const std::size_t with_room = WithRoom(bytes);
-  piece.memory = static_cast<std::byte*>(OrThrow(device().AllocatePinned(with_room)));
+  const std::size_t with_room = WithReserve(bytes);
+  piece.memory = static_cast<std::byte*>(ThrowIfError(device().AllocatePinned(with_room)));
   piece.bytes = with_room;
   return piece;
 }
@@ -61,8 +61,8 @@ DeviceUploads::Sent DeviceUploads::Send(std::span<const std::span<const std::byt
     if (!arrays[i].empty())
       std::memcpy(piece.memory + begins[i], arrays[i].data(), arrays[i].size());
   }
-  OrThrow(device().CopyToDevice(kDefaultStream, to, piece.memory, bytes));
-  piece.copied = OrThrow(device().Record(kDefaultStream));
+  ThrowIfError(device().CopyToDevice(kDefaultStream, to, piece.memory, bytes));
+  piece.copied = ThrowIfError(device().Record(kDefaultStream));
   piece.busy = true;
   sent_bytes_ += bytes;
   return sent;

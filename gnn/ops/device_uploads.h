@@ -40,7 +40,7 @@ class DeviceUploads {
   /// Return the pinned memory of the buffers now, and its maximum if no call sends more than `sent`
   /// bytes.
   std::uint64_t pinned_bytes() const;
-  static std::uint64_t PinnedBytes(std::uint64_t sent) { return kPieces * WithRoom(sent); }
+  static std::uint64_t PinnedBytes(std::uint64_t sent) { return kPieces * WithReserve(sent); }
 
  private:
   static constexpr std::size_t kAlignment = 16;
@@ -48,7 +48,7 @@ class DeviceUploads {
 
   /// Buffers are larger than requested, to fit somewhat larger minibatches, because pinning is
   /// slow.
-  static constexpr std::uint64_t WithRoom(std::uint64_t bytes) { return bytes + bytes / 2; }
+  static constexpr std::uint64_t WithReserve(std::uint64_t bytes) { return bytes + bytes / 2; }
   struct Piece {
     std::byte* memory = nullptr;
     std::size_t bytes = 0;

@@ -24,7 +24,7 @@ void Keep(AutogradContext* context, const LayerRows& x, const AggregateLists& li
   data["places"] = static_cast<std::int64_t>(x.place.size());
 }
 
-LayerRows KeptRows(AutogradContext* context, const torch::Tensor& table) {
+LayerRows FixedRowsPolicy(AutogradContext* context, const torch::Tensor& table) {
   const auto& data = context->saved_data;
   return {table,
           {reinterpret_cast<const std::uint32_t*>(data.at("place").toInt()),
@@ -175,7 +175,7 @@ struct ProjectedFunction : torch::autograd::Function<ProjectedFunction> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const LayerRows x = KeptRows(context, saved[0]);
+    const LayerRows x = FixedRowsPolicy(context, saved[0]);
     const torch::Tensor &weight = saved[1], &source_vectors = saved[2], &target_vectors = saved[3];
     const AggregateLists& lists = KeptLists(*context);
     const AttentionGradient of({{}, saved[4], saved[5], {}}, {saved[6], saved[7], saved[8]},
@@ -250,7 +250,7 @@ struct ProjectedV2Function : torch::autograd::Function<ProjectedV2Function> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const LayerRows x = KeptRows(context, saved[0]);
+    const LayerRows x = FixedRowsPolicy(context, saved[0]);
     const LayerRows z{saved[2]};
     const AttentionGradient of({z.table, {}, saved[3], saved[4]}, {saved[5], saved[6], saved[7]},
                                gradients[0].contiguous(), KeptLists(*context), KeptShape(*context));
@@ -281,10 +281,10 @@ torch::Tensor AttendProjected(const LayerRows& x, const torch::Tensor& weight,
                                   &shape);
 }
 
-torch::Tensor AttendProjectedV2(const LayerRows& x, const torch::Tensor& weight,
-                                const torch::Tensor& bias, const torch::Tensor& query,
-                                const torch::Tensor& attention, const AggregateLists& lists,
-                                const AttentionShape& shape) {
+torch::Tensor AttendProjectedGatv2(const LayerRows& x, const torch::Tensor& weight,
+                                   const torch::Tensor& bias, const torch::Tensor& query,
+                                   const torch::Tensor& attention, const AggregateLists& lists,
+                                   const AttentionShape& shape) {
   return ProjectedV2Function::apply(x.table, weight, bias, query, attention, &x, &lists, &shape);
 }
 

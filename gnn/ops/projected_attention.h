@@ -20,11 +20,11 @@ torch::Tensor AttendProjected(const LayerRows& x, const torch::Tensor& weight,
                               const torch::Tensor& target_vectors, const AggregateLists& lists,
                               const AttentionShape& shape);
 
-/// AttendV2 for z = x W^T + bias. `z` is kept for the targets' part of the backward pass.
-torch::Tensor AttendProjectedV2(const LayerRows& x, const torch::Tensor& weight,
-                                const torch::Tensor& bias, const torch::Tensor& query,
-                                const torch::Tensor& attention, const AggregateLists& lists,
-                                const AttentionShape& shape);
+/// AttendGatv2 for z = x W^T + bias. `z` is kept for the targets' part of the backward pass.
+torch::Tensor AttendProjectedGatv2(const LayerRows& x, const torch::Tensor& weight,
+                                   const torch::Tensor& bias, const torch::Tensor& query,
+                                   const torch::Tensor& attention, const AggregateLists& lists,
+                                   const AttentionShape& shape);
 
 }  // namespace internal
 }  // namespace rhizome

@@ -131,7 +131,7 @@ bool ChunkMover::Acts(const ChunkAccess& access) const {
 
 Status ChunkMover::Read(const ChunkAccess& access) {
   const bool acts = Acts(access);
-  if (acts && !deliveries_[access.read]->WaitForRoom()) return MoverStopped();
+  if (acts && !deliveries_[access.read]->WaitForSpace()) return MoverStopped();
   const SpillPolicy::Verdict verdict = policy_->Read(access.array, access.chunk, leaves_);
   std::shared_ptr<InMemory> memory;
   if (acts) {

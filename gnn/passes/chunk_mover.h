@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cache/blocks/chunk_feed.h"
+#include "cache/full_graph/planned_spill.h"
+#include "cache/full_graph/spill_policy.h"
 #include "cache/job/bounded_queue.h"
-#include "cache/spill/planned_spill.h"
-#include "cache/spill/spill_policy.h"
 #include "gnn/passes/scratch_array.h"
 #include "rhizome/mutex.h"
 #include "storage/base/threads.h"

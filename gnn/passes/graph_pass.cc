@@ -28,7 +28,7 @@ torch::Tensor Borrowed(const float* rows, std::int64_t count, std::uint64_t colu
 /// The run of one pass, chunk by chunk of its output arrays.
 class PassRun {
  public:
-  PassRun(const GraphPass& pass, const PassGround& ground, const PassCut& cut, ChunkMover& mover)
+  PassRun(const GraphPass& pass, const PassContext& ground, const PassCut& cut, ChunkMover& mover)
       : pass_(pass),
         ground_(ground),
         cut_(cut),
@@ -54,11 +54,11 @@ class PassRun {
   }
 
  private:
-  struct Gathering {
+  struct PassAggregation {
     std::optional<std::size_t> own;  // index of the input with the targets' own rows
     std::unique_ptr<ChunkFeed> feed;
-    std::unique_ptr<Gatherer> gatherer;  // reads feed
-    std::vector<float> rows;             // [chunk rows, columns]
+    std::unique_ptr<PassAggregator> gatherer;  // reads feed
+    std::vector<float> rows;                   // [chunk rows, columns]
   };
 
   Status RunChunks(const std::string& phase, const JobControl& control) {
@@ -104,7 +104,7 @@ class PassRun {
   }
 
   Status OpenGather(const PassGather& gather, const GatherShape& shape, const JobControl& control) {
-    Gathering& made = gatherings_.emplace_back();
+    PassAggregation& made = gatherings_.emplace_back();
     const GatherSide& side = ground_.SideOf(gather);
     if (!side.factors.own.empty()) {
       const auto found = std::find(pass_.inputs.begin(), pass_.inputs.end(), gather.source);
@@ -112,8 +112,8 @@ class PassRun {
       made.own = static_cast<std::size_t>(found - pass_.inputs.begin());
     }
     made.feed = OpenFeed(gather.source, control);
-    RHIZOME_ASSIGN_OR_RETURN(made.gatherer,
-                             Gatherer::Create(ground_.graph, shape, side.factors, *made.feed));
+    RHIZOME_ASSIGN_OR_RETURN(
+        made.gatherer, PassAggregator::Create(ground_.graph, shape, side.factors, *made.feed));
     made.rows.resize(std::min(chunk_rows_, ground_.rows()) * gather.columns());
     return Status::Ok();
   }
@@ -131,14 +131,14 @@ class PassRun {
 
   Status RunChunk(std::uint64_t first, std::uint64_t count) {
     // In the plan, the aggregation of a block precedes in-order reads at the same row.
-    for (Gathering& gathering : gatherings_)
+    for (PassAggregation& gathering : gatherings_)
       RHIZOME_RETURN_IF_ERROR(gathering.gatherer->Prepare(first));
     std::vector<const float*> inputs;
     for (const auto& stream : streams_) {
       RHIZOME_ASSIGN_OR_RETURN(const float* const rows, stream->Take(first, count));
       inputs.push_back(rows);
     }
-    for (Gathering& gathering : gatherings_) {
+    for (PassAggregation& gathering : gatherings_) {
       const std::optional<std::size_t> own = gathering.own;
       RHIZOME_RETURN_IF_ERROR(gathering.gatherer->Take(first, count, own ? inputs[*own] : nullptr,
                                                        own ? streams_[*own]->dim() : 0,
@@ -196,7 +196,7 @@ class PassRun {
   }
 
   const GraphPass& pass_;
-  const PassGround& ground_;
+  const PassContext& ground_;
   const PassCut& cut_;
   ChunkMover& mover_;
   const std::uint64_t chunk_rows_;
@@ -204,7 +204,7 @@ class PassRun {
   std::size_t next_read_ = 0;
   std::vector<ChunkReader*> readers_;  // of features; owned by streams_ and gatherings_
   std::vector<std::unique_ptr<RowStream>> streams_;
-  std::deque<Gathering> gatherings_;
+  std::deque<PassAggregation> gatherings_;
 };
 
 }  // namespace
@@ -216,7 +216,7 @@ std::size_t InputOf(GraphPass& pass, const PassInput& input) {
   return pass.inputs.size() - 1;
 }
 
-Result<TileSums> RunPass(const GraphPass& pass, const PassGround& ground, const PassCut& cut,
+Result<TileSums> RunPass(const GraphPass& pass, const PassContext& ground, const PassCut& cut,
                          ChunkMover& mover, const std::string& phase, const JobControl& control) {
   return PassRun(pass, ground, cut, mover).Run(phase, control);
 }

@@ -13,8 +13,8 @@
 
 #include "cache/blocks/chunk_reader.h"
 #include "gnn/ops/torch.h"
+#include "gnn/passes/aggregator.h"
 #include "gnn/passes/chunk_mover.h"
-#include "gnn/passes/gatherer.h"
 #include "gnn/passes/scratch_array.h"
 #include "gnn/passes/tile_sums.h"
 #include "rhizome/job_control.h"
@@ -44,7 +44,7 @@ struct PassGather {
   PassInput source;
   std::size_t width = 0;  ///< number of columns that are aggregated, the first of the source
   bool forward = true;    ///< over the lists of the forward pass; else over the reverse lists
-  GatherBy by = GatherBy::kSum;
+  AggregationKind by = AggregationKind::kSum;
   GatherHeads heads = {};  ///< for attention
 
   std::size_t columns() const { return GatheredColumns(by, width, heads); }
@@ -99,7 +99,7 @@ using MadeBlocks = std::map<std::pair<bool, std::uint64_t>, std::vector<Block>>;
 /// The context that all passes of a job share.
 /// Threads: one at a time.
 /// Ownership: borrows all.
-struct PassGround {
+struct PassContext {
   const GraphSnapshot& graph;
   const FeatureSource& features;
   const GatherSide& forward;
@@ -137,7 +137,7 @@ struct PassCut {
 
 /// Runs the next pass of a mover's plan. `phase`: shown as progress. Errors: errors of reading and
 /// writing arrays and of reading lists; kInterrupted.
-Result<TileSums> RunPass(const GraphPass& pass, const PassGround& ground, const PassCut& cut,
+Result<TileSums> RunPass(const GraphPass& pass, const PassContext& ground, const PassCut& cut,
                          ChunkMover& mover, const std::string& phase, const JobControl& control);
 
 /// Returns the bytes of the chunks of scratch arrays that a pass reads and writes at once, without
@@ -146,7 +146,7 @@ std::uint64_t ChunksOfPass(const GraphPass& pass);
 
 /// Returns the memory that a pass needs, without chunks that stay in memory. `threads`: number of
 /// compute threads.
-std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground,
+std::uint64_t BytesOfPass(const GraphPass& pass, const PassContext& ground,
                           std::uint64_t block_bytes, std::uint32_t threads);
 
 }  // namespace internal

@@ -24,7 +24,7 @@ constexpr std::uint64_t kBytesOfListedRow = 20;
 constexpr std::uint64_t kTileCopies = 10;
 
 /// Returns the memory of the sums, lists, windows and finished rows of an aggregation.
-std::uint64_t BytesOfGather(const PassGround& ground, const PassGather& gather,
+std::uint64_t BytesOfGather(const PassContext& ground, const PassGather& gather,
                             std::uint64_t block_bytes) {
   const GatherShape shape = ground.ShapeOf(gather, block_bytes);
   std::uint64_t rows = 0;
@@ -44,16 +44,16 @@ std::uint64_t BytesOfGather(const PassGround& ground, const PassGather& gather,
 
 }  // namespace
 
-std::uint64_t PassGround::ColumnsOf(const PassInput& input) const {
+std::uint64_t PassContext::ColumnsOf(const PassInput& input) const {
   return input.array != nullptr ? input.array->shape().dim : features.array.entry().dim;
 }
 
-std::uint64_t PassGround::ChunkRowsOf(const PassInput& input) const {
+std::uint64_t PassContext::ChunkRowsOf(const PassInput& input) const {
   return input.array != nullptr ? input.array->shape().chunk_rows
                                 : features.array.entry().chunk_rows;
 }
 
-GatherShape PassGround::ShapeOf(const PassGather& gather, std::uint64_t block_bytes) const {
+GatherShape PassContext::ShapeOf(const PassGather& gather, std::uint64_t block_bytes) const {
   const GatherSide& side = SideOf(gather);
   GatherShape shape;
   shape.dim = ColumnsOf(gather.source);
@@ -101,7 +101,7 @@ std::uint64_t ChunksOfPass(const GraphPass& pass) {
   return bytes;
 }
 
-std::uint64_t BytesOfPass(const GraphPass& pass, const PassGround& ground,
+std::uint64_t BytesOfPass(const GraphPass& pass, const PassContext& ground,
                           std::uint64_t block_bytes, std::uint32_t threads) {
   const ArrayEntry& features = ground.features.array.entry();
   const std::uint64_t reader = ChunkReader::WorkingBytes(features, ground.features.reader);

@@ -49,8 +49,8 @@ class RankWatch {
 
 }  // namespace
 
-Status MeasureOverRanks(const OneTraining& one, std::uint64_t cache_bytes, Transport& transport) {
-  if (transport.ranks() == 1) return MeasureKept(one, cache_bytes, one.control);
+Status EvaluateOverRanks(const OneTraining& one, std::uint64_t cache_bytes, Transport& transport) {
+  if (transport.ranks() == 1) return EvaluateBestWeights(one, cache_bytes, one.control);
   JobControl* self = nullptr;
   JobControl job([&](const JobControl::Progress& progress) {
     // A short layer may end before the watch polls again.
@@ -62,7 +62,7 @@ Status MeasureOverRanks(const OneTraining& one, std::uint64_t cache_bytes, Trans
   {
     RankWatch watch(one.control, transport, job);
     RHIZOME_RETURN_IF_ERROR(watch.Start());
-    measured = MeasureKept(one, cache_bytes, job, &layers);
+    measured = EvaluateBestWeights(one, cache_bytes, job, &layers);
   }
   // The failure of another rank is the cause, the cancellation of this one only its effect.
   if (measured.code() == StatusCode::kInterrupted && !one.control.cancelled()) {

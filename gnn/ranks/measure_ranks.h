@@ -11,9 +11,9 @@ inline namespace internal {
 
 /// Evaluates the kept weights over all ranks. Each rank computes a part of every layer; all ranks
 /// report the same results, with the same bits as a single rank. A rank that is asked to stop, or
-/// fails, ends the others at once. Errors: errors of MeasureKept; another rank is lost or has
-/// failed, with its code.
-Status MeasureOverRanks(const OneTraining& one, std::uint64_t cache_bytes, Transport& transport);
+/// fails, ends the others at once. Errors: errors of EvaluateBestWeights; another rank is lost or
+/// has failed, with its code.
+Status EvaluateOverRanks(const OneTraining& one, std::uint64_t cache_bytes, Transport& transport);
 
 }  // namespace internal
 }  // namespace rhizome

@@ -19,7 +19,7 @@ namespace {
 using ChunkHead = std::array<std::byte, 16>;
 
 /// Maximum size of a description, a line of text that names a file.
-constexpr std::uint64_t kMostDescription = 4096;
+constexpr std::uint64_t kMaxDescription = 4096;
 
 }  // namespace
 
@@ -53,7 +53,7 @@ Status RankLayers::Send(FileSystem& fs, const Path& root, std::uint32_t peer, st
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> file,
                            ReadWholeFile(fs, root / finished.file.path, finished.file.size_bytes));
   const std::string description = EncodeFinished(0, chunk, finished);
-  RHIZOME_CHECK(description.size() <= kMostDescription);
+  RHIZOME_CHECK(description.size() <= kMaxDescription);
   ChunkHead head{};
   StoreLittle<std::uint64_t>(head.data(), description.size());
   StoreLittle<std::uint64_t>(head.data() + 8, file.size());
@@ -74,7 +74,7 @@ Result<FinishedChunk> RankLayers::Receive(FileSystem& fs, const Path& root, std:
   RHIZOME_RETURN_IF_ERROR(transport_.Exchange(peer, {}, head));
   const auto described = LoadLittle<std::uint64_t>(head.data());
   const auto bytes = LoadLittle<std::uint64_t>(head.data() + 8);
-  if (described > kMostDescription || bytes > kMaxMessageBytes)
+  if (described > kMaxDescription || bytes > kMaxMessageBytes)
     return corrupt(fmt::format("{} and {} bytes", described, bytes));
   std::string description(described, '\0');
   std::vector<std::byte> file(bytes);

@@ -15,7 +15,7 @@
 #include "cache/job/process_memory.h"
 #include "cache/ranks/home_epochs.h"
 #include "cache/ranks/rank_rows.h"
-#include "cache/ranks/remote_keepers.h"
+#include "cache/ranks/remote_cache_policies.h"
 #include "cache/ranks/row_homes.h"
 #include "gnn/ops/torch_guard.h"
 #include "gnn/ranks/measure_ranks.h"
@@ -54,14 +54,14 @@ Status CheckOptions(const TrainOptions& options) {
 
 /// The length of a superbatch, which is the same on all ranks.
 struct SuperbatchLength {
-  std::uint64_t steps = 0;       // as for HomeSeeds; 0: an epoch
-  std::uint64_t most_steps = 0;  // maximum number of steps
+  std::uint64_t steps = 0;      // as for HomeSeeds; 0: an epoch
+  std::uint64_t max_steps = 0;  // maximum number of steps
 };
 
 SuperbatchLength LengthOf(const TrainOptions& options, const EpochCounts& counts) {
   const std::uint32_t steps = options.superbatch == 0 ? kSuperbatchSteps : options.superbatch;
-  SuperbatchLength length{.steps = SuperbatchSteps(options.prefetch, steps), .most_steps = steps};
-  if (length.steps == 0) length.most_steps = counts.train + counts.valid;
+  SuperbatchLength length{.steps = SuperbatchSteps(options.prefetch, steps), .max_steps = steps};
+  if (length.steps == 0) length.max_steps = counts.train + counts.valid;
   return length;
 }
 
@@ -110,7 +110,7 @@ Result<HomeEpochs> MakeEpochs(const OneTraining& one, const RowHomes& homes) {
                      .seed = one.options.seed,
                      .epochs = one.options.epochs,
                      .valid_every = one.options.eval_every,
-                     .most_train_steps = one.options.steps});
+                     .max_train_steps = one.options.steps});
 }
 
 /// Returns a plan with the minibatch size of the largest home. Every rank divides its memory by
@@ -259,20 +259,20 @@ Status TrainThisRank(const OneTraining& one) {
   FeedPipelineOptions pipeline = TrainingPipeline(one);
   {
     RHIZOME_ASSIGN_OR_RETURN(
-        const PrefetchOutlook outlook,
-        PrefetchOutlook::Create(options.prefetch, *job.graph, pipeline.sampler.sampler, control));
-    RHIZOME_RETURN_IF_ERROR(rows->Keep(outlook, epochs, length.most_steps));
+        const PrefetchLookahead outlook,
+        PrefetchLookahead::Create(options.prefetch, *job.graph, pipeline.sampler.sampler, control));
+    RHIZOME_RETURN_IF_ERROR(rows->Keep(outlook, epochs, length.max_steps));
   }
   rows->Feed(pipeline);
   RHIZOME_ASSIGN_OR_RETURN(
       FeedPlan feed, PlanTrainingFeed(one, LargestMinibatches(one, epochs), std::move(pipeline),
-                                      static_cast<std::uint32_t>(length.most_steps * own.count)));
+                                      static_cast<std::uint32_t>(length.max_steps * own.count)));
   const std::uint64_t cache_bytes = feed.memory.cache_bytes;
-  report.superbatch = static_cast<std::uint32_t>(length.most_steps);
+  report.superbatch = static_cast<std::uint32_t>(length.max_steps);
   report.minibatches = epochs.counts().train + epochs.counts().valid;
   RHIZOME_RETURN_IF_ERROR(RunEpochs(one, epochs, *rows, std::move(feed)));
   if (!options.test) return Status::Ok();
-  RHIZOME_RETURN_IF_ERROR(MeasureOverRanks(one, cache_bytes, transport));
+  RHIZOME_RETURN_IF_ERROR(EvaluateOverRanks(one, cache_bytes, transport));
   return Barrier(transport);
 }
 

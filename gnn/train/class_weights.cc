@@ -11,8 +11,8 @@
 #include "index/input/input_stream.h"
 #include "index/input/table_reader.h"
 #include "rhizome/number.h"
+#include "storage/base/escaped_text.h"
 #include "storage/base/mutant.h"
-#include "storage/base/shown_text.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -38,8 +38,8 @@ struct RowsToBring {
 
 std::uint32_t DeviceFeedOptions::frame_count() const {
   if (policy == PolicyKind::kNone) return 0;
-  constexpr std::uint64_t kMostFrames = std::uint64_t{1} << 30;
-  return static_cast<std::uint32_t>(std::min({frame_bytes / row_bytes(), row_count, kMostFrames}));
+  constexpr std::uint64_t kMaxFrames = std::uint64_t{1} << 30;
+  return static_cast<std::uint32_t>(std::min({frame_bytes / row_bytes(), row_count, kMaxFrames}));
 }
 
 Result<std::unique_ptr<DeviceFeed>> DeviceFeed::Open(const ComputeDevice& device,
@@ -48,7 +48,7 @@ Result<std::unique_ptr<DeviceFeed>> DeviceFeed::Open(const ComputeDevice& device
   RHIZOME_ASSIGN_OR_RETURN(
       feed->pool_, DevicePool::Create(*device.kernels, {.frame_count = options.frame_count(),
                                                         .row_bytes = options.row_bytes(),
-                                                        .most_requests = 1,
+                                                        .max_requests = 1,
                                                         .grows = true}));
   return feed;
 }

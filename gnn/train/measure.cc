@@ -22,12 +22,12 @@ const std::optional<SplitMetrics>& MeasuredSet(const TaskMetrics& metrics) {
 /// to 4 MiB of the widest layer per chunk.
 std::uint64_t SharedChunkRows(const GraphSnapshot& graph, const Model& model,
                               std::uint32_t processes) {
-  constexpr std::uint64_t kChunksEach = 4, kMostBytes = std::uint64_t{4} << 20;
+  constexpr std::uint64_t kChunksEach = 4, kMaxBytes = std::uint64_t{4} << 20;
   std::uint64_t widest = 1;
   for (std::uint32_t layer = 0; layer < model.layers(); ++layer)
     widest = std::max(widest, static_cast<std::uint64_t>(model.layer(layer).raw_out()));
   const std::uint64_t rows = graph.vertex_count() / (kChunksEach * processes) + 1;
-  return RoundUpToTiles(std::min(rows, kMostBytes / (widest * sizeof(float)) + 1));
+  return RoundUpToTiles(std::min(rows, kMaxBytes / (widest * sizeof(float)) + 1));
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ Result<DeviceFeedOptions> PlanDeviceFeed(const ComputeDevice& device, const Trai
   const std::uint64_t rows = job.graph->vertex_count();
   std::uint64_t frame_bytes = 0;
   if (options.device_cache != PolicyKind::kNone) {
-    RHIZOME_ASSIGN_OR_RETURN(const DeviceFacts now, device.kernels->Facts());
+    RHIZOME_ASSIGN_OR_RETURN(const DeviceProperties now, device.kernels->Facts());
     frame_bytes = std::min(options.device_memory_bytes.value_or(now.free_bytes / 2),
                            rows * decoder.row_bytes());
   }
@@ -133,7 +133,7 @@ Result<DeviceFeedOptions> PlanDeviceFeed(const ComputeDevice& device, const Trai
 
 /// Returns the bytes of the host cache's table that the device reads in place: frames and planned
 /// held rows. Slots beyond these are used only if a wait would otherwise never end
-/// (HoldRoom::most), and are not part of the memory plan. Returns 0 if the device cannot read the
+/// (HoldLimits::most), and are not part of the memory plan. Returns 0 if the device cannot read the
 /// table.
 std::uint64_t BytesInReach(const DeviceFeedOptions& device, const FeedPipelineOptions& feed) {
   if (!device.reaches || feed.overlap == Overlap::kChangeset) return 0;
@@ -194,7 +194,7 @@ Status TrainOnMinibatches(const OneTraining& one) {
                        {.batch_size = options.batch_size,
                         .epochs = options.epochs,
                         .seed = options.seed,
-                        .most_train_batches = options.steps,
+                        .max_train_batches = options.steps,
                         .valid_every = options.eval_every});
   std::optional<DeviceFeedOptions> on_device;
   if (device != nullptr) {
@@ -208,7 +208,7 @@ Status TrainOnMinibatches(const OneTraining& one) {
   report.minibatches = plan.train_batches() + plan.valid_batches();
   RHIZOME_RETURN_IF_ERROR(RunEpochs(one, plan, std::move(feed), on_device));
   if (device != nullptr) job.model->MoveTo(torch::kCPU);
-  return options.test ? MeasureKept(one, memory.cache_bytes, one.control) : Status::Ok();
+  return options.test ? EvaluateBestWeights(one, memory.cache_bytes, one.control) : Status::Ok();
 }
 
 /// Trains and measures with one seed, and completes the report. If it fails, the checkpoint remains
@@ -339,15 +339,15 @@ Status FinishTraining(const OneTraining& one, const TrainingRun& run) {
 // 3. Runs the epochs: a FeedPipeline delivers minibatches, and a TrainingRun learns from them,
 //    evaluates the validation set and writes checkpoints (RunEpochs). BestModel writes the model
 //    file at each best epoch.
-// 4. Measures the best epoch's weights with all neighbours (MeasureKept).
+// 4. Measures the best epoch's weights with all neighbours (EvaluateBestWeights).
 // 5. Removes the scratch folder.
 Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control,
-                               const ComputeDeviceMaker& open) {
+                               const ComputeDeviceFactory& open) {
   return TrainModel(options, TrainOnMinibatches, control, open);
 }
 
 Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& once,
-                               const JobControl& control, const ComputeDeviceMaker& open) {
+                               const JobControl& control, const ComputeDeviceFactory& open) {
   TrainReport report;
   report.base_memory_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
@@ -373,7 +373,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& onc
   }
   report.direction = options.sampling.direction;
   report.edge_weights = job.sampling.edge_weights;
-  TellIgnored(report.ignored, options.note);
+  ReportIgnored(report.ignored, options.note);
   for (std::string& warning : WarningsOf(job, options)) Warn(std::move(warning), options, report);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
                            JobScratch::Open(*job.store, options.job,

@@ -42,12 +42,12 @@ Status FinishTraining(const OneTraining& one, const TrainingRun& run);
 /// a loss that is not a number; kOutOfMemory, the limit is too small; kUnsupported, the requested
 /// device is not available. `open` opens that device.
 Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control,
-                               const ComputeDeviceMaker& open = OpenCudaComputeDevice);
+                               const ComputeDeviceFactory& open = OpenCudaComputeDevice);
 
 /// As above, with a custom training loop.
 Result<TrainReport> TrainModel(const TrainOptions& options, const TrainOnce& once,
                                const JobControl& control,
-                               const ComputeDeviceMaker& open = OpenCudaComputeDevice);
+                               const ComputeDeviceFactory& open = OpenCudaComputeDevice);
 
 }  // namespace internal
 }  // namespace rhizome

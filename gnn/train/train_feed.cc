@@ -93,8 +93,8 @@ void TakeReads(const FeedPlan& feed, const FeedPipeline& pipeline, TrainReport& 
   if (feed.pipeline.lists != nullptr) report.list_reads = feed.pipeline.lists->report();
 }
 
-Status MeasureKept(const OneTraining& one, std::uint64_t cache_bytes, const JobControl& control,
-                   LayerSharing* sharing) {
+Status EvaluateBestWeights(const OneTraining& one, std::uint64_t cache_bytes,
+                           const JobControl& control, LayerSharing* sharing) {
   const Path folder = one.scratch / "evaluation";
   RHIZOME_ASSIGN_OR_RETURN(one.report.metrics, MeasureModel(one.job, one.options, cache_bytes,
                                                             folder, control, sharing));

@@ -36,8 +36,8 @@ void TakeReads(const FeedPlan& feed, const FeedPipeline& pipeline, TrainReport& 
 
 /// Measures the kept weights, in a temporary subfolder of the job's folder. `sharing`: as for
 /// MeasureModel. Errors: as MeasureModel.
-Status MeasureKept(const OneTraining& one, std::uint64_t cache_bytes, const JobControl& control,
-                   LayerSharing* sharing = nullptr);
+Status EvaluateBestWeights(const OneTraining& one, std::uint64_t cache_bytes,
+                           const JobControl& control, LayerSharing* sharing = nullptr);
 
 }  // namespace internal
 }  // namespace rhizome

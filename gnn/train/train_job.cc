@@ -63,9 +63,9 @@ Status CheckTrainOptions(const TrainOptions& options) {
     return Status::InvalidArgument(
         fmt::format("array {} cannot be both features and labels", options.labels));
   }
-  if (options.epochs > EpochPlan::kMostEpochs) {
+  if (options.epochs > EpochPlan::kMaxEpochs) {
     return Status::InvalidArgument(
-        fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMostEpochs));
+        fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMaxEpochs));
   }
   RHIZOME_RETURN_IF_ERROR(CheckLearning(options));
   // Checks now that the results can be written, rather than after hours of training.

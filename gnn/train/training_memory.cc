@@ -57,7 +57,7 @@ std::uint64_t DeviceHostBytes(const Minibatch& minibatch, const Model& model,
   const auto rows = static_cast<std::uint32_t>(WithMargin(minibatch.rows.size()));
   const std::uint64_t largest = ListNumbersOf(minibatch, model.layers()).largest * sizeof(float);
   return DevicePool::PinnedBytes(
-             {.row_bytes = device.row_bytes(), .most_requests = DevicePool::GrownTo(rows)},
+             {.row_bytes = device.row_bytes(), .max_requests = DevicePool::GrownTo(rows)},
              !device.reaches) +
          DeviceUploads::PinnedBytes(WithMargin(largest)) +
          DeviceFrames::HostBytes(device.policy, device.frame_count(), device.row_count);

@@ -6,12 +6,12 @@
 #include <tuple>
 #include <utility>
 
+#include "index/base/memory_sink.h"
 #include "index/check/derive_columns.h"
 #include "index/delta/graph_parse.h"
 #include "index/topology/adjacency_format.h"
 #include "index/topology/column.h"
 #include "index/topology/section_struct.h"
-#include "index/work/memory_sink.h"
 #include "storage/base/little_endian.h"
 #include "storage/section/section_salvage.h"
 

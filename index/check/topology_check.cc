@@ -11,10 +11,10 @@
 #include <thread>
 #include <utility>
 
+#include "index/base/task_runner.h"
 #include "index/check/verify_topology.h"
 #include "index/delta/graph_parse.h"
 #include "index/generation/row_coordinates.h"
-#include "index/work/task_runner.h"
 #include "rhizome/damage.h"
 #include "storage/base/threads.h"
 

@@ -10,7 +10,7 @@
 #include <bit>
 #include <cstring>
 
-#include "index/work/parallel.h"
+#include "index/base/parallel.h"
 #include "storage/base/mix.h"
 
 namespace rhizome {

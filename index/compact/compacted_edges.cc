@@ -12,11 +12,11 @@
 #include <cstring>
 #include <utility>
 
+#include "index/base/parallel.h"
 #include "index/generation/spilled_graph.h"
 #include "index/partition/owner_chooser.h"
 #include "index/partition/partition_balance.h"
 #include "index/partition/streaming_partitioner.h"
-#include "index/work/parallel.h"
 #include "rhizome/graph_builder.h"
 #include "storage/array/chunk_lengths.h"
 #include "storage/base/check.h"

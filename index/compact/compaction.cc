@@ -32,7 +32,7 @@ constexpr std::uint64_t kRowsAtOnceBytes = std::uint64_t{128} << 20;
 constexpr std::uint64_t kManyRowsBytes = std::uint64_t{128} << 20;
 
 // Limit of OrderDrift: above a mean loss of two hits in a hundred, the rows are ordered again.
-constexpr double kMostDrift = 0.02;
+constexpr double kMaxDrift = 0.02;
 
 // Rows whose owner changed are far from their new neighbours. If they are more than 1 /
 // kMovedOfRows of the rows, rows are read in large batches.
@@ -214,7 +214,7 @@ Result<std::vector<VertexId>> ChooseOrder(const ReorderInput& input, const Verte
                                           bool& in_place) {
   RHIZOME_ASSIGN_OR_RETURN(auto sorted, OrderVertices(input, OrderKind::kPds, 0));
   auto order = KeepOrder(input, before);
-  if (OrderDrift(input, order, sorted) > kMostDrift) return sorted;
+  if (OrderDrift(input, order, sorted) > kMaxDrift) return sorted;
   std::uint64_t moved = 0;
   for (std::uint64_t v = 0; v < before.size(); ++v)
     if (before.OwnerOf(before.RowOf(static_cast<VertexId>(v))) != input.owner[v]) ++moved;

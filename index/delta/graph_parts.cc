@@ -10,13 +10,13 @@
 #include <optional>
 #include <utility>
 
+#include "index/base/parallel.h"
 #include "index/delta/graph_parse.h"
 #include "index/topology/adjacency_format.h"
 #include "index/topology/block_cache.h"
 #include "index/topology/file_rows.h"
 #include "index/topology/section_struct.h"
 #include "index/topology/vertex_ids_format.h"
-#include "index/work/parallel.h"
 #include "rhizome/graph_builder.h"
 #include "storage/array/array_rules.h"
 #include "storage/section/section_file.h"

@@ -17,7 +17,7 @@ namespace rhizome {
 namespace {
 
 /// Maximum number of layers of a model (gnn/model_shape.h).
-constexpr std::uint64_t kMostLayers = 64;
+constexpr std::uint64_t kMaxLayers = 64;
 
 /// Traverses the lists of a graph with its delta.
 class ListWalker {
@@ -162,9 +162,9 @@ std::optional<ArrayOrigin> internal::OriginOf(const ArrayEntry& array) {
   return ArrayOrigin{
       .features = std::string(fact("features")),
       .layers = static_cast<std::uint32_t>(
-          layers != 0 ? std::min<std::uint64_t>(layers, kMostLayers)
+          layers != 0 ? std::min<std::uint64_t>(layers, kMaxLayers)
           : fanout == "all"
-              ? kMostLayers
+              ? kMaxLayers
               : static_cast<std::uint64_t>(std::count(fanout.begin(), fanout.end(), ',')) + 1),
       .direction = fact(kDirectionAttribute) == "out"    ? Direction::kOut
                    : fact(kDirectionAttribute) == "both" ? Direction::kBoth

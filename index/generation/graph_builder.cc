@@ -6,6 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include "index/base/free_vector.h"
+#include "index/base/memory_sink.h"
+#include "index/base/task_runner.h"
 #include "index/generation/chunk_copy.h"
 #include "index/generation/graph_input.h"
 #include "index/generation/home_choice.h"
@@ -16,9 +19,6 @@
 #include "index/topology/edge_order.h"
 #include "index/topology/vertex_ids.h"
 #include "index/topology/vertex_order.h"
-#include "index/work/free_vector.h"
-#include "index/work/memory_sink.h"
-#include "index/work/task_runner.h"
 #include "rhizome/mutex.h"
 #include "storage/array/array_rules.h"
 #include "storage/array/coordinates.h"
@@ -268,7 +268,7 @@ Status GraphBuilder::WriteFile(const std::string& path, std::span<const std::byt
 }
 
 RowIds GraphBuilder::IdsOfRows() const {
-  constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
+  constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
   const auto nobody = [](VertexId) { return false; };
   if (input_.write_ids && RHIZOME_MUTANT("rows of deleted vertices are somebody's"))
     return RowIdsOf(input_.id_kind, nobody, input_.id_of);
@@ -276,7 +276,7 @@ RowIds GraphBuilder::IdsOfRows() const {
   if (input_.spilled && input_.id_kind == ExternalIdKind::kString) {
     const std::uint64_t share = options_.memory_bytes / 8;
     return RowIdsOf(*input_.spilled->string_ids, *order_,
-                    share == 0 ? kMostBytes : std::min(share, kMostBytes));
+                    share == 0 ? kMaxBytes : std::min(share, kMaxBytes));
   }
   const bool strings = input_.id_kind == ExternalIdKind::kString;
   return RowIdsOf(input_.id_kind, nobody, [this, strings](VertexId vertex) -> ExternalId {

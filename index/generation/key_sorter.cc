@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "index/work/parallel.h"
+#include "index/base/parallel.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -10,9 +10,9 @@
 #include <optional>
 #include <utility>
 
+#include "index/base/free_vector.h"
 #include "index/generation/spilled_graph.h"
 #include "index/partition/streaming_partitioner.h"
-#include "index/work/free_vector.h"
 #include "storage/base/check.h"
 
 namespace rhizome {

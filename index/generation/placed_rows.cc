@@ -28,7 +28,7 @@ Result<std::unique_ptr<PlacedRows>> PlacedRows::Open(const ChunkArray& array,
   std::unique_ptr<PlacedRows> rows(new PlacedRows(array));
   const std::uint64_t chunk_bytes =
       std::max<std::uint64_t>(entry.chunk_rows * entry.row_bytes(), 1);
-  rows->most_chunks_ = std::max<std::uint64_t>(memory_bytes / chunk_bytes, 1);
+  rows->max_chunks_ = std::max<std::uint64_t>(memory_bytes / chunk_bytes, 1);
   if (sidecar != nullptr) {
     RowReaderOptions options;
     options.io.depth = kDepth;
@@ -45,7 +45,7 @@ Result<std::unique_ptr<PlacedRows>> PlacedRows::Open(const ChunkArray& array,
 
 Result<std::unique_ptr<PlacedRows>> PlacedRows::Another() const {
   std::unique_ptr<PlacedRows> rows(new PlacedRows(array_));
-  rows->most_chunks_ = most_chunks_;
+  rows->max_chunks_ = max_chunks_;
   if (reader_ != nullptr) {
     RHIZOME_ASSIGN_OR_RETURN(rows->reader_, reader_->Another());
   }
@@ -89,7 +89,7 @@ Result<const PlacedRows::KeptChunk*> PlacedRows::Chunk(std::uint64_t chunk) {
     return &*found;
   }
   KeptChunk* one = nullptr;
-  if (kept_.size() < most_chunks_) {
+  if (kept_.size() < max_chunks_) {
     one = &kept_.emplace_back();
   } else {
     one =

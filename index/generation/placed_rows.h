@@ -53,7 +53,7 @@ class PlacedRows {
 
   const ChunkArray& array_;
   std::unique_ptr<RowReader> reader_;  // for layout kRow
-  std::size_t most_chunks_ = 1;
+  std::size_t max_chunks_ = 1;
   std::uint64_t calls_ = 0;
   std::vector<KeptChunk> kept_;
   std::vector<RowTarget> targets_;

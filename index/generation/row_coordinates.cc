@@ -18,7 +18,7 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-constexpr std::int64_t kNobody = -1;  // a deleted vertex
+constexpr std::int64_t kDeletedVertex = -1;  // a deleted vertex
 // Integer id that is written for a deleted vertex.
 constexpr std::int64_t kNoId = std::numeric_limits<std::int64_t>::min();
 
@@ -96,7 +96,7 @@ std::vector<std::byte> EncodeVertexIds(std::span<const VertexId> vertices, const
                                        std::uint64_t rows) {
   std::vector<std::int64_t> numbers(vertices.begin(), vertices.end());
   for (std::int64_t& number : numbers)
-    if (ids.is_deleted(number)) number = kNobody;
+    if (ids.is_deleted(number)) number = kDeletedVertex;
   return EncodeCoordinateChunk(numbers, HasNarrowVertexIds(rows), CoordinateChunkRows(rows));
 }
 

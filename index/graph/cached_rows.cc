@@ -18,9 +18,9 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-// A block has up to kBlockBytes of rows, and between 1 and kMostRowsPerBlock rows.
+// A block has up to kBlockBytes of rows, and between 1 and kMaxRowsPerBlock rows.
 constexpr std::uint64_t kBlockBytes = 4096;
-constexpr std::uint64_t kMostRowsPerBlock = 128;
+constexpr std::uint64_t kMaxRowsPerBlock = 128;
 
 // Number of rows that are prefetched before they are copied.
 constexpr std::ptrdiff_t kRowsAhead = 8;
@@ -29,7 +29,7 @@ constexpr std::ptrdiff_t kRowsAhead = 8;
 // reads or chunks.
 std::uint64_t RowsPerBlock(const ArrayEntry& entry) {
   const std::uint64_t fit = kBlockBytes / std::max<std::uint64_t>(entry.row_bytes(), 1);
-  std::uint64_t rows = std::bit_floor(std::clamp<std::uint64_t>(fit, 1, kMostRowsPerBlock));
+  std::uint64_t rows = std::bit_floor(std::clamp<std::uint64_t>(fit, 1, kMaxRowsPerBlock));
   while (RowsPerRead(entry) % rows != 0) rows /= 2;
   return rows;
 }
@@ -114,10 +114,10 @@ Result<std::uint64_t> CachedRows::Read(std::span<RowTarget> targets) const {
   return hits + more;
 }
 
-// Reads the missing rows in as few batches as kMostMissBytes allows.
+// Reads the missing rows in as few batches as kMaxMissBytes allows.
 Status CachedRows::ReadMisses(std::span<RowTarget> targets) const {
   const std::uint64_t most =
-      std::max<std::uint64_t>(kMostMissBytes / std::max<std::uint64_t>(cache_.block_bytes(), 1), 1);
+      std::max<std::uint64_t>(kMaxMissBytes / std::max<std::uint64_t>(cache_.block_bytes(), 1), 1);
   while (!targets.empty()) {
     std::uint64_t blocks = 1;
     std::size_t end = 1;
@@ -253,11 +253,11 @@ Status CachedRows::WarmChunk(std::uint64_t chunk, const std::vector<bool>& chose
   if (!files_.by_row() || wanted * 2 > chosen.size())
     return WarmByReads(chunk * blocks_per_chunk(), chosen);
   // Each run of consecutive blocks is one read.
-  constexpr std::uint64_t kMostRunBlocks = 256;
+  constexpr std::uint64_t kMaxRunBlocks = 256;
   std::vector<std::byte> bytes;
   for (std::uint64_t i = 0; i < chosen.size();) {
     std::uint64_t end = i;
-    while (end < chosen.size() && chosen[end] && end - i < kMostRunBlocks) ++end;
+    while (end < chosen.size() && chosen[end] && end - i < kMaxRunBlocks) ++end;
     if (end == i) {
       ++i;
       continue;

@@ -24,7 +24,7 @@ inline namespace internal {
 /// the sidecar, which is held in memory (4 bytes a row, part of the cache's memory). Otherwise a
 /// whole chunk, or an inner chunk of a shard, must be decoded and verified; its other blocks are
 /// cached if frames are free.
-/// Memory: the cache, the memory of FileRows, and up to kMostMissBytes for each thread.
+/// Memory: the cache, the memory of FileRows, and up to kMaxMissBytes for each thread.
 /// Threads: any.
 /// Ownership: the store's file system and metrics must outlive it.
 class CachedRows {
@@ -79,7 +79,7 @@ class CachedRows {
   Status WarmByReads(std::uint64_t first_block, const std::vector<bool>& chosen) const;
   Status WarmChunk(std::uint64_t chunk, const std::vector<bool>& chosen) const;
 
-  static constexpr std::uint64_t kMostMissBytes = std::uint64_t{4} << 20;
+  static constexpr std::uint64_t kMaxMissBytes = std::uint64_t{4} << 20;
 
   const std::shared_ptr<const ChunkArray> array_;
   const FileRows files_;

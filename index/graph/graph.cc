@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "index/base/background.h"
 #include "index/compact/compaction.h"
 #include "index/delta/delta.h"
 #include "index/delta/delta_view.h"
@@ -25,7 +26,6 @@
 #include "index/topology/file_rows.h"
 #include "index/topology/vertex_ids.h"
 #include "index/topology/vertex_order.h"
-#include "index/work/background.h"
 #include "rhizome/mutex.h"
 #include "rhizome/process.h"
 #include "storage/base/check.h"
@@ -381,7 +381,7 @@ Result<CompactResult> LiveGraph::Compact(const CompactOptions& options, const Jo
   return result;
 }
 
-// Compacts unless the delta is below least_delta:
+// Compacts unless the delta is below min_delta:
 // 1. waits for the removal of files that an earlier compaction started;
 // 2. compacts the current state (CompactState);
 // 3. if there was nothing to compact, records a changed retention rule;
@@ -394,7 +394,7 @@ Result<CompactResult> LiveGraph::CompactOne(GraphWriter& writer, const CompactOp
   const double share = static_cast<double>(now->delta()->entries()) /
                        static_cast<double>(std::max<std::uint64_t>(now->info().edges, 1));
   Status status;
-  if (!now->delta()->empty() && share >= options.least_delta) {
+  if (!now->delta()->empty() && share >= options.min_delta) {
     status = MeteredCompactState(writer, *now, options, control);
     result.compacted = status.ok();
     result.commits = now->delta()->commits();

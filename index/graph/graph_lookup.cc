@@ -181,9 +181,9 @@ class ListWarmer {
 
   // Adds a block to the current run; consecutive blocks are read together.
   Status Add(const Adjacency& partition, std::uint64_t block) {
-    constexpr std::uint64_t kMostRun = 256;  // blocks of 4 KiB: a read of 1 MiB
+    constexpr std::uint64_t kMaxRun = 256;  // blocks of 4 KiB: a read of 1 MiB
     const bool next = run_of_ == &partition && block == run_first_ + run_count_;
-    if (!next || run_count_ == kMostRun) {
+    if (!next || run_count_ == kMaxRun) {
       RHIZOME_RETURN_IF_ERROR(Load());
       run_of_ = &partition;
       run_first_ = block;

@@ -124,14 +124,14 @@ class EdgeScan::Impl {
   // Reads the lists of the next few rows.
   Status Read() {
     // Limits of a batch; the comment of EdgeScan documents them.
-    constexpr std::size_t kMostVertices = 1024;
-    constexpr std::uint64_t kMostEdges = 65536;
+    constexpr std::size_t kMaxVertices = 1024;
+    constexpr std::uint64_t kMaxEdges = 65536;
     batch_.clear();
     for (std::uint64_t edges = 0;
-         row_ < vertices_ && batch_.size() < kMostVertices && edges < kMostEdges; ++row_) {
+         row_ < vertices_ && batch_.size() < kMaxVertices && edges < kMaxEdges; ++row_) {
       const VertexId vertex = parts_->VertexAt(static_cast<Row>(row_));
       RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree, graph_->Degree(vertex, direction_));
-      if (!batch_.empty() && edges + degree > kMostEdges) break;
+      if (!batch_.empty() && edges + degree > kMaxEdges) break;
       edges += degree;
       batch_.push_back(vertex);
     }

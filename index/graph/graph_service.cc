@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 // A smaller cache is not worth its table.
-constexpr std::uint64_t kLeastCacheBytes = 256 << 10;
+constexpr std::uint64_t kMinCacheBytes = 256 << 10;
 
 struct CatalogShare {
   std::uint64_t cache_bytes = 0;
@@ -86,10 +86,10 @@ Status TooSmall(const Store& store, const ServiceOptions& options, const Service
                 std::uint64_t caches) {
   const std::uint64_t needs = plan.read_buffer_bytes + plan.resident_bytes + caches;
   const double left = 1 - options.catalog_share - options.delta_share;
-  const std::uint64_t least_catalog = 3 * kMiB;
+  const std::uint64_t min_catalog = 3 * kMiB;
   const auto by_share = static_cast<std::uint64_t>(std::ceil(static_cast<double>(needs) / left));
   const auto by_least = static_cast<std::uint64_t>(
-      std::ceil(static_cast<double>(needs + least_catalog) / (1 - options.delta_share)));
+      std::ceil(static_cast<double>(needs + min_catalog) / (1 - options.delta_share)));
   // The extra 64 bytes cover the rounding of shares.
   const std::uint64_t least = std::max(by_share, by_least) + 64;
   return Status::OutOfMemory(fmt::format(
@@ -180,7 +180,7 @@ Result<ServiceMemoryPlan> PlanMemory(const Store& store, const ServiceOptions& o
   const std::uint64_t fixed = plan.total_bytes();
   const std::uint64_t rest = BytesLeft(options.memory_budget_bytes, fixed);
   std::uint64_t least = 0;
-  for (const Wish& wish : wishes) least += std::min(wish.full_bytes, kLeastCacheBytes);
+  for (const Wish& wish : wishes) least += std::min(wish.full_bytes, kMinCacheBytes);
   const bool fits =
       topology.lists + least <= rest && topology.lists <= (wishes.empty() ? rest : rest / 2);
   plan.topology = options.topology.value_or(fits ? TopologyPlace::kMemory : TopologyPlace::kDirect);
@@ -189,7 +189,7 @@ Result<ServiceMemoryPlan> PlanMemory(const Store& store, const ServiceOptions& o
   } else {
     const std::uint64_t full = BlockCache::FullBytes(topology.blocks, kSectionBlockBytes);
     wishes.push_back({"", full});
-    least += std::min(full, kLeastCacheBytes);
+    least += std::min(full, kMinCacheBytes);
   }
   if (plan.total_bytes() + least > options.memory_budget_bytes)
     return Fail(TooSmall(store, options, plan, least));

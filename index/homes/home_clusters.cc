@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "index/work/counter_random.h"
+#include "index/base/counter_random.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -16,15 +16,15 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-constexpr std::uint64_t kMostVertices = std::numeric_limits<std::uint32_t>::max() - 1;
+constexpr std::uint64_t kMaxVertices = std::numeric_limits<std::uint32_t>::max() - 1;
 // Weights of clusters are sums of edges in 32 bits.
-constexpr std::uint64_t kMostEdges = std::uint64_t{1} << 31;
+constexpr std::uint64_t kMaxEdges = std::uint64_t{1} << 31;
 
 Status CheckSize(const PartitionInput& input) {
-  if (input.vertex_count() <= kMostVertices && input.edge_count() < kMostEdges) return Status::Ok();
+  if (input.vertex_count() <= kMaxVertices && input.edge_count() < kMaxEdges) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("homes for {} vertices and {} edges: at most {} and {} can be divided",
-                  input.vertex_count(), input.edge_count(), kMostVertices, kMostEdges - 1));
+                  input.vertex_count(), input.edge_count(), kMaxVertices, kMaxEdges - 1));
 }
 
 Result<std::vector<std::uint32_t>> MarkSeeds(std::uint64_t vertices,

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "index/base/counter_random.h"
 #include "index/homes/home_graph.h"
-#include "index/work/counter_random.h"
 #include "rhizome/types.h"
 
 namespace rhizome {

@@ -7,8 +7,8 @@
 #include <queue>
 #include <utility>
 
+#include "index/base/counter_random.h"
 #include "index/homes/home_refinement.h"
-#include "index/work/counter_random.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -148,7 +148,7 @@ Status FillSparse(const ArrayFile& file, std::span<const Triplet> triplets, Spar
   for (std::size_t i = 0; i < triplets.size(); ++i) {
     const Triplet& triplet = triplets[i];
     if (i > 0 && !Before(triplets[i - 1], triplet))
-      return GivenTwice(file, triplet.row, triplet.column);
+      return DuplicateTriplet(file, triplet.row, triplet.column);
     const auto out = std::span(array.values).subspan(i * element, element);
     if (ConvertElements(DataType::kFloat32, std::as_bytes(std::span(&triplet.value, 1)),
                         array.dtype, out))
@@ -208,7 +208,7 @@ Status ValueDoesNotFit(const ArrayFile& file, std::uint64_t row, std::uint64_t c
                                              ArrayPlace(file), row, column, DataTypeName(dtype)));
 }
 
-Status GivenTwice(const ArrayFile& file, std::uint64_t row, std::uint64_t column) {
+Status DuplicateTriplet(const ArrayFile& file, std::uint64_t row, std::uint64_t column) {
   return Status::InvalidArgument(
       fmt::format("{}: row {}, column {} is given twice", ArrayPlace(file), row, column));
 }

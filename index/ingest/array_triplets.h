@@ -36,7 +36,7 @@ Status CheckTripletFile(const ArrayFile& file, DataType dtype);
 /// Return the errors for a value that `dtype` cannot represent, and for a repeated (row, column).
 Status ValueDoesNotFit(const ArrayFile& file, std::uint64_t row, std::uint64_t column,
                        DataType dtype);
-Status GivenTwice(const ArrayFile& file, std::uint64_t row, std::uint64_t column);
+Status DuplicateTriplet(const ArrayFile& file, std::uint64_t row, std::uint64_t column);
 
 }  // namespace internal
 }  // namespace rhizome

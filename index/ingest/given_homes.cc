@@ -10,7 +10,7 @@
 #include "index/input/table_reader.h"
 #include "rhizome/number.h"
 #include "rhizome/row_sources.h"
-#include "storage/base/shown_text.h"
+#include "storage/base/escaped_text.h"
 
 namespace rhizome {
 inline namespace internal {

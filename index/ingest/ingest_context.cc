@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "storage/base/shown_text.h"
+#include "storage/base/escaped_text.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -63,12 +63,12 @@ std::uint64_t StoreBytes(const IngestPlan& plan, const IngestOptions& options) {
 
 void PlanMemory(const IngestOptions& options, std::uint64_t fixed_bytes, IngestPlan& plan) {
   plan.memory_to_hold = MemoryToHold(plan.input, options);
-  plan.least_memory = plan.input.vertices * kBuildBytesPerVertex + fixed_bytes +
-                      plan.edges * WriteBytes(options) * 11 / 10 / kMaxPartitions +
-                      (std::uint64_t{4} << 20);
-  plan.least_memory = std::max(
-      plan.least_memory, fixed_bytes + HomesBytes(options, plan.input.vertices, plan.input.edges));
-  plan.least_memory = std::min(plan.least_memory, plan.memory_to_hold);
+  plan.min_memory = plan.input.vertices * kBuildBytesPerVertex + fixed_bytes +
+                    plan.edges * WriteBytes(options) * 11 / 10 / kMaxPartitions +
+                    (std::uint64_t{4} << 20);
+  plan.min_memory = std::max(
+      plan.min_memory, fixed_bytes + HomesBytes(options, plan.input.vertices, plan.input.edges));
+  plan.min_memory = std::min(plan.min_memory, plan.memory_to_hold);
   plan.memory_bytes = options.memory_bytes == 0 ? plan.memory_to_hold : options.memory_bytes;
   plan.spilled = plan.memory_bytes < plan.memory_to_hold;
 }

@@ -14,7 +14,7 @@ struct IngestPlan {
   std::uint64_t edges = 0;           ///< directed edges, as stored
   std::uint64_t memory_to_hold = 0;  ///< smallest --memory with which nothing is spilled
   /// smallest --memory that is accepted, even with the maximum number of partitions
-  std::uint64_t least_memory = 0;
+  std::uint64_t min_memory = 0;
   std::uint64_t memory_bytes = 0;  ///< the limit for which the values below were computed
   bool spilled = false;
   std::uint32_t partitions = 1;  ///< a lower bound

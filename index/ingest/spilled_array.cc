@@ -268,7 +268,7 @@ class SpilledSparse final : public BucketedArray {
         std::memcpy(&entry, block.data(), sizeof(entry));
         const Triplet& triplet = entry.triplet;
         const std::uint64_t at = entry.place * dim + triplet.column;
-        if (given[at]) return GivenTwice(file_, triplet.row, triplet.column);
+        if (given[at]) return DuplicateTriplet(file_, triplet.row, triplet.column);
         given[at] = true;
         if (ConvertElements(DataType::kFloat32, std::as_bytes(std::span(&triplet.value, 1)), dtype,
                             out.subspan(at * element, element)))

@@ -4,10 +4,10 @@
 #include <memory>
 #include <utility>
 
+#include "index/base/workers.h"
 #include "index/partition/neighbor_expansion.h"
 #include "index/partition/partition_balance.h"
 #include "index/partition/refinement.h"
-#include "index/work/workers.h"
 
 namespace rhizome {
 inline namespace internal {

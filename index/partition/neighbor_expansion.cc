@@ -18,8 +18,8 @@ namespace {
 constexpr double kSlowest = 0.02;
 
 // Within these bounds, exp(alpha + beta) brings any speed back to 1 within some hundred rounds.
-constexpr double kLeastLambda = 1e-100;
-constexpr double kMostLambda = 1e100;
+constexpr double kMinLambda = 1e-100;
+constexpr double kMaxLambda = 1e100;
 
 constexpr std::uint64_t kRoundsBetweenReports = 64;
 
@@ -134,7 +134,7 @@ double NeighborExpansion<Index, Part>::Speed(const Grower& grower) const {
   if (!policy_.compounding) return policy_.lambda0 * std::max(kSlowest, factor);
   // In the first round there is no load to adapt to. The formula is unbounded, but a double is not.
   if (assigned_ == 0) return grower.lambda;
-  return std::clamp(grower.lambda * factor, kLeastLambda, kMostLambda);
+  return std::clamp(grower.lambda * factor, kMinLambda, kMaxLambda);
 }
 
 template <typename Index, typename Part>

@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "index/base/workers.h"
 #include "index/partition/boundary_queue.h"
 #include "index/partition/half_edges.h"
 #include "index/partition/replica_sets.h"
-#include "index/work/workers.h"
 #include "rhizome/job_control.h"
 #include "rhizome/partition_options.h"
 #include "storage/base/check.h"

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "index/base/workers.h"
 #include "index/partition/half_edges.h"
 #include "index/partition/replica_sets.h"
 #include "index/topology/rank_bitmap.h"
-#include "index/work/workers.h"
 #include "rhizome/job_control.h"
 
 namespace rhizome {

@@ -104,10 +104,10 @@ template <typename Index, typename Part>
 Status Refinement<Index, Part>::Exchange(const JobControl& control) {
   double best = vertex_balance();
   std::uint32_t failures = 0;
-  const std::uint32_t most_exchanges = kExchangesForEachPartition * partitions_;
-  for (std::uint32_t i = 0; i < most_exchanges; ++i) {
+  const std::uint32_t max_exchanges = kExchangesForEachPartition * partitions_;
+  for (std::uint32_t i = 0; i < max_exchanges; ++i) {
     if (best <= limits_.max_vertex_balance || failures > partitions_) break;
-    RHIZOME_RETURN_IF_ERROR(control.Report({"rebalance", i, most_exchanges, {}}));
+    RHIZOME_RETURN_IF_ERROR(control.Report({"rebalance", i, max_exchanges, {}}));
     const auto most = std::max_element(vertices_.begin(), vertices_.end());
     const auto fewest = std::min_element(vertices_.begin(), vertices_.end());
     ExchangeBetween(static_cast<PartitionId>(most - vertices_.begin()),
@@ -284,13 +284,13 @@ PartitionId Refinement<Index, Part>::InteriorTarget(Index vertex, PartitionId fr
                                                     const std::vector<std::uint64_t>& interior,
                                                     std::uint64_t most) const {
   const double mean = static_cast<double>(replica_count_) / partitions_;
-  const double most_vertices = limits_.goal_vertex_balance * mean;
+  const double max_vertices = limits_.goal_vertex_balance * mean;
   const std::uint64_t begin = halves_.begin(vertex);
   const std::uint64_t end = halves_.end(vertex);
   PartitionId best = from;
   replicas_.ForEach(halves_.other(begin), [&](PartitionId q) {
     if (q == from || interior[q] >= most || !HasRoom(q, end - begin)) return;
-    if (static_cast<double>(vertices_[q] + 1) > most_vertices) return;
+    if (static_cast<double>(vertices_[q] + 1) > max_vertices) return;
     if (best != from && interior[q] >= interior[best]) return;
     for (std::uint64_t half = begin; half < end; ++half)
       if (!replicas_.Has(halves_.other(half), q)) return;

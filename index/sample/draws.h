@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "index/work/counter_random.h"
+#include "index/base/counter_random.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -3,7 +3,7 @@
 #include <array>
 #include <memory>
 
-#include "index/sample/walked_sides.h"
+#include "index/sample/sampled_directions.h"
 #include "rhizome/graph.h"
 #include "rhizome/neighbor_source.h"
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "index/base/parallel.h"
 #include "index/delta/delta_view.h"
 #include "index/delta/graph_parts.h"
 #include "index/sample/compressed_neighbors.h"
@@ -15,7 +16,6 @@
 #include "index/sample/sampler_scratch.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
-#include "index/work/parallel.h"
 #include "rhizome/neighbor_source.h"
 #include "storage/base/check.h"
 #include "storage/base/exceptions.h"
@@ -32,7 +32,7 @@ constexpr std::size_t kGrain = 256;
 constexpr std::size_t kChunksInFlight = 4;
 
 // Maximum number of draws of one hop with replacement; without replacement the graph is the limit.
-constexpr std::uint64_t kMostDraws = std::uint64_t{1} << 32;
+constexpr std::uint64_t kMaxDraws = std::uint64_t{1} << 32;
 
 void Clear(SampledSubgraph& out) {
   out.rows.clear();
@@ -241,7 +241,7 @@ Status Sampler::Impl::CheckDraws(std::size_t hop, std::size_t vertices) const {
   for (const ListRequest& request : plan_[hop]) {
     of_one += static_cast<std::uint64_t>(std::max<std::int64_t>(request.fanout, 0));
   }
-  if (of_one == 0 || vertices <= kMostDraws / of_one) return Status::Ok();
+  if (of_one == 0 || vertices <= kMaxDraws / of_one) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("hop {} would draw {} neighbours for each of {} vertices; at most 2^32 draws: "
                   "sample fewer seeds or neighbours",

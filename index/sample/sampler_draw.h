@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "index/sample/draws.h"
+#include "index/sample/sampled_directions.h"
 #include "index/sample/sampler_lists.h"
 #include "index/sample/sampler_plan.h"
 #include "index/sample/sampler_times.h"
 #include "index/sample/sampler_weights.h"
-#include "index/sample/walked_sides.h"
 #include "rhizome/neighbor_source.h"
 #include "rhizome/sampler_options.h"
 

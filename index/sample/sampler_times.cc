@@ -11,10 +11,10 @@
 #include <numeric>
 #include <utility>
 
+#include "index/base/parallel.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/bound_search.h"
 #include "index/topology/vertex_order.h"
-#include "index/work/parallel.h"
 #include "storage/base/check.h"
 
 namespace rhizome {

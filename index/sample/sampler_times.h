@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "index/base/counter_random.h"
 #include "index/sample/draws.h"
+#include "index/sample/sampled_directions.h"
 #include "index/sample/sampler_lists.h"
-#include "index/sample/walked_sides.h"
-#include "index/work/counter_random.h"
 #include "rhizome/graph.h"
 #include "rhizome/result.h"
 #include "rhizome/sampler_options.h"

@@ -8,9 +8,9 @@
 
 #include <string>
 
+#include "index/base/parallel.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
-#include "index/work/parallel.h"
 #include "storage/base/check.h"
 
 namespace rhizome {
@@ -26,11 +26,11 @@ constexpr std::uint64_t kEntriesByKeys = 8;
 constexpr std::uint64_t kRepeats = 4;
 
 // Up to this number of draws, each draw is compared with all earlier ones.
-constexpr std::uint64_t kMostCompared = 64;
+constexpr std::uint64_t kMaxCompared = 64;
 
 // Maximum number of draws that rounding may lead to entries without weight; after that a list is
 // abandoned.
-constexpr std::uint64_t kMostMissed = 1000;
+constexpr std::uint64_t kMaxMissed = 1000;
 
 /// The stored sums within a range [first, last) of a list, as a range of blocks.
 struct Blocks {
@@ -193,7 +193,7 @@ void WeightedDrawer::WithoutReplacement(CounterRandom& random, const WeightTable
                                         std::vector<std::uint64_t>& out) {
   out.clear();
   if (draws == 0) return;
-  if (LengthOf(pieces) / kEntriesByKeys > draws && draws <= kMostCompared) {
+  if (LengthOf(pieces) / kEntriesByKeys > draws && draws <= kMaxCompared) {
     SumPieces(weights, pieces);
     for (std::uint64_t tries = kRepeats * draws; tries > 0 && out.size() < draws; --tries) {
       const std::uint64_t drawn = DrawOne(random, weights, pieces);
@@ -210,7 +210,7 @@ void WeightedDrawer::WithReplacement(CounterRandom& random, const WeightTable& w
                                      std::vector<std::uint64_t>& out) {
   out.clear();
   if (SumPieces(weights, pieces) <= 0) return;
-  for (std::uint64_t missed = 0; out.size() < draws && missed < kMostMissed;) {
+  for (std::uint64_t missed = 0; out.size() < draws && missed < kMaxMissed;) {
     const std::uint64_t drawn = DrawOne(random, weights, pieces);
     if (drawn == WeightTable::kNowhere) {
       ++missed;

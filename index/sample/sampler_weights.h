@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "index/base/counter_random.h"
+#include "index/sample/sampled_directions.h"
 #include "index/sample/sampler_lists.h"
-#include "index/sample/walked_sides.h"
-#include "index/work/counter_random.h"
 #include "rhizome/graph.h"
 #include "rhizome/result.h"
 #include "storage/base/check.h"

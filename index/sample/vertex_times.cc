@@ -7,8 +7,8 @@
 
 #include "index/delta/delta_view.h"
 #include "index/delta/graph_parts.h"
+#include "index/sample/sampled_directions.h"
 #include "index/sample/sampler_plan.h"
-#include "index/sample/walked_sides.h"
 #include "index/topology/adjacency.h"
 #include "rhizome/array_scan.h"
 #include "rhizome/edge_times.h"

@@ -131,8 +131,8 @@ Status Adjacency::FillFromBlock(std::uint64_t block, std::uint64_t skip,
 // Reads a list from disk: block by block through the cache if there is one, otherwise in one read.
 Result<std::vector<std::byte>> Adjacency::ReadExtent(const Extent& extent) const {
   // Longer lists, which belong to hubs, bypass the cache: each would evict hundreds of other lists.
-  constexpr std::uint64_t kMostBlocks = 64;
-  const bool long_list = extent.size_bytes > kMostBlocks * kSectionBlockBytes;
+  constexpr std::uint64_t kMaxBlocks = 64;
+  const bool long_list = extent.size_bytes > kMaxBlocks * kSectionBlockBytes;
   if (cache_ == nullptr || cache_->frame_count() == 0 || (long_list && !cache_->holds_all()))
     return file_.ReadBytes(extent.offset_bytes, extent.size_bytes);
   std::vector<std::byte> bytes(extent.size_bytes);

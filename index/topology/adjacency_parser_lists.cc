@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "index/base/parallel.h"
 #include "index/topology/adjacency_parser.h"
-#include "index/work/parallel.h"
 #include "storage/base/check.h"
 
 namespace rhizome {

@@ -18,11 +18,11 @@ namespace {
 constexpr std::uint64_t kSlotBytes = sizeof(std::atomic<std::uint32_t>);
 
 // Smaller shards would start to evict long before the whole cache is full.
-constexpr std::uint64_t kLeastShardFrames = 64;
+constexpr std::uint64_t kMinShardFrames = 64;
 
 // The hardware prefetcher fetches the following lines after the first few lines of a row.
 constexpr std::uint64_t kLineBytes = 64;
-constexpr std::uint64_t kMostPrefetched = 8 * kLineBytes;
+constexpr std::uint64_t kMaxPrefetched = 8 * kLineBytes;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ BlockCache::BlockCache(const Options& options)
   frames_ = std::make_unique<Frame[]>(frame_count_);
   bytes_.reset(new std::byte[frame_count_ * block_bytes_]);
   shard_count_ = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(frame_count_ / kLeastShardFrames, 1, options.most_shards));
+      std::clamp<std::uint64_t>(frame_count_ / kMinShardFrames, 1, options.max_shards));
   shards_ = std::make_unique<Shard[]>(shard_count_);
   for (std::uint32_t s = 0; s < shard_count_; ++s) {
     const auto first = static_cast<std::uint32_t>(frame_count_ * s / shard_count_);
@@ -78,7 +78,7 @@ bool BlockCache::Read(std::uint64_t block, std::uint64_t offset, std::span<std::
   if (held) {
     std::memcpy(out.data(), BytesOf(number) + offset, out.size());
     const std::uint8_t lives = frame.lives.load(std::memory_order_relaxed);
-    if (lives < kMostLives)
+    if (lives < kMaxLives)
       frame.lives.store(static_cast<std::uint8_t>(lives + 1), std::memory_order_relaxed);
   }
   frame.pins.fetch_sub(1, std::memory_order_release);
@@ -91,7 +91,7 @@ void BlockCache::Prefetch(std::uint64_t block, std::uint64_t offset, std::uint64
   __builtin_prefetch(&slots_[block]);
   if (!fixed_) return;
   const std::byte* const begin = BytesOf(static_cast<std::uint32_t>(block)) + offset;
-  for (std::uint64_t at = 0; at < std::min(bytes, kMostPrefetched); at += kLineBytes)
+  for (std::uint64_t at = 0; at < std::min(bytes, kMaxPrefetched); at += kLineBytes)
     __builtin_prefetch(begin + at);
 }
 
@@ -137,10 +137,10 @@ std::uint32_t BlockCache::TakeFrame(Shard& shard, Room room) {
   return room == Room::kMake ? Evict(shard) : kNone;
 }
 
-// After kMostLives passes of the hand every frame has lost its lives, except frames that were hit
+// After kMaxLives passes of the hand every frame has lost its lives, except frames that were hit
 // or pinned during the passes.
 std::uint32_t BlockCache::Evict(Shard& shard) {
-  for (std::uint32_t step = 0; step < (kMostLives + 1U) * shard.count; ++step) {
+  for (std::uint32_t step = 0; step < (kMaxLives + 1U) * shard.count; ++step) {
     const std::uint32_t number = shard.first + shard.hand;
     shard.hand = (shard.hand + 1) % shard.count;
     Frame& frame = frames_[number];

@@ -32,7 +32,7 @@ class BlockCache {
     std::uint64_t block_count = 0;
     std::uint64_t block_bytes = 4096;
     std::uint64_t memory_bytes = 0;
-    std::uint32_t most_shards = 16;
+    std::uint32_t max_shards = 16;
     Metrics* metrics = nullptr;
     Counter evictions = Counter::kRowCacheEvictions;
   };
@@ -73,7 +73,7 @@ class BlockCache {
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
   static constexpr std::uint32_t kEvicting = std::uint32_t{1} << 31;
-  static constexpr std::uint8_t kMostLives = 3;  // maximum number of lives of a block
+  static constexpr std::uint8_t kMaxLives = 3;  // maximum number of lives of a block
 
   // `pins` counts the readers of the frame; kEvicting is set while an Insert owns it.
   struct Frame {

@@ -66,10 +66,10 @@ std::size_t Column::UpperBound(std::size_t begin, std::size_t end, std::uint64_t
 }
 
 Status WriteColumn(SectionFileWriter& writer, std::uint32_t kind,
-                   std::span<const std::uint64_t> values, std::uint32_t least_bytes) {
+                   std::span<const std::uint64_t> values, std::uint32_t min_bytes) {
   const std::uint64_t largest =
       values.empty() ? 0 : *std::max_element(values.begin(), values.end());
-  const std::uint32_t element_bytes = std::max(least_bytes, BytesFor(largest));
+  const std::uint32_t element_bytes = std::max(min_bytes, BytesFor(largest));
   RHIZOME_RETURN_IF_ERROR(writer.BeginSection(kind, element_bytes));
   switch (element_bytes) {
     case 1:

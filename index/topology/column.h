@@ -60,9 +60,9 @@ class Column {
 };
 
 /// Writes `values` as the section `kind`, with the smallest of 1, 2, 4 and 8 bytes an element that
-/// holds the largest value, but at least `least_bytes`.
+/// holds the largest value, but at least `min_bytes`.
 Status WriteColumn(SectionFileWriter& writer, std::uint32_t kind,
-                   std::span<const std::uint64_t> values, std::uint32_t least_bytes = 1);
+                   std::span<const std::uint64_t> values, std::uint32_t min_bytes = 1);
 
 }  // namespace internal
 }  // namespace rhizome

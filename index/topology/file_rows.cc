@@ -51,7 +51,7 @@ Status FileRows::Read(std::span<RowTarget> targets) const {
   // A reader that failed is not reused, because its queue may be broken.
   RHIZOME_RETURN_IF_ERROR(reader->Read(targets));
   const MutexLock lock(mutex_);
-  if (idle_.size() < kMostIdle) idle_.push_back(std::move(reader));
+  if (idle_.size() < kMaxIdle) idle_.push_back(std::move(reader));
   return Status::Ok();
 }
 

@@ -31,7 +31,7 @@ bool HasRowChecksums(const ArrayEntry& entry);
 /// Reads any rows of an array from the files of one generation, many in one call. With row
 /// checksums it uses RowReader: direct reads, coalesced, in deep batches. Without them it decodes
 /// each chunk (or inner chunk) at most once a call.
-/// Memory: the loaded row checksums (RowSums); and, for each of up to kMostIdle concurrent readers,
+/// Memory: the loaded row checksums (RowSums); and, for each of up to kMaxIdle concurrent readers,
 /// a queue and about 2 MiB, or 4 reads of the longest row if that is more.
 /// Threads: any number at once.
 /// Ownership: the array's file system must outlive it.
@@ -57,7 +57,7 @@ class FileRows {
   Status Read(std::span<RowTarget> targets) const;
 
  private:
-  static constexpr std::size_t kMostIdle = 16;  // readers kept for later calls
+  static constexpr std::size_t kMaxIdle = 16;  // readers kept for later calls
   Result<std::unique_ptr<RowReader>> TakeReader() const RHIZOME_EXCLUDES(mutex_);
   Status ReadByPart(std::span<RowTarget> targets) const;
 

@@ -9,11 +9,11 @@
 namespace rhizome::python {
 namespace {
 
-constexpr std::size_t kMostKeptBytes = std::size_t{32} << 20;
-constexpr std::size_t kLeastKeptBytes = std::size_t{256} << 10;
+constexpr std::size_t kMaxKeptBytes = std::size_t{32} << 20;
+constexpr std::size_t kMinKeptBytes = std::size_t{256} << 10;
 
-/// A piece may be reused for an array only if the array needs at least 1/kLeastShare of it.
-constexpr std::size_t kLeastShare = 2;
+/// A piece may be reused for an array only if the array needs at least 1/kMinShare of it.
+constexpr std::size_t kMinShare = 2;
 
 /// Header before the memory of an array. It stores the size.
 struct alignas(64) Piece {
@@ -32,7 +32,7 @@ class KeptMemory {
     Piece** best = nullptr;
     for (std::size_t i = 0; i < count_; ++i) {
       const std::size_t has = pieces_[i]->bytes;
-      if (has >= bytes && has / kLeastShare <= bytes && (best == nullptr || has < (*best)->bytes))
+      if (has >= bytes && has / kMinShare <= bytes && (best == nullptr || has < (*best)->bytes))
         best = &pieces_[i];
     }
     if (best == nullptr) return nullptr;
@@ -43,10 +43,10 @@ class KeptMemory {
 
   /// Keeps a piece, replacing older ones if necessary. Returns false if it is not kept.
   bool Keep(Piece* piece) noexcept {
-    if (piece->bytes > kMostKeptBytes) return false;
+    if (piece->bytes > kMaxKeptBytes) return false;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;
-    while (count_ == pieces_.size() || bytes_ + piece->bytes > kMostKeptBytes) {
+    while (count_ == pieces_.size() || bytes_ + piece->bytes > kMaxKeptBytes) {
       Piece* const oldest = pieces_.front();
       Remove(pieces_.data());
       Free(oldest);
@@ -76,7 +76,7 @@ KeptMemory& KeptPieces() {
 }  // namespace
 
 void* ArrayMemory::Take(std::size_t bytes) {
-  Piece* piece = bytes < kLeastKeptBytes ? nullptr : KeptPieces().Find(bytes);
+  Piece* piece = bytes < kMinKeptBytes ? nullptr : KeptPieces().Find(bytes);
   if (piece == nullptr) {
     void* const fresh = ::operator new (sizeof(Piece) + bytes, std::align_val_t{alignof(Piece)});
     piece = new (fresh) Piece{bytes};
@@ -87,7 +87,7 @@ void* ArrayMemory::Take(std::size_t bytes) {
 void ArrayMemory::GiveBack(void* memory) noexcept {
   if (memory == nullptr) return;
   Piece* const piece = static_cast<Piece*>(memory) - 1;
-  if (piece->bytes < kLeastKeptBytes || !KeptPieces().Keep(piece)) Free(piece);
+  if (piece->bytes < kMinKeptBytes || !KeptPieces().Keep(piece)) Free(piece);
 }
 
 }  // namespace rhizome::python

@@ -42,11 +42,11 @@ class Sampling {
   }
   void GiveBack(SampledSubgraph sample) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock && kept_.size() < kMostKept) kept_.push_back(std::move(sample));
+    if (lock && kept_.size() < kMaxKept) kept_.push_back(std::move(sample));
   }
 
  private:
-  static constexpr std::size_t kMostKept = 8;
+  static constexpr std::size_t kMaxKept = 8;
 
   const std::shared_ptr<const GraphSnapshot> graph_;
   const std::unique_ptr<Sampler> sampler_;

@@ -24,11 +24,11 @@ std::size_t MostOpenFiles() {
 
 }  // namespace
 
-ArrayFiles::ArrayFiles(const ChunkArray& array, bool direct, std::size_t most_open)
+ArrayFiles::ArrayFiles(const ChunkArray& array, bool direct, std::size_t max_open)
     : fs_(array.fs()),
       root_(array.root()),
       direct_(direct),
-      most_open_(most_open == 0 ? MostOpenFiles() : most_open) {
+      max_open_(max_open == 0 ? MostOpenFiles() : max_open) {
   for (std::uint64_t chunk = 0; chunk < array.entry().chunk_count(); ++chunk)
     chunks_.push_back(**array.ChunkFile(chunk));
   files_.resize(chunks_.size());
@@ -41,8 +41,8 @@ Result<std::shared_ptr<ReadableFile>> ArrayFiles::Open(std::uint64_t chunk, bool
         "no chunk {}: the array below '{}' has {} chunks", chunk, root_.string(), chunks_.size())));
   const MutexLock lock(mutex_);
   if (files_[chunk] != nullptr) return files_[chunk];
-  if (open_ >= most_open_) CloseUnused();
-  if (open_ >= most_open_ && !must) return nullptr;
+  if (open_ >= max_open_) CloseUnused();
+  if (open_ >= max_open_ && !must) return nullptr;
   RHIZOME_ASSIGN_OR_RETURN(files_[chunk], OpenChunk(chunk));
   ++open_;
   return files_[chunk];

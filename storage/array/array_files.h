@@ -15,14 +15,14 @@ namespace rhizome {
 inline namespace internal {
 
 /// The chunk files of an array. Each file is opened on first use and shared by all readers, so that
-/// many readers need no more descriptors than one. Beyond `most_open` files, unused files are
+/// many readers need no more descriptors than one. Beyond `max_open` files, unused files are
 /// closed.
 /// Threads: any. Ownership: the array's file system must outlive it.
 class ArrayFiles {
  public:
-  /// `direct` opens files with O_DIRECT if the file system supports it. `most_open` = 0 means an
+  /// `direct` opens files with O_DIRECT if the file system supports it. `max_open` = 0 means an
   /// eighth of the process's limit on open files, at least 16 and at most 2048.
-  ArrayFiles(const ChunkArray& array, bool direct, std::size_t most_open = 0);
+  ArrayFiles(const ChunkArray& array, bool direct, std::size_t max_open = 0);
 
   /// Returns the file of a chunk. Returns nullptr if too many files are in use and `must` is false;
   /// a caller that holds files must then finish its reads and release some. Errors: kCorruption,
@@ -38,7 +38,7 @@ class ArrayFiles {
   FileSystem& fs_;
   const Path root_;
   const bool direct_;
-  const std::size_t most_open_;
+  const std::size_t max_open_;
   std::vector<FileEntry> chunks_;
   const OwnerProcess owner_;  // in a fork, mutex_ may remain locked forever
   Mutex mutex_;

@@ -122,26 +122,26 @@ Status CheckAgainstManifest(const Path& path, const ArrayEntry& entry, std::uint
 
 Result<std::uint64_t> DefaultChunkRows(std::uint64_t rows, std::uint64_t row_bytes) {
   constexpr std::uint64_t kUnit = 128;
-  constexpr std::uint64_t kMostRows = 32768;
+  constexpr std::uint64_t kMaxRows = 32768;
   if (row_bytes == 0 || row_bytes > kMaxChunkBytes / kUnit) {
     return Fail(Status::InvalidArgument(
         fmt::format("rows of {} bytes: {} of them must be 1 to {} bytes, the largest chunk",
                     row_bytes, kUnit, kMaxChunkBytes)));
   }
-  const std::uint64_t most = std::min(kMostRows, AlignDown(kMaxChunkBytes / row_bytes, kUnit));
+  const std::uint64_t most = std::min(kMaxRows, AlignDown(kMaxChunkBytes / row_bytes, kUnit));
   if (rows >= most) return most;
   return std::max(kUnit, AlignUp(rows, kUnit));
 }
 
 Status ChooseChunkRows(ArrayEntry& entry) {
-  constexpr std::uint64_t kMostInnerBytes = std::uint64_t{64} << 10;
+  constexpr std::uint64_t kMaxInnerBytes = std::uint64_t{64} << 10;
   const bool by_default = entry.chunk_rows == 0;
   if (by_default) {
     RHIZOME_ASSIGN_OR_RETURN(entry.chunk_rows, DefaultChunkRows(entry.rows, entry.row_bytes()));
   }
   std::uint64_t& inner = entry.inner_rows;
   if (inner == kChosenInnerRows) {
-    const std::uint64_t fit = kMostInnerBytes / std::max<std::uint64_t>(entry.row_bytes(), 1);
+    const std::uint64_t fit = kMaxInnerBytes / std::max<std::uint64_t>(entry.row_bytes(), 1);
     inner = std::bit_floor(std::clamp<std::uint64_t>(fit, 1, entry.chunk_rows));
     while (!by_default && entry.chunk_rows % inner != 0) inner /= 2;
   }

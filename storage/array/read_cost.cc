@@ -22,7 +22,7 @@ constexpr std::uint64_t kLargeBytes = std::uint64_t{1} << 20;
 constexpr double kSeconds = 0.02;
 
 // Max number of files that are opened; enough to cover several regions of the disk.
-constexpr std::uint64_t kMostFiles = 64;
+constexpr std::uint64_t kMaxFiles = 64;
 
 // The depths that MeasureDepth tries. It returns the first that is within 5 % of the fastest.
 constexpr std::array<std::uint32_t, 4> kDepths = {16, 32, 64, 128};
@@ -33,7 +33,7 @@ class Probe {
   static Result<Probe> Open(const ChunkArray& array, const IoQueueOptions& io) {
     Probe probe;
     const std::uint64_t chunks = array.entry().chunk_count();
-    const std::uint64_t stride = (chunks + kMostFiles - 1) / kMostFiles;
+    const std::uint64_t stride = (chunks + kMaxFiles - 1) / kMaxFiles;
     for (std::uint64_t chunk = 0; chunk < chunks; chunk += stride) {
       const FileEntry& entry = **array.ChunkFile(chunk);
       if (entry.size_bytes < kLargeBytes) continue;
@@ -86,7 +86,7 @@ class Probe {
 Result<ReadCost> MeasureReadCost(const ChunkArray& array, const IoQueueOptions& io) try {
   ReadCost cost;
   const ArrayEntry& entry = array.entry();
-  if (entry.rows * entry.row_bytes() < kLeastMeasuredBytes) return cost;
+  if (entry.rows * entry.row_bytes() < kMinMeasuredBytes) return cost;
   RHIZOME_ASSIGN_OR_RETURN(Probe probe, Probe::Open(array, io));
   if (probe.empty()) return cost;
   RHIZOME_ASSIGN_OR_RETURN(const double small, probe.Measure(kSmallBytes, 256));
@@ -103,7 +103,7 @@ Result<ReadCost> MeasureReadCost(const ChunkArray& array, const IoQueueOptions& 
 
 Result<std::uint32_t> MeasureDepth(const ChunkArray& array, const IoQueueOptions& io) try {
   const ArrayEntry& entry = array.entry();
-  if (entry.rows * entry.row_bytes() < kLeastMeasuredBytes) return io.depth;
+  if (entry.rows * entry.row_bytes() < kMinMeasuredBytes) return io.depth;
   RHIZOME_ASSIGN_OR_RETURN(Probe probe, Probe::Open(array, io));
   if (probe.empty()) return io.depth;
   std::vector<double> seconds;

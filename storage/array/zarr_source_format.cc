@@ -11,8 +11,8 @@
 
 #include "storage/array/zarr_json.h"
 #include "storage/array/zarr_source.h"
+#include "storage/base/escaped_text.h"
 #include "storage/base/half.h"
-#include "storage/base/shown_text.h"
 
 namespace rhizome {
 inline namespace internal {

@@ -7,15 +7,15 @@
 #include <cmath>
 #include <string>
 
-#include "storage/base/shown_text.h"
+#include "storage/base/escaped_text.h"
 
 namespace rhizome {
 inline namespace internal {
 
 // This file reads and writes little-endian fields of variable length, and checks and escapes UTF-8.
 // ByteReader::Bytes is the only place that advances the read position; every other read goes
-// through it and returns a zero or an empty value after a failure. ShownText walks over a text one
-// UTF-8 sequence at a time and escapes the sequences that a terminal would obey or hide.
+// through it and returns a zero or an empty value after a failure. EscapedText walks over a text
+// one UTF-8 sequence at a time and escapes the sequences that a terminal would obey or hide.
 
 void ByteWriter::Bytes(std::span<const std::byte> bytes) {
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
@@ -153,7 +153,7 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
-std::string ShownText(std::string text) {
+std::string EscapedText(std::string text) {
   const auto plain = [](char c) { return c >= 0x20 && c < 0x7F; };
   if (std::all_of(text.begin(), text.end(), plain)) return text;
   std::string shown;

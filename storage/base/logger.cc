@@ -9,21 +9,21 @@
 
 #include "rhizome/mutex.h"
 #include "rhizome/process.h"
+#include "storage/base/escaped_text.h"
 #include "storage/base/exceptions.h"
-#include "storage/base/shown_text.h"
 #include "storage/base/threads.h"
 
 namespace rhizome {
 namespace {
 
 bool NeedsQuotes(const std::string& text) {
-  return text.empty() || text.find_first_of(" \"=\\") != text.npos || ShownText(text) != text;
+  return text.empty() || text.find_first_of(" \"=\\") != text.npos || EscapedText(text) != text;
 }
 
 std::string Quoted(const std::string& text) {
   if (!NeedsQuotes(text)) return text;
   // JSON leaves DEL, C1 controls and invisible characters unescaped.
-  return ShownText(
+  return EscapedText(
       nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 

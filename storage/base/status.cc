@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "storage/base/shown_text.h"
+#include "storage/base/escaped_text.h"
 
 namespace rhizome {
 
@@ -39,7 +39,7 @@ std::string_view StatusCodeName(StatusCode code) {
 }
 
 Status::Status(StatusCode code, std::string message)
-    : code_(code), message_(ShownText(std::move(message))) {}
+    : code_(code), message_(EscapedText(std::move(message))) {}
 
 Status Status::InvalidArgument(std::string m) {
   return {StatusCode::kInvalidArgument, std::move(m)};

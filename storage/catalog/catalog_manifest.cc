@@ -30,7 +30,7 @@ enum Tag : std::uint64_t {
   kLastSequence = 4,
   kDeletedFile = 6,
   kPreviousLogNumber = 9,
-  kLeastLogNumber = 10,
+  kMinLogNumber = 10,
   kNewFile4 = 103,
   kColumnFamily = 200,
   kColumnFamilyAdd = 201,
@@ -46,7 +46,7 @@ enum Tag : std::uint64_t {
 enum FileTag : std::uint64_t {
   kLastField = 1,
   kNeedsCompaction = 2,
-  kLeastLog = 3,
+  kMinLog = 3,
   kOldestTime = 5,
   kCreationTime = 6,
   kChecksum = 7,
@@ -75,7 +75,7 @@ bool IsFileField(std::uint64_t tag, Bytes field) {
   switch (tag) {
     case kNeedsCompaction:
       return field.size() == 1 && field[0] == std::byte{1};
-    case kLeastLog:
+    case kMinLog:
       return field.size() == sizeof(std::uint64_t) &&
              LoadLittle<std::uint64_t>(field.data()) <= kMaxRocksNumber;
     case kOldestTime:
@@ -112,8 +112,8 @@ struct ManifestEdits::Edit {
   std::optional<std::string> added_family;
   std::optional<std::uint64_t> next_number;
   std::optional<std::uint64_t> last_change;
-  std::uint64_t log = 0;        // the family needs no earlier log
-  std::uint64_t least_log = 0;  // no family needs an earlier log
+  std::uint64_t log = 0;      // the family needs no earlier log
+  std::uint64_t min_log = 0;  // no family needs an earlier log
   std::optional<std::uint64_t> group_left;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> deleted;  // level, number
   std::vector<std::pair<std::uint64_t, TableClaim>> added;
@@ -141,8 +141,8 @@ class ManifestEdits::Parser {
       case kLogNumber:
         edit_.log = in_.NumberTo(kMaxRocksNumber);
         return true;
-      case kLeastLogNumber:
-        edit_.least_log = in_.NumberTo(kMaxRocksNumber);
+      case kMinLogNumber:
+        edit_.min_log = in_.NumberTo(kMaxRocksNumber);
         return true;
       case kNextFileNumber:
         edit_.next_number = in_.NumberTo(kMaxRocksNumber);
@@ -252,8 +252,8 @@ bool ManifestEdits::ApplyAtOnce(const Edit& edit) {
     next_number_ = *edit.next_number;
   }
   family->second.first_log = std::max(family->second.first_log, edit.log);
-  least_log_ = std::max(least_log_, edit.least_log);
-  largest_log_ = std::max({largest_log_, edit.log, edit.least_log});
+  min_log_ = std::max(min_log_, edit.min_log);
+  largest_log_ = std::max({largest_log_, edit.log, edit.min_log});
   for (const auto& [level, number] : edit.deleted) {
     const auto at = live_.find(number);
     if (at == live_.end() || at->second.level != level || at->second.family != edit.family)
@@ -306,7 +306,7 @@ FamilyClaim ManifestEdits::ClaimOf(std::uint32_t family) const {
 std::uint64_t ManifestEdits::first_log() const {
   std::uint64_t least = ~std::uint64_t{0};
   for (const auto& [number, family] : families_) least = std::min(least, family.first_log);
-  return std::max(least, least_log_);
+  return std::max(least, min_log_);
 }
 
 bool ManifestEdits::Good() const {

@@ -69,7 +69,7 @@ class ManifestEdits {
   std::map<std::uint32_t, Family> families_{{0, {"default"}}};
   std::vector<std::vector<std::byte>> group_;  // edits that take effect together
   std::uint64_t group_left_ = 0;
-  std::uint64_t least_log_ = 0;
+  std::uint64_t min_log_ = 0;
   std::uint64_t next_number_ = 0;
   std::uint64_t largest_log_ = 0;
   std::uint64_t last_change_ = 0;

@@ -18,7 +18,7 @@ inline namespace internal {
 namespace {
 
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // size of one read
-constexpr std::uint32_t kMostThreads = 8;
+constexpr std::uint32_t kMaxThreads = 8;
 
 /// State that the threads of a scan share: the next file, the outcomes, the progress.
 class SharedScan {
@@ -245,7 +245,7 @@ Result<std::vector<ScanOutcome>> ScanFiles(FileSystem& fs, std::span<const ScanF
   const std::uint32_t processors = std::max(std::thread::hardware_concurrency(), 1U);
   const std::uint32_t wanted = options.threads == 0 ? processors : options.threads;
   const auto threads = static_cast<std::uint32_t>(
-      std::min<std::size_t>({wanted, kMostThreads, std::max<std::size_t>(files.size(), 1)}));
+      std::min<std::size_t>({wanted, kMaxThreads, std::max<std::size_t>(files.size(), 1)}));
   RHIZOME_RETURN_IF_ERROR(RunOnThreads(threads, [&] {
     Status status = Guarded([&] { return Scanner(fs, scan, options.pacer).Run(options.io); });
     if (!status.ok()) scan.Fail(status);  // makes the other threads stop, too

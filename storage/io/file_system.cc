@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "rhizome/types.h"
+#include "storage/base/escaped_text.h"
 #include "storage/base/mutant.h"
-#include "storage/base/shown_text.h"
 
 namespace rhizome {
 namespace {

@@ -68,11 +68,11 @@ std::string DescribeContent(int descriptor) {
 }
 
 std::string DescribeAll(const std::set<pid_t>& holders) {
-  constexpr std::size_t kMostNames = 3;
+  constexpr std::size_t kMaxNames = 3;
   std::string text;
   std::size_t names = 0;
   for (const pid_t pid : holders) {
-    if (++names > kMostNames) return text + " and others";
+    if (++names > kMaxNames) return text + " and others";
     text += fmt::format("{}{}", text.empty() ? "" : ", ", Describe(pid));
   }
   return text;

@@ -32,10 +32,10 @@ bool HasFolders(FileSystem& fs, const Path& folder, std::initializer_list<std::s
 }
 
 bool BeginsWith(FileSystem& fs, const Path& path, std::string_view head) {
-  constexpr std::uint64_t kMostBytes = 4096;  // FORMAT and BACKUP are much shorter
+  constexpr std::uint64_t kMaxBytes = 4096;  // FORMAT and BACKUP are much shorter
   const auto info = fs.Stat(path);
-  if (!info || info->kind != Kind::kFile || info->size_bytes > kMostBytes) return false;
-  const auto bytes = ReadWholeFile(fs, path, kMostBytes);
+  if (!info || info->kind != Kind::kFile || info->size_bytes > kMaxBytes) return false;
+  const auto bytes = ReadWholeFile(fs, path, kMaxBytes);
   return bytes && std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size())
                       .starts_with(head);
 }

@@ -65,9 +65,9 @@ Status GiveUp(FileSystem& fs, const Path& store) {
 
 /// Allocates the reserve again. On a full disk it tries half the size, a quarter, and so on.
 Status TakeBack(FileSystem& fs, const Path& store) {
-  constexpr std::uint64_t kLeastBytes = std::uint64_t{128} << 10;
+  constexpr std::uint64_t kMinBytes = std::uint64_t{128} << 10;
   RHIZOME_ASSIGN_OR_RETURN(const Head head, OpenHead(fs, store));
-  for (std::uint64_t bytes = kReserveBytes; bytes >= kLeastBytes; bytes /= 2)
+  for (std::uint64_t bytes = kReserveBytes; bytes >= kMinBytes; bytes /= 2)
     if (Allocate(head, bytes)) break;
   return Status::Ok();
 }

@@ -97,12 +97,12 @@ CatalogOptions CatalogOptionsOf(const StoreContext& context) {
 }
 
 Status CheckOptions(FileSystem& fs, const StoreOptions& options) {
-  constexpr std::uint64_t kLeastWriteBytes = std::uint64_t{1} << 20;
+  constexpr std::uint64_t kMinWriteBytes = std::uint64_t{1} << 20;
   if (!options.scratch.empty()) RHIZOME_RETURN_IF_ERROR(CheckScratchPlace(fs, options.scratch));
-  if (options.catalog_write_bytes >= kLeastWriteBytes) return Status::Ok();
+  if (options.catalog_write_bytes >= kMinWriteBytes) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("catalog_write_bytes is {}, but at least {} are needed",
-                  options.catalog_write_bytes, kLeastWriteBytes));
+                  options.catalog_write_bytes, kMinWriteBytes));
 }
 
 }  // namespace
@@ -283,7 +283,7 @@ Result<bool> Store::TryPin() {
   const auto before = Shown();
   // If nothing changed, keep the same object, to which callers may have references.
   if (before->generation == next->generation && before->version == next->version) next = before;
-  MakeRoomToShow();
+  ReserveView();
   const Numbers numbers = NumbersOf(record, *next);
   Show(std::move(next), std::move(held), numbers);
   return true;
@@ -386,7 +386,7 @@ Status Store::CheckCommits(const StorePoint& at) const {
 }
 
 // Reserves memory in earlier_ for one more manifest, so that Show allocates nothing.
-void Store::MakeRoomToShow() {
+void Store::ReserveView() {
   const MutexLock lock(shown_);
   earlier_.reserve(earlier_.size() + 1);
 }
@@ -661,7 +661,7 @@ Status Store::CommitPrepared(const Manifest& manifest, std::uint64_t base_sequen
   auto next = std::make_shared<const Manifest>(manifest);
   const Numbers numbers = NumbersOf(record, manifest);
   record.base_state = numbers.base_state;
-  MakeRoomToShow();
+  ReserveView();
   Status status = catalog_->Commit(record);
   // The commit may or may not be on disk now: only opening the store again can determine it.
   if (!status.ok())

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "cache/far/disk_cache.h"
+#include "cache/disk_cache/disk_cache.h"
 #include "cache/layout/pass_plan.h"
 #include "rhizome/feature_cache.h"
 #include "rhizome/graph_builder.h"

@@ -236,7 +236,7 @@ inline std::string MaxOf(const AggregateCase& c, Random& random) {
   std::string wrong = Wrong(Machine::Current(), SameBits(Download(out), expected), "max");
   if (Download(won) != winner) wrong += "max: winners differ\n";
 
-  const TurnedCsr turned = Turn(c.csr.view(), c.sources);
+  const TransposedCsr turned = Turn(c.csr.view(), c.sources);
   const std::vector<float> gradient = RandomFloats(random, targets * c.dim);
   std::vector<float> expected_gradient(c.sources * c.dim);
   KernelsOf(SimdPath::kPortable)

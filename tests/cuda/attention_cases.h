@@ -131,7 +131,7 @@ inline std::string AttendForwardCase(Random& random) {
 inline std::string AttendGradientOf(AttendCase c, Random& random) {
   AttendOnCpu(c);
   const AggregateCase& lists = c.lists;
-  const TurnedCsr turned = Turn(lists.csr.view(), lists.sources);
+  const TransposedCsr turned = Turn(lists.csr.view(), lists.sources);
   const std::vector<float> gradient = RandomFloats(random, c.out.size());
   std::vector<float> x(lists.x.size() / sizeof(float));
   std::memcpy(x.data(), lists.x.data(), lists.x.size());
@@ -163,7 +163,7 @@ inline std::string AttendGradientOf(AttendCase c, Random& random) {
   on_cpu.begins = lists.csr.offsets.data();
   on_cpu.ends = lists.csr.offsets.data() + 1;
   on_cpu.index = lists.csr.neighbors.data();
-  on_cpu.turned_begins = turned.lists.offsets.data();
+  on_cpu.transposed_begins = turned.lists.offsets.data();
   on_cpu.turned_ends = turned.lists.offsets.data() + 1;
   on_cpu.target = turned.lists.neighbors.data();
   on_cpu.edge = turned.edges.data();
@@ -192,7 +192,7 @@ inline std::string AttendGradientOf(AttendCase c, Random& random) {
   args.out = Upload("out", c.out);
   args.gradient = Upload("gradient", gradient);
   args.offsets = Upload("offsets", lists.csr.offsets);
-  args.turned_offsets = Upload("turned offsets", turned.lists.offsets);
+  args.transposed_offsets = Upload("turned offsets", turned.lists.offsets);
   args.target = Upload("targets", turned.lists.neighbors);
   args.edge = Upload("edges", turned.edges);
   args.stats = Allocate<float>("stats", 4 * c.targets() * c.heads);

@@ -54,10 +54,8 @@ class PoolRun {
   PoolRun(FakeDevice& device, const HostRows& rows, const Trace& trace, Policy& policy,
           std::uint32_t frames, std::size_t reached)
       : device_(device), rows_(rows), trace_(trace), policy_(policy), reached_(reached) {
-    options_ = {.frame_count = frames,
-                .row_bytes = kRowBytes,
-                .most_requests = kMost,
-                .steps_in_flight = 2};
+    options_ = {
+        .frame_count = frames, .row_bytes = kRowBytes, .max_requests = kMost, .steps_in_flight = 2};
   }
 
   Status Run() {
@@ -208,7 +206,7 @@ TEST(DevicePoolTest, RowsThatNobodyReadMayBeGivenBack) {
     const std::vector<std::byte> row(4);
     {
       const auto pool =
-          DevicePool::Create(device, {.frame_count = 4, .row_bytes = 4, .most_requests = 4});
+          DevicePool::Create(device, {.frame_count = 4, .row_bytes = 4, .max_requests = 4});
       ASSERT_OK(pool);
       StepPlan plan;
       plan.misses = {0};
@@ -227,11 +225,11 @@ TEST(DevicePoolTest, RowsThatNobodyReadMayBeGivenBack) {
 
 TEST(DevicePoolTest, RefusesPlansAndSizesThatDoNotFit) {
   FakeDevice device(testing::TestSeed());
-  EXPECT_STATUS(DevicePool::Create(device, {.frame_count = 4, .row_bytes = 0, .most_requests = 4}),
+  EXPECT_STATUS(DevicePool::Create(device, {.frame_count = 4, .row_bytes = 0, .max_requests = 4}),
                 kInvalidArgument);
   {
     const auto pool =
-        DevicePool::Create(device, {.frame_count = 4, .row_bytes = 4, .most_requests = 4});
+        DevicePool::Create(device, {.frame_count = 4, .row_bytes = 4, .max_requests = 4});
     ASSERT_OK(pool);
     const std::vector<std::byte> row(4);
     StepPlan plan;
@@ -250,7 +248,7 @@ TEST(DevicePoolTest, RefusesPlansAndSizesThatDoNotFit) {
   }
   {
     const auto pool =
-        DevicePool::Create(device, {.frame_count = 4, .row_bytes = 4, .most_requests = 4});
+        DevicePool::Create(device, {.frame_count = 4, .row_bytes = 4, .max_requests = 4});
     ASSERT_OK(pool);
     for (int i = 0; i < 2; ++i) ASSERT_OK((*pool)->Step({}, 0, {}));
     EXPECT_STATUS((*pool)->Step({}, 0, {}), kInvalidArgument);  // both steps are still held
@@ -261,7 +259,7 @@ TEST(DevicePoolTest, RefusesPlansAndSizesThatDoNotFit) {
 TEST(DevicePoolTest, SaysBeforehandWhatItTakes) {
   FakeDevice device(testing::TestSeed());
   const DevicePoolOptions options{
-      .frame_count = 7, .row_bytes = 12, .most_requests = 5, .steps_in_flight = 3};
+      .frame_count = 7, .row_bytes = 12, .max_requests = 5, .steps_in_flight = 3};
   EXPECT_EQ(DevicePool::DeviceBytes(options, true), 7U * 12 + 3 * (2 * 60 + 21 * 8));
   EXPECT_EQ(DevicePool::PinnedBytes(options, true), 3U * (60 + 21 * 8 + 4));
   const auto pool = DevicePool::Create(device, options);
@@ -298,7 +296,7 @@ TEST(DevicePoolTest, RowsStayUntilTheyAreRead) {
     auto* const back = static_cast<std::byte*>(*device.AllocatePinned(4));
     std::vector<std::byte> row(4, std::byte{1});
     {
-      const auto pool = DevicePool::Create(device, {.row_bytes = 4, .most_requests = 1});
+      const auto pool = DevicePool::Create(device, {.row_bytes = 4, .max_requests = 1});
       ASSERT_OK(pool);
       ASSERT_OK((*pool)->Reach(row));
       StepPlan plan;

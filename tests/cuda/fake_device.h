@@ -58,8 +58,8 @@ class FakeDevice : public Device {
     }
   }
 
-  Result<DeviceFacts> Facts() override {
-    return DeviceFacts{.name = "fake", .compute_capability = 90, .memory_bytes = 1 << 30};
+  Result<DeviceProperties> Facts() override {
+    return DeviceProperties{.name = "fake", .compute_capability = 90, .memory_bytes = 1 << 30};
   }
 
   Result<void*> Allocate(std::size_t bytes) override { return NewPiece(Kind::kDevice, bytes); }
@@ -223,7 +223,7 @@ class FakeDevice : public Device {
                      args.sources * args.heads * args.width,
                      [args] { AttendGradientWithKernels(args); });
   }
-  Status AttendV2(DeviceStream stream, const cuda::AttendV2Args& args) override {
+  Status AttendGatv2(DeviceStream stream, const cuda::AttendV2Args& args) override {
     return Aggregate(stream, args.offsets, args.targets, args.out,
                      args.targets * args.heads * args.width, [args] { AttendV2WithKernels(args); });
   }

@@ -4,7 +4,7 @@
 
 #include "cuda/case_tools.h"
 #include "cuda/id_map.cuh"
-#include "cuda/id_map_contestants.cuh"
+#include "cuda/id_map_alternatives.cuh"
 
 namespace rhizome::simulator {
 
@@ -24,10 +24,10 @@ inline void ScanRegion(const Mem<std::uint32_t>& from, const Mem<std::uint32_t>&
 /// A hash table and the arrays of a numbering; the regions belong to the machine.
 struct DeviceIdMap {
   /// `positions`: of all calls.
-  DeviceIdMap(std::uint32_t capacity, std::size_t most_ids, std::size_t positions) {
+  DeviceIdMap(std::uint32_t capacity, std::size_t max_ids, std::size_t positions) {
     args.capacity = capacity;
     SetTable(std::vector<std::uint32_t>(4 * std::size_t{capacity}, 0xFFFFFFFF));
-    args.distinct = Allocate<std::int64_t>("distinct", most_ids);
+    args.distinct = Allocate<std::int64_t>("distinct", max_ids);
     args.locals = Allocate<std::int64_t>("locals", positions);
     args.found = Upload("found", std::vector<std::uint32_t>{0});
     args.errors = Upload("errors", std::vector<std::uint32_t>{0});

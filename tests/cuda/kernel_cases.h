@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cuda/attention_v2_cases.h"
 #include "cuda/gather_cases.h"
+#include "cuda/gatv2_cases.h"
 #include "cuda/id_map_cases.h"
 
 // One random input for each kernel, run in one schedule and compared with the CPU. A case returns a

@@ -8,7 +8,7 @@
 #include "cache/kernels/attention_kernels.h"
 #include "cache/kernels/simd.h"
 #include "cuda/attention_args.h"
-#include "cuda/attention_v2_args.h"
+#include "cuda/gatv2_args.h"
 
 // Runs the work of attention kernels, given the arguments of a device, with the CPU's kernels. The
 // kernel tests show that both have the same bits.
@@ -92,8 +92,8 @@ inline void AttendGradientWithKernels(const cuda::AttendGradientArgs& args) {
   same.gradient = args.gradient;
   same.begins = args.offsets;
   same.ends = args.offsets + 1;
-  same.turned_begins = args.turned_offsets;
-  same.turned_ends = args.turned_offsets + 1;
+  same.transposed_begins = args.transposed_offsets;
+  same.turned_ends = args.transposed_offsets + 1;
   same.target = args.target;
   same.edge = args.edge;
   same.edge_count = args.offsets[args.targets];
@@ -108,7 +108,7 @@ inline void AttendGradientWithKernels(const cuda::AttendGradientArgs& args) {
 
 inline void AttendV2WithKernels(const cuda::AttendV2Args& args) {
   AttendArgs same;
-  same.score = AttendScore::kAdditiveV2;
+  same.score = AttendScore::kGatv2;
   same.x = args.x;
   same.x_stride = same.own_stride = same.query_stride = same.out_stride = args.heads * args.width;
   same.heads = args.heads;

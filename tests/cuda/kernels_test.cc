@@ -136,7 +136,7 @@ TEST(KernelsTest, SumsAndTheirGradientsAreThoseOfAPlainLoopInDouble) {
         }
       }
     }
-    const TurnedCsr turned = Turn(c.csr.view(), c.sources);
+    const TransposedCsr turned = Turn(c.csr.view(), c.sources);
     const auto expect_near = [&](const std::vector<float>& found, const std::vector<double>& sum) {
       for (std::size_t k = 0; k < sum.size(); ++k) ASSERT_NEAR(found[k], sum[k], 1e-4) << k;
     };

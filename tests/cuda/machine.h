@@ -418,7 +418,7 @@ inline Region* Machine::Shared(int place, std::size_t bytes, std::size_t element
 /// Returns whether a stamp of this launch is ordered before the running thread's next action.
 inline bool Machine::Before(const Stamp& stamp) const {
   const Thread& self = thread();
-  if (stamp.thread == Stamp::kNobody || stamp.thread == self.number) return true;
+  if (stamp.thread == Stamp::kDeletedVertex || stamp.thread == self.number) return true;
   if (stamp.thread / block_size_ != self.number / block_size_) return false;
   if (stamp.phase < self.phase) return true;
   const std::uint32_t other = stamp.thread % block_size_;

@@ -12,8 +12,8 @@ namespace rhizome::simulator {
 
 /// When a thread did something: the block barriers and warp synchronisations that it had passed.
 struct Stamp {
-  static constexpr std::uint32_t kNobody = 0xFFFFFFFFU;
-  std::uint32_t thread = kNobody;  ///< index in the grid
+  static constexpr std::uint32_t kDeletedVertex = 0xFFFFFFFFU;
+  std::uint32_t thread = kDeletedVertex;  ///< index in the grid
   std::uint32_t phase = 0;
   std::uint32_t clock = 0;
   bool atomic = false;

@@ -6,9 +6,9 @@
 
 #include <gmock/gmock.h>
 
+#include "index/base/memory_sink.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_ids.h"
-#include "index/work/memory_sink.h"
 
 namespace rhizome {
 namespace {

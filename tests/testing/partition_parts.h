@@ -8,9 +8,9 @@
 #include <tuple>
 #include <vector>
 
+#include "index/base/memory_sink.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
-#include "index/work/memory_sink.h"
 #include "testing/graph_model.h"
 #include "testing/testing.h"
 

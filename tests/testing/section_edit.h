@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "index/work/memory_sink.h"
+#include "index/base/memory_sink.h"
 #include "storage/section/section_file.h"
 #include "testing/testing.h"
 

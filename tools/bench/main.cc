@@ -4,7 +4,7 @@
 
 #include "tools/bench/benches.h"
 #include "tools/cli/program.h"
-#include "tools/cli/sibling.h"
+#include "tools/cli/sibling_binary.h"
 
 // Main function of two binaries: rhizome-bench, and rhizome-bench-gnn, which also contains the
 // benches that link libtorch. rhizome-bench runs rhizome-bench-gnn for those, so that other benches
@@ -35,10 +35,10 @@ bool IsElsewhere(const char* name) {
 }
 
 /// Runs rhizome-bench-gnn in place of this process. Returns the exit code, only on failure.
-int BecomeGnnBenches(char** argv) {
+int ExecGnnBenches(char** argv) {
   // The OpenMP threads of libtorch spin while they wait, unless this is set before it is loaded.
   setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);  // NOLINT(concurrency-mt-unsafe)
-  const Status status = BecomeSibling(kGnnBinary, argv);
+  const Status status = ExecSibling(kGnnBinary, argv);
   std::fprintf(
       stderr,
       "rhizome: unsupported: '%s' needs libtorch: tools/install_deps.sh installs it, after "
@@ -51,7 +51,7 @@ int BecomeGnnBenches(char** argv) {
 }  // namespace rhizome
 
 int main(int argc, char** argv) {
-  if (argc > 1 && rhizome::IsElsewhere(argv[1])) return rhizome::BecomeGnnBenches(argv);
+  if (argc > 1 && rhizome::IsElsewhere(argv[1])) return rhizome::ExecGnnBenches(argv);
   return rhizome::RunProgram({.name = "rhizome bench",
                               .description = "Measures this machine against the physical limit.",
                               .footer = "Example: rhizome bench pool --help",

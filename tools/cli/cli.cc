@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "cache/job/process_memory.h"
-#include "storage/base/shown_text.h"
+#include "storage/base/escaped_text.h"
 
 // Helpers shared by all verbs: exit codes, output, options, opening a store, and common fields of
 // answers.
@@ -50,7 +50,7 @@ Status PrintOut(std::string_view text) {
 }
 
 void Tell(std::string_view kind, std::string text) {
-  fmt::print(stderr, "{}: {}\n", kind, ShownText(std::move(text)));
+  fmt::print(stderr, "{}: {}\n", kind, EscapedText(std::move(text)));
 }
 
 Status CheckOutputs(const Session& session, const std::string& out) {

@@ -22,7 +22,7 @@ namespace rhizome {
 
 /// The result of a verb: the fields that `--json` prints (docs/DESIGN.md, section 10) and the
 /// function that formats them for people. Names in the fields may come from an untrusted store:
-/// `--json` prints them unchanged; `describe` receives them escaped by ShownText. `describe` is
+/// `--json` prints them unchanged; `describe` receives them escaped by EscapedText. `describe` is
 /// null if the verb writes its result to standard output (--out -); no description is printed then.
 /// If `verdict` is not OK, it is printed after the fields and sets the exit code. `verify`, for
 /// example, returns an answer and still fails.
@@ -52,7 +52,7 @@ int ExitCode(StatusCode code);
 Status PrintOut(std::string_view text);
 
 /// Prints "<kind>: <text>" on standard error. `kind` is a word such as "note". `text` may quote
-/// untrusted names: it is escaped by ShownText.
+/// untrusted names: it is escaped by EscapedText.
 void Tell(std::string_view kind, std::string text);
 
 /// Checks that --json and the output `out` do not both use standard output.

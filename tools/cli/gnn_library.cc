@@ -58,7 +58,7 @@ bool CanMap(std::size_t bytes, int protection) {
 /// Checks that there is enough memory to load libtorch. Its static initialisers allocate memory,
 /// and an exception in them ends the process and cannot be caught. Loading takes 434 MiB of address
 /// space, 62 MiB of it writable; its threads take about the same again once it runs.
-bool HasRoomForTorch() {
+bool HasMemoryForTorch() {
   constexpr std::size_t kMiB = std::size_t{1} << 20;
   return CanMap(512 * kMiB, PROT_NONE) && CanMap(96 * kMiB, PROT_READ | PROT_WRITE);
 }
@@ -98,7 +98,7 @@ Result<void*> Find(const char* symbol) {
   // busy cores: an epoch of 0.7 s took 17 s next to two busy processes. The variable is read when
   // the library is loaded.
   setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
-  if (!HasRoomForTorch()) return Fail(NoRoom(""));
+  if (!HasMemoryForTorch()) return Fail(NoRoom(""));
   std::string reasons;
   for (const std::string& path : Candidates()) {
     void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

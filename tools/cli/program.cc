@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "storage/base/escaped_text.h"
 #include "storage/base/exceptions.h"
-#include "storage/base/shown_text.h"
 
 namespace rhizome {
 namespace {
@@ -17,16 +17,16 @@ namespace {
 constexpr const char* kVersionLine = "rhizome 0.1.0";
 
 /// Returns a copy of an answer's fields that is safe to print on a terminal: all strings and all
-/// keys are escaped by ShownText. Recurses as deep as the verb nests its fields.
+/// keys are escaped by EscapedText. Recurses as deep as the verb nests its fields.
 Json Shown(const Json& fields) {
-  if (fields.is_string()) return ShownText(fields.get<std::string>());
+  if (fields.is_string()) return EscapedText(fields.get<std::string>());
   if (!fields.is_structured()) return fields;
   Json shown = fields.is_array() ? Json::array() : Json::object();
   for (const auto& [key, value] : fields.items()) {
     if (fields.is_array())
       shown.push_back(Shown(value));
     else
-      shown[ShownText(key)] = Shown(value);
+      shown[EscapedText(key)] = Shown(value);
   }
   return shown;
 }
@@ -68,8 +68,8 @@ int RunVerb(Session& session) {
 
 /// Prints the usage error and where to find help. Returns the exit code.
 int WrongUsage(const std::string& about, const CLI::ParseError& error) {
-  std::fprintf(stderr, "%s: %s\nTry '%s --help'.\n", about.c_str(), ShownText(error.what()).c_str(),
-               about.c_str());
+  std::fprintf(stderr, "%s: %s\nTry '%s --help'.\n", about.c_str(),
+               EscapedText(error.what()).c_str(), about.c_str());
   return 1;
 }
 

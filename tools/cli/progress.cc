@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "storage/base/shown_text.h"
+#include "storage/base/escaped_text.h"
 #include "tools/cli/text.h"
 
 namespace rhizome {
@@ -84,7 +84,7 @@ void ProgressPrinter::Show(const JobControl::Progress& report) {
 
 void ProgressPrinter::ShowBar(const JobControl::Progress& report, double seconds) {
   constexpr std::size_t kCells = 24;
-  std::string line = fmt::format("{:<22} ", ShownText(std::string(report.phase)));
+  std::string line = fmt::format("{:<22} ", EscapedText(std::string(report.phase)));
   if (report.total > 0) {
     const auto full = static_cast<std::size_t>(Share(report) * kCells);
     for (std::size_t i = 0; i < kCells; ++i) {
@@ -95,18 +95,18 @@ void ProgressPrinter::ShowBar(const JobControl::Progress& report, double seconds
     line += HumanCount(static_cast<double>(report.done)) + "  ";
   }
   line += RateText(report, phase_first_, seconds);
-  if (!report.detail.empty()) line += "  " + ShownText(std::string(report.detail));
+  if (!report.detail.empty()) line += "  " + EscapedText(std::string(report.detail));
   std::fprintf(out_, "\r\033[K%s", Shorten(line, TerminalColumns(out_) - 1).c_str());
   std::fflush(out_);
   bar_shown_ = true;
 }
 
 void ProgressPrinter::ShowPlain(const JobControl::Progress& report, double seconds) {
-  std::string line = ShownText(std::string(report.phase));
+  std::string line = EscapedText(std::string(report.phase));
   if (report.total > 0 && report.done > 0) line += fmt::format(" {:.0f} %", 100 * Share(report));
   const std::string rate = RateText(report, phase_first_, seconds);
   if (!rate.empty()) line += " (" + rate + ")";
-  if (!report.detail.empty()) line += " " + ShownText(std::string(report.detail));
+  if (!report.detail.empty()) line += " " + EscapedText(std::string(report.detail));
   std::fprintf(out_, "%s\n", line.c_str());
   std::fflush(out_);
 }

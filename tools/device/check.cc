@@ -257,7 +257,7 @@ bool PoolDelivers(Random& random, Device& device) {
   constexpr std::size_t kRowBytes = 96;
   const std::vector<unsigned char> host = RandomBytes(random, 64 * kRowBytes);
   const auto pool =
-      DevicePool::Create(device, {.frame_count = 8, .row_bytes = kRowBytes, .most_requests = 32});
+      DevicePool::Create(device, {.frame_count = 8, .row_bytes = kRowBytes, .max_requests = 32});
   const auto reader = device.MakeStream();
   const auto back = device.AllocatePinned(32 * kRowBytes);
   if (!pool || !reader || !back) return false;

@@ -87,7 +87,7 @@ class Attention {
     OnCpu(of_x, of_source, of_query);
     const OnDevice<float> x(x_), source(source_), query(query_), gradient(gradient_), out(out_);
     const OnDevice<float> maximum(maximum_), denominator(denominator_);
-    const OnDevice<std::uint32_t> offsets(lists_.offsets), turned(lists_.turned_offsets);
+    const OnDevice<std::uint32_t> offsets(lists_.offsets), turned(lists_.transposed_offsets);
     const OnDevice<std::uint32_t> target(lists_.target), edge(lists_.edge);
     const OnDevice<float> stats = Zeros(4 * query_.size());
     const OnDevice<float> edges = Zeros(lists_.index.size() * heads_), own = Zeros(own_ * heads_);
@@ -110,7 +110,7 @@ class Attention {
     args.out = out.get();
     args.gradient = gradient.get();
     args.offsets = offsets.get();
-    args.turned_offsets = turned.get();
+    args.transposed_offsets = turned.get();
     args.target = target.get();
     args.edge = edge.get();
     args.stats = stats.get();
@@ -159,8 +159,8 @@ class Attention {
     args.begins = lists_.offsets.data();
     args.ends = lists_.offsets.data() + 1;
     args.index = lists_.index.data();
-    args.turned_begins = lists_.turned_offsets.data();
-    args.turned_ends = lists_.turned_offsets.data() + 1;
+    args.transposed_begins = lists_.transposed_offsets.data();
+    args.turned_ends = lists_.transposed_offsets.data() + 1;
     args.target = lists_.target.data();
     args.edge = lists_.edge.data();
     args.edge_count = static_cast<std::uint32_t>(lists_.index.size());

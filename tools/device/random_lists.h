@@ -9,18 +9,18 @@ namespace rhizome {
 
 /// Random neighbour lists of fewer than `longest` sources, and their transpose.
 struct RandomLists {
-  RandomLists(Random& random, std::size_t most_sources, std::size_t longest)
-      : sources(1 + random() % most_sources) {
+  RandomLists(Random& random, std::size_t max_sources, std::size_t longest)
+      : sources(1 + random() % max_sources) {
     for (std::size_t t = 0; t < 1 + sources / 2; ++t) {
       const std::size_t degree = random() % 20 == 0 ? random() % longest : random() % 12;
       for (std::size_t i = 0; i < degree; ++i)
         index.push_back(static_cast<std::uint32_t>(random() % sources));
       offsets.push_back(static_cast<std::uint32_t>(index.size()));
     }
-    turned_offsets.resize(sources + 1);
-    for (const std::uint32_t j : index) ++turned_offsets[j + 1];
-    for (std::size_t j = 0; j < sources; ++j) turned_offsets[j + 1] += turned_offsets[j];
-    std::vector<std::uint32_t> next(turned_offsets.begin(), turned_offsets.end() - 1);
+    transposed_offsets.resize(sources + 1);
+    for (const std::uint32_t j : index) ++transposed_offsets[j + 1];
+    for (std::size_t j = 0; j < sources; ++j) transposed_offsets[j + 1] += transposed_offsets[j];
+    std::vector<std::uint32_t> next(transposed_offsets.begin(), transposed_offsets.end() - 1);
     target.resize(index.size());
     edge.resize(index.size());
     for (std::uint32_t t = 0; t < targets(); ++t) {
@@ -35,7 +35,7 @@ struct RandomLists {
   std::size_t sources;
   std::vector<std::uint32_t> offsets = {0};
   std::vector<std::uint32_t> index;
-  std::vector<std::uint32_t> turned_offsets, target, edge;
+  std::vector<std::uint32_t> transposed_offsets, target, edge;
 };
 
 inline OnDevice<float> Zeros(std::size_t count) {

@@ -178,7 +178,7 @@ void AddInferFlags(CLI::App& verb, InferOptions& options) {
       ->type_name("N")
       ->capture_default_str();
   verb.add_option("--chunk-rows", options.chunk_rows, "Rows of a chunk of the result; 0: chosen")
-      ->check(CLI::Range(std::uint64_t{0}, kMostRows))
+      ->check(CLI::Range(std::uint64_t{0}, kMaxRows))
       ->type_name("N")
       ->capture_default_str();
   AddInnerRowsFlag(verb, options.inner_rows);

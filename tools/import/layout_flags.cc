@@ -21,7 +21,7 @@ namespace rhizome {
 
 void AddChunkRowsFlag(CLI::App& verb, std::uint64_t& chunk_rows) {
   verb.add_option("--chunk-rows", chunk_rows, "Rows of a chunk; 0: chosen")
-      ->check(CLI::Range(std::uint64_t{0}, kMostRows))
+      ->check(CLI::Range(std::uint64_t{0}, kMaxRows))
       ->type_name("N");
 }
 
@@ -35,7 +35,7 @@ void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows) {
             }
             const char* const end = given.data() + given.size();
             const auto [rest, error] = std::from_chars(given.data(), end, inner_rows);
-            if (error != std::errc() || rest != end || inner_rows > kMostRows)
+            if (error != std::errc() || rest != end || inner_rows > kMaxRows)
               throw CLI::ValidationError("--inner-rows",
                                          "'" + given + "' is no number of rows, nor auto");
           },
@@ -153,7 +153,7 @@ void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags) {
   AddSize(verb, "--memory", flags.memory_bytes,
           fmt::format("Bound on memory, beyond the bare process, at least {}; what exceeds it goes "
                       "through files",
-                      HumanBytes(kLeastMemoryBytes)));
+                      HumanBytes(kMinMemoryBytes)));
   AddThreads(verb, partition.threads);
   verb.add_option("--seed", partition.seed, "Seed of partitioner and order")
       ->type_name("N")
@@ -195,11 +195,11 @@ std::string DescribeLayoutFlags(const Json& f) {
 Result<std::uint64_t> StartLimited(Session& session, const LayoutFlags& flags) {
   const std::uint64_t limit = flags.memory_bytes;
   if (limit > 0) {
-    if (limit < kLeastMemoryBytes)
+    if (limit < kMinMemoryBytes)
       return Fail(Status::OutOfMemory(fmt::format(
           "--memory {} is not enough: at least {} are needed, whatever the input; nothing was "
           "written",
-          HumanBytes(limit), HumanBytes(kLeastMemoryBytes))));
+          HumanBytes(limit), HumanBytes(kMinMemoryBytes))));
     ReturnFreedMemory(128 << 10);
   }
   return StartMemory(session, limit);

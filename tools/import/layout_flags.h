@@ -15,7 +15,7 @@ inline constexpr std::uint64_t kStoreMemoryBytes = std::uint64_t{6} << 20;
 
 /// Smallest accepted --memory. Below it, file blocks and thread stacks no longer shrink with the
 /// limit.
-inline constexpr std::uint64_t kLeastMemoryBytes = std::uint64_t{20} << 20;
+inline constexpr std::uint64_t kMinMemoryBytes = std::uint64_t{20} << 20;
 
 /// Flags for the layout of a new store, shared by `ingest` and `import`.
 struct LayoutFlags {
@@ -51,7 +51,7 @@ void AddCodecFlag(CLI::App& verb, Codec& codec);
 
 /// Largest number of rows that a flag may request for a chunk or inner chunk; far more than one can
 /// hold.
-inline constexpr std::uint64_t kMostRows = std::uint64_t{1} << 40;
+inline constexpr std::uint64_t kMaxRows = std::uint64_t{1} << 40;
 
 /// Adds --chunk-rows; 0 means that the number is chosen automatically.
 void AddChunkRowsFlag(CLI::App& verb, std::uint64_t& chunk_rows);
@@ -62,7 +62,7 @@ void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows);
 /// Prepares the process for the memory limit of `flags`, if there is one: freed memory is returned
 /// to the system at once. Call it before any large allocation. Returns the memory that the process
 /// uses before the job, in bytes.
-/// Errors: kOutOfMemory, the limit is below kLeastMemoryBytes.
+/// Errors: kOutOfMemory, the limit is below kMinMemoryBytes.
 Result<std::uint64_t> StartLimited(Session& session, const LayoutFlags& flags);
 
 /// Creates the answer of `ingest` and `import`.

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "storage/base/shown_text.h"
+#include "storage/base/escaped_text.h"
 
 namespace rhizome {
 
 std::string Escaped(std::string_view text) {
   std::string made;
-  for (const char c : ShownText(std::string(text))) {
+  for (const char c : EscapedText(std::string(text))) {
     if (c == '&') {
       made += "&amp;";
     } else if (c == '<') {

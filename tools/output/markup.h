@@ -7,7 +7,7 @@
 
 namespace rhizome {
 
-/// Escapes text for elements and quoted attributes of HTML and SVG: ShownText first escapes
+/// Escapes text for elements and quoted attributes of HTML and SVG: EscapedText first escapes
 /// characters that control or hide text, then & < > " ' become entities.
 std::string Escaped(std::string_view text);
 

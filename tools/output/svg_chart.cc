@@ -114,12 +114,12 @@ const char* StyleName(ChartLine::Style style) {
 }
 
 std::string DrawLine(const ChartLine& line, const Scale& scale) {
-  constexpr std::size_t kMostDots = 60;
+  constexpr std::size_t kMaxDots = 60;
   std::vector<std::size_t> known;
   for (std::size_t i = 0; i < line.values.size(); ++i)
     if (line.values[i] && std::isfinite(*line.values[i])) known.push_back(i);
   if (known.empty()) return "";
-  const std::size_t stride = (known.size() + kMostChartPoints - 1) / kMostChartPoints;
+  const std::size_t stride = (known.size() + kMaxChartPoints - 1) / kMaxChartPoints;
   std::string path, dots;
   std::size_t points = 0;
   for (std::size_t k = 0; k < known.size(); ++k) {
@@ -136,7 +136,7 @@ std::string DrawLine(const ChartLine& line, const Scale& scale) {
   }
   const std::string drawn = fmt::format("<path d=\"{}\" class=\"curve {}{}\"/>\n", path,
                                         StyleName(line.style), line.other ? " other" : "");
-  return line.other || points > kMostDots ? drawn : drawn + dots;
+  return line.other || points > kMaxDots ? drawn : drawn + dots;
 }
 
 std::string DrawLegend(const Chart& chart) {

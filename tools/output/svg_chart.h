@@ -30,7 +30,7 @@ struct Chart {
 
 /// Maximum number of points drawn per line; of a longer line only every k-th point and the last are
 /// drawn.
-inline constexpr std::size_t kMostChartPoints = 1000;
+inline constexpr std::size_t kMaxChartPoints = 1000;
 
 /// Draws a chart as an <svg> element for a page that includes kStyles. Values that are not finite
 /// are omitted.

@@ -14,7 +14,7 @@
 namespace rhizome {
 namespace {
 
-constexpr std::size_t kMostTableClasses = 30;  // largest confusion matrix shown with its numbers
+constexpr std::size_t kMaxTableClasses = 30;  // largest confusion matrix shown with its numbers
 
 std::string Figure(Metric metric, const std::optional<double>& value) {
   if (!value) return "none";
@@ -100,9 +100,9 @@ std::string DescribeCurves(const TrainReport& report) {
       "dropout; those of the validation set are measured after each epoch. The dotted line is the "
       "epoch that was kept.";
   if (report.seeds.size() > 1) text += " Thin lines are the other seeds.";
-  if (report.epochs.size() > kMostChartPoints)
+  if (report.epochs.size() > kMaxChartPoints)
     text +=
-        fmt::format(" Of {} epochs at most {} are drawn.", report.epochs.size(), kMostChartPoints);
+        fmt::format(" Of {} epochs at most {} are drawn.", report.epochs.size(), kMaxChartPoints);
   return page + Paragraph(text, "soft");
 }
 
@@ -134,12 +134,12 @@ std::string DescribeConfusion(const SplitMetrics& metrics) {
   const std::size_t classes = metrics.classes.size();
   if (metrics.confusion.empty()) {
     // multilabel tasks have no confusion matrix
-    if (classes <= SplitMetrics::kMostConfusionClasses) return "";
+    if (classes <= SplitMetrics::kMaxConfusionClasses) return "";
     return Paragraph(fmt::format("{} classes are too many for a confusion matrix.", classes),
                      "soft");
   }
   std::string page = Paragraph("Rows are classes, columns what the network says.", "soft");
-  if (classes <= kMostTableClasses) return page + ConfusionTable(metrics);
+  if (classes <= kMaxTableClasses) return page + ConfusionTable(metrics);
   return page + "<figure>" +
          DrawHeatMap({.rows = classes,
                       .columns = classes,

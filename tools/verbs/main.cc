@@ -4,7 +4,7 @@
 
 #include "tools/cli/mpi_library.h"
 #include "tools/cli/program.h"
-#include "tools/cli/sibling.h"
+#include "tools/cli/sibling_binary.h"
 #include "tools/verbs/verbs.h"
 
 namespace rhizome {
@@ -77,8 +77,8 @@ void AddVerbs(CLI::App& root, Session& session) {
 
 /// Replaces this process by rhizome-bench, which is in the folder of this binary. Returns only on
 /// failure.
-int BecomeBench(char** argv) {
-  const Status status = BecomeSibling("rhizome-bench", argv + 1);
+int ExecBench(char** argv) {
+  const Status status = ExecSibling("rhizome-bench", argv + 1);
   std::fprintf(stderr, "rhizome: %s; build the target rhizome_bench\n", status.ToString().c_str());
   return ExitCode(status.code());
 }
@@ -87,7 +87,7 @@ int BecomeBench(char** argv) {
 }  // namespace rhizome
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::strcmp(argv[1], "bench") == 0) return rhizome::BecomeBench(argv);
+  if (argc > 1 && std::strcmp(argv[1], "bench") == 0) return rhizome::ExecBench(argv);
   return rhizome::EndProcess(rhizome::RunProgram(
       {.name = "rhizome",
        .description = "Rhizome: an embedded storage engine for graphs and embeddings.",

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "rhizome/number.h"
-#include "storage/base/shown_text.h"
+#include "storage/base/escaped_text.h"
 #include "storage/section/untrusted_json.h"
 #include "tools/import/elements.h"
 

@@ -98,7 +98,7 @@ void AddCompactVerb(CLI::App& root, Session& session) {
                            "Make the next generation of what was written since the last one",
                            "rhizome compact demo.rz", flags, RunCompact);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_option("--auto", options.least_delta,
+  verb->add_option("--auto", options.min_delta,
                    "Only if the delta has at least this share of the edges, such as 0.1")
       ->check(CLI::NonNegativeNumber)
       ->type_name("SHARE");

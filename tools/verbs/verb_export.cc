@@ -252,7 +252,7 @@ Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
   const std::uint64_t id_columns = !of_edges ? 1 : opened.graph->edge_types().size() > 1 ? 3 : 2;
   files.push_back({{"path", ids.string()}, {"rows", rows}, {"dim", id_columns}, {"dtype", "text"}});
   Json fields = {{"files", std::move(files)}, {"seconds", seconds}};
-  RHIZOME_RETURN_IF_ERROR(TellStale(session, *opened.graph, entry, fields));
+  RHIZOME_RETURN_IF_ERROR(WarnIfStale(session, *opened.graph, entry, fields));
   return Answer{std::move(fields), DescribeExport, {}};
 }
 

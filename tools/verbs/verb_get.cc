@@ -46,7 +46,7 @@ Result<Answer> RunGet(const GetFlags& flags, Session& session) {
                  {"array", flags.array},
                  {"dtype", DataTypeName(array->entry().dtype)},
                  {"values", ToJson(array->entry().dtype, row)}};
-  RHIZOME_RETURN_IF_ERROR(TellStale(session, *opened.graph, array->entry(), fields, vertex));
+  RHIZOME_RETURN_IF_ERROR(WarnIfStale(session, *opened.graph, array->entry(), fields, vertex));
   return Answer{std::move(fields), DescribeGet, {}};
 }
 

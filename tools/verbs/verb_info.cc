@@ -6,7 +6,7 @@
 #include "rhizome/array_versions.h"
 #include "rhizome/external_id.h"
 #include "rhizome/graph.h"
-#include "storage/base/shown_text.h"
+#include "storage/base/escaped_text.h"
 #include "storage/io/walk_files.h"
 #include "tools/cli/text.h"
 #include "tools/import/homes_json.h"
@@ -264,7 +264,7 @@ Result<Answer> RunMetrics(const InfoFlags& flags, const Session& session) {
                                                          Store::Mode::kRead, {.metrics = metrics}));
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
                            Graph::Open(*store, {.topology = TopologyPlace::kDirect}));
-  const std::pair<std::string, std::string> label{"store", ShownText(flags.store)};
+  const std::pair<std::string, std::string> label{"store", EscapedText(flags.store)};
   const std::string text = MetricsText(metrics->Snapshot(), std::span(&label, 1));
   // The text contains line breaks, which fields passed to `describe` must not have.
   if (!session.json) RHIZOME_RETURN_IF_ERROR(PrintOut(text));

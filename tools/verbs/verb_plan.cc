@@ -47,7 +47,7 @@ Result<Answer> PlanIngestion(const IngestFlags& flags, Session&) {
       options.memory_bytes == 0 ? plan.memory_bytes + kStoreMemoryBytes : flags.layout.memory_bytes;
   plan.memory_to_hold += kStoreMemoryBytes;
   plan.peak_memory_bytes += kStoreMemoryBytes;
-  plan.least_memory = std::max(plan.least_memory + kStoreMemoryBytes, kLeastMemoryBytes);
+  plan.min_memory = std::max(plan.min_memory + kStoreMemoryBytes, kMinMemoryBytes);
   const Path store = std::filesystem::absolute(flags.store.empty() ? "." : flags.store);
   Path folder = store;
   std::error_code unknown;
@@ -63,7 +63,7 @@ Result<Answer> PlanIngestion(const IngestFlags& flags, Session&) {
                  {"input_bytes", plan.input.input_bytes},
                  {"array_bytes", plan.input.array_bytes},
                  {"memory_to_hold_bytes", plan.memory_to_hold},
-                 {"least_memory_bytes", plan.least_memory},
+                 {"least_memory_bytes", plan.min_memory},
                  {"memory_bytes", plan.memory_bytes},
                  {"spilled", plan.spilled},
                  {"partitions", plan.partitions},
@@ -75,10 +75,10 @@ Result<Answer> PlanIngestion(const IngestFlags& flags, Session&) {
                  {"free_bytes", free_bytes},
                  {"seconds", plan.seconds}};
   Status verdict;
-  if (options.memory_bytes > 0 && plan.memory_bytes < plan.least_memory)
+  if (options.memory_bytes > 0 && plan.memory_bytes < plan.min_memory)
     verdict = Status::OutOfMemory(
         fmt::format("--memory {} is not enough: about {} are needed whatever the partitions",
-                    HumanBytes(plan.memory_bytes), HumanBytes(plan.least_memory)));
+                    HumanBytes(plan.memory_bytes), HumanBytes(plan.min_memory)));
   else if (plan.disk_bytes > free_bytes)
     verdict =
         Status::OutOfSpace(fmt::format("{} has {} free, but about {} are needed", folder.string(),

@@ -179,7 +179,7 @@ Result<Answer> RunScore(const ScoreFlags& flags, Session& session) {
   const double seconds = watch.seconds();
   Json fields = ScoreReportJson(report, flags, seconds);
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(flags.options.array));
-  RHIZOME_RETURN_IF_ERROR(TellStale(session, graph, array->entry(), fields));
+  RHIZOME_RETURN_IF_ERROR(WarnIfStale(session, graph, array->entry(), fields));
   return Answer{std::move(fields), IsStandardOutput(flags.out) ? nullptr : DescribeScore, {}};
 }
 

@@ -21,7 +21,7 @@ struct SimilarFlags {
 };
 
 /// Prints a note about rows that were left out because they contain NaN or infinity.
-void TellLeftOut(const std::string& name, std::uint64_t rows) {
+void WarnLeftOutRows(const std::string& name, std::uint64_t rows) {
   if (rows == 0) return;
   fmt::print(stderr, "note: {} of {} {} NaN or an infinite value and {} left out\n",
              Plural(rows, "row"), name, rows == 1 ? "has" : "have", rows == 1 ? "is" : "are");
@@ -35,7 +35,7 @@ Result<Json> SimilarJson(const OpenedGraph& opened, const std::optional<ClassNam
   RHIZOME_RETURN_IF_ERROR(CheckVertexArray(array->entry()));
   RHIZOME_ASSIGN_OR_RETURN(const auto nearest,
                            NearestVertices(*opened.graph, name, vertex, k, control, &non_finite));
-  TellLeftOut(name, non_finite);
+  WarnLeftOutRows(name, non_finite);
   Json list = Json::array();
   for (const ScoredVertex& scored : nearest) {
     Json label = nullptr;
@@ -103,7 +103,7 @@ Result<Answer> RunSimilar(const SimilarFlags& flags, Session& session) {
                  {"by_array", std::move(by_array)}};
   for (const std::string& name : flags.arrays) {
     RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(name));
-    RHIZOME_RETURN_IF_ERROR(TellStale(session, *opened.graph, array->entry(), fields));
+    RHIZOME_RETURN_IF_ERROR(WarnIfStale(session, *opened.graph, array->entry(), fields));
   }
   return Answer{std::move(fields), DescribeSimilar, {}};
 }

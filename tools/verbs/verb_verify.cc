@@ -55,13 +55,13 @@ std::string DescribeVerify(const Json& f) {
     text += fmt::format("  {}, byte {}: {}\n", damage["file"].get<std::string>(),
                         damage["offset"].get<std::uint64_t>(), damage["what"].get<std::string>());
   }
-  constexpr std::size_t kMostLines = 20;
-  for (std::size_t i = 0; i < std::min(f["unread"].size(), kMostLines); ++i) {
+  constexpr std::size_t kMaxLines = 20;
+  for (std::size_t i = 0; i < std::min(f["unread"].size(), kMaxLines); ++i) {
     text += fmt::format("  {}, not read: {}\n", f["unread"][i]["file"].get<std::string>(),
                         f["unread"][i]["why"].get<std::string>());
   }
-  if (f["unread"].size() > kMostLines)
-    text += fmt::format("  and {} more\n", f["unread"].size() - kMostLines);
+  if (f["unread"].size() > kMaxLines)
+    text += fmt::format("  and {} more\n", f["unread"].size() - kMaxLines);
   return text;
 }
 

@@ -36,7 +36,7 @@ std::string_view ShownMissingRow(const ArrayEntry& entry) {
 
 namespace {
 
-void TellLost(const Session& session, const ArrayEntry& entry, Json& fields) {
+void WarnLostRows(const Session& session, const ArrayEntry& entry, Json& fields) {
   const std::string lost = LostRowsOf(entry);
   if (lost.empty()) return;
   fields["lost_rows"].push_back({{"array", ShownName(entry.name)}, {"rows", lost}});
@@ -49,9 +49,9 @@ void TellLost(const Session& session, const ArrayEntry& entry, Json& fields) {
 
 }  // namespace
 
-Status TellStale(const Session& session, const GraphSnapshot& graph, const ArrayEntry& entry,
-                 Json& fields, std::optional<VertexId> row_of) {
-  TellLost(session, entry, fields);
+Status WarnIfStale(const Session& session, const GraphSnapshot& graph, const ArrayEntry& entry,
+                   Json& fields, std::optional<VertexId> row_of) {
+  WarnLostRows(session, entry, fields);
   RHIZOME_ASSIGN_OR_RETURN(const Staleness staleness, graph.StalenessOf(entry));
   if (!staleness.any()) return Status::Ok();
   Json found = {{"array", ShownName(entry.name)},

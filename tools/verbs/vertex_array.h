@@ -21,7 +21,7 @@ std::string_view ShownMissingRow(const ArrayEntry& entry);
 /// some rows. With `row_of`, also reports whether the row of this vertex is known to be out of
 /// date.
 /// Errors: as reading the changes since the generation.
-Status TellStale(const Session& session, const GraphSnapshot& graph, const ArrayEntry& entry,
-                 Json& fields, std::optional<VertexId> row_of = {});
+Status WarnIfStale(const Session& session, const GraphSnapshot& graph, const ArrayEntry& entry,
+                   Json& fields, std::optional<VertexId> row_of = {});
 
 }  // namespace rhizome

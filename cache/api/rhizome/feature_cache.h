@@ -10,7 +10,7 @@
 
 #include "rhizome/export.h"
 #include "rhizome/graph.h"
-#include "rhizome/hold_room.h"
+#include "rhizome/hold_limits.h"
 #include "rhizome/policy.h"
 #include "rhizome/read_cost.h"
 #include "rhizome/read_counts.h"
@@ -33,7 +33,7 @@ struct FeatureCacheOptions {
 
   /// Number of slots for rows that are held in addition to the cached ones: the misses of held
   /// steps, and their hits that were evicted since.
-  HoldRoom held;
+  HoldLimits held;
 
   /// Options of the row reader. `gap_bytes` is ignored; it follows from the read cost.
   RowReaderOptions reader;
@@ -52,7 +52,7 @@ struct FeatureCacheOptions {
   /// is not asked for rows that the delta holds. It receives a reader for the local disk that loads
   /// checksums on demand, so that a damaged checksum is an error of reading, not of Open. Empty:
   /// all rows are read from the local disk, with all checksums loaded at Open.
-  RowFetcherMaker fetcher = {};
+  RowFetcherFactory fetcher = {};
 };
 
 /// Returns the number of rows of `kept_row_bytes` bytes that are read at once ahead of a

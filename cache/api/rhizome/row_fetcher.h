@@ -27,7 +27,7 @@ class RowFetcher {
 };
 
 /// Creates the fetcher of a cache, given the reader of the array on the local disk.
-using RowFetcherMaker = std::function<Result<std::unique_ptr<RowFetcher>>(
+using RowFetcherFactory = std::function<Result<std::unique_ptr<RowFetcher>>(
     std::unique_ptr<RowReader> local, const ArrayEntry& array)>;
 
 }  // namespace rhizome

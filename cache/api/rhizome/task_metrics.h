@@ -98,15 +98,15 @@ struct SplitMetrics {
   std::vector<ClassFigures> classes = {};  ///< by class or label; empty for regression
 
   /// Confusion matrix [classes, classes], row-major; the row is the label, the column is the
-  /// prediction. Empty for tasks without classes, and for more than kMostConfusionClasses classes.
+  /// prediction. Empty for tasks without classes, and for more than kMaxConfusionClasses classes.
   std::vector<std::uint64_t> confusion = {};
-  static constexpr std::size_t kMostConfusionClasses = 256;
+  static constexpr std::size_t kMaxConfusionClasses = 256;
 
   std::vector<ColumnFigures> columns = {};  ///< regression only, by column
 
-  /// Regression only: one per column, for up to kMostAgreements columns.
+  /// Regression only: one per column, for up to kMaxAgreements columns.
   std::vector<Agreement> agreements = {};
-  static constexpr std::size_t kMostAgreements = 16;
+  static constexpr std::size_t kMaxAgreements = 16;
 
   /// Returns the value of a metric; nullopt if it is undefined or not part of the task.
   std::optional<double> Of(Metric metric) const;

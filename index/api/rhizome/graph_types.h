@@ -55,7 +55,7 @@ struct CompactOptions {
   std::optional<OrderKind> order = {};  ///< new order of the rows; unset: as before
 
   /// Compact does nothing if the delta is smaller than this share of the generation's edges.
-  double least_delta = 0;
+  double min_delta = 0;
 
   /// If set, Compact drops edges whose attribute of this name (integers, such as a time) is below
   /// expire_before.
@@ -77,7 +77,7 @@ struct CompactOptions {
 
 /// The result of Graph::Compact.
 struct CompactResult {
-  bool compacted = false;  ///< false: the delta was below CompactOptions::least_delta
+  bool compacted = false;  ///< false: the delta was below CompactOptions::min_delta
   std::uint64_t generation = 0;
   std::uint64_t commits = 0;  ///< number of commits of the delta that were merged
 };

@@ -244,7 +244,7 @@ class Store {
     return numbers_;
   }
   std::uint64_t sequence() const RHIZOME_EXCLUDES(shown_) { return numbers().sequence; }
-  void MakeRoomToShow() RHIZOME_EXCLUDES(shown_);
+  void ReserveView() RHIZOME_EXCLUDES(shown_);
   Status CheckFollows(const Manifest& next) const RHIZOME_EXCLUDES(shown_);
   void EndBuilding() RHIZOME_EXCLUDES(shown_) {
     const MutexLock lock(shown_);

@@ -217,7 +217,7 @@ TEST(TaskMetricsTest, AgreementCountsTargetsAgainstAnswers) {
   EXPECT_GT(second.high, 5);
   EXPECT_EQ(std::count(second.counts.begin(), second.counts.end(), 3u), 1);
   const std::vector<float> wide(40, 1.0F);
-  EXPECT_EQ(RegressionMetrics(wide, wide, 40).agreements.size(), SplitMetrics::kMostAgreements);
+  EXPECT_EQ(RegressionMetrics(wide, wide, 40).agreements.size(), SplitMetrics::kMaxAgreements);
   EXPECT_EQ(RegressionMetrics(wide, wide, 40).columns.size(), 40u);
 }
 

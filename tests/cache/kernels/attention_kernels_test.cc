@@ -24,7 +24,7 @@ using testing::RandomFloats;
 using testing::SourcesOf;
 using testing::WeightsInDouble;
 
-constexpr AttendScore kScores[] = {AttendScore::kAdditive, AttendScore::kAdditiveV2};
+constexpr AttendScore kScores[] = {AttendScore::kAdditive, AttendScore::kGatv2};
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;

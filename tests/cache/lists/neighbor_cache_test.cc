@@ -8,9 +8,9 @@
 #include <random>
 
 #include "cache/feed/row_degrees.h"
+#include "index/base/memory_sink.h"
 #include "index/sample/compressed_neighbors.h"
 #include "index/topology/adjacency.h"
-#include "index/work/memory_sink.h"
 #include "rhizome/direct_neighbors.h"
 #include "rhizome/sampler.h"
 #include "testing/graph_model.h"

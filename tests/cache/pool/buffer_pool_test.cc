@@ -285,7 +285,7 @@ TEST(BufferPoolTest, NoSlotChangesWhileItIsHeld) {
       pool->SetStarved(true);
       const auto prefill = pool->Prefill();
       for (const auto& [key, frame] : prefill) {
-        const auto room = pool->WaitForRoom(1, 1);
+        const auto room = pool->WaitForSpace(1, 1);
         ASSERT_OK(room);
         std::memcpy(pool->Fill(key, frame).data(), &key, sizeof(key));
       }

@@ -8,7 +8,7 @@
 #include "cache/ranks/fake_ranks.h"
 #include "cache/ranks/home_epochs.h"
 #include "cache/ranks/rank_pool.h"
-#include "cache/ranks/remote_keepers.h"
+#include "cache/ranks/remote_cache_policies.h"
 #include "cache/ranks/remote_rows.h"
 #include "cache/ranks/row_costs.h"
 #include "cache/ranks/row_homes.h"
@@ -186,13 +186,13 @@ class RankFeedTest : public ::testing::Test {
     fed.remote = remote.stats();
   }
 
-  RemoteKeeperMaker Keeper(const RowRanks& view, std::uint32_t ranks) const {
+  RemoteCachePolicyFactory Keeper(const RowRanks& view, std::uint32_t ranks) const {
     const JobControl control;
     const auto outlook =
-        PrefetchOutlook::Create(plan_.prefetch, graph(), {.fanouts = plan_.fanouts}, control);
+        PrefetchLookahead::Create(plan_.prefetch, graph(), {.fanouts = plan_.fanouts}, control);
     EXPECT_OK(outlook);
-    auto keeper = outlook->KeeperOfRank(view, HomesOfRank(view.rank, kHomes, ranks), Epochs(),
-                                        plan_.superbatch, kWideBytes);
+    auto keeper = outlook->RemotePolicyFactoryOfRank(view, HomesOfRank(view.rank, kHomes, ranks),
+                                                     Epochs(), plan_.superbatch, kWideBytes);
     EXPECT_OK(keeper);
     return *std::move(keeper);
   }

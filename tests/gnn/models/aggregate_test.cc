@@ -338,7 +338,7 @@ TEST_F(AggregateTest, ThreadsDoNotChangeABit) {
 TEST_F(AggregateTest, TurningTwiceSortsTheLists) {
   std::mt19937_64 random(testing::TestSeed());
   const Csr csr = RandomLists(50, 70, random);
-  const TurnedCsr turned = Turn(csr.view(), 70);
+  const TransposedCsr turned = Turn(csr.view(), 70);
   std::size_t k = 0;
   for (std::uint32_t j = 0; j < 70; ++j) {
     for (; k < turned.lists.offsets[j + 1]; ++k) {

@@ -47,7 +47,7 @@ struct Case {
 
   std::int64_t width() const { return leaves[0].size(1) / shape.heads; }
   torch::Tensor Run(const AggregateLists& lists) const {
-    return v2 ? AttendV2(leaves[0], leaves[1], leaves[2], lists, shape)
+    return v2 ? AttendGatv2(leaves[0], leaves[1], leaves[2], lists, shape)
               : Attend(leaves[0], leaves[1], leaves[2], lists, shape);
   }
 };

@@ -61,7 +61,7 @@ TEST(DeviceListsTest, LongListsGoUpInPiecesWithTheirTranspose) {
     // lists of 129 and 1,024 edges, and one of three pieces
     EXPECT_EQ(graph.lists.placed_long_lists().pieces.size(), 5U);
     EXPECT_EQ(graph.lists.placed_long_lists().partial_count, 3U);
-    EXPECT_GE(graph.lists.placed_turned().long_lists.pieces.size(), 6U);
+    EXPECT_GE(graph.lists.placed_transpose().long_lists.pieces.size(), 6U);
     const SumAndGradient found = SumOf(graph, rows);
     ASSERT_OK(watched.Drain(kDefaultStream));
     EXPECT_TRUE(torch::equal(found.sum, expected.sum));
@@ -84,7 +84,7 @@ std::vector<torch::Tensor> AttendedOf(const AggregateLists& lists, const Attenti
                                       AttendScore score = AttendScore::kAdditive) {
   std::vector<torch::Tensor> given;
   for (const torch::Tensor& input : inputs) given.push_back(input.clone().requires_grad_());
-  const auto attend = score == AttendScore::kAdditive ? Attend : AttendV2;
+  const auto attend = score == AttendScore::kAdditive ? Attend : AttendGatv2;
   const torch::Tensor out = attend(given[0], given[1], given[2], lists, shape);
   (out * out).sum().backward();
   return {out.detach(), given[0].grad(), given[1].grad(), given[2].grad()};
@@ -157,7 +157,7 @@ TEST(DeviceListsTest, AttentionV2HasTheProcessorsBitsAndItsGradientIsNear) {
                                                Noise(random, graph.targets(), shape.heads * width),
                                                Noise(random, shape.heads, width)};
     const std::vector<torch::Tensor> expected =
-        AttendedOf(graph.lists, shape, inputs, AttendScore::kAdditiveV2);
+        AttendedOf(graph.lists, shape, inputs, AttendScore::kGatv2);
     auto fake = std::make_unique<testing::FakeDevice>(random());
     fake->has_tensors = true;
     testing::FakeDevice& watched = *fake;
@@ -166,7 +166,7 @@ TEST(DeviceListsTest, AttentionV2HasTheProcessorsBitsAndItsGradientIsNear) {
       DeviceUploads uploads(device);
       PlaceOnDevice(std::span(&graph, 1), uploads);
       const std::vector<torch::Tensor> found =
-          AttendedOf(graph.lists, shape, inputs, AttendScore::kAdditiveV2);
+          AttendedOf(graph.lists, shape, inputs, AttendScore::kGatv2);
       ASSERT_OK(watched.Drain(kDefaultStream));
       EXPECT_TRUE(torch::equal(found[0], expected[0])) << seed;
       for (std::size_t i = 1; i < found.size(); ++i) {

@@ -421,7 +421,7 @@ constexpr MemoryNeeds kNeeds = {.held_bytes = 100,
                                 .working_bytes = 200,
                                 .schedule_bytes = 20,
                                 .cacheable_bytes = 5000,
-                                .least_cache_bytes = 50,
+                                .min_cache_bytes = 50,
                                 .minibatches = 400};
 
 TEST(MemoryPlanTest, APlanNeverExceedsItsLimit) {

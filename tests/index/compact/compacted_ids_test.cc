@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "index/work/memory_sink.h"
+#include "index/base/memory_sink.h"
 #include "testing/update_history.h"
 
 namespace rhizome {

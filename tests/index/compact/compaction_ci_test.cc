@@ -410,7 +410,7 @@ TEST(CompactionTest, ASmallDeltaIsLeftAlone) {
   TempDir dir;
   Updated updated(rng, dir / "g.rz");
   const JobControl control;
-  const auto result = updated.graph->Compact({.least_delta = 1e6}, control);
+  const auto result = updated.graph->Compact({.min_delta = 1e6}, control);
   ASSERT_OK(result);
   EXPECT_FALSE(result->compacted);
   EXPECT_EQ(result->generation, 1U);

@@ -151,12 +151,12 @@ TEST(DeltaRunTest, LongChainsStayFewRuns) {
   const DeltaHistory::Shape shape;
   DeltaHistory history(shape);
   auto delta = Delta::Empty(BaseOf(shape));
-  std::uint64_t most_runs = 0;
+  std::uint64_t max_runs = 0;
   for (int commit = 0; commit < 3000; ++commit) {
     delta = delta->With(history.Commit(rng, 1));
-    most_runs = std::max(most_runs, delta->runs());
+    max_runs = std::max(max_runs, delta->runs());
   }
-  EXPECT_LE(most_runs, 14U);  // log2 of 3000 commits, and an empty run at either end
+  EXPECT_LE(max_runs, 14U);  // log2 of 3000 commits, and an empty run at either end
   EXPECT_EQ(delta->Merged()->last_sequence, 3000U);
   EXPECT_EQ(delta->Merged()->first_sequence, 1U);
   ExpectNames(history, shape, *delta);

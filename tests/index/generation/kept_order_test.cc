@@ -6,7 +6,7 @@
 #include <random>
 #include <tuple>
 
-#include "index/work/memory_sink.h"
+#include "index/base/memory_sink.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <random>
 
-#include "index/work/memory_sink.h"
+#include "index/base/memory_sink.h"
 #include "testing/testing.h"
 
 namespace rhizome {

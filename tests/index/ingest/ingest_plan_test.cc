@@ -47,7 +47,7 @@ TEST(IngestPlanTest, WhatFitsIsHeld) {
       EXPECT_FALSE(plan->spilled);
       EXPECT_EQ(plan->scratch_bytes, 0U);
       EXPECT_EQ(plan->partitioner, PartitionerKind::kHdrf);
-      EXPECT_LE(plan->least_memory, plan->memory_to_hold);
+      EXPECT_LE(plan->min_memory, plan->memory_to_hold);
       EXPECT_EQ(plan->memory_bytes, plan->memory_to_hold);
       EXPECT_GT(plan->seconds, 0);
       // The size of the store is close to the plan.

@@ -8,12 +8,12 @@
 #include <span>
 #include <vector>
 
+#include "index/base/workers.h"
 #include "index/partition/half_edges.h"
 #include "index/partition/neighbor_expansion.h"
 #include "index/partition/partition_balance.h"
 #include "index/partition/refinement.h"
 #include "index/partition_graphs.h"
-#include "index/work/workers.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -89,7 +89,7 @@ TEST(BlockCacheTest, KeepsWhatTheModelKeeps) {
     BlockCache cache({.block_count = blocks,
                       .block_bytes = kBytes,
                       .memory_bytes = MemoryFor(blocks, frames),
-                      .most_shards = 1,
+                      .max_shards = 1,
                       .metrics = &metrics});
     ASSERT_EQ(cache.frame_count(), frames);
     ASSERT_FALSE(cache.holds_all());
@@ -142,7 +142,7 @@ TEST(BlockCacheTest, AHotBlockOutlivesAScan) {
   BlockCache cache({.block_count = 1000,
                     .block_bytes = kBytes,
                     .memory_bytes = MemoryFor(1000, 10),
-                    .most_shards = 1});
+                    .max_shards = 1});
   EXPECT_TRUE(cache.Insert(0, BlockOf(0)));
   for (std::uint64_t b = 1; b < 1000; ++b) {
     EXPECT_TRUE(ReadsAs(cache, 0)) << b;

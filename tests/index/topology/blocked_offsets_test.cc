@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include "index/base/memory_sink.h"
 #include "index/topology/patched_column.h"
-#include "index/work/memory_sink.h"
 #include "testing/section_edit.h"
 #include "testing/testing.h"
 

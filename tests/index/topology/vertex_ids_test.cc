@@ -4,9 +4,9 @@
 #include <random>
 #include <set>
 
+#include "index/base/memory_sink.h"
 #include "index/topology/id_limit.h"
 #include "index/topology/vertex_ids_format.h"
-#include "index/work/memory_sink.h"
 #include "storage/base/bytes.h"
 #include "testing/section_edit.h"
 #include "testing/testing.h"

@@ -5,8 +5,8 @@
 #include <random>
 #include <tuple>
 
+#include "index/base/memory_sink.h"
 #include "index/topology/vertex_order_format.h"
-#include "index/work/memory_sink.h"
 #include "testing/section_edit.h"
 #include "testing/testing.h"
 

@@ -19,8 +19,8 @@ constexpr double kAllowedSeconds = 10;
 
 TEST(BombTest, HostileInputsAreRefusedInLittleMemory) {
   std::set<std::string> names;
-  std::uint64_t most_bytes = 0;
-  double most_seconds = 0;
+  std::uint64_t max_bytes = 0;
+  double max_seconds = 0;
   for (const Bomb& bomb : AllBombs()) {
     SCOPED_TRACE(bomb.name);
     EXPECT_TRUE(names.insert(bomb.name).second) << "a name twice";
@@ -29,13 +29,13 @@ TEST(BombTest, HostileInputsAreRefusedInLittleMemory) {
     EXPECT_FALSE(outcome.status.ok()) << "accepted";
     EXPECT_LE(outcome.grown_bytes, bomb.declared_bytes + kAllowedBytes);
     EXPECT_LE(outcome.processor_seconds, kAllowedSeconds);
-    most_bytes = std::max(most_bytes, outcome.grown_bytes);
-    most_seconds = std::max(most_seconds, outcome.processor_seconds);
+    max_bytes = std::max(max_bytes, outcome.grown_bytes);
+    max_seconds = std::max(max_seconds, outcome.processor_seconds);
   }
   EXPECT_GE(names.size(), 200U);
   PrintCount("bombs", names.size());
   std::printf("most memory taken %.1f MiB, most processor time %.3f s\n",
-              static_cast<double>(most_bytes) / (1 << 20), most_seconds);
+              static_cast<double>(max_bytes) / (1 << 20), max_seconds);
 }
 
 }  // namespace

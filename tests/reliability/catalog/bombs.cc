@@ -17,6 +17,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "index/base/memory_sink.h"
 #include "index/delta/delta_record.h"
 #include "index/ids/id_table.h"
 #include "index/ingest/array_file.h"
@@ -30,7 +31,6 @@
 #include "index/topology/vertex_ids_format.h"
 #include "index/topology/vertex_order.h"
 #include "index/topology/vertex_order_format.h"
-#include "index/work/memory_sink.h"
 #include "rhizome/codec.h"
 #include "rhizome/hash.h"
 #include "rhizome/manifest.h"
@@ -38,8 +38,8 @@
 #include "storage/array/zarr_format.h"
 #include "storage/array/zarr_source.h"
 #include "storage/base/little_endian.h"
-#include "storage/care/backup_format.h"
 #include "storage/catalog/catalog_table.h"
+#include "storage/maintenance/backup_format.h"
 #include "storage/section/job_log.h"
 #include "storage/section/section_format.h"
 #include "testing/child_process.h"

@@ -23,8 +23,8 @@
 #include "reliability/harness/process.h"
 #include "reliability/harness/rocks_disk.h"
 #include "storage/base/little_endian.h"
-#include "storage/care/catalog_repair.h"
 #include "storage/catalog/catalog.h"
+#include "storage/maintenance/catalog_repair.h"
 #include "testing/child_process.h"
 #include "testing/testing.h"
 

@@ -298,9 +298,9 @@ class InjuryList {
   }
 
   void SwapPieces() {
-    constexpr std::size_t kLeastPiece = 16;
+    constexpr std::size_t kMinPiece = 16;
     for (const auto& [file, bytes] : files_) {
-      const std::size_t piece = std::max(kLeastPiece, bytes->size() / 10);
+      const std::size_t piece = std::max(kMinPiece, bytes->size() / 10);
       for (std::size_t a = 0; a + piece <= bytes->size(); a += piece) {
         for (std::size_t b = a + piece; b + piece <= bytes->size(); b += piece) {
           const auto at = [&bytes = bytes](std::size_t offset) {

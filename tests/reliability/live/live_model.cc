@@ -20,7 +20,7 @@ namespace rhizome::testing {
 namespace {
 
 constexpr std::uint64_t kCommitsUntilDeleted = 40;
-constexpr std::uint64_t kMostCommits = 1'000'000;  // more than any test writes
+constexpr std::uint64_t kMaxCommits = 1'000'000;  // more than any test writes
 
 const std::string kRoot = "root";
 
@@ -36,7 +36,7 @@ Result<std::uint64_t> CountByRoot(const Graph& graph) {
   RHIZOME_RETURN_IF_ERROR(
       graph.ReadRows("feat", std::span(&root, 1), std::as_writable_bytes(std::span(row))));
   const auto count = static_cast<std::uint64_t>(std::clamp(row[0], 0.0F, 1e9F));
-  if (count > kMostCommits || static_cast<float>(count) != row[0])
+  if (count > kMaxCommits || static_cast<float>(count) != row[0])
     return Fail(Status::Corruption(fmt::format("the row of root says {}", row[0])));
   return count;
 }

@@ -13,13 +13,13 @@
 #include <numeric>
 #include <utility>
 
+#include "index/base/memory_sink.h"
 #include "index/topology/adjacency.h"
 #include "index/topology/adjacency_format.h"
 #include "index/topology/blocked_offsets.h"
 #include "index/topology/patched_column.h"
 #include "index/topology/section_struct.h"
 #include "index/topology/vertex_order.h"
-#include "index/work/memory_sink.h"
 #include "rhizome/direct_neighbors.h"
 #include "rhizome/graph.h"
 #include "rhizome/sampler.h"

@@ -63,7 +63,7 @@ TEST(ReadCostTest, ASmallArrayTellsNothing) {
 
 TEST(ReadCostTest, ALargeOneIsMeasured) {
   const TempDir folder;
-  const auto array = MakeHoles(folder.path(), kLeastMeasuredBytes / kChunks);
+  const auto array = MakeHoles(folder.path(), kMinMeasuredBytes / kChunks);
   ASSERT_OK(array);
   for (const IoMaker maker : {IoMaker::kAuto, IoMaker::kPread}) {
     const auto cost = MeasureReadCost(**array, {.maker = maker});
@@ -79,7 +79,7 @@ TEST(ReadCostTest, ALargeOneIsMeasured) {
 
 TEST(ReadCostTest, AMissingChunkIsNamed) {
   const TempDir folder;
-  const auto array = MakeHoles(folder.path(), kLeastMeasuredBytes / kChunks);
+  const auto array = MakeHoles(folder.path(), kMinMeasuredBytes / kChunks);
   ASSERT_OK(array);
   std::filesystem::remove(folder / ChunkPath("x", 3));
   for (const Status& status : {testing::AsStatus(MeasureReadCost(**array, {})),

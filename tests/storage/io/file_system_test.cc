@@ -327,12 +327,12 @@ TEST_F(PosixFileSystemTest, AKilledHolderLosesTheLock) {
 
 // Root bypasses permissions, so the child drops its privileges first.
 TEST_F(PosixFileSystemTest, RefusalOfTheSystemIsPermissionDenied) {
-  constexpr uid_t kNobody = 65534;
+  constexpr uid_t kDeletedVertex = 65534;
   ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", BytesOfFileSystem("abc")));
   ASSERT_EQ(chmod((dir_ / "f").c_str(), 0), 0);
   ASSERT_EQ(chmod(dir_.path().c_str(), 0555), 0);
   const auto refused = [&] {
-    if (geteuid() == 0 && setuid(kNobody) != 0) return 1;
+    if (geteuid() == 0 && setuid(kDeletedVertex) != 0) return 1;
     const auto denied = [](const auto& outcome) {
       return testing::AsStatus(outcome).code() == StatusCode::kPermissionDenied;
     };

@@ -242,14 +242,14 @@ TEST_P(IoQueueTest, ReadsIntoOtherMemoryToo) {
 TEST_P(IoQueueTest, ShortReadsAreContinued) {
   // A queue that receives part of a unit 16 times in a row treats it as the end of the file. The
   // test cuts each read fewer times than that.
-  constexpr int kMostCutsInARow = 8;
+  constexpr int kMaxCutsInARow = 8;
   std::mutex mutex;
   std::mt19937_64 random(testing::TestSeed());
   std::map<const ReadRequest*, int> cuts;
   ASSERT_TRUE(Make([&](const ReadRequest& request, std::int64_t outcome) {
     const std::lock_guard lock(mutex);
     int& in_a_row = cuts[&request];
-    const bool cut = outcome > 1 && in_a_row < kMostCutsInARow && random() % 2 == 0;
+    const bool cut = outcome > 1 && in_a_row < kMaxCutsInARow && random() % 2 == 0;
     in_a_row = cut ? in_a_row + 1 : 0;
     return cut ? 1 + static_cast<std::int64_t>(random() % outcome) : outcome;
   }));

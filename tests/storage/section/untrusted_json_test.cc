@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "storage/base/shown_text.h"
+#include "storage/base/escaped_text.h"
 
 namespace rhizome {
 namespace {

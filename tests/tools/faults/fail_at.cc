@@ -31,8 +31,8 @@ const char* Setting(const char* name) {
 }
 
 int ErrnoOf(const char* how) {
-  constexpr int kMostErrno = 133;
-  for (int number = 1; number <= kMostErrno; ++number) {
+  constexpr int kMaxErrno = 133;
+  for (int number = 1; number <= kMaxErrno; ++number) {
     const char* const name = strerrorname_np(number);
     if (name != nullptr && std::strcmp(how, name) == 0) return number;
   }

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "cache/feed/row_degrees.h"
-#include "cache/spill/full_graph_plan.h"
-#include "cache/spill/gather_reads.h"
-#include "cache/spill/pass_sequence.h"
+#include "cache/full_graph/full_graph_plan.h"
+#include "cache/full_graph/gather_reads.h"
+#include "cache/full_graph/pass_sequence.h"
 #include "storage/base/stopwatch.h"
 #include "tools/bench/harness/bench_common.h"
 #include "tools/bench/harness/gnuplot.h"
@@ -100,8 +100,8 @@ class GcnSequence {
     return static_cast<ArrayId>(sequence_.arrays.size() - 1);
   }
 
-  PassWay Gather(ArrayId array, std::uint64_t columns) const {
-    PassWay way{.reads = {{.array = array, .gather = 0}}, .choices = {}};
+  PassMethod Gather(ArrayId array, std::uint64_t columns) const {
+    PassMethod way{.reads = {{.array = array, .gather = 0}}, .choices = {}};
     for (const std::uint32_t blocks : kBlockCounts) {
       const std::uint64_t block_rows = RoundUpToTiles((rows_ + blocks - 1) / blocks);
       way.choices.push_back(
@@ -238,9 +238,8 @@ Result<Json> BenchFullGraph(const BenchFullGraphOptions& options, const JobContr
       const auto memory = static_cast<std::uint64_t>(
           static_cast<double>(maker.ActivationBytes(layers)) * *ParseLimit(limit));
       const Stopwatch watch;
-      RHIZOME_ASSIGN_OR_RETURN(
-          const FullGraphPlan plan,
-          PlanFullGraph(sequence, memory, {.most_states = options.most_states}));
+      RHIZOME_ASSIGN_OR_RETURN(const FullGraphPlan plan,
+                               PlanFullGraph(sequence, memory, {.max_states = options.max_states}));
       results.push_back(RowOf(plan, layers, limit, watch.seconds()));
     }
   }

@@ -22,7 +22,7 @@ struct BenchFullGraphOptions {
   std::uint32_t hidden = 256;
   std::uint64_t chunk_rows = 1024;
   std::uint64_t stage_rows = std::uint64_t{1} << 16;
-  std::uint64_t most_states = 20'000;
+  std::uint64_t max_states = 20'000;
   std::string plot;
 };
 Result<Json> BenchFullGraph(const BenchFullGraphOptions& options, const JobControl& control);

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "cache/spill/tensor_plan.h"
+#include "cache/full_graph/tensor_plan.h"
 #include "tools/bench/cache/bench_fullgraph.h"
 
 namespace rhizome {

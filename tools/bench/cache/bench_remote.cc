@@ -106,9 +106,9 @@ std::vector<Contestant> ContestantsOf(const std::string& policy, const RemoteGra
 /// Returns whether only the best setting of a policy is reported.
 bool IsBestOfAll(const std::string& policy) { return policy.starts_with("scored"); }
 
-class RemoteContest {
+class RemoteComparison {
  public:
-  RemoteContest(const BenchRemoteOptions& options, const JobControl& control)
+  RemoteComparison(const BenchRemoteOptions& options, const JobControl& control)
       : options_(options), control_(control) {}
 
   Status Play(const RemoteGraph& graph);
@@ -125,8 +125,8 @@ class RemoteContest {
   std::uint64_t played_ = 0;
 };
 
-Result<RemoteCounts> RemoteContest::CountAll(const Contestant& one, const RemoteGraph& graph,
-                                             double fraction) {
+Result<RemoteCounts> RemoteComparison::CountAll(const Contestant& one, const RemoteGraph& graph,
+                                                double fraction) {
   RemoteCounts counts;
   for (std::uint32_t rank = 0; rank < graph.traces.size(); ++rank) {
     RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "replay", .done = played_++, .total = 0}));
@@ -139,8 +139,8 @@ Result<RemoteCounts> RemoteContest::CountAll(const Contestant& one, const Remote
   return counts;
 }
 
-Status RemoteContest::PlayPolicy(const std::string& policy, const RemoteGraph& graph,
-                                 double fraction, std::uint64_t optimum) {
+Status RemoteComparison::PlayPolicy(const std::string& policy, const RemoteGraph& graph,
+                                    double fraction, std::uint64_t optimum) {
   std::optional<std::pair<RemoteCounts, std::string>> best;
   const std::vector<Contestant> contestants = ContestantsOf(policy, graph, options_);
   const std::size_t best_of = IsBestOfAll(policy) ? contestants.size() : 1;
@@ -175,7 +175,7 @@ Status RemoteContest::PlayPolicy(const std::string& policy, const RemoteGraph& g
   return Status::Ok();
 }
 
-Status RemoteContest::Play(const RemoteGraph& graph) {
+Status RemoteComparison::Play(const RemoteGraph& graph) {
   const bool is_all = std::find(options_.policies.begin(), options_.policies.end(), "all") !=
                       options_.policies.end();
   for (const double fraction : options_.fractions) {
@@ -228,7 +228,7 @@ Result<Json> BenchRemote(const BenchRemoteOptions& options, const JobControl& co
   if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
   if (options.stores.empty() && options.traces.empty())
     return Fail(Status::InvalidArgument("name a store with --store, or a graph with --traces"));
-  RemoteContest contest(options, control);
+  RemoteComparison contest(options, control);
   for (const std::string& store : options.stores) {
     RHIZOME_ASSIGN_OR_RETURN(const RemoteGraph graph, DrawGraph(store, store, options, control));
     RHIZOME_RETURN_IF_ERROR(contest.Play(graph));

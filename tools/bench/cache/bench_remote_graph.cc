@@ -14,7 +14,7 @@
 namespace rhizome {
 namespace {
 
-constexpr std::uint64_t kMostMetaBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxMetaBytes = std::uint64_t{1} << 20;
 
 /// Returns the columns listed in meta.json, with '-' for those that are not in `kept`.
 std::vector<std::string> ColumnsOf(const Json& meta, const char* field,
@@ -30,9 +30,8 @@ std::vector<std::string> ColumnsOf(const Json& meta, const char* field,
 }
 
 Result<IngestOptions> DataSetOptions(const Path& folder) {
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::vector<std::byte> bytes,
-      ReadWholeFile(FileSystem::Posix(), folder / "meta.json", kMostMetaBytes));
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
+                           ReadWholeFile(FileSystem::Posix(), folder / "meta.json", kMaxMetaBytes));
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const Json meta = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   IngestOptions options;

@@ -46,7 +46,7 @@ void AddShapeFlags(CLI::App& app, FullGraphFlags& flags) {
       ->check(CLI::Range(1U, 1U << 24))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--states", options.most_states,
+  verb->add_option("--states", options.max_states,
                    "States of a pass that a plan keeps; with more it is a bound")
       ->check(CLI::Range(1U, 100'000'000U))
       ->type_name("N")

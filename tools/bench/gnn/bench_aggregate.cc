@@ -173,7 +173,7 @@ class AggregateBench {
                    },
                    {}});
     if (wide) {
-      const TurnedCsr& turned = lists.turned();
+      const TransposedCsr& turned = lists.turned();
       const double bytes =
           static_cast<double>(work.csr.neighbors.size()) * (static_cast<double>(width) * 4 + 4) +
           static_cast<double>(work.sources() * width) * 4;

@@ -130,7 +130,7 @@ class AttentionWork {
   }
 
  private:
-  bool v2() const { return score_ == AttendScore::kAdditiveV2; }
+  bool v2() const { return score_ == AttendScore::kGatv2; }
 
   AttendGradientArgs GradientArgs() const {
     AttendGradientArgs args;
@@ -147,7 +147,7 @@ class AttentionWork {
     args.begins = csr_.offsets.data();
     args.ends = csr_.offsets.data() + 1;
     args.index = csr_.neighbors.data();
-    args.turned_begins = turned_.lists.offsets.data();
+    args.transposed_begins = turned_.lists.offsets.data();
     args.turned_ends = turned_.lists.offsets.data() + 1;
     args.target = turned_.lists.neighbors.data();
     args.edge = turned_.edges.data();
@@ -170,7 +170,7 @@ class AttentionWork {
   std::int64_t sources_ = 0;
   std::int64_t targets_ = 0;
   Csr csr_;
-  TurnedCsr turned_;
+  TransposedCsr turned_;
   torch::Tensor x_, source_, query_, vectors_, weights_;
   torch::Tensor out_, maximum_, denominator_, gradient_, stats_;
   torch::Tensor x_gradient_, source_gradient_, query_gradient_, edge_gradient_, groups_;
@@ -206,7 +206,7 @@ Result<std::vector<AttentionFigure>> RunAttention(const AggregateBenchOptions& o
   torch::manual_seed(options.seed);
   std::vector<AttentionFigure> figures;
   for (const std::uint64_t bytes : options.table_bytes) {
-    for (const AttendScore score : {AttendScore::kAdditive, AttendScore::kAdditiveV2}) {
+    for (const AttendScore score : {AttendScore::kAdditive, AttendScore::kGatv2}) {
       const AttentionWork work(score, bytes, options.degree, options.seed);
       const std::string name = score == AttendScore::kAdditive ? "gat" : "gatv2";
       for (const bool backward : {false, true}) {

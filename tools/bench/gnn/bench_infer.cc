@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cache/layout/pass_cost.h"
-#include "tools/bench/gnn/infer_contest.h"
+#include "tools/bench/gnn/infer_comparison.h"
 #include "tools/bench/harness/bench_common.h"
 #include "tools/bench/harness/gnuplot.h"
 #include "tools/cli/json.h"
@@ -15,7 +15,7 @@
 namespace rhizome {
 namespace {
 
-constexpr std::uint64_t kLeastChunks = 1024;
+constexpr std::uint64_t kMinChunks = 1024;
 /// A memory cache of chunks. `whole_blocks`: the cached chunks of a block are served before others
 /// are read.
 struct ChunkCache {
@@ -176,11 +176,11 @@ bool Has(const BenchInferOptions& options, std::string_view part) {
 }
 
 /// Runs the parts that need more than the graph.
-Status RunInferContest(const BenchInferOptions& options, InferContest& contest,
+Status RunInferContest(const BenchInferOptions& options, InferComparison& contest,
                        const JobControl& control, Json& json) {
   struct Part {
     const char* name;
-    Status (*run)(const BenchInferOptions&, InferContest&, const JobControl&, Json&);
+    Status (*run)(const BenchInferOptions&, InferComparison&, const JobControl&, Json&);
   };
   constexpr std::array<Part, 4> kParts = {{{"time", BenchInferTime},
                                            {"resume", BenchInferResume},
@@ -195,7 +195,7 @@ Status RunInferContest(const BenchInferOptions& options, InferContest& contest,
 
 std::uint64_t BenchChunkRows(const BenchInferOptions& options, std::uint64_t row_count) {
   if (options.chunk_rows != 0) return options.chunk_rows;
-  return std::bit_floor(std::max<std::uint64_t>(row_count / kLeastChunks, 1));
+  return std::bit_floor(std::max<std::uint64_t>(row_count / kMinChunks, 1));
 }
 
 std::string PartPlot(const std::string& path, const std::string& part) {
@@ -203,7 +203,7 @@ std::string PartPlot(const std::string& path, const std::string& part) {
   return path.substr(0, dot) + "-" + part + path.substr(dot);
 }
 
-// Runs the requested parts: opens the graph, or an InferContest if a part runs inferences, runs
+// Runs the requested parts: opens the graph, or an InferComparison if a part runs inferences, runs
 // those parts (RunInferContest), and counts the reads of a pass (CountPass).
 Result<Json> BenchInfer(const BenchInferOptions& options, const JobControl& control) {
   if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
@@ -211,13 +211,13 @@ Result<Json> BenchInfer(const BenchInferOptions& options, const JobControl& cont
   BenchInferOptions made = options;
   if (counts_only) made.graph.dim = 0;
   BenchGraph opened;
-  std::unique_ptr<InferContest> contest;
+  std::unique_ptr<InferComparison> contest;
   const GraphSnapshot* graph = nullptr;
   if (counts_only) {
     RHIZOME_ASSIGN_OR_RETURN(opened, OpenBenchGraph(made.graph, control));
     graph = opened.graph.get();
   } else {
-    RHIZOME_ASSIGN_OR_RETURN(contest, InferContest::Create(made, control));
+    RHIZOME_ASSIGN_OR_RETURN(contest, InferComparison::Create(made, control));
     graph = &contest->graph();
   }
   Json json = {{"workload", "layerwise inference"}};

@@ -56,16 +56,16 @@ Result<nlohmann::ordered_json> BenchInfer(const BenchInferOptions& options,
 /// least 1,024 chunks.
 std::uint64_t BenchChunkRows(const BenchInferOptions& options, std::uint64_t row_count);
 
-class InferContest;
+class InferComparison;
 
 /// Run the parts that compute or read. Each adds its fields to `json`.
-Status BenchInferTime(const BenchInferOptions& options, InferContest& contest,
+Status BenchInferTime(const BenchInferOptions& options, InferComparison& contest,
                       const JobControl& control, nlohmann::ordered_json& json);
-Status BenchInferResume(const BenchInferOptions& options, InferContest& contest,
+Status BenchInferResume(const BenchInferOptions& options, InferComparison& contest,
                         const JobControl& control, nlohmann::ordered_json& json);
-Status BenchInferFar(const BenchInferOptions& options, InferContest& contest,
+Status BenchInferFar(const BenchInferOptions& options, InferComparison& contest,
                      const JobControl& control, nlohmann::ordered_json& json);
-Status BenchInferCodecs(const BenchInferOptions& options, InferContest& contest,
+Status BenchInferCodecs(const BenchInferOptions& options, InferComparison& contest,
                         const JobControl& control, nlohmann::ordered_json& json);
 
 /// Returns how close the run described by `report` is to the limits of the machine, as shares of
@@ -73,7 +73,7 @@ Status BenchInferCodecs(const BenchInferOptions& options, InferContest& contest,
 /// reads chunks of features without other work; (3) the time of its matrix products at the rate at
 /// which all threads multiply tiles without other work. (2) and (3) are measured here.
 Result<nlohmann::ordered_json> InferLimits(const BenchInferOptions& options,
-                                           const InferContest& contest,
+                                           const InferComparison& contest,
                                            const nlohmann::ordered_json& report,
                                            const JobControl& control);
 

@@ -7,7 +7,7 @@
 #include "rhizome/codec.h"
 #include "storage/base/stopwatch.h"
 #include "tools/bench/gnn/bench_infer.h"
-#include "tools/bench/gnn/infer_contest.h"
+#include "tools/bench/gnn/infer_comparison.h"
 #include "tools/bench/harness/gnuplot.h"
 #include "tools/cli/json.h"
 
@@ -36,11 +36,11 @@ constexpr std::array<NamedCodec, 7> kCodecs = {
      {"zstd 9", {.kind = CodecKind::kBloscZstd, .level = 9}}}};
 
 /// Returns the first rows of the newest version of the array that `infer` wrote.
-Result<std::vector<std::byte>> SampleRows(const InferContest& contest) {
+Result<std::vector<std::byte>> SampleRows(const InferComparison& contest) {
   RHIZOME_ASSIGN_OR_RETURN(
       const auto store,
       Store::Open(FileSystem::Posix(), contest.store().path(), Store::Mode::kRead));
-  RHIZOME_ASSIGN_OR_RETURN(const auto array, store->OpenArray(InferContest::kArray));
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, store->OpenArray(InferComparison::kArray));
   const ArrayEntry& entry = array->entry();
   const std::uint64_t rows = std::min(entry.rows, kSampleBytes / entry.row_bytes());
   std::vector<std::byte> sample(rows * entry.row_bytes());
@@ -93,7 +93,7 @@ Status Draw(const std::string& path, const Json& results) {
 
 }  // namespace
 
-Status BenchInferCodecs(const BenchInferOptions& options, InferContest& contest,
+Status BenchInferCodecs(const BenchInferOptions& options, InferComparison& contest,
                         const JobControl& control, Json& json) {
   if (!json.contains("results"))  // embeddings have not been computed yet
     RHIZOME_RETURN_IF_ERROR(contest.Infer({"--fanout", "all"}, options.limit_bytes));

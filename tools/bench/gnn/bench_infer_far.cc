@@ -8,14 +8,14 @@
 #include <thread>
 #include <utility>
 
-#include "cache/far/chunk_source.h"
-#include "cache/far/disk_cache.h"
+#include "cache/disk_cache/chunk_source.h"
+#include "cache/disk_cache/disk_cache.h"
 #include "cache/layout/pass_cost.h"
 #include "rhizome/pass_lists.h"
 #include "rhizome/policies.h"
 #include "storage/base/stopwatch.h"
 #include "tools/bench/gnn/bench_infer.h"
-#include "tools/bench/gnn/infer_contest.h"
+#include "tools/bench/gnn/infer_comparison.h"
 #include "tools/cli/json.h"
 
 namespace rhizome {
@@ -305,7 +305,7 @@ class FarPass {
 // Measures a source with a high latency: loads the array into memory (FarArray), plans the pass of
 // each worker, and in each round measures reads without caches, with chunks of the caches and of
 // the source, reads through filled caches, and a whole layer.
-Status BenchInferFar(const BenchInferOptions& options, InferContest& contest,
+Status BenchInferFar(const BenchInferOptions& options, InferComparison& contest,
                      const JobControl& control, Json& json) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, contest.store().OpenArray(options.features));
   if (array->entry().dtype != DataType::kFloat32) {

@@ -8,7 +8,7 @@
 #include "storage/base/stopwatch.h"
 #include "tools/bench/gnn/bench_infer.h"
 #include "tools/bench/gnn/bench_kernels.h"
-#include "tools/bench/gnn/infer_contest.h"
+#include "tools/bench/gnn/infer_comparison.h"
 #include "tools/cli/json.h"
 
 namespace rhizome {
@@ -61,7 +61,7 @@ Result<double> ProductSeconds(const BenchInferOptions& options, const ArrayEntry
 
 }  // namespace
 
-Result<Json> InferLimits(const BenchInferOptions& options, const InferContest& contest,
+Result<Json> InferLimits(const BenchInferOptions& options, const InferComparison& contest,
                          const Json& report, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, contest.store().OpenArray(options.features));
   RHIZOME_ASSIGN_OR_RETURN(const double rate, InferDiskRate(*array, options.graph.threads));

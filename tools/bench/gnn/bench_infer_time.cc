@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "tools/bench/gnn/bench_infer.h"
-#include "tools/bench/gnn/infer_contest.h"
+#include "tools/bench/gnn/infer_comparison.h"
 #include "tools/bench/harness/gnuplot.h"
 #include "tools/cli/json.h"
 
@@ -120,8 +120,8 @@ void AddRatio(Json& json, const std::string& name, const std::map<std::string, J
 using InferTurns = std::map<std::string, std::vector<Json>>;
 
 Result<InferTurns> TakeTurns(const BenchInferOptions& options,
-                             const std::vector<TimedInference>& contestants, InferContest& contest,
-                             const JobControl& control) {
+                             const std::vector<TimedInference>& contestants,
+                             InferComparison& contest, const JobControl& control) {
   InferTurns turns;
   for (std::uint32_t round = 0; round < options.rounds; ++round) {
     for (std::size_t c = 0; c < contestants.size(); ++c) {
@@ -151,7 +151,7 @@ Json ResultRow(const TimedInference& one, const Json& median) {
   return row;
 }
 
-void AddConditions(const BenchInferOptions& options, const InferContest& contest, Json& json) {
+void AddConditions(const BenchInferOptions& options, const InferComparison& contest, Json& json) {
   json["hidden"] = options.hidden;
   json["layers"] = options.layers;
   json["limit_bytes"] = options.limit_bytes;
@@ -174,7 +174,7 @@ std::optional<double> RatioOf(const InferTurns& turns, const std::string& ours,
 }
 
 /// Runs the part `time` for several models.
-Status TimeModels(const BenchInferOptions& options, InferContest& contest,
+Status TimeModels(const BenchInferOptions& options, InferComparison& contest,
                   const JobControl& control, Json& json) {
   const std::vector<TimedInference> contestants = ModelContestants(options);
   RHIZOME_ASSIGN_OR_RETURN(const InferTurns turns,
@@ -214,7 +214,7 @@ Status TimeModels(const BenchInferOptions& options, InferContest& contest,
 
 // Runs the contestants in turns, each in its own process, and reports the turn with the median
 // speed, ratios, limits of the machine, and plots. With several models, delegates to TimeModels.
-Status BenchInferTime(const BenchInferOptions& options, InferContest& contest,
+Status BenchInferTime(const BenchInferOptions& options, InferComparison& contest,
                       const JobControl& control, Json& json) {
   if (options.models.size() > 1) return TimeModels(options, contest, control, json);
   const std::vector<TimedInference> contestants = InferContestants(options);
@@ -250,7 +250,7 @@ Status BenchInferTime(const BenchInferOptions& options, InferContest& contest,
   return DrawStages(PartPlot(options.plot, "stages"), medians["layerwise all"]["layers"]);
 }
 
-Status BenchInferResume(const BenchInferOptions& options, InferContest& contest,
+Status BenchInferResume(const BenchInferOptions& options, InferComparison& contest,
                         const JobControl& control, Json& json) {
   const std::vector<std::string> flags = {"--fanout", "all"};
   Json results = Json::array();

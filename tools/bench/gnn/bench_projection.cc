@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kProjectionOutputs[] = {16, 64, 256};
 
 /// Maximum number of rows, the size of a minibatch; more rows would not change the result.
-constexpr std::int64_t kMostProjected = 1 << 16;
+constexpr std::int64_t kMaxProjected = 1 << 16;
 
 /// Random rows of a table, and the weights that they are multiplied by.
 struct ProjectionWork {
@@ -34,7 +34,7 @@ struct ProjectionWork {
         static_cast<std::int64_t>(table_bytes) / width / std::int64_t{sizeof(float)}, 1);
     table = torch::randn({rows, width});
     std::mt19937_64 random(seed);
-    place.resize(static_cast<std::size_t>(std::min(rows, kMostProjected)));
+    place.resize(static_cast<std::size_t>(std::min(rows, kMaxProjected)));
     for (std::uint32_t& row : place)
       row = static_cast<std::uint32_t>(random() % static_cast<std::uint64_t>(rows));
     index = torch::tensor(std::vector<std::int64_t>(place.begin(), place.end()));

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "rhizome/chunk_array.h"
-#include "tools/bench/gnn/train_contest.h"
+#include "tools/bench/gnn/train_comparison.h"
 #include "tools/bench/harness/bench_common.h"
 #include "tools/bench/harness/gnuplot.h"
 #include "tools/bench/harness/memory_group.h"
@@ -70,7 +70,7 @@ std::string StudyPlot(const std::string& path, const std::string& what) {
 }
 
 Result<Json> RunStudy(const BenchTrainOptions& options, const TrainStudy& study,
-                      TrainContest& contest, const JobControl& control) {
+                      TrainComparison& contest, const JobControl& control) {
   Json results = Json::array();
   for (std::size_t i = 0; i < study.values.size(); ++i) {
     RHIZOME_RETURN_IF_ERROR(
@@ -101,7 +101,7 @@ Result<double> RunReference(const Store& store, const Path& scratch, std::uint64
 
 /// Runs all contestants in turns.
 Status RunTrainContest(const BenchTrainOptions& options, const Store& store, const Path& scratch,
-                       TrainContest& contest, Json& json, const JobControl& control) {
+                       TrainComparison& contest, Json& json, const JobControl& control) {
   const std::vector<Contestant> contestants = TrainContestants(options);
   std::map<std::string, std::vector<Json>> runs;
   std::vector<double> reference;
@@ -158,7 +158,7 @@ Result<Json> BenchTrain(const BenchTrainOptions& options, const JobControl& cont
   json.update(DescribeGraph(options.graph, *opened.graph));
   opened.graph.reset();  // leaves its memory to the contestants
   RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(options.graph.dir));
-  TrainContest contest(options, *opened.store, scratch.path());
+  TrainComparison contest(options, *opened.store, scratch.path());
   RHIZOME_RETURN_IF_ERROR(contest.MeasureBase());
 
   if (options.studies.empty()) {

@@ -127,11 +127,11 @@ FioJob RowReads(const ChunkArray& rows) {
   // Divides the O_DIRECT alignment of all known file systems, and is the smallest read of a disk.
   constexpr std::uint64_t kSectorBytes = 512;
   // fio receives the files in one argument, whose length is limited.
-  constexpr std::uint64_t kMostFiles = 256;
+  constexpr std::uint64_t kMaxFiles = 256;
   const ArrayEntry& entry = rows.entry();
   FioJob job;
   job.folder = rows.root() / ArrayFolder(entry.name);
-  const std::uint64_t stride = (entry.chunk_count() + kMostFiles - 1) / kMostFiles;
+  const std::uint64_t stride = (entry.chunk_count() + kMaxFiles - 1) / kMaxFiles;
   for (std::uint64_t c = 0; c < entry.chunk_count(); c += stride)
     job.files.push_back(Path(ChunkPath(entry.name, c)).filename().string());
   job.block_bytes = (entry.row_bytes() + kSectorBytes - 1) / kSectorBytes * kSectorBytes;

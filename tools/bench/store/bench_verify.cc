@@ -82,7 +82,7 @@ Result<VerifyTurn> Verify(const Path& path, const JobControl& control) {
 /// Returns a fio job that reads the largest files of the store, which hold most of its bytes and
 /// are all in one folder.
 Result<FioJob> MakeVerifyFioJob(const Store& store, double seconds) {
-  constexpr std::size_t kMostFiles = 64;
+  constexpr std::size_t kMaxFiles = 64;
   std::vector<FileEntry> files = store.manifest().files;
   std::sort(files.begin(), files.end(),
             [](const auto& a, const auto& b) { return a.size_bytes > b.size_bytes; });
@@ -91,7 +91,7 @@ Result<FioJob> MakeVerifyFioJob(const Store& store, double seconds) {
   job.folder = store.GenerationFolder() / folder;
   for (const FileEntry& file : files) {
     const bool same = Path(file.path).parent_path() == folder;
-    if (same && file.size_bytes >= kVerifyFioBlockBytes && job.files.size() < kMostFiles)
+    if (same && file.size_bytes >= kVerifyFioBlockBytes && job.files.size() < kMaxFiles)
       job.files.push_back(Path(file.path).filename().string());
   }
   if (job.files.empty())

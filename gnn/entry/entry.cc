@@ -1,0 +1,77 @@
+#include "rhizome/entry.h"
+
+#include "gnn/entry/probe_device.h"
+#include "gnn/full_graph/train_full.h"
+#include "gnn/infer/infer_array.h"
+#include "gnn/infer/infer_worker.h"
+#include "gnn/infer/plan_inference.h"
+#include "gnn/links/score_pairs.h"
+#include "gnn/models/registry.h"
+#include "gnn/ops/torch_guard.h"
+#include "gnn/ranks/train_ranks.h"
+#include "gnn/train/train.h"
+#include "rhizome/build_id.h"
+#include "storage/store/this_build.h"
+
+namespace rhizome {
+inline namespace internal {
+namespace {
+
+class Entry final : public GnnEntry {
+ public:
+  Result<TrainReport> Train(const TrainOptions& options, const JobControl& control) const override {
+    return GuardedTorch([&] {
+      if (options.transport != nullptr) return TrainOverRanks(options, control);
+      return options.full_graph ? TrainFullGraph(options, control) : TrainModel(options, control);
+    });
+  }
+  Result<InferReport> Infer(const InferOptions& options, const JobControl& control) const override {
+    return GuardedTorch([&] { return InferArray(options, control); });
+  }
+  Result<FullGraphReport> PlanTrain(const TrainOptions& options,
+                                    const JobControl& control) const override {
+    return GuardedTorch([&] { return PlanFullTraining(options, control); });
+  }
+  std::vector<ModelInfo> Models() const override { return DescribeModels(); }
+  Result<InferPlan> PlanInfer(const InferOptions& options,
+                              const JobControl& control) const override {
+    return GuardedTorch([&] { return PlanInference(options, control); });
+  }
+  Status ServeInfer(const InferOptions& options, std::uint64_t memory_bytes,
+                    const JobControl& control) const override {
+    const Result<bool> served = GuardedTorch([&]() -> Result<bool> {
+      RHIZOME_RETURN_IF_ERROR(rhizome::ServeInfer(options, memory_bytes, control));
+      return true;
+    });
+    return served ? Status::Ok() : served.error();
+  }
+  Result<DeviceProbe> ProbeDevice() const override {
+    return GuardedTorch([] { return ProbeCudaDevice(); });
+  }
+};
+
+class Scores final : public LinkScores {
+ public:
+  Result<LinkScoreReport> Score(const GraphSnapshot& graph, const LinkScoreOptions& options,
+                                const PairSource& source, const ScoreSink& sink,
+                                const JobControl& control) const override {
+    return GuardedTorch([&] { return ScorePairs(graph, options, source, sink, control); });
+  }
+};
+
+}  // namespace
+}  // namespace internal
+}  // namespace rhizome
+
+// Returns null if librhizome is of another build, because this library shares classes with it.
+extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1() {
+  static const rhizome::Entry entry;
+  return rhizome::BuildId() == rhizome::kThisBuild ? &entry : nullptr;
+}
+
+extern "C" const rhizome::LinkScores* rhizome_gnn_scores_v1() {
+  static const rhizome::Scores scores;
+  return rhizome::BuildId() == rhizome::kThisBuild ? &scores : nullptr;
+}
+
+extern "C" const char* rhizome_gnn_build_v1() { return rhizome::kThisBuild; }
