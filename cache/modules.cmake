@@ -1,6 +1,6 @@
 rhizome_layer(cache
   MODULES policy pool lists layout disk_cache kernels job feed blocks full_graph ranges ranks
-  DESCRIPTION "what is cached and read; minibatches, plans of full-graph training, ranks"
+  DESCRIPTION "caches, minibatches, kernels, plans of full-graph training, ranks"
   USES storage index
   BATCH 8
   PRIVATE_LIBS TBB::tbb Boost::headers fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)

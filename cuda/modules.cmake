@@ -3,7 +3,7 @@
 # librhizome_cuda.so, for sm_80 and sm_90, which the GNN layer loads when a device is requested. The code that
 # decides which rows are on the device needs no CUDA, and is part of the GNN layer.
 rhizome_layer(cuda
-  DESCRIPTION "kernels for nvcc and a simulator; device interface; rows on the device"
+  DESCRIPTION "kernels, and rows on the device"
   USES storage index cache)
 set_target_properties(rhizome_cuda PROPERTIES EXCLUDE_FROM_ALL ON)
 set_source_files_properties(cuda/module_entry.cc PROPERTIES COMPILE_DEFINITIONS RHIZOME_VERSION="${PROJECT_VERSION}")

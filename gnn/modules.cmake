@@ -35,7 +35,7 @@ if(RHIZOME_GNN)
   # The wheel contains its own fmt headers, which do not fit the system's libfmt: header-only here.
   rhizome_layer(gnn
     MODULES ${gnn_modules}
-    DESCRIPTION "training and inference; the only layer that uses libtorch"
+    DESCRIPTION "training and inference; libtorch"
     USES storage index cache cuda
     BATCH 12
     PRIVATE_LIBS rhizome_torch TBB::tbb fmt::fmt-header-only nlohmann_json::nlohmann_json Threads::Threads)

@@ -7,7 +7,7 @@ set(standard_headers <algorithm> <array> <atomic> <bit> <chrono> <cmath> <condit
 
 rhizome_layer(storage
   MODULES base io section catalog array store maintenance remote
-  DESCRIPTION "bytes, files, formats, commits; no graph"
+  DESCRIPTION "bytes, files, commits; no graph"
   BATCH 8
   PUBLIC_LIBS tl::expected
   PRIVATE_LIBS RocksDB::rocksdb-shared PkgConfig::URING PkgConfig::ZSTD PkgConfig::BLOSC

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "docs/DESIGN.md")
 ORDER = ("python", "tools", "gnn", "cuda", "cache", "index", "storage")  # from the highest to the lowest
 BEGIN, END = "<!-- tools/layers_page.py writes this diagram. -->\n", "<!-- End of the diagram. -->\n"
-MODULES_WIDTH, DESCRIPTION_WIDTH = 66, 36
+MODULES_WIDTH, DESCRIPTION_WIDTH = 68, 36
 
 
 def layers():

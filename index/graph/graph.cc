@@ -519,8 +519,8 @@ Status LiveGraph::Refresh() {
 /// The state of a live graph changes; the state of a snapshot never does.
 class Graph::Impl {
  public:
-  Impl(Store& store, std::shared_ptr<const GraphState> state)
-      : live_(std::make_unique<LiveGraph>(store, std::move(state))) {}
+  Impl(Store& store, std::shared_ptr<const GraphState> state, std::unique_ptr<Store> owned = {})
+      : owned_(std::move(owned)), live_(std::make_unique<LiveGraph>(store, std::move(state))) {}
   explicit Impl(std::shared_ptr<const GraphState> fixed) : fixed_(std::move(fixed)) {}
 
   std::shared_ptr<const GraphState> state() const {
@@ -534,6 +534,7 @@ class Graph::Impl {
   Status Refresh() { return live_ == nullptr ? Status::Ok() : live_->Refresh(); }
 
  private:
+  const std::unique_ptr<Store> owned_;             // the store of live_, if opened by its path
   const std::unique_ptr<LiveGraph> live_;          // null: a snapshot
   const std::shared_ptr<const GraphState> fixed_;  // null: a live graph
 };
@@ -548,6 +549,17 @@ Result<LiveGraph*> Graph::Impl::Writable() const {
 
 Graph::Graph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Graph::~Graph() = default;
+
+Result<std::unique_ptr<Graph>> Graph::Open(const Path& path, const OpenOptions& options) {
+  return Guarded([&]() -> Result<std::unique_ptr<Graph>> {
+    RHIZOME_ASSIGN_OR_RETURN(auto store,
+                             Store::Open(FileSystem::Posix(), path, options.mode, options.store));
+    RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store->Snapshot(), options.graph));
+    Store& opened = *store;
+    return std::unique_ptr<Graph>(
+        new Graph(std::make_unique<Impl>(opened, std::move(state), std::move(store))));
+  });
+}
 
 Result<std::unique_ptr<Graph>> Graph::Open(Store& store, const GraphOptions& options) {
   return Guarded([&]() -> Result<std::unique_ptr<Graph>> {
@@ -645,6 +657,11 @@ Result<ExternalId> Graph::ExternalIdOf(VertexId vertex) const try {
   return Fail(StatusOfException());
 }
 
+std::string Graph::NameOf(VertexId vertex) const {
+  const auto id = ExternalIdOf(vertex);
+  return id ? ToString(*id) : std::string();
+}
+
 bool Graph::IsDeleted(VertexId vertex) const {
   const auto state = impl_->use();
   if (!state->CheckHolds(vertex).ok()) return true;
@@ -701,6 +718,11 @@ Result<std::vector<Neighbor>> Graph::Neighbors(VertexId vertex, Direction direct
   return impl_->use()->Lists(vertex, direction, std::nullopt);
 } catch (...) {
   return Fail(StatusOfException());
+}
+
+Result<std::vector<Neighbor>> Graph::Neighbors(std::string_view id, Direction direction) const {
+  RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, FindText(id));
+  return Neighbors(vertex, direction);
 }
 
 Result<std::vector<Neighbor>> Graph::NeighborsOfType(VertexId vertex, Direction direction,

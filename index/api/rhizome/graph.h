@@ -34,6 +34,15 @@ struct GraphParts;
 namespace RHIZOME_API rhizome {
 
 class GraphSnapshot;
+struct SampledSubgraph;  // rhizome/sampler_options.h
+struct SamplerOptions;
+
+/// Options of Graph::Open of a path.
+struct OpenOptions {
+  Mode mode = Mode::kRead;
+  GraphOptions graph = {};
+  StoreOptions store = {};
+};
 
 /// A graph at a commit: the generation of a store with the changes since (docs/DESIGN.md). Open
 /// loads and verifies topology, order and dictionary, which are then held in memory, as are the
@@ -48,9 +57,14 @@ class GraphSnapshot;
 /// graph, take a Snapshot. In a forked child, reads of data in memory continue to work; Write,
 /// Compact, Refresh, and reads of the catalogue fail with kInvalidArgument. The child may end by
 /// exit() (storage/process.h).
-/// Ownership: the store of a live graph must outlive it, and one store has at most one live graph.
+/// Ownership: a graph that was opened by its path owns its store. Another store must outlive its
+/// live graph, and has at most one.
 class Graph {
  public:
+  /// Opens the store at `path` on the POSIX file system, and a live graph that owns it.
+  /// Errors: as Store::Open, and as Open of a store.
+  static Result<std::unique_ptr<Graph>> Open(const Path& path, const OpenOptions& options = {});
+
   /// Opens a live graph. It is writable if the store is open for writing and all partitions are
   /// loaded.
   /// Errors: kInvalidArgument, no such partition; kCorruption; kIoError; kOutOfMemory.
@@ -126,6 +140,9 @@ class Graph {
   /// Errors: kInvalidArgument, a value out of range.
   Result<ExternalId> ExternalIdOf(VertexId vertex) const;
 
+  /// Returns the external id of a vertex as text; empty if `vertex` is out of range.
+  std::string NameOf(VertexId vertex) const;
+
   /// Returns whether a vertex is deleted. A deleted vertex keeps its id, has no edges, and is not
   /// found by Find. Also true for ids that no vertex has. (It returns a bool and not a Result,
   /// because a Result in a condition would test only for success.)
@@ -151,6 +168,18 @@ class Graph {
   /// Errors: as Degree, but every partition with edges of the vertex must be loaded; kCorruption,
   /// partitions contradict each other (see VerifyGraph).
   Result<std::vector<Neighbor>> Neighbors(VertexId vertex, Direction direction) const;
+
+  /// As Neighbors, for the vertex that FindText returns.
+  /// Errors: as above; kNotFound, quoting the id.
+  Result<std::vector<Neighbor>> Neighbors(std::string_view id,
+                                          Direction direction = Direction::kOut) const;
+
+  /// Samples the subgraph around the vertices with these external ids; the default direction of
+  /// SamplerOptions applies. A program that samples repeatedly should create a Sampler, which
+  /// reuses its memory.
+  /// Errors: as Sampler::Create and Sampler::Sample; kNotFound, quoting an id.
+  Result<SampledSubgraph> Sample(const std::vector<std::string>& ids,
+                                 const SamplerOptions& options) const;
 
   /// Copies the rows of `vertices` in an array to `out`, shape [vertices.size(), row bytes]: the
   /// row that was put last; otherwise the generation's row; for a new vertex without a row, zeros

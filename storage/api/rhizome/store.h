@@ -51,7 +51,7 @@ namespace RHIZOME_API rhizome {
 /// Ownership: the FileSystem must outlive the store and its snapshots.
 class Store {
  public:
-  enum class Mode : std::uint8_t { kRead, kWrite };
+  using Mode = rhizome::Mode;
 
   /// Opens a committed store. kWrite takes LOCK and removes orphans; kRead never writes into the
   /// folder.

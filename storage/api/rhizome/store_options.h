@@ -12,6 +12,9 @@
 
 namespace RHIZOME_API rhizome {
 
+/// Access to a store. At most one process has it open for writing.
+enum class Mode : std::uint8_t { kRead, kWrite };
+
 /// Settings that are fixed when a Store opens. The defaults do not log and suit a laptop-sized
 /// store. In a service, GraphService (index/graph_service.h) derives them from its single memory
 /// budget.

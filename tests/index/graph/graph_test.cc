@@ -5,6 +5,7 @@
 
 #include "index/topology/adjacency.h"
 #include "index/topology/vertex_order.h"
+#include "rhizome/sampler.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"
 #include "testing/testing.h"
@@ -161,6 +162,45 @@ class GraphErrorsTest : public ::testing::Test {
   const testing::TempDir folder_;
   testing::OpenGraph open_;
 };
+
+// A graph that was opened by its path answers as one whose store the caller holds.
+TEST(OpenedByPathTest, WritesReadsAndSamplesByExternalIds) {
+  const testing::TempDir dir;
+  const Path path = dir.path() / "g.rz";
+  {
+    GraphInput input;
+    input.vertex_count = 3;
+    input.id_kind = ExternalIdKind::kString;
+    input.string_ids = {"dog", "wolf", "cat"};
+    input.edges = {{.src = 0, .dst = 1}, {.src = 2, .dst = 0}};
+    BuildStore(path, input, {.directions = Direction::kBoth});
+  }
+  {
+    const auto graph = Graph::Open(path, {.mode = Mode::kWrite});
+    ASSERT_OK(graph);
+    EXPECT_STATUS(Graph::Open(path, {.mode = Mode::kWrite}), kBusy);
+    WriteBatch batch;
+    batch.PutEdge("dog", "fox");
+    ASSERT_OK((*graph)->Write(batch));
+  }
+  const auto graph = Graph::Open(path);
+  ASSERT_OK(graph);
+  std::vector<std::string> names;
+  for (const Neighbor& n : *(*graph)->Neighbors("dog")) names.push_back((*graph)->NameOf(n.vertex));
+  EXPECT_EQ(names, (std::vector<std::string>{"wolf", "fox"}));
+  EXPECT_EQ((*graph)->Neighbors("dog", Direction::kIn)->size(), 1U);
+  EXPECT_STATUS((*graph)->Neighbors("bird"), kNotFound);
+  EXPECT_EQ((*graph)->NameOf(4), "");
+
+  const SamplerOptions options{.fanouts = {kAllNeighbors}, .direction = Direction::kOut};
+  const auto sample = (*graph)->Sample({"cat", "dog"}, options);
+  ASSERT_OK(sample);
+  EXPECT_EQ(sample->rows.size(), 4U);
+  EXPECT_EQ(sample->neighbors.size(), 3U);
+  EXPECT_STATUS((*graph)->Sample({"dog", "bird"}, options), kNotFound);
+  EXPECT_STATUS((*graph)->Write(WriteBatch()), kInvalidArgument);
+  EXPECT_STATUS(Graph::Open(dir.path() / "absent.rz"), kNotFound);
+}
 
 TEST_F(GraphErrorsTest, UnknownIdsAreNotFoundAndQuoted) {
   for (const char* id : {"9", "-1", "03", "dog"}) {
