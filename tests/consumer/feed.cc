@@ -11,10 +11,11 @@
 #include <span>
 #include <vector>
 
-// usage: feed_consumer FOLDER: makes a store in FOLDER and trains a network of its own on what the
-// loader feeds it: softmax regression on a vertex, the mean of its sampled neighbours, and the mean
-// of theirs, in plain loops. Fails unless the loss falls and the accuracy on the test set is well
-// above that of the most frequent class.
+// usage: feed_consumer FOLDER
+// Makes a store in FOLDER and trains a small model on minibatches from the loader: softmax
+// regression, in plain loops, on the features of a vertex, the mean over its sampled neighbours,
+// and the mean over theirs. Fails unless the loss falls and the test accuracy is well above the
+// share of the most frequent class.
 using namespace rhizome;
 
 namespace {
@@ -22,10 +23,11 @@ namespace {
 constexpr int kVertices = 4000;
 constexpr int kClasses = 4;
 constexpr int kDim = 64;
-constexpr int kInputs = 3 * kDim + 1;  // own, neighbours, their neighbours, one
+constexpr int kInputs = 3 * kDim + 1;  // own, neighbours, their neighbours, a constant 1
 constexpr int kEpochs = 6;
 
-/// Vertices of one class are linked more often than others; features are weak hints at the class.
+/// Writes a graph in which vertices of the same class are linked more often than others; features
+/// are weak hints at the class.
 void WriteInput(const Path& folder) {
   std::mt19937 random(17);
   std::normal_distribution<float> noise;
@@ -60,8 +62,8 @@ Status MakeStore(const Path& folder) {
   return report ? Status::Ok() : report.error();
 }
 
-/// Row v: the mean of the rows of v's neighbours in the sample; zeros without any. `rows` has a row
-/// for each vertex that is a neighbour.
+/// Returns the mean of the rows of each target's sampled neighbours; zeros if it has none. `rows`
+/// has a row for each vertex that is a neighbour.
 std::vector<float> MeanOfNeighbors(const Minibatch& m, std::size_t targets,
                                    const std::vector<float>& rows) {
   std::vector<float> means(targets * kDim);
@@ -74,7 +76,7 @@ std::vector<float> MeanOfNeighbors(const Minibatch& m, std::size_t targets,
   return means;
 }
 
-/// The inputs of every seed, [seed_count, kInputs].
+/// Returns the inputs of every seed, [seed_count, kInputs].
 std::vector<float> InputsOf(const Minibatch& m) {
   std::vector<float> rows(m.features.rows() * kDim);
   if (!m.features.CopyTo(rows).ok()) return {};
@@ -104,7 +106,8 @@ struct Network {
     return chances;
   }
 
-  /// One step of gradient descent on the cross entropy, whose sum over the seeds it returns.
+  /// Takes one step of gradient descent on the cross entropy. Returns the sum of losses over the
+  /// seeds.
   double Learn(const Minibatch& m) {
     const std::vector<float> inputs = InputsOf(m);
     std::vector<float> gradient(weights.size());
@@ -145,7 +148,7 @@ LoaderOptions OptionsFor(Split set) {
   return options;
 }
 
-/// The mean loss of each epoch.
+/// Returns the mean loss of each epoch.
 Result<std::vector<double>> Train(const Graph& graph, Network& network) {
   LoaderOptions options = OptionsFor(Split::kTrain);
   options.epochs = kEpochs;
@@ -156,7 +159,7 @@ Result<std::vector<double>> Train(const Graph& graph, Network& network) {
     double loss = 0;
     while (true) {
       RHIZOME_ASSIGN_OR_RETURN(const std::optional<Minibatch> minibatch, loader->Next());
-      if (!minibatch) break;  // the end of the epoch
+      if (!minibatch) break;  // end of the epoch
       loss += network.Learn(*minibatch);
     }
     const LoaderReport report = loader->report();

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 // usage: gnn_consumer STORE
-// Asks the GNN library, which it links, for something that it cannot do.
+// Requests something impossible from the GNN library that it links, and expects an error.
 int main(int argc, char** argv) {
   if (argc != 2 || rhizome_gnn_scores_v1() == nullptr) return 1;
   rhizome::TrainOptions options;

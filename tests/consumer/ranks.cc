@@ -17,8 +17,8 @@
 #include <vector>
 
 // usage: ranks_consumer STORE FOLDER
-// Trains over two ranks, threads that are carried by a transport of this program's own, and by
-// Rhizome's; the models must have the same bytes.
+// Trains over two ranks, which are threads, once with this program's own transport and once with
+// Rhizome's. The models must have the same bytes.
 
 namespace {
 
@@ -27,17 +27,18 @@ using rhizome::Service;
 using rhizome::Status;
 using Bytes = std::vector<std::byte>;
 
-/// The things that the ranks of one process have in common.
+/// State that the ranks of one process share.
 struct Mailbox {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Bytes>> under_way;  // from, to
-  std::map<std::uint32_t, rhizome::Transport::Handler> rows;  // by rank; who answers for rows
+  std::map<std::uint32_t, rhizome::Transport::Handler> rows;  // by rank; handles requests for rows
   std::map<std::uint32_t, std::unique_ptr<std::mutex>> answering;
   std::optional<Status> ended;
 };
 
-/// A rank that finds the others in memory. Whoever waits for a reply runs the other's handler.
+/// A rank that communicates through memory. The thread that waits for a reply runs the other rank's
+/// handler.
 class OwnTransport final : public rhizome::Transport {
  public:
   OwnTransport(Mailbox& all, std::uint32_t rank) : all_(all), rank_(rank) {
@@ -110,7 +111,7 @@ class OwnTransport final : public rhizome::Transport {
   }
 
  private:
-  /// Waits until a peer answers, and for its turn. A handler is not taken away meanwhile.
+  /// Waits until a peer has a handler, and locks it. The handler is not removed while it is locked.
   std::unique_lock<std::mutex> Answering(std::uint32_t peer, std::unique_lock<std::mutex>& lock) {
     std::mutex& answering = *all_.answering.at(peer);
     while (true) {

@@ -7,7 +7,7 @@
 #include "testing/testing.h"
 
 // Tests of DevicePool, which keeps rows in frames of a device's memory: with every policy the
-// delivered rows are right and uploads are those of a replay; failures of the device are reported
+// delivered rows are right and uploads equal a replay's; failures of the device are reported
 // without leaks; memory is predicted; wrong plans are refused.
 
 namespace rhizome {

@@ -16,7 +16,7 @@
 namespace rhizome::simulator {
 
 enum class Fault : std::uint8_t {
-  kRace,           ///< unordered use of an element by two threads, one of which writes
+  kRace,           ///< unordered accesses to an element by two threads, at least one a write
   kSameValueRace,  ///< the same, but both write the same value
   kBounds,
   kAlignment,
@@ -115,10 +115,9 @@ class Machine {
     State state = State::kReady;
     std::uint32_t phase = 0;
     std::uint32_t clock = 1;
-    /// for each lane of the warp, the last clock that is ordered before
-    std::uint32_t seen[kLanes] = {};
-    std::uint32_t place = 0;  ///< index in ready_
-    int line = 0;             ///< source line of the barrier at which it waits
+    std::uint32_t seen[kLanes] = {};  ///< last clock of each lane of the warp that came before
+    std::uint32_t place = 0;          ///< index in ready_
+    int line = 0;                     ///< source line of the barrier at which it waits
     Meeting meeting = Meeting::kNone;
     std::uint32_t mask = 0;
     std::uint64_t value = 0;

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Networks, training and metrics with one seeded mistake at a time: the oracles must notice each.
+"""Seeds one mistake at a time into models, training and metrics; the tests that serve as oracles
+must detect each.
 
 usage: mutants.py [TEXT]     only mistakes whose name contains TEXT
 
-RHIZOME_BUILD names a build of the preset `mutants` (build/mutants if it is not set), in which the environment variable RHIZOME_MUTANT switches a mistake
-on (storage/base/mutant.h). Each oracle must pass without one, and fail with it. A switch that is in no row of MUTANTS,
-and a row without a switch, fail too.
+RHIZOME_BUILD names a build of the preset `mutants` (default: build/mutants), in which the
+environment variable RHIZOME_MUTANT activates a mistake (storage/base/mutant.h). Each oracle must
+pass without a mistake, and fail with it. A switch without a row in MUTANTS, and a row without a
+switch, are failures, too.
 """
 import os
 import pathlib

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Arrays that Rhizome wrote, read with zarr-python, TensorStore and xarray.
+"""zarr-python, TensorStore and xarray read the arrays that Rhizome writes.
 
-The C++ test InteropArraysTest writes one array for each element type, codec and width; every value
-follows a formula that stands here a second time, independent of the engine.
+The C++ test InteropArraysTest writes one array for each element type, codec and width. Every value
+follows a formula, which is repeated here independently of the engine.
 """
 import json
 import os

@@ -1,8 +1,9 @@
-"""Makes `import torch` work with the wheel that tools/install_deps.sh installs without its CUDA libraries.
+"""Makes `import torch` work with the wheel that tools/install_deps.sh installs without its CUDA
+libraries.
 
-libtorch_cpu.so, which Rhizome links, needs none of them, but Python's binding loads them all (gigabytes), though
-nothing on a processor calls them. Those that are not there are replaced by libraries of the same names, whose
-functions end the process: so that a call of one would not pass unseen.
+libtorch_cpu.so, which Rhizome links, needs none of these libraries (gigabytes), but the Python
+binding loads them all, although no code on a CPU calls them. Missing ones are replaced by libraries
+of the same names whose functions end the process, so that a call of one cannot go unnoticed.
 """
 import collections
 import ctypes

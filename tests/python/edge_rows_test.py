@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Rows of edge attributes beside their edges, as docs/LIBRARY.md says: zarr-python reads the rows of each
-partition, `export` says whose they are, and together they are what was ingested and what compaction kept.
+"""Rows of edge attributes beside their edges, as described in docs/LIBRARY.md: zarr-python reads
+the rows of each partition, `export` lists their edges, and together they equal what was ingested,
+also after compaction.
 """
 import os
 import pathlib

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Embeddings that `rhizome infer` stored, read with zarr-python.
+"""Recomputes embeddings that `rhizome infer` stored; zarr-python reads the arrays.
 
-Layerwise and samplewise inference at full neighbourhoods, both over arrays that zarr-python reads from
-the store, must agree with each other and with GraphSAGE and GCN computed here by NumPy, from the
-edges, the features and the weights in the model file: nothing of the engine is in that. The accuracy
-by split, too, is computed here a second time.
+Layerwise and samplewise inference with full neighbourhoods, over arrays that zarr-python reads from
+the store, must agree with each other and with GraphSAGE and GCN computed here by NumPy from the
+edges, the features and the weights in the model file, independently of the engine. The accuracy of
+each split is also recomputed here.
 """
 import json
 import os

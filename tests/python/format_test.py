@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A second reader of a store, written from storage/FORMAT.md alone.
 
-It parses FORMAT, every manifest field by field and every section file, recomputes every checksum of
-them, and compares what they say with the files that are there and with `rhizome info`.
+It parses FORMAT, every field of the manifest and every section file, recomputes all of their
+checksums, and compares the contents with the existing files and with `rhizome info`.
 """
 import json
 import os

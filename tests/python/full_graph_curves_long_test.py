@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Training on the full graph against PyTorch Geometric: the losses of 50 epochs of Adam on cora, from the same weights."""
+"""Full-graph training against PyTorch Geometric: losses of 50 epochs of Adam on cora, from the same
+weights."""
 import json
 import os
 import pathlib

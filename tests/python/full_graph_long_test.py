@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Training on the full graph against PyTorch Geometric: gradients of every network that it takes.
+"""Full-graph training against PyTorch Geometric: gradients of every model that it supports.
 
-They are compared as in models_ci_test.py, which has compared the scores of the same networks.
+They are compared as in models_ci_test.py, which compares the scores of the same models.
 """
 import json
 import os

@@ -2,9 +2,9 @@
 """Programs that read a store's arrays as Zarr, before and after compactions.
 
 Arrays that zarr-python, xarray and TensorStore opened before a compaction are read after it: the
-rows are there while their generation is kept, and what is gone reads as the fill value, never as a
-row. The coordinates of every generation say whose the rows are, which is compared with a model of
-what was written; they are verified and repaired. Warnings are errors.
+rows are there while their generation is kept, and removed ones read as the fill value, never as a
+row. The coordinates of every generation say which vertices the rows belong to; they are compared
+with a model of the writes, verified and repaired. Warnings are errors.
 """
 import json
 import os

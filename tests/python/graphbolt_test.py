@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`rhizome.graphbolt` against GraphBolt's own graph and features: pipelines, layers, typed graphs, datasets."""
+"""Compares `rhizome.graphbolt` with GraphBolt's own graph and features: pipelines, layers, typed
+graphs, datasets."""
 import pathlib
 import sys
 import tempfile

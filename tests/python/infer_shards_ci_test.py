@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""What `infer` writes, sharded or not, is read by zarr-python, and is what samplewise inference
-computes. Rows are in natural order in this store, so row i is vertex i."""
+"""zarr-python reads what `infer` writes, sharded or not, and it equals samplewise inference.
+
+Rows are in natural order in this store, so row i is vertex i.
+"""
 import json
 import os
 import pathlib

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Metrics as Prometheus text, read with prometheus_client's parser.
+"""Metrics in Prometheus' text format, read with prometheus_client's parser.
 
-The C++ test MetricsTest writes a snapshot in which number i is i, in the order counters, gauges (negative),
-errors, histograms; the order of the metrics in the text is the same.
+The C++ test MetricsTest writes a snapshot in which number i has the value i, in the order counters,
+gauges (negative), errors, histograms; the metrics in the text have the same order.
 """
 import math
 import os

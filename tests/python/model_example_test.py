@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The model that docs/MODELS.md shows is the one that is built, in at most 60 lines."""
+"""The model in docs/MODELS.md is the one that is built, and it has at most 60 lines."""
 
 import os
 import pathlib

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Every registered model, with its weights in PyTorch Geometric: scores and gradients are the same.
+"""Compares every registered model with PyTorch Geometric, given the same weights: equal scores and
+gradients.
 
-Scores are those of `rhizome infer --scores`. A gradient is what one step of plain SGD over all training vertices, with
-all neighbours, takes away from a model's weights: (before - after) / rate.
-A new model needs an entry in COUNTERPARTS of pyg_net.py and a row in docs/LIBRARY.md, "Models in other programs".
+Scores come from `rhizome infer --scores`. A gradient is (before - after) / rate of a model's
+weights after one step of plain SGD over all training vertices with all neighbours.
+A new model needs an entry in COUNTERPARTS of pyg_net.py and a row in docs/LIBRARY.md, "Models in
+other programs".
 """
 import json
 import os

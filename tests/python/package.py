@@ -1,4 +1,5 @@
-"""What the tests of the Python package share: the package as built, graphs, and what NumPy makes of them."""
+"""Shared by the tests of the Python package: the package as built, graphs, and their NumPy
+equivalents."""
 import contextlib
 import os
 import pathlib

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The examples of README.md and docs/PYTHON.md run as they stand, and do what their comments say.
+"""The examples of README.md and docs/PYTHON.md run unchanged and do what their comments say.
 
-Those that need further libraries are marked so (```python needs=pyarrow). One is skipped only where one of these is not
-installed; where all are, they have to import, and the example has to run.
+Examples that need further libraries are marked (```python needs=pyarrow). They are skipped only if
+one of these libraries is not installed; if all are, they must import, and the example must run.
 """
 import importlib
 import importlib.util

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every form of edges that `rhizome.ingest` takes makes the graph that NumPy has."""
+"""For every form of edges that `rhizome.ingest` accepts, the graph equals NumPy's."""
 import importlib.util
 import sys
 import types

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Ctrl-C at 200 moments of ingestions, compactions and additions of arrays: each leaves what was before, or all of it."""
+"""Ctrl-C at 200 moments of ingestions, compactions and additions of arrays: the result is complete
+or absent."""
 import os
 import shutil
 import signal

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""rhizome.Loader: each minibatch is what NumPy and `g.sampler().sample` say, whatever memory, policy and interruption."""
+"""rhizome.Loader: each minibatch agrees with NumPy and `g.sampler().sample`, for any memory, policy
+and interruption."""
 import gc
 import itertools
 import pickle

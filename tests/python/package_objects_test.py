@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The package's objects behave as Python's own: arrays as sequences, texts that are none, what closing closes."""
+"""The package's objects behave like Python's own: arrays are sequences, invalid text is refused,
+close() closes."""
 import os
 import sys
 import threading

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The package `rhizome` among processes: forks, interrupts, the command line."""
+"""The package `rhizome` and processes: forks, interrupts, the command line."""
 import multiprocessing
 import os
 import pickle

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Scans, degrees, types and nearest rows of the package `rhizome`, against NumPy, before and after a compaction."""
+"""Scans, degrees, types and nearest rows of the package `rhizome` against NumPy, before and after a
+compaction."""
 import gc
 import os
 import sys

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Samplers of the package `rhizome`: every edge is one of the graph, and each option does what NumPy says it does."""
+"""Samplers of the package `rhizome`: every sampled edge is in the graph, and each option agrees
+with NumPy."""
 import concurrent.futures
 import sys
 

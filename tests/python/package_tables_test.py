@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The package `rhizome` beside pyarrow, zarr-python, SciPy, NetworkX and pandas: each test skips where there is none."""
+"""The package `rhizome` with pyarrow, zarr-python, SciPy, NetworkX and pandas; each test skips
+without its library."""
 import collections
 import importlib
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The package `rhizome`: what it reads is what NumPy has, and no index ends the interpreter."""
+"""The package `rhizome`: reads agree with NumPy, and no index crashes the interpreter."""
 import pickle
 import sys
 import threading

@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
-"""Type checkers accept the package `rhizome`, the stubs of its module, and the examples of docs/PYTHON.md.
-What stands on torch is left out: it has no types for what PyTorch Geometric and GraphBolt are."""
+"""Type checkers accept the package `rhizome`, the stubs of its module, and the examples of
+docs/PYTHON.md.
+
+Modules that depend on torch are excluded, because they have no types for PyTorch Geometric and
+GraphBolt.
+"""
 import importlib.util
 import os
 import pathlib

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writing through the package `rhizome`: a batch is one commit or nothing, and reads see what was written."""
+"""Writing with the package `rhizome`: a batch is one commit or nothing, and reads see what was
+written."""
 import collections
 import gc
 import sys

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""rhizome.pyg.infer: block by block and layer by layer, what the model computes on the whole graph at once."""
+"""rhizome.pyg.infer: block by block and layer by layer, it equals the model applied to the whole
+graph at once."""
 import contextlib
 import itertools
 import logging

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""rhizome.pyg: what PyG's loaders and our own give on a store is what NumPy has, with workers and without."""
+"""rhizome.pyg: on a store, PyG's loaders and ours agree with NumPy, with and without worker
+processes."""
 import gc
 import os
 import pickle

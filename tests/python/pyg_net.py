@@ -1,6 +1,7 @@
-"""A model file of Rhizome as a network of PyTorch Geometric; docs/LIBRARY.md has the names of the weights.
+"""Loads a model file of Rhizome as a PyTorch Geometric model; docs/LIBRARY.md lists the names of
+the weights.
 
-Written from what the documents say that models compute, not from how the engine computes it.
+Written from the documentation of the models, not from the engine's code.
 """
 import json
 import pathlib

@@ -1,4 +1,5 @@
-"""What the tests of rhizome.pyg share: the package as built, and PyG, without which there is nothing to test."""
+"""Shared by the tests of rhizome.pyg: the package as built, and PyG. Without PyG the tests are
+skipped."""
 import atexit
 import importlib.util
 import os

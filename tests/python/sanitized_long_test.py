@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The package's own tests with a module that the address sanitizer watches, and refcounts over 100,000 calls of each kind.
-Python knows nothing of sanitizers, so their library is loaded before it.
+"""Runs the package's tests with a module built with the address sanitizer, and checks reference
+counts over 100,000 calls of each kind.
+
+Python is not built with sanitizers, so their library is loaded before it.
 
     sanitized_long_test.py [TEST ...]
 """

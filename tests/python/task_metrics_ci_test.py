@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Metrics of tasks, against scikit-learn.
+"""Compares the metrics of tasks with scikit-learn.
 
-The C++ test TaskMetricsTest writes random scores with ties, their labels, and what the engine makes of them;
-every figure must equal scikit-learn's to 1e-9.
+The C++ test TaskMetricsTest writes random scores with ties, their labels, and the engine's metrics;
+each must equal scikit-learn's to 1e-9.
 """
 import collections
 import json

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The chapter "A store of three vertices" of storage/FORMAT.md has the bytes of that store.
+"""The chapter "A store of three vertices" of storage/FORMAT.md shows the actual bytes of that
+store.
 
-Runs the two commands of the chapter, reads the bytes that it prints, and compares them with the files.
+Runs the two commands of the chapter, parses the bytes that it prints, and compares them with the
+files.
 """
 import os
 import pathlib

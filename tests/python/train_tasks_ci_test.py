@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Trainings of every task, whose metrics scikit-learn computes again from the scores that `infer` wrote."""
+"""Trains every task, and recomputes its metrics with scikit-learn from the scores that `infer`
+wrote."""
 import json
 import os
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tutorials run as they stand, on the data that they are of; each skips where its libraries are not."""
+"""The tutorials run unchanged on their data; each is skipped if its libraries are missing."""
 import os
 import pathlib
 import runpy

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The wheels as a user meets them: made by tools/wheel.sh, installed where nothing else is, they pass the tests of the
-package; the sdist builds by what pyproject.toml alone says; rhizome-gnn lets the installed program train; and beside
-whichever torch an environment has, the adapters' tests pass.
+"""The wheels as users get them. They are built by tools/wheel.sh and, installed in an empty
+environment, pass the package's tests; the sdist builds with pyproject.toml alone; rhizome-gnn
+enables training with the installed program; and the adapters' tests pass beside any torch of an
+environment.
 
     wheel_long_test.py [--made] [PYTHON ...]
 
-PYTHON: of environments with torch and torch_geometric (or dgl), of any releases; nothing is installed there. --made: the
-wheels are in build/wheel/dist already.
+PYTHON: interpreters of environments with torch and torch_geometric (or dgl), of any releases;
+nothing is installed there. --made: the wheels are in build/wheel/dist already.
 """
 import glob
 import json

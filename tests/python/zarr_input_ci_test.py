@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Arrays that zarr-python and TensorStore wrote, ingested and exported again, value by value."""
+"""Ingests arrays that zarr-python and TensorStore wrote, exports them again, and compares every
+value."""
 import itertools
 import json
 import os

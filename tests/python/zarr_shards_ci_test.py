@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Sharded and plain arrays of zarr-python and TensorStore, ingested, and read by both again.
+"""Ingests sharded and plain arrays of zarr-python and TensorStore; both read them again from the
+store.
 
-Every combination of writer, element type, codec, byte order and place of the shard index (or none)
-is written with random values and holes, ingested in one run into arrays that are sharded too, and
-read from the store by the writers themselves: vertices are in natural order there, so row i is
-vertex i.
+Every combination of writer, element type, codec, byte order and position of the shard index (or
+none) is written with random values and holes, ingested in one run into arrays that are also
+sharded, and read from the store by the same writers. Vertices are in natural order there, so row i
+is vertex i.
 """
 import itertools
 import os

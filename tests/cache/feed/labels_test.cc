@@ -28,7 +28,7 @@ Status MakeStore(const Path& path) {
       IngestGraph(FileSystem::Posix(), path, std::move(input), {}, StoreId(), JobControl()));
 }
 
-// New vertices, of which only the first has a class and a set, have the same labels before and
+// Only the first of the new vertices has a class and a set. All have the same labels before and
 // after a compaction.
 TEST(LabelsTest, NoVertexIsOfAClassThatItWasNotGiven) {
   const testing::TempDir dir;

@@ -120,8 +120,8 @@ class LoaderRanksTest : public ::testing::Test {
         EXPECT_TRUE(tags.insert(drawn.tag).second);
         EXPECT_GE(drawn.seeds.size(), 1u);
         EXPECT_LE(drawn.seeds.size(), options.batch_size);
-        // Minibatches of whole rounds equal those of a single rank, except in a round before one
-        // that has fewer seeds than ranks.
+        // Minibatches of whole rounds equal the minibatches of a single rank, except in a round
+        // before one that has fewer seeds than ranks.
         const bool whole = (round + 1) * in_round + options.ranks <= seeds || seeds % in_round == 0;
         if (whole || options.drop_last) {
           EXPECT_EQ(drawn.seeds.size(), options.batch_size);

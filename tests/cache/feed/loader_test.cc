@@ -15,9 +15,9 @@
 #include "testing/sanitizer.h"
 #include "testing/test_store.h"
 
-// Tests of Loader: minibatches equal those of a Sampler with rows read from the array, for any
-// policy, memory bound and number of threads; epochs cover the split; memory bounds hold; jobs
-// resume, cancel and share names; bad options are refused.
+// Tests of Loader: minibatches equal a Sampler's, with rows read from the array, for any policy,
+// memory bound and number of threads; epochs cover the split; memory bounds hold; jobs resume,
+// cancel and share names; bad options are refused.
 
 namespace rhizome {
 namespace {
@@ -27,7 +27,8 @@ using testing::TempDir;
 constexpr std::uint64_t kVertices = 3000;
 constexpr std::uint64_t kDim = 256;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-constexpr std::uint32_t kThreadsOfStages = 4;  // from here on a thread of its own makes schedules
+constexpr std::uint32_t kThreadsOfStages =
+    4;  // with this many threads, a separate thread makes schedules
 
 /// All that two runs must have in common; features as float32.
 struct Delivered {

@@ -10,8 +10,9 @@
 #include "testing/planted_graph.h"
 #include "testing/testing.h"
 
-// Tests of TaskLabels: the task follows from the data type and shape of the label array, each task
-// reads its own labels, bad labels are named, and scores may arrive in any order.
+// Tests of ReadTaskLabels and ScoreTable: the task follows from the data type and shape of the
+// label array, each task reads its own labels, bad labels are named, and scores may arrive in any
+// order.
 
 namespace rhizome {
 namespace {

@@ -246,7 +246,7 @@ TEST(AttentionKernelsTest, LargeScoresNeitherOverflowNorVanishInAHub) {
   FillAttention(c, 1, random);
   for (float& score : c.source) score *= 400;  // LeakyReLU maps this to -80 to 400
   c.query.assign(c.query.size(), 0);
-  // The scores of the first head grow from edge to edge, those of the second shrink.
+  // The scores of the first head grow from edge to edge; the second head's scores shrink.
   for (std::size_t j = 0; j < c.sources; ++j) {
     c.source[2 * j] = -80 + 160 * static_cast<float>(j) / 300;
     c.source[2 * j + 1] = 80 - 160 * static_cast<float>(j) / 300;

@@ -19,8 +19,8 @@
 #include "testing/testing.h"
 
 // Tests of FeatureCache with every policy, pool size and I/O backend: rows are right, held rows do
-// not change, reads are those of a replay of the policy, rows can be read ahead, and damage, failed
-// reads and wrong use are reported.
+// not change, reads equal a replay of the policy, rows can be read ahead, and damage, failed reads
+// and wrong use are reported.
 
 namespace rhizome {
 namespace {

@@ -22,9 +22,9 @@
 #include "testing/planted_graph.h"
 #include "testing/test_store.h"
 
-// Tests of a feed pipeline over ranks: the rows and requests of each rank are those of the plan and
-// of a replay, for random pools, superbatches and numbers of ranks, also with a delta; a lost rank
-// ends the feed with an error.
+// Tests of a feed pipeline over ranks: the rows and requests of each rank equal the plan and a
+// replay, for random pools, superbatches and numbers of ranks, also with a delta; a lost rank ends
+// the feed with an error.
 
 namespace rhizome {
 namespace {

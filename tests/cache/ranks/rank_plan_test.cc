@@ -23,8 +23,8 @@ namespace {
 using testing::RandomTrace;
 using testing::TempDir;
 
-/// With equal costs, the fetched rows are those of Belady's schedule, divided by owner. Each owner
-/// receives at most one request for the fill and one for each step.
+/// With equal costs, the fetched rows are the reads of Belady's schedule, divided by owner. Each
+/// owner receives at most one request for the fill and one for each step.
 TEST(RankPoolTest, FetchesWhatBeladyReadsAndSaysFromWhom) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 200; ++round) {

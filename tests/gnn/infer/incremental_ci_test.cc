@@ -5,9 +5,9 @@
 #include "index/graph/delta_rows.h"
 #include "rhizome/write_batch.h"
 
-// Tests of incremental inference: after random writes, its rows equal those of a full run; it keeps
-// rows that cannot have changed, falls back to a full run if settings differ or a compaction has
-// run, and resumes after an interruption.
+// Tests of incremental inference: after random writes, its rows equal the rows of a full run; it
+// keeps rows that cannot have changed, falls back to a full run if settings differ or a compaction
+// has run, and resumes after an interruption.
 
 namespace rhizome {
 namespace {

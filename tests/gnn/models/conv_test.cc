@@ -38,8 +38,7 @@ void PrintTo(const ConvCase& param, std::ostream* out) {
 struct RandomConv {
   std::shared_ptr<Conv> conv;
   Csr csr;
-  // [sources], at least the number of listed neighbours
-  std::vector<std::uint32_t> degrees;
+  std::vector<std::uint32_t> degrees;          // [sources], at least the listed neighbours
   std::vector<float> weights;                  // [edges], or empty
   std::vector<float> weighted_degrees;         // [sources]
   torch::Tensor x;                             // [sources, in]

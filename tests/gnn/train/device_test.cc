@@ -81,7 +81,7 @@ TrainOptions DeviceTraining(const Path& store) {
   TrainOptions options = SmallTraining(store);
   options.epochs = 2;
   options.test = false;
-  options.device_memory_bytes = 64 * 200;  // room for 200 of 1,200 rows of 16 floats
+  options.device_memory_bytes = 64 * 200;  // enough for 200 of 1,200 rows of 16 floats
   return options;
 }
 

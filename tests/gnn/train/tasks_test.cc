@@ -266,7 +266,7 @@ TEST_F(TasksTest, AnInterruptedTrainingLeavesItsBestWeights) {
       std::sscanf(stopped.error().message().c_str() + stopped.error().message().find("so far, "),
                   "so far, %lu", &epochs),
       1);
-  // The weights equal those of a training that ends at that epoch.
+  // The weights equal the weights of a training that ends at that epoch.
   const TensorFile left = LoadModel(options.out);
   options.epochs = 5;
   options.test = false;
@@ -595,7 +595,7 @@ TEST_F(TasksTest, AResumedTrainingHasTheSameCourse) {
     const EpochReport &a = whole->epochs[e], &b = resumed->epochs[e];
     EXPECT_EQ(ValueIn(a.valid_metrics, Metric::kF1Macro),
               ValueIn(b.valid_metrics, Metric::kF1Macro));
-    ASSERT_FALSE(b.train_metrics.empty()) << e;  // also those of the epoch that was interrupted
+    ASSERT_FALSE(b.train_metrics.empty()) << e;  // also for the epoch that was interrupted
     EXPECT_EQ(ValueIn(a.train_metrics, Metric::kF1Macro),
               ValueIn(b.train_metrics, Metric::kF1Macro));
   }

@@ -1,10 +1,13 @@
-"""A pytest plugin that runs GraphBolt's own tests on Rhizome: their graphs and features become stores.
+"""A pytest plugin that runs GraphBolt's own tests on Rhizome: their graphs and features become
+stores.
 
-GraphBolt's tests are not here: README.md says how to get them, which files they are, and what passes.
+GraphBolt's tests are not part of this repository: README.md says how to get them, which files they
+are, and which tests pass.
 
-`NeighborSampler` and `TemporalNeighborSampler` ingest the graph that they are given and sample there;
-`TorchBasedFeature` and `DiskBasedFeature` become arrays of a store. The tests know in which order GraphBolt's memory has
-the neighbours of a vertex, so that the lists that the engine gives are put into that order.
+`NeighborSampler` and `TemporalNeighborSampler` ingest the graph that they are given and sample from
+the store; `TorchBasedFeature` and `DiskBasedFeature` become arrays of a store. The tests depend on
+the order in which GraphBolt stores the neighbours of a vertex, so neighbour lists from the engine
+are put into that order.
 """
 import atexit
 import itertools

@@ -1,10 +1,13 @@
-"""A pytest plugin that runs PyG's own tests on Rhizome: their graphs become stores, which rhizome.pyg serves.
+"""A pytest plugin that runs PyG's own tests on Rhizome: their graphs become stores, served by
+rhizome.pyg.
 
-PyG's tests are not here: README.md says how to get them, which files they are, and what passes.
+PyG's tests are not part of this repository: README.md says how to get them, which files they are,
+and which tests pass.
 
-`torch_geometric.testing.MyFeatureStore` and `MyGraphStore` become stores on disk; `NeighborSampler`, wherever PyG's
-loaders and samplers take it from, ingests the graph that it is given and samples there; and tests that are skipped for
-want of a sampler are not.
+`torch_geometric.testing.MyFeatureStore` and `MyGraphStore` become stores on disk.
+`NeighborSampler`, in all places from which PyG's loaders and samplers import it, ingests the graph
+that it is given and samples from the store. Tests that are skipped for lack of a sampler are
+enabled.
 """
 import atexit
 import itertools

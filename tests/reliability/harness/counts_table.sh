@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The last of the reliability tests: adds up what the others have counted (each a file `what@test` in the
-# folder RHIZOME_COUNTS, written by PrintCount), prints one table against what RELIABILITY.md promises, and
-# fails where less was done, anything was silent, or a test was skipped that may not be. The counts are taken away, for the next run.
+# The last of the reliability tests. Adds up the counts of the other tests (each in a file
+# `what@test` in the folder RHIZOME_COUNTS, written by PrintCount), and prints a table that compares
+# them with the figures that RELIABILITY.md promises. Fails if a count is too low, if any damage was
+# silent, or if a test was skipped that must not be. Removes the counts, for the next run.
 set -uo pipefail
 folder=${RHIZOME_COUNTS:?names the folder of counts}
 below=0

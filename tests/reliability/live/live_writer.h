@@ -12,10 +12,10 @@ namespace rhizome::testing {
 ///
 /// The writer writes the commits of live_model.h, every third without sync, and compacts after
 /// every seventh. It reports over a pipe which commits are durable. The writer of arrays also adds
-/// the arrays of live_arrays.h, each of which is durable if a later commit is. The reader checks
-/// the store repeatedly, and ends with an error if it sees anything other than the first m commits
-/// for some m, or a smaller m than before. The verifier verifies the store repeatedly, and ends
-/// with an error if that finds damage. Both report the number of their checks.
+/// the arrays of live_arrays.h; an array is durable if a later commit is. The reader checks the
+/// store repeatedly, and ends with an error if it sees anything other than the first m commits for
+/// some m, or a smaller m than before. The verifier verifies the store repeatedly, and ends with an
+/// error if that finds damage. Both report the number of their checks.
 
 /// Creates the initial store.
 Status MakeLiveStore(const Path& path);

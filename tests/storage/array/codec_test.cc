@@ -186,7 +186,7 @@ TEST_P(BloscTest, ForgedHeaderFieldsAreCorruption) {
     refused(2, (flags & 0x1F) | format << 5, 1);
 }
 
-// Real frames of compressors that are not allowed, including blosclz, which has a known overflow.
+// Real frames of compressors that are not allowed, including the one with a known overflow.
 TEST_P(BloscTest, FramesOfOtherCompressorsAreRefused) {
   const Buffer raw = SmoothFloats(4000);
   Buffer out(raw.size());

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A librhizome_gnn, and a librhizome_mpi, of another build is refused by name, before anything is asked of it.
+# A librhizome_gnn or librhizome_mpi from another build is refused by name before any of its
+# functions is called.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

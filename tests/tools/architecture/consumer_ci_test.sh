@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A separate project builds against the installed tree, by find_package and by pkg-config, and opens a
-# store, and trains a network of its own on the public feed; what it links contains neither libtorch nor
-# CUDA. Where there is a GNN library, another links that. Nothing that is installed names a folder of the
+# A separate project builds against the installed tree, with find_package and with pkg-config, opens
+# a store, and trains its own model on the public loader; it links neither libtorch nor CUDA. If
+# there is a GNN library, another program links it. No installed file names a folder of the
 # checkout.
 set -euo pipefail
 work=$(mktemp -d)

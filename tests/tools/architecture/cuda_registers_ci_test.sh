@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# No kernel spills a register or takes more than 64, on sm_80 and sm_90, as ptxas says it. Prints the table.
+# No kernel spills a register or uses more than 64, on sm_80 and sm_90, according to ptxas. Prints
+# the table.
 set -euo pipefail
 nvcc=$(sed -n 's/^CMAKE_CUDA_COMPILER:[A-Z]*=//p' "$RHIZOME_BUILD/CMakeCache.txt")
 if [ ! -x "$nvcc" ]; then

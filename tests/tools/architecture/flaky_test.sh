@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tools/test.sh runs what failed once more: in a tree of its own, whose tests fail as often as a file says.
+# tools/test.sh runs failed tests a second time. Tested in a separate tree, whose tests fail as
+# often as a file says.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nothing that a user asks for is put into a store or a folder of backups, whatever verb makes it and whatever links
-# lead there: it would be damage to the store, and a repair would move it away.
+# No output of a verb can be written into a store or a folder of backups, through any link: it would
+# count as damage of the store, and a repair would move it away.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

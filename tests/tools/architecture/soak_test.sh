@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# tools/soak.sh, in a tree of its own: it finds the seeds that fail and the case that is flaky, runs again only what
-# draws, adds to the ledger, and ends what it has started.
+# tools/soak.sh, tested in a separate tree: it finds the failing seeds and the flaky case, reruns
+# only tests that draw random numbers, appends to the ledger, and ends all processes that it
+# started.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -10,6 +10,9 @@
 #include "tools/bench/store/bench_gather.h"
 #include "tools/bench/store/bench_ingest.h"
 
+// Tests of `rhizome bench`: each bench runs on a small graph, its JSON has plausible figures,
+// scratch files are removed, and wrong options or a failing fio are reported.
+
 namespace rhizome {
 namespace {
 
@@ -146,7 +149,8 @@ TEST(BenchTest, PoolOnADeviceCountsTheBytesOfEachPolicy) {
   EXPECT_EQ(all["pool_bytes"].get<double>(), 1024.0 * all["frames"].get<double>());
 }
 
-// Three decays of its score times seven intervals: those of its text, and 256 of its Table 6.
+// Three decays of the score times seven intervals: the intervals in MassiveGNN's text, and 256 from
+// its Table 6.
 TEST(BenchTest, RemoteTriesMassiveGnnInAllItsSettings) {
   TempDir dir;
   BenchRemoteOptions options;
@@ -191,7 +195,7 @@ TEST(BenchTest, PoolWithAReorderedTraceReadsAsOftenInAllAndSaysWhatItSaves) {
     for (const char* policy : {"belady", "lru", "match"}) {
       const auto& given = pool[policy];
       const auto& reordered = given["reordered"];
-      // The minibatches are the same, in whatever order.
+      // The minibatches are the same, in another order.
       EXPECT_EQ(reordered["reads"].get<std::uint64_t>() + reordered["hits"].get<std::uint64_t>() -
                     reordered["prefill"].get<std::uint64_t>(),
                 (*json)["requests"].get<std::uint64_t>())

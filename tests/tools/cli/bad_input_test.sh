@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that can be wrong from outside: each is refused with its exit code and a message that says
-# what and where, and leaves nothing behind.
+# Bad inputs and surroundings of the command line: each is refused with its exit code and a message
+# that says what is wrong and where, and leaves nothing behind.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

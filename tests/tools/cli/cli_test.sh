@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Help, usage and answers of every verb: each --help ends with an example that runs, --json prints one
-# object with the fields of the design, and what a person reads is there too.
+# Help, usage and output of every verb: each --help ends with an example that runs, --json prints
+# one object with the specified fields, and the text output has the same content.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

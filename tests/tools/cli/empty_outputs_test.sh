@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Files without a row, an edge or an id are files: every writer writes one that its readers take.
+# Files without a row, an edge or an id are valid: every verb that writes an empty file writes one
+# that the verbs that read it accept.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

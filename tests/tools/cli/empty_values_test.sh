@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# An empty value is not an option that was left out: every verb refuses it for every option, before it does anything,
-# as "$UNSET" in a script would otherwise do something else than was meant.
+# An empty value is not the same as an omitted option. Every verb refuses it for every option before
+# it does anything, because "$UNSET" in a script would otherwise change the meaning of a command.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

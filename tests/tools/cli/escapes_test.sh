@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Names from a store, arguments and file names cannot control a terminal: what a person reads has them escaped, and
-# --json and data files have them as they are.
+# Names from a store, arguments and file names cannot control a terminal: text output escapes them;
+# --json and data files contain them unchanged.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

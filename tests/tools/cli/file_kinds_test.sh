@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Every option that names a file is given a pipe that nobody writes to, a folder and a device: it is refused by name,
-# or it waits and can be interrupted. Nothing hangs, and nothing reads a device to its end.
+# Every option that names a file is given a pipe without a writer, a folder and a device: the option
+# is refused by name, or the verb waits and can be interrupted. No verb hangs or reads a device to
+# its end.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

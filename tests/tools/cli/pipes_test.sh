@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Pipes as input: verbs that read an input once take <(...), named pipes, /dev/stdin and -; those that read it again
-# say why they do not. Names of arrays that the store gives, labels of vertices without a row, and numbers that their
-# type cannot hold, as a user sees them.
+# Pipes as input: verbs that read an input once accept <(...), named pipes, /dev/stdin and -; verbs
+# that read it several times say why they refuse them. Also from the user's view: array names that
+# the store uses itself, labels of vertices without a row, and numbers beyond their type.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

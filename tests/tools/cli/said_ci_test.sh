@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Training and inference say what they ignore, what they did not measure, that a job had published, and what its workers took; readers of
-# an embedding say that it is stale.
+# Training and inference report what they ignore and did not measure, that a job was already
+# published, and the memory of their workers; verbs that read an embedding report that it is stale.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What updates did is said as it was: deletions of what is not there, and vertices that are gone.
+# Updates report correctly what they did: deletions of what does not exist, and vertices that are
+# gone.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

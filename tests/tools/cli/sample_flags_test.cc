@@ -37,7 +37,7 @@ class SampleFlagsTest : public ::testing::Test {
     SampleFlags flags;
     CLI::App app;
     AddSampleFlags(app, flags);
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them in reverse order
     try {
       app.parse(arguments);
     } catch (const CLI::ParseError&) {

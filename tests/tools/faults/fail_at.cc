@@ -1,11 +1,11 @@
-// Preloaded into the binary by scripts that let one of its system calls fail, or do half of its
-// work. Calls on files are counted from 1.
+// Preloaded into the binary (LD_PRELOAD) by scripts that make one of its system calls fail, or do
+// half of its work. Calls on files are counted from 1.
 //   RHIZOME_FAIL_AT=N         the call that fails
 //   RHIZOME_FAIL_HOW=...      the name of an errno, such as EIO; short (half of a read or write, at
-//                             least a byte; other calls do all); zero (a read returns nothing)
-//   RHIZOME_FAIL_STICKY=1     all later calls fail too
-//   RHIZOME_FAIL_PATH=TEXT    only reads and writes of files are counted whose path has this text
-//   RHIZOME_FAIL_COUNT=FILE   a run that reaches its end writes the number of calls there
+//                             least a byte; other calls succeed); zero (a read returns nothing)
+//   RHIZOME_FAIL_STICKY=1     all later calls fail, too
+//   RHIZOME_FAIL_PATH=TEXT    counts only reads and writes of files with this text in their paths
+//   RHIZOME_FAIL_COUNT=FILE   a run that reaches its end writes the number of calls to FILE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -36,10 +36,10 @@ int ErrnoOf(const char* how) {
     const char* const name = strerrorname_np(number);
     if (name != nullptr && std::strcmp(how, name) == 0) return number;
   }
-  std::abort();  // a value that is no fault would find nothing
+  std::abort();  // an unknown value would silently inject no fault
 }
 
-/// Counts a call; sets errno if it is to fail.
+/// Counts a call. Sets errno if the call must fail.
 How Next() {
   static const unsigned long at = std::strtoul(Setting("RHIZOME_FAIL_AT"), nullptr, 10);
   static const char* const how = Setting("RHIZOME_FAIL_HOW");
@@ -52,7 +52,7 @@ How Next() {
   return How::kErrno;
 }
 
-/// Is it a call on a file that is counted?
+/// Returns whether calls on this file are counted.
 bool IsMeant(int fd) {
   static const char* const text = Setting("RHIZOME_FAIL_PATH");
   if (*text == 0) return true;
@@ -83,7 +83,7 @@ __attribute__((destructor)) void Report() {
   }
 }
 
-/// Makes a call that moves `size` bytes; calls on a terminal or a pipe are not counted.
+/// Makes a call that transfers `size` bytes. Calls on a terminal or a pipe are not counted.
 template <typename Call>
 ssize_t Move(int fd, std::size_t size, bool reads, const Call& call) {
   const How how = fd > STDERR_FILENO && IsMeant(fd) ? Next() : How::kNot;
@@ -134,7 +134,7 @@ RHIZOME_DOES(renameat, (int from_folder, const char* from, int to_folder, const 
 RHIZOME_DOES(unlinkat, (int folder, const char* path, int flags), (folder, path, flags))
 RHIZOME_DOES(mkdirat, (int folder, const char* path, mode_t mode), (folder, path, mode))
 
-// The mode is always passed on; libc looks at it only if the flags ask for it.
+// The mode is always passed on; libc uses it only if the flags require it.
 #define RHIZOME_OPENS(name)                                               \
   extern "C" int name(const char* path, int flags, ...) {                 \
     static const auto next = Libc<int (*)(const char*, int, ...)>(#name); \

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# System calls that fail or do half of their work, one at a time and from then on: a put ends with an
-# error or does what it says, in bounded time, and the store is whole; what is no error is none.
+# System calls that fail or do half of their work, once or from then on: a put ends with an error or
+# succeeds, in bounded time, and the store is sound; conditions that are not errors are not reported
+# as errors.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

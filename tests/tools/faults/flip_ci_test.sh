@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One flipped bit in any file under generations/ makes verify exit 3 and name the file: first, last, middle
-# and some more bytes of each, another bit each time.
+# A flipped bit in any file under generations/ makes verify exit with 3 and name the file: the
+# first, last, middle and some more bytes of each file, with a different bit each time.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Verbs that free space find room for their commit where the disk has not a byte left.
+# Verbs that free space can still commit on a disk without a free byte.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Training on the full graph is killed before calls that change files, and reads and writes of its arrays fail, are cut
-# short, or find the disk full: it ends with a clear error or goes on, and --resume, with other threads and memory, gives
-# the model that an undisturbed run gives. A damaged array is named, and computed again.
+# Full-graph training is killed before calls that change files, and reads and writes of its arrays
+# fail, are cut short, or find the disk full: it ends with a clear error or continues, and --resume,
+# with other threads and memory, produces the model of an undisturbed run. A damaged array is named
+# and computed again.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

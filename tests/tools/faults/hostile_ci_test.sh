@@ -1,3 +1,4 @@
 #!/usr/bin/env bash
-# The hostile stores, inputs and surroundings of tests/hostile/, as much of each as CI has time for.
+# Runs as much of each script of tests/hostile/ (hostile stores, inputs and surroundings) as CI has
+# time for.
 exec "$RHIZOME_SOURCE/tools/hostile.sh"

@@ -1,13 +1,16 @@
-# Network namespaces as hosts, linked by a bridge in a namespace of its own, with a rate and a latency for each link; ranks
-# of mpirun in them. Sourced after common.bash, by root. Nothing is changed outside of these namespaces. They are removed
-# when the script ends; those of a script that was killed, when the next one begins.
+# Simulates hosts by network namespaces, linked by a bridge in another namespace, with a rate and a
+# latency for each link, and runs ranks of mpirun in them. Source it after common.bash, as root. It
+# changes nothing outside of these namespaces. They are removed when the script ends; those of a
+# script that was killed are removed when the next one begins.
 #
-#   hosts_up COUNT RATE     RATE as tc has it (1gbit), or "none"; sets `hosts` (addresses) and `host_names`
-#   hosts_rate RATE         another one, for all links
-#   hosts_latency US        microseconds from host to host, one way; 0: what the kernel takes
-#   round_trip_us I J       prints what a packet takes to host J and back, from host I
-#   on_hosts N COMMAND...   mpirun, N ranks dealt out over the hosts; `mpi_options` are further options of mpirun
-#   host_pids I             the processes on host I
+#   hosts_up COUNT RATE     creates hosts; RATE as for tc (1gbit), or "none"; sets `hosts`
+#                           (addresses) and `host_names`
+#   hosts_rate RATE         changes the rate of all links
+#   hosts_latency US        sets the one-way latency between hosts in microseconds; 0: none is added
+#   round_trip_us I J       prints the round-trip time of a packet from host I to host J
+#   on_hosts N COMMAND...   runs mpirun with N ranks, distributed over the hosts; `mpi_options`:
+#                           more options of mpirun
+#   host_pids I             prints the processes on host I
 #   cut_link I, mend_link I
 hosts=()
 host_names=()
@@ -18,7 +21,7 @@ link_latency=0
 slow_links=() # processes
 slow_link=${RHIZOME_BUILD:-}/bin/rhizome_slow_link
 
-# need_hosts: ends the script, skipped, where no namespaces can be made.
+# need_hosts: ends the script, skipped, if namespaces cannot be created.
 need_hosts() {
   local reason=
   if [ "$(id -u)" -ne 0 ]; then
@@ -39,8 +42,8 @@ need_hosts() {
   exit 77
 }
 
-# need_latency: ends the script, skipped, where links cannot be given a latency. (A kernel with netem could do without
-# rhizome_slow_link; not all have it.) After need_hosts.
+# need_latency: ends the script, skipped, if links cannot have a latency. Call it after need_hosts.
+# (A kernel with netem could do without rhizome_slow_link; not all have it.)
 need_latency() {
   local reason=
   ip netns add "$host_prefix-try"
@@ -56,7 +59,7 @@ need_latency() {
   exit 77
 }
 
-# remove_hosts PREFIX: ends what runs on these hosts, and removes them.
+# remove_hosts PREFIX: ends all processes on these hosts, and removes the hosts.
 remove_hosts() {
   local namespace process
   for namespace in $(ip netns list | awk -v p="$1-" 'index($1, p) == 1 { print $1 }'); do
@@ -66,7 +69,7 @@ remove_hosts() {
   done
 }
 
-# Those of scripts that are gone.
+# sweep_hosts: removes the hosts of scripts that no longer run.
 sweep_hosts() {
   local owner
   for owner in $(ip netns list | sed -n 's/^rzh\([0-9]*\)-.*/\1/p' | sort -u); do
@@ -90,7 +93,7 @@ hosts_up() {
     ip netns add "$name" && ip -n "$name" link set lo up && link_host "$i" || fail "host $i"
   done
   hosts_rate "$rate"
-  # What mpirun calls in place of ssh.
+  # Called by mpirun instead of ssh.
   cat >"$work/agent" <<AGENT
 #!/usr/bin/env bash
 host=\$1
@@ -101,16 +104,17 @@ AGENT
   chmod +x "$work/agent"
 }
 
-# link_host I: links a host to the bridge, by a pair of virtual ends; or, where links have a latency, by two TAP devices and
-# a process between them that keeps each frame for half of it: from host to host a frame goes through two. Frames are as
-# long as those of clusters. The process is in the bridge's namespace: it is not one of the host's.
+# link_host I: links a host to the bridge by a veth pair. If links have a latency, it uses two TAP
+# devices instead, and a process between them that holds each frame for half of the latency, since a
+# frame between hosts passes two links. Frames are as long as in clusters (MTU 9000). The process
+# runs in the bridge's namespace, so it is not a process of the host.
 link_host() {
   local i=$1 name=$host_prefix-$1 net=$host_prefix-net
   if [ "$link_latency" = 0 ]; then
     ip -n "$net" link add "p$i" type veth peer name eth0 netns "$name" || return
   else
     ip -n "$name" tuntap add eth0 mode tap && ip -n "$net" tuntap add "p$i" mode tap || return
-    # It comes first when a frame is due.
+    # High priority, so that it runs as soon as a frame is due.
     nice -n -20 "$slow_link" "$(python3 -c "print($link_latency / 2)")" "$name" eth0 "$net" "p$i" &
     slow_links+=($!)
     disown
@@ -132,8 +136,9 @@ hosts_latency() {
   hosts_rate "$link_rate"
 }
 
-# The median of 25 echoes, or with the third argument "min" the least, which a busy processor hardly changes. The first of
-# them, while the ends find each other, may be lost. Fails where none comes back.
+# round_trip_us I J [min]: prints the median of 25 echoes, or with "min" the minimum, which a busy
+# CPU hardly affects. The first echoes, while the ends find each other, may be lost. Fails if no
+# echo returns.
 round_trip_us() {
   ip netns exec "$host_prefix-$1" python3 - "${hosts[$2]}" "${3:-median}" "${RHIZOME_TEST_PATIENCE:-1}" <<'PY'
 import socket, statistics, struct, sys, time
@@ -161,7 +166,7 @@ print(round(1e6 * (min(times) if sys.argv[2] == "min" else statistics.median(tim
 PY
 }
 
-# Both ways: what a host sends, and what the bridge hands on to it.
+# hosts_rate RATE: limits both directions, from the host and from the bridge.
 hosts_rate() {
   local i
   link_rate=$1

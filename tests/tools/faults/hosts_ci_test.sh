@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Network namespaces as hosts: doctor, a training whose ranks are on four of them, and each way in which a host can be
-# lost. For root, with ip and tc and an mpirun; else skipped.
+# Network namespaces as hosts: doctor, a training with ranks on four of them, and each way in which
+# a host can be lost. Needs root, ip, tc and mpirun; otherwise skipped.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

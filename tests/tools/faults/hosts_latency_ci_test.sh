@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Links between network namespaces have the latency that they are given, for whole packets and for ranks of mpirun, with a
-# rate and without one, and lose it again. For root, with TAP devices; else skipped.
+# Links between network namespaces have the requested latency, for single packets and for ranks of
+# mpirun, with and without a rate, and lose it again. Needs root and TAP devices; otherwise skipped.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

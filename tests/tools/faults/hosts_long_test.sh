@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A hundred losses (or RHIZOME_LOSSES) of ranks and hosts at random moments of a training over network namespaces, of its
-# start or later: each ends in time, and somebody says which rank it was, or that MPI has not started. Prints what was
-# counted.
+# Loses ranks and hosts at random moments of a training over network namespaces, a hundred times (or
+# RHIZOME_LOSSES), during its start or later. Each training ends in time, and a message says which
+# rank was lost, or that MPI has not started. Prints the counts.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

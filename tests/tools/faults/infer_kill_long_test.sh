@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# kill -9 hits an inference before 50 of its calls that change files, drawn at random, in turn with layouts, shards,
-# caches, lists on disk and incremental runs; --resume, with other threads and another cache, gives the same bytes.
+# Kills (-9) an inference before 50 of its calls that change files, chosen at random, with varying
+# layouts, shards, caches, lists on disk and incremental runs. --resume, with other threads and
+# another cache, produces the same bytes.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

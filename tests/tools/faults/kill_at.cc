@@ -1,9 +1,9 @@
-// Preloaded into the binary by scripts that need it to end at a chosen point of its work, whatever
-// the machine's speed: counts the calls that change files, and raises a signal before the chosen
-// one.
-//   RHIZOME_KILL_AT=N           the signal comes before call N, counted from 1
-//   RHIZOME_KILL_SIGNAL=2       the signal; SIGKILL if not given
-//   RHIZOME_KILL_COUNT=FILE     a run that reaches its end writes the number of calls there
+// Preloaded into the binary (LD_PRELOAD) by scripts that need it to end at a given point of its
+// work, independent of the machine's speed. Counts the calls that change files, and raises a signal
+// before the given one.
+//   RHIZOME_KILL_AT=N           the signal is raised before call N, counted from 1
+//   RHIZOME_KILL_SIGNAL=2       the signal; default SIGKILL
+//   RHIZOME_KILL_COUNT=FILE     a run that reaches its end writes the number of calls to FILE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -30,7 +30,7 @@ void Count() {
   }
 }
 
-// Writes to the terminal or a pipe of the script do not count as work on files.
+// Writes to the terminal or a pipe of the script are not counted.
 void CountFile(int fd) {
   if (fd > STDERR_FILENO) Count();
 }
@@ -51,7 +51,7 @@ __attribute__((destructor)) void Report() {
 
 }  // namespace
 
-// Defines each function of libc that changes a file: it counts, then calls libc's own.
+// Defines a function of libc that changes a file: it counts, then calls libc's own.
 #define RHIZOME_COUNTED(result, name, counting, parameters, arguments) \
   extern "C" result name parameters {                                  \
     static const auto next = Next<result(*) parameters>(#name);        \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# kill -9 and Ctrl-C at many moments: an ingestion leaves nothing or everything; an inference leaves a store
-# that opens, and --resume gives the bytes of a run that was never killed.
+# kill -9 and Ctrl-C at many moments: an ingestion leaves nothing or everything; an inference leaves
+# a store that opens, and --resume produces the bytes of a run that was never killed.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Training and inference, and what loads libtorch for them, with little memory, few threads, and few descriptors: the
-# exit code is that of a shortage, and the message says so. Nothing aborts.
+# Training and inference, and everything that loads libtorch for them, with little memory, few
+# threads and few descriptors: the exit code is the one for shortages, and the message says what is
+# short. No process aborts.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,16 +1,16 @@
-# Ranks that are lost in a training over hosts (hosts.bash, which is sourced before).
+# Loses ranks in a training over hosts. Source it after hosts.bash.
 
 peer_timeout=$((3 * patience))
 train_flags=(--fanout 5,5 --batch-size 60 --superbatch 3 --cache-bytes 64K --threads 1 --seed 7)
 
-# make_store: a small one, with a home for each of eight ranks.
+# make_store: creates a small store with a home for each of eight ranks.
 make_store() {
   expect_exit 0 rhizome generate planted --out d --scale 11 --dim 16
   expect_exit 0 rhizome ingest s.rz --edges d/edges.npy --nodes d/nodes.tsv --node-columns id,label,split \
     --array feat=d/features.npy --partitions 8 --homes edgecut
   cat >rank.sh <<'SH'
 #!/usr/bin/env bash
-# A rank of mpirun, of which a folder learns its process, what it said, and how it ended.
+# A rank of mpirun. Records its process, its output and its exit code in a folder.
 folder=$1
 shift
 "$@" 2>"$folder/err.$OMPI_COMM_WORLD_RANK" >"$folder/out.$OMPI_COMM_WORLD_RANK" &
@@ -21,7 +21,8 @@ SH
   chmod +x rank.sh
 }
 
-# has_begun MOMENT: that has come in the training that `lose` has launched, or its launcher has ended.
+# has_begun MOMENT: succeeds if the training that `lose` has launched has reached the moment, or its
+# launcher has ended.
 has_begun() {
   if [ "$1" = start ]; then
     [ "$(find "$folder" -name "pid.*" -size +0 | wc -l)" = "$ranks" ] && return
@@ -31,11 +32,13 @@ has_begun() {
   gone $launcher
 }
 
-# lose KIND RANK RANKS SECONDS [start]: RANKS hosts train, a rank each; so many seconds after the first checkpoint, or after
-# the start of all processes, one of them is lost: kill (its process), stop (it is stopped), host (all that runs there is
-# killed), link (it is cut off). All ranks must be gone within the time-out (of the start: 30 s) and 5 s times $patience,
-# none may say that the training is complete, and somebody must name the rank: a survivor, or mpirun its host; or say that
-# MPI has not started, where no rank knows more. Sets `took`, and adds to `named` how many survivors named it.
+# lose KIND RANK RANKS SECONDS [start]: trains on RANKS hosts, one rank on each. SECONDS after the
+# first checkpoint, or after the start of all processes, one rank is lost: kill (its process is
+# killed), stop (its process is stopped), host (all processes on its host are killed), link (its
+# host is cut off). All ranks must end within the time-out (30 s during the start) plus 5 s times
+# $patience, no rank may report that the training is complete, and a message must name the rank
+# (from a survivor) or its host (from mpirun), or say that MPI has not started, if the ranks cannot
+# know more. Sets `took`, and adds the number of survivors that named the rank to `named`.
 lose() {
   local kind=$1 lost=$2 ranks=$3 moment=${5:-checkpoint} folder rank launcher pids=() others began code spoke=0
   local limit=$peer_timeout

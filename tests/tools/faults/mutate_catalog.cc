@@ -1,5 +1,5 @@
 // usage: mutate_catalog FOLDER SEED
-// Changes a file of a catalogue and makes its checksums right again (catalog_mutation.h).
+// Changes a file of a catalogue and corrects its checksums (catalog_mutation.h).
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

@@ -1,7 +1,7 @@
 // usage: mpirun -n N rhizome_rank_chat ROUNDS PEER_TIMEOUT FOLDER
-// A rank that talks with all others: random bytes of random lengths, compared with what must come.
-// ROUNDS 0: without end. Once it has talked with everybody it leaves a file FOLDER/RANK with its
-// process id. It ends as the command line does.
+// A rank that exchanges random bytes of random lengths with all others, and compares what it
+// receives with what it must receive. ROUNDS 0: endless. After it has communicated with all ranks,
+// it writes its process id to the file FOLDER/RANK. It has the same exit codes as the command line.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// Returns what `from` sends `to` in a round: at times nothing, at times megabytes.
+/// Returns the bytes that `from` sends to `to` in a round: sometimes none, sometimes megabytes.
 Bytes Sent(std::uint64_t round, std::uint32_t from, std::uint32_t to) {
   std::mt19937_64 random(round * 1'000'003 + from * 1009 + to);
   const std::size_t kind = random() % 16;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Conditions under which ranks train: stores, states and disks that are not what they should be at one of them, writers
-# beside them, an interrupt, few descriptors, more ranks than processors. Each ends well, with the model that threads learn,
-# or for all ranks, with the one that is to blame named. Without an mpirun, or the module for it, skipped.
+# Training over ranks under bad conditions: a wrong store, state or disk at one rank, concurrent
+# writers, an interrupt, few descriptors, more ranks than CPUs. Each training ends well, with the
+# model that threads learn, or ends with an error on all ranks that names the one at fault. Skipped
+# without mpirun or librhizome_mpi.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

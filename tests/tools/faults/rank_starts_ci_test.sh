@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Ranks that are stopped, killed or fed garbage while MPI starts, and at moments of a whole training, from the start of
-# its processes on: the others end, and say why. Without an mpirun, or the module for it, skipped.
+# Ranks are stopped, killed or sent garbage while MPI starts and at moments of a whole training,
+# from the start of the processes on: the other ranks end and say why. Skipped without mpirun or
+# librhizome_mpi.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

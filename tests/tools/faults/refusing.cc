@@ -1,6 +1,6 @@
 // usage: rhizome_refusing COMMAND ARGUMENT...
-// Runs a command in a system that refuses what containers and file systems do: io_uring (EPERM),
-// openat2 (ENOSYS), and O_DIRECT at opening and afterwards (EINVAL).
+// Runs a command under a seccomp filter that refuses what containers and file systems may refuse:
+// io_uring (EPERM), openat2 (ENOSYS), and O_DIRECT, at opening and afterwards (EINVAL).
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The quick suite where io_uring is forbidden, openat2 unknown and O_DIRECT refused, as in containers and on some file
-# systems: everything goes through pread, with the same results.
+# The quick test suites on a system that forbids io_uring, does not know openat2 and refuses
+# O_DIRECT, as in containers and on some file systems: reads use pread, with the same results.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,7 +1,7 @@
 // usage: rhizome_slow_link DELAY_US NAMESPACE DEVICE OTHER_NAMESPACE OTHER_DEVICE
-// A link that is slow to arrive: what one of two TAP devices sends comes out at the other after a
-// delay, either way. The devices exist (ip tuntap add), each in its network namespace; the process
-// stays in the other one. It ends when it is killed.
+// A network link with latency: frames sent by one of two TAP devices arrive at the other after a
+// delay, in both directions. The devices must exist (ip tuntap add), each in its network namespace.
+// The process remains in the second namespace and runs until it is killed.
 
 #include <fcntl.h>
 #include <linux/if.h>
@@ -29,14 +29,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-/// A packet, which may be one that the kernel leaves to be cut, with the headers before it.
-constexpr std::size_t kMaxFrameBytes = 65536 + 64;
+/// The maximum size of a packet, including one that the kernel has not segmented yet, with its
+/// headers.
+constexpr std::size_t kMostFrameBytes = 65536 + 64;
 constexpr int kFramesAtOnce = 64;
 
 struct Frame {
   Clock::time_point due;
   std::size_t length = 0;
-  std::vector<char> bytes;  // kMaxFrameBytes
+  std::vector<char> bytes;  // kMostFrameBytes
 };
 
 [[noreturn]] void Stop(const std::string& what) {
@@ -44,9 +45,9 @@ struct Frame {
   std::exit(1);
 }
 
-/// Enters a network namespace of `ip netns`, and opens a device there. Packets come as the kernel
-/// has them, many frames long and without checksums, with a header that says so: the other device
-/// takes them so, too.
+/// Enters a network namespace of `ip netns`, and opens a device there. Packets arrive as the kernel
+/// has them: unsegmented, up to the size of many frames, and without checksums. A header says so,
+/// and the other device accepts them with this header.
 int OpenDevice(const std::string& space, const std::string& device) {
   const std::string path = "/run/netns/" + space;
   const int entered = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -62,15 +63,16 @@ int OpenDevice(const std::string& space, const std::string& device) {
   return tap;
 }
 
-/// One way of the link.
+/// One direction of the link.
 class Way {
  public:
   Way(int from, int to, nanoseconds delay) : from_(from), to_(to), delay_(delay) {}
 
-  /// Takes what has been sent. The kernel keeps what is not taken yet, and drops what is too much.
+  /// Reads the frames that were sent. The kernel queues those that are not read yet, and drops any
+  /// excess.
   void Take() {
     for (int n = 0; n < kFramesAtOnce; ++n) {
-      if (spare_.empty()) spare_.emplace_back().bytes.resize(kMaxFrameBytes);
+      if (spare_.empty()) spare_.emplace_back().bytes.resize(kMostFrameBytes);
       Frame& frame = spare_.back();
       const ssize_t length = read(from_, frame.bytes.data(), frame.bytes.size());
       if (length < 0 && errno != EAGAIN && errno != EINTR && errno != EIO) Stop("reading a frame");
@@ -82,8 +84,8 @@ class Way {
     }
   }
 
-  /// Gives what is due, and returns when the next frame is. A device that is down takes none: they
-  /// are lost, as on a wire that was cut.
+  /// Delivers the frames that are due. Returns the time at which the next one is due. A device that
+  /// is down accepts none; its frames are lost, as on a cut wire.
   std::optional<Clock::time_point> Give() {
     for (; !frames_.empty() && frames_.front().due <= Clock::now(); frames_.pop_front()) {
       Frame& frame = frames_.front();
@@ -98,11 +100,11 @@ class Way {
  private:
   const int from_, to_;
   const nanoseconds delay_;
-  std::deque<Frame> frames_;  // in the order in which they came, and are due
-  std::vector<Frame> spare_;  // memory of those that are gone
+  std::deque<Frame> frames_;  // in the order in which they arrived and are due
+  std::vector<Frame> spare_;  // memory for reuse
 };
 
-/// Sleeps until a device has sent something, or until then.
+/// Sleeps until a device has sent something, or until `then`.
 void Await(int one, int other, std::optional<Clock::time_point> then) {
   std::array<pollfd, 2> devices = {{{one, POLLIN, 0}, {other, POLLIN, 0}}};
   timespec wait = {};
@@ -129,7 +131,7 @@ void Await(int one, int other, std::optional<Clock::time_point> then) {
 int main(int count, char** arguments) {
   if (count != 6) return 64;
   const nanoseconds delay(static_cast<long>(1e3 * std::strtod(arguments[1], nullptr)));
-  prctl(PR_SET_TIMERSLACK, 1000UL);  // naps of microseconds, not of 50 more
+  prctl(PR_SET_TIMERSLACK, 1000UL);  // wake up within microseconds, not 50 us late
   const int one = OpenDevice(arguments[2], arguments[3]);
   const int other = OpenDevice(arguments[4], arguments[5]);
   Relay(one, other, delay);

@@ -15,7 +15,7 @@ std::span<const std::byte> Raw(const std::array<T, kCount>& elements) {
   return std::as_bytes(std::span(elements));
 }
 
-// Hand-computed IEEE binary16 values: zero, smallest subnormal, smallest normal, 1, -2, largest.
+// IEEE binary16 values computed by hand: zero, smallest subnormal, smallest normal, 1, -2, largest.
 TEST(ElementsTest, HalvesBecomeTheFloatsTheyStandFor) {
   const std::array<std::uint16_t, 6> halves = {0x0000, 0x0001, 0x0400, 0x3C00, 0xC000, 0x7BFF};
   std::array<float, 6> floats{};
@@ -71,7 +71,7 @@ TEST(ElementsTest, EveryHalfReadsBackFromJsonBitByBit) {
 }
 
 TEST(ElementsTest, EveryKindOfFloatReadsBackFromJsonBitByBit) {
-  // All exponents, with mantissas at their ends and in their middle; both signs.
+  // All exponents, with mantissas at the ends and in the middle of their range; both signs.
   for (std::uint32_t high = 0; high < 512; ++high) {
     for (const std::uint32_t mantissa : {0U, 1U, 0x2AAAAAU, 0x400000U, 0x400001U, 0x7FFFFFU}) {
       const std::array<std::uint32_t, 1> bits = {high << 23 | mantissa};

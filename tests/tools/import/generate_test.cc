@@ -11,6 +11,9 @@
 #include "index/input/npy.h"
 #include "testing/testing.h"
 
+// Tests of the graph generators: sizes and distributions of RMAT and planted graphs, features with
+// a weak signal, reproducibility, refused options and cancellation.
+
 namespace rhizome {
 namespace {
 
@@ -145,7 +148,8 @@ TEST(GenerateTest, PermuteRenamesVerticesOnly) {
   }
 }
 
-// With homophily h and c communities of equal size, h + (1 - h) / c of the edges stay inside.
+// With homophily h and c communities of equal size, h + (1 - h) / c of the edges are inside a
+// community.
 TEST(GenerateTest, PlantedGraphHasItsHomophilyClassesAndSplit) {
   for (const bool permute : {false, true}) {
     testing::TempDir dir;
@@ -172,7 +176,7 @@ TEST(GenerateTest, PlantedGraphHasItsHomophilyClassesAndSplit) {
 }
 
 // The means of two classes differ visibly over many rows, but a single row does not reveal its
-// class: the nearest mean is right more often than chance, but far from always.
+// class: the nearest mean is right more often than chance, but not always.
 TEST(GenerateTest, PlantedFeaturesCarryAWeakSignal) {
   testing::TempDir dir;
   GenerateOptions options{

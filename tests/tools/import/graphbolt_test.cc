@@ -2,6 +2,9 @@
 
 #include "import_testing.h"
 
+// Tests of the GraphBolt importer: random data sets, written in the layouts that GraphBolt reads,
+// become the same graph; wrong metadata and files that do not fit are refused.
+
 namespace rhizome {
 namespace {
 
@@ -11,7 +14,7 @@ using testing::TypedEdges;
 using testing::TypedVertices;
 using testing::WriteInput;
 
-/// Writes a random data set as GraphBolt reads it, and reads it back.
+/// Writes a random data set in GraphBolt's layout, and imports it.
 class GraphBoltTest : public ::testing::Test {
  protected:
   void Write(const std::string& name, const std::string& text) {
@@ -20,7 +23,8 @@ class GraphBoltTest : public ::testing::Test {
     WriteInput(path, text);
   }
 
-  /// Writes edges in one of the forms that GraphBolt takes; returns the entry's format and path.
+  /// Writes edges in one of the forms that GraphBolt accepts. Returns the format and path for the
+  /// entry.
   std::string WriteEdges(const TypedEdges& edges, std::size_t number) {
     const std::size_t form = random_() % 4;
     const std::string shape = fmt::format("2, {}", edges.ends.size());
@@ -82,7 +86,7 @@ class GraphBoltTest : public ::testing::Test {
     return any ? text : "";
   }
 
-  /// Writes a feature of every type and keeps its values.
+  /// Writes a feature of every type and records its values.
   std::string Features(const RandomDataset& data) {
     std::string text = "feature_data:\n";
     for (const TypedVertices& type : data.types) {
@@ -143,11 +147,11 @@ class GraphBoltTest : public ::testing::Test {
     return text;
   }
 
-  /// Writes the whole data set and keeps metadata.yaml, so that tests can spoil it.
+  /// Writes the whole data set and stores metadata.yaml, so that tests can damage it.
   void WriteAll(const RandomDataset& data) {
     features_.clear();
     metadata_ = "dataset_name: random\ngraph:\n  nodes:\n";
-    // The types are in no particular order.
+    // The importer must not depend on the order of types.
     for (std::size_t i = data.types.size(); i-- > 0;)
       metadata_ +=
           fmt::format("  - num: {}\n{}", data.types[i].count, TypeLine(data.types[i].name, "    "));
@@ -184,7 +188,7 @@ class GraphBoltTest : public ::testing::Test {
     EXPECT_EQ(found, testing::ExpectedRows(data, weight_, 1));
   }
 
-  /// Replaces text of metadata.yaml and expects a refusal.
+  /// Replaces text in metadata.yaml and expects a refusal.
   void ExpectRefused(const std::string& from, const std::string& to, StatusCode code,
                      const std::vector<std::string>& parts) {
     std::string text = metadata_;
@@ -232,7 +236,7 @@ TEST_F(GraphBoltTest, BecomesTheSameGraph) {
       EXPECT_EQ(testing::ValuesByVertex<float>(*open, "feat"), features_);
       EXPECT_EQ(testing::ValuesByVertex<std::int64_t>(*open, "label"), data.label);
       EXPECT_EQ(testing::ValuesByVertex<std::uint8_t>(*open, "split"), data.split);
-      // A feature of vertices already has that name.
+      // The name "feat" is used by a vertex feature already.
       EXPECT_EQ(testing::EdgeRowsOf<float>(*open, "edge_feat"),
                 testing::ExpectedRows(data, edge_feat_, 5));
       EXPECT_EQ(testing::EdgeRowsOf<std::int64_t>(*open, "timestamp"),
@@ -279,10 +283,11 @@ TEST_F(GraphBoltTest, WhatMetadataSaysWrongIsRefused) {
   Write("deep.npy", std::string("no array"));
   ExpectRefused("path: feat-paper.npy", "path: deep.npy", bad, {"deep.npy"});
   ExpectRefused("name: feat", "name: ../feat", bad, {"../feat"});
-  Write("longer.npy", NpyBytes("<f4", "31, 1", std::vector<float>(31)));  // no type has so many
+  Write("longer.npy", NpyBytes("<f4", "31, 1", std::vector<float>(31)));  // no type has 31 vertices
   ExpectRefused("path: feat-paper.npy", "path: longer.npy", bad, {"longer.npy", "31 rows"});
   ExpectRefused("path: feat-paper.npy", "path: absent.npy", StatusCode::kNotFound, {"absent.npy"});
-  Write("longest.npy", NpyBytes("<f4", "999, 1", std::vector<float>(999)));  // no relation
+  // no relation has 999 edges
+  Write("longest.npy", NpyBytes("<f4", "999, 1", std::vector<float>(999)));
   ExpectRefused("path: weight-1.npy", "path: longest.npy", bad, {"longest.npy", "999 rows"});
   ExpectRefused("- domain: edge\n  type: author", "- domain: edge\n  type: pauthor", bad,
                 {"feature_data", "pauthor", "not in graph.edges"});

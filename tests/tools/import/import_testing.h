@@ -23,7 +23,7 @@ struct TypedVertices {
   std::uint64_t count = 0;
 };
 
-/// The edges between two types, by their numbers within them.
+/// The edges between two types, by the numbers of their vertices within the types.
 struct TypedEdges {
   std::size_t src_type = 0;
   std::string relation;
@@ -31,8 +31,8 @@ struct TypedEdges {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ends;
 };
 
-/// A random graph of several types, or of one without a name. Files for the importers are written
-/// from it, and the store that they make is compared with it.
+/// A random graph of several types, or of one without a name. Tests write files for the importers
+/// from it, and compare the resulting store with it.
 struct RandomDataset {
   RandomDataset(std::mt19937_64& random, bool typed) {
     const std::vector<std::string> names =
@@ -90,11 +90,11 @@ struct RandomDataset {
   std::vector<std::uint8_t> split;  // by vertex, 255: none
 };
 
-/// The rows of an edge attribute: for each relation one for each edge, or none at all.
+/// The rows of an edge attribute: for each relation, one for each edge, or none at all.
 template <typename T>
 using EdgeValues = std::vector<std::vector<std::vector<T>>>;
 
-/// Returns what EdgeRowsOf must find in a store; relations without rows have zeros.
+/// Returns the expected result of EdgeRowsOf; relations without rows have zeros.
 template <typename T>
 std::vector<std::pair<NamedEdge, std::vector<T>>> ExpectedRows(const RandomDataset& data,
                                                                const EdgeValues<T>& values,

@@ -2,6 +2,9 @@
 
 #include "import_testing.h"
 
+// Tests of the OGB importer: random data sets, written in OGB's layout, become the same graph with
+// one vertex type and with several; inconsistent, missing and truncated files are refused.
+
 namespace rhizome {
 namespace {
 
@@ -10,7 +13,7 @@ using testing::TypedEdges;
 using testing::TypedVertices;
 using testing::WriteInput;
 
-/// Writes a random data set as OGB does, and reads it back.
+/// Writes a random data set in OGB's layout, and imports it.
 class OgbTest : public ::testing::Test {
  protected:
   void Write(const std::string& name, const std::string& text) {
@@ -25,7 +28,7 @@ class OgbTest : public ::testing::Test {
     return text;
   }
 
-  /// Returns rows of `dim` values that are exact in float32, and keeps them by vertex.
+  /// Returns rows of `dim` values that are exact in float32, and records them by vertex.
   std::string Features(const TypedVertices& type, std::size_t dim) {
     std::string text;
     for (std::uint64_t v = 0; v < type.count; ++v) {
@@ -39,8 +42,8 @@ class OgbTest : public ::testing::Test {
     return text;
   }
 
-  /// Returns the labels of a type as pandas writes them: if some are missing, all have a decimal
-  /// point.
+  /// Returns the labels of a type as pandas writes them: with a decimal point, because some are
+  /// missing.
   static std::string Labels(const RandomDataset& data, const TypedVertices& type) {
     std::string text;
     for (std::uint64_t v = type.first; v < type.first + type.count; ++v)
@@ -61,7 +64,7 @@ class OgbTest : public ::testing::Test {
     }
   }
 
-  /// Writes a table of `dim` values an edge, halves or integers.
+  /// Writes a table with `dim` values for each edge, multiples of one half or integers.
   template <typename T>
   void WriteEdgeTable(const TypedEdges& edges, const std::string& name, std::size_t dim,
                       std::vector<std::vector<T>>& rows) {
@@ -92,7 +95,7 @@ class OgbTest : public ::testing::Test {
 
   void WriteTyped(const RandomDataset& data) {
     features_.resize(data.total);
-    // Types and triplets are in no particular order.
+    // The importer must not depend on the order of types and triplets.
     Write("raw/num-node-dict.csv.gz",
           fmt::format("{},{},{}\n{},{},{}\n", data.types[2].name, data.types[0].name,
                       data.types[1].name, data.types[2].count, data.types[0].count,
@@ -151,7 +154,7 @@ class OgbTest : public ::testing::Test {
 
   testing::TempDir dir_;
   std::mt19937_64 random_{testing::TestSeed()};
-  std::vector<std::vector<float>> features_;  // by vertex; none: zeros
+  std::vector<std::vector<float>> features_;  // by vertex; empty: zeros
 };
 
 TEST_F(OgbTest, OneTypeBecomesTheSameGraph) {
@@ -238,7 +241,7 @@ TEST_F(OgbTest, EdgesOfEveryRelationKeepTheirValues) {
   testing::EdgeValues<float> wide(4);
   for (std::size_t r = 0; r < 4; ++r)
     WriteEdgeTable(data.relations[r], name(r, "edge_reltype"), 1, reltype[r]);
-  for (const std::size_t r : {0, 2})  // the others have none
+  for (const std::size_t r : {0, 2})  // the other relations have none
     WriteEdgeTable(data.relations[r], name(r, "edge-feat"), 3, feat[r]);
   WriteEdgeTable(data.relations[1], name(1, "edge_mixed"), 2, pair[1]);
   WriteEdgeTable(data.relations[0], name(0, "edge_mixed"), 5, wide[0]);

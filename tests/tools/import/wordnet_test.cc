@@ -13,6 +13,9 @@
 #include "testing/testing.h"
 #include "tools/import/wordnet_database.h"
 
+// Tests of the WordNet importer: counts and known synsets of version 3.0, comparison with an
+// independent conversion, and malformed, dangling and missing entries of tiny dictionaries.
+
 namespace rhizome {
 namespace {
 
@@ -108,7 +111,7 @@ TEST(WordNetTest, FeaturesHaveNormOneAndSplitsHaveTheirShares) {
   EXPECT_NEAR(share[2], 0.2, 0.01);
 }
 
-// An independent conversion of the same files, which numbers synsets by letter and offset.
+// An independent conversion of the same files, which identifies synsets by letter and offset.
 class Reference {
  public:
   explicit Reference(const std::filesystem::path& folder) {
@@ -154,7 +157,7 @@ TEST(WordNetTest, EqualsAnIndependentConversion) {
   ASSERT_OK(synsets);
   ASSERT_EQ(reference.nodes.size(), graph.vertex_count);
 
-  std::vector<std::string> keys;  // by vertex, as the reference writes them
+  std::vector<std::string> keys;  // by vertex, in the form of the reference
   for (std::size_t v = 0; v < graph.vertex_count; ++v) {
     const Synset& synset = (*synsets)[v];
     char key[16];
@@ -181,7 +184,7 @@ TEST(WordNetTest, EqualsAnIndependentConversion) {
   EXPECT_EQ(graph.edges.size(), reference.edges.size());
 }
 
-// Two nouns and a satellite adjective; `cat` has two pointers of one kind to `dog`.
+// Two nouns and a satellite adjective; `cat` has two pointers of the same kind to `dog`.
 class TinyWordNetTest : public ::testing::Test {
  protected:
   TinyWordNetTest() {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Imports under a limit of the kernel that kills whatever exceeds it: OGB's and GraphBolt's layouts, with features
-# of vertices and edges, seeds and labels that are larger than the limit together. Without --memory they are
-# killed; with it they end well, and the store is, byte for byte, the one that is made in memory.
+# Imports under a kernel limit that kills a process that exceeds it: the layouts of OGB and
+# GraphBolt, with features of vertices and edges, seeds and labels that together exceed the limit.
+# Without --memory they are killed; with it they succeed, and the store is byte for byte the one
+# built in memory.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

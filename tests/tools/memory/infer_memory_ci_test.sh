@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Inference keeps to --memory: in a control group of that and the bare process, page cache included, where more would
-# mean to be killed, with arrays of several times what is left for sums; and the embedding does not depend on it.
+# Inference respects --memory: it runs in a control group with this limit plus the memory of the
+# bare process, page cache included, and would be killed if it exceeded it. Its arrays are several
+# times as large as the memory left for sums. The embedding does not depend on the limit.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

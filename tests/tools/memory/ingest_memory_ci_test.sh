@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# An ingestion under a limit of the kernel that kills whatever exceeds it: with --memory it ends well, without it is
-# killed; and the store is, byte for byte, the one that is made in memory.
+# An ingestion under a kernel limit that kills a process that exceeds it: with --memory it succeeds,
+# without it is killed; the store is byte for byte the one built in memory.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

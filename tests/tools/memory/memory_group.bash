@@ -1,7 +1,7 @@
-# A control group whose memory is limited, for scripts that prove a bound. Sourced after common.bash.
+# A control group with limited memory, for scripts that prove a bound. Source it after common.bash.
 
-# limit_memory BYTES: sets the limit; `limited VERB...` then runs rhizome in the group, where exceeding it kills.
-# Ends the script, with the reason, where no group can be made.
+# limit_memory BYTES: sets the limit. `limited VERB...` then runs rhizome in the group, where
+# exceeding the limit kills it. Ends the script, with the reason, if no group can be created.
 limit_memory() {
   if [ -z "${group:-}" ]; then
     local v1=/sys/fs/cgroup/memory v2=/sys/fs/cgroup

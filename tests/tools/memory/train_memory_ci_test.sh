@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Training keeps to --memory: in a control group of that and the bare process, page cache included, where more would
-# mean to be killed; and what is learnt does not depend on it.
+# Training respects --memory: it runs in a control group with this limit plus the memory of the bare
+# process, page cache included, and would be killed if it exceeded it. What it learns does not
+# depend on the limit.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

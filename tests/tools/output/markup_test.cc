@@ -59,7 +59,7 @@ TEST(SvgChartTest, WhatCannotBeDrawnIsLeftOut) {
   chart.lines.push_back({.values = {std::nullopt}});
   EXPECT_EQ(DrawChart(chart), "");
   EXPECT_EQ(Count(DrawCharts(std::vector<Chart>{chart}), "<path"), 0u);
-  // One epoch, and equal values, have a range all the same.
+  // A chart of one epoch, or of equal values, has a range, too.
   for (const double value : {0.0, 5.0, -1e-30, 1e300}) {
     chart.lines[0].values = {value};
     const std::string drawn = DrawChart(chart);

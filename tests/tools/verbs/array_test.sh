@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Arrays over time, on the command line: add, append, drop, versions, aliases, retention.
+# Arrays on the command line: add, append, drop, versions, aliases, retention.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `bench depth` on a data set that is made here: the columns of its edges are those that its meta.json names.
+# `bench depth` on a data set that is generated here: the columns of its edges are those that its
+# meta.json names.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `bench models` on a data set that is made here under a known name: what it ingests, trains and prints.
+# `bench models` on a data set that is generated here under a known name: what it ingests, trains
+# and prints.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Updates and compaction as an operator runs them: beside readers, killed, interrupted, on a full disk. The store
-# answers every question as before or after, and verify says ok.
+# Updates and compaction in operation: beside readers, killed, interrupted, on a full disk. The
+# store answers every query as before or after, and verify reports no damage.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The table that closes the reliability tests, and what counts the cases of a run: what was not done, or was skipped
-# though it may not be, is a failure.
+# Tests the final table of the reliability tests: a count that is missing or too low, and a test
+# that was skipped although it may not be, is a failure.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Copies of a store that were written to independently have equal numbers. What compares states refuses one for the other,
-# and says what to do: jobs that go on, changes for a follower, backups.
+# Copies of a store that were written to independently have equal commit numbers but different
+# commits. Everything that compares states (resumed jobs, changes for a follower, backups) refuses
+# one copy for the other, and says what to do.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Attributes of edges on the command line: rows beside .npy edges, several values an edge, updates, compaction.
+# Edge attributes on the command line: rows beside .npy edges, several values for each edge,
+# updates, compaction.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

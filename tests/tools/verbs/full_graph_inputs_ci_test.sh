@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What can be wrong with a training on the full graph: each is refused with its exit code and a message that says what would
-# be right, by `train` and by `plan train` alike.
+# Wrong inputs of full-graph training: each is refused with its exit code and a message that says
+# what would be right, by both `train` and `plan train`.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

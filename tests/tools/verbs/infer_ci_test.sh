@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Inference under bad conditions: a disk that is full, damaged chunks, a model that does not fit, a name that is
-# taken. Whatever happens, nothing half is published, the message says what is wrong, and what was finished can be
-# resumed.
+# Inference under bad conditions: a full disk, damaged chunks, a model that does not fit, a name
+# that is in use. No partial result is published, the message says what is wrong, and finished work
+# can be resumed.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# infer --workers: the bytes are those of one process, whatever the number of workers, and whichever process is killed.
+# infer --workers: the bytes are those of a single process, for any number of workers, and if any
+# process is killed.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Models on the command line: their list, their flags, and what is said of wrong ones.
+# Models on the command line: their list, their flags, and errors for wrong ones.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every registered model: the bytes of its embeddings are the same with workers, with lists read from disk, under little
-# memory, and after a job that was killed half way has been resumed.
+# For every registered model, the bytes of the embeddings are the same with workers, with neighbour
+# lists on disk, with little memory, and after a job that was killed half-way has been resumed.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What operators do: backup and restore, repair, upgrade, doctor.
+# Operations on stores: backup and restore, repair, upgrade, doctor.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

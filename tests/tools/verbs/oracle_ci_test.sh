@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A drawn history of put, upsert, delete and compact through the command line, with a model of plain lists in Python
-# beside it: what export, get, neighbors, similar and score say is what the model says, before and after each
-# compaction. (Rows that come and go as files: rows_test.)
+# A random history of put, upsert, delete and compact through the command line, compared with a
+# model in Python: export, get, neighbors, similar and score agree with the model before and after
+# each compaction. (rows_test.sh covers rows in files.)
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The verb `partition`: what it prints is what its own output file says, for every partitioner; text
-# and .npy give the same; bad usage is refused.
+# The verb `partition`: its output agrees with its own output file, for every partitioner; text and
+# .npy inputs give the same result; wrong usage is refused.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

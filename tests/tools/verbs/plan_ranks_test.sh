@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# plan train --ranks: figures that must agree with each other, in a store with homes and in one without, and what is
-# refused.
+# plan train --ranks: figures that must be consistent, in a store with homes and in one without, and
+# what is refused.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

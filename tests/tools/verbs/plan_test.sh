@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What `plan ingest` says beforehand, against what an ingestion then takes: memory and disk within a factor of 1.5.
+# Compares the estimates of `plan ingest` with what an ingestion then uses: memory and disk within a
+# factor of 1.5.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

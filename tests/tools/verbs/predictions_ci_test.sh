@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# export --predictions: for each task what the scores say that infer --scores stores, by external id.
+# export --predictions: for each task it exports, by external id, what the scores that infer
+# --scores stores imply.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a superbatch leaves to the next one (train --prior) changes what is read and nothing that is learnt.
+# train --prior: carrying the pool from one superbatch to the next changes what is read, but not
+# what is learnt.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

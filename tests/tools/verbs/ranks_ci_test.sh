@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Ranks that are processes: doctor --ranks, random traffic, and a rank that is killed or stopped, under mpirun on this
-# machine. Without an mpirun, or the module for it, what needs none is tested.
+# Ranks as processes: doctor --ranks, random traffic, and a rank that is killed or stopped, under
+# mpirun on this machine. Without mpirun or librhizome_mpi, only what does not need them is tested.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

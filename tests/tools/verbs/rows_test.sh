@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Rows stand beside their ids: what export, array add, get, similar and sample say of a store after a history of
-# updates, deletions and compactions is what a dictionary says that was told the same.
+# Rows remain with their ids: after a history of updates, deletions and compactions, export, array
+# add, get, similar and sample agree with a dictionary that received the same updates.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Training and inference draw neighbours by direction, weight, edge type, meta-path and time, say what they do not use, and refuse what a
-# store or a mode cannot do.
+# Training and inference sample neighbours by direction, weight, edge type, meta-path and time,
+# report what they do not use, and refuse what a store or a mode cannot do.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

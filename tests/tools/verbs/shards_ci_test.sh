@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Arrays whose chunks are shards, through what operators do with arrays.
+# Sharded arrays in all operations on arrays.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The page of a training in a browser: charts and tables are there for each task, foreign text stays text, and
-# nothing is asked of a network.
+# The HTML report of a training in a browser: charts and tables are there for each task, foreign
+# text remains text, and the page makes no network requests.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

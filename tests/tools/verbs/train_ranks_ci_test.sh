@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A training over ranks: one model for any number of them, threads or processes; it moves what its plan says; a rank that
-# is killed ends all, and others go on to the same model. Without an mpirun, or the module for it, with threads alone.
+# Training over ranks: the same model for any number of ranks, threads or processes; it moves what
+# its plan says; if a rank is killed, the training ends, and other ranks resume it to the same
+# model. Without mpirun or librhizome_mpi, only threads are tested.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

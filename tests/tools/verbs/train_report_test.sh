@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a training leaves beside its model: the page, curves and plot, whole or after Ctrl-C; sets that are
-# chosen by column, and fanouts to measure with.
+# The files that a training writes beside its model (page, curves and plot), complete or after
+# Ctrl-C; splits chosen by column, and fanouts for evaluation.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# put and delete: formats, refusals that leave nothing, a second writer, readers beside a writer, and kill -9
-# at random moments: each batch is there whole or not at all, and every acknowledged one is there.
+# put and delete: formats, refusals that leave nothing behind, a second writer, readers beside a
+# writer, and kill -9 at random moments: each batch is there completely or not at all, and every
+# acknowledged one is there.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

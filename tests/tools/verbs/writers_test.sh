@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Whatever an external id holds, what verbs write to files is read back as the same id, or refused by name; and `-` is standard output.
+# For any content of an external id, files that verbs write are read back as the same id, or the id
+# is refused by name; `-` is standard output.
 set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash

@@ -4,8 +4,8 @@
 namespace rhizome {
 namespace {
 
-/// Evicts the key that was used last, which suits repeated scans. If a step does not fit, its first
-/// keys are kept.
+/// Evicts the key that was used last, which suits repeated scans. If a step does not fit, the first
+/// keys of the step are kept.
 class MruPolicy final : public Policy {
  public:
   MruPolicy(std::uint32_t frame_count, std::uint64_t key_count) : table_(frame_count, key_count) {}

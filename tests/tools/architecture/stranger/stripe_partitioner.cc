@@ -4,7 +4,7 @@ namespace rhizome {
 inline namespace internal {
 namespace {
 
-/// Deals edges out in turn.
+/// Assigns edges to partitions round-robin.
 class StripePartitioner final : public StreamingPartitioner {
  public:
   StripePartitioner(std::uint64_t vertex_count, const PartitionOptions& options)
