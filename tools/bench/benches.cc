@@ -15,6 +15,7 @@ void AddVerifyBench(const Bench& bench, CLI::App& root, Session& session);
 void AddLookupBench(const Bench& bench, CLI::App& root, Session& session);
 void AddWriteBench(const Bench& bench, CLI::App& root, Session& session);
 void AddCompactBench(const Bench& bench, CLI::App& root, Session& session);
+void AddReportBench(const Bench& bench, CLI::App& root, Session& session);
 
 // These benches link libtorch and exist only in rhizome-bench-gnn. In rhizome-bench their addresses
 // are null.
@@ -50,6 +51,7 @@ const Bench kBenches[] = {
     {"write", "Durable puts and batches, against RocksDB writing the same bytes", AddWriteBench},
     {"compact", "Compaction against the disk's sequential rate, and puts beside it",
      AddCompactBench},
+    {"report", "Generates docs/RESULTS.md from the figures in docs/results", AddReportBench},
     {"aggregate", "Aggregation kernels, against the memory and libtorch", AddAggregateBench},
     {"step", "One step of training a network, in memory", AddStepBench},
     {"infer",

@@ -38,7 +38,7 @@ Status CheckPartitionOptions(const PartitionOptions& options);
 /// kRefined, our own algorithm: parallel neighbour expansion, slow and under a hard cap on edges;
 /// then a refinement that removes replicas and balances vertices; then, if needed, a rebalance.
 /// (The expansion uses the adaptive speed of GLISP, weakly and without compounding, which does not
-/// change the quality of the result: docs/RESULTS.md.)
+/// change the quality of the result: docs/studies/partitioning.md.)
 ///
 /// kAdaDne: our expansion at the speeds of GLISP's AdaDNE as printed (section III-B, eq. 5-7,
 /// without a cap), with the constants of its section IV-B: each partition's speed adapts to its

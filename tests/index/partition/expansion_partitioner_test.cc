@@ -192,8 +192,8 @@ TEST(ExpansionPartitionerTest, AdaDneFollowsThePrintedFormulaRoundByRound) {
   }
 }
 
-// Measures the claim in docs/RESULTS.md about the adaptive factor of the default partitioner. Run
-// with --gtest_also_run_disabled_tests.
+// Measures the claim in docs/studies/partitioning.md about the adaptive factor of the default
+// partitioner. Run with --gtest_also_run_disabled_tests.
 TEST(ExpansionPartitionerTest, DISABLED_TheAdaptiveFactorMakesNoDifference) {
   for (const double weight : {0.0, 0.03}) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {

@@ -65,6 +65,8 @@ for verb in $updates; do
   (cd updated && eval "$line") >"$verb.txt" 2>err || { fail "example of $verb: $line"; head -n 5 err >&2; }
   [ -s "$verb.txt" ] || fail "the example of $verb prints nothing"
 done
+mkdir docs
+cp -r "$RHIZOME_SOURCE/docs/results" docs  # which bench report reads
 benches=$(rhizome bench --help | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p')
 case $benches in gather*train) ;; *) fail "bench --help does not list the benches: $benches" ;; esac
 for bench in $benches; do

@@ -31,13 +31,13 @@ using std::chrono::nanoseconds;
 
 /// The maximum size of a packet, including one that the kernel has not segmented yet, with its
 /// headers.
-constexpr std::size_t kMostFrameBytes = 65536 + 64;
+constexpr std::size_t kMaxFrameBytes = 65536 + 64;
 constexpr int kFramesAtOnce = 64;
 
 struct Frame {
   Clock::time_point due;
   std::size_t length = 0;
-  std::vector<char> bytes;  // kMostFrameBytes
+  std::vector<char> bytes;  // kMaxFrameBytes
 };
 
 [[noreturn]] void Stop(const std::string& what) {
@@ -72,7 +72,7 @@ class Way {
   /// excess.
   void Take() {
     for (int n = 0; n < kFramesAtOnce; ++n) {
-      if (spare_.empty()) spare_.emplace_back().bytes.resize(kMostFrameBytes);
+      if (spare_.empty()) spare_.emplace_back().bytes.resize(kMaxFrameBytes);
       Frame& frame = spare_.back();
       const ssize_t length = read(from_, frame.bytes.data(), frame.bytes.size());
       if (length < 0 && errno != EAGAIN && errno != EINTR && errno != EIO) Stop("reading a frame");
