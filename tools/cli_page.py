@@ -16,14 +16,14 @@ import sys
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs/CLI.md"
 MARK = "<!-- Below this line the page is written by tools/cli_page.py: edit the help of the verb. -->"
 # All verbs have these, and the page says so once. `bench` is another executable.
-COMMON = ("  -h,--help ", "  --json ", "  --progress ")
-LEFT_OUT = ("bench", "help")
+COMMON = ("  -h,--help ", "  --help-all ", "  --json ", "  --progress ")
+LEFT_OUT = ("bench", "help", "completion")
 
 
 def help_of(rhizome, words):
-    run = subprocess.run([rhizome, *words, "--help"], capture_output=True, text=True)
+    run = subprocess.run([rhizome, *words, "--help-all"] if words else [rhizome, "--help"], capture_output=True, text=True)
     if run.returncode != 0:
-        sys.exit(f"{rhizome} {' '.join(words)} --help: {run.stderr}")
+        sys.exit(f"{rhizome} {' '.join(words)} --help-all: {run.stderr}")
     return run.stdout.rstrip("\n").split("\n")
 
 

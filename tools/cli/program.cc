@@ -3,18 +3,23 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "storage/base/escaped_text.h"
 #include "storage/base/exceptions.h"
+#include "tools/cli/help.h"
+#include "tools/cli/settings.h"
 
 namespace rhizome {
 namespace {
 
-constexpr const char* kVersionLine = "rhizome 0.1.0";
+constexpr const char* kVersionLine = "rhizome " RHIZOME_VERSION;
 
 /// Returns a copy of an answer's fields that is safe to print on a terminal: all strings and all
 /// keys are escaped by EscapedText. Recurses as deep as the verb nests its fields.
@@ -66,25 +71,17 @@ int RunVerb(Session& session) {
   return answer->verdict.ok() ? 0 : Explain(answer->verdict);
 }
 
-/// Prints the usage error and where to find help. Returns the exit code.
-int WrongUsage(const std::string& about, const CLI::ParseError& error) {
-  std::fprintf(stderr, "%s: %s\nTry '%s --help'.\n", about.c_str(),
-               EscapedText(error.what()).c_str(), about.c_str());
+/// Prints the usage error, a suggestion, and where to find help. Returns the exit code.
+int WrongUsage(const CLI::App& root, std::span<char* const> arguments,
+               const CLI::ParseError& error) {
+  std::string about = root.get_name();
+  VerbOf(root, arguments, about);
+  // An unknown verb is reported by CLI11 as a missing one.
+  const bool unknown = error.get_name() == "ExtrasError" || error.get_name() == "RequiredError";
+  std::fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", about.c_str(),
+               EscapedText(error.what()).c_str(),
+               EscapedText(unknown ? Suggestion(root, arguments) : "").c_str(), about.c_str());
   return 1;
-}
-
-/// Returns the full name of the verb that the arguments begin with, such as "rhizome plan train".
-std::string NameOfVerb(const CLI::App& root, std::span<char* const> arguments) {
-  std::string name = root.get_name();
-  const CLI::App* at = &root;
-  for (const std::string_view argument : arguments) {
-    const auto verbs =
-        at->get_subcommands([&](const CLI::App* verb) { return verb->get_name() == argument; });
-    if (verbs.empty()) break;
-    at = verbs.front();
-    name += " " + at->get_name();
-  }
-  return name;
 }
 
 /// Rejects empty arguments and options that end in "=". No option and no operand may be empty;
@@ -110,19 +107,21 @@ void RefuseEmptyValues(std::span<char* const> arguments) {
 
 int ParseAndRun(const Program& program, int argc, char** argv) {
   CLI::App root{program.description, program.name};
+  UseHelpFormat(root);
   root.set_version_flag("--version", kVersionLine, "Show the version");
   root.require_subcommand(1);
   root.footer(program.footer);
-  root.get_formatter()->column_width(34);
   Session session;
   program.add_verbs(root, session);
   const auto arguments =
       std::span<char* const>(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0);
   try {
     RefuseEmptyValues(arguments);
-    root.parse(argc, argv);
+    std::vector<std::string> expanded = ExpandSettings(root, arguments);
+    std::reverse(expanded.begin(), expanded.end());  // CLI11 reads them from the back
+    root.parse(std::move(expanded));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return WrongUsage(NameOfVerb(root, arguments), error);
+    if (error.get_exit_code() != 0) return WrongUsage(root, arguments, error);
     root.exit(error);  // prints help or version
     return 0;
   }

@@ -1,7 +1,11 @@
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "tools/cli/completion.h"
+#include "tools/cli/help.h"
 #include "tools/cli/mpi_library.h"
 #include "tools/cli/program.h"
 #include "tools/cli/sibling_binary.h"
@@ -11,33 +15,51 @@ namespace rhizome {
 namespace {
 
 struct HelpFlags {
-  std::string verb;
+  std::vector<std::string> topic;
+  bool all = false;
+  bool man = false;
 };
 
-const CLI::App* FindVerb(const CLI::App& root, const std::string& name) {
-  for (const CLI::App* verb : root.get_subcommands({})) {
-    if (verb->get_name() == name) return verb;
+/// Prints the help of the verb that `topic` names, the list of verbs, or the list of settings.
+void PrintHelp(const CLI::App& root, const HelpFlags& flags) {
+  if (flags.topic == std::vector<std::string>{"settings"}) {
+    std::fputs(ListSettings(root).c_str(), stdout);
+    return;
   }
-  throw CLI::ValidationError("VERB", "there is no verb '" + name + "'; 'rhizome help' lists them");
+  const CLI::App* about = &root;
+  std::string name = root.get_name();
+  for (const std::string& word : flags.topic) {
+    const auto verbs =
+        about->get_subcommands([&](const CLI::App* verb) { return verb->get_name() == word; });
+    if (verbs.empty())
+      throw CLI::ValidationError(
+          "VERB", "there is no verb '" + word + "' in '" + name + "'; 'rhizome help' lists them");
+    about = verbs.front();
+    name += " " + word;
+  }
+  const std::string text = flags.man ? ManPage(*about, name) : HelpOf(*about, name, flags.all);
+  std::fputs(text.c_str(), stdout);
 }
 
 void AddHelpVerb(CLI::App& root) {
   auto flags = std::make_shared<HelpFlags>();
-  CLI::App* verb = root.add_subcommand("help", "Show this list, or the help of a verb");
-  verb->add_option("VERB", flags->verb, "The verb to explain");
+  CLI::App* verb = root.add_subcommand("help", "Show this list, the help of a verb, or settings");
+  verb->add_option("VERB", flags->topic, "The verb to explain, such as plan train; or settings");
+  verb->add_flag("--all", flags->all, "Show all options");
+  verb->add_flag("--man", flags->man, "Print a manual page (roff): rhizome help --man | man -l -");
   verb->footer("Example: rhizome help ingest");
-  verb->callback([flags, &root] {
-    // App::help() of the root would describe the subcommand that was parsed, which is `help`
-    // itself.
-    const CLI::App* about = &root;
-    std::string name = "rhizome";
-    if (!flags->verb.empty()) {
-      about = FindVerb(root, flags->verb);
-      name += " " + flags->verb;
-    }
-    const auto formatter = about->get_formatter();
-    const std::string text = formatter->make_help(about, name, CLI::AppFormatMode::Normal);
-    std::fputs(text.c_str(), stdout);
+  verb->callback([flags, &root] { PrintHelp(root, *flags); });
+}
+
+void AddCompletionVerb(CLI::App& root) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* verb = root.add_subcommand("completion", "Print a completion script for a shell");
+  verb->add_option("SHELL", *shell, "bash or zsh")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh"}));
+  verb->footer("Example: rhizome completion bash");
+  verb->callback([shell, &root] {
+    std::fputs((*shell == "bash" ? BashCompletion(root) : ZshCompletion(root)).c_str(), stdout);
   });
 }
 
@@ -73,6 +95,7 @@ void AddVerbs(CLI::App& root, Session& session) {
           "Example: rhizome bench pool --help\n`rhizome bench --help` lists the benches, which are "
           "in rhizome-bench.");
   AddHelpVerb(root);
+  AddCompletionVerb(root);
 }
 
 /// Replaces this process by rhizome-bench, which is in the folder of this binary. Returns only on

@@ -13,6 +13,7 @@
 #include "storage/base/stopwatch.h"
 #include "tools/cli/allocator.h"
 #include "tools/cli/gnn_library.h"
+#include "tools/cli/help.h"
 #include "tools/cli/id_text.h"
 #include "tools/cli/npy_output.h"
 #include "tools/cli/text.h"
@@ -289,6 +290,8 @@ void AddExportVerb(CLI::App& root, Session& session) {
           "bare process, by default none")
       ->default_str("1G");
   AddPredictionFlags(*verb, flags->infer);
+  ArrangeOptions(*verb, {"array", "edges", "predictions", "out", "ids", "memory", "threads"},
+                 {"features", "fanout", "scratch"});
 }
 
 }  // namespace rhizome

@@ -2,6 +2,7 @@
 
 #include "rhizome/ingest.h"
 #include "storage/base/stopwatch.h"
+#include "tools/cli/help.h"
 #include "tools/import/dataset.h"
 #include "tools/import/elements.h"
 #include "tools/import/graphbolt.h"
@@ -158,6 +159,8 @@ void AddImportVerb(CLI::App& root, Session& session) {
                  "ogb, graphbolt: each line is an edge in both directions");
   AddLayoutFlags(*verb, flags->layout);
   AddSpill(*verb, flags->spill, flags->scratch);
+  ArrangeOptions(*verb, {"from", "split", "undirected", "partitions", "memory", "threads"},
+                 {"feature-dim", "partitioner", "layout", "codec", "scratch"});
 }
 
 }  // namespace rhizome

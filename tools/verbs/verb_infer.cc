@@ -12,6 +12,7 @@
 #include "rhizome/array_facts.h"
 #include "tools/cli/allocator.h"
 #include "tools/cli/gnn_library.h"
+#include "tools/cli/help.h"
 #include "tools/cli/text.h"
 #include "tools/cli/topology_flags.h"
 #include "tools/import/gnn_flags.h"
@@ -378,6 +379,11 @@ void AddInferVerb(CLI::App& root, Session& session) {
       "With --workers: cut ranges by learned costs, where these promise more than they are "
       "usually off by, or into equal numbers of edges");
   verb->add_option(kAsWorker, flags->worker_bytes)->group("");
+  ArrangeOptions(*verb,
+                 {"model-file", "out", "new-version", "incremental", "features", "fanout", "memory",
+                  "threads", "resume"},
+                 {"live", "keep", "at", "scores", "mode", "device", "workers", "scratch", "codec",
+                  "cache", "edge-weights"});
 }
 
 }  // namespace rhizome

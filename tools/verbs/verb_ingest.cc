@@ -1,3 +1,4 @@
+#include "tools/cli/help.h"
 #include "tools/import/ingest_flags.h"
 #include "tools/verbs/verbs.h"
 
@@ -24,6 +25,11 @@ void AddIngestVerb(CLI::App& root, Session& session) {
               flags, RunIngest);
   verb->add_option("STORE", flags->store, "The folder to make")->required();
   AddIngestFlags(*verb, *flags);
+  ArrangeOptions(*verb,
+                 {"edges", "nodes", "node-columns", "array", "columns", "header", "undirected",
+                  "partitions", "memory", "threads"},
+                 {"edge-array", "split-column", "id-type", "vertices", "max-bad-lines", "dtype",
+                  "partitioner", "homes", "directions", "layout", "codec", "scratch"});
 }
 
 }  // namespace rhizome

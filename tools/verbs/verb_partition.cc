@@ -7,6 +7,7 @@
 
 #include "cache/job/process_memory.h"
 #include "index/ingest/edge_pairs.h"
+#include "tools/cli/help.h"
 #include "tools/cli/npy_output.h"
 #include "tools/cli/scratch_folder.h"
 #include "tools/cli/text.h"
@@ -214,6 +215,10 @@ void AddPartitionVerb(CLI::App& root, Session& session) {
           "Write the part of every input edge: .npy, uint16 [m]; --rows: the home of every "
           "vertex, int32 [n]")
       ->type_name("F.npy");
+  ArrangeOptions(*verb,
+                 {"edges", "partitions", "partitioner", "rows", "out", "columns", "header",
+                  "vertices", "threads"},
+                 {"seeds", "train", "beside", "dir"});
 }
 
 }  // namespace rhizome

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "index/ingest/ingest_plan.h"
+#include "tools/cli/help.h"
 #include "tools/cli/text.h"
 #include "tools/import/ingest_flags.h"
 #include "tools/verbs/verbs.h"
@@ -98,6 +99,10 @@ void AddPlanVerb(CLI::App& root, Session& session) {
       "rhizome plan ingest --edges demo/edges.npy --memory 512M", flags, PlanIngestion);
   verb->add_option("STORE", flags->store, "The folder that would be made; default: here");
   AddIngestFlags(*verb, *flags);
+  ArrangeOptions(*verb,
+                 {"edges", "nodes", "node-columns", "array", "columns", "header", "partitions",
+                  "memory", "threads"},
+                 {"edge-array", "undirected", "vertices", "dtype", "homes", "layout", "codec"});
   AddPlanInfer(*plan, session);
   AddPlanTrain(*plan, session);
 }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "tools/cli/gnn_library.h"
+#include "tools/cli/help.h"
 #include "tools/cli/text.h"
 #include "tools/import/gnn_flags.h"
 #include "tools/verbs/verb_plan.h"
@@ -118,6 +119,8 @@ void AddPlanInfer(CLI::App& plan, Session& session) {
       ->required()
       ->type_name("F");
   AddInferFlags(*verb, flags->options);
+  ArrangeOptions(*verb, {"model-file", "features", "fanout", "memory", "threads"},
+                 {"scores", "cache", "cache-bytes", "layout", "codec"});
 }
 
 }  // namespace rhizome

@@ -3,6 +3,7 @@
 #include "rhizome/graph.h"
 #include "rhizome/store.h"
 #include "tools/cli/gnn_library.h"
+#include "tools/cli/help.h"
 #include "tools/import/gnn_flags.h"
 #include "tools/verbs/full_graph_report.h"
 #include "tools/verbs/rank_plan_report.h"
@@ -146,6 +147,11 @@ void AddPlanTrain(CLI::App& plan, Session& session) {
                    "the page cache. Of the modelled seconds alone; absent: those of an NVMe drive")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("X");
+  ArrangeOptions(*verb,
+                 {"model", "layers", "fanout", "hidden", "batch-size", "full-graph", "memory",
+                  "threads", "ranks"},
+                 {"features", "labels", "split", "heads", "edge-weights", "device", "spill", "link",
+                  "seed", "epochs"});
 }
 
 }  // namespace rhizome

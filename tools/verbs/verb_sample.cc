@@ -10,6 +10,7 @@
 #include "rhizome/direct_neighbors.h"
 #include "rhizome/sampler.h"
 #include "storage/base/stopwatch.h"
+#include "tools/cli/help.h"
 #include "tools/cli/npy_output.h"
 #include "tools/cli/sample_flags.h"
 #include "tools/cli/text.h"
@@ -286,6 +287,8 @@ void AddSampleVerb(CLI::App& root, Session& session) {
           "vertices were deleted, b{i}_export_rows, the vertices' rows in what export writes")
       ->type_name("F.npz");
   AddThreads(*verb, flags->sampler.options.threads);
+  ArrangeOptions(*verb, {"seeds", "fanout", "direction", "batch-size", "out", "seed", "threads"},
+                 {"meta-path", "replace", "weighted", "disjoint", "time"});
 }
 
 }  // namespace rhizome

@@ -6,6 +6,7 @@
 #include "rhizome/policies.h"
 #include "tools/cli/allocator.h"
 #include "tools/cli/gnn_library.h"
+#include "tools/cli/help.h"
 #include "tools/cli/text.h"
 #include "tools/cli/topology_flags.h"
 #include "tools/import/gnn_flags.h"
@@ -371,6 +372,18 @@ void AddTrainVerb(CLI::App& root, Session& session) {
               flags, RunTrain);
   AddTrainFlags(*verb, *flags);
   AddTrainRankFlags(*verb, flags->ranks);
+  ArrangeOptions(*verb,
+                 {"model", "layers", "fanout", "hidden", "epochs", "batch-size", "lr", "memory",
+                  "threads", "out"},
+                 {"features",     "labels",       "split",         "dropout",
+                  "weight-decay", "seed",         "seeds",         "device",
+                  "full-graph",   "spill",        "resume",        "checkpoint-every",
+                  "report",       "curves",       "plot",          "scratch",
+                  "job",          "task",         "class-weights", "optimizer",
+                  "schedule",     "patience",     "norm",          "residual",
+                  "heads",        "edge-weights", "typed-fanout",  "meta-path",
+                  "weighted",     "cache",        "prefetch",      "ranks",
+                  "peer-timeout"});
   verb->footer(std::string(kIgnoredHelp) + verb->get_footer());
 }
 

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Suggestions for mistyped verbs and options, settings, short and complete help, completion scripts and manual pages.
+set -uo pipefail
+cd "$(dirname "$0")"
+# shellcheck source=tests/tools/common.bash
+. ../common.bash
+cd "$work"
+
+# --- Suggestions
+expect_exit 1 rhizome trian s.rz
+expect_says "did you mean train?"
+expect_exit 1 rhizome plan trian s.rz
+expect_says "did you mean train?" "rhizome plan --help"
+expect_exit 1 rhizome train s.rz --epoch 3
+expect_says "--epoch" "did you mean --epochs?"
+expect_exit 1 rhizome ingest s.rz --edge e.tsv
+expect_says "did you mean --edges?"
+expect_exit 1 rhizome info s.rz --xyzzy
+! grep -q 'did you mean' err || fail "a suggestion for nothing: $(cat err)"
+expect_exit 1 rhizome info s.rz $'--jsom\033]0;t\007'
+! grep -q $'\033' err || fail "an escape sequence reaches the terminal"
+
+# --- Help of verbs below verbs; the usual options first
+expect_exit 0 rhizome help plan train
+grep -q -- '--ranks' out || fail "help plan train lacks --ranks"
+expect_exit 1 rhizome help plan nonsense
+expect_says "no verb 'nonsense' in 'rhizome plan'"
+expect_exit 0 rhizome train --help
+cp out short
+expect_exit 0 rhizome train --help-all
+[ "$(wc -l <short)" -lt $(($(wc -l <out) / 2)) ] || fail "the short help of train is long"
+grep -q -- '--help-all shows' short || fail "the short help does not say how to see the rest"
+grep -q -- '--epochs' short || fail "the short help lacks --epochs"
+! grep -q -- '--gamma' short || fail "the short help has a setting"
+grep -q -- '--gamma' out || fail "--help-all lacks a setting"
+
+# --- Settings
+expect_exit 0 rhizome help settings
+grep -q -- '--gamma' out && grep -q '^rhizome train:' out || fail "help settings: $(head -5 out)"
+expect_exit 1 rhizome train s.rz --set nonsense=1
+expect_says "no setting 'nonsense'"
+expect_exit 1 rhizome train s.rz --set gama=0.9
+expect_says "no setting 'gama'; did you mean gamma?" "rhizome help settings"
+expect_exit 1 rhizome train s.rz --set gamma=7
+expect_says "--gamma" "7"
+expect_exit 1 rhizome train s.rz --set gamma
+expect_says "'gamma' is not NAME=VALUE"
+expect_exit 1 rhizome train s.rz --set
+expect_says "NAME=VALUE is missing"
+printf '0\t1\n1\t2\n2\t0\n' >e.tsv
+expect_exit 0 rhizome ingest s.rz --edges e.tsv --set partitions=2 # any option may be given so
+[ ! -s err ] || fail "ingest says: $(cat err)"
+expect_exit 0 rhizome ingest other.rz --edges e.tsv --order natural # as before it became a setting
+expect_says "note: --order is a setting now: --set order=VALUE"
+expect_exit 0 rhizome info s.rz --json
+expect_json out 'j["partitions"] == 2'
+
+# --- Completion
+complete_words() { # WORD...: what bash offers for the last of the words
+  bash -c 'source "$0"; COMP_WORDS=(rhizome "$@"); COMP_CWORD=$#; _rhizome; echo "${COMPREPLY[@]}"' completion.bash "$@"
+}
+rhizome completion bash >completion.bash || fail "completion bash"
+[ "$(complete_words tra)" = train ] || fail "tra: $(complete_words tra)"
+[ "$(complete_words plan tr)" = train ] || fail "plan tr: $(complete_words plan tr)"
+[ "$(complete_words train s.rz --epo)" = --epochs ] || fail "--epo: $(complete_words train s.rz --epo)"
+[ "$(complete_words train s.rz --device c)" = "cpu cuda" ] || fail "--device c: $(complete_words train s.rz --device c)"
+[ "$(complete_words info e.)" = e.tsv ] || fail "files: $(complete_words info e.)"
+rhizome completion zsh >_rhizome || fail "completion zsh"
+grep -q '^#compdef rhizome' _rhizome || fail "no #compdef"
+if command -v zsh >/dev/null; then zsh -n _rhizome || fail "zsh does not read its completion"; fi
+expect_exit 1 rhizome completion fish
+
+# --- Manual pages
+"$RHIZOME_SOURCE/tools/shell_files.sh" "$RHIZOME" files || fail "shell_files.sh"
+for page in rhizome rhizome-train rhizome-plan-train; do [ -s "files/man/$page.1" ] || fail "no page $page"; done
+cmp -s files/bash/rhizome completion.bash || fail "another completion script"
+grep -q '^\.SH SETTINGS' files/man/rhizome-train.1 || fail "the page of train lacks its settings"
+if command -v groff >/dev/null; then
+  for page in files/man/*.1; do
+    complaints=$(groff -man -Tutf8 -ww "$page" 2>&1 >/dev/null | head -3)
+    [ -z "$complaints" ] || fail "groff on $page: $complaints"
+  done
+fi
+finish

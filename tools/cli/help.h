@@ -1,0 +1,30 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <initializer_list>
+#include <string>
+
+namespace rhizome {
+
+/// Divides the options of a verb, after all were added. --help shows the `usual` ones, and how to
+/// see the rest; --help-all shows all. An option that is neither in `usual` nor in `more` is a
+/// setting, for experts: it is given as `--set NAME=VALUE`, and only --help-all and `rhizome help
+/// settings` list it. Names are without dashes; names of options that the verb lacks are ignored,
+/// so that verbs can share lists.
+void ArrangeOptions(CLI::App& verb, std::initializer_list<const char*> usual,
+                    std::initializer_list<const char*> more);
+
+/// Returns whether `option` was put among the settings.
+bool IsSetting(const CLI::Option& option);
+
+/// Makes `root` and its verbs format their help as ArrangeOptions describes. Call it before verbs
+/// are added: they inherit it.
+void UseHelpFormat(CLI::App& root);
+
+/// Returns the help of a verb. `all` includes options that are not usual, and settings.
+std::string HelpOf(const CLI::App& verb, const std::string& name, bool all);
+
+/// Returns a list of the settings of all verbs, or of those below `verb`, with their help.
+std::string ListSettings(const CLI::App& root);
+
+}  // namespace rhizome

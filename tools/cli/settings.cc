@@ -1,0 +1,141 @@
+#include "tools/cli/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tools/cli/cli.h"
+#include "tools/cli/help.h"
+
+namespace rhizome {
+namespace {
+
+/// Returns the edit distance (Levenshtein) of two texts.
+std::size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row.back();
+}
+
+/// Returns the closest of `names`; empty if none is within a third of the word's length.
+std::string Closest(std::string_view word, const std::vector<std::string>& names) {
+  std::size_t limit = std::max<std::size_t>(1, word.size() / 3);
+  std::string closest;
+  for (const std::string& name : names) {
+    const std::size_t distance = Distance(word, name);
+    if (distance > limit || (distance == limit && !closest.empty())) continue;
+    limit = distance;
+    closest = name;
+  }
+  return closest;
+}
+
+std::vector<std::string> OptionNames(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options()) {
+    const auto& longs = option->get_lnames();
+    names.insert(names.end(), longs.begin(), longs.end());
+  }
+  return names;
+}
+
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& names,
+                       std::string_view dashes) {
+  const std::string closest = Closest(word, names);
+  return closest.empty() ? std::string() : fmt::format("; did you mean {}{}?", dashes, closest);
+}
+
+/// Returns "--NAME=VALUE" for the value of a --set.
+std::string Expanded(const CLI::App& verb, std::string_view given) {
+  const std::size_t equals = given.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == given.size())
+    throw CLI::ValidationError("--set", fmt::format("'{}' is not NAME=VALUE", given));
+  const std::string name(given.substr(0, equals));
+  const CLI::Option* const option = verb.get_option_no_throw("--" + name);
+  if (option == nullptr || name == "set")
+    throw CLI::ValidationError(
+        "--set", fmt::format("no setting '{}'{}; `rhizome help settings` lists them", name,
+                             DidYouMean(name, OptionNames(verb), "")));
+  return fmt::format("--{}", given);
+}
+
+/// Notes that an option has become a setting. It still works, so that older scripts do.
+void NoteSetting(const CLI::App& verb, std::string_view argument) {
+  if (!argument.starts_with("--") || argument.size() == 2) return;
+  const std::string name(argument.substr(0, argument.find('=')));
+  const CLI::Option* const option = verb.get_option_no_throw(name);
+  if (option != nullptr && IsSetting(*option))
+    Tell("note", fmt::format("{} is a setting now: --set {}=VALUE", name, name.substr(2)));
+}
+
+}  // namespace
+
+const CLI::App& VerbOf(const CLI::App& root, std::span<char* const> arguments, std::string& name) {
+  const CLI::App* at = &root;
+  for (const std::string_view argument : arguments) {
+    const auto verbs =
+        at->get_subcommands([&](const CLI::App* verb) { return verb->get_name() == argument; });
+    if (verbs.empty()) break;
+    at = verbs.front();
+    name += " " + at->get_name();
+  }
+  return *at;
+}
+
+std::vector<std::string> ExpandSettings(const CLI::App& root, std::span<char* const> arguments) {
+  std::string name;
+  const CLI::App& verb = VerbOf(root, arguments, name);
+  std::vector<std::string> expanded;
+  if (verb.get_option_no_throw("--set") == nullptr) return {arguments.begin(), arguments.end()};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view argument = arguments[i];
+    if (argument == "--") {
+      expanded.insert(expanded.end(), arguments.begin() + static_cast<std::ptrdiff_t>(i),
+                      arguments.end());
+      break;
+    }
+    if (argument.starts_with("--set=")) {
+      expanded.push_back(Expanded(verb, argument.substr(6)));
+    } else if (argument == "--set") {
+      if (++i == arguments.size())
+        throw CLI::ValidationError("--set", "NAME=VALUE is missing after it");
+      expanded.push_back(Expanded(verb, arguments[i]));
+    } else {
+      NoteSetting(verb, argument);
+      expanded.emplace_back(argument);
+    }
+  }
+  return expanded;
+}
+
+std::string Suggestion(const CLI::App& root, std::span<char* const> arguments) {
+  std::string name;
+  const CLI::App& verb = VerbOf(root, arguments, name);
+  const auto depth = static_cast<std::size_t>(std::count(name.begin(), name.end(), ' '));
+  const auto rest = arguments.subspan(depth);
+  const auto verbs = verb.get_subcommands([](const CLI::App*) { return true; });
+  if (!verbs.empty() && !rest.empty() && rest[0][0] != '-') {
+    std::vector<std::string> names;
+    for (const CLI::App* below : verbs) names.push_back(below->get_name());
+    return DidYouMean(rest[0], names, "");
+  }
+  for (const std::string_view argument : rest) {
+    if (argument == "--") break;
+    if (!argument.starts_with("--")) continue;
+    const std::string_view option = argument.substr(0, argument.find('='));
+    if (verb.get_option_no_throw(std::string(option)) == nullptr)
+      return DidYouMean(option.substr(2), OptionNames(verb), "--");
+  }
+  return {};
+}
+
+}  // namespace rhizome
