@@ -152,7 +152,9 @@ if(RHIZOME_TESTS)
     rhizome_tests(tools ${bench_modules} ${tool_modules})
     # Threads of a simulated device have stacks that the sanitizers do not know.
     rhizome_tests(cuda rhizome_cuda ${cuda_runtime})
-    target_compile_options(rhizome_cuda_quick_tests PRIVATE -ffp-contract=off ${optimise_tools})
+    # The kernels' macros must be defined before any kernel is included.
+    target_compile_options(rhizome_cuda_quick_tests PRIVATE -ffp-contract=off ${optimise_tools}
+      -include ${PROJECT_SOURCE_DIR}/tests/cuda/simulator.h)
 
     # The engine with seeded mistakes (storage/base/mutant.h), which the harness must detect. Files that contain one
     # are compiled a second time; nothing of this is installed.

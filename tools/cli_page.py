@@ -21,9 +21,13 @@ LEFT_OUT = ("bench", "help", "completion")
 
 
 def help_of(rhizome, words):
-    run = subprocess.run([rhizome, *words, "--help-all"] if words else [rhizome, "--help"], capture_output=True, text=True)
-    if run.returncode != 0:
-        sys.exit(f"{rhizome} {' '.join(words)} --help-all: {run.stderr}")
+    """The complete help of a verb. That of one with verbs below it would contain theirs."""
+    for flag in ("--help", "--help-all"):
+        run = subprocess.run([rhizome, *words, flag], capture_output=True, text=True)
+        if run.returncode != 0:
+            sys.exit(f"{rhizome} {' '.join(words)} {flag}: {run.stderr}")
+        if "\nSubcommands:\n" in run.stdout:
+            break
     return run.stdout.rstrip("\n").split("\n")
 
 

@@ -13,6 +13,7 @@
 #include "storage/base/exceptions.h"
 
 namespace rhizome {
+inline namespace internal {
 namespace {
 
 /// Sums the time and bytes of sweeps over sorted rows.
@@ -154,4 +155,5 @@ Result<SuperbatchReplay> ReplaySuperbatches(const Trace& trace, std::size_t supe
   return Fail(StatusOfException());
 }
 
+}  // namespace internal
 }  // namespace rhizome

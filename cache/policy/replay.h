@@ -2,13 +2,13 @@
 
 #include <cstdint>
 
-#include "rhizome/export.h"
 #include "rhizome/policies.h"
 #include "rhizome/policy.h"
 #include "rhizome/prior.h"
 #include "rhizome/read_cost.h"
 
-namespace RHIZOME_API rhizome {
+namespace rhizome {
+inline namespace internal {
 
 /// Cost of a trace's reads on a disk with a given ReadCost. Keys are rows of equal size, in disk
 /// order.
@@ -42,4 +42,5 @@ Result<SuperbatchReplay> ReplaySuperbatches(const Trace& trace, std::size_t supe
                                             const PolicyOptions& options,
                                             Prior prior = Prior::kNone);
 
+}  // namespace internal
 }  // namespace rhizome

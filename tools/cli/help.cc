@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace rhizome {
 namespace {
@@ -17,25 +18,32 @@ bool HasGroup(const CLI::App& verb, const std::string& group) {
   return !verb.get_options([&](const CLI::Option* o) { return o->get_group() == group; }).empty();
 }
 
-/// CLI11's format, except that a help which is not complete ends with how to see the rest.
+/// CLI11's format, except for verbs whose options were arranged: a help that is not complete has
+/// the usual options, and ends with how to see the rest.
 class HelpFormatter : public CLI::Formatter {
  public:
-  std::string make_groups(const CLI::App* app, CLI::AppFormatMode mode) const override {
-    if (!HasGroup(*app, kUsual)) return CLI::Formatter::make_groups(app, mode);
-    std::string text = Group(*app, kUsual);
-    if (mode == CLI::AppFormatMode::Normal) {
-      const std::size_t more = app->get_options([](const CLI::Option* option) {
-                                    return option->nonpositional() && option->get_group() == kMore;
-                                  })
-                                   .size();
-      return text + fmt::format("\n--help-all shows {} more options{}.\n", more,
-                                HasGroup(*app, kSettings) ? ", and the settings of --set" : "");
-    }
-    for (const char* group : {kMore, kSettings}) text += "\n" + Group(*app, group);
-    return text;
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    if (mode == CLI::AppFormatMode::Sub || !HasGroup(*app, kUsual))
+      return CLI::Formatter::make_help(app, std::move(name), mode);
+    return make_description(app) + make_usage(app, std::move(name)) + make_positionals(app) +
+           Options(*app, mode) + "\n" + make_footer(app);
   }
 
  private:
+  std::string Options(const CLI::App& app, CLI::AppFormatMode mode) const {
+    std::string text = Group(app, kUsual);
+    if (mode == CLI::AppFormatMode::All) {
+      for (const char* group : {kMore, kSettings}) text += "\n" + Group(app, group);
+      return text;
+    }
+    const auto more = app.get_options([](const CLI::Option* option) {
+      return option->nonpositional() && option->get_group() == kMore;
+    });
+    return text + fmt::format("\n--help-all shows {} more options{}.\n", more.size(),
+                              HasGroup(app, kSettings) ? ", and the settings of --set" : "");
+  }
+
   std::string Group(const CLI::App& app, const std::string& group) const {
     const auto options = app.get_options([&](const CLI::Option* option) {
       return option->nonpositional() && option->get_group() == group;
@@ -44,11 +52,17 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+std::shared_ptr<HelpFormatter> MakeFormatter() {
+  auto formatter = std::make_shared<HelpFormatter>();
+  formatter->column_width(34);
+  return formatter;
+}
+
 void AppendSettings(const CLI::App& verb, const std::string& name, std::string& text) {
   const auto settings = verb.get_options([](const CLI::Option* o) { return IsSetting(*o); });
   if (!settings.empty()) text += fmt::format("{}:\n", name);
   for (const CLI::Option* option : settings) {
-    text += verb.get_formatter()->make_option(option, false);
+    text += MakeFormatter()->make_option(option, false);
   }
   if (!settings.empty()) text += "\n";
   for (const CLI::App* below : verb.get_subcommands({}))
@@ -79,8 +93,7 @@ void ArrangeOptions(CLI::App& verb, std::initializer_list<const char*> usual,
 bool IsSetting(const CLI::Option& option) { return option.get_group() == kSettings; }
 
 void UseHelpFormat(CLI::App& root) {
-  root.formatter(std::make_shared<HelpFormatter>());
-  root.get_formatter()->column_width(34);
+  root.formatter(MakeFormatter());
   root.set_help_all_flag("--help-all", "Show all options");
 }
 

@@ -76,11 +76,9 @@ int WrongUsage(const CLI::App& root, std::span<char* const> arguments,
                const CLI::ParseError& error) {
   std::string about = root.get_name();
   VerbOf(root, arguments, about);
-  // An unknown verb is reported by CLI11 as a missing one.
-  const bool unknown = error.get_name() == "ExtrasError" || error.get_name() == "RequiredError";
   std::fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", about.c_str(),
-               EscapedText(error.what()).c_str(),
-               EscapedText(unknown ? Suggestion(root, arguments) : "").c_str(), about.c_str());
+               EscapedText(error.what()).c_str(), EscapedText(Suggestion(root, arguments)).c_str(),
+               about.c_str());
   return 1;
 }
 

@@ -27,7 +27,7 @@ using testing::UpdateModel;
 
 FileSystem& posix = FileSystem::Posix();
 
-using Verify = std::function<Result<VerifyReport>(const Path&)>;
+using VerifyFunction = std::function<Result<VerifyReport>(const Path&)>;
 
 Result<VerifyReport> VerifyAll(const Path& store) {
   return VerifyStore(posix, store, JobControl());
@@ -89,7 +89,8 @@ class VerifyKindsTest : public ::testing::Test {
   }
 
   /// Expects a report of damage that names `file`.
-  static void ExpectNamed(const Verify& verify, const Path& folder, const std::string& file) {
+  static void ExpectNamed(const VerifyFunction& verify, const Path& folder,
+                          const std::string& file) {
     const auto report = verify(folder);
     ASSERT_OK(report);
     EXPECT_STATUS(report->verdict(), kCorruption);
@@ -100,7 +101,7 @@ class VerifyKindsTest : public ::testing::Test {
     EXPECT_TRUE(named) << all;
   }
 
-  void ExpectEachFileIsMissed(const Verify& verify, const Path& folder) {
+  void ExpectEachFileIsMissed(const VerifyFunction& verify, const Path& folder) {
     std::vector<std::string> files = FilesBelow(folder);
     std::shuffle(files.begin(), files.end(), rng_);
     for (const std::string& file : files) {

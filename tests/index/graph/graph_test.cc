@@ -172,8 +172,11 @@ TEST(OpenedByPathTest, WritesReadsAndSamplesByExternalIds) {
     input.vertex_count = 3;
     input.id_kind = ExternalIdKind::kString;
     input.string_ids = {"dog", "wolf", "cat"};
-    input.edges = {{.src = 0, .dst = 1}, {.src = 2, .dst = 0}};
-    BuildStore(path, input, {.directions = Direction::kBoth});
+    input.edges.src = {0, 2};
+    input.edges.dst = {1, 0};
+    BuildOptions options;
+    options.directions = Direction::kBoth;
+    ASSERT_OK(BuildStore(path, std::move(input), options));
   }
   {
     const auto graph = Graph::Open(path, {.mode = Mode::kWrite});
@@ -186,7 +189,9 @@ TEST(OpenedByPathTest, WritesReadsAndSamplesByExternalIds) {
   const auto graph = Graph::Open(path);
   ASSERT_OK(graph);
   std::vector<std::string> names;
-  for (const Neighbor& n : *(*graph)->Neighbors("dog")) names.push_back((*graph)->NameOf(n.vertex));
+  const auto neighbors = (*graph)->Neighbors("dog");
+  ASSERT_OK(neighbors);
+  for (const Neighbor& n : *neighbors) names.push_back((*graph)->NameOf(n.vertex));
   EXPECT_EQ(names, (std::vector<std::string>{"wolf", "fox"}));
   EXPECT_EQ((*graph)->Neighbors("dog", Direction::kIn)->size(), 1U);
   EXPECT_STATUS((*graph)->Neighbors("bird"), kNotFound);

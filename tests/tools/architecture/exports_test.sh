@@ -78,7 +78,7 @@ if gnn.exists():
     imported = {name_of(symbol) for user in (gnn, mpi, program) if user.exists() for symbol in symbols_of(user, "--undefined-only")}
     needed = {name[1] for name in imported if name and name[0]}
     included = {name for path in [*shared, *(source / "tools/mpi").iterdir()]
-                for name in re.findall(r'#include "rhizome/\w+/(\w+\.h)"', path.read_text())}
+                for name in re.findall(r'#include "[\w/]+/(\w+\.h)"', path.read_text())}
     # A header of types alone has no symbols: it is there for others that include it.
     unused = [path for path in shared if not words([path]) & needed
               and not (path.name in included and not path.with_suffix(".cc").exists())]
