@@ -62,17 +62,18 @@ def import_(name: str, store: PathLike, *, progress: Progress | None = None, **o
 
 
 def _flags(options: dict[str, Any]) -> list[str]:
+    """Options as ``--set name=value``, which the command line accepts for usual options and for expert settings."""
     flags = []
     for name, value in options.items():
-        flag = "--" + name.rstrip("_").replace("_", "-")
         if value is None or value is False:
             continue
         if value is True:
-            flags.append(flag)
+            text = "true"
         elif isinstance(value, (list, tuple)):
-            flags += [flag, ",".join(map(str, value))]
+            text = ",".join(map(str, value))
         else:
-            flags += [flag, os.fsdecode(value) if isinstance(value, os.PathLike) else str(value)]
+            text = os.fsdecode(value) if isinstance(value, os.PathLike) else str(value)
+        flags += ["--set", f"{name.rstrip('_').replace('_', '-')}={text}"]
     return flags
 
 

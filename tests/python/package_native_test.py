@@ -61,7 +61,7 @@ def test_errors():
     with folder() as path:
         planted(path / "g.rz")
         if can_train(path / "g.rz"):
-            with raises(rz.InvalidArgument, "--nonsense"):
+            with raises(rz.InvalidArgument, "no option or setting 'nonsense'"):
                 rz.train(path / "g.rz", nonsense=3)
             with raises(rz.StoreNotFound, "none.rz"):
                 rz.train(path / "none.rz")

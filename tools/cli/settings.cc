@@ -67,8 +67,9 @@ std::string Expanded(const CLI::App& verb, std::string_view given) {
   const CLI::Option* const option = verb.get_option_no_throw("--" + name);
   if (option == nullptr || name == "set")
     throw CLI::ValidationError(
-        "--set", fmt::format("no setting '{}'{}; `rhizome help settings` lists them", name,
-                             DidYouMean(name, OptionNames(verb), "")));
+        "--set",
+        fmt::format("there is no option or setting '{}'{}; `rhizome help settings` lists them",
+                    name, DidYouMean(name, OptionNames(verb), "")));
   return fmt::format("--{}", given);
 }
 

@@ -38,9 +38,9 @@ grep -q -- '--gamma' out || fail "--help-all lacks a setting"
 expect_exit 0 rhizome help settings
 grep -q -- '--gamma' out && grep -q '^rhizome train:' out || fail "help settings: $(head -5 out)"
 expect_exit 1 rhizome train s.rz --set nonsense=1
-expect_says "no setting 'nonsense'"
+expect_says "no option or setting 'nonsense'"
 expect_exit 1 rhizome train s.rz --set gama=0.9
-expect_says "no setting 'gama'; did you mean gamma?" "rhizome help settings"
+expect_says "no option or setting 'gama'; did you mean gamma?" "rhizome help settings"
 expect_exit 1 rhizome train s.rz --set gamma=7
 expect_says "--gamma" "7"
 expect_exit 1 rhizome train s.rz --set gamma
