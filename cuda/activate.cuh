@@ -4,8 +4,8 @@
 #include "cuda/launch.h"
 
 // ReLU and dropout after a layer, and the random draws of dropout, which attention uses too. The
-// draws are functions of seed, row and column only, as on the CPU (storage/mix.h,
-// cache/aggregate_kernels.h), so that a mask does not depend on the device or the schedule.
+// draws are functions of seed, row and column only, as on the CPU (storage/base/mix.h,
+// cache/kernels/aggregate_kernels.h), so that a mask does not depend on the device or the schedule.
 
 namespace rhizome::cuda {
 

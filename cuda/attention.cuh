@@ -6,12 +6,12 @@
 
 // Attention with additive scores (GAT) and its gradient. One pass over a list computes the softmax
 // over its edges, head by head, and the weighted sum of its rows. No array has edges x columns
-// elements. The recurrence, its slack and its exp are the same as in cache/attention_kernels.h,
+// elements. The recurrence, its slack and its exp are those in cache/kernels/attention_kernels.h,
 // which names the sources, and the results are bit-identical.
 
 namespace rhizome::cuda {
 
-/// Same as Exp in cache/attention_parts_inl.h.
+/// Same as Exp in cache/kernels/attention_parts_inl.h.
 RZ_DEVICE float Exp(float x) {
   x = -88.0F > x ? -88.0F : x;
   constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23

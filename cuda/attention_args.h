@@ -6,8 +6,8 @@
 #include "cuda/kernel_args.h"
 
 // Arguments of the kernels for attention and for the activation after a layer. They are the device
-// counterparts of cache/attention_kernels.h and ActivateArgs, and results are bit-identical. C++17,
-// because nvcc compiles this header too.
+// counterparts of cache/kernels/attention_kernels.h and ActivateArgs; results are bit-identical.
+// C++17, because nvcc compiles this header too.
 
 namespace rhizome::cuda {
 

@@ -4,7 +4,7 @@
 #include "cuda/launch.h"
 
 // Conversion of row elements to float32, exactly as in the CPU kernels
-// (cache/aggregate_portable.cc).
+// (cache/kernels/aggregate_portable.cc).
 
 namespace rhizome::cuda {
 

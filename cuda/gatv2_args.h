@@ -10,7 +10,7 @@
 
 namespace rhizome::cuda {
 
-/// GATv2 attention over whole lists, as AttendArgs of cache/attention_kernels.h with kGatv2
+/// GATv2 attention over whole lists, as AttendArgs of cache/kernels/attention_kernels.h with kGatv2
 /// and `finish`, with bit-identical results: for each target and head, the sum of x[j] weighted by
 /// the softmax over the target's edges of attention . LeakyReLU(x[j] + query[t]).
 template <template <typename> class Memory>

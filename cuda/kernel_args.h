@@ -80,7 +80,7 @@ struct ListPiece {
 };
 constexpr std::uint32_t kWholeList = 0xFFFFFFFFU;
 
-/// Device counterpart of SumArgs in cache/aggregate_kernels.h, with bit-identical results:
+/// Device counterpart of SumArgs in cache/kernels/aggregate_kernels.h, with bit-identical results:
 /// out[t, :] = initial_scale[t] * initial[t, :] + target_scale[t] * (sum over e in [offsets[t],
 /// offsets[t + 1]), in order, of source_scale[index[e]] * edge_weight[e] * x[index[e], :]).
 /// Null factors are ones. The initial row is added for t < initial_rows. Strides are in elements.

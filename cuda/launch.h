@@ -118,7 +118,7 @@ RZ_DEVICE std::size_t GridThreads() { return std::size_t{BlockCount()} * BlockSi
 RZ_DEVICE std::size_t GridWarp() { return GridThread() / kWarp; }
 RZ_DEVICE std::size_t GridWarps() { return GridThreads() / kWarp; }
 
-/// Same as Mix64 in storage/mix.h.
+/// Same as Mix64 in storage/base/mix.h.
 RZ_DEVICE std::uint64_t Mix64(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15ULL;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;

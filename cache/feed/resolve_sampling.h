@@ -58,7 +58,7 @@ MinibatchSamplerOptions WithAllNeighbors(MinibatchSamplerOptions options);
 /// Sets all draw options of a layer's pass except the plain fanout. `hop` is the hop of the layer.
 void SetPassDraw(const MinibatchSamplerOptions& options, std::size_t hop, PassDrawOptions& draw);
 
-/// Returns the bytes of a sampler's tables (index/sampler.h), excluding the memory of concurrent
+/// Returns the bytes of a sampler's tables (rhizome/sampler.h), excluding the memory of concurrent
 /// calls.
 std::uint64_t SamplerTableBytes(const GraphSnapshot& graph, const SamplerOptions& options);
 

@@ -24,7 +24,7 @@ struct WorkerPassOptions {
 /// Reads of one pass over all vertices, summed over workers, in a setup where each partition has a
 /// worker with a separate disk cache of the rows that it needs. These caches hold `chunks` chunks
 /// in total and are filled beforehand. Inference does not use such workers yet: its reads follow
-/// ChooseOrder (cache/pass_order.h), and so does its plan.
+/// ChooseOrder (cache/blocks/pass_order.h), and so does its plan.
 struct WorkerPassPlan {
   std::uint64_t chunks = 0;
   std::vector<LayoutCost> layouts;  ///< by candidate; the same for all workers

@@ -16,7 +16,7 @@ namespace rhizome {
 
 namespace {
 
-/// Maximum number of layers of a model (gnn/model_shape.h).
+/// Maximum number of layers of a model (gnn/models/model_shape.h).
 constexpr std::uint64_t kMaxLayers = 64;
 
 /// Traverses the lists of a graph with its delta.

@@ -41,7 +41,7 @@ RowIds RowIdsOf(ExternalIdKind kind, std::function<bool(VertexId)> is_deleted,
 /// of rows that fits in `memory_bytes`. `ids` and `order` must outlive the result.
 RowIds RowIdsOf(const StringIds& ids, const VertexOrder& order, std::uint64_t memory_bytes);
 
-/// Returns the bytes of one chunk of a coordinate (storage/coordinates.h).
+/// Returns the bytes of one chunk of a coordinate (storage/array/coordinates.h).
 /// Errors: any error of reading ids.
 Result<std::vector<std::byte>> EncodeCoordinate(const Coordinate& coordinate, std::uint64_t chunk,
                                                 const VertexOrder& order, const RowIds& ids);

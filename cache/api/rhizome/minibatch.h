@@ -79,7 +79,7 @@ class FeatureRows {
 
 /// A sampled subgraph with the features of its vertices: the input of one training step. Vertices
 /// have local numbers in order of discovery: the seeds first, in the given order, then hop by hop.
-/// Numbers and lists correspond to SampledSubgraph (index/sampler_options.h), in fewer bytes.
+/// Numbers and lists correspond to SampledSubgraph (rhizome/sampler_options.h), in fewer bytes.
 ///
 /// Shapes: n = rows.size() vertices, m = neighbors.size() edges.
 /// Threads: a value type; it may be moved to another thread.

@@ -23,7 +23,7 @@ struct TypedFanouts {
 inline constexpr std::string_view kOtherTypes = "default";
 
 /// How training and inference sample the neighbours of a layer: like SamplerOptions
-/// (index/sampler_options.h), with names instead of ids.
+/// (rhizome/sampler_options.h), with names instead of ids.
 /// Threads: a value type.
 struct NeighborSampling {
   /// Which lists are walked. kBoth walks both directions as one list; in an undirected store they

@@ -13,7 +13,7 @@
 
 // The torch-free entry point of librhizome_gnn. A program that links only librhizome loads the
 // library with dlopen and compares the result of kGnnBuildSymbol with BuildId()
-// (storage/build_id.h): the two libraries share classes, so they must be of the same build. Then it
+// (rhizome/build_id.h): the two libraries share classes, so they must be of the same build. Then it
 // looks up kGnnEntrySymbol.
 
 namespace RHIZOME_API rhizome {

@@ -56,7 +56,7 @@ struct OpenOptions {
 /// results: no result refers to a state that another thread may free. To access the parts of a
 /// graph, take a Snapshot. In a forked child, reads of data in memory continue to work; Write,
 /// Compact, Refresh, and reads of the catalogue fail with kInvalidArgument. The child may end by
-/// exit() (storage/process.h).
+/// exit() (rhizome/process.h).
 /// Ownership: a graph that was opened by its path owns its store. Another store must outlive its
 /// live graph, and has at most one.
 class Graph {

@@ -49,7 +49,7 @@ struct ServiceOptions {
   bool warm = false;
   LookupOptions warm_limits = {};
 
-  /// Receives the log, see storage/logger.h. Unset: no log.
+  /// Receives the log, see rhizome/logger.h. Unset: no log.
   LogCallback log = {};
   LogLevel log_level = LogLevel::kInfo;
 

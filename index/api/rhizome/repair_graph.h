@@ -7,7 +7,7 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Runs RepairStore (storage/repair.h) with knowledge of the graph's files. From intact data it
+/// Runs RepairStore (rhizome/repair.h) with knowledge of the graph's files. From intact data it
 /// derives: one direction of the order from the other, entry by entry; the sorted side of the
 /// external ids from the ids; the chunks of coordinates from the order and the ids; the lists of
 /// one direction of a partition, with their edge types and edge ids, from the other direction; and

@@ -34,7 +34,7 @@ class NeighborSource;
 class Sampler {
  public:
   /// Creates a sampler. `neighbors` is the source of the lists of options.direction
-  /// (index/neighbor_source.h; see EntryRef for both directions), created for the current
+  /// (rhizome/neighbor_source.h; see EntryRef for both directions), created for the current
   /// generation of `graph`; nullptr: the lists in memory. It receives no entries of the delta.
   /// Errors: kInvalidArgument, options out of range or mutually exclusive; a direction that the
   /// store lacks; a weighted sampler over a weight that is negative or not finite; not one time

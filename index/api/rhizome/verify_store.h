@@ -7,7 +7,7 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Runs VerifyFiles, and then, if it found nothing, VerifyGraph (index/graph.h). The files of the
+/// Runs VerifyFiles, and then, if it found nothing, VerifyGraph (rhizome/graph.h). The files of the
 /// graph are read only once for both, and their structure is checked while other files are being
 /// read.
 /// Memory: the memory of both, and about 1 GiB of topology, or the largest partition.

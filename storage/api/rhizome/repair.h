@@ -21,8 +21,8 @@ struct RepairNote {
   std::string how;   ///< in words
 };
 
-/// Derives files that only a graph understands (RepairGraph, index/repair_graph.h). Threads: one at
-/// a time.
+/// Derives files that only a graph understands (RepairGraph, rhizome/repair_graph.h).
+/// Threads: one at a time.
 class FileDeriver {
  public:
   virtual ~FileDeriver() = default;

@@ -34,7 +34,7 @@ struct DeltaCommit;
 namespace RHIZOME_API rhizome {
 
 /// A store is a directory that contains one graph (docs/DESIGN.md, section 3). This class manages
-/// its files, locks, manifests and the commit point; Graph (index/graph.h) reads the contents.
+/// its files, locks, manifests and the commit point; Graph (rhizome/graph.h) reads the contents.
 ///
 /// Invariants:
 ///   (1) the committed manifest is the one that the catalogue names, by path, length and hash;

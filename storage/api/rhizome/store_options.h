@@ -16,7 +16,7 @@ namespace RHIZOME_API rhizome {
 enum class Mode : std::uint8_t { kRead, kWrite };
 
 /// Settings that are fixed when a Store opens. The defaults do not log and suit a laptop-sized
-/// store. In a service, GraphService (index/graph_service.h) derives them from its single memory
+/// store. In a service, GraphService (rhizome/graph_service.h) derives them from its single memory
 /// budget.
 struct StoreOptions {
   /// Memory for blocks that were read from the catalogue, mostly rows of the delta, in bytes.

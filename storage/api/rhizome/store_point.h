@@ -34,7 +34,7 @@ Status DivergedStates(std::string_view ours, const StateId& our_state, std::stri
                       const StateId& their_state, std::string_view remedy);
 
 /// A state of a store, identified by numbers and hashes, so that another process can open exactly
-/// that state while a reader holds it: GraphSnapshot::point (index/graph.h) returns it,
+/// that state while a reader holds it: GraphSnapshot::point (rhizome/graph.h) returns it,
 /// StoreOptions::at opens it.
 struct StorePoint {
   StoreId store;

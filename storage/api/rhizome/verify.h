@@ -79,8 +79,8 @@ class FileTaker {
 /// with their sidecars. It also finds missing files, and files that cannot be leftovers of a killed
 /// writer. It reads with O_DIRECT if the file system supports it, with many reads in flight, hashes
 /// on up to eight threads, and continues after damage, so that the list is complete. VerifyGraph
-/// (index/graph.h) checks what only a graph can know, such as offsets and permutations; VerifyStore
-/// (index/verify_store.h) does both and reads the bytes only once. A writer may be active
+/// (rhizome/graph.h) checks what only a graph can know: offsets, permutations. VerifyStore
+/// (rhizome/verify_store.h) does both and reads the bytes only once. A writer may be active
 /// concurrently; its uncommitted files are ignored. A file is damaged if it is missing or its bytes
 /// are wrong. A file that could not be read (kIoError, kPermissionDenied, kOutOfMemory and others)
 /// is listed as unread.
