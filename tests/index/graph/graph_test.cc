@@ -170,6 +170,8 @@ TEST(OpenedByPathTest, WritesReadsAndSamplesByExternalIds) {
   {
     GraphInput input;
     input.vertex_count = 3;
+    input.vertex_type_names = {"animal"};
+    input.edge_type_names = {"eats"};
     input.id_kind = ExternalIdKind::kString;
     input.string_ids = {"dog", "wolf", "cat"};
     input.edges.src = {0, 2};
