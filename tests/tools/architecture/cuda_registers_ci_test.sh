@@ -9,10 +9,8 @@ if [ ! -x "$nvcc" ]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/rhizome"
-ln -s "$RHIZOME_SOURCE/cuda" "$work/rhizome/cuda"
 for sm in 80 90; do
-  "$nvcc" -std=c++17 -O3 -gencode "arch=compute_$sm,code=sm_$sm" -Xptxas -v -I"$work" \
+  "$nvcc" -std=c++17 -O3 -gencode "arch=compute_$sm,code=sm_$sm" -Xptxas -v -I"$RHIZOME_SOURCE" \
     -c "$RHIZOME_SOURCE/cuda/kernels.cu" -o "$work/kernels.o" 2>"$work/sm_$sm"
 done
 python3 - "$work/sm_80" "$work/sm_90" <<'PY'

@@ -37,6 +37,8 @@ def walk(path):
     for name in subverbs(text):
         if path or name not in ("help", "bench"):
             walk([*path, name])
+    if not subverbs(text):
+        text = run(*path, "--help-all").stdout
     verbs += bool(path)
     for option, kind in re.findall(r"^ +(?:-\w,)?(--[a-z][a-z0-9-]*)( \S)?", text, re.M):
         if not kind:
