@@ -382,8 +382,8 @@ void AddTrainVerb(CLI::App& root, Session& session) {
                   "job",          "task",         "class-weights", "optimizer",
                   "schedule",     "patience",     "norm",          "residual",
                   "heads",        "edge-weights", "typed-fanout",  "meta-path",
-                  "weighted",     "cache",        "prefetch",      "ranks",
-                  "peer-timeout"});
+                  "weighted",     "cache",        "prefetch",      "steps",
+                  "no-test",      "eval-every",   "ranks",         "peer-timeout"});
   verb->footer(std::string(kIgnoredHelp) + verb->get_footer());
 }
 

@@ -5,7 +5,7 @@ namespace {
 
 class FaultTest : public ::testing::TestWithParam<Scenario> {};
 
-TEST_P(FaultTest, EndsWithAnErrorOrTheRightResult) { ExpectErrorsOrResults(GetParam(), 29); }
+TEST_P(FaultTest, EndsWithAnErrorOrTheRightResult) { ExpectErrorsOrResults(GetParam(), 37); }
 
 INSTANTIATE_TEST_SUITE_P(Histories, FaultTest, ::testing::ValuesIn(Scenarios()), NameOfScenario);
 

@@ -30,12 +30,10 @@ done
 
 named=0
 lose kill 2 4 0
-lose stop 1 4 0
 lose host 3 4 0
 lose link 2 4 0
 # While MPI starts.
 lose stop 2 4 0 start
-lose kill 1 4 0.1 start
 lose link 3 4 0.2 start
 [ $named -gt 0 ] || fail "no survivor named the rank that was lost"
 [ $failures -eq 0 ]

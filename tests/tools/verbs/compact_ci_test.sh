@@ -49,7 +49,7 @@ rhizome info g.rz --json | grep -q '"keep_generations":0' || fail "info does not
 
 # --- Killed at many moments: the old or the new generation, whole
 before=0 after=0
-rounds=10
+rounds=6
 for i in $(seq $rounds); do
   rm -rf g.rz
   cp -r base.rz g.rz
