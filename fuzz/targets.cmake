@@ -12,7 +12,7 @@ function(rhizome_fuzz name)
   add_executable(${target} ${PROJECT_SOURCE_DIR}/fuzz/${target}.cc $<TARGET_OBJECTS:rhizome_seeds>
     ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LIBS} rhizome_engine)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${models_root} ${tools_root})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/gnn/api ${models_root} ${tools_root})
   target_compile_options(${target} PRIVATE -Wall -Wextra -Werror)
   target_link_options(${target} PRIVATE -fsanitize=fuzzer)
   set(found ${PROJECT_BINARY_DIR}/found/${target})  # what one run of ctest found
