@@ -30,6 +30,12 @@ class HelpFormatter : public CLI::Formatter {
            Options(*app, mode) + "\n" + make_footer(app);
   }
 
+  /// A setting is listed as it is given: without dashes.
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    return IsSetting(*option) ? option->get_lnames().front()
+                              : CLI::Formatter::make_option_name(option, is_positional);
+  }
+
  private:
   std::string Options(const CLI::App& app, CLI::AppFormatMode mode) const {
     std::string text = Group(app, kUsual);

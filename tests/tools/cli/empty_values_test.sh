@@ -40,7 +40,10 @@ def walk(path):
     if not subverbs(text):
         text = run(*path, "--help-all").stdout
     verbs += bool(path)
-    for option, kind in re.findall(r"^ +(?:-\w,)?(--[a-z][a-z0-9-]*)( \S)?", text, re.M):
+    usual, _, settings = text.partition("Settings, each given as --set NAME=VALUE:")
+    named = re.findall(r"^ +(?:-\w,)?(--[a-z][a-z0-9-]*)( \S)?", usual, re.M)
+    named += [("--" + name, kind) for name, kind in re.findall(r"^  ([a-z][a-z0-9-]*)( \S)?", settings, re.M)]
+    for option, kind in named:
         if not kind:
             continue  # a flag
         options += 1
