@@ -244,8 +244,10 @@ def main():
     try:
         for thread in [*threads, compiler]:
             thread.start()
+        # With a limit: a signal that arrives just before an unlimited join would not end it.
         for thread in threads:
-            thread.join()
+            while thread.is_alive():
+                thread.join(0.5)
     except KeyboardInterrupt:
         print("interrupted", flush=True)
     finally:
